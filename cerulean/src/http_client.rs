@@ -1,4 +1,4 @@
-//! A bare HTTP client for what runs beside this program.
+//! A minimal HTTP client for programs on this machine.
 
 use std::io;
 
@@ -20,10 +20,10 @@ pub fn client() -> HttpClient {
     Client::builder(TokioExecutor::new()).build(connector)
 }
 
-/// Sends one request and reads the whole answer: its status and body.
+/// Sends one request and reads the whole response: its status and body.
 ///
 /// # Errors
-/// The URL is none, nobody answers, or the answer breaks off.
+/// The URL is invalid, there is no answer, or the response ends early.
 pub async fn send(
     client: &HttpClient,
     method: Method,
@@ -36,7 +36,7 @@ pub async fn send(
         .header("content-type", "application/json")
         .body(Full::new(body.into()))?;
     let answer = client.request(request).await.map_err(|error| match source_of(&error) {
-        Some(source) => anyhow::anyhow!("nobody answers: {source}"),
+        Some(source) => anyhow::anyhow!("no answer: {source}"),
         None => error.into(),
     })?;
     let status = answer.status().as_u16();
@@ -44,7 +44,7 @@ pub async fn send(
     Ok((status, body.to_bytes()))
 }
 
-/// The system's word behind an error of the client.
+/// The system's error behind an error of the client.
 fn source_of<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a io::Error> {
     std::iter::successors(Some(error), |error| error.source())
         .find_map(|error| error.downcast_ref::<io::Error>())

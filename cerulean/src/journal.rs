@@ -1,4 +1,4 @@
-//! `cerulean journal`: what a run asked of Azure, as a file, and how two runs differ.
+//! `cerulean journal`: a run's requests to Azure as a file, and the differences between two runs.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use crate::{TWO_THREADS, http_client, runtime};
 pub enum Command {
     /// Write the journal of a running simulator as JSON Lines.
     Export(Export),
-    /// Say how two runs differ. Ends with 0 when they are the same, whatever their times, 1 when they differ, 2 when a journal
-    /// cannot be read.
+    /// Say how two runs differ. Ends with 0 when they are the same, whatever their times, 1 when they differ, 2 when a
+    /// journal cannot be read.
     Diff(Diff),
 }
 
@@ -45,10 +45,10 @@ pub struct Diff {
     json: bool,
 }
 
-/// Does it, and says how the program is to end.
+/// Runs the command, and returns the exit code.
 ///
 /// # Errors
-/// A journal that cannot be had.
+/// A journal cannot be read.
 pub fn run(screen: Screen, command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Export(Export { from, to }) => {
@@ -82,8 +82,8 @@ fn compare(screen: Screen, Diff { a, b, json }: &Diff) -> anyhow::Result<ExitCod
     Ok(ExitCode::from(u8::from(!found.is_empty())))
 }
 
-/// A journal out of a file, of standard input or of a running simulator: JSON Lines, or the one document
-/// that `GET /_cerulean/journal` answers.
+/// Reads a journal from a file, from standard input or from a running simulator: JSON Lines, or the single document
+/// that `GET /_cerulean/journal` returns.
 fn read(source: &str) -> anyhow::Result<Journal> {
     let text = if source == "-" {
         let mut text = String::new();

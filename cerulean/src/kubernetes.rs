@@ -1,4 +1,4 @@
-//! The way to a cluster, found as kubectl finds it.
+//! The connection to a cluster, found as kubectl finds it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,9 +10,9 @@ use kube::Client;
 use kube::config::Kubeconfig;
 use simulated_cluster::manifests::describe_api_error;
 
-/// How long the API server may take to accept a connection.
+/// The time limit for the API server to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long it may take for any answer.
+/// The time limit for any response.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Which cluster.
@@ -26,13 +26,13 @@ pub struct ClusterArguments {
     context: Option<String>,
 }
 
-/// A cluster that can be asked.
+/// A cluster with a connection.
 pub struct Cluster {
     /// The client.
     pub client: Client,
-    /// The namespace that the context is in.
+    /// The namespace of the context.
     pub namespace: String,
-    /// How the API is reached.
+    /// How the API server is reached.
     route: Route,
 }
 
@@ -72,7 +72,7 @@ impl ClusterArguments {
         Ok(Cluster { client, namespace, route })
     }
 
-    /// The kubeconfig with the context that was asked for as its current one.
+    /// The kubeconfig with the requested context as its current one.
     fn in_context(&self, mut file: Kubeconfig, named: &str) -> anyhow::Result<Kubeconfig> {
         if let Some(context) = &self.context {
             let names: Vec<&str> = file.contexts.iter().map(|context| context.name.as_str()).collect();
@@ -92,7 +92,7 @@ impl Cluster {
         Self { client, namespace: namespace.to_owned(), route: Route::default() }
     }
 
-    /// An error of the API, in words: who was asked for what, and what was answered.
+    /// Describes an error of the API: the server, the request and the answer.
     pub fn failed(&self, what: &str, error: &kube::Error) -> anyhow::Error {
         let route = &self.route;
         let said = describe_api_error(error);

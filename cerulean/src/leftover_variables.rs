@@ -1,4 +1,4 @@
-//! Variables in manifests that nobody has replaced: what `clusterctl generate cluster` and `envsubst` are for.
+//! Variables in manifests that were not replaced, as `clusterctl generate cluster` and `envsubst` would do.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::manifests::Manifest;
 
-/// Members whose text is a script or a file for a machine: there the shell replaces variables.
+/// Members with a script or a file for a machine: there the shell replaces variables.
 const SCRIPTS: [&str; 10] = [
     "content",
     "preKubeadmCommands",
@@ -20,16 +20,16 @@ const SCRIPTS: [&str; 10] = [
     "value",
 ];
 
-/// Where a variable stands that has no value yet.
+/// A variable without a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
-    /// The first place; of one that has to be set, the first that has no default.
+    /// Its first place; if it has to be set, the first place without a default.
     pub place: String,
-    /// Whether it has a default wherever it stands, so that it need not be set.
+    /// Whether it has a default everywhere, so that it need not be set.
     pub has_default: bool,
 }
 
-/// The variables that have no value yet, by name.
+/// The variables without a value, by name.
 pub fn find(manifests: &[Manifest]) -> BTreeMap<String, Leftover> {
     let mut found = BTreeMap::new();
     for manifest in manifests {
@@ -39,9 +39,9 @@ pub fn find(manifests: &[Manifest]) -> BTreeMap<String, Leftover> {
     found
 }
 
-/// Why manifests with such variables are refused; `None` where there are none.
+/// Why manifests with such variables are refused; `None` without any.
 pub fn refusal(manifests: &[Manifest]) -> Option<String> {
-    const REMEDY: &str = "`clusterctl generate yaml --from FILE` put them in (`envsubst` knows no defaults and leaves them out)";
+    const REMEDY: &str = "`clusterctl generate yaml --from FILE` put them in (`envsubst` does not support defaults and leaves them out)";
     let found = find(manifests);
     let named = |has_default: bool| -> Vec<String> {
         let found = found.iter().filter(|(_, leftover)| leftover.has_default == has_default);
@@ -97,13 +97,13 @@ fn look(value: &Value, place: &str, path: &str, found: &mut BTreeMap<String, Lef
     }
 }
 
-/// The names in `${NAME}`, `${NAME:=default}` and their like, each with whether it has a default there.
+/// The names in `${NAME}`, `${NAME:=default}` and the like, each with whether it has a default there.
 fn names(text: &str) -> Vec<(String, bool)> {
     let mut names = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
         rest = after;
-        // $${NAME} is a text that looks so.
+        // $${NAME} is an escaped literal.
         if before.ends_with('$') {
             continue;
         }
@@ -162,7 +162,7 @@ mod tests {
         let location = |text: &str| manifest(json!({ "kind": "AzureCluster", "spec": { "location": text } }));
         let words = refusal(&[location("${A:=westeurope}")]).unwrap();
         assert!(words.contains("their defaults belong: ${A} ("), "{words}");
-        // It has to be set where one place has no default.
+        // It has to be set if one place has no default.
         let words = refusal(&[location("${A:=westeurope}"), location("${A}")]).unwrap();
         assert!(words.starts_with("these variables have no value: ${A} ("), "{words}");
         assert_eq!(refusal(&[script]), None);

@@ -1,4 +1,4 @@
-//! `cerulean`: see it work, simulate Azure and Kubernetes, show plans, measure, compare runs.
+//! `cerulean`: run a demo, simulate Azure and Kubernetes, show plans, measure, compare runs.
 
 mod bench;
 mod check;
@@ -43,12 +43,12 @@ enum Command {
     Simulate(simulate::Simulate),
     /// Show what the controller manager would write to Azure, and write nothing.
     Plan(plan::Arguments),
-    /// Say what would be in the way of a change, before it is made.
+    /// Check for obstacles to a change, before it is made.
     #[command(subcommand)]
     Check(check::Command),
     /// Measure the controller manager: size, start, memory, calls to Azure.
     Bench(Box<bench::Arguments>),
-    /// Export what a run asked of Azure, and tell two runs apart.
+    /// Export a run's requests to Azure, and compare two runs.
     #[command(subcommand)]
     Journal(journal::Command),
 }
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     let screen = Screen::of_this_process();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        // Clap's own code for errors is 2, which means "some changes" to whoever runs `plan`.
+        // Clap's own exit code for errors is 2, which means "some changes" for `plan`.
         Err(problem)
             if problem.use_stderr() && std::env::args_os().nth(1).is_some_and(|name| name == "plan") =>
         {
@@ -81,10 +81,10 @@ fn main() -> ExitCode {
     })
 }
 
-/// So that a busy simulator does not hold up its clients.
+/// So that a busy simulator does not delay its clients.
 const TWO_THREADS: usize = 2;
 
-/// A runtime of that many threads; with one, everything runs on the thread that calls.
+/// A runtime with this number of threads; with one, everything runs on the calling thread.
 fn runtime(threads: usize) -> anyhow::Result<tokio::runtime::Runtime> {
     let mut builder = match threads {
         0 | 1 => tokio::runtime::Builder::new_current_thread(),

@@ -1,5 +1,5 @@
-//! A management cluster with Cluster API's core and our kinds, and the Azure that its clusters are made in, all in this process:
-//! what the demos of clusters and `cerulean simulate clusters` start. The manager of clusters is not part of it.
+//! A management cluster with Cluster API's core and our kinds, and the Azure for its clusters, all in this process. The
+//! demos of clusters and `cerulean simulate clusters` start it. The manager of clusters is not part of it.
 
 mod name;
 
@@ -27,14 +27,14 @@ use tokio_util::sync::CancellationToken;
 use crate::simulate::limits::Limits;
 pub use name::ClusterName;
 
-/// After how long a silent node is missed: sooner than in production, so that it can be watched.
+/// The time until a silent node is missed: shorter than in production, so that it can be watched.
 const NODE_GRACE: Duration = Duration::from_secs(2);
 
-/// The ending and the first line of the kubeconfigs that are written for workload clusters.
+/// The extension and the first line of the kubeconfigs of workload clusters.
 const WORKLOAD_ENDING: &str = "kubeconfig";
 const WORKLOAD_MARK: &str = "# Written by cerulean, which removes it.";
 
-/// Members of azure.json by which a machine proves itself otherwise than by a secret.
+/// Members of azure.json for other credentials of a machine than a secret.
 const OTHER_PROOFS: [&str; 6] = [
     "useManagedIdentityExtension",
     "userAssignedIdentityID",
@@ -44,19 +44,19 @@ const OTHER_PROOFS: [&str; 6] = [
     "aadClientCertPassword",
 ];
 
-/// How it is set up.
+/// The settings.
 pub struct Settings {
-    /// Where all files go.
+    /// The folder of all files.
     pub directory: PathBuf,
-    /// The region that answers for the subscription.
+    /// The region of the subscription.
     pub region: String,
     /// How long Azure's operations take.
     pub latency: LatencyProfile,
-    /// How long a machine takes until its system is there, and as long again until kubeadm is done.
+    /// The time that a machine takes to boot, and again for kubeadm.
     pub boot: Duration,
-    /// Limits that are not Azure's.
+    /// Limits that differ from Azure's.
     pub limits: Limits,
-    /// Who gives nodes their provider ids.
+    /// The program that sets the provider IDs of nodes.
     pub cloud_provider: CloudProvider,
     /// The parts of Cluster API that are played.
     pub played: Vec<Part>,
@@ -73,7 +73,7 @@ pub struct Ports {
     pub resource_manager: u16,
     /// Entra.
     pub authority: u16,
-    /// The proxy that leads to Azure's own names.
+    /// The proxy to Azure's own names.
     pub proxy: u16,
     /// The Kubernetes API.
     pub kubernetes: u16,
@@ -83,14 +83,14 @@ pub struct Ports {
     pub webhooks: u16,
 }
 
-/// All of it. It stops with the token that it was started with.
+/// The whole environment. It stops with the token that it was started with.
 #[derive(Debug)]
 pub struct Management {
     /// The simulators.
     pub hosted: HostedManagement,
-    /// Where the manager is to serve its webhooks.
+    /// The address at which the manager should serve its webhooks.
     pub webhooks: WebhookServer,
-    /// The application that the simulated Azure knows, and its subscription.
+    /// The application that the simulated Azure accepts, and its subscription.
     pub shape: Shape,
 }
 
@@ -98,7 +98,7 @@ impl Management {
     /// Starts it, with the definitions of our kinds.
     ///
     /// # Errors
-    /// The first thing that cannot be done.
+    /// The first failure.
     pub async fn start(settings: Settings, stop: &CancellationToken) -> anyhow::Result<Self> {
         let Settings { directory, region, latency, boot, limits, cloud_provider, played, ports } = settings;
         let now = Clock::system().now();
@@ -136,10 +136,11 @@ impl Management {
         Ok(Self { hosted, webhooks, shape })
     }
 
-    /// Makes the API server ask the manager's webhooks. Until it serves them, nobody can write objects of our kinds.
+    /// Registers the manager's webhooks at the API server. Until the manager serves them, objects of our kinds cannot
+    /// be written.
     ///
     /// # Errors
-    /// What the API server says.
+    /// The API server's error.
     pub async fn register_webhooks(&self) -> anyhow::Result<()> {
         for task in [Task::Default, Task::Validate] {
             manifests::apply(&self.hosted.client, &[self.webhooks.registration(registration(task))]).await?;
@@ -147,7 +148,7 @@ impl Management {
         Ok(())
     }
 
-    /// How `capz-controller-manager` is told of it on its command line.
+    /// The command line arguments with which `capz-controller-manager` finds it.
     pub fn arguments(&self) -> Vec<String> {
         vec![
             format!("--kubeconfig={}", self.hosted.kubernetes.kubeconfig.display()),
@@ -156,8 +157,8 @@ impl Management {
         ]
     }
 
-    /// Environment variables of the manager: Azure under its own names and workload clusters under their endpoints, to which a proxy
-    /// leads, and Azure's certificates.
+    /// The environment variables with which the manager finds it: the proxy to Azure under its own names and to
+    /// workload clusters under their endpoints, and Azure's certificates.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let azure = &self.hosted.azure;
         vec![
@@ -169,8 +170,8 @@ impl Management {
         ]
     }
 
-    /// The workload clusters that there are, by their Clusters. The authority says which is which: it is made for one Cluster, and
-    /// neither names nor private endpoints are of one alone.
+    /// The current workload clusters, by their Clusters. They are identified by their certificate authority, which is
+    /// created for one Cluster; names and private endpoints are not unique.
     pub fn workloads(&self) -> BTreeMap<ClusterName, WorkloadCluster> {
         let secrets = self.list("Secret");
         let authorities: Vec<(ClusterName, Vec<u8>)> = secrets
@@ -191,7 +192,7 @@ impl Management {
         self.hosted.workloads.clusters().into_iter().filter_map(named).collect()
     }
 
-    /// Serves the API of a workload cluster on this machine, and writes a kubeconfig for it. Gives where that is.
+    /// Serves the API of a workload cluster on this machine, and writes a kubeconfig for it. Returns its path.
     ///
     /// # Errors
     /// There is no such cluster, or the file cannot be written.
@@ -205,8 +206,8 @@ impl Management {
         Ok(path)
     }
 
-    /// Puts the application that the simulated Azure knows into an azure.json, whatever machines would prove themselves by: they
-    /// have no metadata service here.
+    /// Puts the application that the simulated Azure accepts into an azure.json, whatever credentials machines would
+    /// use: they have no metadata service here.
     ///
     /// # Errors
     /// Its secret cannot be read.
@@ -224,7 +225,7 @@ impl Management {
         Ok(())
     }
 
-    /// Where people look at it.
+    /// The URL of the page.
     pub fn page(&self) -> String {
         format!("{}{}", self.hosted.azure.http, page::PATH)
     }
@@ -236,12 +237,12 @@ impl Management {
     }
 }
 
-/// Where the kubeconfig of a workload cluster is kept.
+/// The path of the kubeconfig of a workload cluster.
 pub fn workload_kubeconfig(directory: &Path, cluster: &ClusterName) -> PathBuf {
     directory.join(format!("{}.{WORKLOAD_ENDING}", cluster.file()))
 }
 
-/// Removes the kubeconfigs of workload clusters that an earlier process has left in a folder. Whatever else is there stays.
+/// Removes the kubeconfigs of workload clusters that an earlier process has left in a folder. Other files stay.
 ///
 /// # Errors
 /// One cannot be removed.
@@ -257,7 +258,7 @@ pub fn remove_stale_kubeconfigs(directory: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes a file that nobody else may read.
+/// Writes a file that only its owner can read.
 pub fn write_secret(path: &Path, text: &str) -> anyhow::Result<()> {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;
@@ -267,7 +268,7 @@ pub fn write_secret(path: &Path, text: &str) -> anyhow::Result<()> {
     written.with_context(|| path.display().to_string())
 }
 
-/// Long enough to see, short enough to wait for.
+/// A latency profile that is long enough to see and short enough to wait for.
 pub fn watchable() -> LatencyProfile {
     LatencyProfile::instant().with("*", "Microsoft.Network/*", Duration::from_millis(500)).with(
         "*",

@@ -1,4 +1,4 @@
-//! Manifests as kubectl takes them: files, folders, standard input.
+//! Manifests as kubectl reads them: files, folders, standard input.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use simulated_cluster::manifests;
 
 use crate::screen::Screen;
 
-/// Where `kubectl apply` keeps the manifest that it applied last.
+/// The annotation with the manifest that `kubectl apply` applied last.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// What only the API server writes.
+/// Members that only the API server writes.
 const OF_THE_SERVER: [&str; 9] = [
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -26,7 +26,7 @@ const OF_THE_SERVER: [&str; 9] = [
     "uid",
 ];
 
-/// How many letters of a kind may be wrong for it to be taken for a misspelt `Service`.
+/// The maximum number of wrong letters in a kind that counts as a misspelled `Service`.
 const MAX_MISSPELT: usize = 2;
 
 /// Which manifests to read.
@@ -43,14 +43,14 @@ pub struct ManifestArguments {
 /// One object of a manifest.
 #[derive(Debug, Clone)]
 pub struct Manifest {
-    /// The file that it stands in.
+    /// The file that it is in.
     pub source: String,
     /// The object.
     pub object: Value,
 }
 
 impl Manifest {
-    /// A member of the object that is a text; empty where it is none.
+    /// A text member of the object; empty if it is not a text.
     pub fn text(&self, pointer: &str) -> &str {
         self.object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
     }
@@ -61,7 +61,7 @@ impl Manifest {
     }
 }
 
-/// An object without what only the server says, so that what `kubectl get -o yaml` printed can be applied again.
+/// An object without the server's members, so that the output of `kubectl get -o yaml` can be applied again.
 pub fn declared(object: &Value) -> Value {
     let mut declared = object.clone();
     if let Some(members) = declared.as_object_mut() {
@@ -78,10 +78,10 @@ pub fn declared(object: &Value) -> Value {
     declared
 }
 
-/// Whether a manifest is a Service of Kubernetes' own, and not one of another group.
+/// Whether a manifest is a core Service of Kubernetes, and not one of another group.
 ///
 /// # Errors
-/// It is a misspelt one: the cluster has no such kind. Or the cluster did not say.
+/// It is misspelled, because the cluster has no such kind, or the cluster did not answer.
 pub async fn is_service(client: &Client, manifest: &Manifest) -> anyhow::Result<bool> {
     let (api_version, kind) = (manifest.text("/apiVersion"), manifest.kind());
     if (api_version, kind) == ("v1", "Service") {
@@ -102,7 +102,7 @@ pub async fn is_service(client: &Client, manifest: &Manifest) -> anyhow::Result<
 /// Whether the cluster has a manifest's kind.
 ///
 /// # Errors
-/// The cluster did not say.
+/// The cluster did not answer.
 pub async fn has_kind(client: &Client, manifest: &Manifest) -> anyhow::Result<bool> {
     match manifests::find_kind(client, manifest.text("/apiVersion"), manifest.kind()).await {
         Ok(found) => Ok(found.is_some()),
@@ -116,7 +116,7 @@ impl ManifestArguments {
     /// Reads all objects in the order of the arguments, and of names within folders.
     ///
     /// # Errors
-    /// A file cannot be read or is no manifest, a folder has no manifests, or there is no object in any.
+    /// A file cannot be read or is not a manifest, a folder contains no manifests, or there is no object in any.
     pub fn load(&self, screen: Screen) -> anyhow::Result<Vec<Manifest>> {
         let mut all = Vec::new();
         for path in &self.files {
@@ -134,7 +134,7 @@ impl ManifestArguments {
         Ok(all)
     }
 
-    /// The names and texts of what one argument stands for.
+    /// The names and texts for one argument.
     fn texts(&self, path: &Path) -> anyhow::Result<Vec<(String, String)>> {
         let name = path.display().to_string();
         if name == "-" {

@@ -1,4 +1,4 @@
-//! Objects of clusters that nothing here makes anything of, and what to do instead: there is no mistake in them to correct.
+//! Objects of clusters that are not supported here, and what to do instead: they contain no mistake to correct.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use crate::manifests::Manifest;
 
-/// Whether an object is of a cluster that Azure manages (AKS).
+/// Whether an object belongs to a cluster that Azure manages (AKS).
 fn is_managed(object: &Value) -> bool {
     let text = |member: &str| object[member].as_str().unwrap_or_default();
     text("apiVersion").split('/').next() == Some(GROUP) && MANAGED_KINDS.contains(&text("kind"))
 }
 
-/// The name of the ClusterClass that a Cluster is made of.
+/// The name of a Cluster's ClusterClass.
 fn class_of(object: &Value) -> Option<&str> {
     let is_cluster = object["kind"] == "Cluster"
         && object["apiVersion"].as_str().is_some_and(|it| it.starts_with("cluster.x-k8s.io/"));
@@ -22,7 +22,7 @@ fn class_of(object: &Value) -> Option<&str> {
     Some(class.and_then(Value::as_str).unwrap_or_default())
 }
 
-/// Why an object of a cluster that Azure manages is not taken; `None` for any other.
+/// Why an object of a cluster that Azure manages is not accepted; `None` for any other.
 pub fn refusal(object: &Value) -> Option<String> {
     is_managed(object).then(|| {
         format!(
@@ -33,18 +33,18 @@ pub fn refusal(object: &Value) -> Option<String> {
     })
 }
 
-/// The same where Cluster API's core is played, which makes nothing of a ClusterClass.
+/// The same if Cluster API's core is played, which does not support ClusterClasses.
 pub fn refusal_of_the_demo(object: &Value) -> Option<String> {
     let of_class = object["kind"] == "ClusterClass" || class_of(object).is_some();
     let words = || {
-        "the demo plays no ClusterClasses, and nothing would come of it: generate a flavor without a class \
+        "the demo does not support ClusterClasses: generate a flavor without a class \
          (`clusterctl generate cluster` without --flavor)"
             .to_owned()
     };
     refusal(object).or_else(|| of_class.then(words))
 }
 
-/// Why nothing can be planned of manifests without an AzureCluster, and what can be done.
+/// Why nothing can be planned from manifests without an AzureCluster, and what can be done.
 pub fn without_azure_cluster(manifests: &[Manifest]) -> String {
     let managed: BTreeSet<&str> =
         manifests.iter().filter(|it| is_managed(&it.object)).map(Manifest::kind).collect();
@@ -62,7 +62,7 @@ pub fn without_azure_cluster(manifests: &[Manifest]) -> String {
     })
 }
 
-/// What is said of each Cluster that is made of a ClusterClass.
+/// The notes on each Cluster with a ClusterClass.
 pub fn topologies(manifests: &[Manifest]) -> Vec<String> {
     let of_class = manifests.iter().filter_map(|it| Some((it, class_of(&it.object)?)));
     let words = |(cluster, class): (&Manifest, &str)| {

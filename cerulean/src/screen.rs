@@ -1,4 +1,4 @@
-//! Words on a terminal: headings, tables, spinners. All output of the program goes through here.
+//! Text on a terminal: headings, tables, spinners. All output of the program goes through here.
 
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Where the program talks to people.
+/// The program's output to people.
 #[derive(Debug, Clone, Copy)]
 pub struct Screen {
     colour: bool,
 }
 
-/// How a piece of text is meant.
+/// The meaning of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
-    /// Came true.
+    /// Success.
     Good,
-    /// Did not.
+    /// Failure.
     Bad,
-    /// Something becomes otherwise.
+    /// A change.
     Changed,
-    /// Beside the point.
+    /// Secondary.
     Quiet,
     /// A heading.
     Strong,
@@ -34,29 +34,29 @@ impl Screen {
         Self { colour: wanted && std::io::stdout().is_terminal() }
     }
 
-    /// Writes a line. A closed pipe is nobody's concern here: whoever closed it does not read on.
+    /// Writes a line. A closed pipe is ignored: there is no reader any more.
     pub fn line(&self, text: impl Display) {
         let _closed_pipe = writeln!(std::io::stdout().lock(), "{text}");
     }
 
-    /// Says what went wrong, in one line on standard error.
+    /// Prints an error as one line on standard error.
     pub fn complain(&self, text: impl Display) {
         let _closed_pipe = writeln!(std::io::stderr().lock(), "cerulean: {text}");
     }
 
-    /// Says something beside the point of the output, in one line on standard error.
+    /// Prints a note as one line on standard error.
     pub fn note(&self, text: impl Display) {
         let _closed_pipe =
             writeln!(std::io::stderr().lock(), "note: {}", text.to_string().replace('\n', " "));
     }
 
-    /// Writes text as it is.
+    /// Writes text unchanged.
     pub fn text(&self, text: impl Display) {
         let mut out = std::io::stdout().lock();
         let _closed_pipe = write!(out, "{text}").and_then(|()| out.flush());
     }
 
-    /// Writes a plan, its signs in the colours that they have in Terraform's.
+    /// Writes a plan, with its signs in Terraform's colours.
     pub fn plan(&self, plan: impl Display) {
         self.text(self.paint_signs(&plan.to_string()));
     }
@@ -79,7 +79,7 @@ impl Screen {
         self.line(format_args!("\n{}", self.paint(Tone::Strong, text)));
     }
 
-    /// The text in the colour of its tone, where there is colour.
+    /// The text in the colour of its tone, if colour is enabled.
     pub fn paint(&self, tone: Tone, text: impl Display) -> String {
         let code = match tone {
             Tone::Good => "32",
@@ -97,13 +97,13 @@ impl Screen {
         self.line(format_args!("  {mark}  {text}"));
     }
 
-    /// A line that says what has happened so long after the beginning.
+    /// A line with an event and the time since the beginning.
     pub fn moment(&self, since: Duration, text: impl Display) {
         let after = format!("{:>6}", format!("+{:.1}", since.as_secs_f64()));
         self.line(format_args!("  {}  {text}", self.paint(Tone::Quiet, format_args!("{after} s"))));
     }
 
-    /// A table, indented, its columns as wide as they must be.
+    /// A table, indented, with columns as wide as needed.
     pub fn table<const N: usize>(&self, heads: [&str; N], rows: &[[String; N]]) {
         for (index, line) in table_lines(heads, rows).into_iter().enumerate() {
             let line = if index == 0 { self.paint(Tone::Quiet, line) } else { line };
@@ -111,7 +111,7 @@ impl Screen {
         }
     }
 
-    /// Something that takes a while: turns on a terminal, silent elsewhere.
+    /// A spinner on a terminal, silent elsewhere.
     pub fn waiting(&self, text: impl Into<String>) -> ProgressBar {
         let bar = ProgressBar::new_spinner().with_message(text.into());
         if !std::io::stderr().is_terminal() {
@@ -125,8 +125,8 @@ impl Screen {
     }
 }
 
-/// A line of a plan with a sign, taken apart: spaces and the number of a round stand before it, a space behind it. What
-/// belongs to a step is further inside.
+/// Splits a line of a plan with a sign: before it are spaces and the number of a round, after it a space. The lines of
+/// a step are indented further.
 fn signed(line: &str) -> Option<(&str, &str, &str)> {
     let inside = |c: char| c == ' ' || c == '.' || c.is_ascii_digit();
     let at = line.find(|c| !inside(c)).filter(|at| (2..=8).contains(at))?;

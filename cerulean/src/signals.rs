@@ -1,4 +1,4 @@
-//! Being told to stop.
+//! Signals to stop.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 /// A token that is cancelled by SIGINT (Ctrl-C) or SIGTERM.
 ///
 /// # Errors
-/// The system does not let us listen for signals.
+/// The system refuses to install a signal handler.
 pub fn stop_token() -> anyhow::Result<CancellationToken> {
     let stop = CancellationToken::new();
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);

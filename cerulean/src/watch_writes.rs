@@ -1,4 +1,4 @@
-//! What the controller manager writes to Azure and why, taken from its own log lines.
+//! The controller manager's writes to Azure and their reasons, taken from its own log lines.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct Write {
     pub action: String,
     /// The id of the resource.
     pub resource: String,
-    /// The Services on whose behalf it was made.
+    /// The Services that it was made for.
     pub owners: String,
     /// What changed, in words.
     pub changes: String,
@@ -27,20 +27,20 @@ pub struct Write {
 pub struct Writes(Arc<Mutex<Vec<Write>>>);
 
 impl Writes {
-    /// Starts listening to log lines; they go nowhere else.
+    /// Starts listening to log lines, which are not printed then.
     pub fn listen() -> Self {
         let writes = Self::default();
-        // In a process that logs already nothing is heard, and the demo shows no reasons.
+        // In a process with a logger nothing is captured, and the demo shows no reasons.
         let _already_logging = tracing_subscriber::registry().with(Listener(writes.clone())).try_init();
         writes
     }
 
-    /// Whether a resource of this type has been written and not taken yet.
+    /// Whether a resource of this type has been written since the last call of [`Self::take`].
     pub fn hold(&self, kind: &str) -> bool {
         self.0.lock().iter().any(|write| write.resource.contains(kind))
     }
 
-    /// Takes what was written since the last call.
+    /// Returns the writes since the last call.
     pub fn take(&self) -> Vec<Write> {
         std::mem::take(&mut *self.0.lock())
     }

@@ -1,4 +1,4 @@
-//! Commands as a new user runs them: the program from outside, its output and its exit codes.
+//! Commands as a new user runs them: the program from outside, with its output and exit codes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
@@ -31,14 +31,14 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
 }
 
-/// A running `cerulean simulate`, or a demo that stays; it is killed at the end.
+/// A running `cerulean simulate`, or a demo that keeps running; it is killed at the end.
 struct Simulation {
     process: Child,
     folder: PathBuf,
 }
 
 impl Simulation {
-    /// Starts it and waits until it says that it is ready.
+    /// Starts it and waits until it reports that it is ready.
     fn start(what: &str, folder: &Path) -> Self {
         Self::start_with(what, folder, &[])
     }
@@ -216,7 +216,7 @@ fn kubernetes_keeps_its_state_over_a_restart() {
     };
     Simulation::start_with("kubernetes", folder.path(), &options).interrupt();
     let first = read();
-    // Another seed would give other uids, if the state were not taken up.
+    // Another seed would give other UIDs if the state were not restored.
     let again = [&options[..], &["--seed", "2"]].concat();
     Simulation::start_with("kubernetes", folder.path(), &again).interrupt();
     let second = read();
@@ -231,7 +231,7 @@ fn kubernetes_keeps_its_state_over_a_restart() {
     assert!(text(&output).contains("holds no state that can be restored here"), "{}", text(&output));
 }
 
-/// What clients are set up with is as it was, down to the ports (U1).
+/// The configuration of clients is unchanged after a restart, including the ports (U1).
 #[test]
 fn files_and_ports_are_the_same_after_a_restart() {
     for (what, files) in [
@@ -290,7 +290,7 @@ fn ports_that_are_taken_are_named_once_with_their_cause() {
 fn the_demo_shows_a_refused_service_with_its_event_and_serves_the_others() {
     let folder = folder();
     let file = folder.path().join("two.yaml");
-    // The second is as `kubectl get -o yaml` of another cluster prints it, in a namespace that is not here.
+    // The second is the output of another cluster's `kubectl get -o yaml`, in a namespace that does not exist here.
     let printed = "apiVersion: v1
 kind: List
 items:
@@ -382,7 +382,7 @@ contexts: [{name: here, context: {cluster: a}}, {name: there, context: {cluster:
 clusters: [{name: a, cluster: {server: 'https://kube.example:6443'}}]
 ";
 
-/// `cerulean plan` with these files, and what it says.
+/// Runs `cerulean plan` with these files, and returns its output.
 fn plan_with(azure_json: &str, arguments: &[&str]) -> String {
     let folder = folder();
     let (config, kubeconfig) = (folder.path().join("azure.json"), folder.path().join("kubeconfig"));
@@ -450,13 +450,13 @@ fn the_bench_names_the_program_that_is_missing_and_how_to_have_it() {
         manager,
         "cerulean: none/ours is not there; build it with `cargo build --release`, or name it with --manager\n"
     );
-    // Any file will do for ours: the other one is looked for before anything is started.
+    // Any file works as ours: the other one is looked up before anything is started.
     let ours = env!("CARGO_BIN_EXE_cerulean");
     let peer = said(&["services", "--manager", ours, "--peer", "none/upstream"]);
     assert_eq!(peer, "cerulean: --peer none/upstream: it is not there; give the path of a build\n");
 }
 
-/// A program that ends by itself is told with its last words, and nobody waits for it.
+/// If a program ends by itself, its last output is reported, and the benchmark does not wait.
 #[test]
 fn the_bench_tells_what_a_program_said_that_ended_by_itself() {
     let output =
@@ -467,7 +467,7 @@ fn the_bench_tells_what_a_program_said_that_ended_by_itself() {
     assert!(said.contains("unexpected argument '--cloud-config"), "{said}");
 }
 
-/// What `capz-controller-manager` would make of a cluster, without Azure and without a management cluster.
+/// The plan of `capz-controller-manager` for a cluster, without Azure and without a management cluster.
 #[test]
 fn clusters_are_planned_from_files_alone() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/clusters");
@@ -481,7 +481,7 @@ fn clusters_are_planned_from_files_alone() {
          harbour-control-plane, its name is an example)\n",
         "+ virtual machine harbour-workers-2-aaaaa: Standard_D2s_v3; zone 2\n",
         "AzureMachinePool default/harbour-spot (once the control plane answers)\n   1. + scale set harbour-spot: Standard_D2s_v3; machines 3; Spot; zones 1, 2, 3\n",
-        "Azure is taken to be empty",
+        "assuming an empty subscription",
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }
@@ -508,7 +508,7 @@ fn clusters_are_planned_from_files_alone() {
     assert!(text(&output).contains("unknown field \"spec.locaton\""), "{}", text(&output));
 }
 
-/// What is right and not served is not called a mistake (U6).
+/// A valid but unsupported object is not reported as a mistake (U6).
 #[test]
 fn clusters_that_are_not_served_or_made_of_a_class_are_called_so() {
     let folder = folder();
@@ -543,7 +543,7 @@ fn clusters_that_are_not_served_or_made_of_a_class_are_called_so() {
     assert!(said.contains("Cluster c is made of ClusterClass ours (spec.topology)"), "{said}");
 }
 
-/// A template of clusterctl's, with values in the place of its variables; those that are not given have their defaults.
+/// A template of clusterctl's, with values for its variables; the others have their defaults.
 fn template(name: &str, values: &[(&str, &str)]) -> String {
     let path = format!("{}/../deploy/capz/templates/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
     let mut text = std::fs::read_to_string(path).unwrap();
@@ -571,11 +571,11 @@ const VALUES: [(&str, &str); 11] = [
     ("AZURE_NODE_MACHINE_TYPE", "Standard_D2s_v3"),
     ("KUBERNETES_VERSION", "v1.33.1"),
     ("CONTROL_PLANE_MACHINE_COUNT", "1"),
-    // A worker joins when it looks again, after a while.
+    // A worker joins at its next retry, after a while.
     ("WORKER_MACHINE_COUNT", "0"),
 ];
 
-/// Reads lines of a running demo until one holds these words.
+/// Reads lines of a running demo until one contains these words.
 fn read_until(lines: &mut impl Iterator<Item = String>, words: &str) -> String {
     let mut read = String::new();
     for line in lines {
@@ -587,7 +587,7 @@ fn read_until(lines: &mut impl Iterator<Item = String>, words: &str) -> String {
     panic!("it ended without {words:?}:\n{read}");
 }
 
-/// A template as clusterctl ships it, with a tenant, a subscription and identities of whoever brings it.
+/// A template as clusterctl ships it, with the user's tenant, subscription and identities.
 #[test]
 fn the_demo_makes_ready_nodes_of_somebodys_own_manifests_until_it_is_stopped() {
     let folder = folder();
@@ -605,7 +605,7 @@ fn the_demo_makes_ready_nodes_of_somebodys_own_manifests_until_it_is_stopped() {
     let mut running = Simulation { process, folder: folder.path().to_owned() };
     let mut lines = BufReader::new(running.process.stdout.take().unwrap()).lines().map_while(Result::ok);
     let mut said = read_until(&mut lines, "everything is ready");
-    // On a machine that is busy elsewhere it was explained before, while it waited.
+    // On a busy machine it was explained before, while the demo waited.
     if !said.contains("Stop with Ctrl-C.") {
         said += &read_until(&mut lines, "Stop with Ctrl-C.");
     }
@@ -639,7 +639,7 @@ fn manifests_with_variables_are_refused_with_their_names() {
     }
 }
 
-/// What somebody needs who starts a manager himself.
+/// The files and output that a user needs to start a manager.
 #[test]
 fn what_a_manager_is_started_with_is_written_and_printed() {
     let folder = folder();

@@ -1,4 +1,4 @@
-//! `cerulean journal diff` says by its exit status whether two runs are the same.
+//! The exit code of `cerulean journal diff` says whether two runs are the same.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -1,4 +1,4 @@
-//! `cerulean plan` of a cluster whose pods are reached by routes.
+//! `cerulean plan` for a cluster whose pods are reached by routes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
@@ -78,13 +78,13 @@ async fn node_272_plan_shows_the_write_of_the_route_table() {
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["steps"][0]["resourceType"], "routeTables");
     assert_eq!(json["steps"][0]["document"]["properties"]["routes"].as_array().unwrap().len(), 2);
-    // NODE-265: ranges of pods in the nodes' own subnet, and what is no range.
+    // NODE-265: ranges of pods in the nodes' own subnet, and an invalid range.
     let output = plan(&cluster, &["--cluster-cidr", Shape::NODES_V4]).await;
     let said = text(&output);
     let words =
         format!("Warning: --cluster-cidr={0} is the range {0} of the nodes' subnet nodes", Shape::NODES_V4);
     assert!(said.contains(&words) && said.contains("(pass a range outside the virtual network)"), "{said}");
-    // NODE-269: ranges of nodes outside of it.
+    // NODE-269: ranges of nodes outside of the cluster's.
     assert!(said.contains("in none of --cluster-cidr: worker000000 10.244.1.0/24"), "{said}");
     let output = plan(&cluster, &["--cluster-cidr", "foo"]).await;
     assert!(
@@ -92,7 +92,7 @@ async fn node_272_plan_shows_the_write_of_the_route_table() {
         "{}",
         text(&output)
     );
-    // NODE-273: another's route to a range.
+    // NODE-273: a foreign route to a range.
     let foreign =
         json!({"name": "onprem", "properties": {"addressPrefix": "10.244.2.0/24", "nextHopType": "None"}});
     let table = Shape { route_table: Some("routes".to_owned()), ..Shape::default() }.route_table().unwrap();
@@ -101,7 +101,7 @@ async fn node_272_plan_shows_the_write_of_the_route_table() {
     let output = plan(&cluster, &routes).await;
     let said = text(&output);
     assert!(said.contains("; 1 range of pods gets no route.") && output.status.code() == Some(1), "{said}");
-    // Without the ranges of pods nobody can say whose routes those are.
+    // Without the ranges of pods, the owner of those routes is unknown.
     let output = plan(&cluster, &[]).await;
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     stop.cancel();

@@ -1,4 +1,4 @@
-//! Who may reach a Service: which packets must arrive, and which must not.
+//! The clients of a Service: which packets must arrive, and which must not.
 
 use std::net::IpAddr;
 
@@ -7,10 +7,10 @@ use ipnet::IpNet;
 
 use crate::rule::Family;
 
-/// Strangers on the internet, who are in no range that an entry names.
+/// Strangers on the internet, outside of every range that an entry names.
 const STRANGERS: [&str; 4] = ["192.0.2.1", "198.51.100.20", "2a01:4f8::1", "2600:1f00::20"];
 
-/// A client in the virtual network that is no node, so that no load balancer chooses it.
+/// A client in the virtual network that is not a node, so that no load balancer chooses it.
 const GUESTS: [&str; 2] = ["10.240.99.9", "fd00:10:240::99"];
 
 /// An address of each service tag that entries use, by the published lists.
@@ -21,33 +21,33 @@ const TAGGED: [(&str, &str); 4] = [
     ("AzureKeyVault.WestEurope", "13.69.64.73"),
 ];
 
-/// Who may reach a Service.
+/// The clients that may reach a Service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Clients {
-    /// Everybody on the internet.
+    /// All clients on the internet.
     pub anyone: bool,
-    /// Everybody in the virtual network.
+    /// All clients in the virtual network.
     pub network: bool,
     /// These addresses.
     pub ranges: Vec<IpNet>,
-    /// What Azure calls by these names.
+    /// Azure's service tags.
     pub tags: Vec<String>,
 }
 
 /// A packet's sender, and whether it must arrive.
 #[derive(Debug, Clone)]
 pub struct Client {
-    /// Who sends.
+    /// The sender.
     pub source: Source,
     /// Whether the packet must arrive.
     pub arrives: bool,
 }
 
 impl Clients {
-    /// Reads `anyone`, `network`, `nobody`, networks and service tags.
+    /// Parses `anyone`, `network`, `nobody`, networks and service tags.
     ///
     /// # Errors
-    /// A service tag that this file has no address of.
+    /// A service tag without an address in this file.
     pub fn parse<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let mut clients = Self::default();
         for word in words {
@@ -74,7 +74,7 @@ impl Clients {
             })
     }
 
-    /// Packets to an address of this family: inside, outside and at the borders of what is allowed.
+    /// Packets to an address of this family: inside, outside and at the borders of the allowed ranges.
     pub fn packets(&self, family: Family, internal: bool, network: &str) -> Vec<Client> {
         let mut addresses: Vec<IpAddr> = Vec::new();
         for range in &self.ranges {
@@ -114,12 +114,12 @@ fn is_inside(address: IpAddr) -> bool {
     }
 }
 
-/// Whether a client can have it.
+/// Whether a client can have this address.
 fn is_usable(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
             let first = v4.octets()[0];
-            // Ends of the virtual network's subnets belong to Azure.
+            // The first and last addresses of the virtual network's subnets belong to Azure.
             let azures = is_inside(address) && (v4.octets()[3] < 4 || v4.octets()[3] == 255);
             (is_inside(address) || !v4.is_private()) && first != 0 && first < 224 && first != 127 && !azures
         }

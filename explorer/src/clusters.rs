@@ -1,16 +1,17 @@
-//! Clusters of Cluster API that share an Azure, and what must hold of them whatever happens. Three properties, each over worlds
-//! that a seed decides:
+//! Clusters of Cluster API that share an Azure, and their invariants. There are three properties, each over worlds that
+//! are determined by a seed:
 //!
-//! * [`Neighbourhood`]: two or three clusters that share names, groups, networks and zones, in one or two management clusters,
-//!   are created, changed, moved and deleted, while managers are killed, Azure fails and a third party edits. What one of them made
-//!   is never changed, deleted or used by another; a cluster that cannot be served says why; what is deleted leaves nothing of its
-//!   own and all of the others.
-//! * [`Drift`]: a third party changes what a cluster made. Within the sync period it is as before, or the owner says why not, and
-//!   the writes end.
-//! * [`Beside`]: clusters and machines that Azure refuses in every way, beside others, which are done as soon as they are alone.
+//! * [`Neighbourhood`]: two or three clusters that share names, groups, networks and zones, in one or two management
+//!   clusters, are created, changed, moved and deleted, while managers are killed, Azure fails and a third party edits.
+//!   What one of them created is never changed, deleted or used by another; a cluster that cannot be served says why;
+//!   after its deletion nothing of its own remains, and everything of the others.
+//! * [`Drift`]: a third party changes what a cluster created. Within the sync period the change is reverted, or the
+//!   owner reports why not, and the writes end.
+//! * [`Beside`]: clusters and machines that Azure refuses in every way, next to others, which are done as soon as
+//!   without them.
 //!
-//! What is judged is Azure's documents and packets, and what a user reads in conditions and events. Each cluster is a client of
-//! its own to Azure, so a ledger knows who made what.
+//! The judgement uses Azure's documents and packets, and what a user reads in conditions and events. Each cluster is a
+//! separate client of Azure, so a ledger records what each created.
 
 mod act;
 mod beside;

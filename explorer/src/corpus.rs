@@ -1,4 +1,4 @@
-//! The corpus: one file an entry, a header in comments and the manifest below it.
+//! The corpus: one file per entry, with a header in comments and the manifest below it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,38 +8,38 @@ use simulated_cluster::manifests;
 
 use crate::expectation::{Expectation, Header, Upstream, Written};
 
-/// What must come of the Services of an entry, by `namespace/name`.
+/// The expected results for the Services of an entry, by `namespace/name`.
 pub type Expectations = BTreeMap<String, Expectation>;
 
 /// An entry of the corpus.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// The file's name without folder and ending.
+    /// The file's name without folder and extension.
     pub name: String,
     /// The folder's name.
     pub folder: String,
-    /// The bug for which it fails today.
+    /// The bug because of which it fails today.
     pub known: Option<String>,
-    /// Why the program that Cerulean replaces does not serve it, or not in this way.
+    /// Why the replaced program does not serve it, or serves it differently.
     pub upstream: Option<Upstream>,
-    /// Names of resources that rightly stay changed when its Services are gone.
+    /// Names of resources that may stay changed after its Services are deleted.
     pub stays_changed: Vec<String>,
     /// The manifest's objects.
     pub objects: Vec<Value>,
-    /// What must come of them.
+    /// The expected results.
     pub expect: Expectations,
-    /// Changes, one after the other, each with what must come of it.
+    /// Consecutive changes, each with its expected results.
     pub then: Vec<Change>,
 }
 
-/// A change and what must come of it.
+/// A change and its expected results.
 #[derive(Debug, Clone)]
 pub struct Change {
     /// Merge patches by `namespace/name`.
     pub patches: BTreeMap<String, Value>,
     /// Services that are deleted.
     pub delete: Vec<String>,
-    /// What must come of Services; those that are not named are as before.
+    /// The expected results for Services; other Services are as before.
     pub expect: Expectations,
 }
 
@@ -48,7 +48,7 @@ pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus/services")
 }
 
-/// Reads all entries of a folder and its folders, in the order of their names.
+/// Reads all entries of a folder and its subfolders, sorted by name.
 ///
 /// # Errors
 /// The file that cannot be read, and why.
@@ -79,11 +79,11 @@ pub fn read(folder: &Path) -> Result<Vec<Entry>, String> {
     Ok(entries)
 }
 
-/// Reads an entry. Its header is what stands in the comments above the manifest from `# expect:` or
-/// `# known:` on; what stands before is prose.
+/// Reads an entry. Its header is in the comments above the manifest, starting at `# expect:` or `# known:`; what
+/// precedes them is prose.
 ///
 /// # Errors
-/// What cannot be understood.
+/// The part that cannot be parsed.
 pub fn parse(name: &str, text: &str) -> Result<Entry, String> {
     let comments = text.lines().take_while(|line| line.starts_with('#'));
     let header: Vec<&str> = comments

@@ -1,29 +1,28 @@
-//! Rows that hold every pair of values of every two factors (a pairwise covering array), by a greedy search
-//! that always finds the same rows.
+//! Rows that cover every pair of values of every two factors (a pairwise covering array), found by a deterministic
+//! greedy search.
 //!
-//! A value may be a mistake: a row that holds one is refused whatever else it holds. So a pair of two sound
-//! values counts only in a row without mistakes, and a pair with a mistake only in a row without another.
+//! A value may be a mistake: a row with a mistake is refused whatever its other values. So a pair of two valid values
+//! counts only in a row without mistakes, and a pair with a mistake only in a row without another one.
 
 use std::collections::BTreeSet;
 
-/// How many rows are tried for each row that is taken: more makes fewer rows.
+/// The number of candidates for each row: more candidates mean fewer rows.
 const CANDIDATES: usize = 12;
 
 /// A value: the factor's number and the value's.
 type Choice = (usize, usize);
 
-/// What is to be covered.
+/// The factors and values to cover.
 pub struct Space<'a> {
-    /// How many values each factor has. The first, 0, is the usual one.
+    /// The number of values of each factor. The first, 0, is the default.
     pub values: Vec<usize>,
     /// Whether a value is a mistake.
     pub is_mistake: &'a dyn Fn(usize, usize) -> bool,
-    /// Whether a row can be: some values exclude each other.
+    /// Whether a row is possible: some values exclude each other.
     pub is_possible: &'a dyn Fn(&[usize]) -> bool,
 }
 
-/// Rows that cover all pairs that can be, in the order in which they were found. A row has a value for each
-/// factor.
+/// Rows that cover all possible pairs, in the order in which they were found. A row has a value for each factor.
 pub fn rows(space: &Space<'_>) -> Vec<Vec<usize>> {
     let mut open = pairs(space);
     let mut rows = Vec::new();
@@ -31,7 +30,7 @@ pub fn rows(space: &Space<'_>) -> Vec<Vec<usize>> {
     while let Some(first) = open.first().copied() {
         let candidates = (0..CANDIDATES).filter_map(|_| build(space, &open, first, &mut draw));
         let best = candidates.max_by_key(|row| covered(space, &open, row).count());
-        // The pair cannot be together with any values of the others.
+        // The pair is not possible with any values of the others.
         let Some(best) = best else {
             open.remove(&first);
             continue;
@@ -64,7 +63,7 @@ fn pairs(space: &Space<'_>) -> BTreeSet<(Choice, Choice)> {
     pairs
 }
 
-/// Which open pairs a row covers.
+/// The open pairs that a row covers.
 fn covered<'a>(
     space: &'a Space<'_>,
     open: &'a BTreeSet<(Choice, Choice)>,
@@ -79,7 +78,7 @@ fn covered<'a>(
         .filter(move |pair| open.contains(pair))
 }
 
-/// A row that holds `first`; every other factor gets the value that covers most.
+/// A row with `first`; every other factor gets the value that covers most pairs.
 fn build(
     space: &Space<'_>,
     open: &BTreeSet<(Choice, Choice)>,
@@ -91,7 +90,7 @@ fn build(
     row[first.0.0] = first.0.1;
     row[first.1.0] = first.1.1;
     if !(space.is_possible)(&row) {
-        // What excludes the pair may be a usual value of another factor: try each of those.
+        // The default of another factor may exclude the pair: try its other values.
         let rescue = (0..row.len()).filter(|factor| !set.contains(factor)).find_map(|factor| {
             (1..space.values[factor]).find_map(|value| {
                 let mut other = row.clone();
@@ -135,7 +134,7 @@ fn build(
     Some(row)
 }
 
-/// Numbers that are always the same (xorshift).
+/// Deterministic pseudo-random numbers (xorshift).
 #[derive(Debug)]
 struct Draw(u64);
 

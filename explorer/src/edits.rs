@@ -1,11 +1,11 @@
-//! A third party edits anything of ours: each resource, each item of a list, each member that our controllers wrote, at rest or
-//! between a read and a write, once or again and again. What can be edited is read from the documents themselves
-//! ([`crate::ledger`] knows what the controllers stated), so that nothing is forgotten. Then:
+//! A third party edits our resources: each resource, each item of a list, each member that our controllers wrote, at
+//! rest or between a read and a write, once or repeatedly. The possible edits are derived from the documents themselves
+//! ([`crate::ledger`] records what the controllers stated), so that nothing is left out. Then:
 //!
-//! * at the next look at Azure everything is as it was, or an event says why not;
-//! * nothing is written for ever: a repair that is undone again and again raises an event, and the controllers back off.
+//! * at the next resync with Azure everything is as before, or an event says why not;
+//! * writes end: a repair that is undone repeatedly causes an event, and the controllers back off.
 //!
-//! A run is decided by its seed; `tests/corpus/edits` has those that failed once.
+//! A run is determined by its seed; `tests/corpus/edits` contains runs that failed before.
 
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
@@ -18,30 +18,30 @@ use crate::wish::{self, WISHES, Wish};
 mod edit;
 mod play;
 
-/// Services at rest, and what a third party does to what was made for them.
+/// Services at rest, and a third party's edits of their resources.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Edits {
-    /// What everything random is drawn from.
+    /// The seed of everything random.
     pub seed: u64,
     /// Whether pools hold addresses.
     #[serde(default)]
     pub by_address: bool,
     /// What the Services ask for.
     pub services: Vec<Vec<Wish>>,
-    /// When it happens.
+    /// The time of the edits.
     pub when: When,
-    /// What happens.
+    /// The edits.
     pub edits: Vec<Edit>,
 }
 
-/// When a third party edits.
+/// The time of a third party's edits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum When {
-    /// While nothing else happens.
+    /// While there is no other activity.
     AtRest,
-    /// Just before the controllers' write of this number arrives, when one more Service comes.
+    /// Just before this numbered write of the controllers arrives, while another Service is created.
     BeforeWrite(u64),
     /// Whenever it is undone.
     Always,
@@ -51,25 +51,25 @@ pub enum When {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Edit {
-    /// Which of all members that the controllers stated, in the order of their resources and places.
+    /// The number of the member among all that the controllers stated, ordered by resource and path.
     pub number: usize,
-    /// What is done there.
+    /// The kind of edit.
     pub how: How,
 }
 
-/// What is done to a member.
+/// A kind of edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum How {
-    /// It gets another value.
+    /// The member gets another value.
     Change,
-    /// It is removed.
+    /// The member is removed.
     Remove,
-    /// The item of a list that it lies in is removed.
+    /// The list item that contains the member is removed.
     RemoveItem,
-    /// The list that it lies in is emptied.
+    /// The list that contains the member is emptied.
     RemoveAll,
-    /// Its resource is deleted.
+    /// The member's resource is deleted.
     Delete,
 }
 

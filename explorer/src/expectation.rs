@@ -1,4 +1,4 @@
-//! What must come of a Service, as an entry of the corpus says it.
+//! The expected result for a Service, as in an entry of the corpus.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +8,27 @@ use serde_json::Value;
 use crate::clients::Clients;
 use crate::rule::{Family, Rule};
 
-/// What must come of a Service.
+/// The expected result for a Service.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expectation {
     /// It has addresses, and traffic arrives.
     Served(Box<Served>),
-    /// Its owner is told why not, in an event that holds all of these texts.
+    /// An event with all of these texts tells its owner why it is not served.
     Refused {
-        /// What the event says.
+        /// The texts of the event.
         texts: Vec<String>,
-        /// Whether it is Azure who refuses: then something may have been made before. Otherwise nothing is.
+        /// Whether Azure refuses it: then something may have been created before. Otherwise nothing is.
         by_azure: bool,
     },
-    /// It is refused as it is now, and has what it had before.
+    /// Its current state is refused, and it keeps what it had before.
     KeptAsItWas,
     /// It is not ours: nothing happens to it.
     Untouched,
-    /// It was ours: nothing is left of it.
+    /// It was ours: nothing of it remains.
     Released,
 }
 
-/// What a Service has that is served.
+/// The expected state of a served Service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Served {
     /// Whether its frontends are private.
@@ -37,18 +37,17 @@ pub struct Served {
     pub families: Vec<Family>,
     /// All of its rules.
     pub rules: Vec<Rule>,
-    /// Who may reach its IPv4 address, and who its IPv6 address.
+    /// The allowed clients of its IPv4 address and of its IPv6 address.
     pub from: [Clients; 2],
-    /// The addresses in its status: each an address or a range in which it must lie. Empty where only
-    /// families count.
+    /// The addresses in its status: each an address, or a range that contains it. Empty if only families count.
     pub addresses: Vec<String>,
-    /// Texts that a Warning event must hold, `Reason: text`. Any other warning is a mistake.
+    /// Texts that a Warning event must contain, `Reason: text`. Any other warning is a mistake.
     pub warnings: Vec<String>,
-    /// Whether other warnings are in order: where much went wrong on the way.
+    /// Whether other warnings are allowed, because there were many failures before.
     pub after_trouble: bool,
-    /// What its public IP must hold, among other things.
+    /// Members that its public IP must contain.
     pub public_ip: Value,
-    /// Accepted writes by resource type; what is not named must not be written.
+    /// Accepted writes by resource type; other types must not be written.
     pub writes: Writes,
 }
 
@@ -67,7 +66,7 @@ pub struct Writes {
     pub security_group: usize,
 }
 
-/// An expectation as it is written.
+/// An expectation in its file format.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Written {
@@ -96,7 +95,7 @@ enum Texts {
 }
 
 impl Written {
-    /// Completes it with what follows from its kind.
+    /// Adds the defaults of its kind.
     pub(crate) fn complete(self) -> Result<Expectation, String> {
         let mut all = Vec::new();
         if let Some(at) = &self.served {
@@ -143,7 +142,7 @@ impl Written {
         let writes = self.writes.clone().unwrap_or_else(|| Writes {
             public_ip: if internal { 0 } else { families.len() },
             load_balancer: 1,
-            // Inside the network nothing has to be opened.
+            // Inside the network no rule is needed.
             security_group: usize::from(!internal),
         });
         Ok(Served {
@@ -160,13 +159,13 @@ impl Written {
     }
 }
 
-/// How the program that Cerulean replaces serves an entry in another way.
+/// How the replaced program serves an entry differently.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Upstream {
-    /// What it does, and why it is not done here.
+    /// Its behaviour, and why it is not adopted here.
     pub differs: String,
-    /// The clusters in which it does so, by a word of their description; all of them where there is none.
+    /// The clusters in which it does so, by a word of their description; by default all.
     #[serde(rename = "in", default)]
     pub clusters: Option<String>,
 }
@@ -175,20 +174,20 @@ pub struct Upstream {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Header {
-    /// The bug for which it fails today.
+    /// The bug because of which it fails today.
     pub known: Option<String>,
-    /// Why the program that Cerulean replaces does not serve it, or not in this way.
+    /// Why the replaced program does not serve it, or serves it differently.
     pub upstream: Option<Upstream>,
-    /// Names of resources that rightly stay changed when its Services are gone.
+    /// Names of resources that may stay changed after its Services are deleted.
     #[serde(rename = "stays changed")]
     pub stays_changed: Vec<String>,
     /// By `namespace/name`.
     pub expect: BTreeMap<String, Written>,
-    /// Changes, one after the other, each with what must come of it.
+    /// Consecutive changes, each with its expected results.
     pub then: Vec<Then>,
 }
 
-/// A change and what must come of it.
+/// A change and its expected results.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Then {
@@ -196,6 +195,6 @@ pub(crate) struct Then {
     pub change: BTreeMap<String, Value>,
     /// Services that are deleted, as `namespace/name`.
     pub delete: Vec<String>,
-    /// By `namespace/name`; Services that are not named are as before.
+    /// By `namespace/name`; other Services are as before.
     pub expect: BTreeMap<String, Written>,
 }

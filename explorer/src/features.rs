@@ -1,8 +1,7 @@
-//! The features of a Service: values of annotations and fields, what a manifest with them looks like, and
-//! what must come of it.
+//! The features of a Service: values of annotations and fields, the manifest with them, and the expected result.
 //!
-//! A [`Row`] has a value for each factor. What must come of it is written down from what is published of
-//! annotations and fields, and not taken from the planner: two readers of one text have to agree.
+//! A [`Row`] has a value for each factor. The expected result is derived from the public documentation of annotations
+//! and fields, independently of the planner: two readers of one text have to agree.
 
 mod expected;
 mod manifest;
@@ -13,14 +12,14 @@ pub use manifest::{given, leaves_to_kubernetes, manifest};
 
 use crate::covering::{self, Space};
 
-/// A value for each factor, by its place in [`FACTORS`]; 0 is the usual one.
+/// A value for each factor, by its position in [`FACTORS`]; 0 is the default.
 pub type Row = Vec<usize>;
 
-/// A field or annotation (or a few that belong together) and the values that are tried. The first is the
-/// usual one; those that begin with `!` are mistakes, for which a Service is refused.
+/// A field or annotation (or a group of them) and the values to try. The first is the default; those that begin with
+/// `!` are mistakes, for which a Service is refused.
 #[derive(Debug)]
 pub struct Factor {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// Its values.
     pub values: &'static [&'static str],
@@ -74,7 +73,8 @@ factors! {
     "private-link-service": "no" "yes" "second-subnet";
 }
 
-/// What rightly stays changed when Services with these rows are gone: a subnet that takes private link services.
+/// The resources that may stay changed after Services with these rows are deleted: a subnet that admits private link
+/// services.
 pub fn stays_changed(rows: &[Row]) -> Vec<String> {
     let is_linked = |row: &Row| value(row, "private-link-service") != "no";
     if rows.iter().any(is_linked) { vec!["network".to_owned()] } else { Vec::new() }
@@ -83,7 +83,7 @@ pub fn stays_changed(rows: &[Row]) -> Vec<String> {
 /// The value of a factor in a row.
 ///
 /// # Panics
-/// Nothing is called that.
+/// There is no such factor.
 pub fn value<'a>(row: &[usize], factor: &str) -> &'a str {
     let place = FACTORS.iter().position(|known| known.name == factor);
     let place = place.unwrap_or_else(|| panic!("no factor is called {factor}"));
@@ -100,12 +100,12 @@ pub fn is_mistake(factor: usize, number: usize) -> bool {
     FACTORS[factor].values[number].starts_with('!')
 }
 
-/// A row with nothing but usual values.
+/// A row of defaults.
 pub fn usual() -> Row {
     vec![0; FACTORS.len()]
 }
 
-/// The features of a row that are not usual, as `factor=value`.
+/// The features of a row that differ from the defaults, as `factor=value`.
 pub fn features(row: &[usize]) -> Vec<String> {
     let unusual = row.iter().enumerate().filter(|(_, number)| **number != 0);
     unusual
@@ -116,7 +116,7 @@ pub fn features(row: &[usize]) -> Vec<String> {
 /// The row with these features.
 ///
 /// # Errors
-/// A feature that is not known.
+/// An unknown feature.
 pub fn with_features<'a>(features: impl IntoIterator<Item = &'a str>) -> Result<Row, String> {
     let mut row = usual();
     for feature in features {
@@ -134,13 +134,13 @@ pub fn with_features<'a>(features: impl IntoIterator<Item = &'a str>) -> Result<
 pub struct Known {
     /// The bug.
     pub bug: &'static str,
-    /// The rows that have it, which are left out.
+    /// Whether a row shows the bug; such rows are left out.
     pub holds: fn(&[usize]) -> bool,
-    /// Features with which it is seen.
+    /// Features that show the bug.
     pub seen_with: &'static [&'static str],
 }
 
-/// What fails today. An entry whose bug is mended fails the tests until it is taken out.
+/// What fails today. An entry whose bug is fixed fails the tests until it is removed.
 pub const KNOWN: &[Known] = &[];
 
 /// Whether a row is known to fail.
@@ -148,21 +148,21 @@ pub fn is_known(row: &[usize]) -> bool {
     KNOWN.iter().any(|known| (known.holds)(row))
 }
 
-/// Whether what must come of a row can be said and tried. What cannot stands here with its reason.
+/// Whether the result for a row can be predicted and tested. Each exclusion has its reason here.
 pub fn is_possible(row: &[usize]) -> bool {
     let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
     let has =
         |factor: &str| row[FACTORS.iter().position(|known| known.name == factor).unwrap_or_default()] != 0;
-    // kube-proxy's port answers `/healthz` alone.
+    // kube-proxy's port only answers `/healthz`.
     let (protocol, path) = expected::first_probe(row);
     let unanswered = is("probe-port", "10256") && protocol != "tcp" && path != "/healthz";
-    // The label would stay on a public IP that is somebody else's, which is right, and in the way of the
-    // comparison with what was there before.
+    // The label would stay on another owner's public IP, which is correct, but disturbs the comparison with the
+    // previous state.
     let label_stays = has("dns-label") && has("public-ip");
-    // A field can hold one address, of one family; which one is asked for then is tried by the corpus.
+    // A field can contain one address, of one family; the corpus tests which one is requested then.
     let half_an_address =
         is("public-ip", "address-in-field") && !["IPv4", "IPv6"].contains(&value(row, "families"));
-    // The missing ones are missing only where they are looked for.
+    // A missing resource only matters if it is looked up.
     let not_missed =
         (is("public-ip", "!missing") && is_internal(row)) || (is("subnet", "!missing") && !is_internal(row));
     // Without a rule nothing is left of a Service with one port.
@@ -171,10 +171,10 @@ pub fn is_possible(row: &[usize]) -> bool {
         && !(is_internal(row) && is("high-availability-ports", "yes"));
     // Azure gives the addresses of a prefix the prefix's own tags.
     let tags_of_prefix = has("ip-tags") && has("prefix");
-    // Azure takes one such rule for each pool, because nothing floats there; the corpus has one.
+    // Azure accepts one such rule per pool, because there is no floating IP there; the corpus has one.
     let second_of_its_kind =
         is("high-availability-ports", "yes") && is_internal(row) && !is("families", "IPv4");
-    // Kubernetes refuses a health check port that nobody asks.
+    // Kubernetes refuses a health check port that is not used.
     let nobody_asks = has("health-check-port") && !is("policy", "Local");
     !(second_of_its_kind
         || nobody_asks

@@ -1,16 +1,16 @@
-//! Generated histories: Services come, change and go; nodes do; Azure throttles, refuses and loses answers;
-//! somebody else writes between a read and a write; the controllers are killed. Whatever happens, it ends
+//! Generated histories: Services are created, changed and deleted, nodes come and go, Azure throttles, refuses and
+//! loses answers, others write between a read and a write, and the controllers are killed. Whatever happens, it ends
 //! well:
 //!
-//! * every Service has in the end what its last manifest asks for, or an event says why not, and a Service
-//!   that cannot be served harms no other (convergence);
-//! * a Service that cannot be served holds up no other, nor one that comes while it is there (no starvation);
-//! * controllers that start anew then write nothing (idempotence);
-//! * what others made is as they left it, also what they wrote between a read and a write, and nothing of ours is left
-//!   when all Services are gone.
+//! * every Service finally has what its last manifest asks for, or an event says why not, and a Service that cannot be
+//!   served harms no other (convergence);
+//! * a Service that cannot be served does not delay others, including those that are created meanwhile (no starvation);
+//! * restarted controllers then write nothing (idempotence);
+//! * foreign resources are unchanged, including what was written between a read and a write, and nothing of ours is
+//!   left after all Services are deleted.
 //!
-//! A history is decided by its seed. A failure is shrunk to the fewest acts and features, and printed as the text
-//! that [`kept`] reads: what was wrong once is tried again, whatever seeds come to mean.
+//! A history is determined by its seed. A failure is shrunk to the fewest acts and features, and printed in the text
+//! format that [`kept`] reads: former failures are tested again, even if the meaning of seeds changes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -41,30 +41,30 @@ use inventory::Inventory;
 pub use kept::{FOLDER, Kept, kept};
 use play::{Play, THEIR_ADDRESSES};
 
-/// How many Services a history has at most.
+/// The maximum number of Services of a history.
 const MAX_SERVICES: usize = 6;
 
-/// The share of factors that have a value that is not the usual one.
+/// The share of factors with a value other than the default.
 const UNUSUAL: f64 = 0.15;
 
-/// What a change leaves as it is or draws evenly: of the usual values alone hardly a Service would keep two families.
+/// Factors that changes keep, or draw evenly: with only defaults, hardly any Service would keep two families.
 const SELDOM_CHANGED: [&str; 2] = ["node-ports", "families"];
 
-/// How often it stays.
+/// How often a change keeps the value.
 const STAYS: f64 = 0.7;
 
 /// A history.
 #[derive(Debug, Clone, Default)]
 pub struct History {
-    /// What everything random is drawn from.
+    /// The seed of everything random.
     pub seed: u64,
-    /// Whether Azure takes its time.
+    /// Whether Azure has typical latencies.
     pub typical_latency: bool,
     /// Whether replicas of the controllers elect a leader.
     pub replicas: bool,
-    /// What it happens in.
+    /// The cluster of the history.
     pub cluster: Cluster,
-    /// What happens.
+    /// The acts.
     pub acts: Vec<Act>,
 }
 
@@ -100,7 +100,7 @@ impl History {
                     kind: KINDS[random.random_range(0..KINDS.len())],
                     method: ["PUT", "PUT", "GET", "DELETE"][random.random_range(0..4)],
                     what: TROUBLES[random.random_range(0..TROUBLES.len())],
-                    // Now and then it is a storm.
+                    // Occasionally there is a storm.
                     times: if random.random_bool(0.15) { 15 } else { random.random_range(1..=3) },
                 },
                 78..80 => {
@@ -156,12 +156,12 @@ impl History {
         Self { seed, typical_latency: random.random_bool(0.3), replicas, cluster, acts }
     }
 
-    /// What is wrong in the end; empty where all is well.
+    /// The problems at the end; empty if there are none.
     pub fn complaints(&self) -> Vec<String> {
         quietly(async || self.run().await).unwrap_or_else(|panic| vec![panic])
     }
 
-    /// The fewest acts and features with which something is still wrong.
+    /// The fewest acts and features that still cause a problem.
     #[must_use]
     pub fn shrink(&self) -> Self {
         let with = |acts: &[Act]| Self { acts: acts.to_vec(), ..self.clone() };
@@ -215,7 +215,7 @@ impl History {
         stage.world.azure.clear_journal();
         stage.world.restart().await;
         stage.world.come_to_rest().await;
-        // What is refused is tried again.
+        // Refused writes are retried.
         let again = stage
             .world
             .changes()
@@ -241,7 +241,7 @@ impl History {
         complaints
     }
 
-    /// What Service `number` may ask for in Azure.
+    /// The resources in Azure that Service `number` may request.
     fn kept_for(number: usize) -> Vec<Given> {
         let row = features::with_features(["public-ip=named", "prefix=yes"]);
         features::given(&row.unwrap_or_else(|_| features::usual()), number)
@@ -262,10 +262,10 @@ fn row(random: &mut SmallRng, before: Option<&Row>, cluster: Cluster) -> Row {
             }
         }
         if cluster == Cluster::Several {
-            // Others say which load balancers a Service names.
+            // Other acts set the load balancers that a Service names.
             set(&mut row, "balancer-names", 0);
         }
-        // What is kept for it is in the cluster's group.
+        // Its reserved resources are in the cluster's group.
         if features::value(&row, "public-ip") != "own" {
             set(&mut row, "resource-group", 0);
         }
@@ -286,8 +286,8 @@ fn row(random: &mut SmallRng, before: Option<&Row>, cluster: Cluster) -> Row {
     }
 }
 
-/// Whether Kubernetes lets a Service become this: its first family stays, and so do node ports that it was given
-/// and, as long as it is asked, the health check port.
+/// Whether Kubernetes allows this change of a Service: its first family stays, and so do allocated node ports and, as
+/// long as it is used, the health check port.
 fn may_become(before: &Row, after: &Row) -> bool {
     let value = features::value;
     let begins_with_v6 = |row| ["IPv6", "dual-IPv6-first"].contains(&value(row, "families"));
@@ -299,7 +299,7 @@ fn may_become(before: &Row, after: &Row) -> bool {
     begins_with_v6(before) == begins_with_v6(after) && !gives_up_ports && !chooses_another
 }
 
-/// Whether Kubernetes lets all of this happen, and it is said what must come of it.
+/// Whether Kubernetes allows all of this, and its result is defined.
 fn can_happen(cluster: Cluster, acts: &[Act]) -> bool {
     let is_said = |row: &Row| cluster != Cluster::Several || row[place_of("balancer-names")] == 0;
     let mut rows: BTreeMap<usize, &Row> = BTreeMap::new();
@@ -323,12 +323,12 @@ fn set(row: &mut Row, factor: &str, value: usize) {
     row[place_of(factor)] = value;
 }
 
-/// A failure, ready to be shown.
+/// A failure, ready to be printed.
 #[derive(Debug)]
 pub struct Failure {
     /// The history, shrunk.
     pub history: History,
-    /// What is wrong with it.
+    /// Its problems.
     pub complaints: Vec<String>,
 }
 
@@ -346,7 +346,7 @@ impl fmt::Display for Failure {
 /// Runs the history of a seed.
 ///
 /// # Errors
-/// What is wrong with it, shrunk.
+/// Its problems, shrunk.
 pub fn explore(seed: u64) -> Result<(), Box<Failure>> {
     let history = History::of(seed);
     if history.complaints().is_empty() {

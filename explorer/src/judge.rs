@@ -1,4 +1,4 @@
-//! Compares a world with what must come of a Service. Nothing here knows the product: it reads Azure's
+//! Compares a world with the expected result for a Service, without any code of the product: it reads Azure's
 //! documents, the Service's status and events, and follows packets.
 
 use std::net::IpAddr;
@@ -13,10 +13,10 @@ use testkit::types::{LOAD_BALANCERS, PUBLIC_IPS};
 use crate::expectation::{Expectation, Served};
 use crate::rule::{self, Family, Rule};
 
-/// The finalizer that says that something may exist for a Service.
+/// The finalizer which says that resources may exist for a Service.
 const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
 
-/// Azure's documents at one moment, read once for many Services.
+/// Azure's documents at one point in time, read once for many Services.
 pub struct Moment<'a> {
     world: &'a World,
     network: Network,
@@ -31,7 +31,7 @@ impl std::fmt::Debug for Moment<'_> {
 }
 
 impl<'a> Moment<'a> {
-    /// The world as it is now.
+    /// The current world.
     pub fn of(world: &'a World) -> Self {
         Self {
             world,
@@ -41,7 +41,7 @@ impl<'a> Moment<'a> {
         }
     }
 
-    /// What is not as it must be, in words; empty where all is.
+    /// The differences from the expected result; empty without any.
     pub fn judge(&self, key: &str, expectation: &Expectation) -> Vec<String> {
         let service = self.world.service(key);
         if service.is_null() {
@@ -98,7 +98,7 @@ impl<'a> Moment<'a> {
         complaints
     }
 
-    /// What a Service has that must not have anything.
+    /// The resources of a Service that must not have any.
     fn leftovers(&self, service: &Value) -> Vec<String> {
         let mut complaints = Vec::new();
         let addresses = addresses(service);
@@ -140,7 +140,7 @@ impl<'a> Moment<'a> {
             complaints.push("it has no finalizer".to_owned());
         }
         let addresses = addresses(service);
-        // They stand in the order of the frontends, and one that was made anew comes last.
+        // They are in the order of the frontends, except that a recreated one comes last.
         let fit = if served.after_trouble { are_in_any_order } else { are };
         if !served.addresses.is_empty() && !fit(&addresses, &served.addresses) {
             complaints.push(format!("its addresses are {addresses:?}, not {:?}", served.addresses));
@@ -195,7 +195,7 @@ impl<'a> Moment<'a> {
         let rules: Vec<&Rule> = served.rules.iter().filter(|rule| rule.family == family).collect();
         for rule in &rules {
             let (port, protocol) = match rule.protocol.as_str() {
-                // Any port will do.
+                // Any port is suitable.
                 "ALL" => (4711, Protocol::Udp),
                 "UDP" => (rule.port, Protocol::Udp),
                 _ => (rule.port, Protocol::Tcp),
@@ -207,7 +207,7 @@ impl<'a> Moment<'a> {
                     Hop::Arrived { port, .. } => Some(u64::from(*port)),
                     _ => None,
                 });
-                // What HA ports let through is not what access rules name.
+                // Traffic through HA ports is not limited to the ports of access rules.
                 if client.arrives && rule.protocol == "ALL" && !from.network {
                     continue;
                 }
@@ -219,7 +219,7 @@ impl<'a> Moment<'a> {
                 }
             }
         }
-        // A port that was not asked for.
+        // A port that was not requested.
         let offered = |port: u64, protocol: &str| {
             rules
                 .iter()
@@ -236,7 +236,7 @@ impl<'a> Moment<'a> {
                 {
                     let verdict = self.send(client.source.clone(), to, port, sent);
                     if verdict.arrives {
-                        complaints.push(format!("nobody asked for this port: {}", verdict.sentence()));
+                        complaints.push(format!("this port was not requested: {}", verdict.sentence()));
                     }
                 }
             }
@@ -263,7 +263,7 @@ pub fn addresses(service: &Value) -> Vec<IpAddr> {
     ips.filter_map(|ip| ip.parse().ok()).collect()
 }
 
-/// The events on this very Service, not on one that had its name before, as `Type Reason: message`.
+/// The events on this Service object, not on an earlier one of the same name, as `Type Reason: message`.
 pub fn events(world: &World, service: &Value) -> Vec<String> {
     let namespace = service["metadata"]["namespace"].as_str().unwrap_or_default();
     let events = world.kubernetes.list_in("Event", namespace);
@@ -274,7 +274,7 @@ pub fn events(world: &World, service: &Value) -> Vec<String> {
     mine.map(|e| format!("{} {}: {}", text(&e["type"]), text(&e["reason"]), text(&e["message"]))).collect()
 }
 
-/// Whether a Service carries the finalizer of load balancers.
+/// Whether a Service has the finalizer of load balancers.
 pub fn has_finalizer(service: &Value) -> bool {
     service["metadata"]["finalizers"].as_array().is_some_and(|all| all.iter().any(|one| one == FINALIZER))
 }
@@ -301,7 +301,7 @@ fn fits(address: &IpAddr, wanted: &str) -> bool {
 
 fn are_in_any_order(addresses: &[IpAddr], wanted: &[String]) -> bool {
     let mut left = addresses.to_vec();
-    // Certain addresses before any of a range.
+    // Single addresses before ranges.
     let mut wanted: Vec<&String> = wanted.iter().collect();
     wanted.sort_by_key(|wanted| wanted.parse::<IpAddr>().is_err());
     let mut take = |wanted: &str| {
@@ -346,7 +346,7 @@ fn orphans(balancer: &Value, base: &str) -> Vec<String> {
     mine.filter_map(|probe| probe["name"].as_str().map(str::to_owned)).collect()
 }
 
-/// Whether a document holds everything of a pattern: members of objects, items of lists.
+/// Whether a document contains a pattern: members of objects, items of lists.
 fn contains(document: &Value, pattern: &Value) -> bool {
     match (document, pattern) {
         (Value::Object(document), Value::Object(pattern)) => pattern.iter().all(|(name, wanted)| {

@@ -1,8 +1,8 @@
-//! Who wrote what into Azure.
+//! The authors of everything in Azure.
 //!
-//! A ledger sees every write of every cluster and compares the document before it with the document after it, member by
-//! member. So it knows whose each member is without asking the programs, and that a write changed or removed what is
-//! another's.
+//! A ledger observes every write of every cluster and compares the document before it with the document after it,
+//! member by member. So it knows the author of each member without asking the programs, and detects writes that change
+//! or remove another author's.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,12 +19,12 @@ use flatten::flatten;
 
 pub(crate) mod flatten;
 
-/// Who wrote something.
+/// The author of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hand {
     /// Azure itself: defaults, and what follows from other resources.
     Azure,
-    /// It was there from the beginning, for all.
+    /// It existed from the beginning.
     Beginning,
     /// It is a machine of this cluster, or of its scale sets.
     Machines(usize),
@@ -51,9 +51,9 @@ impl fmt::Display for Hand {
 pub struct Leaf {
     /// Its value.
     pub value: Value,
-    /// Who wrote it.
+    /// Its author.
     pub hand: Hand,
-    /// Whether it stood in the request, and is no default of Azure's.
+    /// Whether it was in the request, and is not a default of Azure's.
     pub stated: bool,
 }
 
@@ -70,7 +70,7 @@ struct Book {
     writes: BTreeMap<Hand, u64>,
 }
 
-/// Who wrote what into an Azure.
+/// The authors of everything in an Azure.
 #[derive(Debug)]
 pub struct Ledger {
     azure: Azure,
@@ -81,7 +81,7 @@ pub struct Ledger {
 /// Resources whose children have no documents of their own here: writes of a child are writes of these.
 const WITH_CHILDREN: [&str; 4] = ["loadbalancers", "networksecuritygroups", "routetables", "virtualnetworks"];
 
-/// The resource in whose document another stands.
+/// The resource whose document contains another.
 fn root(id: &ResourceId) -> ResourceId {
     let pairs = id.type_and_name_pairs();
     let has_children = pairs.first().is_some_and(|(kind, _)| WITH_CHILDREN.contains(&&*kind.to_lowercase()));
@@ -92,7 +92,7 @@ fn root(id: &ResourceId) -> ResourceId {
 }
 
 impl Ledger {
-    /// Opens a ledger: what is there is everybody's, but for the machines of these clusters.
+    /// Opens a ledger: existing resources belong to all clusters, except the machines of these.
     pub fn open(azure: &Azure, shapes: Vec<Shape>) -> Arc<Self> {
         let this = Self { azure: azure.clone(), shapes, book: Mutex::default() };
         let mut book = this.book.lock();
@@ -113,7 +113,7 @@ impl Ledger {
         Arc::new(this)
     }
 
-    /// The cluster to which a machine or its scale set belongs; Azure where it is neither.
+    /// The cluster of a machine or its scale set; Azure if it is neither.
     fn machines_of(&self, id: &ResourceId, document: &Value) -> Hand {
         let kind = id.resource_type();
         let is_machine =
@@ -122,7 +122,7 @@ impl Ledger {
         of.map_or(Hand::Azure, Hand::Machines)
     }
 
-    /// Takes over what has changed unseen: that is Azure's doing.
+    /// Records unobserved changes as Azure's.
     fn see(&self, book: &mut Book, id: &ResourceId) {
         let Some(document) = self.azure.document(id) else {
             book.documents.remove(&id.to_lower());
@@ -140,7 +140,7 @@ impl Ledger {
         }
     }
 
-    /// Takes over what a write has changed, and notes what of it was not the writer's to change.
+    /// Records what a write has changed, and whether it changed anything of another author.
     fn wrote(&self, hand: Hand, id: &ResourceId, what: &str, body: Option<&Value>, is_gone: bool) {
         let mut book = self.book.lock();
         *book.writes.entry(hand).or_default() += 1;
@@ -162,11 +162,11 @@ impl Ledger {
                 || path.contains(DESTINATIONS) && is_one_of(&own, leaf)
                 || is_rule_of(hand, leaves, path, &own)
         };
-        // Of an item that was removed as a whole, the item alone is named.
+        // If a whole item was removed, only the item is named.
         let mut removed: Option<&str> = None;
         for (path, leaf) in &document.leaves {
             match now.get(path) {
-                // A tag goes with what is deleted.
+                // A tag is removed with its resource.
                 None if is_gone && path.starts_with("/tags/") => {}
                 None if !may_change(&document.leaves, path, leaf) => {
                     let is_named = removed.is_some_and(|item| path[..path.len().min(item.len())] == *item);
@@ -185,7 +185,7 @@ impl Ledger {
             Hand::Cluster(other) | Hand::Machines(other) => {
                 matches!(hand, Hand::Cluster(mine) if mine != other)
             }
-            // A public IP of a user's is tagged with the Services that use it.
+            // A user's public IP is tagged with the Services that use it.
             Hand::Others => hand != Hand::Others && !id.resource_type().eq_ignore_ascii_case(PUBLIC_IPS),
             Hand::Azure | Hand::Beginning => false,
         };
@@ -202,7 +202,7 @@ impl Ledger {
                         breach(format!("added {path} ({value}), though {} made it", document.maker));
                     }
                     let stated = stated.contains_key(&path);
-                    // What Azure adds at a third party's write, an address for example, is Azure's.
+                    // Azure's additions at a third party's write, for example an address, are Azure's.
                     let hand = if hand == Hand::Others && !stated { Hand::Azure } else { hand };
                     Leaf { value, hand, stated }
                 }
@@ -214,7 +214,7 @@ impl Ledger {
         }
     }
 
-    /// Changes a document as a third party. Tells whether Azure took it.
+    /// Changes a document as a third party. Returns whether Azure accepted it.
     pub fn edit(&self, id: &ResourceId, edit: impl FnOnce(&mut Value)) -> bool {
         self.see(&mut self.book.lock(), id);
         let mut stated = Value::Null;
@@ -229,30 +229,30 @@ impl Ledger {
         taken
     }
 
-    /// Creates something as a third party.
+    /// Creates a resource as a third party.
     pub fn put(&self, id: &ResourceId, document: Value) {
         self.see(&mut self.book.lock(), id);
         self.azure.put(id, document.clone()).unwrap_or_else(|refusal| panic!("{id}: {refusal:?}"));
         self.wrote(Hand::Others, id, "creation", Some(&document), false);
     }
 
-    /// What was not the writer's to change.
+    /// The writes that changed anything of another author.
     pub fn breaches(&self) -> Vec<String> {
         self.book.lock().breaches.clone()
     }
 
-    /// How often a hand wrote.
+    /// The number of an author's writes.
     pub fn writes(&self, hand: Hand) -> u64 {
         self.book.lock().writes.get(&hand).copied().unwrap_or_default()
     }
 
-    /// Who created a resource, by its id in lower case.
+    /// The creator of a resource, by its ID in lower case.
     pub fn maker(&self, id: &str) -> Option<Hand> {
         self.book.lock().documents.get(id).map(|document| document.maker)
     }
 
-    /// Whether a member is of a security rule that a hand wrote and that serves the destinations of others alone by now: those that
-    /// others wrote, and addresses that have gone over to others.
+    /// Whether a member belongs to a security rule that an author wrote and that by now has only destinations of
+    /// others: those that others wrote, and addresses that others have taken over.
     pub fn is_rule_of_others(&self, hand: Hand, id: &str, path: &str) -> bool {
         let book = self.book.lock();
         let Some(document) = book.documents.get(id) else { return false };
@@ -263,7 +263,7 @@ impl Ledger {
         all.peek().is_some() && all.all(|leaf| leaf.hand != hand || is_one_of(&passed_on, leaf))
     }
 
-    /// The public addresses that frontends of load balancers of these makers have.
+    /// The public addresses of the frontends of load balancers with these creators.
     fn addresses_of(&self, book: &Book, is_maker: impl Fn(Hand) -> bool) -> Vec<String> {
         let is_theirs = |ip: &&Value| {
             let user = ip["properties"]["ipConfiguration"]["id"].as_str();
@@ -276,7 +276,7 @@ impl Ledger {
         all.iter().filter(is_theirs).filter_map(address).collect()
     }
 
-    /// What is there by a hand's writing: the ids in lower case, each with its members.
+    /// Everything that an author wrote: the IDs in lower case, each with its members.
     pub fn by(&self, hand: Hand) -> Vec<(String, String, Leaf)> {
         let mut book = self.book.lock();
         let ids: Vec<ResourceId> =
@@ -300,8 +300,8 @@ fn may_change(hand: Hand, of: Hand) -> bool {
     }
 }
 
-/// Whether a member is of a security rule whose destinations are all of this hand, or addresses that it has: several clusters open the same ports to
-/// the same clients by one rule, to which each adds its addresses.
+/// Whether a member belongs to a security rule whose destinations are all this author's, or addresses that it has:
+/// several clusters open the same ports to the same clients with one rule, to which each adds its addresses.
 fn is_rule_of(hand: Hand, leaves: &BTreeMap<String, Leaf>, path: &str, own: &[String]) -> bool {
     let Some(rest) = path.strip_prefix("/properties/securityRules/") else { return false };
     let (name, member) = rest.split_once('/').unwrap_or((rest, ""));
@@ -315,7 +315,7 @@ fn is_one_of(addresses: &[String], leaf: &Leaf) -> bool {
     leaf.value.as_str().is_some_and(|value| addresses.iter().any(|one| one == value))
 }
 
-/// Where a security rule's destinations stand in it.
+/// The path of a security rule's destinations in it.
 const DESTINATIONS: &str = "properties/destinationAddressPrefixes/";
 
 /// The destinations of a security rule.
@@ -325,17 +325,17 @@ fn destinations<'a>(leaves: &'a BTreeMap<String, Leaf>, rule: &str) -> impl Iter
     from.take_while(move |(path, _)| path.starts_with(&begin)).map(|(_, leaf)| leaf)
 }
 
-/// A cluster's way to Azure, past the ledger.
+/// A cluster's transport to Azure, recorded by the ledger.
 #[derive(Debug)]
 pub struct Pen {
     ledger: Arc<Ledger>,
     hand: Hand,
-    /// What else sees its calls.
+    /// The next tap, which also sees its calls.
     next: Option<Arc<dyn Tap>>,
 }
 
 impl Pen {
-    /// The way of a cluster.
+    /// The transport of a cluster.
     pub fn of(ledger: &Arc<Ledger>, cluster: usize) -> Self {
         Self { ledger: ledger.clone(), hand: Hand::Cluster(cluster), next: None }
     }

@@ -1,9 +1,9 @@
-//! What people bring, alone, in pairs and at random, judged in worlds by what must come of it.
+//! Runs user input in worlds, alone, in pairs and at random, and compares the results with the expected ones.
 //!
-//! * [`corpus`] reads `tests/corpus/services`: manifests as people write them, each with what must come of
-//!   it. [`trial`] runs one: applied, looked at, looked at again after a restart, deleted.
-//! * [`judge`] compares a world with an [`expectation::Expectation`] and knows nothing of the product: it
-//!   reads Azure's documents, the Service's status and events, and follows packets.
+//! * [`corpus`] reads `tests/corpus/services`: manifests as users write them, each with its expected result. [`trial`]
+//!   runs one: applied, judged, judged again after a restart, deleted.
+//! * [`judge`] compares a world with an [`expectation::Expectation`] without any code of the product: it reads Azure's
+//!   documents, the Service's status and events, and follows packets.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -48,13 +48,13 @@ pub fn on_paused_time<T>(work: impl Future<Output = T>) -> T {
     runtime.expect("a runtime can be made").block_on(work)
 }
 
-/// How many worlds may run side by side.
+/// The number of worlds that may run in parallel.
 pub fn workers() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Runs `world` once for each number, side by side. A panic ends the worker that it is in, and the whole when the others
-/// are through.
+/// Runs `world` once for each number, in parallel. A panic ends its worker, and is propagated after the others have
+/// finished.
 pub fn on_all_cores(numbers: Range<u64>, world: impl Fn(u64) + Sync) {
     let next = AtomicU64::new(numbers.start);
     let (world, next, end) = (&world, &next, numbers.end);
@@ -67,11 +67,11 @@ pub fn on_all_cores(numbers: Range<u64>, world: impl Fn(u64) + Sync) {
 }
 
 thread_local! {
-    /// Whether a panic of this thread is looked at by us, so that nobody else need read it.
+    /// Whether panics of this thread are handled here, so that they need not be printed.
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs something on paused time; a panic comes back as its text and is not printed.
+/// Runs something on paused time; a panic is returned as its text and not printed.
 ///
 /// # Errors
 /// The panic's text.

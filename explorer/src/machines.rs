@@ -1,17 +1,18 @@
-//! Generated lives of machines: they stop, fail, go and come again under the same name, whole scale sets go, kubelets fall
-//! silent, Azure lags, throttles, refuses and answers 404 for what is there, and the controllers are killed. Whatever
-//! happens:
+//! Generated lives of machines: they stop, fail, are deleted and are created again under the same name, whole scale
+//! sets are deleted, kubelets fall silent, Azure lags, throttles, refuses and answers 404 for what exists, and the
+//! controllers are killed. Whatever happens:
 //!
-//! * no Node is deleted while its machine lives, and none is tainted as shut down while its machine runs;
-//! * in the end every machine is an initialised node, and no node is left without a machine;
-//! * a node whose machine is gone leaves within a minute, for at most two reads of the machine itself.
+//! * no Node is deleted while its machine exists, and none is tainted as shut down while its machine runs;
+//! * finally every machine is an initialised node, and every node has a machine;
+//! * the node of a deleted machine is deleted within a minute, with at most two reads of the machine itself.
 //!
-//! What is judged is the set of Nodes, against the machines that this history itself made and removed.
+//! The judgement compares the set of Nodes with the machines that this history itself created and deleted.
 //!
-//! Azure may answer 404 for a machine that lives either where machines are listed or where the machine itself is read,
-//! never in both at a time: that lie could not be told from the truth by anybody.
+//! Azure may answer 404 for an existing machine either in lists of machines or in reads of the machine itself, never in
+//! both at a time: such a lie could not be detected at all.
 //!
-//! A life is decided by its seed. A failure is shrunk to the fewest acts, and printed as the JSON that [`kept`] reads.
+//! A life is determined by its seed. A failure is shrunk to the fewest acts, and printed as the JSON that [`kept`]
+//! reads.
 
 use std::fmt;
 use std::path::Path;
@@ -31,16 +32,16 @@ pub use act::{Act, Lie, Trouble};
 use act::{LIES, POWER, TROUBLES};
 use play::Play;
 
-/// Where lives are kept that ended badly once, below the workspace's root.
+/// The folder of lives that failed before, below the workspace's root.
 pub const FOLDER: &str = "tests/corpus/machines";
 
-/// The uniform scale sets: the names of the second one's machines begin as the first one's.
+/// The uniform scale sets: the names of the second one's machines begin like the first one's.
 const UNIFORM: [(&str, &str); 2] = [("first", "node"), ("second", "nodex")];
 
 /// The scale set whose machines are virtual machines.
 const FLEXIBLE: (&str, &str) = ("third", "nodef");
 
-/// A resource group beside the cluster's.
+/// A resource group in addition to the cluster's.
 const OTHER_GROUP: &str = "other";
 
 /// The machines outside of scale sets.
@@ -56,12 +57,12 @@ fn standalone() -> [StandaloneMachine; 3] {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Life {
-    /// What everything random is drawn from.
+    /// The seed of everything random.
     pub seed: u64,
     /// Whether replicas of the controllers elect a leader.
     #[serde(default)]
     pub replicas: bool,
-    /// What happens.
+    /// The acts.
     pub acts: Vec<Act>,
 }
 
@@ -84,7 +85,7 @@ impl Life {
                 51..54 => Act::DeleteNode { machine },
                 54..66 => Act::Trouble {
                     kind: TROUBLES[random.random_range(0..TROUBLES.len())],
-                    // Now and then it is a storm.
+                    // Occasionally there is a storm.
                     times: if random.random_bool(0.15) { 30 } else { random.random_range(1..=3) },
                 },
                 66..74 => Act::Lie {
@@ -101,12 +102,12 @@ impl Life {
         Self { seed, replicas, acts }
     }
 
-    /// What is wrong; empty where all is well.
+    /// The problems; empty if there are none.
     pub fn complaints(&self) -> Vec<String> {
         quietly(async || self.run().await).unwrap_or_else(|panic| vec![panic])
     }
 
-    /// The fewest acts with which something is still wrong.
+    /// The fewest acts that still cause a problem.
     #[must_use]
     pub fn shrink(&self) -> Self {
         let with = |acts: &[Act]| Self { acts: acts.to_vec(), ..self.clone() };
@@ -132,12 +133,12 @@ impl Life {
     }
 }
 
-/// A life that ends badly.
+/// A life with problems.
 #[derive(Debug)]
 pub struct Failure {
     /// The life, shrunk.
     pub life: Life,
-    /// What is wrong with it.
+    /// Its problems.
     pub complaints: Vec<String>,
 }
 
@@ -153,10 +154,10 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Plays the life of a seed.
+/// Runs the life of a seed.
 ///
 /// # Errors
-/// What is wrong with it, shrunk.
+/// Its problems, shrunk.
 pub fn explore(seed: u64) -> Result<(), Box<Failure>> {
     let life = Life::of(seed);
     if life.complaints().is_empty() {
@@ -166,7 +167,7 @@ pub fn explore(seed: u64) -> Result<(), Box<Failure>> {
     Err(Box::new(Failure { complaints: life.complaints(), life }))
 }
 
-/// Lives that ended badly once, by the names of their files.
+/// Lives that failed before, by the names of their files.
 ///
 /// # Errors
 /// A file cannot be read.

@@ -1,15 +1,17 @@
-//! Two or three clusters in one Azure, each with its own Kubernetes and controllers. They share what people share (group,
-//! network, subnet, security group, host names, names of Services, at times their own name), and a third party edits. Services
-//! come, change and go, nodes do, controllers are killed, clusters are torn down. Whatever happens:
+//! Two or three clusters in one Azure, each with its own Kubernetes and controllers. They share what clusters usually
+//! share (group, network, subnet, security group, host names, names of Services, sometimes their own name), and a third
+//! party edits. Services are created, changed and deleted, nodes come and go, controllers are killed, clusters are torn
+//! down. Whatever happens:
 //!
-//! * no cluster's controllers change or remove what another cluster's or a third party wrote ([`crate::ledger`]), and they
-//!   take no machine of another cluster into their pools;
-//! * a Service that is not touched stays reachable, at the nodes of its own cluster;
-//! * every Service has an address in the end, or an event says why not; what asks for nothing that another may have gets it;
-//! * controllers that start anew write nothing;
+//! * no cluster's controllers change or remove what another cluster's or a third party wrote ([`crate::ledger`]), and
+//!   they add no machine of another cluster to their pools;
+//! * a Service that is not changed stays reachable, at the nodes of its own cluster;
+//! * every Service finally has an address, or an event says why not; a Service that asks for nothing contested is
+//!   served;
+//! * restarted controllers write nothing;
 //! * after a cluster is torn down nothing is left that its controllers wrote.
 //!
-//! A run is decided by its seed; `tests/corpus/neighbours` has those that failed once.
+//! A run is determined by its seed; `tests/corpus/neighbours` contains runs that failed before.
 
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
@@ -26,77 +28,77 @@ pub(crate) mod traffic;
 use play::Play;
 pub use sharing::Sharing;
 
-/// Clusters that share an Azure, and what happens to them.
+/// Clusters that share an Azure, and the acts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Neighbours {
-    /// What everything random is drawn from.
+    /// The seed of everything random.
     pub seed: u64,
-    /// How many clusters.
+    /// The number of clusters.
     pub clusters: usize,
-    /// What they share.
+    /// The shared resources.
     pub sharing: Sharing,
-    /// Whether Azure takes its time.
+    /// Whether Azure has typical latencies.
     #[serde(default)]
     pub slow: bool,
-    /// What happens.
+    /// The acts.
     pub acts: Vec<Act>,
 }
 
-/// Something that happens.
+/// An act.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Act {
-    /// A Service comes, or changes.
+    /// A Service is created, or changed.
     Apply {
-        /// Whose.
+        /// Its cluster.
         cluster: usize,
-        /// Which.
+        /// The Service.
         service: usize,
         /// What it asks for.
         wishes: Vec<Wish>,
     },
-    /// A Service goes.
+    /// A Service is deleted.
     Delete {
-        /// Whose.
+        /// Its cluster.
         cluster: usize,
-        /// Which.
+        /// The Service.
         service: usize,
     },
-    /// A scale set gets more machines or fewer.
+    /// A scale set is scaled.
     Scale {
-        /// Whose.
+        /// Its cluster.
         cluster: usize,
-        /// How many it has then.
+        /// Its new number of machines.
         nodes: u64,
     },
-    /// Controllers are killed and start anew.
+    /// Controllers are killed and restarted.
     Kill {
-        /// Whose.
+        /// Their cluster.
         cluster: usize,
     },
     /// All Services of a cluster are deleted.
     TearDown {
-        /// Whose.
+        /// The cluster.
         cluster: usize,
     },
-    /// A third party adds something of its own.
+    /// A third party adds a resource or part of its own.
     Foreign {
-        /// What.
+        /// The addition.
         what: Foreign,
-        /// What its name ends with; also chooses where.
+        /// The suffix of its name; also selects its position.
         number: u64,
     },
     /// Time passes.
     Wait {
-        /// How much.
+        /// The duration.
         seconds: u64,
     },
-    /// Nothing happens until all have come to rest.
+    /// Nothing happens until everything has come to rest.
     Rest,
 }
 
-/// What a third party adds.
+/// An addition by a third party.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Foreign {

@@ -1,4 +1,4 @@
-//! Many generated Services in one world, and which of their features fail.
+//! Many generated Services in one world, and the features that fail.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::stage::Stage;
 use crate::trial;
 use crate::{quietly, shrink};
 
-/// Applies the Services of all rows at once, looks at them, looks again after a restart, and deletes them.
-/// Gives what is not as it must be.
+/// Applies the Services of all rows at once, judges them, judges them again after a restart, and deletes them. Returns
+/// the differences from the expected results.
 pub async fn try_rows(rows: &[Row]) -> Vec<String> {
     let given: Vec<_> =
         rows.iter().enumerate().flat_map(|(number, row)| features::given(row, number)).collect();
@@ -58,18 +58,18 @@ pub async fn try_rows(rows: &[Row]) -> Vec<String> {
 /// A failure, shrunk.
 #[derive(Debug)]
 pub struct Shrunk {
-    /// The fewest features that fail, a list for each Service.
+    /// The fewest features that fail, a list per Service.
     pub services: Vec<Vec<String>>,
-    /// What is wrong then.
+    /// The remaining problems.
     pub complaints: Vec<String>,
 }
 
-/// What is wrong with these rows, on a world of their own; a panic is wrong, too.
+/// The problems of these rows, in a world of their own; a panic is a problem, too.
 pub fn complaints(rows: &[Row]) -> Vec<String> {
     quietly(async || try_rows(rows).await).unwrap_or_else(|panic| vec![panic])
 }
 
-/// The fewest Services, and of those the fewest features, with which something is still wrong.
+/// The fewest Services, and of those the fewest features, that still cause a problem.
 pub fn shrink(rows: &[Row]) -> Shrunk {
     let mut rows = shrink::fewest(rows, |fewer| !fewer.is_empty() && !complaints(fewer).is_empty());
     for place in 0..rows.len() {

@@ -1,4 +1,4 @@
-//! What the preview prints, against what the journal holds afterwards.
+//! Compares the output of the preview with the journal afterwards.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use azure_simulator::RequestKind;
 use azure_types::ResourceId;
 use testkit::World;
 
-/// One step as both sides say it.
+/// One step in the notation of both sides.
 fn step(action: &str, target: &str) -> String {
     let short = target.parse::<ResourceId>().map(|id| {
         let names: Vec<&str> = id.type_and_name_pairs().into_iter().map(|(_, name)| name).collect();
@@ -16,7 +16,7 @@ fn step(action: &str, target: &str) -> String {
     short.unwrap_or_else(|_| format!("{action} {target}")).to_lowercase()
 }
 
-/// The steps of the preview now.
+/// The steps of the current preview.
 pub async fn planned(world: &World) -> Vec<String> {
     match world.preview().await {
         Ok(plan) => plan
@@ -53,10 +53,10 @@ pub fn done(world: &World) -> Vec<String> {
         .collect()
 }
 
-/// In which steps a preview and what was done after it differ; empty where they do not. Steps of one kind that
-/// stand side by side have no order among themselves, and neither have the security group and the load balancer with
-/// its members: of the security group only counts how many addresses were bought before it. What Azure refuses nobody
-/// can preview, nor what would have followed from it: then the steps on public IPs that it takes are compared alone.
+/// The steps in which a preview and the following writes differ; empty without any. Parallel steps of one type are
+/// unordered, and so are the security group and the load balancer with its members: for the security group only the
+/// number of addresses that were bought before it counts. Azure's refusals cannot be previewed, nor their consequences:
+/// then only the accepted steps on public IPs are compared.
 pub fn differences(planned: &[String], world: &World) -> Vec<String> {
     let done = done(world);
     let refused = refused(world);
@@ -71,8 +71,8 @@ pub fn differences(planned: &[String], world: &World) -> Vec<String> {
     vec![format!("previewed {planned:#?}, done {done:#?}")]
 }
 
-/// The same for a crowd of Services, each at its own pace: which resources are written, whatever the order and how
-/// many writes they share.
+/// The same for many Services, each at its own pace: which resources are written, whatever the order and the number of
+/// writes that they share.
 pub fn differences_of_crowd(planned: &[String], world: &World) -> Vec<String> {
     let (planned, done) = (BTreeSet::from_iter(planned.iter().cloned()), BTreeSet::from_iter(done(world)));
     let missing = planned.difference(&done).map(|step| format!("previewed and not done: {step}"));
@@ -80,7 +80,7 @@ pub fn differences_of_crowd(planned: &[String], world: &World) -> Vec<String> {
     missing.chain(unforeseen).collect()
 }
 
-/// What Azure refused to write for good: not because it was busy or somebody else was faster.
+/// The writes that Azure refused for good: not because it was busy or another write was faster.
 fn refused(world: &World) -> Vec<String> {
     let passing = [409, 412, 429];
     let journal = world.azure.journal();
@@ -96,8 +96,8 @@ fn is_bought(step: &str) -> bool {
     step.contains(" publicipaddresses ") && !step.starts_with("delete ")
 }
 
-/// The steps in an order that equal paths share, and for each write of the security group the number of public IPs
-/// that were written before it.
+/// The steps in a normalised order, and for each write of the security group the number of public IPs that were written
+/// before it.
 fn path(steps: &[String]) -> (Vec<String>, Vec<usize>) {
     let is_group = |step: &&String| step.contains(" networksecuritygroups ");
     let bought = |until: usize| steps.iter().take(until).filter(|step| is_bought(step)).count();

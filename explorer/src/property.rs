@@ -1,5 +1,5 @@
-//! What properties over worlds have in common: a seed decides a trial, a failure is shrunk and printed as text, and what
-//! failed once is kept and tried again before all else.
+//! Common parts of properties over worlds: a trial is determined by a seed, a failure is shrunk and printed as text,
+//! and former failures are kept and tested before all others.
 
 use std::fmt;
 use std::path::Path;
@@ -9,12 +9,12 @@ use serde::de::DeserializeOwned;
 
 use crate::quietly;
 
-/// A trial of a property: what happens in a world, and what is judged then.
+/// A trial of a property: the acts in a world, and the judgement.
 pub trait Trial: Clone + fmt::Debug + Serialize + DeserializeOwned {
     /// The property's name, for `cargo xtask explore NAME` and the folder `tests/corpus/NAME`.
     const NAME: &'static str;
 
-    /// Defects that are not mended yet.
+    /// Known defects that are not fixed yet.
     const KNOWN: &'static [Known];
 
     /// The trial of a seed.
@@ -23,20 +23,20 @@ pub trait Trial: Clone + fmt::Debug + Serialize + DeserializeOwned {
     /// Its seed.
     fn seed(&self) -> u64;
 
-    /// Carries it out; tells what is wrong.
+    /// Runs it; returns its problems.
     fn run(&self) -> impl Future<Output = Vec<String>>;
 
-    /// The least of it that still `fails`.
+    /// The smallest variant that still `fails`.
     #[must_use]
     fn shrink(&self, fails: &dyn Fn(&Self) -> bool) -> Self;
 }
 
-/// A defect that is not mended yet, and how it is recognised.
+/// A defect that is not fixed yet, and how it is recognised.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
-    /// The name of the defect. A trial that shows it is kept under `# known: ID`.
+    /// The name of the defect. A trial that shows it is kept with `# known: ID`.
     pub id: &'static str,
-    /// Texts that a complaint holds which speaks of it, all of them.
+    /// Texts that a complaint about it contains, all of them.
     pub says: &'static [&'static str],
 }
 
@@ -46,24 +46,25 @@ impl Known {
     }
 }
 
-/// Everything that is wrong with a trial, known defects included.
+/// All problems of a trial, including known defects.
 pub fn all_complaints<T: Trial>(trial: &T) -> Vec<String> {
     quietly(async || trial.run().await).unwrap_or_else(|panic| vec![panic])
 }
 
-/// What is wrong with a trial and no known defect. A known defect leads to others: where there is one, nothing else counts.
+/// The problems of a trial that are not known defects. A known defect causes others: if there is one, nothing else
+/// counts.
 pub fn complaints<T: Trial>(trial: &T) -> Vec<String> {
     let all = all_complaints(trial);
     let is_known = |complaint: &String| T::KNOWN.iter().any(|known| known.explains(complaint));
     if all.iter().any(is_known) { Vec::new() } else { all }
 }
 
-/// A trial that fails, ready to be shown.
+/// A failing trial, ready to be printed.
 #[derive(Debug)]
 pub struct Failure<T> {
     /// The trial, shrunk.
     pub trial: T,
-    /// What is wrong with it.
+    /// Its problems.
     pub complaints: Vec<String>,
 }
 
@@ -79,10 +80,10 @@ impl<T: Trial> fmt::Display for Failure<T> {
     }
 }
 
-/// Carries out the trial of a seed. `CERULEAN_SHRINK=no` shows a failure as it is.
+/// Runs the trial of a seed. With `CERULEAN_SHRINK=no` a failure is printed without shrinking.
 ///
 /// # Errors
-/// What is wrong with it, shrunk.
+/// Its problems, shrunk.
 pub fn explore<T: Trial>(seed: u64) -> Result<(), Box<Failure<T>>> {
     let trial = T::of(seed);
     let complaints_at_first = complaints(&trial);
@@ -97,27 +98,27 @@ pub fn explore<T: Trial>(seed: u64) -> Result<(), Box<Failure<T>>> {
     Err(Box::new(Failure { trial, complaints }))
 }
 
-/// Where trials are kept that failed once, below the workspace's root.
+/// The folder of kept trials, below the workspace's root.
 fn folder<T: Trial>() -> String {
     format!("tests/corpus/{}", T::NAME)
 }
 
-/// A trial that failed once.
+/// A trial that failed before.
 #[derive(Debug, Clone)]
 pub struct Kept<T> {
-    /// The name of its file, without its ending.
+    /// The name of its file, without its extension.
     pub name: String,
     /// The trial.
     pub trial: T,
-    /// The defect for which it still fails: what follows `# known:` in the file.
+    /// The defect because of which it still fails: what follows `# known:` in the file.
     pub known: Option<String>,
 }
 
 impl<T: Trial> Kept<T> {
-    /// Carries it out.
+    /// Runs it.
     ///
     /// # Errors
-    /// What is wrong with it; or that a defect is mended and its mark has to go.
+    /// Its problems; or that a defect is fixed and its mark has to be removed.
     pub fn explore(&self) -> Result<(), String> {
         let complaints = all_complaints(&self.trial);
         let file = format!("{}/{}.txt", folder::<T>(), self.name);
@@ -134,7 +135,7 @@ impl<T: Trial> Kept<T> {
     }
 }
 
-/// All that are kept, by name. A file has lines that begin with `#`, and the trial as JSON.
+/// All kept trials, by name. A file has lines that begin with `#`, and the trial as JSON.
 ///
 /// # Errors
 /// A file cannot be read, or a known defect has no file that shows it.

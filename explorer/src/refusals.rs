@@ -1,11 +1,11 @@
-//! Good Services beside bad ones: Azure refuses the bad ones in every way that it knows, in writes of their own or in those
-//! that they share with the good ones, and some cannot be served as they are. Then:
+//! Good Services next to bad ones: Azure refuses the bad ones in every possible way, in writes of their own or in
+//! writes that they share with the good ones, and some cannot be served at all. Then:
 //!
 //! * the good ones are done in the time that they take alone, plus one batch;
-//! * no more is written for them than the bad ones give cause for, and what is refused is not tried without end;
-//! * every bad one has an event that says why.
+//! * there are no more writes for them than the bad ones cause, and refused writes are not retried without end;
+//! * every bad one has an event with the reason.
 //!
-//! A run is decided by its seed; `tests/corpus/refusals` has those that failed once.
+//! A run is determined by its seed; `tests/corpus/refusals` contains runs that failed before.
 
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
@@ -18,20 +18,20 @@ use crate::wish::{self, Wish};
 mod play;
 mod refuser;
 
-/// Good Services and bad ones.
+/// Good and bad Services.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Refusals {
-    /// What everything random is drawn from.
+    /// The seed of everything random.
     pub seed: u64,
-    /// Whether Azure takes its time.
+    /// Whether Azure has typical latencies.
     #[serde(default)]
     pub slow: bool,
-    /// What the good ones ask for.
+    /// The intents of the good ones.
     pub good: Vec<Vec<Wish>>,
     /// Why the bad ones are bad.
     pub bad: Vec<Bad>,
-    /// Whether the bad ones come first.
+    /// Whether the bad ones are created first.
     #[serde(default)]
     pub bad_first: bool,
 }
@@ -42,56 +42,56 @@ pub struct Refusals {
 pub enum Bad {
     /// Every write of its public IP is refused.
     Address(Refusal),
-    /// Every write of the load balancer that holds its frontend is refused.
+    /// Every write of the load balancer with its frontend is refused.
     Balancer {
-        /// How.
+        /// The refusal.
         refusal: Refusal,
-        /// Whether the text names it.
+        /// Whether the error text names it.
         named: bool,
     },
-    /// Every write of the security group that holds its address is refused.
+    /// Every write of the security group with its address is refused.
     Guard {
-        /// How.
+        /// The refusal.
         refusal: Refusal,
-        /// Whether the text names it.
+        /// Whether the error text names it.
         named: bool,
     },
-    /// It asks for what cannot be.
+    /// It asks for something impossible.
     Mistake(Mistake),
 }
 
-/// How Azure refuses.
+/// A refusal by Azure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Refusal {
     /// With this status.
     Status(u16),
-    /// With 403 that names the right to a linked resource.
+    /// 403 that names the permission on a linked resource.
     Linked,
     /// Its operation fails later.
     Later,
 }
 
-/// What Services ask for and cannot have.
+/// Impossible requests of Services.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Mistake {
-    /// A service tag that Azure does not know.
+    /// An unknown service tag.
     UnknownTag,
-    /// A public IP that is not there.
+    /// A missing public IP.
     MissingAddress,
-    /// A subnet that is not there.
+    /// A missing subnet.
     MissingSubnet,
     /// A private address outside of the subnet.
     OutsideOfSubnet,
-    /// A value that means nothing.
+    /// An invalid value.
     BadValue,
     /// A DNS label that Azure does not allow.
     BadLabel,
 }
 
-/// Of its own writes, and of those that it shares with others. Throttling and lost races concern no single Service, so
-/// no shared write is refused for one Service with 412 or 429.
+/// Refusals of its own writes, and of shared ones. Throttling and lost races concern no single Service, so no shared
+/// write is refused for one Service with 412 or 429.
 const OWN: [Refusal; 11] = [
     Refusal::Status(400),
     Refusal::Status(403),
@@ -125,7 +125,7 @@ const MISTAKES: [Mistake; 6] = [
     Mistake::BadLabel,
 ];
 
-/// What good Services ask for: nothing that another may have.
+/// The wishes of good Services: nothing that another may have.
 const GOOD: [Wish; 6] =
     [Wish::Internal, Wish::Ranges, Wish::DenyOthers, Wish::Local, Wish::NodeAddress, Wish::KeptGroup];
 

@@ -1,4 +1,4 @@
-//! Load-balancing rules in the words of the corpus, and as they stand in Azure.
+//! Load-balancing rules in the notation of the corpus, and as in Azure.
 //!
 //! A line names a rule and then only what departs from the usual:
 //!
@@ -39,7 +39,7 @@ impl Family {
     }
 }
 
-/// Where a probe asks.
+/// The port that a probe uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProbePort {
     /// The node port of this port of the Service.
@@ -55,18 +55,18 @@ pub enum ProbePort {
 pub struct Probe {
     /// `tcp`, `http` or `https`.
     pub protocol: String,
-    /// What HTTP asks for.
+    /// The path of HTTP requests.
     pub path: Option<String>,
-    /// Where it asks.
+    /// The port.
     pub port: ProbePort,
-    /// Seconds between two questions.
+    /// The interval, in seconds.
     pub interval: u64,
-    /// Answers that change a member's state.
+    /// The number of answers that change a member's state.
     pub count: u64,
 }
 
 impl Probe {
-    /// The probe that a TCP port has where its owner says nothing.
+    /// The default probe of a TCP port.
     pub fn usual(port: u64) -> Self {
         let port = ProbePort::NodePortOf(port);
         Self { protocol: "tcp".to_owned(), path: None, port, interval: 5, count: 2 }
@@ -88,22 +88,22 @@ pub struct Rule {
     pub protocol: String,
     /// The port that clients use; 0 for all.
     pub port: u64,
-    /// Whether it leads to the node port instead of the same port.
+    /// Whether it uses the node port instead of the same port.
     pub to_node_port: bool,
     /// Whether nodes see the frontend's address.
     pub floating: bool,
     /// Minutes until an idle flow is dropped.
     pub idle: u64,
-    /// Whether both ends hear of that.
+    /// Whether both ends are reset then.
     pub reset: bool,
     /// Whether a client always reaches the same node.
     pub by_source: bool,
-    /// How nodes are probed.
+    /// The probe of nodes.
     pub probe: Option<Probe>,
 }
 
 impl Rule {
-    /// The rule that a port has where its owner says nothing.
+    /// The default rule of a port.
     pub fn usual(family: Family, protocol: &str, port: u64) -> Self {
         Self {
             family,
@@ -118,10 +118,10 @@ impl Rule {
         }
     }
 
-    /// Reads a line; one without a family stands for a rule of each of `families`.
+    /// Parses a line; without a family it stands for a rule of each of `families`.
     ///
     /// # Errors
-    /// Which part cannot be understood.
+    /// The part that cannot be parsed.
     pub fn parse(line: &str, families: &[Family]) -> Result<Vec<Self>, String> {
         let mut parts = line.split(", ");
         let mut words = parts.next().unwrap_or_default().split_whitespace().peekable();
@@ -155,7 +155,7 @@ impl Rule {
     }
 }
 
-/// Reads `http /path on node port every 10s x3`.
+/// Parses `http /path on node port every 10s x3`.
 fn parse_probe(text: &str, own: u64) -> Option<Probe> {
     let (what, place) = text.split_once(" on ")?;
     let (protocol, path) = what.split_once(' ').unwrap_or((what, ""));
@@ -228,7 +228,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// What the names of everything that a Service owns begin with (LB-001).
+/// The prefix of the names of everything that a Service owns (LB-001).
 pub fn base_name(service: &Value) -> String {
     let uid = service["metadata"]["uid"].as_str().unwrap_or_default();
     let mut name = format!("a{}", uid.replace('-', ""));
@@ -258,7 +258,7 @@ fn family_of(frontend: &Value, public_ips: &[Value]) -> Family {
     if version.is_some_and(|version| version == "IPv6") { Family::V6 } else { Family::V4 }
 }
 
-/// The rules that a load balancer has for a Service, with what each leads to.
+/// The rules that a load balancer has for a Service, with the targets.
 pub fn observed(service: &Value, balancer: &Value, public_ips: &[Value]) -> Vec<Rule> {
     let base = base_name(service);
     let mut rules = Vec::new();

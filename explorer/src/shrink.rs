@@ -1,7 +1,7 @@
-//! From a failure to the least that still fails.
+//! Shrinks a failure.
 
-/// The fewest of `parts` with which something still fails: parts are left out one after the other, in halves
-/// first. `fails` is asked with the parts that stay, by their places.
+/// The fewest of `parts` that still fail: parts are left out one after the other, in halves first. `fails` gets the
+/// remaining parts, in their order.
 pub fn fewest<T: Clone>(parts: &[T], mut fails: impl FnMut(&[T]) -> bool) -> Vec<T> {
     let mut kept = parts.to_vec();
     let mut size = kept.len().div_ceil(2).max(1);

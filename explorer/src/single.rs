@@ -1,4 +1,4 @@
-//! One cluster in an Azure, past a ledger: where edits and refusals are tried.
+//! One cluster in an Azure with a ledger: for trials of edits and refusals.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::ledger::{Ledger, Pen};
 use crate::neighbours::{Sharing, sharing, traffic};
 use crate::wish::{self, SERVICES, Wish};
 
-/// Kubelets that hardly speak: nothing here depends on it, and each word costs time.
+/// Kubelets with rare heartbeats: nothing here depends on them, and each one costs time.
 pub(crate) const UNHURRIED: Pace = Pace {
     heartbeat: Duration::from_secs(600),
     monitor_period: Duration::from_secs(300),
@@ -29,7 +29,7 @@ pub(crate) struct Single {
 }
 
 impl Single {
-    /// Lays everything out; no controllers run yet. `prepare` changes the Azure before.
+    /// Creates everything; no controllers run yet. `prepare` changes the Azure before.
     pub(crate) fn build(seed: u64, slow: bool, by_address: bool, tap: Option<Arc<dyn Tap>>) -> Self {
         let sharing = Sharing::default();
         let azure = Sharing::azure(seed, slow);
@@ -58,7 +58,7 @@ impl Single {
         &self.world[0]
     }
 
-    /// The world, to start and to kill its controllers.
+    /// The world, mutable, to start and kill its controllers.
     pub(crate) fn world_mut(&mut self) -> &mut World {
         &mut self.world[0]
     }
@@ -80,7 +80,7 @@ impl Single {
         world.kubernetes.create(manifest).expect("the manifest is sound");
     }
 
-    /// Why a Service is not served; empty where it is.
+    /// Why a Service is not served; empty if it is.
     pub(crate) fn unserved(&self, key: &str, wishes: &[Wish]) -> Vec<String> {
         let world = self.world();
         if world.addresses(key).is_empty() {
@@ -90,12 +90,12 @@ impl Single {
         traffic::lost(&network, &self.world, 0, key, wish::port(key), wish::is_internal(wishes))
     }
 
-    /// Whether the latest word on a Service is that it cannot be served as it is.
+    /// Whether the latest event of a Service says that its current state cannot be served.
     pub(crate) fn is_refused(&self, key: &str) -> bool {
         latest_is_refusal(self.world(), key)
     }
 
-    /// Waits on virtual time until nothing has happened for so long.
+    /// Waits on virtual time until nothing has happened for this long.
     pub(crate) async fn rest(&self, quiet: Duration) {
         let signs = || {
             let counts = self.azure.journal_after(u64::MAX).counts;
@@ -116,7 +116,7 @@ impl Single {
     }
 }
 
-/// Whether the latest word on a Service is that it cannot be served as it is.
+/// Whether the latest event of a Service says that its current state cannot be served.
 pub(crate) fn latest_is_refusal(world: &World, key: &str) -> bool {
     let service = world.service(key);
     let namespace = service["metadata"]["namespace"].as_str().unwrap_or_default();
@@ -129,7 +129,7 @@ pub(crate) fn latest_is_refusal(world: &World, key: &str) -> bool {
     of_it.max_by_key(time).is_some_and(|event| event["reason"] == "SyncLoadBalancerFailed")
 }
 
-/// The first Services, each with what it asks for.
+/// The first Services, each with its wishes.
 pub(crate) fn keyed(services: &[Vec<Wish>]) -> impl Iterator<Item = (&'static str, &Vec<Wish>)> {
     SERVICES.into_iter().zip(services)
 }

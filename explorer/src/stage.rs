@@ -1,4 +1,4 @@
-//! The world that entries are tried in, and what stands in it beside them.
+//! The world in which entries are tried, and its initial resources.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,28 +17,28 @@ use crate::preview;
 /// A second resource group, for public IPs that are kept elsewhere.
 pub const OTHER_GROUP: &str = "other";
 
-/// How long nothing must have happened for an entry to be judged: Azure answers at once here, and nothing of
-/// ours waits longer without a reason that is an event.
+/// An entry is judged after this time without activity: Azure answers at once here, and our programs wait longer only
+/// with an event.
 const MIN_QUIET: Duration = Duration::from_secs(8);
 
-/// What has not come to rest after this long is judged as it is.
+/// After this time the world is judged even if it is not at rest.
 const MAX_WAIT: Duration = Duration::from_secs(400);
 
-/// Something that stands in Azure before an entry comes.
+/// A resource in Azure before an entry is applied.
 #[derive(Debug, Clone)]
 pub struct Given {
-    /// Its resource group; the cluster's where there is none.
+    /// Its resource group; by default the cluster's.
     pub group: Option<&'static str>,
     /// The last part of its type, of `Microsoft.Network`.
     pub kind: &'static str,
     /// Its name.
     pub name: String,
-    /// What is written.
+    /// The document.
     pub document: Value,
 }
 
 impl Given {
-    /// A public IP that somebody keeps.
+    /// A user's public IP.
     pub fn public_ip(name: &str, version: &str) -> Self {
         let document = json!({"location": "westeurope", "sku": {"name": "Standard"}, "tags": {"owner": "somebody"},
             "properties": {"publicIPAllocationMethod": "Static", "publicIPAddressVersion": version}});
@@ -69,7 +69,7 @@ impl Given {
     }
 }
 
-/// What every entry finds in Azure (`tests/corpus/services/README.md` says so, too).
+/// The initial resources in Azure for every entry (also listed in `tests/corpus/services/README.md`).
 pub fn surroundings() -> Vec<Given> {
     vec![
         Given::public_ip("kept-a", "IPv4"),
@@ -81,8 +81,8 @@ pub fn surroundings() -> Vec<Given> {
     ]
 }
 
-/// A world with surroundings and two Services that stay, so that both load balancers and their pools are
-/// there before an entry comes: what is written then is written for it alone.
+/// A world with initial resources and two Services that stay, so that both load balancers and their pools exist before
+/// an entry is applied: all later writes are for the entry alone.
 pub struct Stage {
     /// The world.
     pub world: World,
@@ -96,7 +96,7 @@ impl std::fmt::Debug for Stage {
 }
 
 impl Stage {
-    /// Builds everything and waits until it is at rest.
+    /// Creates everything and waits until it is at rest.
     pub async fn set(more: &[Given]) -> Self {
         Self::set_in(World::builder(), more).await
     }
@@ -128,17 +128,17 @@ impl Stage {
         Self { world, baseline }
     }
 
-    /// Applies objects as people do, and makes their namespaces.
+    /// Applies objects as users do, and creates their namespaces.
     ///
     /// # Errors
-    /// What the API refuses.
+    /// The API server's refusal.
     pub async fn apply(&self, objects: &[Value]) -> Result<(), String> {
         let text = serde_json::to_string(objects).map_err(|error| error.to_string())?;
         let objects = serde_json::from_str::<Vec<Value>>(&self.fill_in(&text)).map_err(|e| e.to_string())?;
         apply(&self.world, &objects).await
     }
 
-    /// Replaces `<address of NAME>` and `<id of NAME>` by what they are in this world.
+    /// Replaces `<address of NAME>` and `<id of NAME>` by their values in this world.
     pub fn fill_in(&self, text: &str) -> String {
         let mut filled = text.to_owned();
         for kind in ["publicIPAddresses", "publicIPPrefixes"] {
@@ -153,7 +153,7 @@ impl Stage {
         filled
     }
 
-    /// Waits on virtual time until every Service is decided and nothing happens any more.
+    /// Waits on virtual time until every Service is decided and there is no more activity.
     pub async fn rest(&self, expectations: &Expectations) {
         let begin = Instant::now();
         let mut quiet_since = begin;
@@ -192,15 +192,15 @@ impl Stage {
         (counts.writes, counts.deletes, services)
     }
 
-    /// Deletes Services and waits until they and everything of theirs are gone; says what is not, and what the
-    /// preview said beforehand. What the resources called `stays_changed` hold is taken as it is.
+    /// Deletes Services and waits until they and all their resources are deleted; returns what is left, and the steps
+    /// of the preview before. Differences in the resources named in `stays_changed` are accepted.
     pub async fn clear(&mut self, objects: &[Value], stays_changed: &[String]) -> (Vec<String>, Vec<String>) {
         self.world.stop().await;
         let keys: Vec<String> =
             objects.iter().filter(|object| object["kind"] == "Service").map(key_of).collect();
         for key in &keys {
             let (namespace, name) = key.split_once('/').unwrap_or_default();
-            // One that the API refused is not there.
+            // An object that the API server refused does not exist.
             let _refused = self.world.kubernetes.delete("Service", namespace, name);
         }
         let planned = preview::planned(&self.world).await;
@@ -234,7 +234,7 @@ impl Stage {
     }
 }
 
-/// Applies objects as `kubectl apply --server-side` does; namespaces that are not there are made.
+/// Applies objects as `kubectl apply --server-side` does; missing namespaces are created.
 async fn apply(world: &World, objects: &[Value]) -> Result<(), String> {
     for object in objects {
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or("default");

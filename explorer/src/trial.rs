@@ -1,4 +1,4 @@
-//! Entries on trial: each from its manifest to packets, again after a restart, and back to nothing.
+//! Trials of entries: each from its manifest to packets, again after a restart, and back to nothing.
 
 use azure_simulator::RequestKind;
 use serde_json::Value;
@@ -11,22 +11,22 @@ use crate::judge::Moment;
 use crate::preview;
 use crate::stage::Stage;
 
-/// What came of an entry.
+/// The result of an entry.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
-    /// What is not as it must be, in words.
+    /// The differences from the expected result.
     pub complaints: Vec<String>,
-    /// How the preview and what was done differ.
+    /// The differences between the preview and the writes.
     pub preview: Vec<String>,
 }
 
-/// Tries an entry on a stage, which is as before where nothing is complained about.
+/// Tries an entry on a stage, which is as before if there are no complaints.
 pub async fn try_entry(stage: &mut Stage, entry: &Entry) -> Outcome {
     let mut outcome = Outcome::default();
     let mut expect = entry.expect.clone();
     fill_in(stage, &mut expect);
 
-    // The controllers are away while the manifest comes, so that a preview sees what they will find.
+    // The controllers are stopped while the manifest is applied, so that a preview sees the same state as they will.
     stage.world.stop().await;
     if let Err(error) = stage.apply(&entry.objects).await {
         outcome.complaints.push(format!("the API refuses the manifest: {error}"));
@@ -47,7 +47,7 @@ pub async fn try_entry(stage: &mut Stage, entry: &Entry) -> Outcome {
             stage.world.change(key, patch);
         }
         for key in &change.delete {
-            // A patch may have let go of it for good.
+            // A patch may have removed its last finalizer.
             if !stage.world.service(key).is_null() {
                 stage.world.delete(key);
             }
@@ -76,7 +76,7 @@ pub async fn try_entry(stage: &mut Stage, entry: &Entry) -> Outcome {
     outcome
 }
 
-/// Replaces placeholders by what they are on this stage.
+/// Replaces placeholders by their values on this stage.
 pub fn fill_in(stage: &Stage, expect: &mut Expectations) {
     for expectation in expect.values_mut() {
         match expectation {
@@ -97,7 +97,7 @@ pub fn fill_in(stage: &Stage, expect: &mut Expectations) {
     }
 }
 
-/// What is wrong with any of the Services.
+/// The problems of all Services.
 pub fn judge(stage: &Stage, expect: &Expectations) -> Vec<String> {
     let moment = Moment::of(&stage.world);
     let of = |(key, expectation): (&String, &Expectation)| {
@@ -108,7 +108,7 @@ pub fn judge(stage: &Stage, expect: &Expectations) -> Vec<String> {
     expect.iter().flat_map(of).collect()
 }
 
-/// Nothing is written again; what Azure refused may be tried again.
+/// Nothing is written again; only refused writes may be retried.
 pub fn judge_second_pass(world: &World, expect: &Expectations) -> Vec<String> {
     let mut again = world.changes();
     if expect.values().any(is_refused_by_azure) {
@@ -121,13 +121,13 @@ fn is_refused_by_azure(expectation: &Expectation) -> bool {
     matches!(expectation, Expectation::Refused { by_azure: true, .. })
 }
 
-/// Compares the accepted writes since the journal was cleared with what the kinds of Services need.
+/// Compares the accepted writes since the journal was cleared with the expected ones.
 fn judge_writes(world: &World, expect: &Expectations) -> Vec<String> {
     let mut wanted = Writes::default();
     for expectation in expect.values() {
         if let Expectation::Served(served) = expectation {
             wanted.public_ip += served.writes.public_ip;
-            // Services that come together share the writes of what they share.
+            // Services that are created together share the writes of shared resources.
             wanted.load_balancer = wanted.load_balancer.max(served.writes.load_balancer);
             wanted.security_group = wanted.security_group.max(served.writes.security_group);
         }
@@ -139,7 +139,7 @@ fn judge_writes(world: &World, expect: &Expectations) -> Vec<String> {
     let mut kinds: Vec<bool> = kinds.collect();
     kinds.sort_unstable();
     kinds.dedup();
-    // One load balancer for each kind.
+    // One load balancer per flavor.
     wanted.load_balancer *= kinds.len();
     let found = Writes {
         public_ip: world.writes(PUBLIC_IPS),

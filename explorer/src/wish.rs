@@ -1,23 +1,23 @@
-//! Services of properties over small worlds: few, and of every kind that reaches for something which others may have.
+//! Services for properties over small worlds: few, and of every kind that asks for something contested.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The Services that a cluster may have. Every cluster has the same.
+/// The Services that a cluster may have; the same for all clusters.
 pub const SERVICES: [&str; 3] = ["default/web", "default/api", "shop/web"];
 
-/// The resource group with what users keep for their Services.
+/// The resource group with the users' resources for their Services.
 pub const KEPT_GROUP: &str = "kept";
 
-/// What a Service asks for.
+/// A feature that a Service asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Wish {
     /// An address in the virtual network.
     Internal,
-    /// Clients of two networks alone.
+    /// Only clients of two networks.
     Ranges,
-    /// Clients of one network alone, also from inside.
+    /// Only clients of one network, also from inside.
     DenyOthers,
     /// Clients that a service tag names.
     ServiceTag,
@@ -25,11 +25,11 @@ pub enum Wish {
     Local,
     /// Nodes see their own address as destination.
     NodeAddress,
-    /// Its public IP is in the group of all.
+    /// A public IP in the shared group.
     KeptGroup,
-    /// A public IP that a user keeps.
+    /// A user's public IP.
     KeptAddress,
-    /// A public IP of a prefix that a user keeps.
+    /// A public IP from a user's prefix.
     Prefix,
     /// A certain private address.
     PrivateAddress,
@@ -59,7 +59,7 @@ pub const WISHES: [Wish; 12] = [
 const RANGES: [&str; 2] = ["203.0.113.0/24", "10.240.0.0/14"];
 
 impl Wish {
-    /// Whether a public address is asked for.
+    /// Whether it requires a public address.
     fn is_outside(self) -> bool {
         matches!(self, Self::KeptGroup | Self::KeptAddress | Self::Prefix | Self::Label)
     }
@@ -68,13 +68,13 @@ impl Wish {
         matches!(self, Self::Internal | Self::PrivateAddress | Self::Link)
     }
 
-    /// Whether another may have what is asked for.
+    /// Whether another Service may have it.
     pub fn is_contested(self) -> bool {
         matches!(self, Self::KeptAddress | Self::PrivateAddress | Self::Link | Self::Label | Self::Prefix)
     }
 }
 
-/// Takes from `drawn` what goes together.
+/// A consistent subset of `drawn`.
 pub fn consistent(drawn: &[Wish]) -> Vec<Wish> {
     let mut wishes: Vec<Wish> = Vec::new();
     for wish in drawn {
@@ -84,7 +84,7 @@ pub fn consistent(drawn: &[Wish]) -> Vec<Wish> {
                 || (wish.is_inside() && other.is_outside())
                 || (place.contains(wish) && place.contains(other))
                 || wish == other
-                // The service tag stands for the internet, from which nothing comes to a private address.
+                // The service tag stands for the internet, which cannot reach a private address.
                 || (*wish == Wish::ServiceTag || *other == Wish::ServiceTag)
                     && (wish.is_inside() || other.is_inside())
                 || [*wish, *other].iter().all(|one| {
@@ -110,7 +110,7 @@ pub fn port(key: &str) -> u16 {
     80 + u16::try_from(at).unwrap_or_default()
 }
 
-/// The manifest of a Service called `namespace/name`. `subnet` is the cluster's own.
+/// The manifest of a Service named `namespace/name`. `subnet` is the cluster's own.
 pub fn manifest(key: &str, wishes: &[Wish], subscription: &str, static_address: &str) -> Value {
     let (namespace, name) = key.split_once('/').unwrap_or_default();
     let mut annotations = serde_json::Map::new();

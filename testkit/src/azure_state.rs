@@ -1,4 +1,4 @@
-//! Azure's state, without what differs between two ways to the same end.
+//! Azure's state, without irrelevant differences between two runs.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use serde_json::Value;
 
 use crate::World;
 
-/// Members that tell when or how often something was written, not what it is.
+/// Members that say when or how often something was written.
 const VOLATILE: [&str; 5] = ["etag", "resourceGuid", "timeCreated", "time", "provisioningTime"];
 
-/// All documents of an Azure, by id. Etags, GUIDs and times are left out; allocated public addresses and
-/// the parts of names that come from a Service's UID stand as words.
+/// All documents of an Azure, by ID. Etags, GUIDs and times are left out; allocated public addresses and the parts of
+/// names that come from a Service's UID are replaced by words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AzureState(BTreeMap<String, String>);
 
 impl World {
-    /// Azure's state now.
+    /// The current state.
     pub fn azure_state(&self) -> AzureState {
         AzureState::of(&self.azure, &self.kubernetes)
     }
@@ -45,14 +45,14 @@ impl AzureState {
             normalise(&mut document);
             let id = document["id"].as_str().unwrap_or_default().to_owned();
             let text = serde_json::to_string_pretty(&document).expect("it is JSON");
-            // Addresses first: their words hold names.
+            // Addresses first: their words contain names.
             let say = |text: String| words.iter().rev().fold(text, |text, (from, to)| text.replace(from, to));
             (say(id), say(text))
         });
         Self(documents.collect())
     }
 
-    /// The lines in which another state differs; empty where it does not.
+    /// The lines in which another state differs; empty without a difference.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let mut found = Vec::new();
         let ids = self.0.keys().chain(other.0.keys()).collect::<std::collections::BTreeSet<_>>();
@@ -80,7 +80,7 @@ fn normalise(value: &mut Value) {
         }
         Value::Array(items) => {
             items.iter_mut().for_each(normalise);
-            // Azure's lists of named things have no order of their own.
+            // Azure's lists of named items are unordered.
             items.sort_by_key(ToString::to_string);
         }
         _ => {}

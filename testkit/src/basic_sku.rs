@@ -1,10 +1,10 @@
-//! A cluster from the days of load balancers of SKU Basic.
+//! A cluster with load balancers of SKU Basic.
 
 use azure_simulator::Azure;
 use serde_json::json;
 
-/// Turns load balancers and public IPs into those of SKU Basic, as if they had been created so: nobody can do that any
-/// more. Addresses of public IPs go with their frontends (`Dynamic`).
+/// Turns load balancers and public IPs into those of SKU Basic, as if they had been created so, which Azure no longer
+/// allows. Addresses of public IPs are released with their frontends (`Dynamic`).
 pub fn make_basic(azure: &Azure) {
     let mut saved = azure.save().expect("what Azure holds can be saved");
     for resource in saved["resources"].as_array_mut().into_iter().flatten() {

@@ -1,18 +1,17 @@
-//! What was asked of Azure.
+//! The requests to Azure.
 
 use azure_simulator::RequestKind;
 
 use crate::World;
 
 impl World {
-    /// How often a resource type was written (PUT, PATCH, POST) with success since the journal was last
-    /// cleared.
+    /// The number of successful writes (PUT, PATCH, POST) of a resource type since the journal was last cleared.
     pub fn writes(&self, resource_type: &str) -> usize {
         self.azure.journal().writes_of(resource_type).len()
     }
 
-    /// Every request since the journal was last cleared that could have changed something, refused ones
-    /// too, as `METHOD path status`.
+    /// Every request since the journal was last cleared that could have changed something, including refused ones, as
+    /// `METHOD path status`.
     pub fn changes(&self) -> Vec<String> {
         let journal = self.azure.journal();
         let changing = journal

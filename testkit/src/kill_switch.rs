@@ -1,4 +1,4 @@
-//! The way to Azure, which counts calls and may break after any of them.
+//! The transport to Azure, which counts calls and may break after any of them.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -17,7 +17,7 @@ use tower::ServiceExt as _;
 
 use crate::tap::{self, Tap};
 
-/// Counts the calls of one start of the controllers, and may cut its way to Azure.
+/// Counts the calls of one start of the controllers, and may cut their connection to Azure.
 #[derive(Debug, Clone)]
 pub struct KillSwitch {
     calls: Arc<AtomicUsize>,
@@ -27,13 +27,13 @@ pub struct KillSwitch {
 }
 
 impl KillSwitch {
-    /// Counts only.
+    /// Only counts.
     pub fn never() -> Self {
         Self { calls: Arc::default(), last: None, tripped: CancellationToken::new(), tap: None }
     }
 
-    /// The call with this number (from 0) is carried out, but its answer never arrives; neither does any
-    /// call after it.
+    /// The call with this number (from 0) is carried out, but its answer never arrives; later calls are not carried
+    /// out.
     pub fn after_call(number: usize) -> Self {
         Self { last: Some(number), ..Self::never() }
     }
@@ -44,7 +44,7 @@ impl KillSwitch {
         Self { tap, ..self }
     }
 
-    /// How many calls there were.
+    /// The number of calls.
     pub fn calls(&self) -> usize {
         self.calls.load(Ordering::Relaxed)
     }
@@ -54,13 +54,13 @@ impl KillSwitch {
         self.tripped.cancelled().await;
     }
 
-    /// A way to this Azure that goes through this switch.
+    /// A transport to this Azure through this switch.
     pub fn transport(&self, azure: &Azure) -> Transport {
         Transport::in_process(Wire { router: azure.router(), switch: self.clone() })
     }
 }
 
-/// Calls of `router`, by way of the switch.
+/// Routes calls of `router` through the switch.
 #[derive(Clone)]
 struct Wire {
     router: axum::Router,

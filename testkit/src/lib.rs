@@ -5,14 +5,14 @@
 //! tokio's: under a paused clock a day takes moments.
 //!
 //! * [`World`] starts, kills and restarts the controllers, and waits on virtual time.
-//! * [`World::settle`] ends with [`World::check`]: whatever must not be in a world at rest is a [`Finding`].
+//! * [`World::settle`] ends with [`World::check`]: each problem of a world at rest is a [`Finding`].
 //! * [`run`] runs a test with the seeds that the environment names ([`seed`]).
 //! * [`service`] builds Services.
-//! * [`KillSwitch`] is the way to Azure, which counts calls and may break after any of them.
+//! * [`KillSwitch`] is the transport to Azure, which counts calls and may break after any of them.
 //! * [`Tap`] sees each call of the controllers before Azure does, and may answer in its place.
 //! * [`World::run_node_manager`] runs the node manager of one machine.
-//! * [`make_basic`] makes a cluster of old out of one of today.
-//! * [`AzureState`] is Azure's state without what differs between two ways to the same end.
+//! * [`make_basic`] turns a current cluster into one with load balancers of SKU Basic.
+//! * [`AzureState`] is Azure's state without irrelevant differences between two runs.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -57,12 +57,12 @@ pub mod types {
     pub const SECURITY_GROUPS: &str = "Microsoft.Network/networkSecurityGroups";
     /// Scale sets.
     pub const SCALE_SETS: &str = "Microsoft.Compute/virtualMachineScaleSets";
-    /// Interfaces of machines of their own.
+    /// Interfaces of standalone machines.
     pub const INTERFACES: &str = "Microsoft.Network/networkInterfaces";
     /// Interfaces of machines of uniform scale sets.
     pub const INSTANCE_INTERFACES: &str =
         "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/networkInterfaces";
-    /// Machines of their own, and those of flexible scale sets.
+    /// Standalone machines, and those of flexible scale sets.
     pub const MACHINES: &str = "Microsoft.Compute/virtualMachines";
     /// Machines of scale sets.
     pub const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";

@@ -1,4 +1,4 @@
-//! The node manager of one machine, over that machine's instance metadata.
+//! The node manager of one machine, using that machine's instance metadata.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,8 +33,8 @@ impl Transport for InProcess {
 }
 
 impl World {
-    /// Runs a node manager on the machine of that node, with `--scheduled-events=drain` and otherwise the flags that it has
-    /// by default, until what this returns is dropped.
+    /// Runs a node manager on the node's machine, with `--scheduled-events=drain` and otherwise default flags, until
+    /// the returned guard is dropped.
     pub fn run_node_manager(&self, node: &str) -> DropGuard {
         let endpoint = format!("http://metadata/instances/{node}").parse().expect("it is an address");
         let transport = InProcess(MetadataService::new(self.azure.clone()).router());

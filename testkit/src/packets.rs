@@ -1,4 +1,4 @@
-//! Does traffic arrive?
+//! Checks whether traffic arrives.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use azure_simulator::packet::{FlowPlan, FlowReport, Hop, Network, Packet, Protoc
 use crate::World;
 
 impl World {
-    /// What becomes of a packet now.
+    /// The verdict on a packet now.
     pub fn send(&self, packet: &Packet) -> Verdict {
         trace(&self.azure, &self.answers, packet)
     }
@@ -23,18 +23,18 @@ impl World {
         self.send(&Packet::new(Source::node(node), to, port, protocol))
     }
 
-    /// The network as it is now, to follow flows from one moment to another.
+    /// The current network, to follow flows from one moment to another.
     pub fn network_now(&self) -> Network {
         Network::read(&self.azure)
     }
 
-    /// What has become of flows of the internet that began in the network `before`.
+    /// What happened to flows from the internet that began in the network `before`.
     pub fn flows_since(&self, before: &Network, to: IpAddr, port: u16) -> FlowReport {
         before.flows_after(&self.answers, &self.network_now(), &self.answers, &FlowPlan::new(to, port))
     }
 
-    /// The nodes at which 64 flows arrive, in order and once each: from the internet, or, to a private address, from a
-    /// host in the virtual network.
+    /// The nodes at which 64 flows arrive, sorted and without duplicates: from the internet, or, to a private address,
+    /// from a host in the virtual network.
     pub fn reached(&self, to: IpAddr, port: u16) -> Vec<String> {
         let (is_private, host, stranger) = match to {
             IpAddr::V4(to) => (to.is_private(), "10.240.255.250", "203.0.113.7"),
@@ -51,7 +51,7 @@ impl World {
         let mut nodes: Vec<String> = verdicts
             .filter_map(|verdict| {
                 verdict.hops.into_iter().find_map(|hop| match hop {
-                    // Azure keeps the case in which a machine was named; nodes have none.
+                    // Azure keeps the case in which a machine was named; names of nodes are in lower case.
                     Hop::Arrived { node, .. } => Some(node.to_lowercase()),
                     _ => None,
                 })

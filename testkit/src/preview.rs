@@ -1,4 +1,4 @@
-//! What a controller manager would do, asked before it does it.
+//! What a controller manager would do, before it does it.
 
 use std::sync::Arc;
 
@@ -9,8 +9,7 @@ use serde_json::Value;
 use crate::{KillSwitch, World};
 
 impl World {
-    /// What `cerulean plan` would print now: the plan of a provider that has seen nothing yet, for Services
-    /// and Nodes as they are.
+    /// The output of `cerulean plan` now: the plan of a new provider, for the current Services and Nodes.
     ///
     /// # Errors
     /// Azure could not be read.

@@ -1,4 +1,4 @@
-//! Two replicas with leader election, of which one is cut off from Kubernetes.
+//! Two replicas with leader election, one of which is cut off from Kubernetes.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -18,14 +18,14 @@ use tower::ServiceExt as _;
 use crate::World;
 use crate::world::Running;
 
-/// How long a write is waited for, in the middle of which the leader is cut off.
+/// The maximum wait for a write during which the leader is cut off.
 const MAX_WAIT_FOR_WRITE: Duration = Duration::from_secs(20);
 
 impl World {
-    /// Cuts the leader off from Kubernetes, in the middle of a write to Azure if one begins soon. It still reaches Azure,
-    /// and works until it knows that it has lost its lease; a second replica takes over.
+    /// Cuts the leader off from Kubernetes, during a write to Azure if one begins soon. It still reaches Azure, and
+    /// works until it notices that it has lost its lease; a second replica takes over.
     ///
-    /// The world must be one with replicas ([`crate::WorldBuilder::replicas`]).
+    /// The world must have replicas ([`crate::WorldBuilder::replicas`]).
     pub async fn change_leader(&mut self) {
         let begin = tokio::time::Instant::now();
         while self.azure.running_operations() == 0 && begin.elapsed() < MAX_WAIT_FOR_WRITE {
@@ -47,12 +47,12 @@ impl World {
     ) {
         let elector = Elector::new(client, Config::new(identity), clock, Arc::new(NoObserver));
         let elector = elector.expect("the usual configuration is sound");
-        // Whoever has lost the lease ends, as the program does.
+        // A replica that has lost the lease ends, as the program does.
         let _lost = elector.run(stop, run).await;
     }
 }
 
-/// The way to Kubernetes, which may be cut.
+/// The connection to Kubernetes, which may be cut.
 #[derive(Clone)]
 pub(crate) struct Link {
     router: axum::Router,
@@ -60,7 +60,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// A client that goes this way.
+    /// A client that uses this connection.
     pub(crate) fn client(router: axum::Router, cut: CancellationToken) -> Client {
         Client::new(Self { router, cut }, "default")
     }
@@ -81,7 +81,7 @@ impl tower::Service<http::Request<kube::client::Body>> for Link {
             let Some(answer) = cut.run_until_cancelled(router.oneshot(request)).await else {
                 return std::future::pending().await;
             };
-            // What a watch has to say ends, too.
+            // Watches end, too.
             let watched =
                 |body: Body| Body::from_stream(body.into_data_stream().take_until(cut.cancelled_owned()));
             answer.map(|answer| answer.map(watched))

@@ -1,18 +1,18 @@
-//! Seeds from the environment: which worlds a test runs in, and how to see a failure again.
+//! Seeds from the environment: the worlds that a test runs in, and how to reproduce a failure.
 //!
-//! * `CERULEAN_SEED` is the seed of the first world, 1 if it is not set.
-//! * `CERULEAN_SEEDS` is how many seeds in a row a test runs with, 1 if it is not set.
+//! * `CERULEAN_SEED` is the seed of the first world, 1 by default.
+//! * `CERULEAN_SEEDS` is the number of consecutive seeds that a test runs with, 1 by default.
 //!
-//! Seeds that failed once are kept in `tests/seeds.txt` of the package whose test it is, a line `TEST SEED` each.
-//! The test runs with them first.
+//! Seeds that failed before are kept in `tests/seeds.txt` of the test's package, one line `TEST SEED` each. The test
+//! runs with them first.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// The variable that names the first seed.
+/// The variable for the first seed.
 const SEED: &str = "CERULEAN_SEED";
 
-/// The variable that says how many seeds.
+/// The variable for the number of seeds.
 const SEEDS: &str = "CERULEAN_SEEDS";
 
 thread_local! {
@@ -30,12 +30,12 @@ pub(crate) fn is_running() -> bool {
     CURRENT.get().is_some()
 }
 
-/// How many seeds a test should run with (`CERULEAN_SEEDS`), at least one.
+/// The number of seeds that a test should run with (`CERULEAN_SEEDS`), at least one.
 pub fn count() -> u64 {
     number(SEEDS).max(1)
 }
 
-/// Where a package keeps the seeds with which its tests failed once.
+/// The file in which a package keeps the seeds of former failures.
 const KEPT: &str = "tests/seeds.txt";
 
 /// Runs a test once for each seed, on paused time and on a runtime of its own: for those that are kept, then for
@@ -69,7 +69,7 @@ pub fn run(test: impl AsyncFn()) {
     }
 }
 
-/// What the package whose test runs has kept; nothing where it is unknown or has kept none.
+/// The seeds that the running test's package keeps; empty if there are none.
 fn kept_text() -> String {
     let package = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
     std::fs::read_to_string(std::path::Path::new(&package).join(KEPT)).unwrap_or_default()
@@ -100,12 +100,12 @@ pub fn reproduction(seed: u64) -> String {
     command
 }
 
-/// Prints how a failure is seen again.
+/// Prints how to reproduce a failure.
 pub(crate) fn show(command: &str) {
     note(&format!("to see it again: {command}"));
 }
 
-/// Prints a line where test output goes.
+/// Prints a line to the test output.
 #[allow(clippy::print_stderr, reason = "a failing test says how to see it again")]
 fn note(line: &str) {
     eprintln!("{line}");
@@ -113,7 +113,7 @@ fn note(line: &str) {
 
 fn number(variable: &str) -> u64 {
     match std::env::var(variable) {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no whole number")),
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable}={text} is not a whole number")),
         Err(_) => 1,
     }
 }

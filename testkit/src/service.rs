@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// A Service of type LoadBalancer, called `namespace/name`, with one TCP port 80 unless others are named.
+/// A Service of type LoadBalancer, named `namespace/name`, with one TCP port 80 unless others are added.
 pub fn service(key: &str) -> ServiceBuilder {
     let (namespace, name) = key.split_once('/').expect("a Service is called namespace/name");
     ServiceBuilder {
@@ -15,7 +15,7 @@ pub fn service(key: &str) -> ServiceBuilder {
     }
 }
 
-/// A Service in the making.
+/// Builds a Service.
 #[derive(Debug, Clone)]
 pub struct ServiceBuilder {
     object: Value,
@@ -48,27 +48,27 @@ impl ServiceBuilder {
         self
     }
 
-    /// Reachable inside the virtual network alone.
+    /// Makes it reachable only inside the virtual network.
     #[must_use]
     pub fn internal(self) -> Self {
         self.annotation("azure-load-balancer-internal", "true")
     }
 
-    /// With an address of each family.
+    /// Adds an address of each family.
     #[must_use]
     pub fn both_families(mut self) -> Self {
         self.object["spec"]["ipFamilyPolicy"] = "RequireDualStack".into();
         self
     }
 
-    /// Only these prefixes may reach it.
+    /// Allows only these prefixes.
     #[must_use]
     pub fn source_ranges(mut self, ranges: &[&str]) -> Self {
         self.object["spec"]["loadBalancerSourceRanges"] = json!(ranges);
         self
     }
 
-    /// Traffic stays on the node at which it arrives (`externalTrafficPolicy: Local`).
+    /// Keeps traffic on the node at which it arrives (`externalTrafficPolicy: Local`).
     #[must_use]
     pub fn local(mut self) -> Self {
         self.object["spec"]["externalTrafficPolicy"] = "Local".into();

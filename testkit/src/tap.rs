@@ -1,4 +1,5 @@
-//! A tap in the way to Azure: it sees each call of the controllers before Azure does, and may answer in its place.
+//! A tap on the transport to Azure: it sees each call of the controllers before Azure does, and may answer in its
+//! place.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -17,9 +18,9 @@ pub struct Call {
     pub method: String,
     /// The path, without the query.
     pub path: String,
-    /// The resource that it is about: of an action, the one that acts. Lists and polls have none.
+    /// The resource; for an action, the one that acts. Absent for lists and polls.
     pub resource: Option<ResourceId>,
-    /// What is sent.
+    /// The request body.
     pub body: Bytes,
 }
 
@@ -37,7 +38,7 @@ impl Call {
         matches!(self.method.as_str(), "PUT" | "PATCH" | "POST" | "DELETE")
     }
 
-    /// What is sent, as JSON; null where nothing is.
+    /// The request body as JSON; null if it is empty.
     pub fn document(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
@@ -54,19 +55,19 @@ pub struct Reply {
 
 /// Sees calls before and after Azure does.
 pub trait Tap: fmt::Debug + Send + Sync {
-    /// A call that is about to be carried out, or what is answered instead.
+    /// Called before a call is carried out; may return an answer instead.
     fn before(&self, call: &Call) -> Option<Reply> {
         let _ = call;
         None
     }
 
-    /// A call that Azure has answered with this status.
+    /// Called after Azure has answered a call with this status.
     fn after(&self, call: &Call, status: u16) {
         let _ = (call, status);
     }
 }
 
-/// Carries out a request past a tap.
+/// Carries out a request through a tap.
 pub(crate) async fn call(
     tap: &dyn Tap,
     router: axum::Router,

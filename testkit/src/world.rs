@@ -24,17 +24,16 @@ use crate::replica::Link;
 use crate::tap::Tap;
 use crate::{Finding, KillSwitch, ServiceBuilder, WorldBuilder, seed};
 
-/// The usual name of the cluster, and so of its load balancer.
+/// The default name of the cluster, and so of its load balancer.
 pub(crate) const CLUSTER: &str = "kubernetes";
 
-/// How long nothing must have happened for the world to be at rest: longer than the longest back-off of
-/// Services, 300 s.
+/// A world is at rest after this time without activity: longer than the longest backoff of Services, 300 s.
 const MIN_QUIET: Duration = Duration::from_secs(330);
 
-/// A world that is not at rest after this long never will be.
+/// The time after which a world is assumed never to come to rest.
 const MAX_UNREST: Duration = Duration::from_secs(6 * 3600);
 
-/// How often is looked whether something happens.
+/// The interval at which activity is checked.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A simulated Azure and Kubernetes, stand-in kubelets, and the controllers between them.
@@ -45,7 +44,7 @@ pub struct World {
     pub kubernetes: Kubernetes,
     /// A client of Kubernetes.
     pub client: Client,
-    /// What stands in Azure from the beginning.
+    /// The initial contents of Azure.
     pub shape: Shape,
     /// What the nodes answer to health probes.
     pub answers: NodeAnswers,
@@ -57,13 +56,13 @@ pub struct World {
     pub(crate) config: Value,
     pub(crate) seed: u64,
     pub(crate) foreign: ForeignParts,
-    /// How many starts there were, if replicas elect a leader.
+    /// The number of starts so far, if replicas elect a leader.
     pub(crate) replicas: Option<usize>,
     /// Leaders that were cut off.
     pub(crate) retired: Vec<Running>,
     /// The cluster's name.
     pub(crate) name: String,
-    /// What sees the controllers' calls to Azure.
+    /// Sees the controllers' calls to Azure.
     pub(crate) tap: Option<Arc<dyn Tap>>,
 }
 
@@ -72,7 +71,7 @@ pub struct World {
 pub(crate) struct Running {
     task: JoinHandle<()>,
     stop: CancellationToken,
-    /// Cuts the way to Kubernetes.
+    /// Cuts the connection to Kubernetes.
     pub(crate) link: CancellationToken,
 }
 
@@ -98,7 +97,7 @@ impl Drop for Running {
 }
 
 impl World {
-    /// A world to be set up.
+    /// A builder of worlds.
     pub fn builder() -> WorldBuilder {
         WorldBuilder::default()
     }
@@ -108,7 +107,7 @@ impl World {
         self.start_with(&KillSwitch::never());
     }
 
-    /// Starts the controllers with a switch in their way to Azure.
+    /// Starts the controllers with a switch on their transport to Azure.
     pub fn start_with(&mut self, switch: &KillSwitch) {
         assert!(self.running.is_none(), "the controllers are running");
         let stop = CancellationToken::new();
@@ -138,8 +137,8 @@ impl World {
         self.running = Some(Running { task, stop, link });
     }
 
-    /// Ends the kubelets and all other stand-ins for good, so that a long time passes in few steps. Nodes
-    /// stay as they are: nobody is left who would miss a heartbeat.
+    /// Ends the kubelets and all other stand-ins for good, so that a long time passes in few steps. Nodes keep their
+    /// status: nothing is left that would miss a heartbeat.
     pub fn end_stand_ins(&mut self) {
         self.stand_ins = None;
     }
@@ -162,7 +161,7 @@ impl World {
         json_patch::merge(&mut self.config, patch);
     }
 
-    /// The cluster that is planned for.
+    /// The cluster that plans are for.
     pub fn cluster(&self) -> Cluster {
         let config = cloud_config::CloudConfig::parse(&self.azure_json().to_string());
         let region_zones = self.azure.options().zones.clone();
@@ -174,7 +173,7 @@ impl World {
         self.cluster().route_table_id().is_some()
     }
 
-    /// A provider as the program makes it, which has seen nothing yet.
+    /// A new provider, created as the program does it.
     pub(crate) fn provider_at(&self, azure: &Azure, switch: &KillSwitch) -> Provider {
         let cloud = Cloud::built_in(&cloud_config::PUBLIC).expect("the public cloud is known");
         let transport = switch.transport(azure);
@@ -190,36 +189,36 @@ impl World {
         Provider::new(cluster, client, ClusterState::default(), options)
     }
 
-    /// Kills the controllers where they stand, as `kill -9` would: nothing is finished, released or sent.
+    /// Kills the controllers, as `kill -9` would: nothing is finished, released or sent.
     pub async fn kill(&mut self) {
         let mut running = self.running.take().expect("the controllers are running");
         running.task.abort();
-        // The error says that it was aborted.
+        // The error says that the task was aborted.
         let ended = (&mut running.task).await;
         assert!(ended.is_err_and(|error| error.is_cancelled()), "the controllers had ended by themselves");
     }
 
-    /// Stops the controllers in good order.
+    /// Stops the controllers in an orderly way.
     pub async fn stop(&mut self) {
         let mut running = self.running.take().expect("the controllers are running");
         running.stop.cancel();
         (&mut running.task).await.expect("the controllers end well");
     }
 
-    /// Kills the controllers and starts new ones, which know nothing.
+    /// Kills the controllers and starts new ones, without any state.
     pub async fn restart(&mut self) {
         self.kill().await;
         self.start();
     }
 
-    /// Waits until the world is at rest ([`Self::come_to_rest`]); then nothing must be wrong with it
-    /// ([`Self::check`]). A world whose controllers do not run is only waited for.
+    /// Waits until the world is at rest ([`Self::come_to_rest`]), and then checks it ([`Self::check`]). A world without
+    /// running controllers is not checked.
     pub async fn settle(&self) {
         self.settle_despite(|_| false).await;
     }
 
-    /// As [`Self::settle`], for a world with which something is wrong: findings that `expected` names are
-    /// no failure. Returns them.
+    /// Like [`Self::settle`], for a world with expected problems: findings that `expected` accepts are no failure.
+    /// Returns them.
     pub async fn settle_despite(&self, expected: impl Fn(&Finding) -> bool) -> Vec<Finding> {
         self.come_to_rest().await;
         if self.running.is_none() {
@@ -232,8 +231,8 @@ impl World {
         expected
     }
 
-    /// Waits on virtual time until nothing happens any more: no write at Azure, no running operation, no
-    /// change of a Service or of the set of nodes, for longer than the longest back-off.
+    /// Waits on virtual time until there is no activity: no write to Azure, no running operation, no change of a
+    /// Service or of the set of nodes, for longer than the longest backoff.
     pub async fn come_to_rest(&self) {
         let begin = Instant::now();
         let mut quiet_since = begin;
@@ -251,14 +250,14 @@ impl World {
         }
     }
 
-    /// What changes whenever something of interest happens.
+    /// Values that change with every relevant activity.
     fn signs(&self) -> (u64, u64, Vec<u64>, usize) {
         let counts = self.azure.journal_after(u64::MAX).counts;
         let services = self.kubernetes.list("Service").iter().map(|service| service.version()).collect();
         (counts.writes, counts.deletes, services, self.kubernetes.list("Node").len())
     }
 
-    /// Waits on virtual time until something is true, looking every second; fails after `patience`.
+    /// Waits on virtual time until a condition holds, checking every second; fails after `patience`.
     pub async fn until(&self, what: &str, patience: Duration, mut holds: impl FnMut(&Self) -> bool) {
         let begin = Instant::now();
         while !holds(self) {
@@ -267,7 +266,7 @@ impl World {
         }
     }
 
-    /// Creates a Service, and its namespace where there is none.
+    /// Creates a Service, and its namespace if it does not exist.
     pub fn create(&self, service: ServiceBuilder) {
         let manifest = service.manifest();
         let namespace = manifest["metadata"]["namespace"].as_str().expect("it has a namespace");
@@ -290,8 +289,7 @@ impl World {
         self.kubernetes.merge("Service", namespace, name, patch).expect("the Service can be changed");
     }
 
-    /// Lets a Service's ready pods be on these nodes alone: takes its selector away and writes its one
-    /// EndpointSlice by hand.
+    /// Confines a Service's ready pods to these nodes: removes its selector and writes its only EndpointSlice by hand.
     pub fn confine_pods(&self, key: &str, nodes: &[String]) {
         let (namespace, name) = parts(key);
         self.change(key, &json!({"spec": {"selector": null}}));
@@ -309,22 +307,22 @@ impl World {
         self.kubernetes.create(slice).expect("the slice is sound");
     }
 
-    /// Puts something into Azure as somebody else would. It must stay as it is: [`Self::check`] looks.
+    /// Puts a resource into Azure as another owner would. It must stay unchanged, which [`Self::check`] verifies.
     pub fn put_foreign(&self, id: &ResourceId, document: Value) {
         let before = self.azure.document(id).unwrap_or_default();
         self.azure.put(id, document).expect("Azure takes it");
         self.remember_foreign(id, &before);
     }
 
-    /// Changes something in Azure as somebody else would. What is new must stay as it is.
+    /// Changes a resource in Azure as another owner would. The additions must stay unchanged.
     pub fn edit_foreign(&self, id: &ResourceId, edit: impl FnOnce(&mut Value)) {
         let before = self.azure.document(id).unwrap_or_default();
         self.azure.edit(id, edit).expect("Azure takes it");
         self.remember_foreign(id, &before);
     }
 
-    /// As [`Self::edit_foreign`], where Azure may refuse it, because an operation runs for example. Tells whether it was
-    /// taken.
+    /// Like [`Self::edit_foreign`], if Azure may refuse it, for example because an operation is running. Returns
+    /// whether it was accepted.
     pub fn try_edit_foreign(&self, id: &ResourceId, edit: impl FnOnce(&mut Value)) -> bool {
         let before = self.azure.document(id).unwrap_or_default();
         let taken = self.azure.edit(id, edit).is_ok();
@@ -344,7 +342,7 @@ impl World {
         self.events(key).iter().any(|event| event.starts_with("Warning SyncLoadBalancerFailed:"))
     }
 
-    /// The nodes that load balancers may send to: their machines run, and nobody keeps them out.
+    /// The nodes that load balancers may send traffic to: their machines run, and they are not excluded.
     pub fn serving_nodes(&self) -> BTreeSet<String> {
         let kinds = [crate::types::INSTANCES, crate::types::MACHINES];
         let machines = kinds.into_iter().flat_map(|kind| self.azure.documents_of_type(kind));
@@ -368,7 +366,7 @@ impl World {
         self.kubernetes.delete("Service", namespace, name).expect("the Service is there");
     }
 
-    /// A Service as it is now; null where there is none.
+    /// The current Service; null if it does not exist.
     pub fn service(&self, key: &str) -> Value {
         let (namespace, name) = parts(key);
         self.kubernetes.get("Service", namespace, name).map_or(Value::Null, |object| object.value().clone())
@@ -404,7 +402,7 @@ impl World {
             .collect()
     }
 
-    /// A Node as it is now; null where there is none.
+    /// The current Node; null if it does not exist.
     pub fn node(&self, name: &str) -> Value {
         self.kubernetes.get("Node", "", name).map_or(Value::Null, |object| object.value().clone())
     }

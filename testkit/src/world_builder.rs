@@ -1,4 +1,4 @@
-//! How a world is set up.
+//! Builds worlds.
 
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ use crate::check::foreign::ForeignParts;
 use crate::tap::Tap;
 use crate::{World, seed};
 
-/// A world in the making. It begins with three machines in one uniform scale set, IPv4 alone, and an Azure
-/// that answers at once and throttles as Azure does. Everything random is drawn from the seed that the
-/// environment names ([`crate::seed`]).
+/// A builder of worlds. By default a world has three machines in one uniform scale set, only IPv4, and an Azure that
+/// answers at once and throttles as Azure does. Everything random is drawn from the seed that the environment names
+/// ([`crate::seed`]).
 #[derive(Debug, Clone)]
 pub struct WorldBuilder {
     shape: Shape,
@@ -59,7 +59,7 @@ impl Default for WorldBuilder {
 }
 
 impl WorldBuilder {
-    /// How many machines the first scale set has.
+    /// Sets the number of machines in the first scale set.
     #[must_use]
     pub fn nodes(mut self, nodes: u64) -> Self {
         if let Some(pool) = self.shape.pools.first_mut() {
@@ -68,7 +68,7 @@ impl WorldBuilder {
         self
     }
 
-    /// No scale sets but those that are added afterwards.
+    /// Removes the default scale set.
     #[must_use]
     pub fn no_pools(mut self) -> Self {
         self.shape.pools.clear();
@@ -95,30 +95,29 @@ impl WorldBuilder {
         self.machine(StandaloneMachine::control_plane("control-plane-0"))
     }
 
-    /// Network, machines and Services have IPv6 addresses beside IPv4 ones.
+    /// Gives network, machines and Services IPv6 addresses in addition to IPv4 ones.
     #[must_use]
     pub fn dual_stack(mut self) -> Self {
         self.shape.dual_stack = true;
         self
     }
 
-    /// Pods have addresses of their own, as with kubenet: the controllers give nodes ranges for them, and write routes to
-    /// the nodes' subnet's table. With [`Self::dual_stack`], of both families.
+    /// Gives pods addresses of their own, as with kubenet: the controllers give nodes ranges for them, and write routes
+    /// to the table of the nodes' subnet. With [`Self::dual_stack`], of both families.
     #[must_use]
     pub fn routes(mut self) -> Self {
         self.shape.route_table = Some("routes".to_owned());
         self
     }
 
-    /// The range of all pods where nodes have ranges of their own, if it is another one.
+    /// Sets the range of all pods, if nodes have ranges of their own.
     #[must_use]
     pub fn pod_range(mut self, range: &str) -> Self {
         self.pod_range = Some(range.to_owned());
         self
     }
 
-    /// Adds a subnet of the virtual network, whose prefixes lie in [`Shape::NETWORK_V4`] and
-    /// [`Shape::NETWORK_V6`].
+    /// Adds a subnet of the virtual network, whose prefixes are in [`Shape::NETWORK_V4`] and [`Shape::NETWORK_V6`].
     #[must_use]
     pub fn subnet(mut self, name: &str, prefixes: &[&str]) -> Self {
         let prefixes = prefixes.iter().map(|prefix| (*prefix).to_owned()).collect();
@@ -133,70 +132,70 @@ impl WorldBuilder {
         self
     }
 
-    /// How long Azure's operations take.
+    /// Sets the latency of Azure's operations.
     #[must_use]
     pub fn latency(mut self, latency: LatencyProfile) -> Self {
         self.latency = latency;
         self
     }
 
-    /// Azure's token buckets; `None` for an Azure that throttles nobody.
+    /// Sets Azure's token buckets; `None` disables throttling.
     #[must_use]
     pub fn budgets(mut self, budgets: Option<Budgets>) -> Self {
         self.budgets = budgets;
         self
     }
 
-    /// Source of everything random.
+    /// Sets the seed of everything random.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// How the controllers run. Clock and seed are the world's.
+    /// Sets the options of the controllers. Clock and seed are the world's.
     #[must_use]
     pub fn options(mut self, options: controllers::Options) -> Self {
         self.options = options;
         self
     }
 
-    /// Who the controllers are to Azure; without it they have a token that never ends.
+    /// Sets the controllers' credential; by default they have a token that never expires.
     #[must_use]
     pub fn credential(mut self, credential: Credential) -> Self {
         self.credential = credential;
         self
     }
 
-    /// The controllers run as replicas that elect a leader ([`World::change_leader`]).
+    /// Runs the controllers as replicas that elect a leader ([`World::change_leader`]).
     #[must_use]
     pub fn replicas(mut self) -> Self {
         self.replicas = true;
         self
     }
 
-    /// The cluster's name, and so that of its load balancers; `kubernetes` without.
+    /// Sets the cluster's name, and so that of its load balancers; `kubernetes` by default.
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
         self
     }
 
-    /// What the cluster stands on in Azure.
+    /// Sets the cluster's initial resources in Azure.
     #[must_use]
     pub fn shape(mut self, shape: Shape) -> Self {
         self.shape = shape;
         self
     }
 
-    /// Changes what the cluster stands on in Azure.
+    /// Changes the cluster's initial resources in Azure.
     #[must_use]
     pub fn change_shape(mut self, change: impl FnOnce(&mut Shape)) -> Self {
         change(&mut self.shape);
         self
     }
 
-    /// In this Azure, beside the clusters that are there: nodes are the machines of this shape alone. Its latency and its
+    /// Uses this Azure, which may contain other clusters: nodes are only the machines of this shape. Its latency and
     /// budgets stay. Clusters with the same seed would give their Services the same UIDs.
     #[must_use]
     pub fn in_azure(mut self, azure: &Azure) -> Self {
@@ -204,21 +203,21 @@ impl WorldBuilder {
         self
     }
 
-    /// A tap in the controllers' way to Azure.
+    /// Puts a tap on the controllers' transport to Azure.
     #[must_use]
     pub fn tap(mut self, tap: Arc<dyn Tap>) -> Self {
         self.tap = Some(tap);
         self
     }
 
-    /// How fast kubelets speak.
+    /// Sets the heartbeat pace of kubelets.
     #[must_use]
     pub fn pace(mut self, pace: Pace) -> Self {
         self.pace = pace;
         self
     }
 
-    /// Lays everything out and starts the stand-ins, but no controllers.
+    /// Creates everything and starts the stand-ins, but no controllers.
     pub fn build(self) -> World {
         let Self {
             shape,
@@ -289,7 +288,7 @@ impl WorldBuilder {
         }
     }
 
-    /// As [`Self::build`], starts the controllers and waits until every machine is an initialised node.
+    /// Like [`Self::build`], but starts the controllers and waits until every machine is an initialised node.
     pub async fn start(self) -> World {
         let mut world = self.build();
         world.start();

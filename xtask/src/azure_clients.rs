@@ -1,7 +1,8 @@
-//! Proofs with Azure's own clients in Python: its SDK and its CLI, each a script that drives the simulated Azure over HTTPS.
+//! Tests with Azure's own Python clients: its SDK and its CLI, each with a script that drives the simulated Azure over
+//! HTTPS.
 //!
-//! The clients come from PyPI, in pinned versions, into a virtual environment in the cache folder; they are installed again
-//! only when the versions change.
+//! The clients come from PyPI, in pinned versions, into a virtual environment in the cache folder; they are installed
+//! again only when the versions change.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -25,13 +26,13 @@ pub struct Arguments {
 
 /// One of Azure's clients.
 pub struct Client {
-    /// What people call it.
+    /// Its common name.
     name: &'static str,
     /// The folder below `scripts` with `requirements.txt` and the script of the same name.
     folder: &'static str,
     /// The virtual environment in the cache folder.
     environment: &'static str,
-    /// Whether the script says something to the simulator itself.
+    /// Whether the script itself uses the simulator's control API.
     controls: bool,
 }
 
@@ -43,10 +44,10 @@ pub const CLI: Client =
     Client { name: "the Azure CLI", folder: "azure_cli", environment: "cli-venv", controls: false };
 
 impl Client {
-    /// Runs the proof.
+    /// Runs the test.
     ///
     /// # Errors
-    /// The simulator does not start, the client cannot be installed, or a step does not come true.
+    /// The simulator does not start, the client cannot be installed, or a step fails.
     pub fn prove(&self, arguments: &Arguments) -> anyhow::Result<()> {
         let name = self.name;
         if !has_python() {
@@ -76,7 +77,7 @@ impl Client {
         )?;
         let control = wait_for(&address, &mut simulator)?;
         let mut script = Command::new(python);
-        // Nothing compiled is left beside the scripts.
+        // No compiled files are left beside the scripts.
         script.arg("-B").arg(self.folder().join(self.folder).with_extension("py"));
         script.arg("--credentials").arg(files.join("credentials.json"));
         script.arg("--ca").arg(files.join("ca.pem"));
@@ -95,7 +96,7 @@ impl Client {
         root().join("scripts").join(self.folder)
     }
 
-    /// The python of a virtual environment that holds the client.
+    /// The Python interpreter of a virtual environment with the client.
     fn python(&self) -> anyhow::Result<PathBuf> {
         let home = cache()?.join("cerulean").join(self.environment);
         let python = home.join("bin/python");
@@ -108,7 +109,7 @@ impl Client {
         }
         print::line(format_args!("installing {} into {}", self.name, home.display()));
         must(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
-        // What is never imported need not be compiled: most of the CLI.
+        // Most of the CLI is never imported, so it is not compiled.
         let quiet = ["--quiet", "--disable-pip-version-check", "--no-compile"];
         must(Command::new(&python).args(["-m", "pip", "install"]).args(quiet).arg("-r").arg(&requirements))?;
         std::fs::write(&mark, wanted)?;

@@ -1,5 +1,5 @@
-//! Generated histories by the thousand, each decided by a seed: of Services, of machines and their nodes, or trials of a
-//! property over worlds.
+//! Generated histories by the thousand, each determined by a seed: of Services, of machines and their nodes, or trials
+//! of a property over worlds.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -16,7 +16,7 @@ use crate::print;
 /// How to explore.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Whose histories.
+    /// The subject of the histories.
     #[arg(value_enum, default_value_t = Subject::Services)]
     of: Subject,
     /// For how long, in seconds.
@@ -33,7 +33,7 @@ pub struct Arguments {
     failures: usize,
 }
 
-/// What histories are about.
+/// The subject of histories.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Subject {
     /// Services, nodes, faults and foreign edits.
@@ -55,7 +55,7 @@ enum Subject {
 }
 
 impl Subject {
-    /// Those that ended badly once.
+    /// Runs former failures.
     fn try_again(self) -> anyhow::Result<()> {
         match self {
             Self::Services => {
@@ -81,7 +81,7 @@ impl Subject {
         Ok(())
     }
 
-    /// The history of a seed; what is wrong with it, shrunk.
+    /// Runs the history of a seed; returns its problems, shrunk.
     fn explore(self, seed: u64) -> Result<(), String> {
         match self {
             Self::Services => history::explore(seed).map_err(|failure| failure.to_string()),
@@ -98,7 +98,7 @@ impl Subject {
     }
 }
 
-/// Trials of a property that failed once.
+/// Runs trials of a property that failed before.
 fn try_kept<T: Trial>() -> anyhow::Result<()> {
     for one in property::kept::<T>().map_err(anyhow::Error::msg)? {
         one.explore().map_err(anyhow::Error::msg)?;
@@ -106,10 +106,10 @@ fn try_kept<T: Trial>() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Explores, one history on each core at a time: those first that ended badly once.
+/// Explores, with one history per core at a time, former failures first.
 ///
 /// # Errors
-/// Histories that do not end well: each with the fewest acts and features that show it, and its seed.
+/// Histories with problems: each with the fewest acts and features that show it, and its seed.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     arguments.of.try_again()?;
     #[allow(

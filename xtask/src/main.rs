@@ -1,5 +1,5 @@
-//! Chores that need code: end-to-end tests, replays of recorded conversations, proofs with Azure's own clients, and
-//! searches for what fails.
+//! Developer tasks that need code: end-to-end tests, replays of recorded conversations, tests with Azure's own clients,
+//! and searches for failures.
 
 mod admission;
 mod azure_clients;
@@ -50,7 +50,7 @@ enum Chore {
 }
 
 fn main() -> ExitCode {
-    // The runner speaks TLS to what it starts; it needs a provider of cryptography before the first client.
+    // The runner speaks TLS to the programs that it starts, which requires a crypto provider before the first client.
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let done = match Chore::parse() {
         Chore::Admission(arguments) => admission::run(&arguments),

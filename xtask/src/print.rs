@@ -1,14 +1,14 @@
-//! Words for whoever runs a chore.
+//! Output of a task.
 
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 
-/// Writes a line to standard output; a closed pipe is the reader's own choice.
+/// Writes a line to standard output; a closed pipe is ignored.
 pub fn line(text: impl Display) {
     let _closed_pipe = writeln!(std::io::stdout().lock(), "{text}");
 }
 
-/// Replaces the line of progress on a terminal; silent elsewhere.
+/// Replaces the progress line on a terminal; silent elsewhere.
 pub fn progress(text: String) {
     let mut out = std::io::stderr().lock();
     if out.is_terminal() {

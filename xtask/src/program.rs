@@ -1,4 +1,4 @@
-//! Programs that a chore starts: found, watched, and stopped in any case.
+//! Programs that a task starts: found, watched, and always stopped.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
-/// Builds the release binaries, all programs that users run, and returns the folder that holds them.
+/// Builds the release binaries of all programs that users run, and returns their folder.
 ///
 /// # Errors
 /// The build fails.
 pub fn build_release() -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // Cargo told this program about its package. Some build scripts watch those words, and would compile
-    // half of the workspace again.
+    // Cargo sets variables about this package. Some build scripts watch them, and would compile half of the workspace
+    // again.
     let of_cargo = std::env::vars_os().map(|(name, _)| name).filter(|name| {
         let name = name.to_string_lossy();
         name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
@@ -52,7 +52,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// What was given, and for the rest a release build.
+    /// The given programs, and a release build for the rest.
     ///
     /// # Errors
     /// The build fails.
@@ -77,13 +77,13 @@ impl Given {
 /// Built programs.
 #[derive(Debug, Clone)]
 pub struct Built {
-    /// The folder of those that are tried.
+    /// The folder of the programs under test.
     pub programs: PathBuf,
-    /// That which simulates Azure and Kubernetes.
+    /// The program that simulates Azure and Kubernetes.
     pub cerulean: PathBuf,
 }
 
-/// A started program, whose output goes to a file. It is killed when this value goes.
+/// A started program, whose output goes to a file. It is killed on drop.
 pub struct Program {
     name: String,
     child: Child,
@@ -94,7 +94,7 @@ impl Program {
     /// Starts `command`, with its output in `directory`.
     ///
     /// # Errors
-    /// The program or its log file cannot be started or made.
+    /// The program cannot be started, or its log file cannot be created.
     pub fn start(name: &str, directory: &Path, command: &mut Command) -> anyhow::Result<Self> {
         let output = directory.join(format!("{name}.log"));
         let file = File::options().create(true).append(true).open(&output)?;
@@ -105,15 +105,15 @@ impl Program {
         Ok(Self { name: name.to_owned(), child, output })
     }
 
-    /// What the program has written so far.
+    /// The program's output so far.
     pub fn output(&self) -> String {
         std::fs::read_to_string(&self.output).unwrap_or_default()
     }
 
-    /// Fails when the program has ended by itself.
+    /// Fails if the program has ended by itself.
     ///
     /// # Errors
-    /// The program has ended; the text holds the end of its output.
+    /// The program has ended; the text contains the end of its output.
     pub fn must_run(&mut self) -> anyhow::Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -133,7 +133,7 @@ impl Program {
     /// # Errors
     /// It does not end within `patience`.
     pub async fn terminate(&mut self, patience: Duration) -> anyhow::Result<ExitStatus> {
-        // The standard library only knows how to kill; `kill` is on every machine that runs Kubernetes.
+        // The standard library can only kill; `kill` is on every machine that runs Kubernetes.
         Command::new("kill")
             .args(["-TERM", &self.child.id().to_string()])
             .status()
@@ -158,7 +158,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Both fail only when it has already ended.
+        // Both fail only if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,7 +1,7 @@
 //! Recorded conversations with the real Azure, replayed against the simulator.
 //!
-//! The recordings and the script that compares live beside the checkout (`../shared`), not in it; where
-//! they are missing, this chore says so and succeeds.
+//! The recordings and the script that compares are next to the checkout (`../shared`), not in it; if they are missing,
+//! this task says so and succeeds.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -43,11 +43,11 @@ const CONVERSATIONS: [&str; 27] = [
     "virtualnetwork",
     "virtualnetworklink",
 ];
-/// Share of compared headers and leaves of bodies that must be equal in each conversation, in percent. Of the status
-/// codes every one must be.
+/// The share of compared headers and leaves of bodies that must be equal in each conversation, in percent. All status
+/// codes must be equal.
 const WANTED_OF_BODIES: u64 = 99;
 
-/// Where leaves cannot be equal: the conversation, how many, and why.
+/// Leaves that cannot be equal: the conversation, their number, and the reason.
 const EXCEPTIONS: [(&str, u64, &str); 7] = [
     ("identity", 2, "the recording has the word 'tenantid' in the place of the tenant's GUID"),
     (
@@ -78,7 +78,7 @@ pub struct Arguments {
     cerulean: Option<PathBuf>,
 }
 
-/// Equal ones of all.
+/// The number of equal ones, and of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Score {
     equal: u64,
@@ -90,7 +90,7 @@ impl Score {
         self.equal * 100 >= self.all * percent
     }
 
-    /// The score if that many of the unequal ones were equal.
+    /// The score if this number of the unequal ones were equal.
     fn forgiven(self, count: u64) -> Self {
         Self { equal: self.all.min(self.equal + count), ..self }
     }
@@ -187,7 +187,7 @@ fn replay(cerulean: &Path, script: &Path, recording: &Path) -> anyhow::Result<St
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What the recorded subscription's policies did to new groups: tags with a time that no client asked for.
+/// The effect of the recorded subscription's policies on new groups: tags with a time that no client set.
 fn policies(recording: &str) -> anyhow::Result<Value> {
     let mut tags = serde_json::Map::new();
     for line in recording.lines() {
@@ -210,9 +210,9 @@ fn policies(recording: &str) -> anyhow::Result<Value> {
     Ok(if tags.is_empty() { json!([]) } else { json!([policy]) })
 }
 
-/// What a conversation found in Azure when it began: what its first PUT updated instead of creating it.
-/// Given as a conversation that creates it. What cannot be created so, such as the instance of a scale
-/// set that comes only later, is refused, which changes nothing.
+/// The initial resources of a conversation: those that its first PUT updated instead of creating. Returned as a
+/// conversation that creates them. Resources that cannot be created like this, such as the instance of a scale set that
+/// comes only later, are refused, which changes nothing.
 fn found_before(recording: &str) -> anyhow::Result<String> {
     let mut seen = std::collections::BTreeSet::new();
     let mut found = String::new();
@@ -231,7 +231,7 @@ fn found_before(recording: &str) -> anyhow::Result<String> {
     Ok(found)
 }
 
-/// The scores in the script's line about a conversation: `NAME status 3/3  body 60/61 (98.4%)`.
+/// The scores in the script's line for a conversation: `NAME status 3/3  body 60/61 (98.4%)`.
 fn scores(text: &str) -> Option<(Score, Score)> {
     let line = text.lines().find(|line| line.contains(" status ") && !line.starts_with("TOTAL"))?;
     let mut words = line.split_whitespace();
@@ -243,7 +243,7 @@ fn scores(text: &str) -> Option<(Score, Score)> {
     Some((after("status")?, after("body")?))
 }
 
-/// Waits until the simulator has written where it listens.
+/// Waits until the simulator has written its address.
 ///
 /// # Errors
 /// It ends, or takes too long.

@@ -1,7 +1,8 @@
-//! The definitions of Cluster API's kinds for Azure apply, and say what their fields are for.
+//! The definitions of Cluster API's kinds for Azure can be applied, and explain their fields.
 //!
-//! `kubectl apply` and `kubectl explain` are run at the simulated Kubernetes and, with the programs of
-//! `KUBEBUILDER_ASSETS`, at a real API server, with each kubectl there is: the one beside them, and the one on the path.
+//! `kubectl apply` and `kubectl explain` are run against the simulated Kubernetes and, with the programs of
+//! `KUBEBUILDER_ASSETS`, against a real API server, with every available kubectl: the one beside them, and the one on
+//! the path.
 #![allow(clippy::disallowed_methods, reason = "kubectl reads the clock of the system")]
 #![allow(
     clippy::unwrap_used,
@@ -18,7 +19,7 @@ use kubernetes_simulator::{Collection, Kubernetes, Options, Token};
 use real_kubernetes::RealKubernetes;
 use tokio_util::sync::CancellationToken;
 
-/// The kinds that are served, as `kubectl` names them.
+/// The served kinds, as `kubectl` names them.
 const KINDS: [&str; 7] = [
     "azurecluster",
     "azureclustertemplate",
@@ -29,7 +30,7 @@ const KINDS: [&str; 7] = [
     "azuremachinepoolmachine",
 ];
 
-/// What people look up, and words that they must find.
+/// Fields that users look up, and the words that they must find.
 const EXPLAINED: [(&str, &[&str]); 5] = [
     (
         "azurecluster.spec.networkSpec",
@@ -51,7 +52,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Every kubectl that is there.
+/// Every available kubectl.
 fn kubectls() -> Vec<PathBuf> {
     let assets = std::env::var_os("KUBEBUILDER_ASSETS").map(|assets| PathBuf::from(assets).join("kubectl"));
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -60,7 +61,7 @@ fn kubectls() -> Vec<PathBuf> {
     assets.into_iter().chain(on_path).filter(|file| file.exists()).collect()
 }
 
-/// Runs it: standard output, or what it complains of.
+/// Runs it: its standard output, or its error output.
 fn run(kubectl: &Path, kubeconfig: &Path, home: &Path, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(kubectl)
         .arg("--kubeconfig")
@@ -76,10 +77,10 @@ fn run(kubectl: &Path, kubeconfig: &Path, home: &Path, arguments: &[&str]) -> Re
     Err(format!("{} {arguments:?}: {}", kubectl.display(), String::from_utf8_lossy(&output.stderr)))
 }
 
-/// What everybody does with the definitions.
+/// The usual steps with the definitions.
 fn apply_and_explain(server: &str, kubeconfig: &Path, folder: &Path) {
     for (number, kubectl) in kubectls().into_iter().enumerate() {
-        // What a kubectl finds out about a server it keeps at home.
+        // A kubectl caches what it discovers about a server in its home folder.
         let home = folder.join(format!("home-{number}"));
         std::fs::create_dir_all(&home).unwrap();
         let try_run = |arguments: &[&str]| run(&kubectl, kubeconfig, &home, arguments);
@@ -92,7 +93,7 @@ fn apply_and_explain(server: &str, kubeconfig: &Path, folder: &Path) {
         let resources = ["api-resources", "--api-group=infrastructure.cluster.x-k8s.io", "-o", "name"];
         let listed = until_known(|| try_run(&resources), |text| text.lines().count() == KINDS.len());
         assert_eq!(listed.lines().count(), KINDS.len(), "{server}: {listed}");
-        // What is printed is broken into lines.
+        // The output is broken into lines.
         let plain = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
         for kind in KINDS {
             let text = plain(until_known(
@@ -111,7 +112,7 @@ fn apply_and_explain(server: &str, kubeconfig: &Path, folder: &Path) {
     }
 }
 
-/// A server publishes what it knows of a kind a moment after it serves it.
+/// Retries: a server publishes a kind's schema a moment after it serves the kind.
 fn until_known(ask: impl Fn() -> Result<String, String>, is_known: impl Fn(&str) -> bool) -> String {
     for _ in 0..120 {
         if let Ok(text) = ask()

@@ -1,4 +1,4 @@
-//! The guides lead where they say: every link to a file of the repository opens.
+//! The links in the guides work: every link to a file of the repository.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -45,7 +45,7 @@ fn links_to_files_open() {
     assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
 }
 
-/// A manifest is copied by readers who did not come by the page that explains what a test looks for in it (U14).
+/// A manifest is copied by readers who have not read the page that explains the expectations in it (U14).
 #[test]
 fn a_page_with_expectations_says_what_they_are() {
     const EXPLAINED: [&str; 2] = ["clusters/README.md", "resources/examples.md"];

@@ -1,4 +1,4 @@
-//! The manifests keep the layers apart: what a crate links, directly or through others of the house.
+//! The manifests keep the layers apart: what a crate links, directly or through other crates of the workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -18,7 +18,7 @@ const PURE: [&str; 9] = [
     "ownership",
     "planner",
 ];
-/// The simulators and what tests are made of.
+/// The simulators and the test crates.
 const WITNESSES: [&str; 13] = [
     "azure-contract",
     "azure-engine",
@@ -34,12 +34,12 @@ const WITNESSES: [&str; 13] = [
     "testkit",
     "explorer",
 ];
-/// What a crate must not link that speaks no HTTP.
+/// What a crate without HTTP must not link.
 const HTTP: [&str; 4] = ["axum", "http", "hyper", "tower"];
 /// What a pure crate must not link.
 const IMPURE: [&str; 5] = ["tokio", "hyper", "http", "kube", "rand"];
 
-/// All crates that a crate of the house links, as `cargo metadata` tells.
+/// All crates that a crate of the workspace links, according to `cargo metadata`.
 struct Graph(BTreeMap<String, BTreeSet<String>>);
 
 impl Graph {
@@ -101,7 +101,7 @@ fn controllers_know_no_cloud_and_the_azure_client_no_kubernetes() {
     graph.assert_apart("imds", &["arm", "k8s", "kube", "rustls", "planner", "provider"]);
 }
 
-/// What runs on every node, beside what runs once.
+/// Runs on every node, in contrast to the programs that run once.
 #[test]
 fn the_node_manager_knows_no_load_balancers() {
     let graph = Graph::read().unwrap();
@@ -109,7 +109,7 @@ fn the_node_manager_knows_no_load_balancers() {
     graph.assert_apart("program", &["provider", "planner", "controllers", "telemetry"]);
 }
 
-/// What every pull of an image starts anew, and what runs on every node.
+/// Started for every image pull, or running on every node.
 #[test]
 fn small_programs_link_little() {
     let graph = Graph::read().unwrap();
@@ -120,7 +120,7 @@ fn small_programs_link_little() {
     graph.assert_apart("health-probe-proxy", &["arm", "cloud-config", "k8s", "clap", "telemetry"]);
 }
 
-/// A client of gRPC, for the program alone that can be asked for traces.
+/// A gRPC client is linked only by the program with tracing.
 #[test]
 fn who_sends_no_traces_does_not_link_what_does() {
     let graph = Graph::read().unwrap();
@@ -151,7 +151,7 @@ fn what_runs_in_production_and_its_witnesses_are_apart() {
     }
 }
 
-/// They work at a real server, too.
+/// They also work with a real server.
 #[test]
 fn stand_ins_and_the_simulated_kubernetes_do_not_know_each_other() {
     let graph = Graph::read().unwrap();
@@ -161,7 +161,7 @@ fn stand_ins_and_the_simulated_kubernetes_do_not_know_each_other() {
     graph.assert_apart("kubernetes-simulator", &["stand-ins", "azure-simulator"]);
 }
 
-/// A further provider changes no line of the engine, and none of them depends on how requests come.
+/// A further provider changes no line of the engine, and no provider depends on the transport of requests.
 #[test]
 fn the_engine_of_the_simulated_azure_knows_no_provider_and_providers_no_http() {
     let graph = Graph::read().unwrap();

@@ -1,4 +1,4 @@
-//! `docs/rules` and the code agree: every id that the code names has a row, and every row's file and tests are there.
+//! `docs/rules` and the code agree: every ID in the code has a row, and every row's file and tests exist.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 #[path = "../src/rules/ledger.rs"]
@@ -24,7 +24,7 @@ fn sources() -> Vec<(String, String)> {
     all.map(|path| (read(&path), path)).map(|(text, path)| (path, text)).collect()
 }
 
-/// The ids in a text, in the form of comments (`LB-` and a number) or of function names (`lb_` and a number).
+/// The IDs in a text, in the form of comments (`LB-` and a number) or of function names (`lb_` and a number).
 fn ids(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for area in AREAS {
@@ -120,10 +120,10 @@ fn rows_are_whole_in_order_and_unique() {
     report(&problems);
 }
 
-/// From which number on an id is that of a rule of ours, without a case.
+/// The first number of the IDs of our own rules, without a case.
 const FIRST_OWN: [(&str, u32); 3] = [("LB", 400), ("NODE", 200), ("CAPZ", 400)];
 
-/// Each row says how ours relates to the case as it was written.
+/// Each row states the relation of ours to the case as it was written.
 #[test]
 fn every_row_relates_to_its_case() {
     let mut problems = Vec::new();
@@ -277,13 +277,13 @@ fn the_index_leads_to_every_page() {
     report(&pages().iter().filter_map(missing).collect::<Vec<_>>());
 }
 
-/// The comment of a line; the slashes of a URL in a text begin none.
+/// The comment of a line; the slashes of a URL in a text do not begin a comment.
 fn comment_in(line: &str) -> Option<&str> {
     let mut slashes = line.match_indices("//").map(|(at, _)| line.split_at(at));
     slashes.find(|(before, _)| !before.ends_with(':')).map(|(_, comment)| comment)
 }
 
-/// A comment that cites a page which the reader does not have explains nothing.
+/// A comment that cites a page which is not in the repository explains nothing.
 #[test]
 fn comments_cite_pages_that_are_in_the_repository() {
     let mut problems = Vec::new();

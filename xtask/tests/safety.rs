@@ -1,5 +1,5 @@
-//! `docs/safety.md` makes promises, and each of them names the tests that prove it. Readers of the page do not see these names:
-//! they stand in comments, as `<!-- path/of/a/file.rs::name_of_the_test -->`, several separated by commas.
+//! Each promise in `docs/safety.md` names the tests that prove it. Readers of the page do not see these names: they are
+//! in comments, as `<!-- path/of/a/file.rs::name_of_the_test -->`, separated by commas.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
@@ -45,7 +45,7 @@ fn promise(item: &str) -> Promise {
     }
 }
 
-/// Whether a source has a test of this name.
+/// Whether a source contains a test of this name.
 fn has_test(source: &str, name: &str) -> bool {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let is_test = |at: usize| {
@@ -83,7 +83,7 @@ fn each_promise_of_the_page_on_safety_is_proven() {
     assert!(problems.is_empty(), "{PAGE}:\n{}", problems.join("\n"));
 }
 
-/// A promise and nothing else is an item of a list, so that no sentence slips by.
+/// Only promises are list items, so that none is missed.
 #[test]
 fn what_is_no_promise_is_a_heading_or_an_introduction() {
     let page = fs::read_to_string(root().join(PAGE)).unwrap();

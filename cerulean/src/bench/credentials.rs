@@ -1,7 +1,7 @@
-//! Figures of the kubelet's credential provider: how long one call takes, and how much memory.
+//! Benchmark of the kubelet's credential provider: the time of one call, and its memory.
 //!
-//! It runs the release binary that lies beside this one against simulated registries, and another build of such a program
-//! beside it if one is named; then it says whether both give the same answers.
+//! It runs the release binary next to this one against simulated registries, and another build of such a program if one
+//! is named; then it reports whether both give the same answers.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -27,10 +27,10 @@ use crate::{TWO_THREADS, runtime};
 /// What to measure.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The credential provider's binary; the one beside this program unless given.
+    /// The credential provider's binary; by default the one next to this program.
     #[arg(long)]
     provider: Option<PathBuf>,
-    /// Another program of the same kind, to measure beside it.
+    /// Another program of the same kind, to measure for comparison.
     #[arg(long)]
     peer: Option<PathBuf>,
     /// How often each call is measured; the median counts.
@@ -40,9 +40,9 @@ pub struct Arguments {
 
 const TENANT: &str = "72f988bf-0000-4000-8000-000000000001";
 const TOKEN_USER: &str = "00000000-0000-0000-0000-000000000000";
-/// Where systems keep the authorities that they trust: a real node reads all of them at each call.
+/// The usual paths of the system's trusted authorities: a real node reads all of them at each call.
 const SYSTEM_BUNDLES: [&str; 2] = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
-/// How often a process is looked at.
+/// The sampling interval of a process's memory.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(1);
 
 /// One call.
@@ -72,7 +72,7 @@ impl Call {
     }
 }
 
-/// Calls whose answers are compared: what nodes have and what people get wrong.
+/// Calls whose answers are compared: usual ones, and common mistakes.
 fn compared() -> Vec<Call> {
     const CONFIGS: [&str; 9] = [
         MANAGED,
@@ -128,7 +128,7 @@ fn compared() -> Vec<Call> {
     calls
 }
 
-/// What became of one call.
+/// The result of one call.
 struct Outcome {
     time: Duration,
     peak: u64,
@@ -138,7 +138,7 @@ struct Outcome {
 /// Measures and prints a table.
 ///
 /// # Errors
-/// A binary is missing or does not do its work.
+/// A binary is missing or fails.
 pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
     let provider = match &arguments.provider {
         Some(path) => path.clone(),
@@ -260,7 +260,7 @@ impl Call {
         let output = child.wait_with_output().await?;
         let time = begun.elapsed();
         let mut answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-        // Nothing is printed where there are no credentials. A registry's token is another one each time.
+        // Nothing is printed without credentials. A registry's token differs each time.
         for (_, entry) in answer.get_mut("auth").and_then(Value::as_object_mut).into_iter().flatten() {
             if entry["username"] == TOKEN_USER {
                 entry["password"] = "a token".into();
@@ -271,7 +271,7 @@ impl Call {
     }
 }
 
-/// The most memory that a process has held, looked at until it ends.
+/// The peak memory of a process, sampled until it ends.
 async fn watch(child: &mut Child) -> u64 {
     let mut most = 0;
     while let (Some(process), Ok(None)) = (child.id(), child.try_wait()) {

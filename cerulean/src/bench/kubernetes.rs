@@ -1,8 +1,8 @@
-//! Figures of the simulated Kubernetes under load: thousands of nodes and pods, a list of them, writes, and watches that
-//! miss nothing.
+//! Benchmark of the simulated Kubernetes under load: thousands of nodes and pods, a list of them, writes, and watches
+//! that miss nothing.
 //!
-//! The simulator runs as a program of its own, so that the kernel says what memory and processor time are its, and serves
-//! on one thread; the clients are here and speak TLS to it, as clients do.
+//! The simulator runs in a process of its own, so that the kernel reports its memory and processor time, and serves on
+//! one thread; the clients run here and use TLS, as real clients do.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -25,7 +25,7 @@ use crate::kubernetes::ClusterArguments;
 use crate::screen::Screen;
 use crate::{TWO_THREADS, runtime};
 
-/// How much of everything.
+/// The sizes of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Nodes, as a kubelet writes them.
@@ -49,19 +49,19 @@ pub struct Arguments {
 }
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
-/// Leases that are written in turn: each client has some of its own.
+/// The number of Leases that each client writes in turn.
 const LEASES_OF_A_CLIENT: usize = 16;
-/// Objects on a page of a list, as kubectl and client-go ask.
+/// The page size of lists, as in kubectl and client-go.
 const PAGE: usize = 500;
-/// How often the list of all nodes is read; the best counts.
+/// The number of times that the list of all nodes is read; the best counts.
 const LISTS: u32 = 5;
-/// How long watches may lag behind the last write.
+/// The maximum delay of watches after the last write.
 const LAG: Duration = Duration::from_secs(60);
 
 /// Measures and prints a table.
 ///
 /// # Errors
-/// The simulator does not start, refuses what it should not, or a watch misses something.
+/// The simulator does not start or refuses a request unexpectedly, or a watch misses something.
 pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
     let directory = tempfile::Builder::new().prefix("cerulean-bench-").tempdir()?;
     let simulator = Simulator::start(directory.path())?;
@@ -85,7 +85,7 @@ async fn measure(screen: Screen, arguments: &Arguments, simulator: &Simulator) -
     let watches: Vec<_> = (0..watchers)
         .map(|_| tokio::spawn(Arc::clone(&bench).count_changes(version.clone(), writes)))
         .collect();
-    // Watches are open once their answers begin.
+    // Watches are open once their responses begin.
     sleep(Duration::from_secs(1)).await;
     let (begun, before) = (Instant::now(), processor_time(process)?);
     bench.write(writes, clients).await?;
@@ -125,7 +125,7 @@ async fn measure(screen: Screen, arguments: &Arguments, simulator: &Simulator) -
     Ok(())
 }
 
-/// The simulator's process, and its kubeconfig. It is killed when this value goes.
+/// The simulator's process, and its kubeconfig. It is killed on drop.
 struct Simulator(Child, std::path::PathBuf);
 
 impl Simulator {
@@ -142,7 +142,7 @@ impl Simulator {
 
     async fn client(&self) -> anyhow::Result<Client> {
         for _ in 0..500 {
-            // Written whole once the server listens.
+            // The file is complete once the server listens.
             if self.1.exists() {
                 let cluster = ClusterArguments::of_file(&self.1).connect().await?;
                 if cluster.client.apiserver_version().await.is_ok() {
@@ -157,7 +157,7 @@ impl Simulator {
 
 impl Drop for Simulator {
     fn drop(&mut self) {
-        // Both fail only when it has already ended.
+        // Both fail only if the process has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -174,7 +174,7 @@ impl Bench {
         Ok(self.client.request(request.body(body.into_bytes())?).await?)
     }
 
-    /// Creates what is laid out, some clients at a time.
+    /// Creates the objects, with several clients in parallel.
     async fn lay_out(&self, arguments: &Arguments, clients: usize) -> anyhow::Result<()> {
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-node-lease"}});
@@ -213,7 +213,7 @@ impl Bench {
         try_join_all(work).await.map(drop)
     }
 
-    /// The best time for all pages of nodes, one after the other. Reading what was listed is the client's work.
+    /// The best time for all pages of nodes, one after the other. Parsing them is not measured.
     async fn list_nodes(&self, count: usize) -> anyhow::Result<Duration> {
         let mut best = Duration::MAX;
         for _ in 0..LISTS {
@@ -246,7 +246,7 @@ impl Bench {
         Ok(list["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// Watches Leases until so many changes came, each of a later version than the one before.
+    /// Watches Leases until this number of changes came, each with a later version than the previous one.
     async fn count_changes(self: Arc<Self>, version: String, until: usize) -> anyhow::Result<usize> {
         let path = format!("{LEASES}?watch=true&resourceVersion={version}&timeoutSeconds=600");
         let mut answer = self.client.send(Request::get(path).body(Body::empty())?).await?;
@@ -297,7 +297,7 @@ impl Bench {
     }
 }
 
-/// The token of the next page, without reading the whole one: a client has better things to do while it is timed.
+/// The token of the next page, without parsing the whole page, which would distort the measured time.
 fn continue_token(page: &str) -> Option<&str> {
     let (_, rest) = page.split_once("\"continue\":\"")?;
     rest.split_once('"').map(|(token, _)| token).filter(|token| !token.is_empty())
@@ -316,7 +316,7 @@ fn address(number: usize) -> String {
     format!("10.{}.{}.{}", 240 + number / 65_536, number / 256 % 256, number % 256)
 }
 
-/// A moment that is another one for each number.
+/// A different time for each number.
 fn time(number: usize) -> String {
     let (seconds, micros) = (number / 1_000_000 % 60, number % 1_000_000);
     format!("2026-01-01T00:00:{seconds:02}.{micros:06}Z")
@@ -330,7 +330,7 @@ fn lease(number: usize, renewed: usize) -> Value {
     })
 }
 
-/// A pod as a Deployment makes it, that has been given a node.
+/// A pod as a Deployment creates it, bound to a node.
 fn pod(number: usize, node: &str) -> Value {
     let app = format!("app-{}", number % 1_000);
     json!({

@@ -1,6 +1,6 @@
 //! `cerulean bench`: figures, measured here and now.
 //!
-//! Nothing passes or fails: the tables are for people and for comparing runs.
+//! There is no pass or fail: the tables are for people and for comparing runs.
 
 mod clusters;
 mod credentials;
@@ -18,7 +18,7 @@ use clap::Subcommand;
 
 use crate::screen::Screen;
 
-/// What to measure: the controller manager with some Services unless told otherwise.
+/// What to measure; by default the controller manager with some Services.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[group(skip)]
@@ -31,8 +31,8 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Subject {
-    /// The manager of clusters: how long one cluster takes beside its critical path, and a hundred clusters with a thousand
-    /// machines: time, calls to Azure, memory.
+    /// The manager of clusters: how long one cluster takes, compared with its critical path, and a hundred clusters
+    /// with a thousand machines: time, calls to Azure, memory.
     Clusters(clusters::Arguments),
     /// One call of the kubelet's credential provider for container registries: time and memory.
     Credentials(credentials::Arguments),
@@ -44,8 +44,8 @@ enum Subject {
     Nodes(nodes::Arguments),
     /// Planning for 1,000 Services on 1,000 nodes, and what one change costs there.
     Planning(planning::Arguments),
-    /// The controller manager from its start to a restart, with Services, a new node and a dead one: times, calls, memory,
-    /// beside the program that it replaces.
+    /// The controller manager from its start to a restart, with Services, a new node and a dead one: times, calls,
+    /// memory, compared with the program that it replaces.
     Services(services::Arguments),
     /// The simulated Azure under 5,000 machines: lists, requests a second on one core, memory.
     Simulator(simulator::Arguments),
@@ -54,7 +54,7 @@ enum Subject {
 /// Measures and prints a table.
 ///
 /// # Errors
-/// What is measured does not do its work.
+/// The measured program fails.
 pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
     match arguments.subject {
         None => services::run(screen, arguments.services),

@@ -1,7 +1,7 @@
-//! Figures of the node manager: how long until its node is initialised, and how much memory it holds.
+//! Benchmark of the node manager: the time until its node is initialised, and its memory.
 //!
-//! It runs the release binary that lies beside this one, over TLS, against a simulated Kubernetes and the instance metadata
-//! of a simulated Azure.
+//! It runs the release binary next to this one, over TLS, against a simulated Kubernetes and the instance metadata of a
+//! simulated Azure.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -25,7 +25,7 @@ use crate::{TWO_THREADS, runtime};
 /// What to measure.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The node manager's binary; the one beside this program unless given.
+    /// The node manager's binary; by default the one next to this program.
     #[arg(long)]
     manager: Option<PathBuf>,
     /// How often it is started; the median counts.
@@ -36,7 +36,7 @@ pub struct Arguments {
     idle: u64,
 }
 
-/// The node, which is the only machine that there is.
+/// The node, which is the only machine.
 const NODE: &str = "worker000000";
 /// Longest wait for a node.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -44,7 +44,7 @@ const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Measures and prints a table.
 ///
 /// # Errors
-/// The binary is missing or does not do its work.
+/// The binary is missing or fails.
 pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
     let manager = match &arguments.manager {
         Some(path) => path.clone(),
@@ -123,7 +123,7 @@ async fn measure(screen: Screen, manager: &Path, arguments: &Arguments) -> anyho
     Ok(())
 }
 
-/// Puts a node there as its kubelet registers it, in place of the one before.
+/// Creates the node as its kubelet registers it, replacing the previous one.
 fn register(kubernetes: &HostedKubernetes) -> anyhow::Result<()> {
     let kubernetes = &kubernetes.kubernetes;
     if kubernetes.get("Node", "", NODE).is_some() {
@@ -149,12 +149,12 @@ async fn initialised(kubernetes: &HostedKubernetes) -> anyhow::Result<()> {
     }
 }
 
-/// The node manager; it is killed when this value goes.
+/// The node manager; it is killed on drop.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both fail only when it has already ended.
+        // Both fail only if the process has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

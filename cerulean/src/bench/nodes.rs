@@ -1,8 +1,7 @@
-//! Figures of the controller manager in a large cluster: what memory it holds, and what it reads of Azure for thousands
-//! of nodes.
+//! Benchmark of the controller manager in a large cluster: its memory, and its reads of Azure for thousands of nodes.
 //!
-//! It runs the release binary that lies beside this one, over TLS, against the simulators. Nodes look as a kubelet
-//! writes them, images, annotations and all: what the program leaves out of them is part of what is measured.
+//! It runs the release binary next to this one, over TLS, against the simulators. Nodes look as a kubelet writes them,
+//! with images, annotations and everything else: part of the measurement is what the program drops of them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -30,10 +29,10 @@ use crate::screen::Screen;
 use crate::simulate::limits;
 use crate::{TWO_THREADS, runtime};
 
-/// How much of everything.
+/// The sizes of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The controller manager's binary; the one beside this program unless given.
+    /// The controller manager's binary; by default the one next to this program.
     #[arg(long)]
     manager: Option<PathBuf>,
     /// Uniform scale sets.
@@ -56,15 +55,15 @@ pub struct Arguments {
     silence: u64,
 }
 
-/// Longest time without any progress.
+/// The maximum time without any progress.
 const STALL_TIMEOUT: Duration = Duration::from_secs(180);
-/// How often is looked how far thousands of objects have come.
+/// The interval at which the progress of thousands of objects is polled.
 const GLANCE: Duration = Duration::from_millis(100);
 /// The same for one object.
 const GLANCE_AT_ONE: Duration = Duration::from_millis(2);
-/// How long the program is left alone before its memory is read.
+/// The idle time before the program's memory is read.
 const REST: Duration = Duration::from_secs(10);
-/// Lists of one scale set that begin within this time are of one round.
+/// Lists of one scale set that begin within this time belong to one round.
 const ROUND: Duration = Duration::from_secs(10);
 
 const CLIENT_SECRET: &str = "bench";
@@ -73,7 +72,7 @@ const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachin
 /// Measures and prints tables.
 ///
 /// # Errors
-/// The binary is missing or does not do its work.
+/// The binary is missing or fails.
 pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
     let manager = Manager::ours(arguments.manager.clone())?;
     runtime(TWO_THREADS)?.block_on(measure(screen, &manager, &arguments))
@@ -144,15 +143,15 @@ async fn measure(screen: Screen, manager: &Manager, arguments: &Arguments) -> an
     Ok(())
 }
 
-/// What was measured, phase by phase.
+/// The measurements, phase by phase.
 struct Report<'a> {
     azure: &'a Azure,
-    /// How many pages a list of a scale set has.
+    /// The number of pages of a scale set's list.
     pages: usize,
     memory: Vec<Held>,
     calls: Vec<Calls>,
     times: Vec<[String; 5]>,
-    /// The processor time that the program had taken when the phase began.
+    /// The processor time of the program at the beginning of the phase.
     worked: Duration,
 }
 
@@ -165,14 +164,14 @@ impl<'a> Report<'a> {
         Self { azure, pages, memory, calls, times, worked: Duration::ZERO }
     }
 
-    /// A phase begins.
+    /// Begins a phase.
     fn begin(&mut self, program: &Running) -> anyhow::Result<()> {
         self.azure.clear_journal();
         self.worked = processor_time(program.id())?;
         Ok(())
     }
 
-    /// A phase has ended, in which each of some objects took so long.
+    /// Ends a phase; `took` has the duration for each of its objects.
     fn note(&mut self, phase: String, took: &[Duration], program: &Running) -> anyhow::Result<()> {
         let seconds = |time: Duration| format!("{:.2} s", time.as_secs_f64());
         let mut sorted = took.to_vec();
@@ -186,7 +185,7 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    /// What the program holds now.
+    /// Records the program's memory.
     fn hold(&mut self, state: String, program: &Running) -> anyhow::Result<()> {
         self.memory.push(Held::by(program, state, "40 MB")?);
         Ok(())
@@ -225,7 +224,7 @@ impl Bench {
         let shape = Shape { pools: (0..arguments.scale_sets).map(pool).collect(), ..Shape::default() };
         let now = Clock::system().now();
         let options = azure_simulator::Options {
-            // What is measured is our own work, not how long Azure makes it wait.
+            // The benchmark measures our own work, not Azure's throttling.
             budgets: None,
             limits: limits::enough_cores(),
             start: now,
@@ -265,13 +264,13 @@ impl Bench {
         Running::start(manager, &files)
     }
 
-    /// Lets kubelets register their nodes, and waits until all are initialised. Gives how long each took.
+    /// Lets kubelets register their nodes, and waits until all are initialised. Returns the duration for each.
     async fn register(&self, machines: &[Machine], bar: &ProgressBar) -> anyhow::Result<Vec<Duration>> {
         let nodes = machines.iter().map(|machine| node(&machine.name, &machine.address));
         self.create("Node", nodes, |node| !is_uninitialised(node), bar).await
     }
 
-    /// Applies Services, and waits until all have their addresses. Gives how long each took.
+    /// Applies Services, and waits until all have their addresses. Returns the duration for each.
     async fn apply_services(
         &self,
         numbers: Range<usize>,
@@ -280,7 +279,7 @@ impl Bench {
         self.create("Service", numbers.map(service), is_served, bar).await
     }
 
-    /// Creates objects of a kind, and waits until each is as it shall be. Gives how long each took.
+    /// Creates objects of a kind, and waits until each is in its desired state. Returns the duration for each.
     async fn create(
         &self,
         kind: &str,
@@ -316,7 +315,7 @@ impl Bench {
         Ok(took)
     }
 
-    /// Lets a machine be deleted and its kubelet fall silent; gives after how long its Node is deleted.
+    /// Deletes a machine so that its kubelet falls silent; returns the time until its Node is deleted.
     async fn lose(&self, machine: &Machine, bar: &ProgressBar) -> anyhow::Result<Duration> {
         bar.set_message("a machine is deleted");
         let refused = |refusal| anyhow::anyhow!("the machine cannot be deleted: {refusal}");
@@ -331,7 +330,7 @@ impl Bench {
         Ok(begun.elapsed())
     }
 
-    /// Lets a scale set have as many machines again as it had before it lost one; gives after how long the new one's node
+    /// Restores the size that a scale set had before it lost a machine; returns the time until the new machine's node
     /// is initialised.
     async fn replace(
         &self,
@@ -348,7 +347,7 @@ impl Bench {
         self.register(&new, bar).await
     }
 
-    /// Lets some kubelets of each scale set fall silent; gives how many.
+    /// Lets some kubelets of each scale set fall silent; returns their number.
     fn silence(&self, machines: &[Machine], arguments: &Arguments) -> anyhow::Result<usize> {
         let mut silent = 0;
         for prefix in (0..arguments.scale_sets).map(prefix) {
@@ -361,7 +360,7 @@ impl Bench {
         Ok(silent)
     }
 
-    /// Waits until Azure is not asked for anything any more.
+    /// Waits until there are no more requests to Azure.
     async fn rest(&self) {
         let mut before = 0;
         loop {
@@ -379,7 +378,7 @@ fn set_name(number: u64) -> String {
     format!("workers-{number}")
 }
 
-/// What the host names of a scale set's machines begin with.
+/// The prefix of the host names of a scale set's machines.
 fn prefix(number: u64) -> String {
     format!("worker{number}-")
 }
@@ -407,7 +406,7 @@ fn machines(azure: &Azure) -> anyhow::Result<Vec<Machine>> {
     documents.iter().map(|one| machine(one).context("a machine has a name and an address")).collect()
 }
 
-/// What the program holds in one state of the cluster.
+/// The program's memory in one state of the cluster.
 struct Held {
     state: String,
     goal: &'static str,
@@ -426,7 +425,7 @@ impl Held {
     }
 }
 
-/// What Azure was asked for during a phase.
+/// The requests to Azure during a phase.
 struct Calls {
     phase: String,
     all: u64,
@@ -436,7 +435,7 @@ struct Calls {
 }
 
 impl Calls {
-    /// Counts calls; a list of a scale set takes so many pages.
+    /// Counts requests; a list of a scale set has `pages` pages.
     fn of(phase: String, journal: &Journal, pages: usize) -> Self {
         Self {
             phase,
@@ -460,11 +459,11 @@ impl Calls {
     }
 }
 
-/// How often something of a scale set was listed.
+/// The number of lists of scale sets.
 struct Lists {
-    /// Of the set of which it was most often.
+    /// The maximum for one set.
     most: usize,
-    /// The same within a round.
+    /// The maximum for one set within a round.
     most_in_round: usize,
 }
 
@@ -477,7 +476,7 @@ impl Lists {
                 asked.entry(path).or_default().push(entry.time.as_millisecond());
             }
         }
-        // The pages of a list are asked for one after the other, and no list before the one before has ended.
+        // The pages of a list are requested one after the other, and a list begins after the previous one has ended.
         let begun: Vec<Vec<i64>> =
             asked.into_values().map(|times| times.into_iter().step_by(pages.max(1)).collect()).collect();
         let round = i64::try_from(ROUND.as_millis()).unwrap_or(i64::MAX);
@@ -502,7 +501,7 @@ fn is_served(service: &Value) -> bool {
     service["status"]["loadBalancer"]["ingress"].as_array().is_some_and(|ingress| !ingress.is_empty())
 }
 
-/// A kubelet is not heard of any more: what kube-controller-manager makes of that.
+/// A kubelet falls silent: what kube-controller-manager does then.
 fn fall_silent(kubernetes: &Kubernetes, name: &str) -> anyhow::Result<()> {
     let node = kubernetes.get("Node", "", name).with_context(|| format!("node {name} is not there"))?;
     let mut conditions = node.value()["status"]["conditions"].clone();
@@ -516,7 +515,7 @@ fn fall_silent(kubernetes: &Kubernetes, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How many container images a kubelet tells of (`--node-status-max-images`).
+/// The number of container images that a kubelet reports (`--node-status-max-images`).
 const IMAGES: usize = 50;
 
 /// A node as its kubelet registers it, before a cloud has described it.

@@ -1,6 +1,6 @@
-//! Figures of planning: what one change costs in a cluster with many Services and nodes.
+//! Benchmark of planning: the cost of one change in a cluster with many Services and nodes.
 //!
-//! Everything runs in this process, and the simulated Azure answers at once: what is measured is our own work.
+//! Everything runs in this process, and the simulated Azure answers at once: the benchmark measures our own work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use crate::screen::Screen;
 use crate::{TWO_THREADS, runtime};
 
-/// How much of everything.
+/// The sizes of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Services: every other one is internal, every fourth has source ranges of its own.
@@ -34,7 +34,7 @@ pub struct Arguments {
     by_address: bool,
 }
 
-/// How often each is measured; the median counts.
+/// The number of repetitions; the median counts.
 const ROUNDS: usize = 11;
 
 /// The simulated Azure has one subscription.
@@ -144,7 +144,7 @@ async fn measure(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
         [format!("look at one of {services} Services again"), milliseconds(middle(again))],
         ["serve one more".to_owned(), milliseconds(middle(more))],
         ["follow one node that goes".to_owned(), milliseconds(middle(changes))],
-        ["a node drains: until Azure is told".to_owned(), milliseconds(middle(drained))],
+        ["a node drains: until the first write to Azure".to_owned(), milliseconds(middle(drained))],
     ];
     screen.table(["WHAT", "MEASURED"], &rows);
     Ok(())
@@ -164,7 +164,7 @@ fn cluster(shape: &Shape, arguments: &Arguments) -> anyhow::Result<Cluster> {
     })
 }
 
-/// Every machine is an initialised node.
+/// All machines as initialised nodes.
 fn nodes(azure: &Azure) -> anyhow::Result<Vec<Arc<Node>>> {
     let address_of = |machine: &serde_json::Value| {
         let own = machine.pointer("/properties/networkProfile/networkInterfaces/0/id")?;
@@ -182,7 +182,7 @@ fn nodes(azure: &Azure) -> anyhow::Result<Vec<Arc<Node>>> {
     azure.documents_of_type(INSTANCES).iter().map(node).collect()
 }
 
-/// The node as its taint says that its machine is about to be evicted.
+/// The node with the taint for an imminent eviction.
 fn draining(node: &Node) -> anyhow::Result<Node> {
     let mut node = node.clone();
     node.spec.taints.push(serde_json::from_value(json!({
@@ -191,7 +191,7 @@ fn draining(node: &Node) -> anyhow::Result<Node> {
     Ok(node)
 }
 
-/// When Azure was first asked to change something.
+/// The time of the first write to Azure.
 #[derive(Debug, Clone, Default)]
 struct FirstWrite(Arc<Mutex<Option<Instant>>>);
 
@@ -211,8 +211,8 @@ impl FirstWrite {
     }
 }
 
-/// One of many Services. Azure takes 1,500 rules for each network interface: where those are the members of pools, one
-/// port each has to do.
+/// One of many Services. Azure accepts 1,500 rules for each network interface: if interfaces are the members of pools,
+/// each Service has only one port.
 fn service(number: usize, two_ports: bool) -> anyhow::Result<Arc<Service>> {
     let ranges = if number.is_multiple_of(4) {
         json!([format!("10.{}.{}.0/24", number / 256 % 256, number % 256)])

@@ -10,7 +10,7 @@ use simulated_cluster::upstream_arguments;
 /// A controller manager that is measured.
 #[derive(Debug, Clone)]
 pub struct Manager {
-    /// What it is called in tables.
+    /// Its name in tables.
     pub name: &'static str,
     /// Its binary.
     pub binary: PathBuf,
@@ -19,16 +19,16 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// Ours: the binary that is named, or else the one beside this program.
+    /// Ours: the named binary, or else the one next to this program.
     ///
     /// # Errors
-    /// There is none.
+    /// The binary does not exist.
     pub fn ours(named: Option<PathBuf>) -> anyhow::Result<Self> {
         let binary = beside_this(named, "azure-cloud-controller-manager")?;
         Ok(Self { name: "ours", binary, is_peer: false })
     }
 
-    /// Whether it initialises nodes by itself. Upstream's has a controller for that, but gives it no worker
+    /// Whether it initialises nodes itself. The established provider has a controller for that, but gives it no worker
     /// (`ConcurrentNodeSyncs` has neither flag nor default in v1.36): it leaves new nodes to the node manager.
     pub fn initialises_nodes(&self) -> bool {
         !self.is_peer
@@ -37,7 +37,7 @@ impl Manager {
     /// A build of the program that Cerulean replaces.
     ///
     /// # Errors
-    /// It is not there.
+    /// The binary does not exist.
     pub fn peer(binary: PathBuf) -> anyhow::Result<Self> {
         if !binary.exists() {
             bail!("--peer {}: it is not there; give the path of a build", binary.display());
@@ -46,10 +46,10 @@ impl Manager {
     }
 }
 
-/// The binary that is named with `--manager`, or else the one with this name beside this program.
+/// The binary that `--manager` names, or else the one with this name next to this program.
 ///
 /// # Errors
-/// There is none.
+/// The binary does not exist.
 pub fn beside_this(named: Option<PathBuf>, name: &str) -> anyhow::Result<PathBuf> {
     let binary = match named {
         Some(path) => path,
@@ -64,20 +64,20 @@ pub fn beside_this(named: Option<PathBuf>, name: &str) -> anyhow::Result<PathBuf
     Ok(binary)
 }
 
-/// What a controller manager is pointed at.
+/// The files that a controller manager is started with.
 #[derive(Debug)]
 pub struct Files<'a> {
     /// Its azure.json.
     pub cloud_config: &'a Path,
     /// Its kubeconfig.
     pub kubeconfig: &'a Path,
-    /// Who signed the certificate of the simulated Azure.
+    /// The authority that signed the simulated Azure's certificate.
     pub certificate_authority: &'a Path,
     /// The folder for its output.
     pub logs: &'a Path,
 }
 
-/// A running controller manager; it is killed when this value goes.
+/// A running controller manager; it is killed on drop.
 #[derive(Debug)]
 pub struct Running {
     name: &'static str,
@@ -85,14 +85,14 @@ pub struct Running {
     log: PathBuf,
 }
 
-/// How many lines of a program's output are shown when it has ended by itself.
+/// The number of output lines that are shown if the program ends by itself.
 const LAST_LINES: usize = 15;
 
 impl Running {
-    /// Starts one that leads at once and serves no metrics.
+    /// Starts a controller manager that leads at once and serves no metrics.
     ///
     /// # Errors
-    /// It cannot be run.
+    /// It cannot be started.
     pub fn start(manager: &Manager, files: &Files<'_>) -> anyhow::Result<Self> {
         let mut command = Command::new(&manager.binary);
         command
@@ -110,7 +110,7 @@ impl Running {
     /// Runs a command whose output goes to a file in the folder `logs`.
     ///
     /// # Errors
-    /// It cannot be run.
+    /// It cannot be started.
     pub fn launch(name: &'static str, mut command: Command, logs: &Path) -> anyhow::Result<Self> {
         let log = logs.join(format!("{name}.log"));
         let output = File::create(&log).with_context(|| log.display().to_string())?;
@@ -119,15 +119,15 @@ impl Running {
         Ok(Self { name, child, log })
     }
 
-    /// The number by which the kernel knows it.
+    /// The process ID.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Fails when the program has ended by itself.
+    /// Fails if the program has ended by itself.
     ///
     /// # Errors
-    /// It has ended; the text holds the end of its output.
+    /// It has ended; the text contains the end of its output.
     pub fn must_run(&mut self) -> anyhow::Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -135,7 +135,7 @@ impl Running {
         }
     }
 
-    /// The end of what it has written.
+    /// The end of its output.
     pub fn last_words(&self) -> String {
         let output = std::fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = output.lines().collect();
@@ -145,7 +145,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both fail only when it has already ended.
+        // Both fail only if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,7 +1,7 @@
-//! Figures of the simulated Azure under load: five scale sets of a thousand machines and a thousand rules.
+//! Benchmark of the simulated Azure under load: five scale sets of a thousand machines and a thousand rules.
 //!
-//! The simulator runs as a program of its own, so that the kernel says what memory is its, and serves on
-//! one thread, so that it has one core at most; the clients are here.
+//! The simulator runs in a process of its own, so that the kernel reports its memory, and serves on one thread, so that
+//! it has one core at most; the clients run here.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -21,7 +21,7 @@ use crate::http_client::{self, HttpClient};
 use crate::screen::Screen;
 use crate::{TWO_THREADS, runtime};
 
-/// How much of everything.
+/// The sizes of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Scale sets.
@@ -47,15 +47,15 @@ pub struct Arguments {
 const GROUP: &str = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/bench";
 pub(super) const NETWORK: &str = "api-version=2025-05-01";
 pub(super) const COMPUTE: &str = "api-version=2025-04-01";
-/// Public addresses beside those of the load balancers.
+/// The number of public addresses in addition to those of the load balancers.
 const ADDRESSES: usize = 20;
-/// How often the list of all instances is read; the best counts.
+/// The number of times that the list of all instances is read; the best counts.
 const LISTS: u32 = 5;
 
 /// Measures and prints a table.
 ///
 /// # Errors
-/// The simulator does not start, or refuses what it should not.
+/// The simulator does not start, or refuses a request unexpectedly.
 pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
     let directory = tempfile::Builder::new().prefix("cerulean-bench-").tempdir()?;
     let simulator = Simulator::start(directory.path())?;
@@ -123,7 +123,7 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
     })
 }
 
-/// The simulator's process, and the file that will hold its address. It is killed when this value goes.
+/// The simulator's process, and the file for its address. It is killed on drop.
 struct Simulator(Child, std::path::PathBuf);
 
 impl Simulator {
@@ -131,7 +131,7 @@ impl Simulator {
         let address = directory.join("address");
         let child = Command::new(std::env::current_exe()?)
             .args(["simulate", "azure", "--without-tokens", "--without-budgets", "--threads=1"])
-            // Quotas are what a subscription starts with; the rest is within Azure's limits.
+            // A new subscription's quotas are too small; everything else is within Azure's limits.
             .args(quotas())
             .arg("--directory")
             .arg(directory.join("azure"))
@@ -156,19 +156,19 @@ impl Simulator {
 
 impl Drop for Simulator {
     fn drop(&mut self) {
-        // Both fail only when it has already ended.
+        // Both fail only if the process has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Room for all machines in the quotas of cores.
+/// Core quotas with room for all machines.
 fn quotas() -> Vec<String> {
     let limits = crate::simulate::limits::enough_cores().into_iter();
     limits.map(|(name, limit)| format!("--limits={name}={limit}")).collect()
 }
 
-/// What is laid out.
+/// The created resources.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     scale_sets: usize,
@@ -234,7 +234,7 @@ impl Bench {
         Ok(())
     }
 
-    /// The best time for all pages of all scale sets, one after the other, and the bytes of the bodies.
+    /// The best time for all pages of all scale sets, one after the other, and the size of the bodies.
     async fn list_all(&self, more: &str) -> anyhow::Result<(Duration, usize)> {
         let mut best = (Duration::MAX, 0);
         for _ in 0..LISTS {
@@ -250,7 +250,7 @@ impl Bench {
             }
             let took = begun.elapsed();
             let bytes = pages.iter().map(Bytes::len).sum();
-            // Reading what was listed is the client's work, not the simulator's.
+            // Parsing the list is the client's work, not the simulator's.
             let mut listed = 0;
             for page in &pages {
                 let page: Value = serde_json::from_slice(page)?;
@@ -287,7 +287,7 @@ impl Bench {
     /// 8 an interface; 8 addresses in a list; 5 a probe; 5 what is absent; 1 a page of instances; 1 a load
     /// balancer with its rules; 10 write an address, 6 an instance.
     async fn one_of_the_mix(&self, number: usize) -> anyhow::Result<()> {
-        // A prime step visits everything, and differently for each kind of request.
+        // A prime step visits every resource, and differently for each kind of request.
         let draw = number * 7_919;
         let set = scale_set(draw % self.shape.scale_sets);
         let instance = format!("{set}/virtualMachines/{}", draw % self.shape.instances.max(1));
@@ -318,7 +318,7 @@ impl Bench {
     }
 }
 
-/// The next page, without reading the whole one: a client has better things to do while it is timed.
+/// The next page, without parsing the whole one, which would distort the measured time.
 fn next_link(page: &Bytes) -> Option<String> {
     let text = std::str::from_utf8(page).ok()?;
     let (_, rest) = text.rsplit_once("\"nextLink\":\"")?;

@@ -1,4 +1,4 @@
-//! Resources that come and go, each under a new name: what a simulator that runs for weeks must not keep.
+//! Resources that are created and deleted under ever new names: a long-running simulator must not keep data about them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,16 +14,16 @@ use crate::http_client::{self, HttpClient};
 const RESOURCES: &str = "api-version=2021-04-01";
 const IDENTITY: &str = "api-version=2023-01-31";
 
-/// Requests of one life: a group with seven resources is made, read, changed, refused and removed.
+/// The number of requests of one life: a group with seven resources is created, read, changed, refused and deleted.
 const LIFE: usize = 20;
 
-/// The shares of the requests after which somebody looks, in percent.
+/// The percentages of requests after which memory is measured.
 const LOOKS: [usize; 3] = [10, 50, 100];
 
-/// Sends that many requests, and gives what `look` says after a part of them: (requests, what it says).
+/// Sends this number of requests, and returns what `look` reports after some of them: (requests, report).
 ///
 /// # Errors
-/// A request is answered otherwise than it should be.
+/// A request gets an unexpected answer.
 pub async fn run(
     client: &HttpClient,
     base: &str,

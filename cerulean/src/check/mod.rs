@@ -1,4 +1,4 @@
-//! `cerulean check`: what would be in the way of a change. Nothing is written.
+//! `cerulean check`: the obstacles to a change. Nothing is written.
 
 mod takeover;
 
@@ -13,8 +13,8 @@ use crate::{TWO_THREADS, runtime};
 /// What is about to change.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// The provider of a management cluster: from Cluster API Provider Azure to capz-controller-manager. Ends with 0 if nothing is in
-    /// the way, 2 if something is, 1 after an error.
+    /// The provider of a management cluster: from Cluster API Provider Azure to capz-controller-manager. Ends with 0 if
+    /// nothing is in the way, 2 if something is, 1 after an error.
     Takeover(Takeover),
 }
 
@@ -23,21 +23,22 @@ pub enum Command {
 pub struct Takeover {
     #[command(flatten)]
     cluster: ClusterArguments,
-    /// The only namespace that the manager is to look at (its --namespace); otherwise all.
+    /// The only namespace that the manager will reconcile (its --namespace); by default all.
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<String>,
-    /// The value of the label cluster.x-k8s.io/watch-filter of the objects that are the manager's (its --watch-filter); otherwise all.
+    /// The value of the label cluster.x-k8s.io/watch-filter of the manager's objects (its --watch-filter); by default
+    /// all.
     #[arg(long, value_name = "VALUE")]
     watch_filter: Option<String>,
 }
 
-/// Exit code where something is in the way.
+/// The exit code if there is an obstacle.
 const IN_THE_WAY: u8 = 2;
 
-/// Looks, and says what was found.
+/// Checks, and prints the findings.
 ///
 /// # Errors
-/// The cluster cannot be asked.
+/// The cluster cannot be read.
 pub fn run(screen: Screen, command: &Command) -> anyhow::Result<ExitCode> {
     let Command::Takeover(arguments) = command;
     runtime(TWO_THREADS)?.block_on(async {

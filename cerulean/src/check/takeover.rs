@@ -1,4 +1,4 @@
-//! What would be in the way when `capz-controller-manager` takes the place of the established provider.
+//! The obstacles to replacing the established provider by `capz-controller-manager`.
 
 use std::collections::BTreeSet;
 
@@ -7,15 +7,15 @@ use capz_planner::operator::{KINDS, OperatorObject};
 
 use crate::kubernetes::Cluster;
 
-/// How many objects are named of those that are in the way for one reason.
+/// The maximum number of objects that are named for one reason.
 const NAMED: usize = 5;
 
-/// Something that was found.
+/// A finding.
 #[derive(Debug, PartialEq)]
 pub struct Finding {
     /// Whether nothing has to be done about it.
     pub is_good: bool,
-    /// What it is, and what to do.
+    /// The finding in words, and what to do.
     pub words: String,
 }
 
@@ -29,7 +29,7 @@ impl Finding {
     }
 }
 
-/// Asks the management cluster.
+/// Reads the management cluster.
 ///
 /// # Errors
 /// It does not answer.
@@ -143,7 +143,7 @@ mod tests {
         look(&cluster, settings).await.unwrap().into_iter().map(|it| (it.is_good, it.words)).collect()
     }
 
-    /// S3: users know before an upgrade what is not served, and what becomes of the operator's objects.
+    /// S3: before an upgrade, users learn what is not served, and what happens to the operator's objects.
     #[tokio::test]
     async fn what_is_in_the_way_is_said_before() {
         let kubernetes = Kubernetes::new(Options::default());
@@ -202,7 +202,7 @@ mod tests {
         assert!(said(&kubernetes, &ours).await[0].0, "another manager serves it");
     }
 
-    /// S4: what cannot be listed is said, and nothing is written.
+    /// S4: objects that cannot be listed are reported, and nothing is written.
     #[tokio::test]
     async fn objects_without_a_converter_are_said() {
         let kubernetes = Kubernetes::new(Options::default());

@@ -18,19 +18,18 @@ use super::stage::Stage;
 use crate::manifests::{Manifest, declared, has_kind, is_service};
 use crate::screen::Tone;
 
-/// How long health probes may take to find pods: two rounds of five seconds.
+/// The time in which health probes find pods: two rounds of five seconds.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What became of a Service.
+/// The result for a Service.
 pub struct Outcome {
     /// The Service.
     pub key: ObjectKey,
-    /// Its latest warning, where it has no address.
+    /// Its latest warning, if it has no address.
     pub warning: Option<String>,
 }
 
-/// Applies manifests, waits until every Service has its address or a warning that says why not, and shows what
-/// came of it.
+/// Applies manifests, waits until every Service has an address or a warning with the reason, and shows the results.
 pub async fn apply(stage: &mut Stage, manifests: &[Manifest]) -> anyhow::Result<Vec<Outcome>> {
     stage.screen.heading("Applying manifests");
     let mut keys = Vec::new();
@@ -74,11 +73,10 @@ pub async fn apply(stage: &mut Stage, manifests: &[Manifest]) -> anyhow::Result<
     Ok(outcomes)
 }
 
-/// Applies manifests to an API server that nobody else sees, so that what it refuses is said before anything
-/// is started.
+/// Applies manifests to an API server of its own, so that refusals are reported before anything is started.
 ///
 /// # Errors
-/// The API server's refusal of the first that it does not take.
+/// The API server's first refusal.
 pub async fn rehearse(shape: &Shape, manifests: &[Manifest]) -> anyhow::Result<()> {
     let options = Options { dual_stack: shape.dual_stack, ..Options::default() };
     let kubernetes = Kubernetes::new(options);
@@ -92,8 +90,8 @@ pub async fn rehearse(shape: &Shape, manifests: &[Manifest]) -> anyhow::Result<(
     Ok(())
 }
 
-/// Whether this is a Service that a cluster without IPv6 refuses: the demo's cluster has both families then, as the
-/// one has from which it was printed.
+/// Whether this is a Service that a cluster without IPv6 refuses: then the demo's cluster has both families, like the
+/// cluster that it was printed from.
 pub fn needs_ipv6(manifest: &Manifest) -> bool {
     let spec = &manifest.object["spec"];
     let families = spec["ipFamilies"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -101,8 +99,8 @@ pub fn needs_ipv6(manifest: &Manifest) -> bool {
         && (spec["ipFamilyPolicy"] == "RequireDualStack" || families.iter().any(|family| family == "IPv6"))
 }
 
-/// The object as this cluster can take it, though it was written for or printed by another one: without what the
-/// other API server said and chose, in a namespace that is there. `None` for a kind that is not simulated.
+/// The object in a form that this cluster accepts, though it was written for or printed by another one: without the
+/// values that the other API server set, and in an existing namespace. `None` for a kind that is not simulated.
 async fn prepared(client: &Client, manifest: &Manifest) -> anyhow::Result<Option<Value>> {
     let is_service = is_service(client, manifest).await?;
     if !is_service && !has_kind(client, manifest).await? {
@@ -125,7 +123,7 @@ async fn prepared(client: &Client, manifest: &Manifest) -> anyhow::Result<Option
     Ok(Some(object))
 }
 
-/// What became of a Service so far; `None` while that is open.
+/// The result for a Service; `None` while it is open.
 async fn outcome(stage: &Stage, key: &ObjectKey) -> anyhow::Result<Option<Outcome>> {
     let Some(service) = stage.service(key).await? else { return Ok(None) };
     if !service.status.load_balancer.ingress.is_empty() {
@@ -135,8 +133,8 @@ async fn outcome(stage: &Stage, key: &ObjectKey) -> anyhow::Result<Option<Outcom
     Ok(warning.map(|warning| Outcome { key: key.clone(), warning: Some(warning) }))
 }
 
-/// A packet to each port of each Service that has an address, from where its clients are. Says how many did not
-/// arrive.
+/// Sends a packet to each port of each Service that has an address, from the location of its clients. Returns how many
+/// did not arrive.
 pub async fn send_packets(stage: &mut Stage, outcomes: &[Outcome]) -> anyhow::Result<usize> {
     stage.screen.heading("Test packets and their paths");
     settle(stage).await?;
@@ -166,7 +164,7 @@ pub async fn send_packets(stage: &mut Stage, outcomes: &[Outcome]) -> anyhow::Re
     Ok(lost)
 }
 
-/// Why no pod answers for a Service, if its object says so. The oracle only sees that no node answers the probe.
+/// Why no pod answers for a Service, if its object says so. The oracle only knows that no node answers the probe.
 async fn without_pods(stage: &Stage, key: &ObjectKey) -> anyhow::Result<Option<&'static str>> {
     let services: Api<k8s::api::api::core::v1::Service> =
         Api::namespaced(stage.cluster.client.clone(), &key.namespace);
@@ -177,7 +175,7 @@ async fn without_pods(stage: &Stage, key: &ObjectKey) -> anyhow::Result<Option<&
     ))
 }
 
-/// The examples' packets: those that must arrive and those that must not.
+/// Sends the examples' packets: those that must arrive and those that must not.
 pub async fn send_example_packets(stage: &mut Stage) -> anyhow::Result<()> {
     let (web, resolver, orders) = (
         address_of(stage, "shop", "web").await?,
@@ -203,8 +201,8 @@ pub async fn send_example_packets(stage: &mut Stage) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits until the health probes have found the pods behind every Service. One that has no pods is waited for in
-/// vain, and its packets show it.
+/// Waits until the health probes have found the pods of every Service. For a Service without pods this times out, and
+/// its packets show it.
 async fn settle(stage: &mut Stage) -> anyhow::Result<()> {
     let found = async |stage: &Stage| {
         let topology = stage.cluster.topology();
@@ -214,7 +212,7 @@ async fn settle(stage: &mut Stage) -> anyhow::Result<()> {
     stage.within(PROBE_TIMEOUT, "the health probes have found the pods", found).await.map(|_| ())
 }
 
-/// Azure deletes a machine.
+/// Deletes a machine in Azure.
 pub async fn lose_a_node(stage: &mut Stage) -> anyhow::Result<()> {
     stage.screen.heading("Azure deletes a machine: worker000001");
     let pool = stage.shape.pools.first().context("there is no scale set")?.name.clone();
@@ -236,7 +234,7 @@ pub async fn lose_a_node(stage: &mut Stage) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The shop moves from port 443 to 8443.
+/// Moves the shop from port 443 to 8443.
 pub async fn change_a_port(stage: &mut Stage) -> anyhow::Result<()> {
     stage.screen.heading("shop/web moves from port 443 to 8443");
     let patch = json!({"spec": {"ports": [
@@ -255,7 +253,7 @@ pub async fn change_a_port(stage: &mut Stage) -> anyhow::Result<()> {
     expect(stage, &verdict, true)?;
     let verdict = stage.send(from()?, &web, 443, Protocol::Tcp)?;
     expect(stage, &verdict, false)?;
-    // Azure shows a change while it still works on it; what was written is told when that has ended.
+    // Azure shows a change while the operation still runs; the write is logged when it has ended.
     stage
         .until("Azure has finished", async |stage: &Stage| {
             let both =
@@ -267,7 +265,7 @@ pub async fn change_a_port(stage: &mut Stage) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The resolver goes, and everything of it.
+/// Deletes the resolver with all its resources.
 pub async fn delete_a_service(stage: &mut Stage) -> anyhow::Result<()> {
     stage.screen.heading("default/resolver is deleted");
     let resolver = address_of(stage, "default", "resolver").await?;
@@ -293,7 +291,7 @@ pub async fn delete_a_service(stage: &mut Stage) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Shows what became of a packet, and by which path.
+/// Shows the result for a packet, and its path.
 fn show(stage: &Stage, verdict: &Verdict, should_arrive: bool) {
     let sentence = verdict.sentence();
     let (fate, way) = sentence.split_once(" Way: ").unwrap_or((sentence, ""));
@@ -303,7 +301,7 @@ fn show(stage: &Stage, verdict: &Verdict, should_arrive: bool) {
     }
 }
 
-/// Shows what became of a packet, and fails if it is not what should.
+/// Shows the result for a packet, and fails if it is not as expected.
 pub fn expect(stage: &Stage, verdict: &Verdict, should_arrive: bool) -> anyhow::Result<()> {
     show(stage, verdict, should_arrive);
     let should = if should_arrive { "should have arrived" } else { "should not have arrived" };
@@ -311,7 +309,7 @@ pub fn expect(stage: &Stage, verdict: &Verdict, should_arrive: bool) -> anyhow::
     Ok(())
 }
 
-/// Where a Service's clients are: on the internet, inside the allowed range, or on a node.
+/// The location of a Service's clients: on the internet, inside the allowed range, or on a node.
 async fn sender(stage: &Stage, service: &Service) -> anyhow::Result<Source> {
     let internal = service
         .annotation("service.beta.kubernetes.io/azure-load-balancer-internal")
@@ -322,7 +320,7 @@ async fn sender(stage: &Stage, service: &Service) -> anyhow::Result<Source> {
     }
     let range = service.spec.load_balancer_source_ranges.first();
     let allowed = range.and_then(|range| range.split('/').next()?.parse().ok());
-    // The address ranges of documentation: nobody's.
+    // Address ranges reserved for documentation.
     let anyone = if address(service).contains(':') {
         IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 7])
     } else {

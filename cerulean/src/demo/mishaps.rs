@@ -1,5 +1,5 @@
-//! Acts of the demo in which something goes wrong that the controller manager did not do: a load balancer is deleted by hand,
-//! and a Service asks for an address that the program's identity may not use.
+//! Acts of the demo with a problem that the controller manager did not cause: a load balancer is deleted by hand, and a
+//! Service asks for an address that the program's identity may not use.
 
 use anyhow::{Context as _, ensure};
 use azure_simulator::packet::{Protocol, Source};
@@ -18,14 +18,15 @@ use super::stage::{CLUSTER_NAME, Stage};
 const NETWORK_CONTRIBUTOR: &str = "4d97b98b-1d4f-4787-a291-c67834d212e7";
 const CONTRIBUTOR: &str = "b24988ac-6180-42a0-ab88-20f7382dd24c";
 const READER: &str = "acdd72a7-3385-48ef-bd42-f606fba81ae7";
-/// The resource group of another team, and its public IP.
+/// The resource group of another team, with its public IP.
 const OTHER_GROUP: &str = "other-team";
 const OTHER_ADDRESS: &str = "front";
 /// Services that are applied together; the first asks for the other team's address.
 const REFUSED: &str = "borrowed";
 const SERVED: [&str; 2] = ["alpha", "beta"];
 
-/// The load balancer of all public Services is deleted by hand. The next look at Azure finds that, and it comes back.
+/// Deletes the load balancer of all public Services by hand. The next resync with Azure detects that, and it is created
+/// again.
 pub async fn delete_a_load_balancer(stage: &mut Stage) -> anyhow::Result<()> {
     stage.screen.heading(format_args!("The load balancer {CLUSTER_NAME} is deleted by hand"));
     let web = address_of(stage, "shop", "web").await?;
@@ -66,7 +67,7 @@ pub async fn delete_a_load_balancer(stage: &mut Stage) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Takes all machines out of the pools of a load balancer, as Azure wants it before it lets the load balancer go.
+/// Removes all machines from the pools of a load balancer, which Azure requires before it can be deleted.
 fn take_out_of_pools(stage: &Stage, balancer: &ResourceId) -> anyhow::Result<()> {
     fn leave(value: &mut Value, balancer: &ResourceId) {
         match value {
@@ -92,8 +93,8 @@ fn take_out_of_pools(stage: &Stage, balancer: &ResourceId) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Three Services come at once. One asks for a public IP of another team, which the program's identity may not join: Azure
-/// refuses it, and the other two get their addresses.
+/// Creates three Services at once. One asks for a public IP of another team, which the program's identity may not join:
+/// Azure refuses it, and the other two get their addresses.
 pub async fn refuse_one_of_three(stage: &mut Stage) -> anyhow::Result<()> {
     stage.screen.heading("Three Services at once, one of which asks for another team's address");
     let address = restrict(stage)?;
@@ -164,7 +165,7 @@ pub async fn refuse_one_of_three(stage: &mut Stage) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Makes another team's public IP, and leaves the program's identity the rights on its own group; it may read everything.
+/// Creates another team's public IP, and restricts the program's identity to its own group; it may read everything.
 fn restrict(stage: &Stage) -> anyhow::Result<ResourceId> {
     let azure = &stage.cluster.azure;
     let subscription = ResourceId::subscription(&stage.shape.subscription);

@@ -21,7 +21,7 @@ use crate::watch_writes::Writes;
 use crate::{TWO_THREADS, runtime, signals};
 use stage::Stage;
 
-/// The manifests that the demo applies unless it is given others.
+/// The default manifests of the demo.
 const EXAMPLES: [(&str, &str); 3] = [
     ("examples/shop.yaml", include_str!("../../../examples/shop.yaml")),
     ("examples/resolver.yaml", include_str!("../../../examples/resolver.yaml")),
@@ -37,8 +37,8 @@ pub struct Arguments {
     /// Leave everything running afterwards, for kubectl and a browser.
     #[arg(long)]
     keep: bool,
-    /// Without -f, the demo applies its own examples, then loses a machine and a spot machine, moves a port, loses a load
-    /// balancer, has one of three Services refused, and deletes a Service.
+    /// Without -f, the demo applies its own examples, then loses a machine and a spot machine, moves a port, loses a
+    /// load balancer, has one of three Services refused, and deletes a Service.
     #[command(flatten)]
     manifests: ManifestArguments,
 }
@@ -96,7 +96,7 @@ pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
             () = interrupted(&stop, arguments.keep) => anyhow::bail!("interrupted"),
         }
     });
-    // Whatever still waits for a closed connection need not hold up the end.
+    // Connections that are still closing need not delay the end.
     runtime.shutdown_timeout(Duration::from_millis(200));
     done?;
     screen.line(format_args!("\n{}", screen.paint(Tone::Good, "All checks passed.")));
@@ -126,7 +126,7 @@ fn examples() -> anyhow::Result<Vec<Manifest>> {
     Ok(all)
 }
 
-/// Ends when told to stop; with `--keep` that is the ordinary end, and the play sees to it.
+/// Returns when a stop is requested; with `--keep` that is the normal end, which the play handles itself.
 async fn interrupted(stop: &tokio_util::sync::CancellationToken, keep: bool) {
     if keep {
         std::future::pending::<()>().await;

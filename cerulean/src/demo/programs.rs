@@ -1,4 +1,4 @@
-//! Programs of ours, as they run in production.
+//! Our programs, which run as in production.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long programs get to stop.
+/// The time limit for programs to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Programs that start and stop together.
@@ -24,12 +24,12 @@ struct Program {
 }
 
 impl Programs {
-    /// What tells them to stop.
+    /// The token that stops them.
     pub fn stop_token(&self) -> CancellationToken {
         self.stop.clone()
     }
 
-    /// Starts one.
+    /// Starts a program.
     pub fn start(
         &mut self,
         name: &'static str,
@@ -38,7 +38,7 @@ impl Programs {
         self.running.push(Program { name, task: tokio::spawn(program) });
     }
 
-    /// Whether all of them still run.
+    /// Checks that all of them still run.
     ///
     /// # Errors
     /// Why one has ended.
@@ -47,14 +47,14 @@ impl Programs {
             return Ok(());
         };
         let ended = (&mut program.task).await?;
-        let problem = ended.err().unwrap_or_else(|| anyhow::anyhow!("it was told to stop"));
+        let problem = ended.err().unwrap_or_else(|| anyhow::anyhow!("it was asked to stop"));
         Err(problem.context(format!("the {} ended", program.name)))
     }
 
     /// Stops all of them.
     ///
     /// # Errors
-    /// What one ended with, or that it did not.
+    /// The error that one ended with, or that it did not end.
     pub async fn end(self) -> anyhow::Result<()> {
         self.stop.cancel();
         let deadline = Instant::now() + STOP_TIMEOUT;

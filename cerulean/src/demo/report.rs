@@ -1,4 +1,4 @@
-//! What the demo shows: Services, load balancers, security rules, writes, calls.
+//! The output of the demo: Services, load balancers, security rules, writes, calls.
 
 use azure_simulator::view::{RuleView, Topology};
 use azure_types::ResourceId;
@@ -70,7 +70,7 @@ fn pool_words(rule: &RuleView) -> String {
     format!("{pool}: {} of {} nodes healthy", rule.taking, rule.total)
 }
 
-/// The rules that were written; those that every group has are left out.
+/// The written rules, without the default ones of every group.
 pub fn security_rules(stage: &Stage, topology: &Topology) {
     stage.screen.heading("Security rules");
     let mut rows = Vec::new();
@@ -89,7 +89,7 @@ pub fn security_rules(stage: &Stage, topology: &Topology) {
     stage.screen.table(["PRIORITY", "ACCESS", "PROTOCOL", "FROM", "TO", "PORTS"], &rows);
 }
 
-/// What was written to Azure since the last time, and why.
+/// The writes to Azure since the last call, with their reasons.
 pub fn writes(stage: &Stage, heading: &str) {
     stage.screen.heading(heading);
     let writes = stage.writes.take();
@@ -114,7 +114,7 @@ pub fn writes(stage: &Stage, heading: &str) {
     }
 }
 
-/// How many calls to Azure all of it took.
+/// The number of calls to Azure so far.
 pub fn calls(stage: &Stage) {
     stage.screen.heading("Calls to Azure");
     let counts = stage.cluster.azure.journal().counts;

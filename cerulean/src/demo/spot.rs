@@ -1,4 +1,4 @@
-//! An act of the demo: Azure takes a spot machine back, and traffic leaves it before it goes.
+//! An act of the demo: Azure evicts a spot machine, and traffic leaves it before it is gone.
 
 use std::collections::BTreeMap;
 
@@ -20,19 +20,19 @@ const POOL: &str = "spot";
 /// The name of its only machine, and of that machine's node.
 pub const NODE: &str = "spot000000";
 
-/// How long before an eviction Azure announces it at least, in seconds ("Scheduled Events", Preempt).
+/// The minimum notice of an eviction in Azure, in seconds ("Scheduled Events", Preempt).
 const NOTICE_IN_AZURE: i64 = 30;
-/// How long it does here: enough for all that has to happen before, and little to wait for.
+/// The notice in the demo: enough for everything that has to happen before, and a short wait.
 const NOTICE: i64 = 6;
 
-/// The shape with a spot machine, in a cluster whose load balancers are told of nodes that drain.
+/// Adds a spot machine to the shape, in a cluster whose load balancers mark draining nodes.
 pub fn prepare(mut shape: Shape) -> Shape {
     shape.pools.push(NodePool::new(POOL, POOL, 1).spot());
     shape.settings.insert("enableLoadBalancerAdminState".to_owned(), true.into());
     shape
 }
 
-/// Azure announces that it evicts the spot machine, and does. Every step is shown with the time since the notice.
+/// Announces and carries out the eviction of the spot machine. Every step is shown with the time since the notice.
 pub async fn take_back(stage: &mut Stage) -> anyhow::Result<()> {
     stage.screen.heading(format_args!("Azure takes a spot machine back: {NODE}"));
     let machine = stage.shape.scale_set(POOL).child("virtualMachines", "0");
@@ -83,7 +83,7 @@ pub async fn take_back(stage: &mut Stage) -> anyhow::Result<()> {
     );
     let answers = &stage.cluster.answers;
     drains(stage, &before.flows_after(answers, &after, answers, &flows))?;
-    // Whatever comes from here on comes too late for its connections.
+    // From here on everything is too late for its connections.
     ensure!(stage.cluster.azure.document(&machine).is_some(), "the machine went before its traffic did");
 
     stage
@@ -103,7 +103,7 @@ pub async fn take_back(stage: &mut Stage) -> anyhow::Result<()> {
     ensure!(left.is_empty(), "the machine is still in backend pools: {left:?}");
     let now = Network::read(&stage.cluster.azure);
     let answers = &stage.cluster.answers;
-    // Probes are answered as of now, and that machine answered them before.
+    // Probes are answered as of now, but that machine answered them before.
     let [since, all] = [&after, &before].map(|then| then.flows_after(&AlwaysHealthy, &now, answers, &flows));
     goes_on(stage, &since, &all)?;
     report::writes(stage, "Changes in Azure");
@@ -139,7 +139,7 @@ fn of_machine(report: &FlowReport) -> NodeFlows {
     flows.cloned().unwrap_or_default()
 }
 
-/// The machine keeps the connections that it has, and gets no new ones.
+/// The machine keeps its connections, and gets no new ones.
 fn drains(stage: &Stage, report: &FlowReport) -> anyhow::Result<()> {
     let change = report.change.clone().context("nothing has changed")?;
     let machine = of_machine(report);
@@ -165,8 +165,8 @@ fn drains(stage: &Stage, report: &FlowReport) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Nobody notices that the machine is gone but those who have kept a connection with it: of all that there were at the
-/// notice, and those that began `since`.
+/// Only clients with a connection to the evicted machine are affected: of all connections at the notice, and of those
+/// that began `since`.
 fn goes_on(stage: &Stage, since: &FlowReport, all: &FlowReport) -> anyhow::Result<()> {
     let kept = |report: &FlowReport| report.change.as_ref().map_or(0, |change| change.kept);
     let good = of_machine(all).before > 0
@@ -176,7 +176,7 @@ fn goes_on(stage: &Stage, since: &FlowReport, all: &FlowReport) -> anyhow::Resul
     stage.screen.verdict(
         good,
         format_args!(
-            "{} connections of before and {} new ones go on: only what was still open on this machine ends",
+            "{} existing connections and {} new ones go on: only those still open on this machine end",
             kept(all),
             kept(since)
         ),

@@ -1,4 +1,4 @@
-//! Where the demo plays: the simulated cluster, and the programs over it.
+//! The environment of the demo: the simulated cluster, and the programs in it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -26,18 +26,18 @@ use crate::watch_writes::Writes;
 /// The `--cluster-name` of the demo's controller manager.
 pub const CLUSTER_NAME: &str = "demo";
 
-/// How long a step may take before the demo gives up; steps take a few seconds.
+/// The time limit of a step; steps take a few seconds.
 const STEP_TIMEOUT: Duration = Duration::from_secs(120);
-/// How often a condition is looked at.
+/// The polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The simulated cluster and the programs over it.
+/// The simulated cluster and the programs in it.
 pub struct Stage {
     /// Where to write.
     pub screen: Screen,
     /// The simulated cluster.
     pub cluster: HostedCluster,
-    /// What exists in Azure from the start.
+    /// The initial contents of Azure.
     pub shape: Shape,
     /// What the controller manager writes.
     pub writes: Writes,
@@ -60,7 +60,7 @@ impl Stage {
             credentials: Credentials::default(),
             now: Clock::system().now(),
         };
-        // The programs stop before this: they say goodbye to a Kubernetes that still listens.
+        // The programs stop first: they release their leases at a Kubernetes that still serves.
         let (stop, mut programs) = (CancellationToken::new(), Programs::default());
         let cluster = HostedCluster::start(options, &stop).await?;
         start_controller_manager(&cluster, &mut programs)?;
@@ -92,7 +92,7 @@ impl Stage {
         Ok(self.services_in(&key.namespace).get_opt(&key.name).await?)
     }
 
-    /// The text of the latest event that warns of a Service; `None` where there is none.
+    /// The text of the latest warning event for a Service; `None` without one.
     pub async fn latest_warning(&self, key: &ObjectKey, uid: &str) -> anyhow::Result<Option<String>> {
         let events: Api<Event> = Api::namespaced(self.cluster.client.clone(), &key.namespace);
         let events = events.list(&ListParams::default()).await?.items;
@@ -111,7 +111,7 @@ impl Stage {
         Api::namespaced(self.cluster.client.clone(), namespace)
     }
 
-    /// Waits until `condition` gives a value; fails if that takes too long or a program ends.
+    /// Waits until `condition` returns a value; fails if that takes too long or a program ends.
     pub async fn until<T>(
         &mut self,
         what: &str,
@@ -121,7 +121,7 @@ impl Stage {
         value.with_context(|| format!("gave up after {} s of waiting until {what}", STEP_TIMEOUT.as_secs()))
     }
 
-    /// Waits for a value of `condition` with a spinner, but no longer than `timeout`; fails if a program ends.
+    /// Waits for a value of `condition` with a spinner, at most for `timeout`; fails if a program ends.
     pub async fn within<T>(
         &mut self,
         timeout: Duration,
@@ -145,13 +145,13 @@ impl Stage {
         Ok(value)
     }
 
-    /// What becomes of a packet.
+    /// The verdict on a packet.
     pub fn send(&self, from: Source, to: &str, port: u16, protocol: Protocol) -> anyhow::Result<Verdict> {
         let to = to.parse().with_context(|| format!("{to} is no address"))?;
         Ok(self.cluster.send(&Packet::new(from, to, port, protocol)))
     }
 
-    /// Stops the programs, of which one releases its lease, and then everything else.
+    /// Stops the programs, one of which releases its lease, and then everything else.
     pub async fn clear(self) -> anyhow::Result<()> {
         self.programs.end().await?;
         self.stop.cancel();
@@ -159,14 +159,14 @@ impl Stage {
     }
 }
 
-/// Starts the controller manager with the command line that production would have.
+/// Starts the controller manager with the command line of production.
 fn start_controller_manager(cluster: &HostedCluster, programs: &mut Programs) -> anyhow::Result<()> {
     let run = run::run(command_line(cluster)?, surroundings(cluster)?, programs.stop_token());
     programs.start("controller manager", async move { run.await.map(|_| ()) });
     Ok(())
 }
 
-/// Starts the node manager of the spot machine, which tells its node of what Azure announces.
+/// Starts the node manager of the spot machine, which informs its node of Azure's announcements.
 fn start_node_manager(cluster: &HostedCluster, programs: &mut Programs) -> anyhow::Result<()> {
     let arguments = [
         format!("--node-name={}", spot::NODE),
@@ -182,7 +182,7 @@ fn start_node_manager(cluster: &HostedCluster, programs: &mut Programs) -> anyho
     Ok(())
 }
 
-/// The command line that production would have.
+/// The command line of production.
 fn command_line(cluster: &HostedCluster) -> anyhow::Result<flags::CommandLine> {
     let arguments = [
         "azure-cloud-controller-manager".to_owned(),
@@ -191,7 +191,7 @@ fn command_line(cluster: &HostedCluster) -> anyhow::Result<flags::CommandLine> {
         format!("--cluster-name={CLUSTER_NAME}"),
         "--secure-port=0".to_owned(),
         "--node-monitor-period=1s".to_owned(),
-        // Five minutes by default: a demo shows it sooner.
+        // The default is five minutes: a demo shows it sooner.
         "--azure-resync-period=5s".to_owned(),
     ];
     flags::parse(arguments.map(Into::into)).map_err(|instead| match instead {
@@ -199,7 +199,7 @@ fn command_line(cluster: &HostedCluster) -> anyhow::Result<flags::CommandLine> {
     })
 }
 
-/// No environment, and the simulated Azure's certificate authority.
+/// An empty environment, and the simulated Azure's certificate authority.
 fn surroundings(cluster: &HostedCluster) -> anyhow::Result<Surroundings> {
     let authority = std::fs::read_to_string(&cluster.files.certificate_authority)?;
     let mut surroundings = Surroundings::with_variables(|_| None);

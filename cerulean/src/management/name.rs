@@ -1,8 +1,8 @@
-//! The names of workload clusters: two of the same name may be in two namespaces.
+//! The names of workload clusters: two namespaces may contain clusters of the same name.
 
 use std::fmt;
 
-/// Which Cluster of the management cluster.
+/// The name of a Cluster of the management cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClusterName {
     /// Its namespace.
@@ -12,7 +12,7 @@ pub struct ClusterName {
 }
 
 impl ClusterName {
-    /// The one of this name in the namespace that nobody needs to name.
+    /// The cluster of this name in the default namespace.
     pub fn in_default(name: &str) -> Self {
         Self { namespace: "default".to_owned(), name: name.to_owned() }
     }
@@ -24,7 +24,7 @@ impl ClusterName {
         }
     }
 
-    /// What its files are called, without an ending.
+    /// The base name of its files.
     pub fn file(&self) -> String {
         self.joined('-')
     }

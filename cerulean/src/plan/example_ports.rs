@@ -1,5 +1,5 @@
-//! Node ports for Services that the cluster has not given theirs yet. A dry run draws them at random; here they depend
-//! on the Service and its port, so that the same plan reads the same each time.
+//! Example node ports for Services that have none yet. A dry run draws them at random; here they depend on the Service
+//! and its port, so that the same plan always has the same text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher as _};
@@ -8,29 +8,29 @@ use serde_json::Value;
 
 use crate::manifests::Manifest;
 
-/// Where Kubernetes takes node ports from unless it is told otherwise.
+/// The start of Kubernetes' default range of node ports.
 const FIRST: u64 = 30_000;
 const COUNT: u64 = 2_768;
 
-/// Hands out node ports that nobody has.
+/// Allocates unused node ports.
 pub struct ExamplePorts {
     taken: BTreeSet<u64>,
 }
 
 impl ExamplePorts {
-    /// Ports beside those of the cluster's Services and those that manifests name.
+    /// Ports other than those of the cluster's Services and those that manifests name.
     pub fn beside(services: Vec<Value>, manifests: &[Manifest]) -> Self {
         let declared = manifests.iter().map(|manifest| &manifest.object);
         Self { taken: services.iter().chain(declared).flat_map(node_ports).collect() }
     }
 
-    /// Whether a Service has node ports that stand in none of the `given` ones.
+    /// Whether a Service has node ports that are in none of the `given` Services.
     pub fn are_needed(service: &Value, given: &[&Value]) -> bool {
         let given: BTreeSet<u64> = given.iter().flat_map(|one| node_ports(one)).collect();
         node_ports(service).any(|port| !given.contains(&port))
     }
 
-    /// Replaces the node ports of a Service that stand in none of the `given` ones.
+    /// Replaces the node ports of a Service that are in none of the `given` Services.
     pub fn replace(&mut self, key: &str, service: &mut Value, given: &[&Value]) {
         let given: BTreeSet<u64> = given.iter().flat_map(|one| node_ports(one)).collect();
         // TCP and UDP on one port share a node port.
@@ -61,7 +61,7 @@ impl ExamplePorts {
         *member = port.into();
     }
 
-    /// The first free port from one that follows from the purpose.
+    /// The first free port, starting at one that is derived from the purpose.
     fn take(&mut self, purpose: &impl Hash) -> u64 {
         let mut hasher = DefaultHasher::new();
         purpose.hash(&mut hasher);

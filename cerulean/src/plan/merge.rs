@@ -1,22 +1,21 @@
-//! What `kubectl apply` makes of an object of the cluster and a manifest. Pure.
+//! The result of `kubectl apply` for an object of the cluster and a manifest. Pure.
 //!
-//! A manifest sets what it names. What it no longer names, but its predecessor did, is taken away; what others
-//! have set (node ports, cluster addresses, status) stays. The predecessor is the annotation that
-//! `kubectl apply` leaves behind, or else the fields that tools which declare whole objects own
-//! (`kubectl apply --server-side`, Helm, GitOps controllers). Where nobody has ever declared the object, the
-//! manifest's lists replace the cluster's.
+//! A manifest sets what it names. What it no longer names, but its predecessor did, is removed; what others have set
+//! (node ports, cluster addresses, status) stays. The predecessor is the annotation that `kubectl apply` leaves behind,
+//! or else the fields that are owned by tools which declare whole objects (`kubectl apply --server-side`, Helm, GitOps
+//! controllers). If the object was never declared, the manifest's lists replace the cluster's.
 
 use serde_json::{Map, Value};
 
 use crate::manifests::{LAST_APPLIED, declared};
 
-/// The object as it will be once the manifest is applied, before the API server fills in the rest.
+/// The object after the manifest is applied, before the API server fills in the rest.
 pub fn apply(live: &Value, manifest: &Value) -> Value {
     let previous = previous(live).map(|previous| declared(&previous));
     merge(live, &declared(manifest), previous.as_ref(), Entries { undeclared_stay: previous.is_some() }, "")
 }
 
-/// The JSON merge patch that leads from one value to the other; `None` where they are the same.
+/// The JSON merge patch from one value to the other; `None` if they are equal.
 pub fn difference(from: &Value, to: &Value) -> Option<Value> {
     let (Value::Object(from), Value::Object(to)) = (from, to) else {
         return (from != to).then(|| to.clone());
@@ -33,7 +32,7 @@ pub fn difference(from: &Value, to: &Value) -> Option<Value> {
     (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
-/// What becomes of entries of a list that neither the manifest nor its predecessor names.
+/// How to treat entries of a list that neither the manifest nor its predecessor names.
 #[derive(Clone, Copy)]
 struct Entries {
     undeclared_stay: bool,
@@ -81,13 +80,13 @@ fn merge(live: &Value, declared: &Value, previous: Option<&Value>, entries: Entr
     }
 }
 
-/// What tells the ports of a Service apart.
+/// The key of a Service's port.
 fn port_key(port: &Value) -> (String, Option<i64>) {
     let protocol = port.get("protocol").and_then(Value::as_str).unwrap_or("TCP");
     (protocol.to_owned(), port.get("port").and_then(Value::as_i64))
 }
 
-/// What the manifest's predecessor named; `None` where there was none.
+/// The manifest's predecessor; `None` without one.
 fn previous(live: &Value) -> Option<Value> {
     let annotations = live.pointer("/metadata/annotations");
     if let Some(text) = annotations.and_then(|annotations| annotations.get(LAST_APPLIED)?.as_str())
@@ -120,7 +119,7 @@ fn unite(all: &mut Value, more: &Value) {
     }
 }
 
-/// The members that a set of owned fields names, in the shape of the object itself.
+/// The members in a set of owned fields, in the shape of the object itself.
 fn named_by(fields: &Value) -> Value {
     let members = fields.as_object().into_iter().flatten();
     let mut entries = Vec::new();
@@ -146,8 +145,7 @@ mod tests {
 
     use super::*;
 
-    /// What the cluster holds after `kubectl apply` of ports 80 and 443 and two annotations, and what others
-    /// have added since.
+    /// The object after `kubectl apply` of ports 80 and 443 and two annotations, and later additions by others.
     fn live() -> Value {
         let applied = json!({
             "apiVersion": "v1", "kind": "Service",
@@ -204,7 +202,7 @@ mod tests {
         assert_eq!(merged["spec"]["ports"][1], added);
     }
 
-    /// Without the annotation: the owners of fields tell what was declared.
+    /// Without the annotation, the owners of fields determine what was declared.
     #[test]
     fn fields_that_server_side_apply_owned_go_with_the_manifest() {
         let mut live = live();

@@ -1,4 +1,5 @@
-//! `cerulean plan`: what the controller manager would write to Azure, and what would be made of a cluster.
+//! `cerulean plan`: what the controller manager would write to Azure for Services, and the manager of clusters for
+//! clusters.
 
 mod clusters;
 mod example_ports;
@@ -38,8 +39,8 @@ use crate::{TWO_THREADS, runtime};
                   error, a refused object or a route that cannot be written."
 )]
 pub struct Arguments {
-    /// The cloud configuration (azure.json). For clusters it only says how Azure is read; without it Azure is taken to be
-    /// empty.
+    /// The cloud configuration (azure.json). For clusters it is only used to read Azure; without it, an empty
+    /// subscription is assumed.
     #[arg(long, value_name = "FILE")]
     cloud_config: Option<String>,
     #[command(flatten)]
@@ -49,11 +50,10 @@ pub struct Arguments {
     cluster_name: String,
     #[command(flatten)]
     manifests: ManifestArguments,
-    /// The namespace of objects in manifests that name none; otherwise the context's.
+    /// The namespace of objects in manifests without one; by default the context's.
     #[arg(short, long)]
     namespace: Option<String>,
-    /// The ranges that pods have in nodes, as the controller manager has them: with them the routes to nodes are planned,
-    /// too.
+    /// The pod ranges of nodes, as for the controller manager. With this flag the routes to nodes are planned, too.
     #[arg(long, value_name = "RANGES", value_delimiter = ',', value_parser = range)]
     cluster_cidr: Vec<IpNet>,
     /// How to print the plan.
@@ -69,21 +69,20 @@ enum Output {
     Json,
 }
 
-/// A range of `--cluster-cidr`, in the controller manager's words where it is none.
+/// A range of `--cluster-cidr`; an invalid one gets the controller manager's message.
 fn range(text: &str) -> Result<IpNet, String> {
     text.parse().map_err(|_| format!("{text:?} is no range of addresses, such as 10.244.0.0/16"))
 }
 
-/// Exit code of a plan that would change something.
+/// The exit code of a plan that would change something.
 const SOME_CHANGES: u8 = 2;
 
-/// Prints the plan; nothing is written to Azure or Kubernetes. Succeeds with the exit code that tells what the
-/// plan holds.
+/// Prints the plan; nothing is written to Azure or Kubernetes. Returns the exit code for the plan's contents.
 ///
 /// # Errors
 /// A file, the cluster or Azure cannot be read.
 pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    // What the parts that read azure.json and Azure warn of, such as keys without effect.
+    // Warnings of the parts that read azure.json and Azure, such as keys without effect.
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(false)
@@ -107,8 +106,7 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(exit_code(&plan))
 }
 
-/// A refused Service, or a route that cannot be written, is something that somebody asked for and does not get, so it
-/// counts as an error, whether others change or not.
+/// A refused Service, or a route that cannot be written, counts as an error, whether others change or not.
 fn exit_code(plan: &ClusterPlan) -> ExitCode {
     match (plan.refused.is_empty() && plan.unrouted == 0, plan.plan.is_empty()) {
         (false, _) => ExitCode::FAILURE,
@@ -199,7 +197,7 @@ async fn plan(screen: Screen, arguments: &Arguments, manifests: &[Manifest]) -> 
     Ok(manager::preview(&provider, with_routes, findings.warnings).await?)
 }
 
-/// Reads Services and Nodes from the cluster, and Namespaces where their labels matter.
+/// Reads Services and Nodes from the cluster, and Namespaces if their labels matter.
 async fn list(cluster: &Cluster, state: &ClusterState, with_namespaces: bool) -> anyhow::Result<()> {
     let everything = ListParams::default();
     let services = Api::<Service>::all(cluster.client.clone()).list(&everything).await;

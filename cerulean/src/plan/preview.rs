@@ -1,5 +1,5 @@
-//! Services as the cluster would have them once manifests are applied. Nothing is stored: the API server
-//! carries out writes as dry runs.
+//! Services as the cluster would have them after manifests are applied. Nothing is stored: the API server performs
+//! writes as dry runs.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -16,22 +16,22 @@ use super::merge;
 use crate::kubernetes::Cluster;
 use crate::manifests::{Manifest, declared, is_service};
 
-/// The name under which dry runs are made; the one that `kubectl apply` has.
+/// The field manager of dry runs; the same as that of `kubectl apply`.
 const FIELD_MANAGER: &str = "kubectl-client-side-apply";
 
-/// What manifests make of the cluster's Services.
+/// The cluster's Services with the manifests applied.
 #[derive(Debug, Default)]
 pub struct Preview {
-    /// The Services, as they would be.
+    /// The resulting Services.
     pub services: Vec<Service>,
     /// What cannot be known before the manifests are applied.
     pub notes: Vec<String>,
 }
 
-/// Previews the Services of manifests; everything else in them changes no load balancer.
+/// Previews the Services of manifests; other objects in them do not affect load balancers.
 ///
 /// # Errors
-/// The API server refuses one of them, or a kind is misspelt.
+/// The API server refuses one of them, or a kind is misspelled.
 pub async fn preview(
     cluster: &Cluster,
     manifests: &[Manifest],
@@ -51,7 +51,7 @@ pub async fn preview(
         let name = manifest.text("/metadata/name").to_owned();
         let key = format!("{namespace}/{name}");
         if !seen.insert(key.clone()) {
-            bail!("{}: Service {key} stands in the manifests twice", manifest.source);
+            bail!("{}: Service {key} is in the manifests twice", manifest.source);
         }
         let unknown = unknown_members(&declared(&object))
             .with_context(|| format!("{}: Service {key} is malformed", manifest.source))?;
@@ -119,8 +119,8 @@ impl Cluster {
     }
 }
 
-/// The members of a manifest that Services do not have. (An API server says of a member of the wrong type where
-/// it is only with the whole object around it, so that is found here, too.)
+/// The members of a manifest that Services do not have. (For a member of the wrong type, an API server gives the
+/// position only together with the whole object, so that is detected here, too.)
 fn unknown_members(manifest: &Value) -> anyhow::Result<Vec<String>> {
     let typed: FullService = serde_path_to_error::deserialize(manifest)?;
     let mut unknown = Vec::new();
@@ -148,7 +148,7 @@ fn compare(path: &str, written: &Value, read: &Value, unknown: &mut Vec<String>)
     }
 }
 
-/// The Service after the manifest is applied over what the cluster has.
+/// The Service after the manifest is applied to the cluster's.
 async fn changed(
     cluster: &Cluster,
     namespace: &str,
@@ -166,8 +166,8 @@ async fn changed(
     Ok(serde_json::to_value(patched)?)
 }
 
-/// A Service that the cluster does not have yet. It gets a UID that only depends on its name, so that the same
-/// plan reads the same each time.
+/// A Service that the cluster does not have yet. It gets a UID that only depends on its name, so that the same plan
+/// always has the same text.
 async fn created(
     cluster: &Cluster,
     namespace: &str,
@@ -189,7 +189,7 @@ async fn created(
         if !manifests.iter().any(is_declared) {
             bail!("namespace {namespace} of Service {name} is neither in the cluster nor in the manifests");
         }
-        // A dry run needs a namespace that is there, and a name that is free in it.
+        // A dry run needs an existing namespace, and a name that is free in it.
         host = "default";
         metadata["namespace"] = host.into();
         if let Some(metadata) = metadata.as_object_mut() {
@@ -340,7 +340,8 @@ spec: {type: LoadBalancer, selector: {app: web}, ports: [{name: http, port: 80},
         assert!(fixture.kubernetes.list("Service").iter().all(|service| service.name() != "web"));
     }
 
-    /// The cluster chooses node ports at random, also in a dry run: the same manifests would read otherwise each time.
+    /// The cluster chooses node ports at random, also in a dry run: the plan of the same manifests would differ each
+    /// time.
     #[tokio::test]
     async fn node_ports_of_new_ports_are_the_same_each_time() {
         let fixture = Fixture::new();
@@ -400,6 +401,6 @@ spec: {type: LoadBalancer, selector: {app: web}, ports: [{name: http, port: 80},
             fixture.refused(&TWO_PORTS.replace("{name: web}", "{name: web, namespace: a}"), Some("b")).await;
         assert!(said.contains("is in namespace a, and --namespace is b"), "{said}");
         let said = fixture.refused(&format!("{TWO_PORTS}---{TWO_PORTS}"), None).await;
-        assert!(said.contains("default/web stands in the manifests twice"), "{said}");
+        assert!(said.contains("default/web is in the manifests twice"), "{said}");
     }
 }

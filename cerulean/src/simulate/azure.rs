@@ -20,19 +20,20 @@ use crate::signals;
 /// How to simulate Azure alone.
 #[derive(Debug, Args)]
 pub struct AzureArguments {
-    /// The port for plain HTTP; 0 for any. Without it the one of before, if it is free.
+    /// The port for plain HTTP; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     port: Option<u16>,
-    /// The port for HTTPS; 0 for any. Without it the one of before, if it is free.
+    /// The port for HTTPS; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     https_port: Option<u16>,
-    /// The port of the authority (Entra), over HTTPS; 0 for any. Without it the one of before, if it is free.
+    /// The port of the authority (Entra), over HTTPS; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     authority_port: Option<u16>,
-    /// The port of the proxy that leads programs to all of Azure's own names; 0 for any. Without it the one of before, if it is free.
+    /// The port of the proxy that leads programs to all of Azure's own names; 0 for any. By default the previous one,
+    /// if it is free.
     #[arg(long)]
     proxy_port: Option<u16>,
-    /// Serve machines' metadata there alone, such as 127.0.0.1:8445, or 169.254.169.254:80 inside a network
+    /// Serve machines' metadata only there, such as 127.0.0.1:8445, or 169.254.169.254:80 inside a network
     /// namespace.
     #[arg(long, value_name = "ADDRESS:PORT")]
     metadata: Option<std::net::SocketAddr>,
@@ -52,7 +53,7 @@ pub struct AzureArguments {
     /// A JSON file with faults that are in force from the start.
     #[arg(long, value_name = "FILE", value_parser = input::one_or_many::<Fault>)]
     faults: Option<std::vec::Vec<Fault>>,
-    /// A JSON file with actors: policies, operators, autoscalers and the like beside the clients.
+    /// A JSON file with actors: policies, operators, autoscalers and the like in addition to the clients.
     #[arg(long, value_name = "FILE", value_parser = input::one_or_many::<Actor>)]
     actors: Option<std::vec::Vec<Actor>>,
     /// Let reads lag behind writes by up to this many milliseconds, as Azure's caches do.
@@ -61,7 +62,7 @@ pub struct AzureArguments {
     /// A limit that is not Azure's, as name=value, or a JSON file with an object of such; repeatable.
     #[arg(long, value_name = "LIMIT", value_parser = limits::parse)]
     limits: Vec<Limits>,
-    /// Restore the state from this file if it is there, and save it there at the end.
+    /// Restore the state from this file if it exists, and save it there at the end.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// Write every exchange with Resource Manager into this file, a JSON line each, without tokens and secrets.
@@ -70,7 +71,7 @@ pub struct AzureArguments {
     /// Do not throttle.
     #[arg(long)]
     without_budgets: bool,
-    /// Let nobody do what no role allows that is assigned to them. The application of the credentials is Owner.
+    /// Enforce role assignments: refuse what no assigned role allows. The application of the credentials is Owner.
     #[arg(long)]
     enforce_authorization: bool,
     /// Refuse api-versions that the simulated types do not list, as Azure does.
@@ -126,7 +127,7 @@ impl AzureArguments {
         if self.without_budgets {
             options.budgets = None;
         }
-        // Without a choice it is the subscription of no digit but 0: what examples have.
+        // By default it is the subscription of only zeros, as in examples.
         if let Some((first, more)) = self.subscriptions.split_first() {
             options.subscription.clone_from(first);
             options.more_subscriptions = more.to_vec();
@@ -152,7 +153,7 @@ pub fn region(text: &str) -> Result<String, String> {
     })
 }
 
-/// An empty one stands for no zones at all.
+/// An empty text stands for no zones at all.
 fn zone(text: &str) -> Result<String, String> {
     let fits = text.bytes().all(|byte| byte.is_ascii_digit());
     fits.then(|| text.to_owned()).ok_or_else(|| "zones are numbers, such as 1,2,3".to_owned())
@@ -165,10 +166,10 @@ fn subscription(text: &str) -> Result<String, String> {
         .ok_or_else(|| "must be a GUID, such as 00000000-0000-0000-0000-000000000000".to_owned())
 }
 
-/// Serves it until told to stop.
+/// Serves it until it is stopped.
 ///
 /// # Errors
-/// A listener, file or certificate that cannot be had.
+/// A listener, file or certificate cannot be opened.
 pub async fn run(screen: Screen, arguments: AzureArguments) -> anyhow::Result<()> {
     let stop = signals::stop_token()?;
     let folder = Folder::take(&arguments.directory)?;

@@ -38,14 +38,14 @@ pub struct ClusterArguments {
     /// A virtual machine that belongs to no scale set, by its name; repeatable.
     #[arg(long, value_name = "NAME", value_parser = machine)]
     machine: Vec<String>,
-    /// How many machines run the control plane, beside the workers.
+    /// How many machines run the control plane, in addition to the workers.
     #[arg(long, value_name = "N", default_value_t = 0)]
     control_planes: u32,
-    /// Give network, machines and Services IPv6 addresses beside IPv4 ones.
+    /// Give network, machines and Services IPv6 addresses in addition to IPv4 ones.
     #[arg(long)]
     dual_stack: bool,
-    /// Give the nodes' subnet a route table for the pods of each node (10.244.0.0/16, fd00:10:244::/56), which azure.json
-    /// names.
+    /// Give the nodes' subnet a route table for the pods of each node (10.244.0.0/16, fd00:10:244::/56), which
+    /// azure.json names.
     #[arg(long)]
     routes: bool,
     /// A further subnet, as NAME=PREFIX or NAME=PREFIX,PREFIX, inside of 10.240.0.0/14 and fd00:10:240::/48;
@@ -64,22 +64,22 @@ pub struct ClusterArguments {
     /// After how long a silent node is missed.
     #[arg(long, default_value = "40s", value_parser = go_values::duration)]
     node_grace: Duration,
-    /// The port of the page and the control API; 0 for any. Without it the one of before, if it is free.
+    /// The port of the page and the control API; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     port: Option<u16>,
-    /// The port of Azure Resource Manager; 0 for any. Without it the one of before, if it is free.
+    /// The port of Azure Resource Manager; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     https_port: Option<u16>,
-    /// The port of the authority (Entra); 0 for any. Without it the one of before, if it is free.
+    /// The port of the authority (Entra); 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     authority_port: Option<u16>,
-    /// The port of the Kubernetes API; 0 for any. Without it the one of before, if it is free.
+    /// The port of the Kubernetes API; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     kubernetes_port: Option<u16>,
-    /// The port of the control API of the simulated Kubernetes; 0 for any. Without it the one of before, if it is free.
+    /// The port of the control API of the simulated Kubernetes; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     kubernetes_control_port: Option<u16>,
-    /// Serve machines' metadata there, too, such as on 127.0.0.1:8445, or on 169.254.169.254:80 inside a network
+    /// Also serve machines' metadata there, such as on 127.0.0.1:8445, or on 169.254.169.254:80 inside a network
     /// namespace. It is at the page's port in any case, below /instances/NAME.
     #[arg(long, value_name = "ADDRESS:PORT")]
     metadata: Option<std::net::SocketAddr>,
@@ -135,18 +135,18 @@ impl ClusterArguments {
     }
 }
 
-/// The scale set of `--nodes`, and what its machines' names begin with.
+/// The scale set of `--nodes`, and the prefix of its machines' names.
 const WORKERS: (&str, &str) = ("workers", "worker");
 
-/// How many characters a host name may have: it becomes the label `kubernetes.io/hostname`.
+/// The maximum length of a host name: it becomes the label `kubernetes.io/hostname`.
 const MAX_HOST_NAME: usize = 63;
-/// How many characters Azure puts behind the prefix of a scale set's machines.
+/// The number of characters that Azure appends to the prefix of a scale set's machines.
 const MACHINE_NUMBER: usize = 6;
 
-/// Finds out whether machines can be named so: a kubelet registers under its host's name, in lower case.
+/// Checks that machines can have this name: a kubelet registers under its host's name, in lower case.
 ///
 /// # Errors
-/// What such a name must be like.
+/// The requirements of such a name.
 fn host_name(name: &str, more: usize) -> Result<(), String> {
     let is_inner = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
     let is_outer = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
@@ -165,12 +165,12 @@ fn host_name(name: &str, more: usize) -> Result<(), String> {
     if fits { Ok(()) } else { Err(form()) }
 }
 
-/// Reads the name of a virtual machine.
+/// Parses the name of a virtual machine.
 fn machine(name: &str) -> Result<String, String> {
     host_name(name, 0).map(|()| name.to_owned())
 }
 
-/// The scale set of which a machine of this name would be: its instances are numbered from 000000 on.
+/// The scale set that a machine of this name would belong to: its instances are numbered from 000000 on.
 fn set_of<'a>(name: &str, prefixes: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<&'a str> {
     let name = name.to_ascii_lowercase();
     let is_number = |rest: &str| rest.len() == MACHINE_NUMBER && rest.starts_with("000");
@@ -184,10 +184,10 @@ fn control_plane(number: u32) -> String {
     format!("control-plane-{number}")
 }
 
-/// Finds out whether each machine has a name of its own, and each scale set and subnet.
+/// Checks that the names of machines, scale sets and subnets are unique.
 ///
 /// # Errors
-/// Two have the same: which option is to be changed, and to what.
+/// Two have the same name: the option to change, and a proposal.
 fn check_names(arguments: &ClusterArguments) -> anyhow::Result<()> {
     let (workers, prefix) = WORKERS;
     for (index, NodePool { name, nodes, .. }) in arguments.pool.iter().enumerate() {
@@ -237,7 +237,7 @@ fn check_names(arguments: &ClusterArguments) -> anyhow::Result<()> {
         if let Some(outside) = prefixes.iter().find(|prefix| !is_inside(prefix)) {
             let (v4, v6) = (Shape::NETWORK_V4, Shape::NETWORK_V6);
             bail!(
-                "{given}: {outside} is no range inside of {v4} (or {v6} with --dual-stack), which the network has"
+                "{given}: {outside} is not a range inside of {v4} (or {v6} with --dual-stack), which the network has"
             );
         }
         if arguments.subnet.iter().take(index).any(|other| other.name.eq_ignore_ascii_case(name)) {
@@ -247,7 +247,7 @@ fn check_names(arguments: &ClusterArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads `NAME=N` or `NAME=N:flexible`.
+/// Parses `NAME=N` or `NAME=N:flexible`.
 fn pool(text: &str) -> Result<NodePool, String> {
     let form = || "must be like spot=2 or spot=2:flexible".to_owned();
     let (name, rest) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(form)?;
@@ -261,7 +261,7 @@ fn pool(text: &str) -> Result<NodePool, String> {
     }
 }
 
-/// Reads `NAME=PREFIX` or `NAME=PREFIX,PREFIX`.
+/// Parses `NAME=PREFIX` or `NAME=PREFIX,PREFIX`.
 fn subnet(text: &str) -> Result<ExtraSubnet, String> {
     let (name, prefixes) = text
         .split_once('=')
@@ -270,13 +270,13 @@ fn subnet(text: &str) -> Result<ExtraSubnet, String> {
     Ok(ExtraSubnet { name: name.to_owned(), prefixes: prefixes.split(',').map(str::to_owned).collect() })
 }
 
-/// What a controller manager is started with, so that pods get ranges and routes.
+/// The controller manager's flags for ranges and routes of pods.
 fn route_flags(dual_stack: bool) -> String {
     let more = if dual_stack { format!(",{}", Shape::PODS_V6) } else { String::new() };
     format!("--allocate-node-cidrs=true --cluster-cidr={}{more}", Shape::PODS_V4)
 }
 
-/// The error with the option by which the port was chosen that somebody else has.
+/// Adds the option for the port that is already in use to the error.
 fn with_port(error: anyhow::Error, ports: &[(&str, Option<u16>)]) -> anyhow::Error {
     let text = format!("{error:#}");
     let is_named = |port: u16| port != 0 && text.contains(&format!("cannot listen on 127.0.0.1:{port}"));
@@ -287,10 +287,10 @@ fn with_port(error: anyhow::Error, ports: &[(&str, Option<u16>)]) -> anyhow::Err
     }
 }
 
-/// Serves it until told to stop.
+/// Serves it until it is stopped.
 ///
 /// # Errors
-/// A listener, file or certificate that cannot be had.
+/// A listener, file or certificate cannot be opened.
 pub async fn run(screen: Screen, arguments: ClusterArguments) -> anyhow::Result<()> {
     check_names(&arguments)?;
     if let Some(path) = &arguments.kubeconfig {
@@ -375,7 +375,7 @@ mod tests {
             (&["--subnet=nodes=10.241.0.0/24"], "--subnet nodes=10.241.0.0/24: the subnet of the nodes has"),
             (
                 &["--subnet=x=10.99.0.0/16"],
-                "--subnet x=10.99.0.0/16: 10.99.0.0/16 is no range inside of 10.240.0.0/14",
+                "--subnet x=10.99.0.0/16: 10.99.0.0/16 is not a range inside of 10.240.0.0/14",
             ),
             (&["--subnet=a=10.241.0.0/24", "--subnet=A=10.242.0.0/24"], "another --subnet has this name"),
         ] {

@@ -1,5 +1,5 @@
-//! `cerulean simulate clusters`: a management cluster with Cluster API's core and the Azure for its clusters, for a manager of
-//! clusters that somebody starts himself.
+//! `cerulean simulate clusters`: a management cluster with Cluster API's core and the Azure for its clusters, for a
+//! manager of clusters that the user starts.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -17,12 +17,12 @@ use crate::management::{self, ClusterName, Management, Ports, Settings};
 use crate::screen::Screen;
 use crate::signals;
 
-/// How often it is looked whether there are new workload clusters.
+/// The interval at which new workload clusters are looked for.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// The file with the manager's environment variables.
 const ENVIRONMENT: &str = "manager.env";
 
-/// How to simulate it.
+/// The settings of the simulation.
 #[derive(Debug, clap::Args)]
 pub struct ClustersArguments {
     /// Where kubeconfigs, certificates, the manager's environment and ca.pem go; certificate authorities are kept there
@@ -41,20 +41,20 @@ pub struct ClustersArguments {
     /// Let nodes wait for an azure-cloud-controller-manager that you start, too.
     #[arg(long)]
     await_cloud_provider: bool,
-    /// The parts of Cluster API that are played, such as core,bootstrap; none for none. Start the real programs for the others, with
-    /// their definitions.
+    /// The parts of Cluster API that are played, such as core,bootstrap; none for no part. Start the real programs for
+    /// the others, with their definitions.
     #[arg(long, value_name = "PARTS", default_value = "core,bootstrap,control-plane", value_parser = played)]
     play: Played,
-    /// The port of the page and the control API; 0 for any. Without it the one of before, if it is free.
+    /// The port of the page and the control API; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     port: Option<u16>,
-    /// The port of Azure Resource Manager; 0 for any. Without it the one of before, if it is free.
+    /// The port of Azure Resource Manager; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     https_port: Option<u16>,
-    /// The port of the Kubernetes API; 0 for any. Without it the one of before, if it is free.
+    /// The port of the Kubernetes API; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     kubernetes_port: Option<u16>,
-    /// The port on which the manager is to serve its webhooks; 0 for any that is free now. Without it the one of before.
+    /// The port on which the manager serves its webhooks; 0 for any that is free now. By default the previous one.
     #[arg(long)]
     webhook_port: Option<u16>,
 }
@@ -67,7 +67,10 @@ fn played(text: &str) -> Result<Played, String> {
     let part = |name: &str| {
         let found = Part::ALL.iter().find(|part| part.name() == name).copied();
         found.ok_or_else(|| {
-            format!("{name:?} is no part of Cluster API that can be played: there are {}", names(Part::ALL))
+            format!(
+                "{name:?} is not a part of Cluster API that can be played: there are {}",
+                names(Part::ALL)
+            )
         })
     };
     match text {
@@ -80,10 +83,10 @@ fn names(parts: &[Part]) -> String {
     parts.iter().map(|part| part.name()).collect::<Vec<_>>().join(", ")
 }
 
-/// Serves it until told to stop.
+/// Serves it until it is stopped.
 ///
 /// # Errors
-/// A listener, file or certificate that cannot be had.
+/// A listener, file or certificate cannot be opened.
 pub async fn run(screen: Screen, arguments: ClustersArguments) -> anyhow::Result<()> {
     let stop = signals::stop_token()?;
     let folder = Folder::take(&arguments.directory)?;
@@ -160,14 +163,15 @@ pub async fn run(screen: Screen, arguments: ClustersArguments) -> anyhow::Result
     stop.run_until_cancelled(served).await.unwrap_or(Ok(()))
 }
 
-/// Serves each workload cluster on this machine from its beginning, says where its kubeconfig is, and removes that with it.
+/// Serves each workload cluster on this machine as soon as it exists, prints the path of its kubeconfig, and removes
+/// the file with the cluster.
 async fn serve_workloads(screen: Screen, management: &Management, folder: &Folder) -> anyhow::Result<()> {
     let mut served = BTreeSet::new();
     loop {
         let there: BTreeSet<ClusterName> = management.workloads().into_keys().collect();
         for name in served.difference(&there) {
             let path = management::workload_kubeconfig(folder.path(), name);
-            // Somebody may have removed it already.
+            // It may have been removed already.
             let _not_there = std::fs::remove_file(&path);
             screen.line(format_args!("{name} is gone"));
         }
@@ -177,7 +181,7 @@ async fn serve_workloads(screen: Screen, management: &Management, folder: &Folde
                     let path = path.display();
                     screen.line(format_args!("{name} answers: kubectl --kubeconfig {path} get nodes"));
                 }
-                // The others are served.
+                // The other clusters are served.
                 Err(error) => screen.line(format_args!("{name} cannot be reached from here: {error:#}")),
             }
         }

@@ -7,22 +7,22 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-/// A folder that one simulation has for itself as long as this lives. The system takes the lock from a process
-/// that ends, however it ends, so what a dead one left behind can be taken over. Who ends in order leaves no lock
-/// behind, and no folder that it made and put nothing into.
+/// A folder that one simulation locks while this value lives. The system releases the lock when a process ends in any
+/// way, so a dead process's folder can be taken over. An orderly end removes the lock file, and the folder if the
+/// simulation created it and it is empty.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// Whether this made it.
+    /// Whether this simulation created it.
     is_new: bool,
     _lock: File,
 }
 
-/// The name of the file that is locked.
+/// The name of the lock file.
 const LOCK: &str = "lock";
 
 impl Folder {
-    /// Makes the folder where it is missing, and takes it.
+    /// Creates the folder if it is missing, and locks it.
     ///
     /// # Errors
     /// Another simulation runs in it, or it cannot be written to.
@@ -48,7 +48,7 @@ impl Folder {
                 }
                 Err(TryLockError::Error(error)) => return Err(error).with_context(failed),
             }
-            // The one before may have removed the file between the two: then another process locks a new one.
+            // The previous process may have removed the file in between: then another process locks a new one.
             let locked = lock.metadata().with_context(failed)?.ino();
             if std::fs::metadata(&name).is_ok_and(|there| there.ino() == locked) {
                 lock.set_len(0)
@@ -59,7 +59,7 @@ impl Folder {
         }
     }
 
-    /// Where it is, from the root on.
+    /// Its absolute path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -69,7 +69,7 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _not_there = std::fs::remove_file(self.path.join(LOCK));
         if self.is_new {
-            // Fails where something is in it, as it should.
+            // Fails if the folder is not empty, as intended.
             let _in_use = std::fs::remove_dir(&self.path);
         }
     }

@@ -1,11 +1,11 @@
-//! What options take from files.
+//! Options that read files.
 
 use std::path::Path;
 
 use kubernetes_simulator::Token;
 use serde::de::DeserializeOwned;
 
-/// A JSON file.
+/// Reads a JSON file.
 ///
 /// # Errors
 /// The file's name, and what is wrong with it.
@@ -14,7 +14,7 @@ pub fn json<T: DeserializeOwned>(path: &str) -> Result<T, String> {
     serde_json::from_str(&text).map_err(|error| format!("{path}: {error}"))
 }
 
-/// A JSON file with one thing or a list of them.
+/// Reads a JSON file with one item or a list of them.
 ///
 /// # Errors
 /// As [`json`].
@@ -31,10 +31,10 @@ pub fn one_or_many<T: DeserializeOwned>(path: &str) -> Result<Vec<T>, String> {
         .collect()
 }
 
-/// A secret that is chosen instead of drawn.
+/// A chosen secret, instead of a random one.
 ///
 /// # Errors
-/// It is empty or has characters that no HTTP header can carry.
+/// It is empty or has characters that are not allowed in HTTP headers.
 pub fn secret(text: &str) -> Result<Token, String> {
     let fits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
     fits.then(|| Token::new(text)).ok_or_else(|| "must be printable ASCII without spaces".to_owned())

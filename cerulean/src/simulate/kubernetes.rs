@@ -20,19 +20,19 @@ pub struct KubernetesArguments {
     /// Where the kubeconfig goes; the certificate authority is kept there over restarts.
     #[arg(long, default_value = "cerulean-kubernetes")]
     directory: PathBuf,
-    /// The port of the API; 0 for any. Without it the one of before, if it is free.
+    /// The port of the API; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     port: Option<u16>,
-    /// The port of the control API, over plain HTTP; 0 for any. Without it the one of before, if it is free.
+    /// The port of the control API, over plain HTTP; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     control_port: Option<u16>,
     /// A JSON file with faults that are in force from the start.
     #[arg(long, value_name = "FILE", value_parser = input::one_or_many::<Fault>)]
     faults: Option<std::vec::Vec<Fault>>,
-    /// Restore the state from this file if it is there, and save it there at the end. It holds Secrets.
+    /// Restore the state from this file if it exists, and save it there at the end. It holds Secrets.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Let Services have IPv6 addresses beside IPv4 ones.
+    /// Let Services have IPv6 addresses in addition to IPv4 ones.
     #[arg(long)]
     dual_stack: bool,
     /// The bearer token of the kubeconfig, instead of a random one. It is not kept: a start without this option has
@@ -54,10 +54,10 @@ impl KubernetesArguments {
     }
 }
 
-/// Serves it until told to stop.
+/// Serves it until it is stopped.
 ///
 /// # Errors
-/// A listener, file or certificate that cannot be had.
+/// A listener, file or certificate cannot be opened.
 pub async fn run(screen: Screen, arguments: KubernetesArguments) -> anyhow::Result<()> {
     let stop = signals::stop_token()?;
     let folder = Folder::take(&arguments.directory)?;

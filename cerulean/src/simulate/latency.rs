@@ -11,10 +11,10 @@ pub fn quick() -> LatencyProfile {
     LatencyProfile::instant().with("*", "Microsoft.Network/*", Duration::from_millis(800))
 }
 
-/// Reads `instant`, `quick`, `typical` or the name of a file.
+/// Parses `instant`, `quick`, `typical` or the name of a file.
 ///
 /// # Errors
-/// What is wrong, and what would be right.
+/// What is wrong, and the allowed values.
 pub fn parse(text: &str) -> Result<LatencyProfile, String> {
     match text {
         "quick" => Ok(quick()),

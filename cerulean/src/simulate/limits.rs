@@ -1,4 +1,4 @@
-//! `--limits`: how much there may be of everything, where that is not what Azure publishes.
+//! `--limits`: limits that differ from Azure's published ones.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,21 @@ pub fn published() -> Limits {
     Azure::new(Options::default()).limits()
 }
 
-/// Quotas of cores with room for thousands of machines; a subscription starts with few.
+/// Core quotas with room for thousands of machines; a new subscription has few.
 pub fn enough_cores() -> Limits {
     let names = published().into_keys().filter(|name| name.to_ascii_lowercase().contains("cores"));
     names.map(|name| (name, 1_000_000)).collect()
 }
 
-/// Reads `name=value` or the name of a JSON file with an object of such.
+/// Parses `name=value` or the name of a JSON file with an object of such pairs.
 ///
 /// # Errors
-/// What is wrong, and which limits there are.
+/// What is wrong, and which limits exist.
 pub fn parse(text: &str) -> Result<Limits, String> {
     let limits: Limits = match text.split_once('=') {
         Some((name, value)) => {
             let value = value.trim().replace('_', "");
-            let value = value.parse().map_err(|_| format!("`{value}` is no whole number"))?;
+            let value = value.parse().map_err(|_| format!("`{value}` is not a whole number"))?;
             BTreeMap::from([(name.trim().to_owned(), value)])
         }
         None => input::json(text).map_err(|problem| {

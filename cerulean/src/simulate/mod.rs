@@ -29,10 +29,10 @@ pub enum Simulate {
     Clusters(Box<clusters::ClustersArguments>),
 }
 
-/// Simulates until told to stop.
+/// Simulates until it is stopped.
 ///
 /// # Errors
-/// A listener, file or certificate that cannot be had.
+/// A listener, file or certificate cannot be opened.
 pub fn run(screen: Screen, simulate: Simulate) -> anyhow::Result<()> {
     match simulate {
         Simulate::Azure(arguments) => runtime(arguments.threads())?.block_on(azure::run(screen, *arguments)),

@@ -1,4 +1,4 @@
-//! The ports of a simulation: the given ones, or those that it had before in its folder.
+//! The ports of a simulation: the given ones, or the previous ones of its folder.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -9,11 +9,11 @@ use anyhow::Context as _;
 
 use super::folder::Folder;
 
-/// The file in the folder that keeps them.
+/// The file with the ports, in the folder.
 const FILE: &str = "ports.json";
 
-/// The ports that a folder remembers, by the options that would choose them, without dashes in front. A client that was
-/// set up before a restart finds its servers where they were.
+/// The ports that a folder remembers, by the options that choose them, without leading dashes. After a restart,
+/// existing clients find the servers at the same ports.
 #[derive(Debug)]
 pub struct Ports {
     file: PathBuf,
@@ -21,10 +21,10 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Those that the folder remembers.
+    /// Reads the ports that the folder remembers.
     ///
     /// # Errors
-    /// The file cannot be read, or holds something else.
+    /// The file cannot be read or parsed.
     pub fn of(folder: &Folder) -> anyhow::Result<Self> {
         let file = folder.path().join(FILE);
         let before = match std::fs::read_to_string(&file) {
@@ -36,13 +36,13 @@ impl Ports {
         Ok(Self { file, before })
     }
 
-    /// The port for an option: the one that is given, else the one of before if it is free, else 0, which is any.
+    /// The port for an option: the given one, else the previous one if it is free, else 0, which means any.
     pub fn choose(&self, option: &str, given: Option<u16>) -> u16 {
         let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
         given.unwrap_or_else(|| self.before.get(option).copied().filter(is_free).unwrap_or_default())
     }
 
-    /// Keeps the ports of these URLs for the next start.
+    /// Saves the ports of these URLs for the next start.
     ///
     /// # Errors
     /// The file cannot be written.

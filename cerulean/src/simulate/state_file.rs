@@ -1,4 +1,4 @@
-//! The file that `--state` names: the state to begin with, and where it goes at the end.
+//! The file of `--state`: the state at the start, and where it is saved at the end.
 
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -8,15 +8,15 @@ use anyhow::{Context as _, bail};
 use serde::Serialize;
 use serde_json::Value;
 
-/// A file that a state can be written to.
+/// A file for the state.
 #[derive(Debug)]
 pub struct StateFile(PathBuf);
 
 impl StateFile {
-    /// The file at this path, which need not be there.
+    /// The file at this path, which need not exist.
     ///
     /// # Errors
-    /// The state could not be saved there: that is found out at the start, because at the end it is too late.
+    /// The state could not be saved there. This is checked at the start, because at the end it is too late.
     pub fn at(path: &Path) -> anyhow::Result<Self> {
         if path.is_dir() {
             bail!("--state {}: this is a folder; name a file in it", path.display());
@@ -29,7 +29,7 @@ impl StateFile {
         Ok(this)
     }
 
-    /// What it holds; nothing where it is not there.
+    /// Its contents; `None` if it does not exist.
     ///
     /// # Errors
     /// It cannot be read.
@@ -42,7 +42,7 @@ impl StateFile {
         serde_json::from_str(&text).map(Some).with_context(|| self.remedy())
     }
 
-    /// What to do about a file that holds something else.
+    /// What to do about a file with other contents.
     pub fn remedy(&self) -> String {
         format!(
             "--state {} holds no state that can be restored here; name another file, or move this one away",
@@ -50,7 +50,7 @@ impl StateFile {
         )
     }
 
-    /// Writes beside the file first, so that a crash leaves the old state whole.
+    /// Writes a temporary file first, so that a crash leaves the old state intact.
     ///
     /// # Errors
     /// It cannot be written.
@@ -58,7 +58,7 @@ impl StateFile {
         let text = serde_json::to_string(state)?;
         let beside = self.beside();
         let mut options = std::fs::OpenOptions::new();
-        // It may hold secrets: nobody else is to read it.
+        // It may contain secrets: only its owner may read it.
         options.write(true).create(true).truncate(true).mode(0o600);
         let written = options.open(&beside).and_then(|mut file| file.write_all(text.as_bytes()));
         written
@@ -66,7 +66,7 @@ impl StateFile {
             .with_context(|| format!("--state {}", self.0.display()))
     }
 
-    /// Where the state is written before it takes the place of the old one.
+    /// The path of the temporary file, which then replaces the old one.
     fn beside(&self) -> PathBuf {
         let mut beside = self.0.as_os_str().to_owned();
         beside.push(".new");

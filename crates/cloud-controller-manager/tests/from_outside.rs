@@ -388,7 +388,7 @@ async fn node_265_node_266_node_267_what_azure_says_against_routes_is_said_at_st
     assert!(code == Some(0) && text.contains("no node gets a range there"), "{text}");
     let (code, text) =
         outcome(json!({"routeTableName": "nope"}), &["--cluster-cidr=10.244.0.0/16", "--dry-run"]).await;
-    let words = "Warning: route table nope is given to no subnet; subnet nodes has \"routes\"";
+    let words = "Warning: route table nope is not assigned to any subnet; subnet nodes has \"routes\"";
     assert!(code == Some(0) && text.contains(words), "{text}");
     // A subnet that cannot be read is no reason to refuse anything.
     let fault = FaultAction::Fail { status: 403, code: "AuthorizationFailed".into(), message: "no".into() };

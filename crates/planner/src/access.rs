@@ -7,7 +7,7 @@ use crate::annotations::{self as keys, Annotations, full_key};
 use crate::cluster::{Family, Flavor};
 use crate::plan::{Notice, Refusal};
 
-/// The source that stands for everybody outside the virtual network.
+/// The source tag of all clients outside the virtual network.
 const INTERNET: &str = "Internet";
 
 /// Who may reach a Service, as its owner wrote it.
@@ -17,19 +17,19 @@ pub struct Access {
     pub source_ranges: Vec<IpNet>,
     /// The valid items of the two annotations.
     pub allowed_ranges: Vec<IpNet>,
-    /// Items of `spec.loadBalancerSourceRanges` that are no network.
+    /// Items of `spec.loadBalancerSourceRanges` that are not networks.
     pub invalid_source_ranges: Vec<String>,
-    /// Items of the annotations that are no network.
+    /// Items of the annotations that are not networks.
     pub invalid_allowed_ranges: Vec<String>,
-    /// Azure's names for groups of addresses.
+    /// Azure's service tags.
     pub service_tags: Vec<String>,
-    /// The owner asked for everything else to be denied.
+    /// Whether the owner asks to deny all other traffic.
     pub deny_annotation: bool,
-    /// The owner asked for no security rules at all.
+    /// Whether the owner asks for no security rules at all.
     pub disabled: bool,
 }
 
-/// A network whose host bits are zero; a bare address is none.
+/// Parses a network whose host bits are zero. A bare address is not a network.
 fn parse_network(text: &str) -> Option<IpNet> {
     let network: IpNet = text.parse().ok()?;
     (network.addr() == network.network()).then_some(network)
@@ -45,7 +45,7 @@ fn split<'a>(items: impl Iterator<Item = &'a str>, valid: &mut Vec<IpNet>, inval
 }
 
 impl Access {
-    /// Reads what a Service says; nothing in it can fail. Empty items count for nothing.
+    /// Reads the Service's access settings. Never fails; empty items are ignored.
     pub(crate) fn read(service: &Service) -> Self {
         let annotations = Annotations(service);
         let mut access = Self {
@@ -66,7 +66,7 @@ impl Access {
         access
     }
 
-    /// Refuses what contradicts itself.
+    /// Refuses contradictory settings.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         if self.source_ranges.is_empty() || self.allowed_ranges.is_empty() {
             return Ok(());
@@ -82,7 +82,7 @@ impl Access {
         !self.invalid_source_ranges.is_empty() || !self.invalid_allowed_ranges.is_empty()
     }
 
-    /// Whether everything that is not allowed is denied, also from inside the virtual network.
+    /// Whether all other traffic is denied, also from inside the virtual network.
     pub fn denies_all_else(&self) -> bool {
         let any_valid = !self.source_ranges.is_empty() || !self.allowed_ranges.is_empty();
         !self.disabled && (self.has_invalid() || (self.deny_annotation && any_valid))
@@ -94,11 +94,11 @@ impl Access {
         IpNet::aggregate(&all)
     }
 
-    /// The sources of the allow rules of one family, one list a rule, in the order in which priorities
-    /// are given out: each service tag alone, then all ranges together.
+    /// The sources of one family's allow rules, one list per rule, in the order in which priorities are assigned: each
+    /// service tag alone, then all ranges together.
     ///
-    /// A `/0` range of one family means everybody: the other family then gets the `Internet` tag unless
-    /// it has ranges of its own.
+    /// A `/0` range of one family allows all clients: the other family then gets the `Internet` tag unless it has
+    /// ranges of its own.
     pub fn sources(&self, flavor: Flavor, family: Family) -> Vec<Vec<String>> {
         let ranges = self.aggregated();
         let mine: Vec<String> = ranges
@@ -118,7 +118,7 @@ impl Access {
         rules
     }
 
-    /// What the owner should know.
+    /// The notices for the Service's owner.
     pub(crate) fn notices(&self, service: &ObjectKey) -> Vec<Notice> {
         let mut notices = Vec::new();
         let mut warn = |reason, message| {
@@ -128,7 +128,7 @@ impl Access {
             warn(
                 "InvalidSourceRanges",
                 format!(
-                    "spec.loadBalancerSourceRanges: {} is no network address such as 10.0.0.0/24; a rule that \
+                    "spec.loadBalancerSourceRanges: {} is not a network address such as 10.0.0.0/24; a rule that \
                      denies all other traffic is in force until it is corrected",
                     self.invalid_source_ranges.join(", ")
                 ),
@@ -138,7 +138,7 @@ impl Access {
             warn(
                 "InvalidAllowedIPRanges",
                 format!(
-                    "annotation {} or {}: {} is no network address such as 10.0.0.0/24; a rule that denies \
+                    "annotation {} or {}: {} is not a network address such as 10.0.0.0/24; a rule that denies \
                      all other traffic is in force until it is corrected",
                     full_key(keys::ALLOWED_IP_RANGES),
                     full_key(keys::SOURCE_RANGES),
@@ -150,7 +150,7 @@ impl Access {
             warn(
                 "ConflictConfiguration",
                 format!(
-                    "spec.loadBalancerSourceRanges stands together with annotation {}: kube-proxy knows no \
+                    "spec.loadBalancerSourceRanges is set together with annotation {}: kube-proxy does not support \
                      service tags and drops their traffic; use annotation {} for the ranges",
                     full_key(keys::ALLOWED_SERVICE_TAGS),
                     full_key(keys::ALLOWED_IP_RANGES)

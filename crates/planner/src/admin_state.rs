@@ -13,14 +13,14 @@ use k8s::Node;
 
 use crate::machines::{machine_id, machine_of};
 
-/// What Azure makes of an entry, whatever its probe says.
+/// The administrative state of an entry, which overrides its probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AdminState {
-    /// The probe decides. What Azure does not show is this.
+    /// The probe decides. Also the state of an entry for which Azure reports none.
     None,
-    /// It takes connections; an operator has said so.
+    /// The member takes new connections; set by an operator.
     Up,
-    /// It takes no new connections; those that are there go on.
+    /// The member takes no new connections; existing ones continue.
     Down,
 }
 
@@ -34,7 +34,7 @@ impl AdminState {
         }
     }
 
-    /// Azure's word.
+    /// Azure's value.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::None => "None",
@@ -43,8 +43,8 @@ impl AdminState {
         }
     }
 
-    /// What the state becomes. What is down for a node that does not drain was left from when it did; `was_up` says
-    /// that an operator had it up before. What an operator put up stays (10.7).
+    /// The next state. `Down` on a node that does not drain is left over from an earlier drain; `was_up` says that an
+    /// operator had set the entry to `Up` before. An operator's `Up` stays (10.7).
     pub(crate) fn next(self, drains: bool, was_up: bool) -> Self {
         match (self, drains) {
             (_, true) => Self::Down,
@@ -59,7 +59,7 @@ pub(crate) fn set(entry: &mut LoadBalancerBackendAddress, state: AdminState) {
     entry.properties.get_or_insert_default().admin_state = Some(Word::from(state.as_str()));
 }
 
-/// An entry's name for memory: its pool, and its address or interface.
+/// The key of an entry: its pool, and its address or interface.
 pub type EntryKey = (String, String);
 
 pub(crate) fn key_in(pool: &str, entry: &LoadBalancerBackendAddress) -> Option<EntryKey> {
@@ -91,7 +91,7 @@ pub fn entries(load_balancer: &LoadBalancer) -> BTreeMap<EntryKey, AdminState> {
 pub(crate) struct Members<'a> {
     nodes: &'a [Arc<Node>],
     by_address: HashMap<IpAddr, &'a Node>,
-    /// Asked for only where interfaces are members.
+    /// Filled lazily, only where interfaces are members.
     by_machine: OnceCell<HashMap<ResourceId, &'a Node>>,
     /// The virtual machine of each interface.
     machines: HashMap<&'a ResourceId, &'a ResourceId>,
@@ -117,7 +117,7 @@ impl<'a> Members<'a> {
     /// The node that an entry stands for.
     pub(crate) fn node(&self, entry: &LoadBalancerBackendAddress) -> Option<&'a Node> {
         let properties = entry.properties.as_ref()?;
-        // Where an address is the member, Azure shows its interface besides.
+        // Azure reports the interface as well where the address is the member.
         if let Some(address) = properties.ip_address.as_deref() {
             return self.by_address.get(&address.parse().ok()?).copied();
         }
@@ -125,7 +125,7 @@ impl<'a> Members<'a> {
         let interface = configuration.parent()?;
         match self.machines.get(&interface) {
             Some(machine) => self.by_machine(machine),
-            // That of an instance stands below it: …/virtualMachines/0/networkInterfaces/nic
+            // The interface of an instance is a child of the instance: …/virtualMachines/0/networkInterfaces/nic
             None => self.by_machine(&interface.parent()?),
         }
     }

@@ -44,7 +44,7 @@ pub(crate) const SOURCE_RANGES: &str = "load-balancer-source-ranges";
 pub(crate) const DENY_ALL: &str = "azure-deny-all-except-load-balancer-source-ranges";
 pub(crate) const DISABLE_SECURITY_RULE: &str = "azure-disable-load-balancer-nsg-rule";
 
-/// What stands behind `port_<number>_`.
+/// The suffix after `port_<number>_`.
 pub(crate) const NO_LB_RULE: &str = "no_lb_rule";
 pub(crate) const NO_PROBE_RULE: &str = "no_probe_rule";
 pub(crate) const PORT_PROBE_PROTOCOL: &str = "health-probe_protocol";
@@ -64,34 +64,34 @@ pub(crate) const PLS_PROXY_PROTOCOL: &str = "azure-pls-proxy-protocol";
 pub(crate) const PLS_VISIBILITY: &str = "azure-pls-visibility";
 pub(crate) const PLS_AUTO_APPROVAL: &str = "azure-pls-auto-approval";
 
-/// The annotations of one Service, by the part of the key behind the common prefix.
+/// The annotations of one Service, by the part of the key after the common prefix.
 #[derive(Clone, Copy)]
 pub(crate) struct Annotations<'a>(pub &'a Service);
 
 impl<'a> Annotations<'a> {
-    /// The value as it stands.
+    /// The value, unchanged.
     pub fn get(self, key: &str) -> Option<&'a str> {
         let mut all = self.0.metadata.annotations.iter().flatten();
         let found = all.find(|(full, _)| full.strip_prefix(SERVICE_ANNOTATION_PREFIX) == Some(key));
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The value where it is not empty.
+    /// The value, unless it is empty.
     pub fn non_empty(self, key: &str) -> Option<&'a str> {
         self.get(key).filter(|value| !value.is_empty())
     }
 
-    /// The trimmed value where something is left of it.
+    /// The trimmed value, unless it is empty.
     pub fn trimmed(self, key: &str) -> Option<&'a str> {
         self.get(key).map(str::trim).filter(|value| !value.is_empty())
     }
 
-    /// Whether the value is `true` in any case; surrounding spaces make it something else.
+    /// Whether the value is `true` in any case. Surrounding spaces are significant.
     pub fn flag(self, key: &str) -> bool {
         self.get(key).is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
-    /// The same for a value that may have spaces around it.
+    /// Like [`Self::flag`], but ignores surrounding spaces.
     pub fn trimmed_flag(self, key: &str) -> bool {
         self.get(key).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
     }
@@ -106,7 +106,7 @@ impl<'a> Annotations<'a> {
         Ok(Some(number))
     }
 
-    /// A whole number of at least `minimum`; `what` is what it sets.
+    /// A whole number of at least `minimum`; `what` names the setting.
     pub fn at_least(self, key: &str, what: &'static str, minimum: i32) -> Result<Option<i32>, Refusal> {
         match self.integer(key)? {
             Some(value) if value < minimum => {
@@ -121,7 +121,7 @@ impl<'a> Annotations<'a> {
         self.get(key).unwrap_or_default().split(',').map(str::trim).filter(|item| !item.is_empty())
     }
 
-    /// The items of all annotations that have this key in any case, as the program replaced reads this one list.
+    /// The items of all annotations that have this key in any case, as the replaced program reads this one list.
     pub fn items_in_any_case(self, key: &str) -> Vec<String> {
         let full = full_key(key);
         let all = self.0.metadata.annotations.iter().flatten();
@@ -130,7 +130,7 @@ impl<'a> Annotations<'a> {
         items.filter(|item| !item.is_empty()).map(str::to_owned).collect()
     }
 
-    /// The items of a list of addresses; the first that is none is refused.
+    /// The items of a list of addresses. Refuses the first item that is not an address.
     pub fn addresses(self, key: &str) -> Result<Vec<IpAddr>, Refusal> {
         let value = self.get(key).unwrap_or_default();
         let invalid =

@@ -1,7 +1,7 @@
-//! Where the packets of a Service's clients arrive: with which destination and port they reach a node.
+//! The destination and port with which packets of a Service's clients reach a node.
 //!
-//! This is decided here alone. The load-balancing rule's backend port and floating flag follow from it, and so
-//! do the ports and destinations of security rules, which Azure judges after the load balancer.
+//! This module alone decides it. The load-balancing rule's backend port and floating flag follow from it, and so do the
+//! ports and destinations of security rules, which Azure evaluates after the load balancer.
 
 use k8s::Service;
 
@@ -13,16 +13,16 @@ use crate::cluster::{Cluster, Family, Flavor};
 pub enum Arrival {
     /// At the frontend's address and the Service's port: nodes see what clients sent (floating IP).
     Frontend,
-    /// At a node's own address and the node port.
+    /// At the node's own address and the node port.
     NodePort,
-    /// At a node's own address and the port that clients used: HA ports without floating IP.
+    /// At the node's own address and the client's port: HA ports without floating IP.
     Node,
 }
 
 impl Arrival {
     /// Where packets of one family arrive, by what the Service's object says.
     pub(crate) fn of(cluster: &Cluster, service: &Service, flavor: Flavor, family: Family) -> Self {
-        // Azure cannot float IPv6 addresses of internal frontends.
+        // Azure does not support floating IP for IPv6 addresses of internal frontends.
         let can_float = flavor == Flavor::External || family == Family::V4;
         if has_ha_ports(cluster, service, flavor) {
             return if can_float { Self::Frontend } else { Self::Node };

@@ -1,4 +1,4 @@
-//! Backend pools: which nodes belong in them, and which pools scale sets have to join or leave.
+//! Backend pools: which nodes belong in them, and which pools scale sets join or leave.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -12,32 +12,33 @@ use crate::exclusion;
 use crate::instance;
 use crate::placement::NodePlaces;
 
-/// What has to become of the membership in one pool.
+/// The desired membership in one pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolMembership {
     /// The pool's id.
     pub pool: ResourceId,
-    /// The family of the addresses that are its members.
+    /// The address family of its members.
     pub family: Family,
-    /// Whether eligible nodes join. Otherwise everybody leaves, because the pool is about to go.
+    /// Whether eligible nodes join. Otherwise all members leave, because the pool is to be deleted.
     pub member: bool,
     /// The names of the nodes that join; absent where all do. A load balancer of SKU Basic serves one set of machines.
     pub of_nodes: Option<Arc<BTreeSet<String>>>,
 }
 
 impl PoolMembership {
-    /// Whether a node is one of those for whom the pool is.
+    /// Whether the pool is for this node.
     pub(crate) fn is_for(&self, node: &Node) -> bool {
         self.of_nodes.as_ref().is_none_or(|nodes| nodes.contains(node.name()))
     }
 }
 
-/// Whether a node belongs in pools: the one test that every step shares.
+/// Whether a node belongs in pools. Every step uses this one test.
 ///
-/// Not deleted, not excluded by label (`false` keeps it in, as in Kubernetes), not about to be removed by
-/// the autoscaler, managed by Azure, and no control-plane node where those are kept out. Where interfaces are the
-/// members, in the cluster's resource group: no other machine is written to. Where addresses are, never a
-/// control-plane node, as in the program replaced (6.1). Readiness does not matter: health probes see to it.
+/// The node is not being deleted, not excluded by label (`false` keeps it in, as in Kubernetes), not about to be
+/// removed by the autoscaler, managed by Azure, and not a control-plane node where those are excluded. Where interfaces
+/// are the members, it must be in the cluster's resource group, because machines elsewhere are never written. Where
+/// addresses are the members, control-plane nodes never belong, as in the replaced program (6.1). Readiness does not
+/// matter: health probes handle it.
 pub fn is_eligible(cluster: &Cluster, node: &Node) -> bool {
     exclusion::of(cluster, node).next().is_none()
 }
@@ -47,18 +48,18 @@ pub fn eligible_nodes(cluster: &Cluster, nodes: &[Arc<Node>]) -> Vec<Arc<Node>> 
     nodes.iter().filter(|node| is_eligible(cluster, node)).cloned().collect()
 }
 
-/// Whether a node's address may be relied on. One without a provider id is not initialised yet, or never will be:
-/// nobody can tell whether its machine is still there, and its address may be somebody else's by now (LB-450). One
-/// with a foreign provider id is in no pool of interfaces.
+/// Whether a node's address can be relied on. A node without a provider ID is not initialised yet, or never will be: it
+/// is unknown whether its machine still exists, and its address may belong to another machine by now (LB-450). A node
+/// with a foreign provider ID is in no pool of interfaces.
 fn is_at_its_address(cluster: &Cluster, node: &Node) -> bool {
     let provider_id = &node.spec.provider_id;
     instance::names_machine(provider_id) || cluster.has_pools_of_addresses() && !provider_id.is_empty()
 }
 
-/// The addresses of the nodes in pools, of the given families: where traffic arrives if nodes do not see the
+/// The addresses of the nodes in pools, of the given families: the destinations of packets if nodes do not see the
 /// frontend's address.
 ///
-/// A node that is not initialised yet follows when it is.
+/// A node that is not initialised yet is added when it is.
 pub fn node_addresses(cluster: &Cluster, nodes: &[Arc<Node>], families: &[Family]) -> Vec<IpAddr> {
     if families.is_empty() {
         return Vec::new();
@@ -76,8 +77,8 @@ pub(crate) fn is_member_by_address(cluster: &Cluster, node: &Node) -> bool {
     is_eligible(cluster, node) && is_at_its_address(cluster, node)
 }
 
-/// The members of a pool that holds addresses: the first address of the family of each node, with the node's name.
-/// Of two nodes with one address the first counts; one that is not initialised yet follows when it is.
+/// The members of a pool that holds addresses: each node's first address of the family, with the node's name. If two
+/// nodes have the same address, the first counts. A node that is not initialised yet is added when it is.
 pub fn members_by_address<'a>(
     cluster: &Cluster,
     nodes: &'a [Arc<Node>],
@@ -103,9 +104,9 @@ fn pools(cluster: &Cluster, balancer: &Balancer, load_balancer: &LoadBalancer) -
         .collect()
 }
 
-/// The pools that nodes' interfaces join, once the load balancer is `after`. Pools that somebody else fills are left
-/// out, unless they were created just now: `before` is the load balancer before it was written. None where pools
-/// hold addresses. `sets` are the nodes of each load balancer of SKU Basic ([`crate::placement::nodes_of_sets`]).
+/// The pools that nodes' interfaces join, once the load balancer is `after`. Pools that are filled by others are left
+/// out, unless they were created just now: `before` is the load balancer before it was written. Empty where pools hold
+/// addresses. `sets` are the nodes of each load balancer of SKU Basic ([`crate::placement::nodes_of_sets`]).
 pub fn pools_to_fill(
     cluster: &Cluster,
     balancer: &Balancer,
@@ -125,7 +126,7 @@ pub fn pools_to_fill(
         .collect()
 }
 
-/// The pools that everybody has to leave before the load balancer can be deleted.
+/// The pools that all members have to leave before the load balancer can be deleted.
 pub fn pools_to_empty(
     cluster: &Cluster,
     balancer: &Balancer,

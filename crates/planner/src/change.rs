@@ -1,5 +1,5 @@
-//! What a step changes, and why: a variant for each kind, with what it is about in its fields. The words are made here
-//! alone.
+//! What a step changes, and why: one variant for each kind of change, with its subject in the fields. This module alone
+//! makes the texts.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -14,14 +14,14 @@ use crate::words::name_some;
 /// One change of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Change {
-    /// A tag that is wanted is not there.
+    /// A desired tag is missing.
     TagAdded {
         /// The tag.
         name: String,
         /// Its value.
         value: String,
     },
-    /// A tag has another value than is wanted.
+    /// A tag has another value than desired.
     TagChanged {
         /// The tag.
         name: String,
@@ -30,7 +30,7 @@ pub enum Change {
         /// Its value from now on.
         to: String,
     },
-    /// A tag is there that nobody wants.
+    /// A tag that is not desired is removed.
     TagRemoved {
         /// The tag.
         name: String,
@@ -44,10 +44,10 @@ pub enum Change {
     PublicIpCreated {
         /// The family of its address.
         family: Family,
-        /// Its zones; none where the region has none.
+        /// Its zones; empty where the region has none.
         zones: Vec<String>,
     },
-    /// A Service shares a public IP that others have.
+    /// A Service shares a public IP that other Services use.
     PublicIpShared {
         /// The Service.
         service: ObjectKey,
@@ -56,15 +56,15 @@ pub enum Change {
     PublicIpGivenUp {
         /// The Service.
         service: ObjectKey,
-        /// Who still uses it, as its tag lists them; without any it is deleted.
+        /// The other users, as its tag lists them; without any, the public IP is deleted.
         others: Vec<String>,
     },
-    /// A Service gives up a public IP that it has no right to delete.
+    /// A Service gives up a public IP that it may not delete.
     PublicIpKept {
         /// The Service.
         service: ObjectKey,
     },
-    /// A public IP cannot become what is wanted, and makes room for another one.
+    /// A public IP cannot be changed as desired, and is replaced by another one.
     PublicIpReplaced(Replacement),
     /// A member of a public IP differs.
     PublicIp(Difference),
@@ -122,14 +122,14 @@ pub enum Change {
         /// The address from now on.
         to: IpAddr,
     },
-    /// A Service needs a frontend no more.
+    /// A Service no longer needs a frontend.
     FrontendRemoved {
         /// The frontend.
         frontend: String,
         /// The Service.
         service: ObjectKey,
     },
-    /// A frontend is left from a Service that does not exist.
+    /// A frontend is left over from a Service that does not exist.
     LeftoverFrontendRemoved {
         /// The frontend.
         frontend: String,
@@ -156,7 +156,7 @@ pub enum Change {
         /// What differs.
         difference: Difference,
     },
-    /// No port needs the rule.
+    /// No port needs the rule any more.
     RuleRemoved {
         /// The rule.
         rule: String,
@@ -167,11 +167,11 @@ pub enum Change {
         probe: String,
         /// The protocol, as probes spell it.
         protocol: String,
-        /// The port that it asks.
+        /// The port that it probes.
         port: i32,
-        /// The path that it asks for; empty with TCP.
+        /// The path that it requests; empty with TCP.
         path: String,
-        /// How often it asks, in seconds.
+        /// The interval, in seconds.
         interval: i32,
     },
     /// A member of a probe differs.
@@ -181,12 +181,12 @@ pub enum Change {
         /// What differs.
         difference: Difference,
     },
-    /// No port needs the probe.
+    /// No port needs the probe any more.
     ProbeRemoved {
         /// The probe.
         probe: String,
     },
-    /// No rule is left that uses the probe that all share.
+    /// No rule uses the shared probe any more.
     SharedProbeRemoved {
         /// The probe.
         probe: String,
@@ -196,7 +196,7 @@ pub enum Change {
         /// The pool.
         pool: String,
     },
-    /// A pool of a Service's own to which no rule leads any more is removed.
+    /// A Service's own pool that no rule refers to any more is removed.
     PoolRemoved {
         /// Its name.
         pool: String,
@@ -205,16 +205,16 @@ pub enum Change {
     PoolMembers {
         /// The pool.
         pool: String,
-        /// The nodes that come, each with its address.
+        /// The nodes that are added, each with its address.
         come: Vec<(String, IpAddr)>,
-        /// The addresses that go.
+        /// The addresses that are removed.
         gone: Vec<String>,
     },
     /// A pool holds addresses from now on.
     PoolOfAddresses {
         /// The pool.
         pool: String,
-        /// The virtual network that they are in.
+        /// The virtual network of the addresses.
         network: String,
     },
     /// A pool holds interfaces from now on.
@@ -222,7 +222,7 @@ pub enum Change {
         /// The pool.
         pool: String,
     },
-    /// Nodes drain, or are back.
+    /// Nodes drain, or stop draining.
     AdminState {
         /// The pool.
         pool: String,
@@ -249,39 +249,39 @@ pub enum Change {
         rule: String,
         /// What it is for.
         traffic: TrafficClass,
-        /// To where.
+        /// Its destinations.
         destinations: Vec<String>,
         /// Its priority.
         priority: i32,
     },
-    /// A security rule is for other destinations.
+    /// A security rule gets other destinations.
     SecurityRuleDestinations {
         /// The rule.
         rule: String,
-        /// Those that come.
+        /// The destinations that are added.
         come: Vec<String>,
-        /// Those that go.
+        /// The destinations that are removed.
         gone: Vec<String>,
     },
-    /// The destinations of a security rule are written as fewer prefixes, because a group takes no more.
+    /// The destinations of a security rule are merged into fewer prefixes, because of the group's limit.
     SecurityRuleGathered {
         /// The rule.
         rule: String,
-        /// How many prefixes they are.
+        /// The number of prefixes after merging.
         prefixes: usize,
     },
-    /// Somebody changed a security rule of ours.
+    /// One of the cluster's security rules, changed by others, is restored.
     SecurityRuleRestored {
         /// The rule.
         rule: String,
         /// What it is for.
         traffic: TrafficClass,
     },
-    /// Nobody needs a security rule.
+    /// A security rule that is no longer needed is removed.
     SecurityRuleRemoved {
         /// The rule.
         rule: String,
-        /// The destinations that it was for.
+        /// Its destinations.
         destinations: Vec<String>,
     },
 
@@ -310,24 +310,24 @@ pub enum Change {
     },
     /// A list of a private link service differs.
     PrivateLinkList {
-        /// Which.
+        /// The name of the list.
         list: &'static str,
         /// What it held.
         from: Vec<String>,
         /// What it holds from now on.
         to: Vec<String>,
     },
-    /// A connection would keep a private link service.
+    /// A connection is removed, because Azure keeps a private link service that has connections.
     ConnectionRemoved {
         /// The private link service.
         name: String,
     },
-    /// A private link service goes.
+    /// A private link service is removed.
     PrivateLinkRemoved {
         /// The private link service.
         name: String,
     },
-    /// A subnet takes private link services.
+    /// A subnet is opened to private link services.
     SubnetOpened,
 
     /// A range of a node's pods gets its route.
@@ -355,16 +355,16 @@ pub enum Change {
     },
 }
 
-/// What Azure left half done.
+/// What Azure left unfinished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unfinished {
     /// A write.
     Write,
-    /// Any operation, whoever began it.
+    /// Any operation, whether ours or not.
     Operation,
 }
 
-/// What the public IP that takes another's place is like.
+/// In what the replacement of a public IP differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Replacement {
     /// Its address is of this family.
@@ -373,10 +373,10 @@ pub enum Replacement {
     IpTags,
 }
 
-/// A member that has another value than is wanted.
+/// A member whose value differs from the desired one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Difference {
-    /// The member, as people call it.
+    /// The member, in words.
     pub member: &'static str,
     /// Its value so far.
     pub from: String,
@@ -401,17 +401,17 @@ pub enum FrontendSource {
 /// Which machine a document is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Member {
-    /// Those that a scale set makes from now on.
+    /// The instances that a scale set creates from now on.
     NewInstances,
     /// That of a node.
     Node(String),
-    /// An instance that is no node.
+    /// An instance that is not a node.
     Instance,
-    /// A network interface that no machine has.
+    /// A network interface without a machine.
     Interface(String),
 }
 
-/// What a security rule lets in or keeps out.
+/// What a security rule allows or denies.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TrafficClass {
     /// Allow or Deny.
@@ -425,7 +425,7 @@ pub struct TrafficClass {
 }
 
 impl Change {
-    /// Names addresses anew: those that Azure has yet to choose are stand-ins while a preview is made.
+    /// Renames addresses: in a preview, placeholders stand for addresses that Azure has yet to choose.
     pub(crate) fn rename_addresses(&mut self, rename: impl Fn(&str) -> String) {
         let lists: &mut [&mut Vec<String>] = match self {
             Self::SecurityRuleAdded { destinations, .. } | Self::SecurityRuleRemoved { destinations, .. } => {
@@ -444,7 +444,7 @@ impl Change {
     }
 }
 
-/// Changes on one line, as logs and events have them.
+/// The changes on one line, for logs and events.
 pub fn in_words(changes: &[Change]) -> String {
     changes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
@@ -613,7 +613,7 @@ impl fmt::Display for FrontendSource {
 }
 
 impl fmt::Display for Member {
-    /// As sentences begin with it.
+    /// Formats the text with which sentences begin.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NewInstances => f.write_str("new instances: "),

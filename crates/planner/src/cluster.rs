@@ -1,4 +1,4 @@
-//! The cluster that is planned for: its configuration, its name, and the ids that follow from both.
+//! The cluster: its configuration, its name, and the IDs that follow from both.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::placement::without_suffix;
 /// The provider namespace of load balancers, addresses and networks.
 const NETWORK: &str = "Microsoft.Network";
 
-/// What internal load balancers have behind the name that they share with the external one.
+/// The suffix by which the name of an internal load balancer differs from that of the external one.
 pub(crate) const INTERNAL_SUFFIX: &str = "-internal";
 
-/// The cluster that is planned for.
+/// The cluster that the plan is for.
 #[derive(Debug, Clone)]
 pub struct Cluster {
     /// azure.json.
@@ -38,7 +38,7 @@ pub enum Flavor {
     Internal,
 }
 
-/// One load balancer of the cluster. Ids, writers and plans go by it.
+/// One load balancer of the cluster. The key of IDs, writers and plans.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Balancer {
     /// The name of the Azure resource, such as `kubernetes` or `kubernetes-internal`.
@@ -97,14 +97,14 @@ impl std::fmt::Display for Family {
 }
 
 impl Cluster {
-    /// The load balancer on which a Service of this flavour has its place where there is one of each:
-    /// `loadBalancerName` or else the cluster's name, the internal one with `-internal` behind it.
+    /// The load balancer of a Service of this flavor where there is one of each: `loadBalancerName` or else the
+    /// cluster's name, with the suffix `-internal` for the internal one.
     pub fn placement(&self, flavor: Flavor) -> Balancer {
         let configured = &self.config.load_balancer_name;
         self.balancer(if configured.is_empty() { &self.name } else { configured }, flavor)
     }
 
-    /// The load balancer of this name, which the internal one has with `-internal` behind it.
+    /// The load balancer of this name, with the suffix `-internal` for the internal one.
     pub(crate) fn balancer(&self, name: &str, flavor: Flavor) -> Balancer {
         let name = match flavor {
             Flavor::External => name.to_owned(),
@@ -113,7 +113,7 @@ impl Cluster {
         Balancer { name, flavor }
     }
 
-    /// Whether Services are spread over several load balancers of a kind.
+    /// Whether Services are spread over several load balancers of one flavor.
     pub fn has_several_load_balancers(&self) -> bool {
         self.config.uses_multiple_standard_load_balancers()
     }
@@ -124,7 +124,7 @@ impl Cluster {
         Sku { name: Some(name.to_owned()), ..Default::default() }
     }
 
-    /// All load balancers on which Services of the cluster may have a place.
+    /// All load balancers on which the cluster's Services may be placed.
     pub fn balancers(&self) -> Vec<Balancer> {
         if !self.has_several_load_balancers() {
             return Flavor::BOTH.into_iter().map(|flavor| self.placement(flavor)).collect();
@@ -133,14 +133,14 @@ impl Cluster {
         entries.flat_map(|entry| Flavor::BOTH.map(|flavor| self.balancer(&entry.name, flavor))).collect()
     }
 
-    /// Whether Services may have a place on a load balancer.
+    /// Whether Services may be placed on a load balancer.
     pub(crate) fn is_configured(&self, balancer: &Balancer) -> bool {
         self.balancers().contains(balancer)
     }
 
-    /// Which of the cluster's load balancers a document is: one on which Services may have a place, or one where
-    /// they had it before the configuration said otherwise (LB-261). That one holds a pool of the cluster's name, or
-    /// none but those of single Services; a load balancer of another name without them would be another cluster's.
+    /// The load balancer of the cluster that a document describes: one on which Services may be placed, or one on which
+    /// they were placed under an earlier configuration (LB-261). The latter has a pool of the cluster's name, or only
+    /// pools of single Services; a load balancer of another name without them would be another cluster's.
     pub(crate) fn balancer_of(&self, document: &LoadBalancer, services: &[Arc<Service>]) -> Option<Balancer> {
         let id = document.id.as_ref()?;
         let known = self.balancers().into_iter().find(|one| self.load_balancer_id(one) == *id);
@@ -153,7 +153,7 @@ impl Cluster {
         document: &LoadBalancer,
         services: &[Arc<Service>],
     ) -> Option<Balancer> {
-        // Where an operator chooses the name, a load balancer of another one may be his as well.
+        // Where an operator chooses the name, a load balancer of another name may be the operator's as well.
         let may_be_named_otherwise = !self.config.load_balancer_name.is_empty();
         let is_ours = || {
             let group = self.network_group(self.config.load_balancer_resource_group());
@@ -190,7 +190,7 @@ impl Cluster {
         self.load_balancer_id(balancer).child("probes", name)
     }
 
-    /// The name of the pool that holds the cluster's nodes: always made of the cluster's name.
+    /// The name of the pool that holds the cluster's nodes; always derived from the cluster's name.
     pub fn pool_name(&self, family: Family) -> String {
         match family {
             Family::V4 => self.name.clone(),
@@ -250,7 +250,7 @@ impl Cluster {
         ResourceId::group(self.config.network_subscription_id(), group)
     }
 
-    /// The cluster's own among load balancers. `services` are all of the cluster, as far as they are known.
+    /// The cluster's own load balancers among these. `services` are all known Services of the cluster.
     pub fn own_load_balancers(
         &self,
         all: impl IntoIterator<Item = Arc<LoadBalancer>>,
@@ -261,7 +261,7 @@ impl Cluster {
             .collect()
     }
 
-    /// Those among load balancers on which the cluster's Services had their places before.
+    /// The load balancers on which the cluster's Services were placed before, among these.
     pub fn former_load_balancers(
         &self,
         all: impl IntoIterator<Item = Arc<LoadBalancer>>,
@@ -271,12 +271,12 @@ impl Cluster {
         own.filter(|(balancer, _)| !self.is_configured(balancer)).collect()
     }
 
-    /// Whether nodes are members of pools by their addresses (`nodeIP`), and not by their network interfaces.
+    /// Whether nodes are members of pools by address (`nodeIP`), not by network interface.
     pub fn has_pools_of_addresses(&self) -> bool {
         self.config.load_balancer_backend_pool_configuration_type == BackendPoolType::NodeIp
     }
 
-    /// Whether lists of machines come without what the machines are doing.
+    /// Whether lists of machines come without their instance views.
     pub(crate) fn lists_machines_without_views(&self) -> bool {
         self.config.list_vmss_virtual_machines_without_instance_view
     }
@@ -286,13 +286,13 @@ impl Cluster {
         Family::BOTH.iter().any(|family| self.pool_name(*family).eq_ignore_ascii_case(name))
     }
 
-    /// Whether Services with traffic policy `Local` have pools of their own ([`crate::local_pool`]): only where
-    /// several load balancers share the Services, and by address.
+    /// Whether Services with traffic policy `Local` have pools of their own ([`crate::local_pool`]): only where several
+    /// load balancers share the Services, and pools hold addresses.
     pub fn has_local_pools(&self) -> bool {
         self.config.uses_multiple_standard_load_balancers() && self.has_pools_of_addresses()
     }
 
-    /// Whether somebody else fills the pools of this load balancer.
+    /// Whether the pools of this load balancer are filled by others.
     pub fn has_preconfigured_pools(&self, balancer: &Balancer) -> bool {
         self.config.pre_configured_backend_pool_load_balancer_types.covers(balancer.flavor.is_internal())
     }

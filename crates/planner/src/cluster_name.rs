@@ -1,9 +1,10 @@
-//! Whether the cluster has load balancers already, under another name than the one that it is given.
+//! Whether the cluster already has load balancers under another name than the configured one.
 //!
-//! Load balancers bear the cluster's name, so a wrong `--cluster-name` makes everything a second time: machines
-//! stay with the first load balancer, addresses change, and what the first one holds is nobody's. The names of
-//! frontends and rules follow from the UIDs of Services: a load balancer that holds some of this cluster's is this
-//! cluster's, whatever it is called. Nothing is written for a Service that is served there (LB-453).
+//! Load balancers are named after the cluster, so a wrong `--cluster-name` creates everything a second time: machines
+//! stay with the first load balancer, addresses change, and the resources of the first one lose their owner. The names
+//! of frontends and rules are derived from the UIDs of Services: a load balancer that holds frontends or rules of this
+//! cluster's Services belongs to this cluster, whatever its name. Nothing is written for a Service that is served there
+//! (LB-453).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,18 +20,18 @@ use crate::placement::without_suffix;
 /// Load balancers that serve this cluster's Services and are not named after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherName {
-    /// The name that the cluster is given.
+    /// The configured name.
     pub given: String,
-    /// The names that load balancers say it has, without `-internal`, in order and once each.
+    /// The names that the load balancers imply, without `-internal`, sorted and without duplicates.
     pub found: Vec<String>,
-    /// The Services that those load balancers serve, in order.
+    /// The Services that those load balancers serve, sorted.
     pub services: Vec<ObjectKey>,
-    /// The setting that chooses the name.
+    /// The setting that determines the name.
     pub setting: &'static str,
 }
 
 impl OtherName {
-    /// Adds what was found for other Services.
+    /// Adds the findings for other Services.
     pub(crate) fn join(&mut self, other: &Self) {
         self.found.extend_from_slice(&other.found);
         self.found.sort();
@@ -53,13 +54,13 @@ impl fmt::Display for OtherName {
         write!(
             f,
             "load balancers of the name `{names}` already serve {those}; with {setting}={given} they would be \
-             made a second time: set {setting}={first}, or delete load balancer {first} first if the name is to change",
+             created a second time: set {setting}={first}, or delete load balancer {first} first to change the name",
             first = found.first().map(String::as_str).unwrap_or_default()
         )
     }
 }
 
-/// The load balancers of the group, told apart by whether their names are the cluster's.
+/// The load balancers of the group, split by whether their names are the cluster's.
 #[derive(Debug)]
 pub struct LoadBalancersByName<'a> {
     cluster: &'a Cluster,
@@ -68,7 +69,7 @@ pub struct LoadBalancersByName<'a> {
 }
 
 impl<'a> LoadBalancersByName<'a> {
-    /// Sorts the load balancers of the group. `services` are all of the cluster, as far as they are known.
+    /// Sorts the load balancers of the group. `services` are all known Services of the cluster.
     pub fn new(
         cluster: &'a Cluster,
         load_balancers: impl IntoIterator<Item = &'a LoadBalancer>,
@@ -103,7 +104,7 @@ impl<'a> LoadBalancersByName<'a> {
         self.other_name(found)
     }
 
-    /// The load balancers of other names that serve one Service, where none of the cluster's name does.
+    /// The load balancers of other names that serve one Service, unless one of the cluster's name does.
     pub fn serving_instead(&self, key: &ObjectKey, base: &str) -> Option<OtherName> {
         let holds = |load_balancer: &LoadBalancer| names_in(load_balancer).any(|name| is_rule_of(name, base));
         let others = self.others.iter().filter(|(_, load_balancer)| holds(load_balancer));
@@ -111,7 +112,7 @@ impl<'a> LoadBalancersByName<'a> {
         (!self.own.iter().any(|load_balancer| holds(load_balancer))).then_some(found)
     }
 
-    /// Whether there are load balancers, and none of the cluster's name.
+    /// Whether there are load balancers, but none of the cluster's name.
     pub fn are_all_others(&self) -> bool {
         self.own.is_empty() && !self.others.is_empty()
     }
@@ -132,7 +133,7 @@ impl<'a> LoadBalancersByName<'a> {
     }
 }
 
-/// The names in a load balancer that begin with what tells the Service.
+/// The names in a load balancer that begin with the base name of a Service.
 fn names_in(load_balancer: &LoadBalancer) -> impl Iterator<Item = &str> {
     load_balancer.properties.iter().flat_map(|properties| {
         let frontends = properties.frontend_ip_configurations.iter().flatten();

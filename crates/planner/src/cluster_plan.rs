@@ -1,5 +1,5 @@
-//! Everything that a cluster needs of Azure, in the order in which it has to happen: for previews
-//! (`cerulean plan`, `--dry-run`) and for proofs about the planner as a whole.
+//! Everything that a cluster needs in Azure, in the order in which it is written: for previews (`cerulean plan`,
+//! `--dry-run`) and for tests of the planner as a whole.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,27 +19,27 @@ use crate::refusal::Refusal;
 use crate::route::RoutePlan;
 use crate::wait::Wait;
 
-/// What Azure holds now, as far as the cluster is concerned.
+/// The observed state of Azure that concerns the cluster.
 #[derive(Debug, Clone, Default)]
 pub struct Observed {
     /// The load balancers of their resource group.
     pub load_balancers: Vec<Arc<LoadBalancer>>,
     /// The public IPs of all groups in use.
     pub public_ips: Vec<Arc<PublicIpAddress>>,
-    /// Groups in use that could not be read, and why. Services that name one are refused; the group of the cluster
-    /// itself is never among them.
+    /// Groups in use that cannot be read, and why. Services that name one are refused; the cluster's own group is never
+    /// among them.
     pub unreadable_groups: BTreeMap<ResourceId, String>,
     /// The configured security group.
     pub security_group: Option<SecurityGroup>,
     /// The machines of every kind.
     pub machines: Machines,
-    /// The nodes with endpoints of each Service; absent where they are not known.
+    /// The nodes with endpoints of each Service; absent if unknown.
     pub endpoints: Option<EndpointNodes>,
     /// The private link services of all groups in use.
     pub private_links: Vec<Arc<PrivateLinkService>>,
-    /// Groups whose private link services could not be read, and why. Services that ask for one there are refused.
+    /// Groups whose private link services cannot be read, and why. Services that ask for one there are refused.
     pub unreadable_private_links: BTreeMap<ResourceId, String>,
-    /// The labels of namespaces by their names, where they decide on which load balancer Services are.
+    /// The labels of namespaces by name, where they affect the placement of Services.
     pub namespaces: BTreeMap<String, Labels>,
     /// The subnets that Services name for frontends and private link services, and the configured one.
     pub subnets: Vec<Arc<Subnet>>,
@@ -48,26 +48,26 @@ pub struct Observed {
 /// A plan for the whole cluster.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ClusterPlan {
-    /// The steps, in the order in which they are taken; those for different Services and resources may run side
-    /// by side. Values that Azure has yet to choose read "(known after apply)".
+    /// The steps in their order; those for different Services and resources may run side by side. Values that Azure has
+    /// yet to choose read "(known after apply)".
     pub plan: Plan,
-    /// The Services that cannot be served, in order of their keys.
+    /// The refused Services, in order of their keys.
     pub refused: Vec<(ObjectKey, Refusal)>,
-    /// The Services that wait for what Azure is still doing, in order of their keys. Nothing has to be changed: the
-    /// plan has what comes afterwards, as far as it can be known.
+    /// The Services that wait for a running operation of Azure, in order of their keys. Nothing has to be changed: the
+    /// plan holds the steps that follow, as far as they can be known.
     pub waiting: Vec<(ObjectKey, Wait)>,
-    /// What to tell Services' owners.
+    /// The notices for the owners of Services.
     pub notices: Vec<Notice>,
-    /// What whoever asked for the plan should look at before it is carried out.
+    /// Warnings to check before the plan is applied.
     pub warnings: Vec<String>,
-    /// How many ranges of nodes' pods get no route before somebody changes something; a warning says why.
+    /// The number of pod ranges that get no route until the configuration or Azure changes; a warning gives the reason.
     pub unrouted: usize,
 }
 
 impl ClusterPlan {
     /// Adds the write of the route table, which depends on no other step. Ranges that get no route are named in the
-    /// warnings: those that were `refused` before it was planned, and those that the plan refuses. `problems` say why
-    /// nodes have none to ask for yet.
+    /// warnings: the ones that were `refused` before planning, and the ones that the plan refuses. `problems` say why
+    /// nodes have no range yet.
     #[must_use]
     pub fn with_routes(mut self, routes: RoutePlan, refused: Vec<String>, problems: Vec<String>) -> Self {
         self.plan.steps.extend(routes.step);
@@ -88,7 +88,7 @@ pub fn plan_cluster(
 ) -> ClusterPlan {
     let other = LoadBalancersByName::new(cluster, observed.load_balancers.iter().map(Arc::as_ref), services)
         .serving(services);
-    // Nobody needs the right to read the cluster's own group who asks for no private link service.
+    // Reading the cluster's own group requires no permission if no Service asks for a private link service.
     let own = cluster.network_group(cluster.config.private_link_service_resource_group());
     let unreadable = observed.unreadable_private_links.iter().filter(|(group, _)| **group != own);
     let unreadable = unreadable.map(|(group, problem)| private_link::unreadable(group, problem).to_string());

@@ -1,4 +1,4 @@
-//! What a Service lacks by now that had all it wants: everything but what the writers of shared documents compare by
+//! What has drifted for a Service that had all it wants: everything except what the writers of shared documents compare
 //! themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,29 +18,29 @@ use crate::public_ip::Owners;
 use crate::security_group::AccessIntent;
 use crate::sequence::{Intent, Seen, Sequence, Stop, Task};
 
-/// Far more tasks than any sequence has.
+/// An upper bound, far above the number of tasks of any sequence.
 const MAX_TASKS: usize = 32;
 
-/// What was read, of all Services.
+/// The state that was read, for all Services.
 #[derive(Debug)]
 pub struct Look<'a> {
     /// The cluster's load balancers that exist.
     pub load_balancers: Vec<(Balancer, ListedLoadBalancer)>,
     /// All nodes of the cluster.
     pub nodes: &'a [Arc<Node>],
-    /// Private link services of the groups in which Services ask for any.
+    /// Private link services of the groups in which Services ask for one.
     pub private_links: &'a [Arc<PrivateLinkService>],
     /// The subnets that Services name.
     pub subnets: &'a BTreeMap<ResourceId, Arc<Subnet>>,
-    /// The labels of namespaces, as far as they are known.
+    /// The labels of namespaces, as far as known.
     pub namespaces: &'a BTreeMap<String, Arc<Labels>>,
-    /// The sets of machines that are virtual machines of their own, where load balancers are of SKU Basic.
+    /// The sets of standalone virtual machines, where load balancers are of SKU Basic.
     pub machine_sets: Option<&'a MachineSets>,
-    /// The public IPs that each Service may have to do with ([`by_service`]).
+    /// The public IPs that may concern each Service ([`by_service`]).
     pub public_ips: &'a BTreeMap<ObjectKey, Vec<Arc<PublicIpAddress>>>,
 }
 
-/// The public IPs that each of these Services may have to do with.
+/// The public IPs that may concern each of these Services.
 pub fn by_service<'s>(
     services: impl Iterator<Item = &'s ServiceIntent>,
     public_ips: &[Arc<PublicIpAddress>],
@@ -55,27 +55,27 @@ pub fn by_service<'s>(
     of_services
 }
 
-/// What differs from what a Service wants.
+/// A difference from what a Service wants.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Difference {
-    /// Public IPs: what would be written.
+    /// Public IPs: the steps that would be written.
     PublicIps(Vec<Step>),
-    /// A public IP that it names is not there, or not for it.
+    /// A public IP that it names does not exist, or cannot be used by it.
     Refused,
-    /// Its private link service: what would be written.
+    /// Its private link service: the steps that would be written.
     PrivateLink(Vec<Step>),
-    /// It has parts on a load balancer where it has no place.
+    /// It has parts on a load balancer that is not its own.
     Misplaced,
     /// The addresses in its status.
     Status,
 }
 
-/// What became of one Service.
+/// The result of comparing one Service.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// What differs.
+    /// The difference.
     pub difference: Option<Difference>,
-    /// What it wants of the security group, where packets arrive at the nodes' own addresses.
+    /// The Service's intent for the security group, where packets arrive at the nodes' own addresses.
     pub access: Option<AccessIntent>,
 }
 
@@ -131,7 +131,7 @@ impl Look<'_> {
                     return found;
                 }
                 Ok(Task::Finish(addresses)) => {
-                    // One without any is still on its way.
+                    // A frontend without an address is still being configured.
                     let addresses: BTreeSet<IpAddr> = addresses.into_iter().collect();
                     let differs = !published.is_empty() && addresses != *published;
                     found.difference = differs.then_some(Difference::Status);
@@ -141,7 +141,7 @@ impl Look<'_> {
                     found.difference = Some(Difference::Refused);
                     return found;
                 }
-                // An operation runs, or its load balancer is not as it should be, which the load balancer's writer finds.
+                // An operation is running, or the load balancer differs, which the load balancer's writer finds itself.
                 Ok(Task::AwaitPublicIps(_)) | Err(Stop::NotYet(_)) => return found,
             }
         }

@@ -1,4 +1,4 @@
-//! Nodes that have no place in backend pools: why, and what lets them in.
+//! Nodes that are excluded from backend pools: the reasons and the remedies.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use k8s::{Node, names};
 use crate::cluster::Cluster;
 use crate::words::name_some;
 
-/// Why a node has no place in backend pools.
+/// Why a node is excluded from backend pools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exclusion {
     /// It is being deleted.
@@ -18,13 +18,14 @@ pub(crate) enum Exclusion {
     Label,
     /// The autoscaler is about to remove its machine.
     Autoscaler,
-    /// It is no machine of Azure.
+    /// It is not an Azure machine.
     Unmanaged,
     /// Its machine is in a resource group in which nothing is written.
     OtherResourceGroup,
-    /// It is a control plane, and the configuration keeps these out.
+    /// It is a control-plane node, and the configuration excludes those.
     ControlPlane,
-    /// It is a control plane, and pools hold addresses: never a control plane's, as in the program replaced (6.1).
+    /// It is a control-plane node, and pools hold addresses: never those of control planes, as in the replaced program
+    /// (6.1).
     ControlPlaneByAddress,
 }
 
@@ -33,7 +34,7 @@ impl fmt::Display for Exclusion {
         let (label, taint) = (names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS, names::TAINT_TO_BE_DELETED);
         match self {
             Self::Deleting => f.write_str("they are being deleted"),
-            Self::Label => write!(f, "label {label} keeps them out: remove it from nodes that are to get traffic"),
+            Self::Label => write!(f, "label {label} excludes them: remove it from nodes that should get traffic"),
             Self::Autoscaler => write!(f, "taint {taint} says that the cluster autoscaler removes them"),
             Self::Unmanaged => write!(f, "label {} says that Azure does not run them", names::LABEL_MANAGED),
             Self::OtherResourceGroup => write!(
@@ -42,7 +43,7 @@ impl fmt::Display for Exclusion {
                 names::LABEL_RESOURCE_GROUP
             ),
             Self::ControlPlane => f.write_str(
-                "they are control planes, which excludeMasterFromStandardLB keeps out: set it to false in the cloud \
+                "they are control planes, which excludeMasterFromStandardLB excludes: set it to false in the cloud \
                  configuration, or add a worker",
             ),
             Self::ControlPlaneByAddress => f.write_str(
@@ -54,7 +55,7 @@ impl fmt::Display for Exclusion {
     }
 }
 
-/// All that keeps a node out of pools; nothing where it belongs in them.
+/// All reasons that exclude a node from pools; empty if it belongs in them.
 pub(crate) fn of(cluster: &Cluster, node: &Node) -> impl Iterator<Item = Exclusion> {
     let config = &cluster.config;
     let by_address = cluster.has_pools_of_addresses();
@@ -77,7 +78,8 @@ pub(crate) fn of(cluster: &Cluster, node: &Node) -> impl Iterator<Item = Exclusi
     .filter_map(|(applies, exclusion)| applies.then_some(exclusion))
 }
 
-/// Says why no node has a place in pools: which are kept out by what, and the remedy. `None` where one has.
+/// Says why no node is eligible for pools: which nodes are excluded by which reason, and the remedy. `None` if a node
+/// is eligible.
 pub fn why_no_nodes(cluster: &Cluster, nodes: &[Arc<Node>]) -> Option<String> {
     if nodes.is_empty() {
         return Some("the cluster has no nodes".to_owned());

@@ -1,7 +1,7 @@
-//! Azure as a preview expects it: as it was observed, with the steps so far applied.
+//! Azure as a preview expects it: the observed state with the steps so far applied.
 //!
-//! Addresses that Azure has yet to choose are stand-ins from ranges that nobody can have (0.0.0.0/8 and 100::/64),
-//! so that everything that follows is planned as it will be; texts for people name none of them.
+//! Placeholders from ranges that are never assigned (0.0.0.0/8 and 100::/64) stand for addresses that Azure has yet to
+//! choose, so that everything that follows is planned as it will be. Texts for people name no placeholder.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -20,10 +20,10 @@ use crate::plan::{Action, Document, Step};
 use crate::public_ip;
 use crate::sequence::Sequence;
 
-/// What stands in texts for values that Azure has yet to choose.
+/// The text for values that Azure has yet to choose.
 const KNOWN_AFTER_APPLY: &str = "(known after apply)";
 
-/// Azure as it will be.
+/// The expected state of Azure.
 pub(crate) struct Expected {
     balancers: BTreeMap<ResourceId, Balancer>,
     load_balancers: Vec<(Balancer, ListedLoadBalancer)>,
@@ -125,7 +125,7 @@ impl Expected {
         }
     }
 
-    /// An address for people: one that Azure has yet to choose is named as such.
+    /// An address in texts for people: one that Azure has yet to choose is shown as such.
     pub(crate) fn describe_unknown(&self, address: &str) -> String {
         if self.stand_ins.contains(address) { KNOWN_AFTER_APPLY } else { address }.to_owned()
     }
@@ -154,17 +154,17 @@ impl Expected {
                     list.chain(&p.destination_address_prefix).any(|prefix| is_unknown(prefix))
                 })
             }
-            // The others are written for what they refer to, never for an address that Azure chooses.
+            // The other documents are written for their references, never for an address that Azure chooses.
             _ => false,
         }
     }
 
-    /// Azure after steps that write machines alone.
+    /// Applies steps that write only machines.
     pub(crate) fn apply_to_machines(&mut self, steps: &[Step]) {
         self.machines.apply(steps);
     }
 
-    /// Azure after a step.
+    /// Applies a step.
     pub(crate) fn apply(&mut self, step: &Step) {
         let id = &step.target;
         match &step.document {
@@ -202,7 +202,7 @@ impl Expected {
                 }
                 self.security_group = Some(document);
             }
-            // Nothing of a Service follows from it.
+            // No Service depends on it.
             Some(Document::RouteTable(_)) => {}
             Some(Document::ScaleSet(_) | Document::ScaleSetInstance(_) | Document::NetworkInterface(_)) => {
                 self.machines.apply(std::slice::from_ref(step))
@@ -228,7 +228,7 @@ impl Expected {
         }
     }
 
-    /// A public IP that has an address, which Azure may have yet to choose.
+    /// Puts a public IP in use: it has an address, which Azure may have yet to choose.
     fn put_public_ip_in_use(&mut self, id: ResourceId, mut document: Arc<PublicIpAddress>) {
         let has_address = document.properties.as_ref().is_some_and(|p| p.ip_address.is_some());
         if !has_address {
@@ -256,7 +256,7 @@ impl Expected {
         for frontend in properties.frontend_ip_configurations.iter_mut().flatten() {
             let family = frontend::family_of(frontend);
             let Some(properties) = frontend.properties.as_mut() else { continue };
-            // One of the dynamic kind gets its address with its first frontend.
+            // A dynamic public IP gets its address with its first frontend.
             let public_ip = properties.public_ip_address.as_ref().and_then(|ip| ip.id.as_ref());
             if let Some((id, document)) = public_ip.and_then(|id| self.public_ips.remove_entry(id)) {
                 self.put_public_ip_in_use(id, document);

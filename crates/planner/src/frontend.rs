@@ -1,4 +1,4 @@
-//! Frontends: which belong to a Service, and the documents.
+//! Frontends: which belong to a Service, and their documents.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -23,12 +23,12 @@ pub struct OwnedFrontend {
     pub id: ResourceId,
     /// The family of its address.
     pub family: Family,
-    /// The address of an internal frontend, where Azure has chosen one.
+    /// The address of an internal frontend, once Azure has chosen one.
     pub private_address: Option<IpAddr>,
     /// The public IP of an external frontend.
     pub public_ip: Option<ResourceId>,
-    /// Whether it is named after the Service; otherwise it is another's, joined by address or by the name
-    /// of the public IP.
+    /// Whether it is named after the Service. Otherwise it is another Service's, joined by address or by the name of
+    /// the public IP.
     pub primary: bool,
 }
 
@@ -44,8 +44,8 @@ pub(crate) fn private_address_of(frontend: &FrontendIpConfiguration) -> Option<I
     frontend.properties.as_ref()?.private_ip_address.as_deref()?.parse().ok()
 }
 
-/// The family of a frontend as far as its document says; `public_ips` are those that are known with their families. A
-/// name says nothing for sure: the families of a Service change, and its frontends keep their names.
+/// The family of a frontend as far as its document says; `public_ips` are the public IPs whose families are known. The
+/// name is no proof: the families of a Service change, and its frontends keep their names.
 pub(crate) fn known_family(
     frontend: &FrontendIpConfiguration,
     public_ips: &BTreeMap<Family, ResourceId>,
@@ -60,7 +60,7 @@ pub(crate) fn known_family(
     private_address_of(frontend).map(Family::of).or(by_version)
 }
 
-/// The family of a frontend: what its document says, else its name.
+/// The family of a frontend, from its document or else from its name.
 pub(crate) fn family_of(frontend: &FrontendIpConfiguration) -> Family {
     known_family(frontend, &BTreeMap::new()).unwrap_or_else(|| names::family_of_name(name_of(frontend)))
 }
@@ -71,7 +71,7 @@ pub(crate) fn is_joined(
     frontend: &FrontendIpConfiguration,
     public_ips: &BTreeMap<Family, ResourceId>,
 ) -> Option<Family> {
-    // Nearly everybody asks for nothing in particular.
+    // Most Services ask for no certain address.
     if !owner.is_pinned() {
         return None;
     }
@@ -86,8 +86,8 @@ pub(crate) fn is_joined(
     public_ips.iter().find(|(_, id)| *id == public_ip).map(|(family, _)| *family)
 }
 
-/// The frontends of a load balancer that a Service uses, in the load balancer's order. `public_ips` are those
-/// that the Service claims ([`crate::public_ip::claimed`]).
+/// The frontends of a load balancer that a Service uses, in the load balancer's order. `public_ips` are the ones that
+/// the Service claims ([`crate::public_ip::claimed`]).
 pub fn frontends_of(
     cluster: &Cluster,
     balancer: &Balancer,
@@ -98,7 +98,7 @@ pub fn frontends_of(
     owned_among(load_balancer.frontends_for(owner), cluster, balancer, owner, public_ips)
 }
 
-/// Those among frontends that a Service uses, in their order.
+/// The frontends among these that a Service uses, in their order.
 pub(crate) fn owned_among<'a>(
     frontends: impl IntoIterator<Item = &'a FrontendIpConfiguration>,
     cluster: &Cluster,
@@ -147,7 +147,7 @@ pub(crate) fn rules_at<'a>(
     here.map(|rule| rule.name.as_deref().unwrap_or_default())
 }
 
-/// What else than the Service's own rules refers to a frontend, in words; `None` where nothing does.
+/// Describes a reference to the frontend other than from the Service's own rules; `None` without one.
 pub(crate) fn foreign_reference(
     properties: &LoadBalancerProperties,
     frontend: &ResourceId,
@@ -179,7 +179,7 @@ pub(crate) fn foreign_reference(
     None
 }
 
-/// A subnet as load balancers send it.
+/// A subnet in the form that load balancers send.
 pub(crate) fn reduced(subnet: &Subnet) -> Subnet {
     Subnet { id: subnet.id.clone(), name: subnet.name.clone(), ..Default::default() }
 }
@@ -198,13 +198,13 @@ pub(crate) fn contains(subnet: &Subnet, address: IpAddr) -> bool {
     ranges(subnet).any(|range| range.contains(&address))
 }
 
-/// Whether a subnet has ranges, and none of a family.
+/// Whether a subnet has ranges, but none of a family.
 pub(crate) fn lacks(subnet: &Subnet, family: Family) -> bool {
     let mut ranges = ranges(subnet).peekable();
     ranges.peek().is_some() && !ranges.any(|range| Family::of(range.addr()) == family)
 }
 
-/// Whether Azure chose a frontend's private address, and may choose another one.
+/// Whether Azure chose a frontend's private address and may choose another.
 pub(crate) fn is_dynamic(frontend: &FrontendIpConfiguration) -> bool {
     let method = frontend.properties.as_ref().and_then(|p| p.private_ip_allocation_method.as_ref());
     method.is_some_and(|method| method.is("Dynamic"))
@@ -214,7 +214,7 @@ pub(crate) fn is_dynamic(frontend: &FrontendIpConfiguration) -> bool {
 pub(crate) enum Source<'a> {
     /// A public IP.
     PublicIp(&'a ResourceId),
-    /// A subnet, and the address in it where one is wanted.
+    /// A subnet, with the desired address in it, if any.
     Subnet(&'a Subnet, Option<IpAddr>),
 }
 
@@ -244,7 +244,7 @@ pub(crate) fn document(
     }
 }
 
-/// Points a frontend at a subnet, at a certain address or at whichever is free.
+/// Points a frontend at a subnet, at a given address or at any free one.
 pub(crate) fn set_private(
     properties: &mut FrontendIpConfigurationProperties,
     subnet: &Subnet,

@@ -1,4 +1,4 @@
-//! Whatever refers to backend pools: the model of a scale set, one of its instances, a network interface.
+//! The documents that refer to backend pools: the model of a scale set, one of its instances, a network interface.
 
 use azure_types::{
     InterfaceConfiguration, InterfaceConfigurations, InterfaceIpConfiguration, IpConfiguration,
@@ -10,17 +10,17 @@ use crate::change::{Change, Member};
 use crate::cluster::Family;
 use crate::placement::without_suffix;
 
-/// Refers to pools with the IP configurations of one network interface.
+/// A document that refers to pools by the IP configurations of one network interface.
 pub(crate) trait Holder {
     type Configuration: IpConfiguration;
 
-    /// The IP configurations of the interface by which traffic arrives.
+    /// The IP configurations of the interface that receives traffic.
     fn configurations(&self) -> &[Self::Configuration];
 
-    /// The same, to be changed.
+    /// The same, mutable.
     fn configurations_mut(&mut self) -> &mut [Self::Configuration];
 
-    /// Which of these configurations is the member of a family's pools.
+    /// The configuration among these that is the member of a family's pools.
     fn member_of(configurations: &[Self::Configuration], family: Family) -> Option<usize>;
 }
 
@@ -28,8 +28,8 @@ fn is_of(configuration: &impl IpConfiguration, family: Family) -> bool {
     configuration.is_ipv6() == (family == Family::V6)
 }
 
-/// A scale set's model, and an instance: the only interface or the primary one; for IPv4 its only configuration or
-/// the primary one, for IPv6 the first of that family.
+/// The model or an instance of a scale set. The interface is the only or the primary one; its configuration is, for
+/// IPv4, the only or the primary one, and for IPv6 the first of that family.
 impl Holder for InterfaceConfigurations {
     type Configuration = ScaleSetIpConfiguration;
 
@@ -87,23 +87,24 @@ impl Holder for NetworkInterface {
     }
 }
 
-/// The name of the load balancer of a pool, such that the two of one cluster count as one.
+/// The name of the load balancer of a pool, without the suffix, so that the external and the internal one of a cluster
+/// compare equal.
 fn balancer_of(pool: &ResourceId) -> &str {
     without_suffix(pool.as_str().rsplit('/').nth(2).unwrap_or_default())
 }
 
-/// One of these pools that belongs to another load balancer than `pool`: whoever came first keeps a machine.
+/// A pool among these that belongs to another load balancer than `pool`: the load balancer that has a machine keeps it.
 fn pool_elsewhere<'a>(pools: &'a [SubResource], pool: &ResourceId) -> Option<&'a ResourceId> {
     let balancer = balancer_of(pool);
     pools.iter().filter_map(|one| one.id.as_ref()).find(|id| !balancer_of(id).eq_ignore_ascii_case(balancer))
 }
 
-/// Where a machine stands with regard to a pool.
+/// The state of a machine with regard to a pool.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// It is a member.
     Member,
-    /// It is not, and nothing keeps it from being one.
+    /// It is not a member, and can become one.
     Free,
     /// It has no address of the pool's family.
     NoAddress,
@@ -111,7 +112,7 @@ pub(crate) enum Place {
     Elsewhere(ResourceId),
 }
 
-/// Where a machine stands with regard to a pool.
+/// The state of a machine with regard to a pool.
 pub(crate) fn place_of<H: Holder>(holder: &H, membership: &PoolMembership) -> Place {
     let configurations = holder.configurations();
     let member = H::member_of(configurations, membership.family).and_then(|index| configurations.get(index));
@@ -123,22 +124,22 @@ pub(crate) fn place_of<H: Holder>(holder: &H, membership: &PoolMembership) -> Pl
     other.map_or(Place::Free, Place::Elsewhere)
 }
 
-/// What a machine should do about a pool.
+/// The desired membership of a machine in a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
     Join,
     Leave,
 }
 
-/// One holder with the memberships that are wanted, and what changed; `None` where nothing does. Whoever is a member of
-/// another load balancer's pools joins none; whoever leaves a pool leaves it with every configuration.
+/// The holder with the desired memberships, and the changes; `None` without a change. A holder that is a member of
+/// another load balancer's pools joins none. A holder that leaves a pool leaves it with every configuration.
 pub(crate) fn changed<H: Holder + Clone>(
     holder: &H,
     memberships: &[PoolMembership],
     member: impl Fn() -> Member,
     wish: impl Fn(&PoolMembership) -> Option<Wish>,
 ) -> Option<(H, Vec<Change>)> {
-    // Nearly all machines are as they should be: a copy is made of those alone that are not.
+    // Nearly all machines are up to date: only the others are copied.
     let mut document: Option<H> = None;
     let mut changes = Vec::new();
     for membership in memberships {
@@ -177,7 +178,7 @@ pub(crate) fn changed<H: Holder + Clone>(
             }
         };
         let balancer = membership.pool.parent();
-        // One or two each, for thousands of machines at a time.
+        // One or two changes each, for thousands of machines at a time.
         changes.reserve_exact(1);
         changes.push(Change::Membership {
             member: member(),

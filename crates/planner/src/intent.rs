@@ -1,4 +1,4 @@
-//! What a Service wants, normalised; every mistake of its owner is found here.
+//! What a Service wants, normalised. Every mistake of its owner is found here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -28,7 +28,7 @@ pub enum Transport {
     Tcp,
     /// UDP.
     Udp,
-    /// SCTP, which Azure knows only as "any protocol".
+    /// SCTP, which Azure supports only as "any protocol".
     Sctp,
 }
 
@@ -89,11 +89,11 @@ pub struct PortIntent {
 pub(crate) struct PublicIpIntent {
     /// The prefixes that new addresses come from.
     pub prefixes: BTreeMap<Family, ResourceId>,
-    /// Tags of the address itself; `None` where the owner does not care.
+    /// Tags of the address itself; `None` to leave them as they are.
     pub ip_tags: Option<Vec<IpTag>>,
     /// Tags of the resource.
     pub tags: Tags,
-    /// The DNS label; empty to have none, `None` to leave it as it is.
+    /// The DNS label; empty for no label, `None` to leave it as it is.
     pub dns_label: Option<String>,
 }
 
@@ -102,7 +102,7 @@ pub(crate) struct PublicIpIntent {
 pub struct ServiceIntent {
     /// Namespace and name.
     pub key: ObjectKey,
-    /// What the names of everything that it owns begin with.
+    /// The prefix of the names of everything that it owns.
     pub base_name: String,
     /// Which load balancer it belongs to.
     pub flavor: Flavor,
@@ -112,21 +112,21 @@ pub struct ServiceIntent {
     pub subnet: Option<String>,
     /// The ports.
     pub ports: Vec<PortIntent>,
-    /// Whether one rule serves all ports.
+    /// Whether one rule serves all ports (HA ports).
     pub ha_ports: bool,
-    /// Whether TCP flows that idle out are reset.
+    /// Whether idle TCP flows are reset at their timeout.
     pub tcp_reset: bool,
     /// Minutes until an idle flow is dropped.
     pub idle_timeout: i32,
     /// Whether a client always reaches the same node.
     pub client_affinity: bool,
-    /// Whether traffic stays on the node that it arrives at.
+    /// Whether traffic stays on the node at which it arrives.
     pub local: bool,
     /// Who may reach it.
     pub access: Access,
     /// The private link service that it asks for.
     pub private_link: Option<PrivateLinkIntent>,
-    /// What its annotations say that means nothing.
+    /// The notices about annotations without effect.
     pub(crate) notices: Vec<Notice>,
     pub(crate) node_probe: NodeProbe,
     pub(crate) public_ip: PublicIpIntent,
@@ -136,35 +136,35 @@ pub struct ServiceIntent {
     pub(crate) needs: Arc<Needs>,
 }
 
-/// Minutes until an idle flow is dropped, where the Service does not say.
+/// The default idle timeout, in minutes.
 const IDLE_TIMEOUT: i32 = 4;
-/// The highest port that a load-balancing rule can have; Kubernetes knows one more.
+/// The highest port of a load-balancing rule; Kubernetes allows one more.
 pub(crate) const MAX_FRONTEND_PORT: i32 = 65534;
 
-/// What is needed to find and remove everything that a Service has, whatever state it is in.
+/// What is needed to find and remove everything that a Service has, whatever its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceRemoval {
     /// Namespace and name.
     pub key: ObjectKey,
-    /// What the names of everything that it owns begin with; `None` for an object without a UID, which
-    /// owns nothing by name.
+    /// The prefix of the names of everything that it owns; `None` for an object without a UID, which owns nothing by
+    /// name.
     pub base_name: Option<String>,
-    /// Which load balancer it says it belongs to.
+    /// The flavor of load balancer that it asks for.
     pub flavor: Flavor,
     /// The address families, first the primary one.
     pub families: Vec<Family>,
     /// The resource group of its public IPs.
     pub public_ip_group: String,
-    /// All resource groups that its public IPs may be in: that one, the cluster's, and those that its frontends
-    /// were seen to refer to ([`crate::sequence::Sequence::see_frontends`]).
+    /// All resource groups that may hold its public IPs: that one, the cluster's, and the ones that its frontends were
+    /// seen to refer to ([`crate::sequence::Sequence::see_frontends`]).
     pub public_ip_groups: BTreeSet<ResourceId>,
     /// The resource groups that its private link service may be in.
     pub private_link_groups: BTreeSet<ResourceId>,
     /// The public IPs that it names.
     pub public_ip_names: BTreeMap<Family, String>,
-    /// The addresses that it asks for, where they can be read.
+    /// The addresses that it asks for, if they can be parsed.
     pub requested_addresses: BTreeMap<Family, IpAddr>,
-    /// Addresses that it has by other means, where they can be read.
+    /// Addresses that it has by other means, if they can be parsed.
     pub additional_addresses: Vec<IpAddr>,
     /// The addresses in its status.
     pub published_addresses: Vec<IpAddr>,
@@ -172,7 +172,7 @@ pub struct ServiceRemoval {
     pub(crate) arrivals: BTreeMap<Family, Arrival>,
 }
 
-/// The families of a Service: IPv4 where it names none.
+/// The families of a Service; IPv4 if it names none.
 fn families(service: &Service) -> Vec<Family> {
     let named: Vec<Family> = service
         .spec
@@ -187,12 +187,12 @@ fn families(service: &Service) -> Vec<Family> {
     if named.is_empty() { vec![Family::V4] } else { named }
 }
 
-/// The one test for internal Services: the annotation says `true`, in any case.
+/// Whether a Service is internal: the annotation is `true`, in any case. The only test for it.
 pub(crate) fn flavor(service: &Service) -> Flavor {
     if Annotations(service).flag(keys::INTERNAL) { Flavor::Internal } else { Flavor::External }
 }
 
-/// A value that has one key a family: a Service of IPv6 alone may use the other key as well.
+/// A value with one key for each family. A Service of IPv6 alone may use the IPv4 key as well.
 fn by_family<'a>(service: &'a Service, v4: &str, v6: &str) -> BTreeMap<Family, (String, &'a str)> {
     let annotations = Annotations(service);
     let families = families(service);
@@ -215,13 +215,13 @@ fn by_family<'a>(service: &'a Service, v4: &str, v6: &str) -> BTreeMap<Family, (
 
 /// An address that a Service asks for.
 struct Requested {
-    /// The annotation or field that asks.
+    /// The annotation or field with the address.
     origin: String,
     address: IpAddr,
 }
 
-/// The addresses asked for, by family: the family's annotation, else `spec.loadBalancerIP` where it is of
-/// that family. Of text that is no address the origin is told.
+/// The requested addresses by family: the family's annotation, else `spec.loadBalancerIP` if it is of that family. Text
+/// that is not an address is refused with its origin.
 fn requested(service: &Service) -> (BTreeMap<Family, Requested>, Vec<Refusal>) {
     let annotations = Annotations(service);
     let (mut addresses, mut problems) = (BTreeMap::new(), Vec::new());
@@ -262,7 +262,7 @@ fn requested(service: &Service) -> (BTreeMap<Family, Requested>, Vec<Refusal>) {
     (addresses, problems)
 }
 
-/// Whether Azure could give this address to anybody.
+/// Whether Azure can assign this address as a public IP.
 pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
@@ -288,7 +288,7 @@ pub(crate) fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// The node port of a port, for something that cannot do without.
+/// The node port of a port, for a feature that requires one.
 pub(crate) fn node_port(port: &ServicePort, needed_by: &'static str) -> Result<i32, Refusal> {
     if port.node_port > 0 {
         return Ok(port.node_port);
@@ -334,12 +334,12 @@ impl ServiceRemoval {
         }
     }
 
-    /// Whether a rule or probe belongs to the Service; the shared probe belongs to nobody alone.
+    /// Whether a rule or probe belongs to the Service. The shared probe belongs to no single Service.
     pub(crate) fn owns_rule(&self, name: &str) -> bool {
         self.base_name.as_deref().is_some_and(|base| names::is_rule_of(name, base))
     }
 
-    /// Where the packets of a family arrive; for a family that the Service does not have, as for its first.
+    /// Where the packets of a family arrive; for a family that the Service does not have, the first family's value.
     pub(crate) fn arrival(&self, family: Family) -> Arrival {
         let arrival = self.arrivals.get(&family).or_else(|| self.arrivals.values().next());
         arrival.copied().unwrap_or(Arrival::Frontend)
@@ -350,7 +350,7 @@ impl ServiceRemoval {
         !self.requested_addresses.is_empty() || !self.public_ip_names.is_empty()
     }
 
-    /// Whether a text names the Service's base name, its addresses or its public IPs, in any case.
+    /// Whether a text contains the Service's base name, its addresses or its public IPs, in any case.
     pub(crate) fn is_named_in(&self, lower_case_text: &str) -> bool {
         let names =
             self.public_ip_names.values().map(|name| format!("publicipaddresses/{}", name.to_lowercase()));
@@ -363,8 +363,8 @@ impl ServiceRemoval {
     }
 }
 
-/// Whether `word` stands in `text` without a letter, digit, dot or dash that would make it part of a
-/// longer name.
+/// Whether `word` occurs in `text` without an adjacent letter, digit, dot or dash that would make it part of a longer
+/// name.
 pub(crate) fn names_word(text: &str, word: &str) -> bool {
     let joins = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ':');
     text.match_indices(word).any(|(at, _)| {
@@ -410,7 +410,7 @@ impl ServiceIntent {
         if !(4..=100).contains(&idle_timeout) {
             mistakes.note(Refusal::IdleTimeoutOutOfRange { minutes: idle_timeout });
         }
-        // Without it no port's own probe can be told to be needed.
+        // Without it, the ports that need probes of their own cannot be determined.
         let node_probe = node_probe(cluster, service, local).map_err(|mistake| mistakes.note(mistake)).ok();
         mistakes.read_or(local_pool::check(cluster, service, &removal.families), ());
         let mut intent = Self {
@@ -457,7 +457,7 @@ impl ServiceIntent {
         mistakes.or(intent)
     }
 
-    /// A prefix asks for a new public IP, and an address for one that is there: the prefix wins.
+    /// If a Service names a prefix for a new public IP as well as the address of an existing one, the prefix wins.
     fn unused_addresses(&self) -> Vec<Notice> {
         let owner = &self.removal;
         let requested = owner.requested_addresses.iter().filter(|(family, _)| {
@@ -478,8 +478,8 @@ impl ServiceIntent {
         requested.map(notice).collect()
     }
 
-    /// The rule for all ports has no node ports that packets could be sent to: of IPv4 it floats, as in the program
-    /// replaced (LB-413).
+    /// The rule for all ports has no node port as its target, so it uses floating IP for IPv4, as in the replaced
+    /// program (LB-413).
     fn floats_anyway(&self, service: &Service) -> Option<Notice> {
         let is_told = self.ha_ports
             && self.families.contains(&Family::V4)
@@ -497,7 +497,7 @@ impl ServiceIntent {
         })
     }
 
-    /// The protocol of a port, and whether the load balancer has a rule for it; `None` where it has no protocol.
+    /// The protocol of a port, and whether the load balancer has a rule for it; `None` if it has no protocol.
     fn read_port(
         &self,
         service: &Service,
@@ -529,7 +529,7 @@ impl ServiceIntent {
         has_rule: bool,
     ) -> Result<PortProbe, Refusal> {
         match self.read_port_probe(service, port, protocol) {
-            // With HA ports one working probe is enough.
+            // With HA ports, one working probe is enough.
             Err(_) if self.ha_ports => Ok(PortProbe::None),
             _ if !has_rule && !self.ha_ports => Ok(PortProbe::None),
             probe => probe,
@@ -557,7 +557,7 @@ impl ServiceIntent {
         }
     }
 
-    /// The same for a Service whose status names no other addresses than these.
+    /// A copy for a Service whose status contains only these addresses.
     pub(crate) fn with_published(&self, addresses: &[IpAddr]) -> Self {
         let mut removal = (*self.removal).clone();
         removal.published_addresses.retain(|address| addresses.contains(address));
@@ -589,7 +589,7 @@ impl ServiceIntent {
         self.removal.arrivals.values().any(|arrival| !arrival.is_floating())
     }
 
-    /// Addresses that the Service has by other means; they stand in its status behind the frontends'.
+    /// Addresses that the Service has by other means; its status lists them after the frontends'.
     pub fn additional_addresses(&self) -> &[IpAddr] {
         &self.removal.additional_addresses
     }
@@ -621,7 +621,7 @@ fn node_probe(cluster: &Cluster, service: &Service, local: bool) -> Result<NodeP
     Ok(NodeProbe::None)
 }
 
-/// What a Service says about its place among several load balancers. Where its address decides, it can name none.
+/// The Service's placement among several load balancers. If its address decides, it cannot name a load balancer.
 fn placement(
     cluster: &Cluster,
     service: &Service,
@@ -661,7 +661,7 @@ fn public_ip(service: &Service) -> Result<PublicIpIntent, Refusal> {
     })
 }
 
-/// Pairs joined by one `=` each; everything else is left out, the last of a kind counts.
+/// Parses `key=value` pairs. Other items are ignored; the last pair of a key counts.
 fn parse_ip_tags(text: &str) -> Vec<IpTag> {
     let mut tags = BTreeMap::new();
     for piece in text.split(',') {

@@ -17,14 +17,14 @@ use crate::plan::{Action, Document, Purpose, Step};
 use crate::proof;
 use crate::unserved::Reason;
 
-/// The interface by which a virtual machine is a member of pools: the only one, or the one that is marked as primary.
+/// The interface by which a virtual machine is a member of pools: its only one, or the one that is marked as primary.
 pub(crate) fn primary_interface<'a>(
     interfaces: &[&'a NetworkInterface],
 ) -> Result<&'a NetworkInterface, Reason> {
     let flag = |interface: &NetworkInterface| interface.properties.as_ref().and_then(|p| p.primary);
     match interfaces {
         [] => Err(Reason::NoMachine),
-        // One that is not: its machine has others in a resource group that nobody looked at.
+        // An only interface that is not primary: the machine has others in a resource group that was not read.
         [only] if flag(only) != Some(false) => Ok(only),
         several => {
             let primary = several.iter().find(|interface| flag(interface) == Some(true));
@@ -33,7 +33,7 @@ pub(crate) fn primary_interface<'a>(
     }
 }
 
-/// What keeps the interface of a virtual machine from joining pools (LB-203, LB-204). A basic load balancer gets
+/// What prevents the interface of a virtual machine from joining pools (LB-203, LB-204). A basic load balancer has
 /// virtual machines only in clusters without scale sets.
 pub(crate) fn obstacle(cluster: &Cluster, interface: &NetworkInterface) -> Option<Reason> {
     let config = &cluster.config;

@@ -3,24 +3,24 @@
 //! Kubernetes objects, the configuration and the observed Azure documents go in; a [`Plan`] comes out. No
 //! clock, no I/O, no randomness: the same input gives the same plan, in any order of its parts.
 //!
-//! Every Service becomes a [`ServiceIntent`] (or a [`Refusal`] that names annotation, value and remedy);
-//! one that goes becomes a [`ServiceRemoval`], which cannot fail. What belongs to one Service alone is
-//! planned by [`public_ip`]; what many share is planned for many at once by [`load_balancer`],
-//! [`security_group`], [`scale_set`] and [`interface`], each with at most one write and an answer for each Service.
-//! The routes to nodes' pods are planned by [`mod@route`], in the same way for all nodes.
-//! [`plan_cluster`] puts it all together in the order in which it has to happen.
+//! Every Service becomes a [`ServiceIntent`], or a [`Refusal`] that names annotation, value and remedy. A Service that
+//! is removed becomes a [`ServiceRemoval`], which cannot fail. The resources of one Service alone are planned by
+//! [`public_ip`]. Shared resources are planned for many Services at once by [`load_balancer`], [`security_group`],
+//! [`scale_set`] and [`interface`], each with at most one write and a result for each Service. Routes to nodes' pods
+//! are planned by [`mod@route`], in the same way for all nodes. [`plan_cluster`] combines everything in the order in
+//! which it is written.
 //!
-//! What a Service becomes in Azure, and which module decides it:
+//! The Azure resources of a Service, and the module that decides each:
 //!
 //! ```text
-//!                          Service ── intent ── what it asks for; refusal: why it cannot be served
+//!                          Service ── intent ── desired state; refusal: why it cannot be served
 //!                             │
-//!                         sequence ── what is next: addresses, load balancer, security rules, release
+//!                         sequence ── the next step: addresses, load balancer, security rules, release
 //!       ┌─────────────────────┼───────────────────────────────┐
 //!   public_ip            load_balancer                   security_group
-//!   claim: whose         placing: which frontend         demand: which rules it asks for
-//!   change: what         limits, occupancy: is there     usage: what others need
-//!   becomes of it        a place; conflict: is the       clean: what nobody needs any more
+//!   claim: owner         placing: which frontend         demand: which rules it asks for
+//!   change: keep,        limits, occupancy: is there     usage: what others need
+//!   replace, repair      a place; conflict: is the       clean: what is not needed any more
 //!       │                port free                            │
 //!       │                     │                               │ destination and port:
 //!       └─▶ frontend ◀── load-balancing rule ── arrival ──────┘ where packets arrive
@@ -29,13 +29,14 @@
 //!                        health     backend pool ◀── backend_pool: which nodes belong in it
 //!                        probe           ▲
 //!                        probe           │
-//!                                     holder ── who joins or leaves it: scale_set, interface
-//!                                   machines ── which node is which machine; unserved: nodes that cannot join
+//!                                     holder ── the members that join or leave it: scale_set, interface
+//!                                   machines ── the machine of each node; unserved: nodes that cannot join
 //! ```
 //!
-//! Where several load balancers share the Services, [`placement`] says which Service and which node is on which.
+//! Where several load balancers share the Services, [`placement`] decides on which load balancer each Service and node
+//! is.
 //!
-//! What is decided in which case stands in `docs/rules`, with its source and the test that proves it.
+//! `docs/rules` lists the decision for every case, with its source and the test that proves it.
 
 mod access;
 pub mod admin_state;

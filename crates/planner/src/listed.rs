@@ -1,7 +1,7 @@
-//! A load balancer of the cluster as Azure shows it, beside an index of what its parts are named after.
+//! A load balancer of the cluster as Azure reports it, with an index of its parts by base name.
 //!
-//! A Service asks several times whether a load balancer holds anything of it. With the index the answer does not
-//! depend on how many other Services are there.
+//! A Service asks several times whether a load balancer holds any of its parts. With the index, the cost of the answer
+//! does not depend on the number of other Services.
 
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -19,11 +19,11 @@ pub struct ListedLoadBalancer {
     parts: Option<Arc<Parts>>,
 }
 
-/// The parts of a load balancer by what their names begin with.
+/// The parts of a load balancer by base name.
 #[derive(Debug)]
 struct Parts {
     frontends: FrontendIndex,
-    /// What the names of rules and probes begin with.
+    /// The base names of rules and probes.
     others: HashSet<String>,
 }
 
@@ -46,7 +46,7 @@ fn frontends(document: &LoadBalancer) -> &[FrontendIpConfiguration] {
 }
 
 impl ListedLoadBalancer {
-    /// The same with an index: worth its price where many Services ask.
+    /// The same with an index; worthwhile where many Services ask.
     #[must_use]
     pub fn indexed(self) -> Self {
         let parts = Some(Arc::new(Parts::of(&self.document)));
@@ -58,8 +58,8 @@ impl ListedLoadBalancer {
         &self.document
     }
 
-    /// The frontends that may be a Service's: with an index those whose names begin as its own do, unless it asks for
-    /// an address or a public IP, because then any may be.
+    /// The frontends that may be a Service's. With an index these are the ones with its base name, unless it asks for
+    /// an address or a public IP, because then any frontend may match.
     pub(crate) fn frontends_for(
         &self,
         owner: &ServiceRemoval,
@@ -72,7 +72,7 @@ impl ListedLoadBalancer {
         found.into_iter().flatten().chain(scanned)
     }
 
-    /// Whether any part may be named after the Service: `None` where there is no index to tell.
+    /// Whether any part may be named after the Service; `None` without an index.
     pub(crate) fn may_name(&self, owner: &ServiceRemoval) -> Option<bool> {
         let parts = self.parts.as_ref()?;
         let names = |base| parts.frontends.has_like(base) || parts.others.contains(&base_of(base));

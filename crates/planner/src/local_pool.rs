@@ -1,8 +1,8 @@
-//! Pools of single Services: with several load balancers, a Service whose traffic stays on the node that it arrives at
-//! (`externalTrafficPolicy: Local`) has a pool of its own, which holds the nodes with its endpoints alone (6.7).
+//! Pools of single Services: with several load balancers, a Service whose traffic stays on the node at which it arrives
+//! (`externalTrafficPolicy: Local`) has a pool of its own with only the nodes that have its endpoints (6.7).
 //!
-//! Whatever is known of the endpoints at the moment of a write is what the pool becomes: there is no list of changes to
-//! be carried out, so none is lost, and none is carried out on a load balancer that the Service has left.
+//! A pool is set to the endpoints that are known at the moment of the write. There is no list of pending changes, so
+//! none is lost, and none is applied to a load balancer that the Service has left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::cluster::{Cluster, Family};
 use crate::names::{self, MAX_LENGTH};
 use crate::refusal::Refusal;
 
-/// The nodes on which each Service has endpoints, whether those are ready or not: probes tell which serve. A Service
-/// that is not among them has none.
+/// The nodes on which each Service has endpoints, whether ready or not: probes decide which ones serve. A Service that
+/// is not in the map has no endpoints.
 pub type EndpointNodes = BTreeMap<ObjectKey, BTreeSet<String>>;
 
 /// A Service that has pools of its own.
@@ -23,13 +23,13 @@ pub type EndpointNodes = BTreeMap<ObjectKey, BTreeSet<String>>;
 pub struct LocalService {
     /// Namespace and name.
     pub key: ObjectKey,
-    /// What its rules' names begin with, in lower case.
+    /// The base name of its rules, in lower case.
     pub(crate) base_name: String,
     /// The nodes with its endpoints.
     pub(crate) nodes: BTreeSet<String>,
 }
 
-/// The name of the pool that a Service has for a family. Services of several namespaces may have one name between them:
+/// The name of the pool of a Service and a family. Services of different namespaces may have the same pool name:
 /// `a-b/c` and `a/b-c`.
 pub fn name(service: &ObjectKey, family: Family) -> String {
     let name = format!("{}-{}", service.namespace, service.name).to_lowercase();
@@ -60,12 +60,12 @@ pub fn is_local(cluster: &Cluster, service: &Service) -> bool {
     cluster.has_local_pools() && service.is_local()
 }
 
-/// Whether a load balancer has pools, and each is one of these Services' own: rules that are named after the Service lead
-/// to it. Only where several load balancers share the Services there are such pools, so that the load balancer's own
-/// name says nothing of whose it is.
+/// Whether a load balancer has pools, and each belongs to one of these Services: rules that are named after the Service
+/// refer to it. Such pools exist only where several load balancers share the Services, so the load balancer's own name
+/// does not say to which cluster it belongs.
 pub(crate) fn are_all_pools_of(document: &LoadBalancer, services: &[Arc<Service>]) -> bool {
     let Some(properties) = &document.properties else { return false };
-    // The pools by what the names of rules that lead to them begin with.
+    // The base names of the rules that refer to each pool.
     let mut leading: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for rule in properties.load_balancing_rules.iter().flatten() {
         let pool = rule.properties.as_ref().and_then(|p| p.backend_address_pool.as_ref()?.id.as_ref());
@@ -93,7 +93,7 @@ pub(crate) fn are_all_pools_of(document: &LoadBalancer, services: &[Arc<Service>
     unproven.is_empty()
 }
 
-/// Refuses a Service for which there can be no pools of its own, before anything is made for it.
+/// Refuses a Service that cannot have pools of its own, before anything is created for it.
 pub(crate) fn check(cluster: &Cluster, service: &Service, families: &[Family]) -> Result<(), Refusal> {
     if !is_local(cluster, service) {
         return Ok(());

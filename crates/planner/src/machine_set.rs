@@ -1,27 +1,27 @@
-//! Sets of machines: what their tags say of the ranges of addresses that pods on their nodes get.
+//! Sets of machines: their tags with the sizes of the pod ranges of their nodes.
 
 use azure_types::Tags;
 
-/// The tags of scale sets and availability sets that say how large the ranges of their nodes are, and the longest prefix.
+/// The tags of scale sets and availability sets with the mask sizes of their nodes' ranges, and the longest prefix.
 const MASKS: [(&str, u8); 2] = [("kubernetesNodeCIDRMaskIPV4", 32), ("kubernetesNodeCIDRMaskIPV6", 128)];
 
-/// How long the prefixes of a node's ranges are.
+/// The prefix lengths of a node's ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MaskSizes {
-    /// Of its IPv4 range.
+    /// The length of its IPv4 prefix.
     pub v4: u8,
-    /// Of its IPv6 range.
+    /// The length of its IPv6 prefix.
     pub v6: u8,
 }
 
 impl Default for MaskSizes {
-    /// Where no tag says otherwise: 256 addresses, and 2^64.
+    /// The sizes without a tag: 256 addresses, and 2^64.
     fn default() -> Self {
         Self { v4: 24, v6: 64 }
     }
 }
 
-/// A tag that says nothing.
+/// A tag with an invalid value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "tag {tag} of a set of machines is `{value}`: write a number from 1 to {longest}; until then /{instead} counts"
@@ -29,15 +29,15 @@ impl Default for MaskSizes {
 pub struct MaskProblem {
     /// The tag.
     pub tag: &'static str,
-    /// What it says.
+    /// Its value.
     pub value: String,
     /// The longest prefix of its family.
     pub longest: u8,
-    /// What counts in its place.
+    /// The value that is used instead.
     pub instead: u8,
 }
 
-/// The masks of a set's nodes, by its tags; and what is wrong with these.
+/// The mask sizes of a set's nodes, by its tags, and the problems of these tags.
 pub fn mask_sizes(tags: Option<&Tags>) -> (MaskSizes, Vec<MaskProblem>) {
     let default = MaskSizes::default();
     let mut problems = Vec::new();

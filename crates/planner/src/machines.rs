@@ -1,4 +1,4 @@
-//! The machines of a cluster, of every kind, and which nodes they are.
+//! The machines of a cluster, of every kind, and their nodes.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -14,22 +14,23 @@ use crate::instance::{self, InstanceName, ProviderId};
 use crate::plan::{Document, Step};
 use crate::{interface, scale_set};
 
-/// The machines that Azure shows, of every kind.
+/// The machines that Azure reports, of every kind.
 ///
-/// An instance of a uniform scale set is a member of pools by its own document and its set's model. Every other
-/// machine (standalone, of an availability set, of a flexible scale set) is one by its network interface.
+/// An instance of a uniform scale set is a member of pools by its own document and its set's model. Every other machine
+/// (standalone, of an availability set, of a flexible scale set) is a member by its network interface.
 #[derive(Debug, Clone, Default)]
 pub struct Machines {
     /// The scale sets, each with its instances; flexible ones have none.
     pub scale_sets: Vec<(Arc<ScaleSet>, Vec<Arc<ScaleSetInstance>>)>,
     /// The network interfaces in the resource groups of virtual machines that are nodes.
     pub interfaces: Vec<Arc<NetworkInterface>>,
-    /// The virtual machines beside flexible scale sets: they say which set is theirs.
+    /// The virtual machines of flexible scale sets and others, which name their set.
     pub virtual_machines: Vec<Arc<VirtualMachine>>,
 }
 
 impl Machines {
-    /// Plans everybody's membership in these pools: models, then instances, then interfaces. `nodes` are all nodes.
+    /// Plans the membership of all machines in these pools: models, then instances, then interfaces. `nodes` are all
+    /// nodes.
     pub fn plan(&self, cluster: &Cluster, memberships: &[PoolMembership], nodes: &[Arc<Node>]) -> Vec<Step> {
         let mut steps = Vec::new();
         let by_machine = NodesByMachine::new(cluster, nodes);
@@ -42,7 +43,7 @@ impl Machines {
         steps
     }
 
-    /// The machines after steps that write their documents; versions stay as they were.
+    /// Applies steps that write machines' documents; versions stay unchanged.
     pub(crate) fn apply(&mut self, steps: &[Step]) {
         let written = steps.iter().filter_map(|step| Some((&step.target, step.document.as_ref()?)));
         let written: HashMap<&ResourceId, &Document> = written.collect();
@@ -74,7 +75,7 @@ impl Machines {
     }
 }
 
-/// The id by which a node's provider id names an instance of a uniform scale set.
+/// The ID by which a node's provider ID names an instance of a uniform scale set.
 pub(crate) fn instance_id(scale_set: &ResourceId, instance: &ScaleSetInstance) -> Option<ResourceId> {
     let number = instance.instance_id.clone();
     let name = number.map(|instance_id| InstanceName { scale_set: scale_set.clone(), instance_id });
@@ -99,7 +100,7 @@ pub(crate) fn interfaces_by_machine(
     by_machine
 }
 
-/// The id of the machine that a node is, as its provider id names it.
+/// The ID of a node's machine, from its provider ID.
 pub(crate) fn machine_id(node: &Node) -> Option<ResourceId> {
     match instance::parse_provider_id(&node.spec.provider_id) {
         ProviderId::Instance(name) => Some(name.id()),
@@ -108,11 +109,11 @@ pub(crate) fn machine_id(node: &Node) -> Option<ResourceId> {
     }
 }
 
-/// All nodes by the machine that they are.
+/// All nodes by their machines.
 pub(crate) struct NodesByMachine<'a> {
     pub(crate) cluster: &'a Cluster,
     by_id: HashMap<ResourceId, &'a Node>,
-    /// The names of nodes whose machines are known, in lower case; made when it is first asked for.
+    /// The names of nodes whose machines are known, in lower case; filled lazily.
     named: OnceCell<HashSet<String>>,
     nodes: &'a [Arc<Node>],
 }
@@ -123,14 +124,14 @@ impl<'a> NodesByMachine<'a> {
         Self { cluster, by_id, named: OnceCell::new(), nodes }
     }
 
-    /// The node of an instance of a uniform scale set, by its provider ID. A node without one is no machine yet: two
-    /// instances may have one computer name.
+    /// The node of an instance of a uniform scale set, by provider ID. A node without a provider ID has no machine yet:
+    /// two instances may have the same computer name.
     pub(crate) fn of_instance(&self, set: &ResourceId, instance: &ScaleSetInstance) -> Option<&'a Node> {
         self.by_id.get(&instance_id(set, instance)?).copied()
     }
 
-    /// Whether an instance without a node has the name of a node that is another machine: it is no node of the cluster,
-    /// whatever pool it joined by that name.
+    /// Whether an instance without a node has the name of a node that is another machine. Such an instance is not a
+    /// node of the cluster, whatever pool it joined under that name.
     pub(crate) fn is_namesake(&self, instance: &ScaleSetInstance) -> bool {
         let profile = instance.properties.as_ref().and_then(|p| p.os_profile.as_ref());
         let Some(computer) = profile.and_then(|profile| profile.computer_name.as_deref()) else {
@@ -148,7 +149,7 @@ impl<'a> NodesByMachine<'a> {
         self.by_id.get(machine).copied()
     }
 
-    /// The pools of these in which any node belongs.
+    /// The pools among these that any node belongs in.
     pub(crate) fn pools_with_nodes<'b>(&self, memberships: &'b [PoolMembership]) -> HashSet<&'b ResourceId> {
         let has_nodes = |membership: &&PoolMembership| {
             let mut nodes = self.nodes.iter().filter(|node| membership.is_for(node));
@@ -157,11 +158,11 @@ impl<'a> NodesByMachine<'a> {
         memberships.iter().filter(has_nodes).map(|membership| &membership.pool).collect()
     }
 
-    /// What the machine of a node should do about a pool that has to be filled; `fillable` are the pools
-    /// [with nodes](Self::pools_with_nodes).
+    /// The desired membership of a node's machine in a pool to be filled; `fillable` are the pools [with
+    /// nodes](Self::pools_with_nodes).
     ///
-    /// Who is not eligible leaves, whatever the pool is for: of a node that was deleted nobody knows any more in which
-    /// set its machine is. But a pool is not emptied by exclusions.
+    /// A machine that is not eligible leaves, whichever nodes the pool is for, because the set of a deleted node's
+    /// machine is unknown. But a pool is not emptied by exclusions.
     pub(crate) fn wish(
         &self,
         node: &Node,

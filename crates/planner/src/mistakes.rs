@@ -1,13 +1,13 @@
-//! The mistakes of a Service's owner, all of them: who corrects one is not to learn of the next by another attempt.
+//! Collects all mistakes of a Service's owner, so that correcting one mistake does not just reveal the next.
 
 use crate::refusal::Refusal;
 
-/// Mistakes in the order in which they are found, each once.
+/// Mistakes in the order in which they are found, without duplicates.
 #[derive(Debug, Default)]
 pub(crate) struct Mistakes(Vec<Refusal>);
 
 impl Mistakes {
-    /// Notes a mistake; of several each.
+    /// Adds a mistake, or each one of several.
     pub(crate) fn note(&mut self, mistake: Refusal) {
         match mistake {
             Refusal::Several(mistakes) => mistakes.into_iter().for_each(|mistake| self.note(mistake)),
@@ -16,7 +16,7 @@ impl Mistakes {
         }
     }
 
-    /// What was read, or this in the place of what could not be.
+    /// Returns what was read, or `otherwise` after adding the mistake.
     pub(crate) fn read_or<T>(&mut self, read: Result<T, Refusal>, otherwise: T) -> T {
         read.unwrap_or_else(|mistake| {
             self.note(mistake);
@@ -24,11 +24,11 @@ impl Mistakes {
         })
     }
 
-    /// What was made of it all.
+    /// Returns `made`.
     ///
     /// # Errors
     ///
-    /// The mistakes, if there were any.
+    /// The mistakes, if there are any.
     pub(crate) fn or<T>(self, made: T) -> Result<T, Refusal> {
         match <[Refusal; 1]>::try_from(self.0) {
             Ok([mistake]) => Err(mistake),
@@ -38,7 +38,7 @@ impl Mistakes {
     }
 }
 
-/// Whether one correction is enough for both: a port without a node port lacks it for its rule and for its probe.
+/// Whether one correction resolves both: a port without a node port lacks it for its rule and for its probe.
 fn are_one(one: &Refusal, other: &Refusal) -> bool {
     match (one, other) {
         (Refusal::NoNodePort { port, .. }, Refusal::NoNodePort { port: same, .. }) => port == same,

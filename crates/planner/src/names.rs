@@ -1,27 +1,26 @@
-//! Names of Azure resources and what they tell about ownership.
+//! Names of Azure resources and the ownership that follows from them.
 //!
-//! These names are a contract with every other program that manages the same cluster: not a byte may
-//! differ.
+//! These names are a contract with every other program that manages the same cluster: not a byte may differ.
 
 use crate::cluster::Family;
 
-/// What names may not exceed without the suffix of the family: Azure's 80 less the 5 of `-IPv6`.
+/// The maximum length of a name without the suffix of the family: Azure's 80 less the 5 of `-IPv6`.
 const MAX_WITHOUT_SUFFIX: usize = 75;
 
-/// What Azure takes in names of load balancers' parts and the like.
+/// Azure's maximum length of names, for load balancers' parts and similar resources.
 pub(crate) const MAX_LENGTH: usize = 80;
 
 /// The suffix of names that belong to the second family of a dual-stack Service.
 const IPV6_SUFFIX: &str = "-IPv6";
 
-/// The suffix of names of IPv4 where IPv6, which the Service had alone before, keeps the name without one.
+/// The suffix of names of IPv4 if IPv6, which was the Service's only family before, keeps the name without a suffix.
 const IPV4_SUFFIX: &str = "-IPv4";
 
 /// The probe that all Services with traffic policy Cluster share in shared mode.
 pub(crate) const SHARED_PROBE: &str = "cluster-service-shared-health-probe";
 
-/// What the names of everything that a Service owns begin with: `a` and the UID without dashes, cut to 32
-/// characters. `None` for an object that no API server has given a UID.
+/// The prefix of the names of everything that a Service owns: `a` and the UID without dashes, cut to 32 characters.
+/// `None` for an object without a UID of an API server.
 pub fn base_name(uid: &str) -> Option<String> {
     let mut name: String = std::iter::once('a').chain(uid.chars().filter(|c| *c != '-')).collect();
     cut(&mut name, 32);
@@ -34,7 +33,7 @@ pub(crate) fn is_base_name(text: &str) -> bool {
     digits.is_some_and(|digits| digits.len() == 31 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// What the names of a Service's public IPs begin with; only prefixes of addresses and families follow.
+/// The prefix of the names of a Service's public IPs. Only the names of public IP prefixes and families follow.
 pub(crate) fn public_ip_prefix(cluster: &str, base: &str) -> String {
     let mut name = format!("{cluster}-{base}");
     cut(&mut name, MAX_WITHOUT_SUFFIX);
@@ -58,13 +57,13 @@ impl Naming<'_> {
         name
     }
 
-    /// The frontend of a family.
+    /// The name of a family's frontend.
     pub fn frontend(&self, family: Family) -> String {
         let Some(subnet) = self.subnet else { return self.for_family(self.base.to_owned(), family) };
         let mut name = format!("{}-{subnet}", self.base);
         if name.len() > MAX_WITHOUT_SUFFIX {
             cut(&mut name, MAX_WITHOUT_SUFFIX);
-            // Azure wants a letter, a digit or `_` last; other programs replace digits as well.
+            // Azure requires a letter, a digit or `_` at the end; other programs replace digits as well.
             if name.ends_with(|c: char| !c.is_alphabetic() && c != '_') {
                 name.pop();
                 name.push('_');
@@ -73,8 +72,8 @@ impl Naming<'_> {
         self.for_family(name, family)
     }
 
-    /// The names that the frontend or the public IP of a family may have, from its first name: what a family is called
-    /// depends on the others that the Service has, and those change while it keeps its address.
+    /// The possible names of a family's frontend or public IP, derived from its first name. The name depends on the
+    /// Service's other families at creation, and those change while the address is kept.
     pub fn of_family(&self, name: String, family: Family) -> [String; 2] {
         let (bare, suffix) = match family {
             Family::V4 => (name.strip_suffix(IPV4_SUFFIX).unwrap_or(&name), IPV4_SUFFIX),
@@ -84,7 +83,7 @@ impl Naming<'_> {
         if name == bare { [bare, suffixed] } else { [suffixed, bare] }
     }
 
-    /// The rule (and the probe) of a port; `protocol` in capitals.
+    /// The name of the rule (and the probe) of a port; `protocol` in capitals.
     pub fn rule(&self, protocol: &str, port: i32, family: Family) -> String {
         let plain = format!("{}-{protocol}-{port}", self.base);
         let Some(subnet) = self.subnet else { return self.for_family(plain, family) };
@@ -93,7 +92,7 @@ impl Naming<'_> {
         self.for_family(format!("{}-{segment}-{protocol}-{port}", self.base), family)
     }
 
-    /// The public IP of a family; `prefix` is the name of the public IP prefix that it comes from.
+    /// The name of a family's public IP; `prefix` is the name of its public IP prefix.
     pub fn public_ip(&self, cluster: &str, prefix: Option<&str>, family: Family) -> String {
         let mut name = format!("{cluster}-{}", self.base);
         if let Some(prefix) = prefix {
@@ -105,16 +104,16 @@ impl Naming<'_> {
     }
 }
 
-/// The base name that the name of a frontend or a rule begins with, where it was made from the UID of a Service: `a` and
-/// the first 31 hexadecimal digits.
+/// The base name in the name of a frontend or a rule, if it was made from the UID of a Service: `a` and the first 31
+/// hexadecimal digits.
 pub(crate) fn base_of(name: &str) -> Option<&str> {
     name.split('-').next().filter(|base| base.starts_with('a') && is_base_name(base))
 }
 
-/// Whether a frontend is named after the Service with this base name. Names compare by case here.
+/// Whether a frontend is named after the Service with this base name. The comparison is case-sensitive.
 ///
-/// What follows the base must be a dash: every name that any release ever made is of this form, and
-/// without the check a shorter base name would own what a longer one does.
+/// Only a dash may follow the base name: the names of every release have this form, and otherwise a shorter base name
+/// would also own the frontends of a longer one.
 pub(crate) fn is_frontend_of(name: &str, base: &str) -> bool {
     name.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
@@ -127,7 +126,7 @@ pub(crate) fn is_rule_of(name: &str, base: &str) -> bool {
         && bytes.get(base.len()).is_none_or(|next| *next == b'-')
 }
 
-/// The family that a frontend's or pool's name tells by its suffix.
+/// The family that the suffix of a frontend's or pool's name stands for.
 pub(crate) fn family_of_name(name: &str) -> Family {
     let bytes = name.as_bytes();
     let suffixed = bytes.len() >= IPV6_SUFFIX.len()
@@ -135,14 +134,14 @@ pub(crate) fn family_of_name(name: &str) -> Family {
     if suffixed { Family::V6 } else { Family::V4 }
 }
 
-/// A name with a suffix, cut before the suffix where Azure's 80 characters are not enough.
+/// A name with a suffix, cut before the suffix to fit Azure's 80 characters.
 pub(crate) fn with_suffix(name: &str, suffix: &str) -> String {
     let mut name = name.to_owned();
     cut(&mut name, MAX_LENGTH.saturating_sub(suffix.len()));
     name + suffix
 }
 
-/// Cuts a name to at most `length` bytes, at a character's end.
+/// Cuts a name to at most `length` bytes, at a character boundary.
 fn cut(name: &mut String, length: usize) {
     if name.len() > length {
         let mut end = length;

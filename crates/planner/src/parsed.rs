@@ -1,4 +1,4 @@
-//! A Service as planning reads it: once for each version of its object.
+//! A Service as planning reads it: parsed once for each version of its object.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,24 +11,24 @@ use crate::intent::{ServiceIntent, ServiceRemoval};
 use crate::refusal::Refusal;
 use crate::security_group::Needs;
 
-/// A Service with everything that its object tells.
+/// A Service and everything that is read from its object.
 #[derive(Debug, Clone)]
 pub(crate) struct ParsedService {
     pub service: Arc<Service>,
     /// What it owns, and how that is found.
     pub owner: Arc<ServiceRemoval>,
-    /// What it wants, or why it cannot be served; absent where it wants no load balancer (any more).
+    /// What it wants, or why it cannot be served; absent if it does not want a load balancer (any more).
     pub intent: Option<Result<Arc<ServiceIntent>, Refusal>>,
-    /// What it needs of the security group, although it may be refused; absent where it wants no load balancer.
+    /// What it needs of the security group, even if it is refused; absent if it does not want a load balancer.
     pub needs: Option<Arc<Needs>>,
 }
 
-/// The Services of the cluster as planning reads them: each is read once for each version of its object.
+/// The parsed Services of the cluster: each is parsed once for each version of its object.
 #[derive(Debug, Default)]
 pub struct ParsedServices(HashMap<ObjectKey, ParsedService>);
 
 impl ParsedServices {
-    /// All of these Services. Others are forgotten.
+    /// All of these Services. Others are dropped from the cache.
     pub(crate) fn all(&mut self, cluster: &Cluster, services: &[Arc<Service>]) -> Vec<ParsedService> {
         let mut known = std::mem::take(&mut self.0);
         let mut all = Vec::with_capacity(services.len());
@@ -66,7 +66,7 @@ impl ParsedServices {
 }
 
 impl ParsedService {
-    /// Reads a Service.
+    /// Parses a Service.
     pub fn of(cluster: &Cluster, service: &Arc<Service>) -> Self {
         let intent = service.is_to_be_served().then(|| ServiceIntent::from_service(cluster, service));
         let service = Arc::clone(service);
@@ -86,7 +86,7 @@ impl ParsedService {
         }
     }
 
-    /// Whether it wants what it cannot have.
+    /// Whether it is refused.
     pub fn is_refused(&self) -> bool {
         matches!(self.intent, Some(Err(_)))
     }
@@ -98,7 +98,8 @@ mod tests {
 
     use super::*;
 
-    /// C13: a Service is read once for each version of its object, however often is planned; one that is gone is forgotten.
+    /// C13: a Service is parsed once for each version of its object, however often planning runs; a deleted one is
+    /// dropped.
     #[test]
     fn a_service_is_read_once_for_each_version() {
         let cluster = crate::tests::cluster();

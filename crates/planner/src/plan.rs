@@ -26,27 +26,27 @@ pub enum Action {
     Delete,
 }
 
-/// What a step writes.
+/// The document that a step writes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Document {
-    /// A load balancer, whole.
+    /// A load balancer, complete.
     LoadBalancer(Box<LoadBalancer>),
-    /// A public IP, whole.
+    /// A public IP, complete.
     PublicIp(Box<PublicIpAddress>),
-    /// A private link service, whole.
+    /// A private link service, complete.
     PrivateLink(Box<PrivateLinkService>),
-    /// A subnet, whole.
+    /// A subnet, complete.
     Subnet(Box<Subnet>),
-    /// A security group, whole.
+    /// A security group, complete.
     SecurityGroup(Box<SecurityGroup>),
-    /// A route table, whole.
+    /// A route table, complete.
     RouteTable(Box<RouteTable>),
     /// The parts of a scale set's model that change; Azure keeps the rest.
     ScaleSet(Box<ScaleSet>),
     /// The parts of an instance that change; Azure keeps the rest.
     ScaleSetInstance(Box<ScaleSetInstance>),
-    /// A network interface, whole.
+    /// A network interface, complete.
     NetworkInterface(Box<NetworkInterface>),
 }
 
@@ -54,35 +54,35 @@ pub enum Document {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
-    /// Something differs from what is wanted.
+    /// The observed state differs from the desired one.
     #[default]
     Change,
-    /// Nothing differs; Azure did not finish the last write, and the same document is written again.
+    /// Nothing differs. Azure did not finish the last write, and the same document is written again.
     Repair,
-    /// Azure accepted a change and refused it later: the document is written as it was before.
+    /// Azure accepted a change and later refused it: the previous document is written.
     Restore,
 }
 
 /// One call to Azure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// What happens.
+    /// What the step does.
     pub action: Action,
-    /// To what.
+    /// The resource.
     pub target: ResourceId,
-    /// The version that the step was planned against, for `If-Match`; absent for creations, and for deletions of
-    /// load balancers.
+    /// The version that the step was planned against, for `If-Match`; absent for creations, and for deletions of load
+    /// balancers.
     pub if_match: Option<String>,
-    /// What is written; absent for deletions, and in a preview whose values Azure has yet to choose.
+    /// The document; absent for deletions, and in a preview if it contains values that Azure has yet to choose.
     pub document: Option<Document>,
-    /// What changes and why.
+    /// The changes, with their reasons.
     pub changes: Vec<Change>,
-    /// Why it is taken.
+    /// Why the step is taken.
     pub purpose: Purpose,
-    /// The Services that it is done for, in order and once each; empty for what all share.
+    /// The Services that need the step, sorted and without duplicates; empty for what all Services share.
     pub on_behalf_of: Vec<ObjectKey>,
-    /// What proves that it may be done to what exists: first of the target as a whole, then of each part that is taken
-    /// away. Empty for creations alone.
+    /// The proofs that the existing resource may be changed: first for the target as a whole, then for each part that
+    /// is removed. Empty only for creations.
     pub ownership: Vec<Proof>,
 }
 
@@ -94,8 +94,9 @@ pub struct Plan {
 }
 
 impl Step {
-    /// The deletion of a public IP in the version that was seen to be nobody else's. Azure keeps what is in use,
-    /// but whoever is about to use it has only its name in a tag so far: that makes a new version.
+    /// The deletion of a public IP in the version in which no other Service was found to use it. Azure keeps a public
+    /// IP in use, but a Service that is about to use it has only added its name to a tag so far: that makes a new
+    /// version.
     pub(crate) fn delete(
         target: ResourceId,
         if_match: Option<String>,
@@ -116,7 +117,7 @@ impl Step {
     }
 }
 
-/// Keys once each and in order.
+/// Sorts keys and removes duplicates.
 pub(crate) fn ordered(keys: impl IntoIterator<Item = ObjectKey>) -> Vec<ObjectKey> {
     keys.into_iter().collect::<BTreeSet<_>>().into_iter().collect()
 }
@@ -127,7 +128,7 @@ impl Plan {
         self.steps.is_empty()
     }
 
-    /// How many steps of a kind there are.
+    /// The number of steps with this action.
     pub(crate) fn count(&self, action: Action) -> usize {
         self.steps.iter().filter(|step| step.action == action).count()
     }

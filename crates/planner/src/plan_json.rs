@@ -1,5 +1,5 @@
-//! Plans as JSON, for programs. `docs/plan.md` describes the shape; a member may be added to it, but none is
-//! renamed or removed without a new [`PLAN_FORMAT_VERSION`].
+//! Plans as JSON, for programs. `docs/plan.md` describes the format; members may be added to it, but a renamed or
+//! removed member needs a new [`PLAN_FORMAT_VERSION`].
 
 use azure_types::ResourceId;
 use k8s::ObjectKey;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::cluster_plan::ClusterPlan;
 use crate::plan::{Action, Document, Step};
 
-/// The version of the JSON shape: a new number means that an old reader may misread it.
+/// The version of the JSON format: a new number means that old readers may misread it.
 pub const PLAN_FORMAT_VERSION: u32 = 1;
 
 #[derive(Serialize)]

@@ -1,4 +1,4 @@
-//! Plans as text, for people who know Terraform's: one block a step, what is refused, and a summary.
+//! Plans as text, in the style of Terraform: one block per step, refused Services, and a summary.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::plan::{Action, Document, Plan, Step};
 use crate::refusal::Refusal;
 use crate::words::name_some;
 
-/// A resource's kind and name, as people say them: `load balancer kubernetes`.
+/// A resource's kind and name in words: `load balancer kubernetes`.
 pub fn describe_resource(target: &ResourceId) -> String {
     let pairs = target.type_and_name_pairs();
     let kind = match pairs.last().map(|(kind, _)| kind.to_ascii_lowercase()).as_deref() {
@@ -31,7 +31,7 @@ pub fn describe_resource(target: &ResourceId) -> String {
     format!("{kind} {}", names.join("/"))
 }
 
-/// The steps, one block each; nothing for a plan without steps.
+/// Writes the steps, one block each; nothing for a plan without steps.
 fn write_steps(plan: &Plan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if plan.is_empty() {
         return Ok(());
@@ -60,7 +60,7 @@ fn write_steps(plan: &Plan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_str("\n")
 }
 
-/// What proves that a step may be done to its target, where it deletes it or one Service alone has it.
+/// Writes the proofs for a step that deletes its target or whose target belongs to one Service alone.
 fn write_ownership(step: &Step, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let is_of_one = matches!(step.document, Some(Document::PublicIp(_) | Document::PrivateLink(_)));
     let whole = step.ownership.iter().filter(|proof| proof.part().is_none());
@@ -84,7 +84,7 @@ fn write_counts(plan: &Plan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 const NO_CHANGES: &str = "No changes: Azure is as the cluster wants it.\n";
 
 impl fmt::Display for Plan {
-    /// Prints the steps, then how many there are of each kind.
+    /// Writes the steps, then their number by action.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_empty() {
             return f.write_str(NO_CHANGES);
@@ -95,8 +95,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// The Services that are refused, those together that are refused for one reason. Another name of the cluster is one
-/// reason, however many Services it concerns.
+/// Groups the refused Services by reason. Another name of the cluster is one reason, however many Services it concerns.
 fn grouped(refused: &[(ObjectKey, Refusal)]) -> Vec<(Vec<String>, String)> {
     let mut other_name: Option<OtherName> = None;
     for (_, refusal) in refused {
@@ -122,7 +121,7 @@ fn grouped(refused: &[(ObjectKey, Refusal)]) -> Vec<(Vec<String>, String)> {
 }
 
 impl fmt::Display for ClusterPlan {
-    /// Prints the steps, the Services that are refused or wait, notices and warnings, and one line that counts them.
+    /// Writes the steps, the Services that are refused or wait, notices and warnings, and one line that counts them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_steps(&self.plan, f)?;
         let refused = grouped(&self.refused);

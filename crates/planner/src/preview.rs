@@ -1,6 +1,6 @@
-//! The preview: every Service's [`Sequence`] driven against Azure as it was observed and as the steps change it.
+//! The preview: runs every Service's [`Sequence`] against the observed state of Azure, as changed by the steps so far.
 //!
-//! Services that are equally far share one write of each shared resource, as they do when the provider drives them.
+//! Services at the same stage share one write of each shared resource, as they do in the provider.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ use crate::sequence::{Intent, Seen, Sequence, Stage, Stop, Task};
 use crate::unserved::{self, Unserved};
 use crate::wait::Wait;
 
-/// Far more rounds than any Service needs: a public IP may be created again some times, and that is all.
+/// An upper bound, far above the rounds that any Service needs: a public IP may be recreated a few times, no more.
 const MAX_ROUNDS: usize = 64;
 
 /// A preview under way.
@@ -36,16 +36,16 @@ pub(crate) struct Preview<'a> {
     nodes: &'a [Arc<Node>],
     known_services: KnownServices,
     local_services: Option<Vec<LocalService>>,
-    /// Azure as it will be after the steps so far.
+    /// The expected state of Azure after the steps so far.
     expected: Expected,
     sequences: Vec<Sequence>,
     places: Places,
     namespaces: BTreeMap<String, Labels>,
-    /// Addresses to which the security group was opened.
+    /// Addresses that the security group was opened for.
     opened: Vec<(ObjectKey, IpAddr)>,
     /// Addresses of public IPs that are tagged as a Service's.
     tagged: Vec<(ObjectKey, IpAddr)>,
-    /// What Azure showed to be the Services' before the first step.
+    /// The addresses that Azure showed to be the Services' before the first step.
     shown: Vec<ShownAddress>,
     steps: Vec<Step>,
     refused: BTreeMap<ObjectKey, Refusal>,
@@ -77,7 +77,7 @@ impl<'a> Preview<'a> {
         }
         sequences.sort_by(|a, b| a.key().cmp(b.key()));
         let expected = Expected::new(cluster, services, observed, &mut sequences);
-        // Whoever has an address keeps its security rules, although its status may not show the address yet.
+        // A Service with an address keeps its security rules, although its status may not contain the address yet.
         let served = sequences.iter().filter(|sequence| sequence.intent().is_some());
         let opened = served.flat_map(|sequence| {
             let public_ips = expected.public_ips_of(sequence.key());
@@ -154,7 +154,7 @@ impl<'a> Preview<'a> {
         ClusterPlan { plan, refused, waiting, notices: self.notices, warnings, unrouted: 0 }
     }
 
-    /// What is next for each Service that is not done.
+    /// The next task of each Service that is not done.
     fn next_tasks(&mut self) -> Vec<(ObjectKey, Stage, Task)> {
         let mut tasks = Vec::new();
         let mut open = Vec::new();
@@ -202,13 +202,13 @@ impl<'a> Preview<'a> {
                     steps.into_iter().for_each(|step| self.take(step));
                 }
                 Task::WritePrivateLink(steps) => {
-                    // What another Service has just written is looked at again: they may share it.
+                    // A resource that another Service has just written is checked again: they may share it.
                     if !steps.iter().any(|step| linked.contains(&step.target)) {
                         linked.extend(steps.iter().map(|step| step.target.clone()));
                         steps.into_iter().for_each(|step| self.take(step));
                     }
                 }
-                // Whatever runs on it now will have ended.
+                // Any running operation is assumed to have ended.
                 Task::AwaitPublicIps(ids) => {
                     self.expected.settle(&ids);
                     let names = ids.iter().map(|id| id.name().to_owned()).collect();
@@ -246,8 +246,8 @@ impl<'a> Preview<'a> {
         self.steps.push(step);
     }
 
-    /// The pools that are to hold addresses lose their interfaces, then come all load balancers, then the members of
-    /// their pools, then those that are deleted. What several load balancers want of a machine is one write.
+    /// Interfaces leave the pools that get addresses, then all load balancers are written, then the members of their
+    /// pools, then the load balancers to be deleted are deleted. All changes to one machine are one write.
     fn plan_load_balancers(&mut self, batches: BTreeMap<Balancer, Vec<LoadBalancerIntent>>) {
         let mut emptied = Vec::new();
         let mut written = Vec::new();
@@ -313,13 +313,14 @@ impl<'a> Preview<'a> {
         self.share_nodes(&present);
     }
 
-    /// Which sets the machines belong to.
+    /// The sets of the machines.
     fn machine_sets(&self) -> MachineSets {
         MachineSets::new(self.expected.machines().virtual_machines.iter().map(|one| &**one))
     }
 
-    /// Where several load balancers share the nodes: each loses those of others and gets those that no other has, and
-    /// then those that others have lost. `present` are the Services to whose owners it is told which nodes are on none.
+    /// Divides the nodes where several load balancers share them: each load balancer loses the nodes of others and gets
+    /// the ones that no other has, and then the ones that others have lost. The owners of the `present` Services are
+    /// informed of nodes that are on none.
     fn share_nodes(&mut self, present: &[ObjectKey]) {
         if !self.cluster.has_several_load_balancers() {
             return;
@@ -347,7 +348,7 @@ impl<'a> Preview<'a> {
         self.notices.extend(served.filter_map(|key| places.notice(key)));
     }
 
-    /// Removes what Azure keeps frontends for, connections first.
+    /// Removes private link services whose frontends are to be removed, connections first.
     fn drop_private_links(&mut self, frontends: &[ResourceId]) {
         loop {
             let steps = private_link::plan_removal(self.cluster, frontends, self.expected.private_links());
@@ -367,7 +368,7 @@ impl<'a> Preview<'a> {
         self.steps.extend(steps);
     }
 
-    /// Notes for each Service the nodes that its pools do not get.
+    /// Records for each Service the nodes that cannot join its pools.
     fn find_unserved(&mut self, memberships: &[PoolMembership], filled: &[(ObjectKey, Vec<PoolMembership>)]) {
         let unserved = unserved::find(self.cluster, self.nodes, self.expected.machines(), memberships);
         for (key, pools) in filled.iter().filter(|(key, _)| !self.refused.contains_key(key)) {
@@ -395,7 +396,7 @@ impl<'a> Preview<'a> {
             }
             return;
         };
-        // Those of the batch say themselves which addresses they have.
+        // The Services of the batch declare their addresses themselves.
         let batched: BTreeSet<&ObjectKey> = batch.iter().map(AccessIntent::key).collect();
         let others = self.opened.iter().chain(&self.tagged).filter(|(key, _)| !batched.contains(key));
         let alive: Vec<(ObjectKey, IpAddr)> = others.cloned().collect();
@@ -422,7 +423,7 @@ impl<'a> Preview<'a> {
     }
 }
 
-/// The pools of a Service that is present on a load balancer: those of its own families.
+/// The pools of a Service that is present on a load balancer, for its own families.
 fn pools_of(
     intent: &LoadBalancerIntent,
     pools: &[PoolMembership],
@@ -432,7 +433,7 @@ fn pools_of(
     Some((service.key.clone(), mine.cloned().collect()))
 }
 
-/// Why a Service cannot be planned whose resource groups could not be read.
+/// The refusal of a Service whose resource groups could not be read.
 fn unreadable(cluster: &Cluster, sequence: &Sequence, observed: &Observed) -> Option<Refusal> {
     let mut groups = sequence.owner().public_ip_groups.iter();
     if let Some((group, problem)) = groups.find_map(|group| observed.unreadable_groups.get_key_value(group)) {

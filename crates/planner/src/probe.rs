@@ -1,4 +1,4 @@
-//! Health probes: which a Service needs, and the documents.
+//! Health probes: which ones a Service needs, and their documents.
 
 use azure_types::{Probe, ProbeProperties, Word};
 use k8s::{Service, ServicePort};
@@ -11,15 +11,15 @@ use crate::rule::unequal;
 
 /// The path that kube-proxy answers on the health check node port.
 const LOCAL_PATH: &str = "/healthz";
-/// Seconds between two questions, unless annotated.
+/// The default interval, in seconds.
 const DEFAULT_INTERVAL: i32 = 5;
-/// Answers in a row that change a member's state, unless annotated.
+/// The default number of consecutive answers that change a member's state.
 const DEFAULT_THRESHOLD: i32 = 2;
-/// A member must be found dead in less than this many seconds.
+/// A dead member must be detected in less than this many seconds.
 pub(crate) const MAX_PROBE_SECONDS: i64 = 120;
-/// The least interval that Azure takes, in seconds.
+/// Azure's minimum interval, in seconds.
 const MIN_INTERVAL: i32 = 5;
-/// The least threshold that Azure takes.
+/// Azure's minimum threshold.
 const MIN_THRESHOLD: i32 = 2;
 
 /// A probe without its name.
@@ -27,20 +27,20 @@ const MIN_THRESHOLD: i32 = 2;
 pub struct ProbeSpec {
     /// `Tcp`, `Http` or `Https`.
     pub protocol: &'static str,
-    /// The port asked on each node.
+    /// The port that is probed on each node.
     pub port: i32,
-    /// The path asked by `Http` and `Https`.
+    /// The path that `Http` and `Https` request.
     pub path: Option<String>,
-    /// Seconds between two questions.
+    /// The interval, in seconds.
     pub interval: i32,
-    /// Answers in a row that change a member's state.
+    /// The number of consecutive answers that change a member's state.
     pub threshold: i32,
 }
 
-/// The probe that asks about a node as a whole, not about one port.
+/// The probe for a node as a whole, not for one port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NodeProbe {
-    /// There is none.
+    /// No probe.
     None,
     /// kube-proxy's answer whether the node has endpoints of this Service.
     Local(ProbeSpec),
@@ -48,10 +48,10 @@ pub(crate) enum NodeProbe {
     Shared(ProbeSpec),
 }
 
-/// How the health of one port is found.
+/// How the health of one port is determined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PortProbe {
-    /// Not at all.
+    /// Not probed.
     None,
     /// By the probe of the node.
     Node,
@@ -59,7 +59,7 @@ pub(crate) enum PortProbe {
     Own(ProbeSpec),
 }
 
-/// Interval and threshold of the probe of `port`: the port's own keys, then the Service's, then defaults.
+/// The interval and threshold of the probe of `port`: from the port's own keys, then the Service's, then the defaults.
 fn timing(annotations: Annotations<'_>, port: i32) -> Result<(i32, i32), Refusal> {
     let read = |own: &str, general: &str, what: &'static str, minimum: i32| {
         let own = annotations.at_least(&port_key(port, own), what, minimum)?;
@@ -93,7 +93,7 @@ pub(crate) fn shared(port: u16, path: &str) -> ProbeSpec {
 }
 
 impl ProbeSpec {
-    /// Load balancers of SKU Basic ask no port by HTTPS: a connection has to do.
+    /// Replaces HTTPS by TCP: load balancers of SKU Basic do not support HTTPS probes.
     pub(crate) fn without_tls(&mut self) {
         if self.protocol == "Https" {
             self.protocol = "Tcp";
@@ -102,17 +102,17 @@ impl ProbeSpec {
     }
 }
 
-/// Whether a port asks for no probe.
+/// Whether a port disables its probe.
 pub(crate) fn is_disabled(service: &Service, port: i32) -> bool {
     Annotations(service).flag(&port_key(port, keys::NO_PROBE_RULE))
 }
 
-/// The key by which a port chooses the port that its probe asks.
+/// The key by which a port chooses the port of its probe.
 fn probe_port_key(port: i32) -> String {
     port_key(port, keys::PORT_PROBE_PORT)
 }
 
-/// Whether a port chooses the port that its probe asks.
+/// Whether a port chooses the port of its probe.
 pub(crate) fn has_own_port(service: &Service, port: i32) -> bool {
     Annotations(service).get(&probe_port_key(port)).is_some()
 }
@@ -168,7 +168,7 @@ pub(crate) fn is_shared(name: &str) -> bool {
 }
 
 impl ProbeSpec {
-    /// Brings a probe to ask what is wanted, member by member; says what changed.
+    /// Applies the desired members to a probe; returns the changes.
     pub(crate) fn apply(&self, probe: &mut Probe) -> Vec<Change> {
         let name = probe.name.clone().unwrap_or_default();
         let properties = probe.properties.get_or_insert_default();

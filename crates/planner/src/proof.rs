@@ -1,4 +1,4 @@
-//! Proofs that several kinds of resources have in common.
+//! Proofs that several kinds of resources share.
 
 use azure_types::ResourceId;
 use k8s::ObjectKey;
@@ -17,7 +17,7 @@ pub(crate) fn service(cluster: &Cluster, key: &ObjectKey) -> Owner {
     }
 }
 
-/// The cluster itself as an owner: of what no Service has alone.
+/// The cluster itself as an owner: of resources that belong to no single Service.
 pub(crate) fn cluster(cluster: &Cluster) -> Owner {
     let (namespace, of) = (String::new(), String::new());
     Owner { kind: "cluster", namespace, name: cluster.name.clone(), cluster: of }
@@ -28,13 +28,13 @@ pub(crate) fn named(name: &str) -> Evidence {
     Evidence::Name { name: name.to_owned(), rule: "the UID of the Service" }
 }
 
-/// What a key of azure.json names is the cluster's to write.
+/// The cluster may write the resource that a key of azure.json names.
 pub(crate) fn configured(of: &Cluster, key: &str) -> Proof {
     Proof::new(cluster(of), Evidence::Declared { key: key.to_owned() })
 }
 
-/// A load balancer is the cluster's because its name is made of the cluster's, because the configuration names it, or,
-/// where neither is so any more, because it has the cluster's pool.
+/// A load balancer is the cluster's because its name is derived from the cluster's, because the configuration names it,
+/// or, if neither applies any more, because it has the cluster's pool.
 pub(crate) fn load_balancer(of: &Cluster, balancer: &Balancer) -> Proof {
     let rule = "the cluster's name";
     let config = &of.config;
@@ -51,7 +51,7 @@ pub(crate) fn load_balancer(of: &Cluster, balancer: &Balancer) -> Proof {
     Proof::new(cluster(of), Evidence::Name { name: balancer.name.clone(), rule })
 }
 
-/// Of machines no more is written than their membership in pools of the cluster.
+/// Only the membership of machines in pools of the cluster is written.
 pub(crate) fn memberships(of: &Cluster, changes: &[Change]) -> Vec<Proof> {
     let pool_of = |change: &Change| match change {
         Change::Membership { pool, load_balancer, .. } => {
@@ -63,7 +63,7 @@ pub(crate) fn memberships(of: &Cluster, changes: &[Change]) -> Vec<Proof> {
     changes.iter().filter_map(pool_of).collect()
 }
 
-/// What lies in a resource that is proven to be the cluster's.
+/// A part of a resource that is proven to be the cluster's.
 pub(crate) fn within(of: &Cluster, resource: &ResourceId, part: String) -> Proof {
     Proof::new(cluster(of), Evidence::Within { resource: resource.to_string() }).of_part(part)
 }

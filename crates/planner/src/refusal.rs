@@ -1,8 +1,8 @@
-//! Why a Service cannot be served: what its owner or the cluster's operator has to know, as data.
+//! Why a Service cannot be served, for its owner or the cluster's operator, as data.
 //!
-//! A variant's doc line is the rule, its fields are the evidence, and its text is made here and nowhere else.
-//! Texts name the key, the value and the remedy. If the program that this one replaces has words for the same
-//! thing, the text contains them, because people and tools search for them.
+//! A variant's doc line states the rule that is broken, and its fields are the evidence. Texts are made only here. They
+//! name the key, the value and the remedy. If the replaced program has a text for the same problem, the text contains
+//! it, because people and tools search for it.
 
 use std::net::IpAddr;
 
@@ -21,16 +21,16 @@ use crate::words::name_some;
 /// Why a Service cannot be served.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// A Service has the UID that an API server gave it.
+    /// A Service has a UID from an API server.
     #[error("metadata.uid is empty: create the Service through an API server")]
     NoUid,
-    /// More than one mistake of the Service's owner.
+    /// Several mistakes of the Service's owner.
     #[error("{} mistakes: {}", .0.len(), number_all(.0))]
     Several(Vec<Self>),
     /// A Service is served once, by load balancers of one name.
     #[error("{0}")]
     OtherClusterName(OtherName),
-    /// A load balancer of SKU Basic that is deleted holds nothing of anybody else's.
+    /// A load balancer of SKU Basic to be deleted holds no foreign parts.
     #[error(
         "loadBalancerSku is standard, and load balancer {load_balancer} of SKU Basic would be deleted, but {part} on it \
          is not this cluster's; move or delete {part}"
@@ -38,13 +38,13 @@ pub enum Refusal {
     BasicLoadBalancerShared {
         /// The load balancer.
         load_balancer: String,
-        /// What somebody else has there, in words.
+        /// A foreign part, in words.
         part: String,
     },
-    /// A Service has the private link service that it asks for.
+    /// A Service can have the private link service that it asks for.
     #[error(transparent)]
     PrivateLink(#[from] PrivateLinkRefusal),
-    /// A number is a whole number.
+    /// The value is a whole number.
     #[error("annotation {key}: {value} value must be a whole number; correct or remove it")]
     NotAWholeNumber {
         /// The annotation's key.
@@ -59,11 +59,11 @@ pub enum Refusal {
     BelowMinimum {
         /// The annotation's key.
         key: String,
-        /// What it sets.
+        /// The setting.
         what: &'static str,
         /// Its value.
         value: i32,
-        /// The least that Azure takes.
+        /// Azure's minimum.
         minimum: i32,
     },
     /// Idle flows end after 4 to 100 minutes.
@@ -76,7 +76,7 @@ pub enum Refusal {
         /// The annotation's value.
         minutes: i32,
     },
-    /// A probe finds a dead member in less than two minutes.
+    /// A probe detects a dead member in less than two minutes.
     #[error(
         "health probe of port {port}: interval {interval} s times {threshold} probes is {} s: total probe should be \
          less than {MAX_PROBE_SECONDS}, please adjust interval and number of probe accordingly: lower annotation {} \
@@ -88,12 +88,12 @@ pub enum Refusal {
     ProbeTooSlow {
         /// The port that is probed.
         port: i32,
-        /// Seconds between two probes.
+        /// The interval, in seconds.
         interval: i32,
-        /// Answers in a row that change a member's state.
+        /// The number of consecutive answers that change a member's state.
         threshold: i32,
     },
-    /// A probe asks a port from 1 to 65535.
+    /// The port of a probe is from 1 to 65535.
     #[error(
         "annotation {key}: port {value} is out of range; name a port from 1 to 65535 or a port of the Service, or \
          remove it"
@@ -104,7 +104,7 @@ pub enum Refusal {
         /// Its value.
         value: i64,
     },
-    /// A probe asks a number or a named port of the Service.
+    /// The port of a probe is a number or a named port of the Service.
     #[error(
         "annotation {key}: port {value} not found in service; name a port from 1 to 65535 or a port of the Service, \
          or remove it"
@@ -115,32 +115,32 @@ pub enum Refusal {
         /// Its value.
         value: String,
     },
-    /// The address asked for is one of its family.
+    /// The requested address is an address of its family.
     #[error("{origin}: invalid LoadBalancer IP \"{value}\", must be {family} address; correct or remove it",
         family = .family.map_or("an IP".to_owned(), |family| format!("an {family}")))]
     InvalidAddress {
-        /// The annotation or field that asks.
+        /// The annotation or field with the address.
         origin: String,
         /// Its value.
         value: String,
-        /// The family that it has to be of.
+        /// The required family.
         family: Option<Family>,
     },
-    /// The frontend of an external Service has an address that Azure gives to the public.
+    /// The address of an external Service's frontend is one that Azure assigns to public IPs.
     #[error(
         "{origin}: external Service \"{service}\" cannot use non-public LoadBalancer IP \"{address}\"; set annotation \
          {} to true for an internal load balancer, or ask for the address of an Azure public IP",
         full_key(keys::INTERNAL)
     )]
     NonPublicAddress {
-        /// The annotation or field that asks.
+        /// The annotation or field with the address.
         origin: String,
         /// The Service.
         service: ObjectKey,
         /// The address.
         address: IpAddr,
     },
-    /// Ranges stand in the spec or in annotations.
+    /// Ranges are in the spec or in annotations, not in both.
     #[error(
         "cannot set both spec.LoadBalancerSourceRanges and service annotation {} (or {}): \
          spec.loadBalancerSourceRanges is {source_ranges}, and the annotation {allowed_ranges}; keep one of them",
@@ -153,19 +153,19 @@ pub enum Refusal {
         /// The ranges of the annotations.
         allowed_ranges: String,
     },
-    /// Additional addresses are addresses.
+    /// Additional addresses are valid addresses.
     #[error(
-        "unable to get additional public IPs: invalid service annotation {key}:{value}: `{item}` is no IP address; \
+        "unable to get additional public IPs: invalid service annotation {key}:{value}: `{item}` is not an IP address; \
          separate IP addresses by commas, or remove it",
         key = full_key(keys::ADDITIONAL_PUBLIC_IPS)
     )]
     InvalidAdditionalAddress {
         /// The annotation's value.
         value: String,
-        /// The item in it that is none.
+        /// The invalid item.
         item: String,
     },
-    /// Azure's load balancer carries TCP, UDP and, in one case, SCTP.
+    /// Azure's load balancer supports TCP, UDP and, in one case, SCTP.
     #[error(
         "spec.ports: port {port} has protocol `{protocol}`: only TCP, UDP and SCTP are supported for Azure \
          LoadBalancers; correct or remove the port"
@@ -176,7 +176,7 @@ pub enum Refusal {
         /// Its protocol.
         protocol: String,
     },
-    /// Azure carries SCTP only in a rule for all ports and protocols, which only internal load balancers take.
+    /// Azure supports SCTP only in a rule for all ports and protocols, which only internal load balancers can have.
     #[error(
         "spec.ports: port {port} has protocol SCTP: SCTP is only supported on standard loadbalancer in internal mode, \
          and there for all ports together; set annotations {} and {} to true",
@@ -187,7 +187,7 @@ pub enum Refusal {
         /// The port.
         port: i32,
     },
-    /// A rule's port is one from 1 to 65534.
+    /// The port of a rule is from 1 to 65534.
     #[error(
         "spec.ports: port {port} is beyond {MAX_FRONTEND_PORT}, the highest that Azure's load balancers take; use a \
          lower port, or give it no rule by annotation {}: true",
@@ -205,10 +205,10 @@ pub enum Refusal {
     NoNodePort {
         /// The port.
         port: i32,
-        /// What needs it.
+        /// What needs the node port.
         needed_by: &'static str,
     },
-    /// A prefix is named by its id.
+    /// A prefix is named by a valid ID.
     #[error(
         "annotation {key}: `{value}` must be the id of a public IP prefix ({problem}); correct or remove it"
     )]
@@ -230,7 +230,7 @@ pub enum Refusal {
         /// The public IP.
         name: String,
     },
-    /// A public IP that is named exists.
+    /// A public IP that a Service names exists.
     #[error(
         "failed to find PIP {name} in resource group {group}: PublicIP from annotation azure-pip-name(-IPv6)={name} \
          for service {service} doesn't exist; create it, name its resource group by annotation {}, or remove \
@@ -242,12 +242,12 @@ pub enum Refusal {
     PublicIpNotFound {
         /// The public IP.
         name: String,
-        /// The resource group in which it was looked for.
+        /// The resource group that was searched.
         group: String,
         /// The Service.
         service: ObjectKey,
     },
-    /// An address that is asked for is that of a public IP.
+    /// A requested address belongs to a public IP.
     #[error(
         "cannot find public IP with IP address {address} in resource group {group}; create it, name its resource \
          group by annotation {}, or ask for no address (spec.loadBalancerIP, annotations {} and {})",
@@ -258,12 +258,12 @@ pub enum Refusal {
     AddressNotFound {
         /// The address.
         address: IpAddr,
-        /// The resource group in which it was looked for.
+        /// The resource group that was searched.
         group: String,
     },
-    /// The resource groups that a Service names can be read.
+    /// The resource group that a Service names can be read.
     #[error(
-        "service {service}: resource group {group} cannot be read, so that nobody knows which public IPs are there \
+        "service {service}: resource group {group} cannot be read, so its public IPs are unknown \
          ({problem}); give the identity the right to read it, or correct annotation {}",
         full_key(keys::PUBLIC_IP_GROUP)
     )]
@@ -285,7 +285,7 @@ pub enum Refusal {
         name: String,
         /// The cluster.
         cluster: String,
-        /// The tag that says so.
+        /// The tag with the cluster's name.
         tag: &'static str,
     },
     /// A frontend and its public IP are of one family.
@@ -316,7 +316,7 @@ pub enum Refusal {
         name: String,
         /// The tag that is full.
         tag: &'static str,
-        /// How many characters Azure takes in it.
+        /// Azure's maximum length, in characters.
         limit: usize,
     },
     /// One Service chooses the DNS label of a public IP.
@@ -327,7 +327,7 @@ pub enum Refusal {
         full_key(keys::DNS_LABEL)
     )]
     DnsLabelClaimed {
-        /// The label that is asked for.
+        /// The requested label.
         label: String,
         /// The public IP.
         public_ip: String,
@@ -346,7 +346,7 @@ pub enum Refusal {
         /// The subnet.
         subnet: String,
     },
-    /// The frontends of an internal Service get addresses of each of its families.
+    /// The subnet of an internal Service's frontends has a range of each of its families.
     #[error(
         "subnet {subnet} of virtual network {network} has no {family} range, and the Service wants {family}: add one \
          to the subnet, name another subnet by annotation {}, or take {family} out of spec.ipFamilies",
@@ -357,10 +357,10 @@ pub enum Refusal {
         network: String,
         /// The subnet.
         subnet: String,
-        /// The family that it lacks.
+        /// The family without a range.
         family: Family,
     },
-    /// The private address that a Service asks for lies in the subnet of its frontend.
+    /// The requested private address is in the subnet of the frontend.
     #[error(
         "address {address} is not in subnet {subnet} of virtual network {network}: ask for one of the subnet by \
          annotation {} or spec.loadBalancerIP, or name another subnet by annotation {}",
@@ -375,7 +375,7 @@ pub enum Refusal {
         /// The subnet.
         subnet: String,
     },
-    /// A frontend gives up its public IP only if nobody else refers to the frontend.
+    /// A frontend gives up its public IP only if nothing else refers to the frontend.
     #[error(
         "frontend {frontend} cannot give up its public IP, because {reference} refers to it; remove that reference, \
          or name another public IP by annotation {}",
@@ -396,25 +396,25 @@ pub enum Refusal {
         what = if *.port == 0 { "all ports".to_owned() } else { format!("port {port}") }
     )]
     BackendPortTaken {
-        /// The rule that is wanted.
+        /// The desired rule.
         rule: String,
         /// Its port on the nodes; 0 for all ports.
         port: i32,
-        /// The rule that takes it.
+        /// The rule that takes the port.
         holder: String,
     },
     /// A port of a frontend is used once for each protocol.
     #[error("{}", describe_taken_port(.rule, *.port, .protocol, .frontend, .holder))]
     PortTaken {
-        /// The rule that is wanted.
+        /// The desired rule.
         rule: String,
         /// Its port; 0 for all ports.
         port: i32,
-        /// The protocol of what takes it.
+        /// The protocol of the holder.
         protocol: String,
         /// The frontend's id.
         frontend: String,
-        /// What takes it.
+        /// The rule or pool that takes the port.
         holder: Box<PortHolder>,
     },
     /// A Service with traffic policy `Local` has a pool of its own where several load balancers share the Services.
@@ -425,10 +425,10 @@ pub enum Refusal {
     PoolNameTaken {
         /// The pool's name.
         pool: String,
-        /// Who has it already.
+        /// The Service that has it.
         holder: String,
     },
-    /// As before; Azure limits names.
+    /// The name of such a pool has at most Azure's maximum length.
     #[error(
         "Azure takes no backend pool name of more than {limit} characters, and this Service would have {pool} for \
          itself: give it a shorter name, or set externalTrafficPolicy: Cluster"
@@ -436,10 +436,10 @@ pub enum Refusal {
     PoolNameTooLong {
         /// The pool's name.
         pool: String,
-        /// How long names may be.
+        /// Azure's maximum length.
         limit: usize,
     },
-    /// What one load balancer holds is limited by Azure.
+    /// A load balancer does not exceed Azure's limits.
     #[error(
         "load balancer {load_balancer} is full: Azure takes {limit} {what} on one load balancer; delete Services that \
          are not needed, or let several share an address by annotation {} or {}",
@@ -449,12 +449,12 @@ pub enum Refusal {
     LoadBalancerFull {
         /// The load balancer.
         load_balancer: String,
-        /// What there is too much of.
+        /// The limited parts.
         what: &'static str,
-        /// How many Azure takes.
+        /// Azure's limit.
         limit: usize,
     },
-    /// Security rules are for addresses.
+    /// Security rules need an address.
     #[error(
         "no load balancer IP for setting up security rules for service {service}; it is tried again when the address \
          is known"
@@ -472,7 +472,7 @@ pub enum Refusal {
         /// The configured name.
         name: String,
     },
-    /// A security group says which rules it has.
+    /// The document of a security group contains its rules.
     #[error(
         "invalid SecurityGroup object: the document of {name} has no list of rules; correct securityGroupName"
     )]
@@ -480,7 +480,7 @@ pub enum Refusal {
         /// The security group.
         name: String,
     },
-    /// What one security group holds is limited by Azure.
+    /// A security group does not exceed Azure's limits.
     #[error(
         "the security group exceeds the maximum number of {what} ({count} > {limit}) with the rules of {service}; give \
          Services the same ports and source ranges so that they share rules"
@@ -488,14 +488,14 @@ pub enum Refusal {
     SecurityGroupFull {
         /// The Service.
         service: ObjectKey,
-        /// What there would be too much of.
+        /// The limited entries.
         what: &'static str,
-        /// How many there would be.
+        /// Their number with the Service's rules.
         count: usize,
-        /// How many Azure takes.
+        /// Azure's limit.
         limit: usize,
     },
-    /// One of several load balancers bears the cluster's name.
+    /// One of several load balancers has the cluster's name.
     #[error(
         "multiple standard load balancers are enabled but no configuration named \"{cluster}\" is found: name one entry \
          of multipleStandardLoadBalancerConfigurations {cluster}, or correct --cluster-name"
@@ -504,7 +504,7 @@ pub enum Refusal {
         /// The cluster's name.
         cluster: String,
     },
-    /// A Service names load balancers that are configured.
+    /// A Service names only load balancers that are configured.
     #[error(
         "annotation {}: {named}: none of them is defined in cloud provider configuration, which has {configured}; \
          correct or remove it",
@@ -515,10 +515,10 @@ pub enum Refusal {
     UnknownConfigurations {
         /// The names in the annotation.
         named: Vec<String>,
-        /// The names of the load balancers that are configured.
+        /// The names of the configured load balancers.
         configured: Vec<String>,
     },
-    /// A Service that asks for an address is where the address is.
+    /// A Service that asks for an address does not name load balancers as well.
     #[error(
         "service {service} has conflicting load balancer configuration: annotation {}: {names}, and an address of its \
          own: it has to use the load balancer where the address is; remove the annotation, or spec.loadBalancerIP and \
@@ -535,17 +535,17 @@ pub enum Refusal {
         /// The names in the annotation.
         configurations: Vec<String>,
     },
-    /// A Service may have its place on one of the load balancers at least.
+    /// A Service is allowed on at least one of the load balancers.
     #[error("{}", describe_unfit(.service, .selected, .unfit))]
     NoEligibleLoadBalancer {
         /// The Service.
         service: ObjectKey,
-        /// The load balancers that it asks for: those of its annotation, or all.
+        /// The load balancers that it asks for: the ones in its annotation, or all.
         selected: Vec<String>,
-        /// Why it may have none of them.
+        /// Why none of them is allowed.
         unfit: Box<Unfit>,
     },
-    /// A Service that asks for an address may have its place where the address is.
+    /// A Service that asks for an address is allowed on the load balancer that has the address.
     #[error(
         "service {service} specifies an IP that resides on load balancer {load_balancer}, which is not in the eligible \
          set ({}): ask for another address, or let multipleStandardLoadBalancerConfigurations allow that load balancer \
@@ -555,9 +555,9 @@ pub enum Refusal {
     AddressOnOtherLoadBalancer {
         /// The Service.
         service: ObjectKey,
-        /// Where the address is.
+        /// The load balancer with the address.
         load_balancer: String,
-        /// Where the Service may be.
+        /// The load balancers that the Service is allowed on.
         eligible: Vec<String>,
     },
     /// A Service takes its frontend along when it moves.
@@ -570,26 +570,26 @@ pub enum Refusal {
     CannotMove {
         /// The load balancer that it is on.
         from: String,
-        /// The load balancer on which it has its place now.
+        /// The load balancer that it should be on now.
         to: String,
-        /// The frontend that would stay.
+        /// The frontend that would stay behind.
         frontend: String,
         /// What refers to it, in words.
         reference: String,
     },
     /// A load balancer of SKU Basic serves one set of machines.
     #[error(
-        "annotation {}: scale set/availability set not found: no node is of set {named}; set it to {}",
+        "annotation {}: scale set/availability set not found: no node belongs to set {named}; set it to {}",
         full_key(keys::MODE),
         one_of(.sets)
     )]
     MachineSetNotFound {
-        /// What the annotation names.
+        /// The set that the annotation names.
         named: String,
-        /// The sets that nodes belong to.
+        /// The sets of the nodes.
         sets: Vec<String>,
     },
-    /// A load balancer of SKU Basic takes a certain number of rules.
+    /// A load balancer of SKU Basic does not exceed its limit of rules.
     #[error(
         "all load balancers exceed the rule limit: those of {} have at least {rules} rules, and \
          maximumLoadBalancerRuleCount is {limit}; remove Services, name another set of machines by annotation {}, or \
@@ -598,11 +598,11 @@ pub enum Refusal {
         full_key(keys::MODE)
     )]
     RuleLimitReached {
-        /// The sets of machines whose load balancers would do.
+        /// The sets of machines whose load balancers are allowed.
         sets: Vec<String>,
-        /// The rules of the one that has the fewest.
+        /// The smallest number of rules among them.
         rules: usize,
-        /// How many it may have.
+        /// The limit.
         limit: usize,
     },
     /// Each rule of a security group has a priority of its own.
@@ -629,8 +629,8 @@ pub enum PortHolder {
 }
 
 impl Refusal {
-    /// Whether only a change of the Service can help. Otherwise the remedy lies elsewhere (a missing subnet, an
-    /// address that another Service holds), and trying again later makes sense.
+    /// Whether only a change of the Service can resolve it. Otherwise the remedy lies elsewhere (a missing subnet, an
+    /// address that another Service holds), and a retry makes sense.
     pub fn is_terminal(&self) -> bool {
         match self {
             Self::PrivateLink(refusal) => refusal.is_terminal(),
@@ -688,7 +688,7 @@ impl Refusal {
     }
 }
 
-/// `(1) this; correct it (2) that; remove it`.
+/// Formats the mistakes as `(1) this; correct it (2) that; remove it`.
 fn number_all(mistakes: &[Refusal]) -> String {
     let numbered = mistakes.iter().zip(1..).map(|(mistake, number)| format!("({number}) {mistake}"));
     numbered.collect::<Vec<_>>().join(" ")

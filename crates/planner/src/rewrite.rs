@@ -1,4 +1,5 @@
-//! Writes of a whole document without a change of ours: finishing what Azure did not, taking back what it refused.
+//! Writes of a whole document without a change of ours: completing what Azure did not finish, reverting what it
+//! refused.
 
 use azure_types::{ResourceId, Word};
 use ownership::Proof;
@@ -16,7 +17,7 @@ pub(crate) fn repair(target: ResourceId, document: Document, version: Option<Str
     rewrite(target, document, version, Purpose::Repair, Change::Repaired(Unfinished::Operation), proof)
 }
 
-/// The write that takes a refused change back: the document as it was, under the version that Azure left.
+/// The write that reverts a refused change: the previous document, under the version that Azure left.
 pub(crate) fn restore(target: ResourceId, document: Document, version: Option<String>, proof: Proof) -> Step {
     rewrite(target, document, version, Purpose::Restore, Change::Restored, proof)
 }

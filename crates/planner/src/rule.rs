@@ -1,4 +1,4 @@
-//! Load-balancing rules: which a Service needs, and the documents.
+//! Load-balancing rules: which ones a Service needs, and their documents.
 
 use azure_types::{LoadBalancingRule, LoadBalancingRuleProperties, ResourceId, SubResource, Word};
 
@@ -8,7 +8,7 @@ use crate::intent::{ServiceIntent, Transport};
 use crate::names::SHARED_PROBE;
 use crate::probe::{NodeProbe, PortProbe, ProbeSpec};
 
-/// A rule without the ids of what it joins.
+/// A rule without the IDs of the resources that it connects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleSpec {
     /// The rule's name.
@@ -21,7 +21,7 @@ pub struct RuleSpec {
     pub backend_port: i32,
     /// Whether the node sees the frontend's address as destination.
     pub floating_ip: bool,
-    /// Whether both ends get a TCP reset when a flow idles out; absent where the protocol knows none.
+    /// Whether both ends get a TCP reset at the idle timeout; absent if the protocol does not support it.
     pub tcp_reset: Option<bool>,
     /// Minutes until an idle flow is dropped.
     pub idle_timeout: i32,
@@ -33,7 +33,7 @@ pub struct RuleSpec {
     pub probe: Option<String>,
 }
 
-/// What one family of a Service needs on its load balancer.
+/// The rules and probes that one family of a Service needs on its load balancer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Desired {
     pub rules: Vec<RuleSpec>,
@@ -105,7 +105,7 @@ pub(crate) fn desired(cluster: &Cluster, intent: &ServiceIntent, family: Family)
     desired
 }
 
-/// What a rule joins.
+/// The resources that a rule connects.
 pub(crate) struct Joined<'a> {
     pub frontend: &'a ResourceId,
     pub pool: &'a ResourceId,
@@ -113,7 +113,7 @@ pub(crate) struct Joined<'a> {
 }
 
 impl RuleSpec {
-    /// Brings a rule to what is wanted, member by member; says what changed.
+    /// Applies the desired members to a rule; returns the changes.
     pub(crate) fn apply(&self, rule: &mut LoadBalancingRule, joined: &Joined<'_>) -> Vec<Change> {
         let name = rule.name.clone().unwrap_or_default();
         let properties = rule.properties.get_or_insert_default();
@@ -135,7 +135,7 @@ impl RuleSpec {
         };
         refer("frontend", &mut properties.frontend_ip_configuration, Some(joined.frontend));
         if refer("pool", &mut properties.backend_address_pool, Some(joined.pool)) {
-            // Azure echoes the pool a second time as a list, which would now contradict.
+            // Azure returns the pool a second time as a list, which would contradict the new pool.
             properties.rest.remove("backendAddressPools");
         }
         refer("probe", &mut properties.probe, joined.probe);
@@ -156,14 +156,14 @@ impl RuleSpec {
             note("floating IP", on(properties.enable_floating_ip), on(Some(self.floating_ip)));
             properties.enable_floating_ip = Some(self.floating_ip);
         }
-        // What Azure says of TCP resets counts only where the protocol knows them.
+        // Azure's value for TCP resets counts only if the protocol supports them.
         if let Some(reset) = self.tcp_reset
             && properties.enable_tcp_reset.unwrap_or_default() != reset
         {
             note("TCP reset", on(properties.enable_tcp_reset), on(Some(reset)));
             properties.enable_tcp_reset = Some(reset);
         }
-        // Where Azure does not say, it is what was sent.
+        // A value that Azure does not return is assumed to be the one that was sent.
         if properties.idle_timeout_in_minutes.is_some_and(|minutes| minutes != self.idle_timeout) {
             note(
                 "idle timeout",
@@ -211,7 +211,7 @@ fn on(value: Option<bool>) -> String {
     if value.unwrap_or_default() { "on".to_owned() } else { "off".to_owned() }
 }
 
-/// How differences are told.
+/// Formats differences.
 pub(crate) mod unequal {
     /// A value, or `none`.
     pub fn text<T: std::fmt::Display>(value: Option<T>) -> String {

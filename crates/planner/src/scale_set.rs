@@ -1,4 +1,4 @@
-//! Scale sets: membership in pools, written on the model, and on the instances of uniform ones.
+//! Scale sets: membership in pools, written to the model, and to the instances of uniform scale sets.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -19,12 +19,12 @@ use crate::machines::{NodesByMachine, machine_id};
 use crate::plan::{Action, Document, Purpose, Step};
 use crate::proof;
 
-/// The image of Windows Server 2019, whose machines cannot have IPv6 members.
+/// The image of Windows Server 2019, whose machines do not support IPv6 members.
 const WINDOWS_2019_IMAGE: &str = "windows-2019-containerd";
 /// The version of Windows Server 2019.
 const WINDOWS_2019_VERSION: &str = "17763.";
 
-/// What the Compute API wants of flexible sets: the version of the network interfaces that they make.
+/// The API version of the network interfaces that flexible sets create, as the Compute API requires.
 const FLEXIBLE_NETWORK_API_VERSION: &str = "2020-11-01";
 
 /// Whether the machines of a scale set are virtual machines, whose interfaces are resources of their own.
@@ -33,7 +33,7 @@ pub fn is_flexible(scale_set: &ScaleSet) -> bool {
     mode.is_some_and(|mode| mode.is("Flexible"))
 }
 
-/// Whether nobody is deleting this scale set.
+/// Whether the scale set is not being deleted.
 fn is_usable(scale_set: &ScaleSet) -> bool {
     let Some(properties) = &scale_set.properties else { return false };
     !properties.provisioning_state.as_ref().is_some_and(|state| state.is("Deleting"))
@@ -48,7 +48,7 @@ fn is_windows_2019(scale_set: &ScaleSet) -> bool {
         if image.eq_ignore_ascii_case(WINDOWS_2019_IMAGE) && version.starts_with(WINDOWS_2019_VERSION))
 }
 
-/// Whether any eligible node is a machine of this scale set. Those of a flexible set say so themselves.
+/// Whether any eligible node is a machine of this scale set. Machines of a flexible set name their set themselves.
 fn has_eligible_node(
     cluster: &Cluster,
     scale_set: &ScaleSet,
@@ -71,9 +71,9 @@ fn has_eligible_node(
     })
 }
 
-/// Whether the scale set has machines, nodes have names that it gives to them, and all of these nodes are machines of
-/// others: two sets have one computer name prefix. A set without machines brings none into a pool, and may be a pool of the
-/// cluster that has been scaled down.
+/// Whether the scale set has machines, nodes have names that it assigns, and all of these nodes are machines of other
+/// sets: two sets have the same computer name prefix. A set without machines adds none to a pool, and may be a pool of
+/// the cluster that has been scaled down.
 fn has_namesakes_alone(scale_set: &ScaleSet, nodes: &[Arc<Node>]) -> bool {
     if scale_set.sku.as_ref().is_some_and(|sku| sku.capacity == Some(0)) {
         return false;
@@ -89,10 +89,10 @@ fn has_namesakes_alone(scale_set: &ScaleSet, nodes: &[Arc<Node>]) -> bool {
     has_namesake
 }
 
-/// Plans a scale set's model, so that new machines join at once (or no machine refers to a pool that is
-/// about to go). `nodes` are all nodes; `virtual_machines` are needed for flexible sets alone. `None` where nothing
-/// differs or the set is not to be touched: being deleted, in another resource group, on another load balancer,
-/// flexible if the load balancer is a basic one (LB-204).
+/// Plans a scale set's model, so that new machines join at once (or no machine refers to a pool that is about to be
+/// deleted). `nodes` are all nodes; `virtual_machines` are only needed for flexible sets. `None` if nothing differs or
+/// the set may not be written: it is being deleted, in another resource group, on another load balancer, or flexible
+/// while the load balancer is a basic one (LB-204).
 pub fn plan_model(
     cluster: &Cluster,
     observed: &ScaleSet,
@@ -158,15 +158,16 @@ pub fn plan_model(
     })
 }
 
-/// Plans the instances of a uniform scale set: each at most once, all pools together. `nodes` are all nodes of
-/// the cluster, whether eligible or not.
+/// Plans the instances of a uniform scale set: at most one write for each, for all pools together. `nodes` are all
+/// nodes of the cluster, whether eligible or not.
 ///
 /// * A machine whose node is eligible joins, unless it serves another load balancer or is not running.
-/// * A machine whose node is not eligible leaves, unless no node of the cluster is eligible: a pool is not
-///   emptied by exclusions.
-/// * A machine without a node stays as it is: it may be about to register. A node without a provider ID is none yet.
-/// * A machine that has the name of a node which is another machine leaves.
-/// * Where a pool is about to go, all machines leave, those that do not run included: their references
+/// * A machine whose node is not eligible leaves, unless no node of the cluster is eligible: a pool is not emptied by
+///   exclusions.
+/// * A machine without a node is left unchanged: it may be about to register. A node without a provider ID does not
+///   count yet.
+/// * A machine with the name of a node which is another machine leaves.
+/// * If a pool is about to be deleted, all machines leave, including the ones that are not running: their references
 ///   would keep Azure from deleting the load balancer.
 pub fn plan_instances(
     cluster: &Cluster,
@@ -178,7 +179,7 @@ pub fn plan_instances(
     instances_of(&NodesByMachine::new(cluster, nodes), scale_set, observed, memberships)
 }
 
-/// What a machine's interfaces are configured by, before and after.
+/// The configuration of a machine's interfaces, before and after.
 type Rewrite<'a> = (&'a Arc<InterfaceConfigurations>, Arc<InterfaceConfigurations>);
 
 pub(crate) fn instances_of(
@@ -218,7 +219,7 @@ pub(crate) fn instances_of(
             (wish == Wish::Leave || may_join).then_some(wish)
         });
         let Some((after, changes)) = changed else { continue };
-        // Machines that share what they were made from share what becomes of it, where that is the same.
+        // Machines that share their old configuration share the new one, if it is the same.
         let same = latest.filter(|(before, latest)| Arc::ptr_eq(before, interfaces) && **latest == after);
         let (before, interfaces) = same.unwrap_or_else(|| (interfaces, Arc::new(after)));
         latest = Some((before, Arc::clone(&interfaces)));
@@ -247,7 +248,7 @@ pub(crate) fn instances_of(
     steps
 }
 
-/// How many instances of a scale set may be written at the same time.
+/// The number of instances of a scale set that may be written at the same time.
 pub fn write_parallelism(cluster: &Cluster, scale_set: &ScaleSet) -> usize {
     let coordinated = scale_set.tags.iter().flatten().any(|(key, _)| key == "aks-managed-coordination");
     if coordinated { cluster.config.put_vmss_vm_batch_size.max(1) as usize } else { 1 }

@@ -1,7 +1,7 @@
-//! What has to happen for one Service, and in which order: decided here and nowhere else.
+//! What has to happen for one Service, and in which order; decided only here.
 //!
-//! A [`Sequence`] is a value that says what is next, given what Azure holds now. The preview drives it with what
-//! is known ([`crate::plan_cluster`]); the provider drives it with what Azure answers. Both do the same things in
+//! A [`Sequence`] is a value that returns the next task, given what Azure holds now. The preview drives it with the
+//! expected state ([`crate::plan_cluster`]); the provider drives it with Azure's answers. Both do the same things in
 //! the same order:
 //!
 //! ```text
@@ -17,8 +17,8 @@
 //!    6 public IPs given up that it does not use
 //! ```
 //!
-//! Nothing refers to what is not there yet, and nothing is given up while something refers to it. Every step is
-//! judged by what is observed, so a sequence that was cut short anywhere is begun again and goes on.
+//! Nothing refers to what does not exist yet, and nothing is given up while something refers to it. Every step is
+//! decided from the observed state, so a sequence that was interrupted anywhere can be started again and continues.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -43,10 +43,11 @@ use crate::refusal::Refusal;
 use crate::security_group::AccessIntent;
 use crate::wait::Wait;
 
-/// How often a Service may have a public IP deleted and created again on its way: once a family, and once more.
+/// The maximum number of times that a Service may have a public IP deleted and created again: once per family, and once
+/// more.
 const MAX_RECREATIONS: u32 = 3;
 
-/// What Azure and the cluster hold, as far as one Service is concerned.
+/// The state of Azure and the cluster that concerns one Service.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'a> {
     /// The public IPs that concern the Service ([`public_ip::Owners`]), of its group and of the cluster's.
@@ -57,31 +58,31 @@ pub struct Seen<'a> {
     pub subnet: Option<&'a Arc<Subnet>>,
     /// All nodes of the cluster.
     pub nodes: &'a [Arc<Node>],
-    /// The private link services of the groups in which the Service's may be; absent where they were not asked for,
-    /// because the Service can have none.
+    /// The private link services of the groups in which the Service's may be; absent if they were not read because the
+    /// Service can have none.
     pub private_links: Option<&'a [Arc<PrivateLinkService>]>,
     /// The subnet of its private link service's addresses; absent where it does not exist.
     pub private_link_subnet: Option<&'a Arc<Subnet>>,
-    /// The labels of the Service's namespace; absent where they are not known.
+    /// The labels of the Service's namespace; absent if unknown.
     pub namespace: Option<&'a Labels>,
-    /// The sets of machines that are virtual machines of their own; read only where load balancers are of SKU Basic.
+    /// The sets of standalone virtual machines; read only where load balancers are of SKU Basic.
     pub machine_sets: Option<&'a MachineSets>,
 }
 
-/// What is next.
+/// The next task.
 #[derive(Debug)]
 pub enum Task {
-    /// Write these public IPs, side by side, and wait until they may be referred to.
+    /// Write these public IPs in parallel, and wait until they may be referred to.
     WritePublicIps(Vec<Step>),
     /// Wait until no operation runs on these public IPs.
     AwaitPublicIps(Vec<ResourceId>),
-    /// Bring shared resources to these intents, side by side; then say [`Sequence::submitted`].
+    /// Bring shared resources to these intents in parallel; then call [`Sequence::submitted`].
     Submit(Vec<Intent>),
-    /// Write or delete these, one after the other: a private link service, and what has to be so before.
+    /// Write or delete these in order: a private link service, and its prerequisites.
     WritePrivateLink(Vec<Step>),
-    /// Give up these public IPs, side by side.
+    /// Give up these public IPs in parallel.
     ReleasePublicIps(Vec<Step>),
-    /// Nothing: all is as the Service wants it. These are the addresses for its status.
+    /// Done: the Service has all it wants. These are the addresses for its status.
     Finish(Vec<IpAddr>),
 }
 
@@ -89,18 +90,18 @@ pub enum Task {
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant, reason = "as the intents inside")]
 pub enum Intent {
-    /// Of a load balancer. Where the Service is present there, the eligible nodes join its pools afterwards.
+    /// For a load balancer. If the Service is present there, the eligible nodes join its pools afterwards.
     LoadBalancer(Balancer, LoadBalancerIntent),
-    /// Of the security group.
+    /// For the security group.
     SecurityGroup(AccessIntent),
 }
 
-/// Why a sequence cannot go on.
+/// Why a sequence cannot continue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
     /// The Service cannot be served.
     Refused(Refusal),
-    /// Azure does not show yet what it will.
+    /// Azure's state is not complete yet.
     NotYet(Wait),
 }
 
@@ -110,44 +111,44 @@ impl From<Refusal> for Stop {
     }
 }
 
-/// What becomes of the Service.
+/// The goal of a sequence.
 #[derive(Debug, Clone)]
 enum Goal {
     Present(Arc<ServiceIntent>),
     Absent,
 }
 
-/// How far a Service has come. Later stages are greater.
+/// The progress of a Service. Later stages are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// Load balancers of a SKU that is not configured go: until then no address can be of another SKU, and no machine
-    /// be behind another load balancer.
+    /// Load balancers of another SKU than the configured one are deleted. Until then no address can be of another SKU,
+    /// and no machine can be behind another load balancer.
     Retiring,
-    /// Public IPs are brought to what it wants.
+    /// Its public IPs are written.
     Addresses,
-    /// It leaves load balancers on which it has no place.
+    /// It leaves load balancers that are not its own.
     Leaving,
-    /// Its load balancer; where the addresses are known, the security group beside it.
+    /// Its load balancer is written and, if the addresses are known, the security group in parallel.
     Balancing,
-    /// The security group.
+    /// The security group is written.
     Access,
-    /// Its private link service.
+    /// Its private link service is written.
     Linking,
     /// Public IPs that it does not use are given up.
     Releasing,
 }
 
-/// One Service on its way.
+/// The sequence of one Service.
 #[derive(Debug, Clone)]
 pub struct Sequence {
     removal: Arc<ServiceRemoval>,
     goal: Goal,
     stage: Stage,
-    /// The load balancer on which it has its place, once that is decided.
+    /// The load balancer that it is placed on, once that is decided.
     destination: Option<Balancer>,
     /// The public IP of each family, once they are ready.
     public_ips: BTreeMap<Family, ResourceId>,
-    /// Whether the security group is asked for beside the load balancer.
+    /// Whether the security group is written in parallel with the load balancer.
     access_beside: bool,
     /// Whether the security group waits for the load balancer even so: it was opened in vain before.
     access_last: bool,
@@ -158,7 +159,7 @@ pub struct Sequence {
     releases: bool,
     /// Public IPs that could not be given up, because something else refers to them.
     kept: BTreeSet<ResourceId>,
-    /// Resources that are used as they are, because they do not keep what is written to them.
+    /// Resources that are used as they are, because changes to them do not last.
     accepted: BTreeSet<ResourceId>,
     /// Load balancers of another name that serve the Service, or the cluster that has none of its own name.
     other_name: Option<OtherName>,
@@ -171,8 +172,8 @@ impl Sequence {
         Self::new(removal, Goal::Present(intent), Stage::Retiring)
     }
 
-    /// The same for a Service that the load balancer was refused to before: the security group is opened when it has its
-    /// place there, and not again and again in vain.
+    /// The same for a Service that the load balancer refused before: the security group is opened only after the load
+    /// balancer accepted it, instead of being opened in vain again and again.
     #[must_use]
     pub fn opening_last(self) -> Self {
         Self { access_last: true, ..self }
@@ -211,7 +212,7 @@ impl Sequence {
         &self.removal
     }
 
-    /// What it wants; absent where it leaves.
+    /// What it wants; absent if it is being removed.
     pub fn intent(&self) -> Option<&Arc<ServiceIntent>> {
         match &self.goal {
             Goal::Present(intent) => Some(intent),
@@ -219,13 +220,13 @@ impl Sequence {
         }
     }
 
-    /// How far it has come.
+    /// The current stage.
     pub fn stage(&self) -> Stage {
         self.stage
     }
 
-    /// Takes note of load balancers of another name that serve the Service already. Where the cluster has none of its
-    /// own name yet, one that serves any Service of the cluster tells the same. `services` are all of the cluster.
+    /// Records load balancers of another name that already serve the Service. If the cluster has none of its own name
+    /// yet, one that serves any Service of the cluster counts as well. `services` are all of the cluster.
     pub fn see_load_balancers(
         &mut self,
         all: &LoadBalancersByName<'_>,
@@ -238,8 +239,8 @@ impl Sequence {
         });
     }
 
-    /// Takes note of the groups in which the public IPs of its frontends are. A Service that names another group
-    /// moves its frontends there, and then nothing else tells where the public IP is that it has to give up.
+    /// Records the groups in which the public IPs of its frontends are. A Service that names another group moves its
+    /// frontends there, and then nothing else says where the public IP is that it has to give up.
     pub fn see_frontends(&mut self, cluster: &Cluster, load_balancers: &[(Balancer, ListedLoadBalancer)]) {
         let none = BTreeMap::new();
         for (balancer, document) in load_balancers {
@@ -252,8 +253,9 @@ impl Sequence {
         }
     }
 
-    /// The public addresses in the Service's status that none of these public IPs has. If it was cut short when its
-    /// frontends had moved to another group, they are in the group that it named before, and only tags tell so.
+    /// The public addresses in the Service's status that none of these public IPs has. If the Service was interrupted
+    /// after its frontends had moved to another group, they are in the group that it named before, and only tags say
+    /// so.
     pub fn lost_addresses(&self, public_ips: &[Arc<PublicIpAddress>]) -> Vec<IpAddr> {
         let known: BTreeSet<IpAddr> =
             public_ips.iter().filter_map(|one| public_ip::address_of(one)).collect();
@@ -265,7 +267,7 @@ impl Sequence {
         published.filter(lost).collect()
     }
 
-    /// Whether the Service has a frontend on any load balancer: only then a private link service can offer it.
+    /// Whether the Service has a frontend on any load balancer: only then can a private link service offer it.
     pub fn has_frontend(
         &self,
         cluster: &Cluster,
@@ -278,8 +280,7 @@ impl Sequence {
         })
     }
 
-    /// Takes note of the groups in which public IPs are that are tagged as the Service's; tells whether there are
-    /// more of them now.
+    /// Records the groups of the public IPs that are tagged as the Service's; returns whether there are new ones.
     pub fn see_public_ips<'a>(
         &mut self,
         cluster: &Cluster,
@@ -294,19 +295,19 @@ impl Sequence {
         has_more
     }
 
-    /// The load balancer at which it will arrive, as far as this is known: where there are several, once it was said
-    /// what is [next](Self::next).
+    /// The load balancer that it will be on, as far as known: where there are several, only after [`Self::next`] was
+    /// called.
     pub fn destination(&self, cluster: &Cluster) -> Option<Balancer> {
         let intent = self.intent()?;
         let is_only_one = !cluster.has_several_load_balancers() && !cluster.config.uses_basic_load_balancer();
         self.destination.clone().or_else(|| is_only_one.then(|| cluster.placement(intent.flavor)))
     }
 
-    /// What is next. `places` is asked once, before addresses are bought.
+    /// Returns the next task. `places` is consulted once, before addresses are bought.
     ///
     /// # Errors
     ///
-    /// Where the Service cannot be served, or not yet.
+    /// If the Service cannot be served, or not yet.
     pub fn next(&mut self, cluster: &Cluster, seen: &Seen<'_>, places: &mut Places) -> Result<Task, Stop> {
         if let Some(other) = &self.other_name {
             return Err(Refusal::OtherClusterName(other.clone()).into());
@@ -317,7 +318,7 @@ impl Sequence {
         }
     }
 
-    /// What the latest [`Task::Submit`] asked for is so.
+    /// The latest [`Task::Submit`] is carried out.
     pub fn submitted(&mut self) {
         self.stage = match (self.stage, self.intent().is_some()) {
             (Stage::Retiring, _) => Stage::Addresses,
@@ -328,17 +329,17 @@ impl Sequence {
         };
     }
 
-    /// A public IP cannot be given up, because something else refers to it: the Service goes on without that.
+    /// A public IP cannot be given up, because something else refers to it: the Service continues without that.
     pub fn keep(&mut self, public_ip: ResourceId) {
         self.kept.insert(public_ip);
     }
 
-    /// A resource does not keep what is written to it: the Service uses it as it is.
+    /// Changes to a resource do not last: the Service uses it as it is.
     pub fn accept(&mut self, resource: ResourceId) {
         self.accepted.insert(resource);
     }
 
-    /// Whether what is next depends on public IPs as they are now; otherwise those seen before will do.
+    /// Whether the next task depends on the current public IPs; otherwise the ones seen before are enough.
     pub fn needs_public_ips(&self) -> bool {
         match (self.stage, self.intent().is_some()) {
             (Stage::Retiring | Stage::Addresses, _) | (_, false) => true,
@@ -348,7 +349,7 @@ impl Sequence {
         }
     }
 
-    /// Whether it has no address before a public IP was deleted and created again.
+    /// Whether it gets an address only after a public IP is deleted and created again.
     fn waits_for_release(&self) -> bool {
         self.recreates && self.public_ips.is_empty()
     }
@@ -370,7 +371,7 @@ impl Sequence {
             let retired = || LoadBalancerIntent::Retired { service: Arc::clone(&self.removal) };
             let due: Vec<Intent> = due.map(|(one, _)| Intent::LoadBalancer(one.clone(), retired())).collect();
             if !due.is_empty() {
-                // Whoever is refused anyway ends nobody's traffic.
+                // A Service that is refused anyway must not interrupt the traffic of others.
                 public_ip::plan(cluster, intent, seen.public_ips)?;
                 return Ok(Task::Submit(due));
             }
@@ -445,8 +446,7 @@ impl Sequence {
         Ok(Task::Finish(addresses))
     }
 
-    /// Refuses a Service that the load balancer would refuse to which it moves: it keeps what it has on the others
-    /// (LB-452).
+    /// Refuses a Service that the destination load balancer would refuse: it keeps what it has on the others (LB-452).
     fn check_destination(
         &self,
         cluster: &Cluster,
@@ -473,10 +473,10 @@ impl Sequence {
         }
     }
 
-    /// The load balancer, and beside it the security group where all addresses are known. If the Service is served at an
-    /// address that it is about to leave, the security group comes afterwards: should the load balancer be refused, the
-    /// Service still lives on that address (LB-454). So it does where the address is a user's and the Service has no frontend
-    /// there yet: another cluster behind the same security group may have the address.
+    /// The load balancer and, in parallel, the security group if all addresses are known. If the Service is served at
+    /// an address that it is about to leave, the security group comes afterwards: if the load balancer refuses, the
+    /// Service still depends on that address (LB-454). The same holds if the address is a user's and the Service has no
+    /// frontend there yet: another cluster behind the same security group may have the address.
     fn place(
         &mut self,
         cluster: &Cluster,
@@ -506,7 +506,7 @@ impl Sequence {
         intents
     }
 
-    /// What brings its private link service to what it wants.
+    /// The steps for its private link service.
     fn link(
         &self,
         cluster: &Cluster,
@@ -514,7 +514,7 @@ impl Sequence {
         balancer: &Balancer,
         intent: &ServiceIntent,
     ) -> Result<Vec<Step>, Stop> {
-        // A frontend that waits for its public IP comes by here once more.
+        // A frontend that waits for its public IP passes this stage once more.
         let Some(links) = seen.private_links.filter(|_| !self.recreates) else { return Ok(Vec::new()) };
         let document = seen.load_balancers.iter().find(|(one, _)| one == balancer);
         let frontends = document
@@ -551,7 +551,8 @@ impl Sequence {
         self.release(cluster, seen, release).unwrap_or(Task::Finish(Vec::new()))
     }
 
-    /// Gives public IPs up. One that another Service uses is not deleted, also where its tag does not list that one.
+    /// Gives public IPs up. A public IP that another Service uses is not deleted, even if its tag does not list that
+    /// Service.
     fn release(&self, cluster: &Cluster, seen: &Seen<'_>, steps: Vec<Step>) -> Option<Task> {
         let shared = |step: Step| {
             let is_needed = step.action == Action::Delete && self.is_used_by_others(seen, &step.target);
@@ -567,7 +568,7 @@ impl Sequence {
         (!steps.is_empty()).then_some(Task::ReleasePublicIps(steps))
     }
 
-    /// Whether a frontend has this public IP that is another Service's, or to which a rule of another Service leads.
+    /// Whether a frontend of another Service, or one that a rule of another Service refers to, has this public IP.
     fn is_used_by_others(&self, seen: &Seen<'_>, public_ip: &ResourceId) -> bool {
         let own = self.removal.base_name.as_deref().unwrap_or_default();
         let is_of_other = |name: &str| names::base_of(name).is_some_and(|base| base != own);
@@ -580,7 +581,7 @@ impl Sequence {
         })
     }
 
-    /// What to say of public IPs that stay when the Service goes.
+    /// The notices about public IPs that stay when the Service is removed.
     pub fn farewell(&self, cluster: &Cluster, public_ips: &[Arc<PublicIpAddress>]) -> Vec<Notice> {
         match self.goal {
             Goal::Present(_) => Vec::new(),
@@ -588,7 +589,7 @@ impl Sequence {
         }
     }
 
-    /// What takes the Service off the load balancers that hold anything of it.
+    /// The intents that remove the Service from the load balancers that hold any of its parts.
     fn holders(&self, cluster: &Cluster, seen: &Seen<'_>, which: impl Fn(&Balancer) -> bool) -> Vec<Intent> {
         let public_ips = public_ip::claimed(cluster, &self.removal, seen.public_ips);
         let holds = |(balancer, document): &&(Balancer, ListedLoadBalancer)| {
@@ -602,8 +603,8 @@ impl Sequence {
         found.map(|(balancer, _)| Intent::LoadBalancer(balancer.clone(), absent())).collect()
     }
 
-    /// The addresses of its frontends in the load balancer's order. One that is not known yet is no address: the
-    /// Service has to be looked at again (LB-333).
+    /// The addresses of its frontends in the load balancer's order. If one is not known yet, the Service has to be
+    /// checked again (LB-333).
     fn frontend_addresses(
         &self,
         cluster: &Cluster,
@@ -632,11 +633,11 @@ impl Sequence {
         Ok(addresses)
     }
 
-    /// The addresses that a leaving Service has or had, as far as anything tells them.
+    /// The known addresses that a leaving Service has or had.
     fn addresses_to_leave(&self, cluster: &Cluster, seen: &Seen<'_>, release: &[Step]) -> Vec<IpAddr> {
         let mut addresses = self.observed_addresses(cluster, seen.load_balancers, seen.public_ips);
         addresses.extend(&self.removal.published_addresses);
-        // Its own public IPs, although no frontend refers to them any more: it was cut short before.
+        // Its own public IPs, although no frontend refers to them any more: it was interrupted before.
         addresses.extend(release.iter().filter_map(|step| address_of(seen.public_ips, &step.target)));
         addresses.into_iter().collect()
     }
@@ -669,7 +670,8 @@ fn address_of(public_ips: &[Arc<PublicIpAddress>], id: &ResourceId) -> Option<Ip
 }
 
 fn access(cluster: &Cluster, seen: &Seen<'_>, intent: &Arc<ServiceIntent>, addresses: Vec<IpAddr>) -> Intent {
-    // Where floating IP is off, packets arrive with a node's address as destination; elsewhere nobody asks for them.
+    // If floating IP is off, packets arrive with a node's address as destination; otherwise node addresses are not
+    // needed.
     let families: Vec<Family> =
         intent.families.iter().copied().filter(|family| !intent.arrival(*family).is_floating()).collect();
     let node_addresses = backend_pool::node_addresses(cluster, seen.nodes, &families);

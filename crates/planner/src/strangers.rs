@@ -1,8 +1,8 @@
-//! What stands beside a Service's parts in what may be shared with other clusters, and is of unknown origin: it stays, and the
-//! Service's owner reads of it.
+//! Entries of unknown origin next to a Service's parts, in resources that may be shared with other clusters: they stay,
+//! and the Service's owner is informed.
 //!
-//! Another cluster of the same name lists its Services in the tag of a public IP that both use, and another one behind the same
-//! security group adds its addresses to the same rules. A hand that edits Azure looks the same.
+//! Another cluster of the same name lists its Services in the tag of a public IP that both use, and another one behind
+//! the same security group adds its addresses to the same rules. A manual edit of Azure looks the same.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ use crate::security_group::{self, ClusterUsage, StrangeRule};
 /// The event's reason.
 const REASON: &str = "SharedWithUnknown";
 
-/// What was found in what Services share, made once for all of them.
+/// The entries found in resources that Services share, collected once for all Services.
 #[derive(Debug, Default)]
 pub struct Strangers {
     group: String,
@@ -29,15 +29,15 @@ pub struct Strangers {
 }
 
 impl Strangers {
-    /// Looks through the rules of a security group.
+    /// Scans the rules of a security group.
     pub fn of_rules(group: &SecurityGroup, usage: &ClusterUsage) -> Self {
         let name = group.name.clone().unwrap_or_default();
         let rules = security_group::strange_rules(group, usage);
         Self { group: name, rules, node_addresses: usage.node_addresses.clone() }
     }
 
-    /// What to say to a Service's owner. `public_ips` are those that it may have to do with, `published` the addresses in
-    /// its status, and `exists` says whether the cluster has a Service.
+    /// The notices for a Service's owner. `public_ips` are the ones that may concern the Service, `published` the
+    /// addresses in its status, and `exists` returns whether the cluster has a Service.
     pub fn beside(
         &self,
         cluster: &Cluster,

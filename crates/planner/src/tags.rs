@@ -1,13 +1,13 @@
-//! Resource tags: comparing, adding and, where system tags are configured, removing.
+//! Resource tags: comparing, adding and, if system tags are configured, removing.
 
 use azure_types::Tags;
 
 use crate::change::Change;
 
-/// Brings `current` to hold `desired`. Keys and values compare without regard to case. Other keys are removed only
-/// where `system_tags` is set, and then only those that begin with none of its items.
+/// Brings `current` to contain `desired`. Keys and values compare without regard to case. Other keys are removed only
+/// if `system_tags` is set, and then only those without any of its items as a prefix.
 ///
-/// Returns what changed; empty where nothing did.
+/// Returns what changed; empty if nothing did.
 pub(crate) fn reconcile(current: &mut Option<Tags>, desired: &Tags, system_tags: &[String]) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut tags = current.clone().unwrap_or_default();

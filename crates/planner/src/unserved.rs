@@ -1,4 +1,4 @@
-//! Nodes that belong in a backend pool and are not in it: why, and whether that passes by itself.
+//! Nodes that belong in a backend pool and are not in it: the reason, and whether it is temporary.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,43 +19,44 @@ use crate::plan::name_some;
 /// Why a node is not in a pool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// Azure shows no instance of its scale set, or no interface of its virtual machine: it is about to come or to go.
+    /// Azure reports no instance of its scale set, or no interface of its virtual machine: it is being created or
+    /// deleted.
     NoMachine,
-    /// Its machine does not run; it joins when it has started.
+    /// Its machine is not running; it joins once it runs.
     NotRunning,
     /// The primary interface of its machine has no address of this family.
     NoAddress(Family),
     /// Its virtual machine has several network interfaces, and none is marked as primary.
     NoPrimaryInterface,
-    /// Azure could not finish the last write of its virtual machine's network interface, and refuses others.
+    /// Azure could not finish the last write of its virtual machine's network interface, and refuses further writes.
     InterfaceFailed,
     /// The load balancer is a basic one, which does not reach machines outside of uniform scale sets.
     BasicLoadBalancer,
-    /// Azure refuses the write by which its machine would join; in Azure's words.
+    /// Azure refuses the write by which its machine would join; with Azure's message.
     Refused(String),
     /// Its machine is in pools of another load balancer.
     OtherLoadBalancer {
         /// That load balancer's name.
         name: String,
-        /// What serves the node without taking the machine out of there.
+        /// The remedy, which leaves the machine in that load balancer.
         remedy: String,
     },
 }
 
-/// A node that is not in a pool in which it belongs.
+/// A node that is not in a pool that it belongs in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unserved {
     /// The node's name.
     pub node: String,
     /// The pool's id.
     pub pool: ResourceId,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
 impl Reason {
-    /// Its machine is in pools of another load balancer, which may be its way to the internet: the Services come to it, or
-    /// reach the machine by its address.
+    /// Its machine is in pools of another load balancer, which may be its route to the internet. The remedy moves the
+    /// Services to that load balancer, or adds the machine by its address.
     pub(crate) fn other_load_balancer(cluster: &Cluster, balancer: &ResourceId) -> Self {
         let config = &cluster.config;
         let name = without_suffix(balancer.name());
@@ -80,12 +81,12 @@ impl Reason {
         Self::OtherLoadBalancer { name: balancer.name().to_owned(), remedy }
     }
 
-    /// Whether it passes without a change of the machine: then it is worth looking again.
+    /// Whether the reason may pass without a change of the machine, so that a retry makes sense.
     pub fn may_pass(&self) -> bool {
         self.is_ordinary() || matches!(self, Self::InterfaceFailed | Self::Refused(_))
     }
 
-    /// Whether it comes with every machine that starts or stops, so that nobody needs to be told.
+    /// Whether the reason is part of every start and stop of a machine, so that no notice is needed.
     fn is_ordinary(&self) -> bool {
         matches!(self, Self::NoMachine | Self::NotRunning)
     }
@@ -123,14 +124,14 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The document by which a node's machine is a member of pools.
+/// The document that makes a node's machine a member of pools.
 enum Member<'a> {
     Instance(&'a ScaleSetInstance),
     Interface(&'a NetworkInterface),
 }
 
 impl Member<'_> {
-    /// Why it is not in a pool; `None` if it is.
+    /// Why the machine is not in a pool; `None` if it is.
     fn reason(&self, cluster: &Cluster, membership: &PoolMembership) -> Option<Reason> {
         let place = match self {
             Self::Instance(machine)
@@ -159,8 +160,8 @@ impl Member<'_> {
     }
 }
 
-/// Finds the eligible nodes that are not in pools in which they belong. `machines` are those of the cluster; the
-/// instances of a set may be missing if it has no node.
+/// Finds the eligible nodes that are not in pools that they belong in. `machines` are those of the cluster; the
+/// instances of a set without nodes may be missing.
 pub fn find(
     cluster: &Cluster,
     nodes: &[Arc<Node>],
@@ -186,7 +187,7 @@ pub fn find(
                 let interfaces = interfaces.get(&id).map(Vec::as_slice).unwrap_or_default();
                 primary_interface(interfaces).map(Member::Interface)
             }
-            // A node without a provider id is not initialised; with a foreign one it is none of ours.
+            // A node without a provider ID is not initialised; a foreign provider ID names no machine of the cluster.
             ProviderId::Unreadable | ProviderId::Other => continue,
         };
         for membership in memberships.iter().filter(|membership| membership.member && membership.is_for(node))
@@ -202,8 +203,8 @@ pub fn find(
     found
 }
 
-/// What to tell the owner of a Service about nodes that get no traffic and will not by themselves: one event for
-/// each reason.
+/// The notices for the owner of a Service about nodes that get no traffic and need a change to get it: one event per
+/// reason.
 pub fn notices(service: &ObjectKey, unserved: &[Unserved]) -> Vec<Notice> {
     let mut reasons: Vec<&Reason> =
         unserved.iter().map(|one| &one.reason).filter(|reason| !reason.is_ordinary()).collect();

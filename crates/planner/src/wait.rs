@@ -1,32 +1,32 @@
-//! What a Service waits for: nothing is wrong with it, and nothing has to be changed.
+//! What a Service waits for. Nothing is wrong with it, and no change is needed.
 
 use k8s::ObjectKey;
 use thiserror::Error;
 
 use crate::words::name_some;
 
-/// What Azure does not show yet, and will.
+/// A state of Azure that is expected to come.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Wait {
-    /// Nothing refers to a public IP on which an operation runs.
+    /// A public IP with a running operation is not referred to.
     #[error("Azure is still at work on public IP {}", name_some(names))]
     PublicIps {
         /// Their names.
         names: Vec<String>,
     },
-    /// An address that Azure chooses is there once it is in use.
+    /// An address that Azure chooses exists once it is in use.
     #[error("public IP {name} has no address yet")]
     PublicIpWithoutAddress {
         /// The public IP.
         name: String,
     },
-    /// What was written is read again before it counts.
+    /// A written load balancer counts only after it is read again.
     #[error("{service} has no load balancer yet")]
     NoLoadBalancer {
         /// The Service.
         service: ObjectKey,
     },
-    /// As before.
+    /// The same for a frontend.
     #[error("{service} has no frontend yet")]
     NoFrontend {
         /// The Service.
@@ -38,9 +38,9 @@ pub enum Wait {
         /// The Service.
         service: ObjectKey,
     },
-    /// The labels of a namespace may decide on which of several load balancers its Services are.
+    /// The labels of a namespace may affect the placement of its Services.
     #[error(
-        "the labels of namespace {namespace} are not known yet, and {service} may have its place by them"
+        "the labels of namespace {namespace} are not known yet, and the placement of {service} may depend on them"
     )]
     NamespaceUnknown {
         /// The namespace.
@@ -48,9 +48,9 @@ pub enum Wait {
         /// The Service.
         service: ObjectKey,
     },
-    /// The set of a machine decides on which load balancer of SKU Basic its Services are.
+    /// The set of a machine affects the placement of Services of SKU Basic.
     #[error(
-        "Azure does not show yet which set of machines node {node} belongs to, and {service} may have its place by it"
+        "Azure does not show yet which set of machines node {node} belongs to, and the placement of {service} may depend on it"
     )]
     MachineSetUnknown {
         /// The node.
@@ -58,7 +58,7 @@ pub enum Wait {
         /// The Service.
         service: ObjectKey,
     },
-    /// Public IPs that do not come to what is wanted of them are not created again for ever.
+    /// Public IPs that cannot be brought to the desired state are not created again without end.
     #[error("{service}: a public IP was created again several times")]
     PublicIpRecreated {
         /// The Service.

@@ -1,80 +1,80 @@
-//! What may happen to the clusters of a neighbourhood.
+//! The acts that may happen to the clusters of a neighbourhood.
 
 use azure_simulator::{Fault, FaultAction};
 use rand::Rng as _;
 use rand::rngs::SmallRng;
 use serde::{Deserialize, Serialize};
 
-/// One event. An act that does not fit the moment does nothing.
+/// One event. An act that does not apply at the moment does nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Act {
     /// A user creates a cluster.
     Create {
-        /// Which one.
+        /// The cluster.
         cluster: usize,
     },
     /// A user deletes a cluster.
     Delete {
-        /// Which one.
+        /// The cluster.
         cluster: usize,
     },
     /// A user changes the tags of a cluster.
     Tag {
-        /// Which one.
+        /// The cluster.
         cluster: usize,
-        /// The value of the tag; 0 takes it away.
+        /// The value of the tag; 0 removes it.
         value: u64,
     },
     /// A cluster gets one more machine.
     Grow {
-        /// Which one.
+        /// The cluster.
         cluster: usize,
     },
     /// A cluster loses its newest machine.
     Shrink {
-        /// Which one.
+        /// The cluster.
         cluster: usize,
     },
     /// A cluster moves to the other management cluster, without its status.
     Move {
-        /// Which one.
+        /// The cluster.
         cluster: usize,
     },
-    /// A manager is killed after so many calls to Azure, and started again.
+    /// A manager is killed after a number of calls to Azure, and started again.
     Cut {
-        /// Which one.
+        /// The management cluster.
         management: usize,
-        /// After how many calls.
+        /// The number of calls.
         calls: usize,
     },
     /// A manager is killed at once, and started again.
     Kill {
-        /// Which one.
+        /// The management cluster.
         management: usize,
     },
-    /// A third party changes something that a cluster made.
+    /// A third party changes something that a cluster created.
     Edit {
-        /// Which one.
+        /// The cluster.
         cluster: usize,
-        /// Decides what is changed, and how.
+        /// Determines what is changed, and how.
         choice: u64,
     },
-    /// Azure does not answer as it should.
+    /// Azure fails to answer correctly.
     Trouble {
-        /// How.
+        /// The failure.
         kind: Trouble,
-        /// How often.
+        /// The number of times.
         times: u64,
     },
     /// Time passes.
     Wait {
-        /// How much.
+        /// The duration.
         seconds: u64,
     },
 }
 
-/// How Azure fails to answer.
+/// A failure of Azure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Trouble {
@@ -88,7 +88,7 @@ pub enum Trouble {
     Stale,
     /// 403, as for a role that was taken away.
     Forbidden,
-    /// The work is done, and the answer is lost.
+    /// The operation is carried out, and the answer is lost.
     Lost,
     /// The operation fails.
     Failed,
@@ -108,7 +108,7 @@ pub(super) const TROUBLES: [Trouble; 8] = [
 ];
 
 impl Trouble {
-    /// The fault that it is.
+    /// The corresponding fault.
     pub(super) fn fault(self, times: u64) -> Fault {
         let fail =
             |status, code: &str| FaultAction::Fail { status, code: code.into(), message: "declared".into() };
@@ -132,7 +132,7 @@ impl Trouble {
     }
 }
 
-/// Acts at random, for so many clusters.
+/// Random acts for this number of clusters.
 pub(super) fn draw(random: &mut SmallRng, clusters: usize) -> Vec<Act> {
     let mut acts: Vec<Act> = Vec::new();
     for cluster in 0..clusters {
@@ -160,7 +160,7 @@ pub(super) fn draw(random: &mut SmallRng, clusters: usize) -> Vec<Act> {
             },
             _ => Act::Wait { seconds: [1, 10, 60, 300][random.random_range(0..4)] },
         });
-        // Cuts and troubles matter when they come before what they disturb.
+        // Cuts and troubles only matter before the acts that they disturb.
         if random.random_bool(0.2) {
             let place = random.random_range(0..acts.len());
             let last = acts.len() - 1;

@@ -1,4 +1,4 @@
-//! Clusters and machines that Azure refuses, beside others.
+//! Clusters and machines that Azure refuses, next to others.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use super::stage::{Stage, reasons};
 use crate::property::{Known, Trial};
 use crate::shrink;
 
-/// How long clusters take at most that nothing disturbs.
+/// The maximum time for clusters without disturbances.
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// How long one operation of Azure takes.
+/// The duration of one operation of Azure.
 const OPERATION: Duration = Duration::from_secs(3);
-/// How much longer good ones may take: one operation that runs already, with a look before and after it.
+/// How much longer the good ones may take: one operation that is already running, with a poll before and after it.
 const ONE_BATCH: Duration = Duration::from_secs(3 + 2);
 
-/// How Azure refuses what is bad.
+/// How Azure refuses the bad ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Refusal {
@@ -91,13 +91,13 @@ impl Refusal {
         }
     }
 
-    /// Whether it strikes reads as well as writes.
+    /// Whether it applies to reads as well as writes.
     fn strikes_reads(self) -> bool {
         matches!(self, Self::Forbidden | Self::Throttled | Self::Broken | Self::Unavailable | Self::Lost)
     }
 }
 
-/// What is bad, and how it is refused.
+/// A bad cluster or machine, and its refusal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Bad {
@@ -106,22 +106,22 @@ pub struct Bad {
     /// Whether reads are refused as well.
     #[serde(default)]
     pub reads: bool,
-    /// Whether it is a machine of the first good cluster; a cluster of its own otherwise.
+    /// Whether it is a machine of the first good cluster; otherwise it is a cluster of its own.
     pub machine: bool,
 }
 
-/// Good ones and bad ones.
+/// Good and bad clusters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Beside {
-    /// What everything random is drawn from.
+    /// The seed of everything random.
     pub seed: u64,
-    /// How many good clusters, each of two machines.
+    /// The number of good clusters, each with two machines.
     pub good: usize,
     /// Whether the first of them has a pool.
     #[serde(default)]
     pub pool: bool,
-    /// What is bad.
+    /// The bad ones.
     pub bad: Vec<Bad>,
 }
 
@@ -178,7 +178,7 @@ impl Trial for Beside {
 }
 
 impl Beside {
-    /// How long the good ones take.
+    /// The time that the good ones take.
     async fn time(&self, bad: &[Bad]) -> Result<Duration, String> {
         let mut members: Vec<Member> = (0..self.good).map(Member::alone).collect();
         members[0].pool = self.pool;

@@ -1,5 +1,5 @@
-//! What of Cluster API's core clusters need: it sees that infrastructure is there, makes Machines of a pool's instances, and takes
-//! objects down in order.
+//! The parts of Cluster API's core that clusters need: it notices ready infrastructure, creates Machines for a pool's
+//! instances, and deletes objects in order.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::member::{FINALIZER, LABEL};
 
 const INSTANCE: &str = "AzureMachinePoolMachine";
 
-/// One look at all objects of a namespace.
+/// Reconciles all objects of a namespace once.
 pub(super) fn look(management: &Management, namespace: &str) {
     for cluster in management.list("Cluster", namespace) {
         follow_cluster(management, namespace, &cluster);
@@ -74,13 +74,13 @@ fn follow_machine(management: &Management, namespace: &str, machine: &Value) {
             "conditions": [{ "type": "NodeReady", "status": "True", "reason": "NodeReady" }] });
         management.merge_status("Machine", namespace, &name, &status);
     }
-    // The object of a machine that no longer exists takes its Machine along.
+    // The object of a deleted machine deletes its Machine.
     if kind == INSTANCE && infrastructure.is_none() && !machine["status"]["nodeRef"].is_null() {
         management.delete("Machine", namespace, &name);
     }
 }
 
-/// Deletes the infrastructure of an object, and lets the object go once that has gone.
+/// Deletes the infrastructure of an object, and removes the object's finalizer once the infrastructure is deleted.
 fn end(management: &Management, namespace: &str, kind: &str, infrastructure: &str, name: &str) {
     if management.get(infrastructure, namespace, name).is_some() {
         management.delete(infrastructure, namespace, name);
@@ -89,7 +89,7 @@ fn end(management: &Management, namespace: &str, kind: &str, infrastructure: &st
     }
 }
 
-/// Makes a Machine that owns an instance's object.
+/// Creates a Machine that owns an instance's object.
 fn adopt(management: &Management, namespace: &str, object: &Value, name: &str) {
     let cluster = object["metadata"]["labels"][LABEL].clone();
     let machine = management.create(json!({

@@ -1,4 +1,4 @@
-//! A third party changes what a cluster made.
+//! A third party changes what a cluster created.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,30 +18,30 @@ use super::stage::{Stage, reasons};
 use crate::property::{Known, Trial};
 use crate::shrink;
 
-/// The sync period with what it takes to write.
+/// The sync period, plus the time of the writes.
 const PATIENCE: Duration = Duration::from_secs(600 + 120);
-/// How long a third party undoes what is repaired.
+/// How long a third party undoes the repairs.
 const FIGHT: Duration = Duration::from_secs(3 * 3600);
-/// How often a document is repaired in that time at most: what comes back is repaired ever more rarely.
+/// The maximum number of repairs of a document in that time: recurring changes are repaired ever more rarely.
 const MAX_REPAIRS: usize = 14;
 
-/// One cluster, and what a third party does to what it made.
+/// One cluster, and a third party's changes to its resources.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Drift {
-    /// What everything random is drawn from.
+    /// The seed of everything random.
     pub seed: u64,
     /// The cluster.
     pub cluster: Member,
-    /// What is changed: each number chooses one of all changes of all documents.
+    /// The changes: each number selects one of all possible changes of all documents.
     pub edits: Vec<u64>,
     /// Whether the cluster is changed by its user at the same time.
     #[serde(default)]
     pub at_work: bool,
-    /// Whether the manager is started anew at the same time.
+    /// Whether the manager is restarted at the same time.
     #[serde(default)]
     pub restart: bool,
-    /// Whether the third party undoes what is repaired.
+    /// Whether the third party undoes the repairs.
     #[serde(default)]
     pub fights: bool,
 }
@@ -82,7 +82,7 @@ impl Trial for Drift {
             return vec![format!("the cluster does not come: {:#?} {:#?}", said(&stage), stage.warnings(0))];
         }
         stage.pass(Duration::from_secs(30)).await;
-        // What lies in another document, such as an inbound NAT rule, is in no list of documents.
+        // Child resources such as inbound NAT rules are part of another document, and are not in lists of documents.
         let asked = stage.ledger.asked_by(0).into_iter().map(|(id, _)| id);
         let before: BTreeMap<ResourceId, Option<Value>> =
             asked.map(|id| (id.clone(), stage.azure.document(&id).map(steady))).collect();
@@ -142,7 +142,7 @@ impl Trial for Drift {
     }
 }
 
-/// Conditions that say why something does not hold.
+/// Conditions with the reason of a failure.
 fn said(stage: &Stage) -> Vec<String> {
     stage.speakers(0).iter().flat_map(|(_, object)| reasons(object)).collect()
 }
@@ -168,7 +168,7 @@ fn differences(was: Option<&Value>, is: Option<&Value>) -> String {
     }
 }
 
-/// The third party does the same again whenever it was repaired.
+/// The third party repeats its changes whenever they are repaired.
 async fn fight(stage: &mut Stage, edits: &[(ResourceId, Edit)]) -> Vec<String> {
     let Some((id, edit)) = edits.first() else { return Vec::new() };
     let begin = Instant::now();

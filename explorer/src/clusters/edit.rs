@@ -1,4 +1,5 @@
-//! What a third party does to a document that a cluster made: it goes, or a member that the cluster asked for gets another value.
+//! A third party's changes of a document that a cluster created: it is deleted, or a member that the cluster set is
+//! changed.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -8,13 +9,13 @@ use serde_json::{Value, json};
 pub(super) enum Edit {
     /// It is deleted.
     Delete,
-    /// The member at this place is taken away.
+    /// The member at this path is removed.
     Remove(Vec<Step>),
-    /// The member at this place gets another value.
+    /// The member at this path gets another value.
     Replace(Vec<Step>, Value),
 }
 
-/// One step into a document.
+/// One step of a path in a document.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Step {
     Member(String),
@@ -23,13 +24,13 @@ pub(super) enum Step {
     Item(usize),
 }
 
-/// Members that cannot change while a resource lives, or that Azure answers in other words.
+/// Members that cannot change during a resource's life, or that Azure returns in another form.
 const FIXED: [&str; 20] = [
-    // It says what machines of the set do when they start, and is written with that: bootstrap data changes by itself.
+    // It describes what machines of the set run at start, and is written with that: bootstrap data changes by itself.
     "capz-custom-data-hash",
-    // Of the interfaces of a machine, and of their addresses, one has to be it: Azure takes no other.
+    // One of a machine's interfaces and addresses must be primary: Azure refuses anything else.
     "primary",
-    // Azure changes it only while no machine runs on the interface, and what the size can do decides.
+    // Azure changes it only while no machine runs on the interface, and the size decides whether it is supported.
     "enableAcceleratedNetworking",
     "singlePlacementGroup",
     "location",
@@ -50,7 +51,7 @@ const FIXED: [&str; 20] = [
     "publicIPAddressVersion",
 ];
 
-/// Every change of a document that a cluster asked for like this.
+/// All changes of a document with these requested members.
 pub(super) fn all(asked: &Value) -> Vec<Edit> {
     let mut edits = vec![Edit::Delete];
     collect(asked, &mut Vec::new(), &mut edits);
@@ -91,7 +92,7 @@ fn collect(value: &Value, at: &mut Vec<Step>, edits: &mut Vec<Edit>) {
     }
 }
 
-/// A value that a person might write in its place.
+/// Another plausible value.
 fn other_value(leaf: &Value) -> Option<Value> {
     match leaf {
         Value::Bool(value) => Some(json!(!value)),
@@ -110,7 +111,7 @@ fn other_value(leaf: &Value) -> Option<Value> {
 }
 
 impl Edit {
-    /// Carries it out on a document. Whether there was anything to change.
+    /// Applies the change to a document. Returns whether there was anything to change.
     pub(super) fn apply(&self, document: &mut Value) -> bool {
         match self {
             Self::Delete => false,
@@ -141,7 +142,7 @@ impl Edit {
         }
     }
 
-    /// Whether it changes what proves whose the resource is: a tag, or the metadata of what has no tags.
+    /// Whether it changes a proof of ownership: a tag, or the metadata of a resource without tags.
     pub(super) fn is_of_owner(&self) -> bool {
         let (Self::Remove(at) | Self::Replace(at, _)) = self else { return false };
         let is_proof = |name: &str| name.starts_with("sigs.k8s.io_cluster-api-provider-azure_cluster");
@@ -154,7 +155,7 @@ impl Edit {
         }
     }
 
-    /// In words.
+    /// A description.
     pub(super) fn words(&self, id: &ResourceId) -> String {
         let place = |at: &[Step]| {
             let words = at.iter().map(|step| match step {

@@ -1,4 +1,5 @@
-//! Who made what in Azure, and who changed what another made: kept by a wire that sees each call with its caller.
+//! Records what each cluster created in Azure, and what others changed of it. A transport observes each call and its
+//! caller.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,10 +19,10 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What the token of a cluster begins with; its number follows.
+/// The prefix of a cluster's token, followed by its number.
 const TOKEN: &str = "cluster-";
 
-/// How long after the creation of a group another one counts as made at the same moment.
+/// Two creations of a group within this time count as simultaneous.
 const AT_ONCE: Duration = Duration::from_secs(10);
 
 /// Members that Azure derives from other resources, or changes with each write.
@@ -39,12 +40,12 @@ const DERIVED: [&str; 11] = [
     "peeringState",
 ];
 
-/// The client that a cluster is to Azure.
+/// The client ID of a cluster.
 pub(super) fn client_of(cluster: usize) -> String {
     format!("{TOKEN}{cluster}")
 }
 
-/// Who made a resource.
+/// The creator of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Maker {
     /// The cluster with this number.
@@ -53,28 +54,30 @@ pub(super) enum Maker {
     Others,
 }
 
-/// Which cluster made what, and which writes were wrong.
+/// What each cluster created, and which writes were wrong.
 #[derive(Debug, Default)]
 struct Books {
-    /// Makers by id in lower case.
+    /// Creators by ID in lower case.
     makers: BTreeMap<String, Maker>,
-    /// When groups were made that clusters made, and by which of them at the same moment, by id in lower case.
+    /// The groups that clusters created: the time, and the clusters that created each at the same moment, by ID in
+    /// lower case.
     groups: BTreeMap<String, (Instant, BTreeSet<usize>)>,
-    /// What each cluster asked for when it made a resource, by id in lower case.
+    /// The document with which each cluster created a resource, by ID in lower case.
     asked: BTreeMap<String, (ResourceId, Value)>,
-    /// When each cluster wrote first.
+    /// The time of each cluster's first write.
     began: BTreeMap<usize, Instant>,
-    /// How many writes Azure took.
+    /// The number of writes that Azure accepted.
     writes: usize,
-    /// What clusters did to what is not theirs.
+    /// Wrong writes to other owners' resources.
     harm: Vec<String>,
 }
 
-/// The books of one world. Clones are the same books.
+/// The ledger of one world. Clones share their contents.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ledger(Arc<Mutex<Books>>);
 
-/// A way to Azure that may break after a call: the call is carried out, and neither its answer nor a later one arrives.
+/// A connection to Azure that may break after a call: the call is carried out, but neither its answer nor any later one
+/// arrives.
 #[derive(Debug, Clone)]
 pub(super) struct Cut {
     calls: Arc<AtomicUsize>,
@@ -98,7 +101,7 @@ impl Cut {
 }
 
 impl Ledger {
-    /// A way to Azure that is written down.
+    /// A recorded transport to Azure.
     pub(super) fn transport(&self, azure: &Azure, cut: &Cut) -> Transport {
         let (ledger, seen, cut) = (self.clone(), azure.clone(), cut.clone());
         let router: Router = azure.router().layer(from_fn(move |request: Request, next: Next| {
@@ -139,60 +142,60 @@ impl Ledger {
         answer
     }
 
-    /// People, or other programs, made a resource.
+    /// Records that people or other programs created a resource.
     pub(super) fn others_made(&self, id: &ResourceId) {
         self.0.lock().makers.insert(id.to_lower(), Maker::Others);
     }
 
-    /// A resource went, with all in it.
+    /// Records that a resource was deleted, with all its children.
     pub(super) fn went(&self, id: &ResourceId) {
         self.0.lock().forget(id);
     }
 
-    /// What a cluster made that exists in Azure.
+    /// The existing resources in Azure that a cluster created.
     pub(super) fn made_by(&self, cluster: usize, azure: &Azure) -> Vec<Value> {
         let books = self.0.lock();
         let theirs = |document: &Value| books.maker(&id_in(document)) == Some(Maker::Cluster(cluster));
         azure.documents().into_iter().filter(theirs).collect()
     }
 
-    /// Who made a resource.
+    /// The creator of a resource.
     pub(super) fn maker(&self, id: &ResourceId) -> Option<Maker> {
         self.0.lock().maker(id)
     }
 
-    /// What a cluster asked for when it made a resource, by id.
+    /// The documents with which a cluster created its resources, by ID.
     pub(super) fn asked_by(&self, cluster: usize) -> Vec<(ResourceId, Value)> {
         let books = self.0.lock();
         let theirs = |(id, _): &&(ResourceId, Value)| books.maker(id) == Some(Maker::Cluster(cluster));
         books.asked.values().filter(theirs).cloned().collect()
     }
 
-    /// Whether a cluster is one of several that made a group at the same moment. Which of them has it is decided by what they make
-    /// in it first, and that may differ.
+    /// Whether a cluster is one of several that created a group at the same moment. The first resources in the group
+    /// decide which of them owns it, and that may differ.
     pub(super) fn has_raced(&self, cluster: usize) -> bool {
         let books = self.0.lock();
         books.groups.values().any(|(_, makers)| makers.len() > 1 && makers.contains(&cluster))
     }
 
-    /// Whether two clusters wrote first at the same moment: neither could see the other before.
+    /// Whether two clusters wrote first at the same moment: neither could observe the other before.
     pub(super) fn began_together(&self, one: usize, other: usize) -> bool {
         let books = self.0.lock();
         let began = books.began.get(&one).zip(books.began.get(&other));
         began.is_some_and(|(one, other)| one.max(other).saturating_duration_since(*one.min(other)) < AT_ONCE)
     }
 
-    /// Whether several clusters made this group at the same moment.
+    /// Whether several clusters created this group at the same moment.
     pub(super) fn is_made_by_several(&self, group: &ResourceId) -> bool {
         self.0.lock().groups.get(&group.to_lower()).is_some_and(|(_, makers)| makers.len() > 1)
     }
 
-    /// How many writes of all clusters Azure took.
+    /// The number of writes of all clusters that Azure accepted.
     pub(super) fn all_writes(&self) -> usize {
         self.0.lock().writes
     }
 
-    /// What clusters did to what is not theirs.
+    /// The wrong writes to other owners' resources.
     pub(super) fn harm(&self) -> Vec<String> {
         self.0.lock().harm.clone()
     }
@@ -231,7 +234,8 @@ impl Books {
                 self.judge_references(cluster, id, &asked);
             }
             (Some(before), Some(after)) => {
-                // Azure takes no condition on the creation of a group: one that two make at the same moment is the last one's.
+                // Azure supports no condition on the creation of a group: if two clusters create it at the same moment,
+                // the last one owns it.
                 if method == "PUT" && id.namespace().is_none() && self.is_made_twice(cluster, id) {
                     self.makers.insert(id.to_lower(), me);
                 }
@@ -240,7 +244,7 @@ impl Books {
                     let whose = whose(owner);
                     self.harm.push(format!("cluster {cluster} changed {id}, which {whose} made ({method})"));
                 }
-                // What Azure refuses ties nothing.
+                // A refused write creates no references.
                 if is_taken {
                     self.judge_references(cluster, id, &asked);
                 }
@@ -248,12 +252,12 @@ impl Books {
             _ => {}
         }
         if method == "PUT" && is_taken {
-            // What it asked for first is its own: a later write repeats what Azure has added.
+            // The first document is its own: later writes repeat what Azure has added.
             self.asked.entry(id.to_lower()).or_insert_with(|| (id.clone(), asked));
         }
     }
 
-    /// Whether a cluster is one of those that made a group at the same moment.
+    /// Whether a cluster is one of several that created a group at the same moment.
     fn is_made_twice(&mut self, cluster: usize, group: &ResourceId) -> bool {
         let Some((made, makers)) = self.groups.get_mut(&group.to_lower()) else { return false };
         if made.elapsed() < AT_ONCE {
@@ -262,12 +266,12 @@ impl Books {
         makers.contains(&cluster)
     }
 
-    /// What goes with a resource must be the cluster's.
+    /// Everything that is deleted with a resource must belong to the cluster.
     fn judge_removal(&mut self, azure: &Azure, cluster: usize, id: &ResourceId) {
         let inside = azure.documents().into_iter().map(|document| id_in(&document));
         for one in inside.filter(|one| one.is_within(id)).collect::<Vec<_>>() {
             let owner = self.maker(&one);
-            // What Azure made by itself, such as a disk, goes with what it was made for.
+            // Resources that Azure created itself, such as a disk, are deleted with the resource that they belong to.
             if owner.is_some_and(|owner| owner != Maker::Cluster(cluster)) {
                 let whose = whose(owner);
                 self.harm.push(format!("cluster {cluster} deleted {one} with {id}, which {whose} made"));
@@ -275,7 +279,7 @@ impl Books {
         }
     }
 
-    /// What a cluster ties itself to must not be another cluster's.
+    /// The resources that a cluster refers to must not belong to another cluster.
     fn judge_references(&mut self, cluster: usize, id: &ResourceId, asked: &Value) {
         let mut ids = Vec::new();
         references(asked, &mut ids);
@@ -288,7 +292,7 @@ impl Books {
         }
     }
 
-    /// Who made a resource, or what it lies in. The maker of a group is not the maker of what lies in it.
+    /// The creator of a resource, or of its parent. The creator of a group is not the creator of its resources.
     fn maker(&self, id: &ResourceId) -> Option<Maker> {
         let mut next = Some(id.clone());
         while let Some(one) = next {
@@ -315,13 +319,13 @@ fn whose(owner: Option<Maker>) -> String {
     }
 }
 
-/// The resource that a request is about; for an action, the resource that acts.
+/// The resource of a request; for an action, the resource that acts.
 fn id_of(path: &str) -> Option<ResourceId> {
     let path = path.trim_end_matches('/');
     ResourceId::parse(path).ok().or_else(|| ResourceId::parse(path.rsplit_once('/')?.0).ok())
 }
 
-/// The cluster that asks, as its token says.
+/// The calling cluster, from its token.
 fn caller(request: &Request) -> Option<usize> {
     let token = request.headers().get("authorization")?.to_str().ok()?;
     token.rsplit_once(TOKEN)?.1.parse().ok()
@@ -346,7 +350,7 @@ pub(super) fn references(value: &Value, found: &mut Vec<ResourceId>) {
     }
 }
 
-/// A document without what Azure derives: members of that kind, and lists of references that Azure writes down at their other
+/// A document without what Azure derives: derived members, and lists of references that Azure records at their other
 /// end.
 pub(super) fn steady(mut document: Value) -> Value {
     strip(&mut document);
@@ -361,7 +365,7 @@ fn strip(value: &mut Value) {
         }
         Value::Array(items) => {
             items.iter_mut().for_each(strip);
-            // Items that have names have no order.
+            // Items with names are unordered.
             if items.iter().all(|item| item["name"].is_string()) {
                 items.sort_by_cached_key(|item| item["name"].as_str().map(str::to_owned));
             }

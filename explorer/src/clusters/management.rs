@@ -1,4 +1,4 @@
-//! A management cluster: a Kubernetes with the kinds of Cluster API, and the manager of clusters in it.
+//! A management cluster: a Kubernetes with the kinds of Cluster API, and the manager of clusters.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -29,7 +29,7 @@ const SERVED: [&str; 6] = [
     "AzureMachinePoolMachine",
 ];
 
-/// What admission draws at random, always the same.
+/// Fixed values for what admission generates at random.
 struct Fixed;
 
 impl capz_api::Random for Fixed {
@@ -55,7 +55,7 @@ impl Drop for Management {
     }
 }
 
-/// A definition that takes anything, for kinds of Cluster API's core.
+/// A definition without a schema, for kinds of Cluster API's core.
 fn definition(kind: &str) -> Value {
     let plural = format!("{}s", kind.to_lowercase());
     json!({
@@ -70,7 +70,7 @@ fn definition(kind: &str) -> Value {
     })
 }
 
-/// All definitions. To make them takes as long as to play a small world, so they are made once.
+/// All definitions. Creating them takes as long as running a small world, so they are created once.
 static DEFINITIONS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let kinds = capz_api::crd::KINDS.iter().filter(|kind| SERVED.contains(&kind.name));
     let core = ["Cluster", "Machine", "MachinePool"].map(definition);
@@ -86,7 +86,7 @@ impl Management {
         Self { kubernetes, running: None }
     }
 
-    /// Starts the manager. Its way to Azure breaks as `cut` says.
+    /// Starts the manager. Its connection to Azure breaks as `cut` says.
     pub(super) fn start(&mut self, azure: &Azure, ledger: &Ledger, cut: Cut) {
         let client = Client::new(self.kubernetes.router(), "default");
         let since = Duration::try_from(self.kubernetes.now().as_duration()).expect("it is after 1970");
@@ -94,7 +94,7 @@ impl Management {
         let settings = capz::Settings { subscription: Some(SUBSCRIPTION.into()), ..Default::default() };
         let azure = capz::Azure::new(ledger.transport(azure, &cut), clock.clone(), settings.clone());
         let azure = azure.with_credentials(Box::new(|proof, _| {
-            // The token says which cluster asks.
+            // The token identifies the calling cluster.
             Ok(Credential::fixed(&proof.config.aad_client_id))
         }));
         let task = tokio::spawn(async move {
@@ -104,7 +104,7 @@ impl Management {
         self.running = Some((task, cut));
     }
 
-    /// Kills the manager where it stands.
+    /// Kills the manager immediately.
     pub(super) async fn kill(&mut self) {
         if let Some((task, _)) = self.running.take() {
             task.abort();
@@ -113,7 +113,7 @@ impl Management {
         }
     }
 
-    /// Whether the way of the manager to Azure is broken.
+    /// Whether the manager's connection to Azure is broken.
     pub(super) fn is_cut_off(&self) -> bool {
         self.running.as_ref().is_some_and(|(_, cut)| cut.broken.is_cancelled())
     }
@@ -127,7 +127,7 @@ impl Management {
         self.kubernetes.create(object.clone()).unwrap_or_else(|error| panic!("{error:?}: {object}"))
     }
 
-    /// Creates an object as admission lets it through.
+    /// Creates an object after admission.
     pub(super) fn admit(&self, kind: &str, mut object: Value) {
         capz_api::crd::fill_defaults(kind, &mut object);
         let context = capz_api::Context {
@@ -160,21 +160,21 @@ impl Management {
         self.kubernetes.merge_status(kind, namespace, name, &patch).expect("the status can be written");
     }
 
-    /// Deletes an object that is there and not deleted yet.
+    /// Deletes an object that exists and is not deleted yet.
     pub(super) fn delete(&self, kind: &str, namespace: &str, name: &str) {
         if self.get(kind, namespace, name).is_some_and(|it| it["metadata"]["deletionTimestamp"].is_null()) {
             self.kubernetes.delete(kind, namespace, name).expect("it can be deleted");
         }
     }
 
-    /// Makes a namespace that is not there yet.
+    /// Creates a namespace if it does not exist.
     pub(super) fn namespace(&self, name: &str) {
         if self.kubernetes.get("Namespace", "", name).is_none() {
             self.create(json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } }));
         }
     }
 
-    /// Warnings about an object: reason and text.
+    /// Warnings about an object: reason and message.
     pub(super) fn warnings(&self, kind: &str, namespace: &str, name: &str) -> Vec<String> {
         let events = self.kubernetes.list_in("Event", namespace);
         let about = |event: &&Value| {

@@ -1,4 +1,4 @@
-//! One cluster of a neighbourhood: what a user declares, and the objects that Cluster API's core makes of it.
+//! One cluster of a neighbourhood: what a user declares, and the objects that Cluster API's core creates for it.
 
 use rand::Rng as _;
 use rand::rngs::SmallRng;
@@ -16,20 +16,20 @@ pub(super) const TEAM_GROUP: &str = "team";
 pub(super) const HUB: &str = "hub";
 /// The zone that several clusters name.
 pub(super) const ZONE: &str = "corp.example.com";
-/// The group in which a user has it.
+/// The group of the user's zone.
 pub(super) const ZONE_GROUP: &str = "dns";
 
 /// How a cluster gets its network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Network {
-    /// As the defaults say.
+    /// The default network.
     Own,
-    /// Its own, with a name that others choose as well.
+    /// A network of its own, with a name that others use as well.
     Named,
-    /// A user's, whose subnets several clusters use.
+    /// A user's network, whose subnets several clusters use.
     Hub,
-    /// As the defaults say, and peered with a user's.
+    /// The default network, peered with a user's.
     Peered,
 }
 
@@ -37,39 +37,39 @@ pub enum Network {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ApiServer {
-    /// From the internet.
+    /// Public.
     Public,
-    /// From inside, under a name in a zone of its own.
+    /// Private, under a name in a zone of its own.
     Private,
-    /// From inside, under a name in a zone that others name as well, in the cluster's group.
+    /// Private, under a name in a zone that others name as well, in the cluster's group.
     NamedZone,
-    /// From inside, under a name in a zone of a user's group.
+    /// Private, under a name in a zone of a user's group.
     UsersZone,
 }
 
-/// What a user declares of one cluster.
+/// A user's declaration of one cluster.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Member {
-    /// The number of the management cluster that it begins in.
+    /// The number of its first management cluster.
     pub management: usize,
     /// Its namespace.
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// The group that it names; without one it is called as the cluster.
+    /// The group that it names; by default the cluster's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// How it gets its network.
+    /// Its network.
     pub network: Network,
-    /// How its API server is reached.
+    /// Its API server.
     pub api_server: ApiServer,
-    /// Whether its security groups and load balancer have names that others choose as well.
+    /// Whether its security groups and load balancer have names that others use as well.
     #[serde(default)]
     pub common_names: bool,
-    /// How many machines it begins with: the first is a control plane.
+    /// The initial number of machines: the first is a control plane.
     pub machines: usize,
-    /// Whether machines have names that others choose as well.
+    /// Whether machines have names that others use as well.
     #[serde(default)]
     pub common_machines: bool,
     /// Whether it has a pool of one machine.
@@ -94,7 +94,7 @@ impl Member {
         }
     }
 
-    /// A cluster at random. Two managements that hold the same key are two clusters of one name.
+    /// A random cluster. Two management clusters with the same key contain two clusters of one name.
     pub(super) fn draw(random: &mut SmallRng, taken: &[Self]) -> Self {
         loop {
             let one = Self {
@@ -116,7 +116,7 @@ impl Member {
                 common_machines: random.random_bool(0.4),
                 pool: random.random_bool(0.25),
             };
-            // A move must not meet an object of the same key.
+            // A move must not meet an object with the same key.
             if !taken.iter().any(|other| (&other.namespace, &other.name) == (&one.namespace, &one.name)) {
                 return one;
             }
@@ -136,15 +136,15 @@ impl Member {
         self.group.as_deref().unwrap_or(&self.name)
     }
 
-    /// Whether it and another cluster claim something that only one of them can have.
+    /// Whether the two clusters claim something that only one of them can have.
     pub(super) fn may_conflict_with(&self, other: &Self) -> bool {
         self.name == other.name
             || self.group_name() == other.group_name()
             || self.zone().is_some() && self.zone() == other.zone()
     }
 
-    /// Whether it and another cluster have networks of one name in two groups, and both are peered with the same one: Azure has one
-    /// peering of that name for the two.
+    /// Whether the two clusters have networks of one name in two groups, and both are peered with the same network:
+    /// Azure has only one peering of that name for the two.
     pub(super) fn wants_peering_of(&self, other: &Self) -> bool {
         [self, other].iter().all(|it| it.network == Network::Peered)
             && self.name == other.name
@@ -160,7 +160,7 @@ impl Member {
         }
     }
 
-    /// The second number of its control planes' addresses: networks that are peered must not overlap.
+    /// The second octet of its control planes' addresses: networks that are peered must not overlap.
     pub(super) fn second_octet(&self, number: usize) -> usize {
         if self.network == Network::Peered { 16 * (number + 1) } else { 0 }
     }
@@ -169,7 +169,7 @@ impl Member {
         format!("identity-of-{number}-{}", self.name)
     }
 
-    /// What of the world it needs in a management cluster.
+    /// Creates its prerequisites in a management cluster.
     pub(super) fn prepare(&self, number: usize, management: &Management) {
         management.namespace(&self.namespace);
         management.create(json!({
@@ -214,7 +214,7 @@ impl Member {
         }
         if self.api_server != ApiServer::Public {
             balancer["type"] = json!("Internal");
-            // In a network of a user two internal frontends must differ.
+            // In a user's network two internal frontends must differ.
             let address = match self.network {
                 Network::Hub => format!("10.0.0.{}", 100 + number),
                 Network::Peered | Network::Own | Network::Named => {
@@ -242,7 +242,7 @@ impl Member {
         spec
     }
 
-    /// The Cluster with its AzureCluster, as they are after the core's first look.
+    /// The Cluster with its AzureCluster, as they are after the core's first reconcile.
     pub(super) fn create(&self, number: usize, management: &Management) {
         let (name, namespace) = (&self.name, &self.namespace);
         let cluster = management.create(json!({
@@ -272,7 +272,7 @@ impl Member {
         json!({ LABEL: self.name })
     }
 
-    /// The name of a machine. Names count in a namespace, so two clusters of one namespace have different ones.
+    /// The name of a machine. Names are unique in a namespace, so two clusters of one namespace use different ones.
     pub(super) fn machine_name(&self, machine: usize) -> String {
         let role = if machine == 0 { "cp" } else { "worker" };
         if self.common_machines {
@@ -282,7 +282,7 @@ impl Member {
         }
     }
 
-    /// A Machine with its AzureMachine and bootstrap data. One whose name another object has is not made.
+    /// Creates a Machine with its AzureMachine and bootstrap data, unless another object has its name.
     pub(super) fn create_machine(&self, machine: usize, management: &Management) {
         self.create_named_machine(&self.machine_name(machine), machine == 0, management);
     }
@@ -361,7 +361,7 @@ impl Member {
     }
 }
 
-/// The label with the name of the cluster that an object is of.
+/// The label with the name of an object's cluster.
 pub(super) const LABEL: &str = "cluster.x-k8s.io/cluster-name";
 /// The finalizer of the core on its own objects.
 pub(super) const FINALIZER: &str = "core.cluster.x-k8s.io";

@@ -17,22 +17,22 @@ use super::stage::{Stage, reasons};
 use crate::property::{Known, Trial};
 use crate::shrink;
 
-/// How long the deletion of a cluster may take.
+/// The maximum time for the deletion of a cluster.
 const MAX_END: Duration = Duration::from_secs(3600);
 
-/// Clusters that share an Azure, and what happens to them.
+/// Clusters that share an Azure, and the acts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Neighbourhood {
-    /// What everything random is drawn from.
+    /// The seed of everything random.
     pub seed: u64,
-    /// How many seconds Azure's operations take.
+    /// The latency of Azure's operations, in seconds.
     pub latency: u64,
-    /// Whether a user made the group that clusters name.
+    /// Whether a user created the group that clusters name.
     pub users_group: bool,
     /// The clusters.
     pub clusters: Vec<Member>,
-    /// What happens.
+    /// The acts.
     pub acts: Vec<Act>,
 }
 
@@ -94,7 +94,7 @@ impl Trial for Neighbourhood {
 
 struct Play {
     stage: Stage,
-    /// Clusters that a third party has changed something of.
+    /// Clusters whose resources a third party has changed.
     touched: Vec<bool>,
 }
 
@@ -151,7 +151,7 @@ impl Play {
         complaints
     }
 
-    /// What is wrong with a world at rest.
+    /// The problems of a world at rest.
     fn judge(&self) -> Vec<String> {
         let stage = &self.stage;
         let mut complaints = stage.ledger.harm();
@@ -159,7 +159,7 @@ impl Play {
         for cluster in &present {
             complaints.extend(self.judge_cluster(*cluster, &present));
         }
-        // Of two that begin at the same moment each may make first what the other one needs, too.
+        // If two begin at the same moment, each may first create what the other needs, too.
         let meets = |it: &usize| present.iter().any(|other| self.has_met(*it, *other));
         if !present.is_empty()
             && present.iter().all(|it| !self.is_served(*it) && !self.touched[*it])
@@ -181,7 +181,7 @@ impl Play {
             && self.stage.ledger.began_together(cluster, other)
     }
 
-    /// Whether a cluster is there, and is to stay.
+    /// Whether a cluster exists, and should stay.
     fn is_wanted(&self, cluster: usize) -> bool {
         let member = &self.stage.members[cluster];
         let object =
@@ -210,7 +210,8 @@ impl Play {
         let has_rivals = present.iter().any(is_rival);
         if !stage.is_ready(cluster) {
             let words = self.words_of(cluster);
-            // Which zones a network is linked with cannot be seen at the network: Azure says it when the link is made.
+            // The zones that a network is linked with are not visible at the network: Azure reports a conflict when the
+            // link is created.
             let meets_at_zone = words.iter().any(|words| words.contains("overlapping namespaces"));
             if words.is_empty() {
                 let all = stage.speakers(cluster);
@@ -223,7 +224,7 @@ impl Play {
             } else if !has_rivals && !self.touched[cluster] && !meets_at_zone {
                 complaints.push(format!("cluster {cluster} shares nothing and is not ready: {words:#?}"));
             }
-            // Both networks of the peering have to be there before it is made: that is where these clusters meet at last.
+            // Both networks of the peering must exist before it is created: only there do these clusters conflict.
             let meets_at_peering = words.iter().any(|words| words.contains("peering "))
                 && present.iter().any(|it| *it != cluster && stage.members[*it].wants_peering_of(member));
             let meets_after_move =
@@ -253,7 +254,7 @@ impl Play {
         complaints
     }
 
-    /// Packets to a served cluster arrive at its own control plane.
+    /// Packets to a served cluster must arrive at its own control plane.
     fn judge_traffic(&self, cluster: usize) -> Option<String> {
         let stage = &self.stage;
         let ready = |(kind, object): &(&str, Value)| {
@@ -279,7 +280,7 @@ impl Play {
         }
     }
 
-    /// A user deletes a cluster: nothing of it stays, and all of the others.
+    /// A user deletes a cluster: nothing of it remains, and everything of the others.
     async fn delete(&mut self, cluster: usize) -> Vec<String> {
         if self.stage.home(cluster).is_none() {
             return self.leftovers(cluster);
@@ -287,7 +288,7 @@ impl Play {
         let others: Vec<usize> =
             (0..self.touched.len()).filter(|other| *other != cluster && self.is_wanted(*other)).collect();
         let stage = &self.stage;
-        // One that is not ready works on its own resources, now that another one may have gone.
+        // A cluster that is not ready changes its own resources, now that another may have been deleted.
         let look =
             |other: &usize| (*other, stage.is_ready(*other), stage.estate(*other), stage.answers(*other));
         let before: Vec<_> = others.iter().map(look).collect();
@@ -306,7 +307,7 @@ impl Play {
             let now = self.stage.estate(other);
             for (id, document) in estate {
                 match now.iter().find(|(one, _)| *one == id) {
-                    // A group that two made at the same moment may be the one's and then the other's.
+                    // A group that two created at the same moment may first belong to one and then to the other.
                     _ if self.stage.ledger.is_made_by_several(&id)
                         || self.stage.ledger.has_raced(cluster) && id.namespace().is_none() => {}
                     None => complaints.push(format!("{id} of cluster {other} went with cluster {cluster}")),
@@ -327,12 +328,12 @@ impl Play {
         complaints
     }
 
-    /// What a cluster that is gone left behind.
+    /// The leftovers of a deleted cluster.
     fn leftovers(&self, cluster: usize) -> Vec<String> {
         let stage = &self.stage;
         let mut complaints = Vec::new();
         for (id, _) in stage.estate(cluster) {
-            // A group that several made stays until the last of them goes.
+            // A group that several created stays until the last of them is deleted.
             let may_stay = stage.is_in_use(&id) || stage.stays(&id) || stage.ledger.is_made_by_several(&id);
             if !may_stay {
                 complaints.push(format!("cluster {cluster} is gone and leaves {id}"));

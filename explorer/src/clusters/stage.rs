@@ -1,4 +1,4 @@
-//! The world of a neighbourhood: one Azure, two management clusters, what users made before, and the clusters between them.
+//! The world of a neighbourhood: one Azure, two management clusters, initial resources of users, and the clusters.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,15 +15,15 @@ use super::ledger::{Cut, Ledger, Maker, id_in, references, steady};
 use super::management::{LOCATION, Management, SUBSCRIPTION};
 use super::member::{HUB, LABEL, Member, NAMESPACES, TEAM_GROUP, ZONE, ZONE_GROUP};
 
-/// How often the stage looks.
+/// The polling interval.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long nothing must happen for a world to be at rest: longer than the sync period, so all objects have been looked at once
-/// more.
+/// A world is at rest after this time without activity: longer than the sync period, so that all objects have been
+/// reconciled once more.
 const QUIET: Duration = Duration::from_secs(700);
-/// A world that is not at rest after this long never will be.
+/// The time after which a world is assumed never to come to rest.
 const MAX_UNREST: Duration = Duration::from_secs(6 * 3600);
 const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
-/// Kinds that move, owners before what they own.
+/// Kinds that move, owners before their dependents.
 const MOVING: [&str; 8] = [
     "Cluster",
     "Secret",
@@ -34,7 +34,7 @@ const MOVING: [&str; 8] = [
     "AzureMachine",
     "AzureMachinePoolMachine",
 ];
-/// Kinds whose conditions speak of Azure.
+/// Kinds whose conditions report on Azure.
 pub(super) const SPEAKING: [&str; 4] =
     ["AzureCluster", "AzureMachine", "AzureMachinePool", "AzureMachinePoolMachine"];
 
@@ -43,19 +43,20 @@ pub(super) struct Stage {
     pub(super) ledger: Ledger,
     pub(super) members: Vec<Member>,
     managements: Vec<Management>,
-    /// The version of each management cluster that the core has looked at.
+    /// The version of each management cluster that the core has reconciled.
     looked_at: Vec<u64>,
-    /// The management cluster of each cluster that is there.
+    /// The management cluster of each existing cluster.
     pub(super) homes: Vec<Option<usize>>,
-    /// Ids of what users made before.
+    /// IDs of the users' initial resources.
     found: BTreeSet<String>,
-    /// What a third party did.
+    /// The changes of a third party.
     pub(super) edits: Vec<String>,
-    /// Resources of which a third party changed a tag that proves whose they are.
+    /// Resources whose ownership tags a third party changed.
     given_away: BTreeSet<ResourceId>,
-    /// Whether a cluster has moved. It may meet one there that claims the same.
+    /// Whether a cluster has moved. There it may meet another one with the same claims.
     pub(super) moved: bool,
-    /// What stayed when its owner went, because others have something in it. Nothing proves later whose it is.
+    /// Resources that stayed when their owner was deleted, because they are in use. Their owner can no longer be
+    /// proven.
     pub(super) in_use: BTreeSet<ResourceId>,
 }
 
@@ -106,7 +107,7 @@ impl Stage {
         stage
     }
 
-    /// What users made before: a hub, a zone, and sometimes the group that clusters name.
+    /// Creates the users' initial resources: a hub, a zone, and sometimes the group that clusters name.
     fn furnish(&mut self, users_group: bool) {
         let hub = ResourceId::group(SUBSCRIPTION, HUB);
         let network = hub.resource("Microsoft.Network", "virtualNetworks", HUB);
@@ -152,7 +153,7 @@ impl Stage {
         self.start(number, cut);
     }
 
-    /// The management cluster that a cluster is in.
+    /// The management cluster of a cluster.
     pub(super) fn home(&self, cluster: usize) -> Option<&Management> {
         self.homes[cluster].map(|home| &self.managements[home])
     }
@@ -190,7 +191,7 @@ impl Stage {
         }
     }
 
-    /// Machines of a cluster that no pool made, by name.
+    /// The machines of a cluster outside of pools, by name.
     fn machines(&self, cluster: usize) -> Vec<Value> {
         let member = &self.members[cluster];
         let Some(management) = self.home(cluster) else { return Vec::new() };
@@ -224,8 +225,9 @@ impl Stage {
         }
     }
 
-    /// Moves a cluster to the other management cluster, as `clusterctl move` does: paused, made anew without status, and taken
-    /// away where it was. Nothing happens where it is being deleted, or where its objects do not let it be moved within a minute.
+    /// Moves a cluster to the other management cluster, as `clusterctl move` does: it is paused, created again without
+    /// status, and removed from the first one. Does nothing if it is being deleted, or if its objects cannot be moved
+    /// within a minute.
     pub(super) async fn relocate(&mut self, cluster: usize) {
         let member = self.members[cluster].clone();
         let (name, namespace) = (member.name.as_str(), member.namespace.as_str());
@@ -238,7 +240,7 @@ impl Stage {
         if from == to || ends(self) || self.managements[to].get("Cluster", namespace, name).is_some() {
             return;
         }
-        // What bears one name there would be taken for what moves.
+        // An existing object of the same name would be mistaken for the moved one.
         let meets = |(kind, object): &(&str, Value)| {
             self.managements[to].get(kind, namespace, &cluster_api::name_of(object)).is_some()
         };
@@ -305,14 +307,14 @@ impl Stage {
             .collect()
     }
 
-    /// Objects of a cluster whose conditions speak of Azure.
+    /// Objects of a cluster whose conditions report on Azure.
     pub(super) fn speakers(&self, cluster: usize) -> Vec<(&'static str, Value)> {
         let Some(home) = self.homes[cluster] else { return Vec::new() };
         let all = self.objects_of(home, &self.members[cluster]);
         all.into_iter().filter(|(kind, _)| SPEAKING.contains(kind)).collect()
     }
 
-    /// A third party changes something that a cluster made. Says what, where Azure lets it.
+    /// A third party changes something that a cluster created. Returns the change, if Azure accepts it.
     pub(super) fn interfere(&mut self, cluster: usize, choice: u64) -> Option<(ResourceId, Edit)> {
         let choices: Vec<(ResourceId, Edit)> = self
             .ledger
@@ -325,10 +327,11 @@ impl Stage {
         self.do_edit(&id, &edit).then_some((id, edit))
     }
 
-    /// Carries out an edit. Whether Azure let it.
+    /// Applies a change. Returns whether Azure accepted it.
     pub(super) fn do_edit(&mut self, id: &ResourceId, edit: &Edit) -> bool {
         let done = if *edit == Edit::Delete {
-            // A group is deleted with all that is in it: a third party does not do that to a group that several clusters share.
+            // A group is deleted with all its resources: a third party does not do that to a group that several
+            // clusters share.
             let done = id.namespace().is_some() && self.azure.delete(id).is_ok();
             if done && self.azure.document(id).is_none() {
                 self.ledger.went(id);
@@ -348,10 +351,11 @@ impl Stage {
         done
     }
 
-    /// A user deletes what was given away and is named in the reasons for which a cluster does not go. Whether there is any.
+    /// A user deletes resources with changed ownership that a cluster names as the reason why its deletion does not
+    /// finish. Returns whether there were any.
     pub(super) fn remove_what_was_given_away(&mut self, reasons: &[String]) -> bool {
         let is_named = |id: &ResourceId| reasons.iter().any(|words| words.contains(id.as_str()));
-        // A machine holds up what its interface holds up.
+        // A machine is blocked by what blocks its interface.
         let uses_named = |id: &ResourceId| {
             let mut used = Vec::new();
             references(&self.azure.document(id).unwrap_or_default(), &mut used);
@@ -361,7 +365,8 @@ impl Stage {
         let named: Vec<ResourceId> = self.given_away.iter().filter(is_meant).cloned().collect();
         let mut is_any = false;
         for id in named {
-            // What Azure made for it, such as the disk of a machine, is left to that user as well, and so is its interface.
+            // Resources that Azure created for it, such as the disk of a machine, are left to that user as well, and so
+            // is its interface.
             let Some(document) = self.azure.document(&id) else { continue };
             let mut used = Vec::new();
             references(&document, &mut used);
@@ -375,7 +380,7 @@ impl Stage {
         is_any
     }
 
-    /// Lets time pass. Managers whose way broke are killed and started again, and the core works.
+    /// Lets time pass. Managers whose connection broke are killed and started again, and the core reconciles.
     pub(super) async fn pass(&mut self, time: Duration) {
         let end = Instant::now() + time;
         loop {
@@ -384,7 +389,7 @@ impl Stage {
                 if self.managements[number].is_cut_off() {
                     self.restart(number, Cut::never()).await;
                 }
-                // The core has nothing to do where nothing has changed.
+                // The core has nothing to do without a change.
                 let version = self.managements[number].kubernetes.resource_version();
                 if self.looked_at[number] != version {
                     self.looked_at[number] = version;
@@ -409,10 +414,10 @@ impl Stage {
         }
     }
 
-    /// Waits until nothing happens any more.
+    /// Waits until there is no more activity.
     ///
     /// # Errors
-    /// It never ends.
+    /// The activity does not end.
     pub(super) async fn rest(&mut self) -> Result<(), String> {
         let begin = Instant::now();
         let (mut signs, mut versions) = (self.signs(), self.versions());
@@ -438,7 +443,7 @@ impl Stage {
         Ok(())
     }
 
-    /// What changes whenever a cluster does: writes at Azure, and versions of objects.
+    /// Values that change with every action of a cluster: writes to Azure, and versions of objects.
     fn signs(&self) -> (usize, Vec<u64>) {
         let objects = self.managements.iter().flat_map(|management| {
             SPEAKING
@@ -449,13 +454,13 @@ impl Stage {
         (self.ledger.all_writes(), objects.map(|object| object.version()).collect())
     }
 
-    /// What changes whenever anything does.
+    /// Values that change with every activity.
     fn versions(&self) -> (usize, Vec<u64>) {
         let versions = self.managements.iter().map(|it| it.kubernetes.resource_version());
         (self.ledger.all_writes(), versions.collect())
     }
 
-    /// Waits until something holds; whether it does within `patience`.
+    /// Waits until a condition holds; returns whether it did within `patience`.
     pub(super) async fn until(&mut self, patience: Duration, holds: impl Fn(&Self) -> bool) -> bool {
         let begin = Instant::now();
         while !holds(self) {
@@ -467,27 +472,27 @@ impl Stage {
         true
     }
 
-    /// Whether all that a cluster consists of is ready.
+    /// Whether all parts of a cluster are ready.
     pub(super) fn is_ready(&self, cluster: usize) -> bool {
         let all = self.speakers(cluster);
         !all.is_empty() && all.iter().all(|(_, object)| object["status"]["ready"] == true)
     }
 
-    /// Whether all objects of a cluster are ready whose names are taken.
+    /// Whether all objects of a cluster with accepted names are ready.
     pub(super) fn are_ready(&self, cluster: usize, takes: impl Fn(&str) -> bool) -> bool {
         let all = self.speakers(cluster);
         let mut taken = all.iter().filter(|(_, object)| takes(&cluster_api::name_of(object))).peekable();
         taken.peek().is_some() && taken.all(|(_, object)| object["status"]["ready"] == true)
     }
 
-    /// Gives a cluster a worker of this name.
+    /// Adds a worker of this name to a cluster.
     pub(super) fn add_machine(&self, cluster: usize, name: &str) {
         if let Some(management) = self.home(cluster) {
             self.members[cluster].create_named_machine(name, false, management);
         }
     }
 
-    /// What others than clusters made and is gone, and what of clusters is left, when none is there any more.
+    /// Missing resources of others, and leftovers of clusters, after all clusters are deleted.
     pub(super) fn remains(&self) -> Vec<String> {
         let now: BTreeSet<String> = self.azure.documents().iter().map(|it| id_in(it).to_lower()).collect();
         let is_users = |id: &&String| {
@@ -506,13 +511,14 @@ impl Stage {
         left.chain(lost).collect()
     }
 
-    /// Whether a resource stays when its cluster goes: what a third party has given away, by the tags that prove whose it is, with
-    /// the group that it lies in, with all that lies in it, and with what it uses: Azure does not let that go. A half of a peering
+    /// Whether a resource stays after its cluster is deleted: a resource whose ownership tags a third party changed,
+    /// its group, its children, and the resources that it uses, which Azure does not delete. Half of a peering with a
+    /// network that was given away has no other proof of ownership than that network.
     /// that leads to a network which was given away has no other proof than that network.
     pub(super) fn stays(&self, id: &ResourceId) -> bool {
         let mut held: Vec<ResourceId> = self.given_away.iter().cloned().collect();
         let mut next = 0;
-        // What stays holds what it uses and what it lies in, and so on.
+        // A resource that stays keeps the resources that it uses and its parents, recursively.
         while let Some(one) = held.get(next).cloned() {
             next += 1;
             let mut ids = Vec::new();
@@ -529,26 +535,26 @@ impl Stage {
         held.iter().any(is_held) || leads_there()
     }
 
-    /// Whether the document of a resource speaks of another one.
+    /// Whether the document of a resource refers to another one.
     fn refers(&self, from: &ResourceId, to: &ResourceId) -> bool {
         let mut ids = Vec::new();
         references(&self.azure.document(from).unwrap_or_default(), &mut ids);
         ids.contains(to)
     }
 
-    /// What a cluster made, by id, without what Azure derives.
+    /// The resources that a cluster created, by ID, without what Azure derives.
     pub(super) fn estate(&self, cluster: usize) -> Vec<(ResourceId, Value)> {
         let all = self.ledger.made_by(cluster, &self.azure);
         all.into_iter().map(|document| (id_in(&document), steady(document))).collect()
     }
 
-    /// Whether a resource stayed because others have something in it. A zone that stays keeps its first record.
+    /// Whether a resource stayed because others use it. A zone that stays keeps its first record.
     pub(super) fn is_in_use(&self, id: &ResourceId) -> bool {
         let is_first_record = id.resource_type().to_ascii_uppercase().ends_with("/SOA");
         self.in_use.contains(id) || is_first_record && id.parent().is_some_and(|it| self.in_use.contains(&it))
     }
 
-    /// What a cluster made and in which others have something: groups, and zones.
+    /// The resources of a cluster that others use: groups, and zones.
     fn shared_of(&self, cluster: usize) -> Vec<ResourceId> {
         let others = (0..self.members.len()).filter(|other| *other != cluster);
         let others: Vec<_> = others.flat_map(|other| self.estate(other)).collect();
@@ -556,7 +562,7 @@ impl Stage {
         self.estate(cluster).into_iter().map(|(id, _)| id).filter(is_shared).collect()
     }
 
-    /// The machine that answers at the endpoint of a cluster, for a client that may reach it; none where no packet arrives.
+    /// The machine that answers at the endpoint of a cluster, for an allowed client, or why no packet arrives.
     pub(super) fn answers(&self, cluster: usize) -> Result<String, String> {
         let member = &self.members[cluster];
         let home = self.home(cluster).ok_or("it is not there")?;
@@ -601,13 +607,13 @@ impl Stage {
             self.azure.document(&zone.child("A", name)).ok_or(format!("{zone} has no record {name}"))?;
         let address = record["properties"]["aRecords"][0]["ipv4Address"].as_str().unwrap_or_default();
         let address = address.parse().map_err(|_| format!("the record {name} of {zone} has no address"))?;
-        // A host of the subnet of control planes.
+        // A host of the control planes' subnet.
         let second = u8::try_from(self.members[cluster].second_octet(cluster)).expect("clusters are few");
         let inside = std::net::IpAddr::from([10, second, 200, 200]);
         Ok((address, Source::virtual_network(network.as_str(), inside)))
     }
 
-    /// Text of warnings about the objects of a cluster.
+    /// The messages of warnings about the objects of a cluster.
     pub(super) fn warnings(&self, cluster: usize) -> Vec<String> {
         let Some(home) = self.home(cluster) else { return Vec::new() };
         let namespace = &self.members[cluster].namespace;
@@ -618,7 +624,7 @@ impl Stage {
     }
 }
 
-/// Whether a Secret was made by a user, and not by a controller.
+/// Whether a Secret was created by a user, not by a controller.
 fn is_users(secret: &Value) -> bool {
     cluster_api::name_of(secret).ends_with("-data")
 }
@@ -631,7 +637,7 @@ fn uid_of(object: &Value) -> String {
     object["metadata"]["uid"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Conditions of an object that do not hold and say why.
+/// The reasons in conditions of an object that are not true.
 pub(super) fn reasons(object: &Value) -> Vec<String> {
     let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
     let fails =

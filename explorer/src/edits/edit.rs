@@ -1,11 +1,11 @@
-//! Finds the place of a member in a document again, and edits it there.
+//! Finds a member in a document by its path, and edits it.
 
 use serde_json::{Value, json};
 
 use super::How;
 use crate::ledger::flatten::{DERIVED, is_reference, key_of};
 
-/// Edits the member at a place, as [`crate::ledger`] names places. Tells whether there was something to edit.
+/// Edits the member at a path, in the notation of [`crate::ledger`]. Returns whether there was something to edit.
 pub(super) fn edit(document: &mut Value, place: &str, how: How) -> bool {
     edit_in(document, "", place, how)
 }
@@ -70,7 +70,7 @@ fn leads_to(here: &str, place: &str) -> bool {
     place.strip_prefix(here).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Pairs of words that stand for one another in documents.
+/// Pairs of values that replace each other.
 const WORDS: [(&str, &str); 6] = [
     ("Tcp", "Udp"),
     ("Allow", "Deny"),

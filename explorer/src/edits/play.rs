@@ -14,19 +14,19 @@ use super::{Edit, Edits, How, When, edit};
 use crate::ledger::{Hand, Ledger};
 use crate::single::{Single, keyed};
 
-/// How often they look, and what a repair takes.
+/// The resync interval, plus the time of a repair.
 const INTERVAL: Duration = Duration::from_secs(6 * 60);
 
-/// How long nothing must have happened for all to be at rest.
+/// Everything is at rest after this time without activity.
 const QUIET: Duration = Duration::from_secs(8);
 
-/// The Service that comes while a third party edits.
+/// The Service that is created while a third party edits.
 const NEWCOMER: &str = "extra/newcomer";
 
-/// How often the controllers may write in the second hour of a fight.
+/// The maximum number of writes in the second hour of a fight.
 const MAX_WRITES: u64 = 12;
 
-/// Where an edit happens.
+/// The target of an edit.
 #[derive(Debug, Clone)]
 struct Target {
     id: ResourceId,
@@ -45,7 +45,7 @@ impl std::fmt::Display for Target {
 }
 
 impl Target {
-    /// The edits of a trial, among what the controllers have stated by now.
+    /// The targets of a trial's edits, among what the controllers have stated so far.
     fn of(edits: &[Edit], ledger: &Ledger) -> Vec<Self> {
         let stated: Vec<_> =
             ledger.by(Hand::Cluster(0)).into_iter().filter(|(_, _, leaf)| leaf.stated).collect();
@@ -63,7 +63,7 @@ impl Target {
         edits.iter().filter_map(target).collect()
     }
 
-    /// Does it. Tells whether there was something to edit, and Azure took it.
+    /// Applies the edit. Returns whether there was something to edit, and Azure accepted it.
     fn apply(&self, azure: &Azure) -> bool {
         if self.how == How::Delete {
             return azure.delete(&self.id).is_ok();
@@ -108,7 +108,7 @@ pub(super) async fn run(trial: &Edits) -> Vec<String> {
     }
     single.rest(QUIET).await;
     let refused_before = refused(&single, trial);
-    // Of two Services at one internal address one may deny what the other's clients need.
+    // If two Services share an internal address, one may deny what the other's clients need.
     let lost_before: Vec<_> =
         keyed(&trial.services).flat_map(|(key, wishes)| single.unserved(key, wishes)).collect();
     let before = single.world().azure_state();
@@ -142,7 +142,7 @@ pub(super) async fn run(trial: &Edits) -> Vec<String> {
     let is_told = refused_now.iter().any(|key| !refused_before.contains(key));
     let after = single.world().azure_state();
     let left = but_for_choices(before.differences(&after));
-    // What may be another cluster's stays, and its neighbour's owner reads of it.
+    // Resources that may belong to another cluster stay, and the owner of the Service next to them is informed.
     let is_strange = keyed(&trial.services).any(|(key, _)| {
         single.world().events(key).iter().any(|event| event.contains(" SharedWithUnknown: "))
     });
@@ -162,10 +162,10 @@ pub(super) async fn run(trial: &Edits) -> Vec<String> {
     complaints
 }
 
-/// The differences, but for what may be chosen anew: a security rule that comes again gets a priority that is free, and an
-/// instance may have another version of the same model. Azure gives a private link service that is made again another alias
-/// and other interfaces. A private address that no Service asks for by name may be Azure's choice, or one that was published
-/// before: it is the same address.
+/// The differences, except for values that may be chosen anew: a security rule that is created again gets a free
+/// priority, and an instance may have another version of the same model. A private link service that is created again
+/// gets another alias and other interfaces from Azure. A private address that no Service requests may be Azure's
+/// choice, or one that was published before: it is the same address.
 fn but_for_choices(mut lines: Vec<String>) -> Vec<String> {
     let chosen = [
         "\"priority\": ",
@@ -185,7 +185,7 @@ fn but_for_choices(mut lines: Vec<String>) -> Vec<String> {
     kept
 }
 
-/// Waits until the controllers have looked at Azure again.
+/// Waits until the controllers' next resync with Azure.
 async fn look(single: &mut Single) {
     sleep(INTERVAL).await;
     single.rest(QUIET).await;
@@ -196,7 +196,7 @@ fn refused(single: &Single, trial: &Edits) -> Vec<&'static str> {
     keyed(&trial.services).map(|(key, _)| key).filter(|key| single.is_refused(key)).collect()
 }
 
-/// A third party makes its edit again whenever it is undone, for two hours.
+/// A third party repeats its edit whenever it is undone, for two hours.
 async fn fight(single: &Single, trial: &Edits, targets: &[Target]) -> Vec<String> {
     let mut hours = Vec::new();
     let mut rounds = 0;

@@ -1,4 +1,4 @@
-//! What must come of a row.
+//! The expected result for a row.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::clients::Clients;
 use crate::expectation::{Expectation, Served, Writes};
 use crate::rule::{Family, Probe, ProbePort, Rule};
 
-/// What must come of Service `number` with the features of a row.
+/// The expected result for Service `number` with the features of a row.
 pub fn expectation(row: &[usize], number: usize, key: &str) -> Expectation {
     let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
     let (field, annotation) = (is("source-ranges", "none"), value(row, "allowed-ranges"));
@@ -16,7 +16,7 @@ pub fn expectation(row: &[usize], number: usize, key: &str) -> Expectation {
     let refused = |text: &str| Expectation::Refused { texts: vec![text.to_owned()], by_azure: false };
     let families = families(row);
     let rules = rules(row, &families);
-    // Azure offers IPv4 alone, and outside only what arrives at the nodes' own addresses.
+    // Azure only offers IPv4, and on external frontends only if packets arrive at the nodes' own addresses.
     let floats_outside = !is_internal(row) && is("floating-ip", "on");
     let unlinkable = !is("private-link-service", "no") && (floats_outside || families == [Family::V6]);
     if let Some(factor) = (0..row.len()).find(|factor| is_mistake(*factor, row[*factor])) {
@@ -25,7 +25,7 @@ pub fn expectation(row: &[usize], number: usize, key: &str) -> Expectation {
             "public-ip" | "subnet" => "nowhere",
             _ => "azure-additional-public-ips",
         };
-        // Of several reasons any may be named.
+        // If there are several reasons, any may be named.
         return refused(if contradicts || rules.is_none() || unlinkable { "" } else { text });
     }
     if contradicts {
@@ -65,7 +65,7 @@ fn families(row: &[usize]) -> Vec<Family> {
     }
 }
 
-/// What is said of annotations that mean nothing as they stand.
+/// The warnings about annotations that have no effect.
 fn hints(row: &[usize], families: &[Family]) -> Vec<String> {
     let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
     let of = |reason: &str, key: &str| format!("{reason}: annotation service.beta.kubernetes.io/{key}");
@@ -97,8 +97,7 @@ fn hints(row: &[usize], families: &[Family]) -> Vec<String> {
     hints
 }
 
-/// Who may come in. For each family apart, which matters where ranges of one family mean nothing to the
-/// other.
+/// The allowed clients. The families are separate, because ranges of one family have no effect on the other.
 fn clients(row: &[usize]) -> [Clients; 2] {
     let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
     let internal = is_internal(row);
@@ -139,7 +138,7 @@ fn clients(row: &[usize]) -> [Clients; 2] {
     })
 }
 
-/// The rules; `None` where a node port is needed and there is none.
+/// The rules; `None` if a required node port is missing.
 fn rules(row: &[usize], families: &[Family]) -> Option<Vec<Rule>> {
     let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
     let (internal, node_ports) = (is_internal(row), !is("node-ports", "no"));
@@ -156,7 +155,7 @@ fn rules(row: &[usize], families: &[Family]) -> Option<Vec<Rule>> {
             let mut rule = Rule::usual(*family, "ALL", 0);
             common(&mut rule);
             rule.floating = *family == Family::V4;
-            // The first port whose probe can be made will do.
+            // The first port for which a probe is possible is used.
             let own = ports(row).into_iter().find_map(|(_, protocol, port)| {
                 let wanted = protocol == "TCP" && !(port == first && is("first-port", "no-probe"));
                 wanted.then(|| own_probe(row, port, first))?.filter(|probe| can_be_asked(probe, node_ports))
@@ -197,7 +196,7 @@ fn can_be_asked(probe: &Probe, node_ports: bool) -> bool {
     node_ports || !matches!(probe.port, ProbePort::NodePortOf(_))
 }
 
-/// kube-proxy's answer. What is annotated for the first port alone is not for the port asked.
+/// kube-proxy's answer. Annotations for the first port do not apply to the probed port.
 fn local_probe(row: &[usize]) -> Probe {
     if value(row, "health-check-port") == "chosen-and-timed" {
         return Probe { interval: 9, count: 5, ..Probe::health_check() };
@@ -206,7 +205,7 @@ fn local_probe(row: &[usize]) -> Probe {
     Probe { interval, count, ..Probe::health_check() }
 }
 
-/// Interval and count where the port says nothing.
+/// The default interval and count for ports.
 fn timing_of_all(row: &[usize]) -> (u64, u64) {
     match value(row, "probe-timing") {
         "10s-x3" => (10, 2),
@@ -229,7 +228,7 @@ pub(super) fn first_probe(row: &[usize]) -> (&'static str, &'static str) {
     (protocol, path)
 }
 
-/// Protocol and path where the port says nothing.
+/// The default protocol and path for ports.
 fn probe_of_all(row: &[usize]) -> (&'static str, &'static str) {
     let word = if value(row, "app-protocol") == "http" { "http" } else { value(row, "probe-protocol") };
     let protocol = match word {
@@ -258,8 +257,8 @@ fn own_probe(row: &[usize], port: u64, first: u64) -> Option<Probe> {
     })
 }
 
-/// Whether an annotation that is written like this counts for a family: the plain key is IPv4's, and IPv6's, too,
-/// where that is the only one.
+/// Whether an annotation in this form counts for a family: the plain key is IPv4's, and also IPv6's if that is the only
+/// family.
 fn counts(word: &str, family: Family, families: &[Family]) -> bool {
     match word.rsplit_once("by-") {
         Some((_, "plain-key")) => family == Family::V4 || families.len() == 1,
@@ -268,25 +267,25 @@ fn counts(word: &str, family: Family, families: &[Family]) -> bool {
     }
 }
 
-/// Whether a family's new public IPs are to come from a prefix.
+/// Whether a family's new public IPs should come from a prefix.
 fn is_of_prefix(row: &[usize], family: Family, families: &[Family]) -> bool {
     let prefix = value(row, "prefix");
     prefix != "no" && counts(prefix, family, families)
 }
 
-/// Whether a family names a public IP that is there, which internal load balancers have no use for.
+/// Whether a family names an existing public IP, which internal load balancers do not use.
 fn is_named(row: &[usize], family: Family, families: &[Family]) -> bool {
     let public_ip = value(row, "public-ip");
     !is_internal(row) && public_ip.starts_with("named") && counts(public_ip, family, families)
 }
 
-/// Whether a family gets the address that it asks for: outside, a prefix for new ones wins.
+/// Whether a family gets the address that it requests: for external Services, a prefix for new ones wins.
 fn asks_for_address(row: &[usize], family: Family, families: &[Family]) -> bool {
     let from_prefix = !is_internal(row) && is_of_prefix(row, family, families);
     value(row, "public-ip").starts_with("address") && !from_prefix
 }
 
-/// Whether a Service asks for certain addresses or public IPs of one of its families, whatever comes of it.
+/// Whether a Service requests certain addresses or public IPs of one of its families, whatever the result.
 pub(crate) fn is_pinned(row: &[usize]) -> bool {
     let families = families(row);
     let public_ip = value(row, "public-ip");
@@ -294,7 +293,8 @@ pub(crate) fn is_pinned(row: &[usize]) -> bool {
         || (public_ip.starts_with("named") && families.iter().any(|one| counts(public_ip, *one, &families)))
 }
 
-/// The same, of addresses that there are on load balancers of its kind: a name of a public IP means nothing inside.
+/// The same, for addresses that can exist on load balancers of its flavor: the name of a public IP has no effect on
+/// internal ones.
 pub(crate) fn is_pinned_where_it_arrives(row: &[usize]) -> bool {
     is_pinned(row) && (!is_internal(row) || value(row, "public-ip").starts_with("address"))
 }
@@ -328,7 +328,8 @@ fn addresses(row: &[usize], number: usize, families: &[Family]) -> Vec<String> {
     addresses
 }
 
-/// What the public IP must hold where it was made for the Service; what it must not where it was there.
+/// Members that the public IP must contain if it was created for the Service, and must not contain if it existed
+/// before.
 fn public_ip(row: &[usize], number: usize, key: &str, families: &[Family]) -> Value {
     let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
     if is_internal(row) {

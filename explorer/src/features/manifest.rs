@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{is_internal, value};
 use crate::stage::{Given, OTHER_GROUP};
 
-/// Networks that are tried.
+/// Networks of the test values.
 pub(super) const NETWORK: &str = "203.0.113.0/24";
 pub(super) const SINGLE: &str = "203.0.113.7/32";
 pub(super) const NETWORK_V6: &str = "2001:db8:5::/48";
@@ -34,16 +34,16 @@ pub(super) fn private_address(row: &[usize], number: usize, v6: bool) -> String 
     format!("10.{}.{}.{}", 240 + subnet, 100 + number / 200, 10 + number % 200)
 }
 
-/// The node port that Service `number` chooses for its port at a place, and behind those for health checks.
+/// The node port that Service `number` chooses for its port at a position; those for health checks follow.
 fn chosen_port(number: usize, place: usize) -> usize {
     30_000 + 4 * number + place
 }
 
-/// The place of the health check port among the chosen ones.
+/// The position of the health check port among the chosen ones.
 const HEALTH_CHECK: usize = 3;
 
-/// Whether a Service names all of its node ports (0), some of them (1) or none (2). Those who name them come
-/// first, before Kubernetes gives the same ones to others.
+/// Whether a Service names all of its node ports (0), some of them (1) or none (2). Services that name them are created
+/// first, before Kubernetes allocates the same ports to others.
 pub fn leaves_to_kubernetes(row: &[usize]) -> usize {
     let names_ports = value(row, "node-ports") == "chosen";
     let names_health_check = value(row, "health-check-port") != "none";
@@ -55,7 +55,7 @@ pub fn leaves_to_kubernetes(row: &[usize]) -> usize {
     }
 }
 
-/// What stands in Azure for Service `number` before it comes.
+/// The initial resources in Azure for Service `number`.
 pub fn given(row: &[usize], number: usize) -> Vec<Given> {
     let mut given = Vec::new();
     let kept = !["own", "!missing"].contains(&value(row, "public-ip"));
@@ -73,7 +73,7 @@ pub fn given(row: &[usize], number: usize) -> Vec<Given> {
     given
 }
 
-/// The manifest of Service `number`, called `namespace/name`.
+/// The manifest of Service `number`, named `namespace/name`.
 pub fn manifest(row: &[usize], number: usize, namespace: &str, name: &str) -> Value {
     let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
     let mut annotations = Map::new();
@@ -214,7 +214,7 @@ pub fn manifest(row: &[usize], number: usize, namespace: &str, name: &str) -> Va
             annotate("azure-pip-name", &format!("own-{number}-kept"));
             annotate("azure-pip-name-ipv6", &format!("own-six-{number}-kept"));
         }
-        // It names the one family where there is but one.
+        // It names the one family if there is only one.
         "named-by-plain-key" => {
             let of_the_family = if is("families", "IPv6") { "own-six" } else { "own" };
             annotate("azure-pip-name", &format!("{of_the_family}-{number}-kept"));

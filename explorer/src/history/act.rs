@@ -1,4 +1,4 @@
-//! What can happen in a history.
+//! The acts of a history.
 
 use azure_simulator::FaultAction;
 use azure_types::ResourceId;
@@ -9,139 +9,139 @@ use testkit::types::{INSTANCES, INTERFACES, LOAD_BALANCERS, PUBLIC_IPS, SCALE_SE
 use super::cluster::Entries;
 use crate::features::Row;
 
-/// Something that happens.
+/// An act.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Act {
-    /// A Service comes, or changes to these features.
+    /// A Service is created, or changed to these features.
     Apply {
-        /// Which.
+        /// The Service.
         service: usize,
         /// Its features.
         row: Row,
     },
-    /// A Service goes.
+    /// A Service is deleted.
     Delete {
-        /// Which.
+        /// The Service.
         service: usize,
     },
-    /// The scale set has so many machines from now on.
+    /// The scale set is scaled to this number of machines.
     Scale(u64),
-    /// Requests of this type and method fare badly, as often as the number says.
+    /// Requests of this type and method fail, as often as the number says.
     Trouble {
         /// Full resource type.
         kind: &'static str,
         /// HTTP method.
         method: &'static str,
-        /// What becomes of them.
+        /// The failure.
         what: Trouble,
-        /// How many.
+        /// The number of requests.
         times: u64,
     },
-    /// Somebody else changes a tag of a shared resource.
+    /// Another owner changes a tag of a shared resource.
     ForeignTag {
-        /// Which.
+        /// The resource.
         shared: Shared,
         /// The tag's value.
         value: u64,
     },
-    /// Somebody else tags the public IPs that were made for Services.
+    /// Another owner tags the public IPs that were created for Services.
     ForeignAddressTag(u64),
-    /// Somebody else adds a part of their own to a shared resource: a backend pool, or a security rule.
+    /// Another owner adds a part to a shared resource: a backend pool, or a security rule.
     ForeignPart {
-        /// Which.
+        /// The resource.
         shared: Shared,
-        /// What the part's name and place end with.
+        /// The suffix of the part's name, which also selects its position.
         number: u64,
     },
-    /// Somebody else tags the network interface of a machine.
+    /// Another owner tags the network interface of a machine.
     ForeignInterfaceTag {
-        /// Which of those that are there, by their ids.
+        /// The interface, by its position among the existing ones, sorted by ID.
         number: usize,
         /// The tag's value.
         value: u64,
     },
-    /// Somebody else takes a machine into a pool of their own on the public load balancer.
+    /// Another owner adds a machine to a pool of its own on the public load balancer.
     ForeignMember {
-        /// Which of those that are members of pools, by their ids.
+        /// The member, by its position among the members of pools, sorted by ID.
         number: usize,
-        /// What the pool's name ends with.
+        /// The suffix of the pool's name.
         pool: u64,
     },
-    /// Somebody else adds a frontend of their own to a load balancer, with a rule.
+    /// Another owner adds a frontend to a load balancer, with a rule.
     ForeignFrontend {
         /// The load balancer.
         shared: Shared,
-        /// What its name ends with, and its port.
+        /// The suffix of its name, and its port.
         number: u64,
     },
-    /// Somebody takes a rule of ours away while the controllers are restarted, who find out.
+    /// Another owner removes a rule of ours while the controllers are restarted; they detect it.
     Spoil {
-        /// From which resource.
+        /// The resource.
         shared: Shared,
     },
-    /// The controllers are killed and started anew.
+    /// The controllers are killed and restarted.
     Kill,
-    /// The leader is cut off from Kubernetes, in the middle of a write if there is one; another replica takes over.
+    /// The leader is cut off from Kubernetes, during a write if there is one; another replica takes over.
     CutOff,
     /// A Service names load balancers in its annotation.
     Ask {
-        /// Which Service.
+        /// The Service.
         service: usize,
-        /// What the annotation says; `any` takes it away.
+        /// The value of the annotation; `any` removes it.
         names: &'static str,
     },
     /// A Service gets or loses the label that a load balancer selects.
     Label {
-        /// Which.
+        /// The Service.
         service: usize,
-        /// Whether it has it from now on.
+        /// Whether it has the label from now on.
         on: bool,
     },
     /// The namespace of all Services gets or loses the label that a load balancer selects.
     LabelNamespace(bool),
     /// A node is labelled.
     Node {
-        /// Which of those that are there, by their names.
+        /// The node, by its position among the existing ones, sorted by name.
         number: usize,
-        /// How.
+        /// The label.
         label: NodeLabel,
     },
-    /// A machine of its own comes or goes.
+    /// A standalone machine is created or deleted.
     Machine {
-        /// Which.
+        /// The machine.
         number: u64,
-        /// Whether it comes.
+        /// Whether it is created.
         comes: bool,
     },
-    /// The pods of a Service are on so many nodes from now on.
+    /// The pods of a Service run on this number of nodes from now on.
     Pods {
-        /// Which Service.
+        /// The Service.
         service: usize,
-        /// How many nodes.
+        /// The number of nodes.
         nodes: usize,
     },
-    /// Whatever is made or deleted for one Service alone fares badly, until all other trouble is over and longer.
+    /// All writes for one Service alone fail, until all other trouble is over and longer.
     Afflict {
-        /// Which Service.
+        /// The Service.
         service: usize,
-        /// What becomes of its requests.
+        /// The failure of its requests.
         what: Trouble,
     },
-    /// A Service asks for something that Azure refuses to all with whom it shares a write, until all other trouble is
+    /// A Service asks for something that Azure refuses to all Services in the same write, until all other trouble is
     /// over and longer.
     Mistake {
-        /// Which Service.
+        /// The Service.
         service: usize,
-        /// What it asks for.
+        /// Its mistake.
         what: Mistake,
     },
-    /// The list of load balancers is another one, with which the controllers are started anew.
+    /// The list of load balancers is changed, and the controllers are restarted with it.
     Configure(Entries),
     /// Seconds pass.
     Wait(u64),
 }
 
-/// What Azure alone knows to be wrong.
+/// A mistake that only Azure detects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mistake {
     /// A service tag that does not exist.
@@ -153,7 +153,7 @@ pub enum Mistake {
 pub(super) const MISTAKES: [Mistake; 2] = [Mistake::UnknownTag, Mistake::AddressTaken];
 
 impl Mistake {
-    /// The annotation that says it.
+    /// The annotation with the mistake.
     pub(super) fn annotation(self) -> &'static str {
         match self {
             Self::UnknownTag => "service.beta.kubernetes.io/azure-allowed-service-tags",
@@ -161,7 +161,7 @@ impl Mistake {
         }
     }
 
-    /// What it says.
+    /// The value of the annotation.
     pub(super) fn value(self, world: &World) -> Option<String> {
         if self == Self::UnknownTag {
             return Some("NobodyKnowsThis".to_owned());
@@ -176,9 +176,9 @@ impl Mistake {
 /// A label that a node gets or loses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeLabel {
-    /// It is kept out of load balancers.
+    /// It is excluded from load balancers.
     Excluded,
-    /// It is kept out no longer.
+    /// It is no longer excluded.
     Included,
     /// A load balancer selects it.
     Selected,
@@ -190,7 +190,7 @@ pub(super) const NODE_LABELS: [NodeLabel; 4] =
     [NodeLabel::Excluded, NodeLabel::Included, NodeLabel::Selected, NodeLabel::Unselected];
 
 impl NodeLabel {
-    /// Key and value; none takes it away.
+    /// Key and value; `None` removes it.
     pub(super) fn label(self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::Excluded => (EXCLUDE, Some("")),
@@ -201,7 +201,7 @@ impl NodeLabel {
     }
 }
 
-/// Keeps a node out of load balancers.
+/// Excludes a node from load balancers.
 pub(super) const EXCLUDE: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 
 /// A resource that many Services share.
@@ -213,7 +213,7 @@ pub enum Shared {
     InternalLoadBalancer,
     /// The security group.
     SecurityGroup,
-    /// Of several load balancers, the second public one.
+    /// The second external load balancer of several.
     Second,
     /// The second internal one.
     SecondInternal,
@@ -239,7 +239,7 @@ impl Shared {
         }
     }
 
-    /// Whether it is there only as long as somebody needs it.
+    /// Whether it exists only as long as it is needed.
     pub(super) fn comes_and_goes(self) -> bool {
         matches!(self, Self::Second | Self::SecondInternal)
     }
@@ -248,7 +248,7 @@ impl Shared {
         matches!(self, Self::InternalLoadBalancer | Self::SecondInternal)
     }
 
-    /// Where its rules stand.
+    /// The path of its rules.
     pub(super) fn rules(self) -> &'static str {
         match self {
             Self::SecurityGroup => "securityRules",
@@ -257,22 +257,22 @@ impl Shared {
     }
 }
 
-/// What becomes of a request.
+/// The failure of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
     /// 429.
     Throttled,
-    /// 400, of a kind that may pass.
+    /// 400, of a kind that may be temporary.
     Refused,
     /// 403.
     Denied,
     /// 409: another operation is in progress.
     InProgress,
-    /// 412: somebody else wrote between read and write.
+    /// 412: there was another write between read and write.
     Overtaken,
     /// 500.
     Broken,
-    /// Done, but nobody is told.
+    /// Carried out, but the answer is lost.
     AnswerLost,
     /// Never arrives.
     RequestLost,
@@ -303,8 +303,8 @@ pub(super) const PRIVATE_LINKS: &str = "Microsoft.Network/privateLinkServices";
 pub(super) const KINDS: [&str; 7] =
     [LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS, SCALE_SETS, INSTANCES, INTERFACES, PRIVATE_LINKS];
 
-/// What may become of all requests for one Service. None of its operations fails late: Azure writes no load balancer that
-/// uses a public IP in a failed state, whoever asks.
+/// The possible failures of all requests for one Service. None of its operations fails late: Azure writes no load
+/// balancer that uses a public IP in a failed state, whatever the Service.
 pub(super) const AFFLICTIONS: [Trouble; 6] = [
     Trouble::Refused,
     Trouble::Denied,
@@ -314,7 +314,7 @@ pub(super) const AFFLICTIONS: [Trouble; 6] = [
     Trouble::Slow,
 ];
 
-/// The name of the faults that let somebody else write between a read and a write.
+/// The name of the faults that cause another write between a read and a write.
 pub(super) const OVERTAKEN: &str = "overtaken";
 
 impl Trouble {

@@ -1,4 +1,4 @@
-//! The clusters that histories happen in.
+//! The clusters of histories.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,7 +9,7 @@ use testkit::{NodePool, StandaloneMachine, World, WorldBuilder};
 
 use crate::rule;
 
-/// What a cluster is made of.
+/// The composition of a cluster.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Cluster {
     /// A uniform scale set, whose interfaces are members of the pools.
@@ -17,11 +17,11 @@ pub enum Cluster {
     OneSet,
     /// The same with pools of addresses.
     OneSetByAddress,
-    /// Uniform and flexible scale sets, an availability set and a machine of its own.
+    /// Uniform and flexible scale sets, an availability set and a standalone machine.
     AllMachines,
     /// The same with pools of addresses.
     AllMachinesByAddress,
-    /// Several load balancers of a kind, which Services and nodes choose by names and labels.
+    /// Several load balancers of a flavor, which Services and nodes select by names and labels.
     Several,
 }
 
@@ -45,19 +45,19 @@ impl fmt::Display for Cluster {
     }
 }
 
-/// What Services of [`Cluster::Several`] name in their annotation; nothing stands for no annotation.
+/// The values of the annotation of Services of [`Cluster::Several`]; `any` stands for no annotation.
 pub(super) const ASKED: [&str; 8] =
     ["any", "kubernetes", "second", "third", "Kubernetes,second", "fourth", "closed", "nobody"];
 
-/// The list of load balancers of [`Cluster::Several`], as somebody has configured it.
+/// The configured list of load balancers of [`Cluster::Several`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Entries {
-    /// As it is in the beginning.
+    /// The initial list.
     #[default]
     Usual,
-    /// `second` is taken away.
+    /// `second` is removed.
     WithoutSecond,
-    /// `third` is taken away.
+    /// `third` is removed.
     WithoutThird,
     /// One more, which selects nothing.
     WithFourth,
@@ -67,9 +67,9 @@ pub enum Entries {
     SecondClosed,
     /// `third` selects nothing any more.
     ThirdForAll,
-    /// The cluster's own alone.
+    /// Only the cluster's own.
     One,
-    /// There is no list.
+    /// No list.
     NoList,
 }
 
@@ -85,7 +85,7 @@ pub(super) const ENTRIES: [Entries; 9] = [
     Entries::NoList,
 ];
 
-/// Which Services an entry selects.
+/// The Services that an entry selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Selects {
     Nothing,
@@ -153,8 +153,9 @@ impl Entries {
         self != Self::NoList
     }
 
-    /// The load balancers that a Service may have, as the published page on them says: what it names, if it names any;
-    /// then those whose selector fits, and otherwise those without one. A closed one keeps those that are `at` it.
+    /// The load balancers that a Service may use, according to the public documentation: the ones that it names, if
+    /// any; then the ones whose selector matches, and otherwise the ones without a selector. A closed load balancer
+    /// keeps the Services that are `at` it.
     pub(super) fn eligible(
         self,
         asked: &str,
@@ -225,13 +226,13 @@ fn machines_of_every_kind(builder: WorldBuilder) -> WorldBuilder {
         .machine(StandaloneMachine::new("placed").in_availability_set("placed").in_group("machines"))
 }
 
-/// A machine that comes and goes.
+/// A machine that is created and deleted.
 pub(super) fn machine(number: u64) -> StandaloneMachine {
     let machine = StandaloneMachine::new(&format!("extra-{number}"));
     if number.is_multiple_of(2) { machine.in_availability_set("extra") } else { machine }
 }
 
-/// The load balancers, of either kind, that hold rules of a Service.
+/// The load balancers, of either flavor, with rules of a Service.
 pub(super) fn places(world: &World, service: &Value) -> BTreeSet<String> {
     let base = rule::base_name(service);
     let documents = world.azure.documents_of_type(LOAD_BALANCERS);

@@ -1,4 +1,5 @@
-//! What there is in Azure of the kinds that are made for Services, so that nothing of it is left when they are gone.
+//! The resources in Azure of the types that are created for Services, to check that nothing is left after they are
+//! deleted.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use testkit::types::{LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS};
 
 use super::act::PRIVATE_LINKS;
 
-/// What the names of things begin with that others make.
+/// The prefix of the names of foreign resources.
 const THEIRS: &str = "theirs-";
 
 /// Load balancers, public IPs, security groups and private link services, and the named parts of each.
@@ -23,7 +24,7 @@ impl Inventory {
         Self(documents.flat_map(|document| parts(&document)).collect())
     }
 
-    /// What has come or gone since then, but for what others made, and for load balancers that they use now.
+    /// The additions and removals since then, except foreign parts and load balancers that others use now.
     pub(super) fn differences(&self, world: &World, shared: &BTreeSet<ResourceId>) -> Vec<String> {
         let shared: BTreeSet<String> = shared.iter().map(|id| id.to_string().to_lowercase()).collect();
         let now = Self::of(world);
@@ -37,7 +38,7 @@ impl Inventory {
     }
 }
 
-/// A resource and its named parts, by their ids in lower case.
+/// A resource and its named parts, by ID in lower case.
 fn parts(document: &Value) -> Vec<String> {
     let id = document["id"].as_str().unwrap_or_default().to_lowercase();
     let lists = document["properties"].as_object().into_iter().flatten();

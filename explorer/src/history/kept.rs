@@ -1,20 +1,20 @@
-//! Histories that ended badly once.
+//! Histories that failed before.
 
 use std::path::Path;
 
 use super::{Failure, History};
 
-/// Where they are kept, below the workspace's root.
+/// Their folder, below the workspace's root.
 pub const FOLDER: &str = "tests/corpus/histories";
 
-/// A history that ended badly once, and is tried again before all others.
+/// A history that failed before, and is tested before all others.
 #[derive(Debug, Clone)]
 pub struct Kept {
-    /// The name of its file, without its ending.
+    /// The name of its file, without its extension.
     pub name: String,
-    /// What happens.
+    /// The history.
     pub history: History,
-    /// The bug for which it still ends badly: what follows `# known:` in the file.
+    /// The bug because of which it still fails: what follows `# known:` in the file.
     pub known: Option<String>,
 }
 
@@ -22,7 +22,7 @@ impl Kept {
     /// Runs it.
     ///
     /// # Errors
-    /// What is wrong with it, as it stands in its file; or that a bug is known no longer.
+    /// Its problems, with the file's contents; or that a known bug does not occur any more.
     pub fn explore(&self) -> Result<(), String> {
         let complaints = self.history.complaints();
         match (&self.known, complaints.is_empty()) {
@@ -38,10 +38,10 @@ impl Kept {
     }
 }
 
-/// All that are kept, by name.
+/// All kept histories, by name.
 ///
 /// # Errors
-/// A file cannot be read, or a line of it means nothing.
+/// A file cannot be read, or a line of it cannot be parsed.
 pub fn kept() -> Result<Vec<Kept>, String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(FOLDER);
     let failed = |path: &Path, problem: String| format!("{}: {problem}", path.display());

@@ -1,5 +1,5 @@
-//! What others do to resources that come and go with Services and machines, and to any between a read and a write. As long
-//! as the resource is there, it must stay.
+//! Changes by others to resources that come and go with Services and machines, and to any resource between a read and a
+//! write. They must stay as long as the resource exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,23 +10,23 @@ use testkit::types::{INSTANCES, INTERFACES, PUBLIC_IPS};
 
 use super::act::OVERTAKEN;
 
-/// Where a uniform set's instance has its IP configurations, and where an interface has them.
+/// The paths of the IP configurations of a uniform set's instance, and of an interface.
 const CONFIGURATIONS: [&str; 2] = [
     "/properties/networkProfileConfiguration/networkInterfaceConfigurations/0/properties/ipConfigurations/0",
     "/properties/ipConfigurations/0",
 ];
 
-/// What the names of machines begin with that come and go, and bear the same name when they come again.
+/// The prefix of the names of machines that are deleted and created again under the same name.
 pub(super) const COMES_AGAIN: &str = "extra-";
 
-/// What others did.
+/// The changes by others.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
-    /// The tag that somebody gave to a public IP, by its GUID: one that is made anew has another.
+    /// The foreign tags of public IPs, by GUID: a recreated one has another.
     addresses: BTreeMap<String, String>,
-    /// The tags that somebody gave to interfaces.
+    /// The foreign tags of interfaces.
     interfaces: BTreeMap<ResourceId, String>,
-    /// Instances and interfaces, each with a pool of others that it was taken into.
+    /// Instances and interfaces, each with a foreign pool that it was added to.
     pools: BTreeSet<(ResourceId, String)>,
 }
 
@@ -39,14 +39,14 @@ impl Marks {
             let (Some(guid), Some(id), true) = (guid, id, is_made) else { continue };
             let tagged =
                 world.azure.edit(&id, |document| document["tags"]["owner"] = value.to_string().into());
-            // Azure may refuse it: while an operation runs, for example.
+            // Azure may refuse it, for example while an operation is running.
             if tagged.is_ok() {
                 self.addresses.insert(guid.to_owned(), value.to_string());
             }
         }
     }
 
-    /// Tags an interface; what is said of a uniform set's instance is the set's.
+    /// Tags an interface; for a uniform set's instance, the set is tagged.
     pub(super) fn tag_interface(&mut self, world: &World, number: usize, value: u64) {
         let Some(id) = member(world, &[INTERFACES], number) else { return };
         let tag = |document: &mut Value| document["tags"]["owner"] = value.to_string().into();
@@ -55,7 +55,7 @@ impl Marks {
         }
     }
 
-    /// Takes an instance or an interface into another pool.
+    /// Adds an instance or an interface to another pool.
     pub(super) fn take_member(&mut self, world: &World, number: usize, pool: &ResourceId) {
         let Some(id) = member(world, &[INSTANCES, INTERFACES], number) else { return };
         let reference = json!({"id": pool});
@@ -74,7 +74,7 @@ impl Marks {
         }
     }
 
-    /// What did not stay.
+    /// The changes that were lost.
     pub(super) fn lost(&self, world: &World) -> Vec<String> {
         let mut lost = Vec::new();
         for document in world.azure.documents_of_type(PUBLIC_IPS) {
@@ -103,7 +103,7 @@ impl Marks {
     }
 }
 
-/// Resources that lost what somebody wrote between a read and a write.
+/// Resources that lost a change between a read and a write.
 fn overwritten(world: &World) -> Vec<String> {
     let mut written = BTreeSet::new();
     for entry in world.azure.journal().entries {
@@ -124,7 +124,7 @@ fn overwritten(world: &World) -> Vec<String> {
     lost.map(|id| format!("{id} lost what was written between a read and a write")).collect()
 }
 
-/// One of the resources of these kinds that stay where they are.
+/// One of the resources of these types that exist permanently.
 fn member(world: &World, kinds: &[&str], number: usize) -> Option<ResourceId> {
     let documents = kinds.iter().flat_map(|kind| world.azure.documents_of_type(kind));
     let ids = documents.filter_map(|document| document["id"].as_str()?.parse::<ResourceId>().ok());

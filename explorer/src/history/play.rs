@@ -1,4 +1,4 @@
-//! A history under way: carries out its acts, and remembers what has to come of them.
+//! A running history: carries out its acts, and tracks the expected results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,13 +18,14 @@ use crate::features::{self, Row};
 use crate::rule;
 use crate::stage::{Given, Stage};
 
-/// How many public IPs others have for frontends of their own, on each public load balancer to which they add some.
+/// The number of public IPs that others have for frontends of their own, on each public load balancer to which they add
+/// some.
 pub(super) const THEIR_ADDRESSES: u64 = 4;
 
 /// The annotation with which a Service names load balancers.
 const NAMED: &str = "service.beta.kubernetes.io/azure-load-balancer-configurations";
 
-/// A history under way.
+/// A running history.
 #[derive(Debug, Default)]
 pub(super) struct Play {
     pub(super) expect: Expectations,
@@ -43,11 +44,11 @@ pub(super) struct Play {
     placed_pods: BTreeSet<usize>,
     /// Services that ask for something that Azure refuses.
     mistaken: BTreeSet<usize>,
-    /// Services for which everything fares badly.
+    /// Services whose requests all fail.
     afflicted: BTreeSet<usize>,
-    /// What lets it, also for those who are gone by now.
+    /// The faults that cause this, including those for deleted Services.
     afflictions: Vec<Fault>,
-    /// Load balancers to which others added something.
+    /// Load balancers with additions by others.
     pub(super) shared_with_others: BTreeSet<ResourceId>,
     pub(super) marks: Marks,
 }
@@ -66,7 +67,7 @@ fn address_of_others(shared: Shared, number: u64) -> String {
     format!("theirs-{of_second}{number}")
 }
 
-/// The one that is closed to others after Services have had their places there.
+/// The one that is closed to new Services after Services have been placed there.
 fn is_second(name: &str) -> bool {
     name == "second"
 }
@@ -84,27 +85,27 @@ impl Play {
         Self { cluster, ..Self::default() }
     }
 
-    /// The load balancers that a Service may have, of which it is on those `at` which it is.
+    /// The load balancers that a Service may use; it is on those for which `at` is true.
     fn eligible(&self, service: usize, at: impl Fn(&str) -> bool) -> Vec<&'static str> {
         let asked = self.asked.get(&service).copied().unwrap_or("any");
         self.entries.eligible(asked, self.labelled.contains(&service), self.in_front, at)
     }
 
-    /// Whether the load balancers that a Service names are in contradiction to the address that it asks for (LB-232).
+    /// Whether the load balancers that a Service names contradict the address that it asks for (LB-232).
     fn contradicts_its_address(&self, service: usize, row: &Row) -> bool {
         let asked = self.asked.get(&service).copied().unwrap_or("any");
         self.entries.is_list() && asked != "any" && features::is_pinned(row)
     }
 
-    /// Whether it depends on what happened before whether a Service is served: a load balancer takes no new ones, or its
-    /// address is on one that it may not have any more.
+    /// Whether earlier events decide whether a Service is served: a load balancer accepts no new ones, or its address
+    /// is on one that it may not use any more.
     fn is_open(&self, service: usize, row: &Row) -> bool {
         self.cluster == Cluster::Several
             && (self.entries == Entries::SecondClosed || features::is_pinned(row))
             && !self.eligible(service, is_second).is_empty()
     }
 
-    /// What must come of a Service that has no say in its place.
+    /// The expected result for a Service that does not choose its placement.
     fn expectation(&self, service: usize, row: &Row) -> Expectation {
         let mut expectation = features::expectation(row, service, &key_of(service));
         if let Expectation::Served(served) = &mut expectation {
@@ -120,7 +121,7 @@ impl Play {
         expectation
     }
 
-    /// A Service may be elsewhere now, or nowhere.
+    /// A Service may be placed elsewhere now, or nowhere.
     fn place_anew(&mut self, service: usize) {
         let Some(row) = self.rows.get(&service) else { return };
         let expectation = self.expectation(service, row);
@@ -131,8 +132,8 @@ impl Play {
         }
     }
 
-    /// Services that are on other load balancers than those that they may have, or on several. From now on those whose
-    /// place was left open are expected as their place says.
+    /// Services that are on other load balancers than the allowed ones, or on several. From now on, Services with an
+    /// open placement are expected where they are.
     pub(super) fn wrong_places(&mut self, world: &World) -> Vec<String> {
         if self.cluster != Cluster::Several {
             return Vec::new();
@@ -149,7 +150,7 @@ impl Play {
             if is_right {
                 continue;
             }
-            // It stays at its address (LB-235), or is new to what takes no new ones (LB-228).
+            // It stays at its address (LB-235), or is new to a load balancer that accepts no new ones (LB-228).
             let stays = places.len() == 1 && features::is_pinned_where_it_arrives(row);
             let came_late = places.is_empty() && eligible.is_empty();
             if self.is_open(*service, row) && (stays || came_late) {
@@ -161,7 +162,7 @@ impl Play {
         wrong
     }
 
-    /// Services that are not served in time because others cannot be, for whom everything still fares badly.
+    /// Services that are not served in time because of others that cannot be served and whose requests still fail.
     pub(super) async fn starved(&self, stage: &Stage) -> Vec<String> {
         let refused = self.expect.values().any(|one| !matches!(one, Expectation::Served(_)));
         if self.afflictions.is_empty() && self.mistaken.is_empty() && !refused {
@@ -180,9 +181,10 @@ impl Play {
         witness::starved(stage, &sound).await
     }
 
-    /// What people do once the trouble is over: pods go where nodes take traffic, and some node of each kind does.
+    /// The users' changes after the trouble: pods move to nodes that get traffic, and at least one node of each kind
+    /// does.
     pub(super) fn calm(&mut self, world: &World) {
-        // The machines of one set have names that begin alike.
+        // The machines of one set have names with the same prefix.
         let kind = |name: &str| name.chars().take(5).collect::<String>();
         let serving: BTreeSet<String> = world.serving_nodes().iter().map(|name| kind(name)).collect();
         for name in world.node_names() {
@@ -227,7 +229,7 @@ impl Play {
         world.kubernetes.merge("EndpointSlice", "pairs", &slice, &patch).expect("the slice is there");
     }
 
-    /// The pods of a Service are chosen by its selector again, or it is gone.
+    /// The pods of a Service are chosen by its selector again, or it is deleted.
     fn forget_pods(&mut self, world: &World, service: usize) {
         if self.placed_pods.remove(&service) {
             let slice = format!("{}-by-hand", name_of(service));
@@ -235,7 +237,7 @@ impl Play {
         }
     }
 
-    /// Whatever is made or deleted for a Service alone bears its base name.
+    /// All resources for a Service alone have its base name.
     fn afflict(&mut self, world: &World, service: usize, what: Trouble) {
         let document = world.service(&key_of(service));
         if document.is_null() || !self.rows.contains_key(&service) {
@@ -253,7 +255,7 @@ impl Play {
 
     fn mistake(&mut self, world: &World, service: usize, what: Mistake) {
         if let Some(row) = self.rows.get(&service) {
-            // It is not asked for where it does not count.
+            // It is not requested if it has no effect.
             let counts = match what {
                 Mistake::UnknownTag => features::value(row, "security-rules") == "yes",
                 Mistake::AddressTaken => features::is_internal(row),
@@ -266,7 +268,7 @@ impl Play {
         }
     }
 
-    /// Services ask for what their features say, again.
+    /// Services ask for their features again.
     pub(super) fn mend_mistakes(&mut self, stage: &Stage) {
         for service in std::mem::take(&mut self.mistaken) {
             let Some(row) = self.rows.get(&service) else { continue };
@@ -279,7 +281,7 @@ impl Play {
         }
     }
 
-    /// Changes what many Services share as somebody else would, if it is there and Azure takes it.
+    /// Changes a shared resource as another owner would, if it exists and Azure accepts the change.
     fn edit_foreign(&mut self, world: &World, shared: Shared, edit: impl FnOnce(&mut Value)) {
         let id = shared.id(world);
         if world.azure.document(&id).is_some() && world.try_edit_foreign(&id, edit) {
@@ -287,7 +289,7 @@ impl Play {
         }
     }
 
-    /// Does what an act says.
+    /// Carries out an act.
     pub(super) async fn act(&mut self, stage: &mut Stage, act: &Act) {
         match act {
             Act::Apply { service, row } => self.apply(stage, *service, row).await,
@@ -305,7 +307,7 @@ impl Play {
             }
             Act::Scale(nodes) => {
                 let set = stage.world.scale_set();
-                // Azure may refuse it: while the load balancer is in a failed state, for example.
+                // Azure may refuse it, for example while the load balancer is in a failed state.
                 let _refused = stage.world.azure.scale(&set, *nodes);
             }
             Act::Trouble { kind, method, what, times } => {
@@ -314,7 +316,7 @@ impl Play {
                 stage.world.azure.inject(if is_write { fault.named(OVERTAKEN) } else { fault });
             }
             Act::ForeignTag { shared, value } => {
-                // What goes with its last Service may take the tag along.
+                // A resource that is deleted with its last Service may take the tag along.
                 if !shared.comes_and_goes() || self.shared_with_others.contains(&shared.id(&stage.world)) {
                     let tag = |document: &mut Value| document["tags"]["owner"] = value.to_string().into();
                     stage.world.try_edit_foreign(&shared.id(&stage.world), tag);
@@ -357,7 +359,7 @@ impl Play {
             Act::Spoil { shared } => {
                 stage.world.stop().await;
                 let world = &stage.world;
-                // Azure may refuse it: while an operation runs, for example.
+                // Azure may refuse it, for example while an operation is running.
                 let _refused = world
                     .azure
                     .edit(&shared.id(world), |document| take_one_of_ours(document, shared.rules()));
@@ -386,7 +388,7 @@ impl Play {
             Act::Ask { .. } | Act::Label { .. } => {}
             Act::LabelNamespace(on) => {
                 let patch = json!({"metadata": {"labels": {"tier": on.then_some("front")}}});
-                // It comes with the first Service.
+                // It is created with the first Service.
                 if stage.world.kubernetes.merge("Namespace", "", "pairs", &patch).is_ok() {
                     self.in_front = *on;
                     for service in self.rows.keys().copied().collect::<Vec<_>>() {
@@ -447,7 +449,7 @@ impl Play {
                 expectation = Expectation::KeptAsItWas;
             }
         } else {
-            // It is being deleted; whoever applies it now changes what goes.
+            // It is being deleted; applying it now would change the object that is being deleted.
             return;
         }
         self.rows.insert(number, row.clone());
@@ -461,11 +463,12 @@ fn label_node(world: &World, name: &str, label: NodeLabel) {
     world.kubernetes.merge("Node", "", name, &patch).expect("the node is there");
 }
 
-/// Builds a machine of its own, or takes it away with its interface. Azure may refuse either while operations run.
+/// Creates a standalone machine, or deletes it with its interface. Azure may refuse either while operations are
+/// running.
 fn change_machine(world: &World, number: u64, comes: bool) {
     let machine = cluster::machine(number);
     if comes && world.azure.document(&world.shape.machine(&machine)).is_some() {
-        // It is there already.
+        // It exists already.
     } else if comes {
         let _refused = world.shape.lay_out_machine(&world.azure, &machine);
     } else if world.azure.delete(&world.shape.machine(&machine)).is_ok() {
@@ -473,12 +476,12 @@ fn change_machine(world: &World, number: u64, comes: bool) {
     }
 }
 
-/// Whether the API refuses a chosen node port, because it has given it to another Service: nothing happens then.
+/// Whether the API server refuses a chosen node port because another Service has it: nothing happens then.
 fn is_taken<T>(answer: &Result<T, String>) -> bool {
     answer.as_ref().is_err_and(|error| error.contains("provided port is already allocated"))
 }
 
-/// Adds a part, if none of this name is there.
+/// Adds a part, unless one of this name exists.
 fn add(document: &mut Value, kind: &str, part: Value) {
     let Some(parts) = document["properties"][kind].as_array_mut() else { return };
     if !parts.iter().any(|there| there["name"] == part["name"]) {
@@ -486,7 +489,7 @@ fn add(document: &mut Value, kind: &str, part: Value) {
     }
 }
 
-/// Adds a frontend of others with a rule, if it is not there.
+/// Adds a foreign frontend with a rule, unless it exists.
 fn frontend_of_others(world: &World, shared: Shared, number: u64) -> impl FnOnce(&mut Value) + use<> {
     let (id, name) = (shared.id(world), format!("theirs-{number}"));
     let place = if shared.is_internal() {
@@ -507,7 +510,7 @@ fn frontend_of_others(world: &World, shared: Shared, number: u64) -> impl FnOnce
     }
 }
 
-/// Takes the first rule away that was made for a Service of the history.
+/// Removes the first rule that was created for a Service of the history.
 fn take_one_of_ours(document: &mut Value, kind: &str) {
     let Some(parts) = document["properties"][kind].as_array_mut() else { return };
     let is_ours = |part: &Value| {
@@ -519,7 +522,7 @@ fn take_one_of_ours(document: &mut Value, kind: &str) {
     }
 }
 
-/// The merge patch that makes a Service what a manifest says: what the manifest does not name goes.
+/// The merge patch from a Service to a manifest: members that the manifest does not name are removed.
 pub(super) fn replacement(before: &Value, manifest: &Value) -> Value {
     let mut annotations = manifest["metadata"]["annotations"].clone();
     for key in before["metadata"]["annotations"].as_object().into_iter().flatten().map(|(key, _)| key) {

@@ -8,13 +8,13 @@ use super::act::{AFFLICTIONS, Act, KINDS, METHODS, MISTAKES, NODE_LABELS, SHARED
 use super::cluster::{ASKED, CLUSTERS, Cluster, ENTRIES};
 use crate::features;
 
-/// The line of a history in which Azure takes its time.
+/// The line of a history with typical latencies of Azure.
 const TYPICAL_LATENCY: &str = "Azure takes its time";
 
 /// The line of a history in which replicas elect a leader.
 const REPLICAS: &str = "replicas elect a leader";
 
-/// What the line begins with that names the cluster.
+/// The prefix of the line with the cluster.
 const CLUSTER: &str = "cluster: ";
 
 impl fmt::Display for History {
@@ -36,7 +36,7 @@ impl fmt::Display for History {
 impl FromStr for History {
     type Err = String;
 
-    /// Empty lines and those that begin with `#` say nothing.
+    /// Empty lines and lines that begin with `#` are ignored.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut history = Self::default();
         let lines = text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
@@ -126,7 +126,7 @@ impl fmt::Display for Shared {
     }
 }
 
-/// A shared resource, and what ends the words for it.
+/// Parses a shared resource, and the words after it.
 fn read_shared(words: &[&str]) -> Option<Shared> {
     let words = words.join(" ");
     let words = words.trim_end_matches([':', ',']);

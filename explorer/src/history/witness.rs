@@ -1,4 +1,4 @@
-//! Whether Services that cannot be served hold up others: those that are there, and two that come and go meanwhile.
+//! Whether Services that cannot be served delay others: existing ones, and two that are created and deleted meanwhile.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use tokio::time::Instant;
 
 use crate::stage::Stage;
 
-/// How long after the trouble all others have their addresses: what has failed before is tried again within the longest
-/// back-off of Services, 300 s.
+/// The time after the trouble within which all others have their addresses: failed writes are retried within the
+/// longest backoff of Services, 300 s.
 const MAX_DELAY: Duration = Duration::from_secs(600);
 
-/// How long a Service waits that comes then, and how long it takes to go: a few writes of what all share, with those that
-/// run already.
+/// The maximum time for a Service that is created then, and for its deletion: a few writes of the shared resources, and
+/// those that are already running.
 const MAX_WAIT: Duration = Duration::from_secs(120);
 
-/// Who waits too long.
+/// The Services that wait too long.
 pub(super) async fn starved(stage: &Stage, sound: &[String]) -> Vec<String> {
     let world = &stage.world;
     let mut starved = Vec::new();
@@ -40,7 +40,7 @@ pub(super) async fn starved(stage: &Stage, sound: &[String]) -> Vec<String> {
     starved
 }
 
-/// Those of whom something does not become true in time.
+/// The Services for which a condition does not hold in time.
 async fn waiting(keys: &[String], patience: Duration, holds: impl Fn(&String) -> bool) -> Vec<String> {
     let begin = Instant::now();
     while !keys.iter().all(&holds) && begin.elapsed() < patience {

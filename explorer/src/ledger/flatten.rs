@@ -1,10 +1,10 @@
-//! A document as a list of its members, so that two can be compared member by member.
+//! A document as a flat list of its members, for comparison member by member.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Members that Azure alone writes.
+/// Members that only Azure writes.
 pub(crate) const DERIVED: [&str; 11] = [
     "etag",
     "provisioningState",
@@ -19,7 +19,7 @@ pub(crate) const DERIVED: [&str; 11] = [
     "privateEndpointConnections",
 ];
 
-/// Lists of references that clients write. All others are the far ends of these.
+/// Lists of references that clients write. All others are the other ends of these.
 const REFERENCES: [&str; 5] = [
     "loadBalancerBackendAddressPools",
     "backendAddressPools",
@@ -28,8 +28,8 @@ const REFERENCES: [&str; 5] = [
     "networkInterfaces",
 ];
 
-/// Where each member of a document stands, and its value. Items of lists stand at their name, else their id, else at
-/// themselves.
+/// The path of each member of a document, and its value. Items of lists are identified by their name, else by their ID,
+/// else by themselves.
 pub(super) fn flatten(document: &Value) -> BTreeMap<String, Value> {
     let mut leaves = BTreeMap::new();
     for member in ["location", "sku", "tags", "zones", "properties", "identity", "extendedLocation"] {
@@ -60,14 +60,14 @@ fn add(at: &str, name: &str, value: &Value, leaves: &mut BTreeMap<String, Value>
             }
             for (number, item) in items.iter().enumerate() {
                 let at = format!("{at}/{}", key_of(item, number));
-                // An item may have nothing but its name.
+                // An item may have only a name.
                 if item["name"].is_string() {
                     leaves.insert(at.clone(), Value::Bool(true));
                 }
                 add(&at, name, item, leaves);
             }
         }
-        // One prefix stands in a member of its own, several in a list.
+        // One prefix is in a member of its own, several are in a list.
         value if name.ends_with("AddressPrefix") => {
             leaves.insert(format!("{at}es/{}", key_of(value, 0)), value.clone());
         }
@@ -77,7 +77,7 @@ fn add(at: &str, name: &str, value: &Value, leaves: &mut BTreeMap<String, Value>
     }
 }
 
-/// Where an item stands in its list.
+/// The key of an item in its list.
 pub(crate) fn key_of(item: &Value, number: usize) -> String {
     let key = item.as_str().or_else(|| item["name"].as_str()).or_else(|| item["id"].as_str());
     key.map_or_else(|| number.to_string(), |key| key.to_lowercase().replace('/', "|"))

@@ -1,90 +1,90 @@
-//! What may happen to machines, and to those who ask for them.
+//! The acts on machines, and on the programs that read them.
 
 use azure_simulator::{Fault, FaultAction};
 use serde::{Deserialize, Serialize};
 use testkit::types::{INSTANCES, MACHINES, SCALE_SETS};
 
-/// The states in which machines are found. Stopped ones are off and still on their hosts.
+/// The power states of machines. Stopped ones are off and still on their hosts.
 pub(super) const POWER: [&str; 4] = ["running", "running", "stopped", "deallocated"];
 
-/// One event. Machines are counted in the order of their names.
+/// One event. Machines are numbered in the order of their names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Act {
-    /// A machine is switched.
+    /// A machine changes its power state.
     Power {
-        /// Which one.
+        /// The machine.
         machine: usize,
-        /// The state that it is in from now on.
+        /// Its new state.
         state: String,
     },
     /// A machine is deleted.
     Remove {
-        /// Which one.
+        /// The machine.
         machine: usize,
     },
-    /// Everything outside of uniform sets that was deleted is made again, under the same names.
+    /// All deleted machines outside of uniform sets are created again, under the same names.
     Return,
-    /// A scale set gets more machines or fewer.
+    /// A scale set is scaled.
     Scale {
-        /// Which one.
+        /// The scale set.
         set: usize,
-        /// How many machines it has then.
+        /// Its new number of machines.
         machines: u64,
     },
     /// A uniform scale set is deleted with all its machines.
     RemoveSet {
-        /// Which one.
+        /// The scale set.
         set: usize,
     },
-    /// A kubelet is not heard any more.
+    /// A kubelet falls silent.
     Silence {
-        /// Which one's.
+        /// Its machine.
         machine: usize,
     },
-    /// It is heard again.
+    /// A kubelet speaks again.
     Speak {
-        /// Which one's.
+        /// Its machine.
         machine: usize,
     },
-    /// Somebody deletes a Node; its kubelet registers it again.
+    /// A user deletes a Node; its kubelet registers it again.
     DeleteNode {
-        /// Which one's.
+        /// Its machine.
         machine: usize,
     },
-    /// Azure does not answer as it should.
+    /// Azure fails to answer correctly.
     Trouble {
-        /// How.
+        /// The failure.
         kind: Trouble,
-        /// How often.
+        /// The number of times.
         times: u64,
     },
-    /// Azure says that something is not there.
+    /// Azure answers that something does not exist.
     Lie {
-        /// What.
+        /// The subject.
         about: Lie,
-        /// How often.
+        /// The number of times.
         times: u64,
     },
-    /// Lists are older than what they are asked for.
+    /// Lists are outdated.
     Lag {
-        /// By how many seconds at most.
+        /// By this number of seconds at most.
         seconds: u64,
     },
-    /// Azure is well again.
+    /// Azure's failures end.
     Calm,
-    /// The controllers are killed and started again.
+    /// The controllers are killed and restarted.
     Kill,
     /// The leader is cut off, and another takes over.
     CutOff,
     /// Time passes.
     Wait {
-        /// How much.
+        /// The duration.
         seconds: u64,
     },
 }
 
-/// How Azure fails to answer.
+/// A failure of Azure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Trouble {
@@ -112,7 +112,7 @@ pub(super) const TROUBLES: [Trouble; 6] = [
 ];
 
 impl Trouble {
-    /// What happens to reads of machines and of their sets.
+    /// The faults of reads of machines and of their sets.
     pub(super) fn faults(self, times: u64) -> [Fault; 3] {
         let fail = |status, code: &str| FaultAction::Fail {
             status,
@@ -132,13 +132,13 @@ impl Trouble {
     }
 }
 
-/// What Azure says is not there.
+/// What Azure denies the existence of.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Lie {
-    /// Each list of machines.
+    /// Every list of machines.
     Lists,
-    /// Each machine that is read by its id.
+    /// Every machine that is read by its ID.
     Machines,
 }
 

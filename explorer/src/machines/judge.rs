@@ -1,12 +1,12 @@
-//! The machines as this history made them, and what may be done about their Nodes.
+//! The machines as this history created them, and what is allowed for their Nodes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// For how long what was true may still be acted upon: a list of 10 s ago, an answer that took its time, and the minute
-/// for which a proof is kept where Kubernetes refuses the deletion.
+/// How long a former truth may still be acted upon: a list of 10 s ago, a slow answer, and the minute for which a proof
+/// is kept if Kubernetes refuses the deletion.
 const MAX_AGE_OF_TRUTH: Duration = Duration::from_secs(100);
 
 /// One machine, by its id.
@@ -14,19 +14,19 @@ const MAX_AGE_OF_TRUTH: Duration = Duration::from_secs(100);
 struct Machine {
     is_there: bool,
     is_running: bool,
-    /// When it was last known not to be there.
+    /// When it was last known not to exist.
     absent: Option<Instant>,
     /// When it was last known not to run.
     stopped: Option<Instant>,
 }
 
-/// All machines that ever were, by their ids in lower case.
+/// All machines that ever existed, by ID in lower case.
 #[derive(Debug, Default)]
 pub(super) struct Truth(BTreeMap<String, Machine>);
 
 impl Truth {
-    /// Takes over which machines are there now, and whether they run. Nothing changes between two calls: `before` the
-    /// first change of this moment, all was as it was said last.
+    /// Records which machines exist now, and whether they run. Nothing changes between two calls: up to the first
+    /// change of this moment, the last recorded state held.
     pub(super) fn update(&mut self, machines: &BTreeMap<String, bool>) {
         let now = Instant::now();
         for (id, machine) in &mut self.0 {
@@ -50,13 +50,13 @@ impl Truth {
         }
     }
 
-    /// Whether nobody could say for some time that this machine is gone.
+    /// Whether this machine has existed for so long that no acceptable answer can deny it.
     pub(super) fn lives(&self, id: &str) -> bool {
         let recently = |at: Option<Instant>| at.is_some_and(|at| at.elapsed() < MAX_AGE_OF_TRUTH);
         self.0.get(id).is_some_and(|machine| machine.is_there && !recently(machine.absent))
     }
 
-    /// Whether nobody could say for some time that this machine does not run.
+    /// Whether this machine has run for so long that no acceptable answer can deny it.
     pub(super) fn runs(&self, id: &str) -> bool {
         let recently = |at: Option<Instant>| at.is_some_and(|at| at.elapsed() < MAX_AGE_OF_TRUTH);
         self.lives(id)

@@ -1,4 +1,4 @@
-//! A life under way: carries out its acts, keeps Nodes as kubelets would, and notes what must not be.
+//! A running life: carries out its acts, maintains Nodes as kubelets would, and records violations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,22 +17,23 @@ use super::{FLEXIBLE, OTHER_GROUP, UNIFORM, standalone};
 const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 
-/// How old a list may be that says, beside a read of the machine itself, that a machine is gone: ten seconds, and a little.
+/// The maximum age of a list that proves, together with a read of the machine itself, that a machine is gone: ten
+/// seconds, and a little.
 const LIST_AGE: Duration = Duration::from_secs(11);
 
-/// The Node of a machine that is nobody's business.
+/// The Node of a machine outside of Azure.
 const UNMANAGED: &str = "on-premises";
 
-/// How long until nobody could say any more that a machine of the beginning is gone.
+/// The time until no former answer can say any more that an initial machine is gone.
 const SETTLING: Duration = Duration::from_secs(110);
 
-/// How long after the last trouble everything is as it has to be: the longest back-off, and a look.
+/// The time after the last trouble within which everything is correct: the longest backoff, and a poll.
 const MAX_RECOVERY: Duration = Duration::from_secs(400);
 
-/// How long a node may stay whose machine is gone: a minute, and the list that shows it may be 10 s old.
+/// How long the node of a deleted machine may stay: a minute, and the list that shows it may be 10 s old.
 const MAX_FAREWELL: Duration = Duration::from_secs(71);
 
-/// How often the machine itself may be asked for while its node is dead.
+/// The maximum number of reads of the machine itself while its node is dead.
 const MAX_READS: usize = 2;
 
 /// A machine as Azure holds it.
@@ -47,13 +48,13 @@ struct Machine {
 pub(super) struct Play {
     world: World,
     truth: Truth,
-    /// Nodes whose kubelets are not heard.
+    /// Nodes with silent kubelets.
     silent: BTreeSet<String>,
-    /// Uniform scale sets as they were before they were deleted.
+    /// Uniform scale sets before their deletion.
     sets: BTreeMap<ResourceId, Value>,
-    /// The Nodes as they were seen last, by their UIDs.
+    /// The last observed Nodes, by UID.
     nodes: BTreeMap<String, Value>,
-    /// The version of Kubernetes at which they were seen.
+    /// The version of Kubernetes at that time.
     version: u64,
     complaints: Vec<String>,
 }
@@ -61,7 +62,7 @@ pub(super) struct Play {
 impl Play {
     pub(super) async fn begin(builder: WorldBuilder) -> Self {
         let mut world = builder.build();
-        // This history is the kubelets: a long time passes in few steps.
+        // This history plays the kubelets, so that a long time passes in few steps.
         world.end_stand_ins();
         world.start();
         let unmanaged = json!({"apiVersion": "v1", "kind": "Node",
@@ -106,7 +107,7 @@ impl Play {
             Act::Scale { set, machines } => {
                 let names = UNIFORM.iter().chain([&FLEXIBLE]).map(|(name, _)| name);
                 let set = names.cycle().nth(*set).map(|name| self.world.shape.scale_set(name));
-                // It may be gone.
+                // It may have been deleted.
                 let _ = set.map(|set| self.world.azure.scale(&set, *machines));
             }
             Act::RemoveSet { set } => {
@@ -130,7 +131,7 @@ impl Play {
                 kind.faults(*times).into_iter().for_each(|fault| self.world.azure.inject(fault));
             }
             Act::Lie { about, times } => {
-                // Both lies at once could not be told from the truth. A list that lied is a witness for some time yet.
+                // Both lies at once could not be detected. A list that lied stays in use for some time.
                 self.world.azure.clear_faults();
                 self.wait(LIST_AGE).await;
                 about.faults(*times).into_iter().for_each(|fault| self.world.azure.inject(fault));
@@ -148,7 +149,7 @@ impl Play {
         self.machines_changed();
     }
 
-    /// Ends the trouble, judges what has become of everything, and lets a last machine go.
+    /// Ends the trouble, judges the result, and deletes a last machine.
     pub(super) async fn end(&mut self, seed: u64) {
         self.calm();
         self.silent.retain(|name| name == UNMANAGED);
@@ -174,7 +175,7 @@ impl Play {
             }
             sleep(Duration::from_secs(1)).await;
         }
-        // Whoever else would ask has asked by then.
+        // Other readers have read by then.
         self.wait(MAX_FAREWELL).await;
         let id = last.id.to_string();
         let journal = self.world.azure.journal();
@@ -191,8 +192,8 @@ impl Play {
         self.world.azure.set_consistency(Consistency::default());
     }
 
-    /// Every machine is an initialised node, and every node is a machine. A machine that does not run has no kubelet that
-    /// would register it anew.
+    /// Every machine is an initialised node, and every node is a machine. A machine that does not run has no kubelet
+    /// that would register it again.
     fn judge_rest(&mut self) {
         let machines = self.machines();
         let expected: BTreeSet<&str> =
@@ -229,7 +230,7 @@ impl Play {
         self.complaints.push(complaint);
     }
 
-    /// Machines outside of uniform sets that were deleted, and whole sets, under their old names.
+    /// Creates deleted machines outside of uniform sets, and deleted sets, again under their old names.
     fn bring_back(&mut self) {
         for machine in standalone() {
             if self.world.azure.document(&self.world.shape.machine(&machine)).is_none() {
@@ -241,7 +242,7 @@ impl Play {
         }
     }
 
-    /// The machines in the order of their names.
+    /// The machines, sorted by name.
     fn machines(&self) -> Vec<Machine> {
         let documents =
             [INSTANCES, MACHINES].into_iter().flat_map(|kind| self.world.azure.documents_of_type(kind));
@@ -268,7 +269,7 @@ impl Play {
         (!machines.is_empty()).then(|| machines[number % machines.len()].clone())
     }
 
-    /// Kubelets register and report as their machines are now.
+    /// Kubelets register and report the current state of their machines.
     fn machines_changed(&mut self) {
         self.look();
         let machines = self.machines();
@@ -301,7 +302,7 @@ impl Play {
         }
     }
 
-    /// What has been done to Nodes since the last look.
+    /// Checks the changes of Nodes since the last call.
     fn look(&mut self) {
         let version = self.world.kubernetes.resource_version();
         if std::mem::replace(&mut self.version, version) == version {
@@ -332,7 +333,7 @@ impl Play {
         self.version = self.world.kubernetes.resource_version();
     }
 
-    /// The machine that a Node is: as it says, and before it says so, the one of its name.
+    /// The machine of a Node: by its provider ID, or by name as long as it has none.
     fn id_of(&self, node: &Value) -> String {
         let said = node["spec"]["providerID"].as_str().and_then(|id| id.strip_prefix("azure://"));
         let said = said.map(str::to_lowercase);
@@ -351,7 +352,7 @@ fn has_taint(node: &Value, key: &str) -> bool {
 /// A machine's Node as its kubelet registers it.
 fn node(machine: &Machine) -> Value {
     let mut labels = json!({"kubernetes.io/hostname": machine.name});
-    // Whoever runs machines in other groups says so.
+    // Machines in other groups need a label.
     if machine.id.group_name().is_some_and(|group| group.eq_ignore_ascii_case(OTHER_GROUP)) {
         labels["kubernetes.azure.com/resource-group"] = json!(OTHER_GROUP);
     }

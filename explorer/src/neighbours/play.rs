@@ -1,4 +1,4 @@
-//! A run under way: carries out its acts, and looks at what they do to others.
+//! A run in progress: carries out its acts, and checks their effects on others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,20 +18,21 @@ use crate::ledger::{Hand, Ledger, Pen};
 use crate::single::{UNHURRIED, latest_is_refusal};
 use crate::wish::{self, SERVICES, Wish};
 
-/// How long nothing must have happened for all to be at rest. Longer than a Service needs from the end of one operation to its
-/// next write: up to a look at its public IP, and then three seconds for a document that another cluster was writing.
+/// Everything is at rest after this time without activity. It is longer than the time from the end of one operation to
+/// the Service's next write: up to a poll of its public IP, and then three seconds for a document that another cluster
+/// was writing.
 const QUIET: Duration = Duration::from_secs(12);
 
-/// How long nothing must have happened in the end: what was refused is tried again by then.
+/// The time without activity at the end: refused Services are retried by then.
 const LONG_QUIET: Duration = Duration::from_secs(120);
 
-/// What has not come to rest after this long is judged as it is.
+/// After this time the world is judged even if it is not at rest.
 const MAX_UNREST: Duration = Duration::from_secs(3_000);
 
 /// A Service of a cluster.
 type Key = (usize, &'static str);
 
-/// A run under way.
+/// A run in progress.
 pub(super) struct Play {
     azure: Azure,
     sharing: Sharing,
@@ -40,7 +41,7 @@ pub(super) struct Play {
     ledger: Arc<Ledger>,
     /// What Services ask for.
     wishes: BTreeMap<Key, Vec<Wish>>,
-    /// Services that were reached, and were not touched since.
+    /// Services that were reachable and were not changed since.
     steady: BTreeSet<Key>,
     complaints: Vec<String>,
 }
@@ -96,7 +97,7 @@ impl Play {
             Act::Scale { cluster, nodes } => {
                 let cluster = cluster % self.worlds.len();
                 self.steady.retain(|(other, _)| *other != cluster);
-                // Azure may refuse it while an operation runs.
+                // Azure may refuse it while an operation is running.
                 let _refused = self.azure.scale(&self.worlds[cluster].scale_set(), *nodes);
             }
             Act::Kill { cluster } => {
@@ -111,7 +112,7 @@ impl Play {
                 self.look(true);
             }
         }
-        // The act has begun to work.
+        // The act has taken effect.
         sleep(Duration::from_millis(500)).await;
         self.look(false);
     }
@@ -161,7 +162,7 @@ impl Play {
         }
     }
 
-    /// Adds something as a third party.
+    /// Adds a part as a third party.
     fn edit(&mut self, what: Foreign, number: u64) {
         let kinds: &[&str] = match what {
             Foreign::Rule | Foreign::LikeOurs => &[SECURITY_GROUPS],
@@ -191,7 +192,7 @@ impl Play {
                 "sourceAddressPrefix": "192.0.2.0/24", "sourcePortRange": "*",
                 "destinationAddressPrefix": destination, "destinationPortRange": "9999"}})
         };
-        // Azure may refuse it while an operation runs.
+        // Azure may refuse it while an operation is running.
         let _taken = self.ledger.edit(&id, |document| match what {
             Foreign::Rule => add(document, "securityRules", rule(format!("theirs-{number}"), "*")),
             Foreign::LikeOurs => {
@@ -209,10 +210,10 @@ impl Play {
         });
     }
 
-    /// Notes which Services are not reached that were, and have not been touched. At rest all that have an address are.
+    /// Records which unchanged Services are no longer reachable. At rest all Services with an address are checked.
     fn look(&mut self, at_rest: bool) {
-        // Where a node's name is that of two machines, it joins no pool before its provider ID is known, and the node managers
-        // that say it do not run here.
+        // If two machines have the name of a node, it joins no pool before its provider ID is known, and the node
+        // managers that set it do not run here.
         if self.wishes.is_empty() || (self.sharing.hosts && self.sharing.group) {
             return;
         }
@@ -235,20 +236,20 @@ impl Play {
         }
     }
 
-    /// Whether a Service shares an internal address with another of its cluster that denies all clients but its own: that holds
-    /// for the address.
+    /// Whether a Service shares an internal address with another Service of its cluster that denies all other clients,
+    /// which applies to the address.
     fn is_denied_by_another(&self, cluster: usize, key: &str, wishes: &[Wish]) -> bool {
         let shares = |wishes: &[Wish]| wishes.contains(&Wish::PrivateAddress);
         let mut others = self.wishes.iter().filter(|((of, other), _)| *of == cluster && *other != key);
         shares(wishes) && others.any(|(_, other)| shares(other) && other.contains(&Wish::DenyOthers))
     }
 
-    /// Whether the latest event of a Service says that it cannot be served as it is.
+    /// Whether the latest event of a Service says that its current state cannot be served.
     fn is_refused(&self, cluster: usize, key: &str) -> bool {
         latest_is_refusal(&self.worlds[cluster], key)
     }
 
-    /// Ends the run: all come to rest, start anew, and are torn down one after the other.
+    /// Ends the run: everything comes to rest, is restarted, and is torn down one cluster after the other.
     pub(super) async fn end(mut self) -> Vec<String> {
         self.rest(QUIET).await;
         let waits = |(cluster, key): &(usize, &str)| {
@@ -272,7 +273,7 @@ impl Play {
         let before = self.ledger.writes(Hand::Cluster(first));
         self.worlds[first].restart().await;
         self.rest(QUIET).await;
-        // Those that are refused are tried again then.
+        // Refused Services are retried then.
         let tries_again = self.wishes.keys().any(|(cluster, key)| self.is_refused(*cluster, key));
         let may_write = tries_again || self.has_two_labels_for_one_address(first);
         if !may_write && self.ledger.writes(Hand::Cluster(first)) != before {
@@ -288,8 +289,8 @@ impl Play {
         self.complaints
     }
 
-    /// Whether two Services of a cluster want DNS labels at one public IP of a user's. It bears no tag that says whose the label is, so
-    /// it gets that one's which was served last.
+    /// Whether two Services of a cluster want DNS labels at one user's public IP. It has no tag with the owner of the
+    /// label, so the Service that was served last gets its label.
     fn has_two_labels_for_one_address(&self, cluster: usize) -> bool {
         let wants_both =
             |wishes: &&Vec<Wish>| [Wish::KeptAddress, Wish::Label].iter().all(|wish| wishes.contains(wish));
@@ -297,7 +298,7 @@ impl Play {
         own.filter(|(_, wishes)| wants_both(wishes)).count() > 1
     }
 
-    /// Notes what is left of a cluster that was torn down.
+    /// Records the leftovers of a cluster that was torn down.
     fn gone(&mut self, cluster: usize) {
         for key in SERVICES {
             if !self.worlds[cluster].service(key).is_null() {
@@ -310,9 +311,9 @@ impl Play {
         // Routes belong to the cluster's nodes, which stay.
         let of_services = self.ledger.by(Hand::Cluster(cluster)).into_iter();
         for (id, path, leaf) in of_services.filter(|(id, ..)| !id.contains("/routetables/")) {
-            // A load balancer stays for what others have put into it, and with it the members of its pools.
+            // A load balancer stays if it has additions by others, and with it the members of its pools.
             let is_used = used.iter().any(|used| id == *used || path.contains(&used.replace('/', "|")));
-            // A DNS label that was set on an address of the user's stays with it (LB-111).
+            // A DNS label that was set on a user's address stays with it (LB-111).
             let is_label =
                 id.contains("/resourcegroups/kept/") && path.starts_with("/properties/dnsSettings");
             let hand = Hand::Cluster(cluster);
@@ -323,7 +324,7 @@ impl Play {
         }
     }
 
-    /// Waits on virtual time until nothing has happened for so long.
+    /// Waits on virtual time until nothing has happened for this long.
     async fn rest(&self, quiet: Duration) {
         let begin = Instant::now();
         let mut quiet_since = begin;

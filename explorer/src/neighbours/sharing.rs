@@ -1,4 +1,4 @@
-//! What clusters share.
+//! The resources and names that clusters share.
 
 use azure_simulator::{Azure, LatencyProfile, typical_latency};
 use azure_types::ResourceId;
@@ -10,14 +10,14 @@ use testkit::{ExtraSubnet, NodePool, Shape};
 
 use crate::wish::KEPT_GROUP;
 
-/// The group of what lies in no cluster's own group.
+/// The group of resources outside of the clusters' own groups.
 const COMMON_GROUP: &str = "common";
 
-/// What clusters share.
+/// The resources and names that clusters share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Sharing {
-    /// One resource group for all.
+    /// One resource group.
     pub group: bool,
     /// One network.
     pub network: bool,
@@ -25,15 +25,15 @@ pub struct Sharing {
     pub subnet: bool,
     /// One security group.
     pub guard: bool,
-    /// Machines of equal host names.
+    /// Machines with equal host names.
     pub hosts: bool,
-    /// The clusters' name; each has a group of its own then.
+    /// The clusters' name; then each has a group of its own.
     pub name: bool,
     /// Pools hold addresses.
     pub by_address: bool,
-    /// One route table: nodes have ranges of pods, each cluster another one.
+    /// One route table: nodes have pod ranges, which differ by cluster.
     pub routes: bool,
-    /// One resource group for all load balancers; they have names of their own.
+    /// One resource group for all load balancers, which have different names.
     pub balancers: bool,
 }
 
@@ -47,7 +47,8 @@ impl Sharing {
             group: !name && random.random_bool(0.6),
             network,
             subnet,
-            // Networks of equal ranges behind one security group: tests/corpus/neighbours/equal-addresses-in-two-networks.txt.
+            // Networks of equal ranges behind one security group:
+            // tests/corpus/neighbours/equal-addresses-in-two-networks.txt.
             guard: subnet || network && random.random_bool(0.6),
             hosts: random.random_bool(0.3),
             by_address: random.random_bool(0.25),
@@ -56,7 +57,7 @@ impl Sharing {
         }
     }
 
-    /// The same with one thing less each.
+    /// Variants with one thing less each.
     pub(super) fn simpler(self) -> Vec<Self> {
         vec![
             Self { by_address: false, ..self },
@@ -91,13 +92,13 @@ impl Sharing {
         if self.name { "kubernetes".to_owned() } else { format!("cluster-{cluster}") }
     }
 
-    /// The private address that Services may ask for: one that is the same where the subnet is.
+    /// The private address that Services may request: the same for all clusters of a subnet.
     pub(crate) fn static_address(self, cluster: usize) -> String {
         let subnet = if self.subnet || !self.network { 0 } else { cluster };
         format!("10.{}.200.9", 240 + subnet)
     }
 
-    /// What the clusters' azure.json says besides.
+    /// Additional members of the clusters' azure.json.
     pub(super) fn config(self) -> Value {
         let kind = if self.by_address { "nodeIP" } else { "nodeIPConfiguration" };
         let mut config = json!({"loadBalancerBackendPoolConfigurationType": kind});
@@ -112,12 +113,12 @@ impl Sharing {
         format!("10.{}.0.0/16", 244 + cluster)
     }
 
-    /// What a cluster stands on.
+    /// The initial resources of a cluster.
     pub(crate) fn shape(self, cluster: usize, clusters: usize) -> Shape {
         let own =
             |what: &str, shared: bool| if shared { what.to_owned() } else { format!("{what}-{cluster}") };
         let group = own("cluster", self.group);
-        // Beside the subnets of the clusters, one for private links.
+        // In addition to the subnets of the clusters, one for private links.
         let mut more_subnets = Vec::new();
         if self.network && !self.subnet {
             more_subnets.extend((1..clusters).map(|other| subnet(&format!("nodes-{other}"), 240 + other)));
@@ -141,10 +142,10 @@ impl Sharing {
         }
     }
 
-    /// An Azure with what users keep for their Services.
+    /// An Azure with the users' resources for their Services.
     pub(crate) fn azure(seed: u64, slow: bool) -> Azure {
         let mut latency = if slow { typical_latency() } else { LatencyProfile::instant() };
-        // A write is done when its answer comes.
+        // A write is done when its answer arrives.
         latency.answers.clear();
         latency.answer_otherwise_ms = 0;
         let shape = Shape::default();
@@ -180,7 +181,7 @@ fn subnet(name: &str, second: usize) -> ExtraSubnet {
     ExtraSubnet { name: name.to_owned(), prefixes: vec![format!("10.{second}.0.0/16")] }
 }
 
-/// Attaches the cluster's own security group to its subnet, whichever cluster laid it out, and prepares the subnet of
+/// Attaches the cluster's own security group to its subnet, whichever cluster created it, and prepares the subnet of
 /// private links.
 pub(crate) fn guard(azure: &Azure, shape: &Shape) {
     let links = shape.network().child("subnets", "links");

@@ -1,4 +1,4 @@
-//! Whether a Service is reached, and at whose nodes.
+//! Whether a Service is reachable, and at which cluster's nodes.
 
 use std::net::IpAddr;
 
@@ -6,16 +6,16 @@ use azure_simulator::packet::{Hop, Network, Packet, ProbeAnswers, Protocol, Sour
 use azure_types::ResourceId;
 use testkit::World;
 
-/// A client of the internet that every Service lets in.
+/// A client on the internet that every Service allows.
 const CLIENT: &str = "203.0.113.7";
 
 /// A host in each network, at an address that no machine has.
 const HOST: &str = "10.240.255.250";
 
-/// How many flows are sent to each address.
+/// The number of flows to each address.
 const FLOWS: u16 = 3;
 
-/// The nodes of all clusters: each answers for its own machines alone.
+/// The nodes of all clusters: each answers only for its own machines.
 pub(super) struct Answers<'a>(pub(super) &'a [World]);
 
 impl ProbeAnswers for Answers<'_> {
@@ -31,7 +31,7 @@ impl ProbeAnswers for Answers<'_> {
     }
 }
 
-/// Why a Service is not reached at the nodes of its cluster.
+/// Why a Service is not reachable at the nodes of its cluster.
 pub(crate) fn lost(
     network: &Network,
     worlds: &[World],

@@ -1,4 +1,4 @@
-//! A run of refusals: the good Services alone, then beside the bad ones.
+//! A run of refusals: the good Services alone, then next to the bad ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,31 +16,31 @@ use crate::wish::SERVICES;
 /// Names of bad Services.
 const BAD: [&str; 2] = ["default/bad", "shop/bad"];
 
-/// How long the good ones may take at all.
+/// The maximum time for the good ones.
 const PATIENCE: Duration = Duration::from_secs(900);
 
-/// How long the good ones wait for those that are on their way: 2 s before the list of addresses is read, and 5 s before a
-/// batch is written; and a second for what else there is.
+/// How long the good ones wait for others on their way: 2 s before the list of addresses is read, 5 s before a batch is
+/// written, and a second for everything else.
 const LINGER: Duration = Duration::from_secs(8);
 
-/// How long Azure asks its clients to wait when it throttles.
+/// The time for which Azure asks its clients to wait when it throttles.
 const THROTTLED: Duration = Duration::from_secs(7);
 
-/// A fault of Azure's passes as a rule: what is shared is written once more before a Service is looked for that brings it about,
-/// after this. A lost race likewise, seven times.
+/// A fault of Azure's is usually temporary: a shared resource is written once more, after this time, before the Service
+/// that causes the fault is searched. Likewise for a lost race, seven times.
 const REPETITION: Duration = Duration::from_secs(2);
 
-/// By then every bad one has an event: for some minutes a busy Azure is waited for without one.
+/// The time within which every bad one has an event: while Azure is busy, it may take some minutes.
 const MAX_SILENCE: Duration = Duration::from_secs(1_200);
 
-/// How exactly times are measured.
+/// The precision of measured times.
 const TICK: Duration = Duration::from_millis(250);
 
-/// How often something refused is written again in the ten minutes after the good ones are done, for each bad one: some
-/// attempts of the Service, each with what it takes to find it in a batch.
+/// The maximum number of refused writes in the ten minutes after the good ones are done, for each bad one: some
+/// attempts of the Service, each with the writes that find it in a batch.
 const MAX_WRITES: u64 = 40;
 
-/// What the good ones took.
+/// The cost of the good ones.
 struct Taken {
     time: Option<Duration>,
     writes: u64,
@@ -66,7 +66,7 @@ pub(super) async fn run(trial: &Refusals) -> Vec<String> {
             Bad::Balancer { refusal: Refusal::Later, .. } | Bad::Guard { refusal: Refusal::Later, .. }
         )
     };
-    // Where Azure fails late, each step to the culprit takes a whole operation.
+    // If Azure fails late, each step of the search takes a whole operation.
     let steps = usize::try_from(services.next_power_of_two().ilog2()).unwrap_or_default() + 1;
     let late = trial.bad.iter().filter(fails_later).count() * steps;
     let mut may_take = time_alone + batch * u32::try_from(1 + late).unwrap_or(1) + LINGER;
@@ -76,8 +76,8 @@ pub(super) async fn run(trial: &Refusals) -> Vec<String> {
         Bad::Address(_) | Bad::Mistake(_) => false,
     };
     may_take += REPETITION * u32::try_from(trial.bad.iter().filter(is_repeated).count()).unwrap_or(1);
-    // Azure throttles the subscription, not one Service of it: the good ones wait twice, and before each write of a search. A
-    // step of it may take two: that of one half, and that of the other.
+    // Azure throttles the subscription, not one Service of it: the good ones wait twice, and before each write of a
+    // search. A step of the search may take two writes: one for each half.
     let throttles = trial.bad.contains(&Bad::Address(Refusal::Status(429)));
     let is_searched = |bad: &&Bad| matches!(bad, Bad::Balancer { .. } | Bad::Guard { .. });
     if throttles {
@@ -110,7 +110,7 @@ pub(super) async fn run(trial: &Refusals) -> Vec<String> {
     let writes = calls(single);
     sleep(Duration::from_secs(600)).await;
     let more = calls(single) - writes;
-    // As often as Azure asks for where it throttles.
+    // As often as Azure's throttling allows.
     let max_writes = if throttles { MAX_WRITES * 3 } else { MAX_WRITES };
     if more > max_writes * trial.bad.len() as u64 {
         complaints.push(format!(
@@ -137,7 +137,7 @@ pub(super) async fn run(trial: &Refusals) -> Vec<String> {
     complaints
 }
 
-/// Writes so far, refused ones too.
+/// The number of writes so far, including refused ones.
 fn calls(single: &Single) -> u64 {
     let counts = single.azure.journal_after(u64::MAX).counts;
     counts.writes + counts.deletes
@@ -152,7 +152,7 @@ async fn take(trial: &Refusals, with_bad: bool) -> Taken {
     let mut single = Single::build(trial.seed, trial.slow, false, Some(refuser.clone()));
     single.world_mut().start();
     single.rest(Duration::from_secs(8)).await;
-    // A first Service stays, as in every cluster that is in use.
+    // A first Service stays, as in every cluster in use.
     let keeper = "keepers/first";
     single.create(keeper, &[], &[]);
     while single.world().addresses(keeper).is_empty() {

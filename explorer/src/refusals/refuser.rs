@@ -1,4 +1,4 @@
-//! An Azure that refuses what bad Services are part of.
+//! An Azure that refuses writes with parts of bad Services.
 
 use azure_simulator::{Azure, Fault, FaultAction};
 use parking_lot::Mutex;
@@ -8,30 +8,30 @@ use testkit::{Call, Reply, Tap};
 
 use super::{Bad, Refusal};
 
-/// What the name of its operations' failures begins with.
+/// The prefix of the error codes of its failed operations.
 const CODE: &str = "InternalServerError";
 
 /// A bad Service.
 #[derive(Debug, Clone)]
 pub(super) struct Culprit {
     pub(super) bad: Bad,
-    /// What the names of its resources hold.
+    /// The base name in the names of its resources.
     pub(super) base_name: String,
 }
 
-/// Refuses writes that bad Services are part of.
+/// Refuses writes with parts of bad Services.
 #[derive(Debug, Default)]
 pub(super) struct Refuser(Mutex<Option<(Azure, Vec<Culprit>)>>);
 
 impl Refuser {
-    /// From now on, these are refused.
+    /// Starts to refuse writes for this Service.
     pub(super) fn refuse(&self, azure: &Azure, culprit: Culprit) {
         self.0.lock().get_or_insert_with(|| (azure.clone(), Vec::new())).1.push(culprit);
     }
 }
 
 impl Culprit {
-    /// How a write is refused, and what the text names.
+    /// The refusal of a write, and what its text names.
     fn refusal(
         &self,
         azure: &Azure,

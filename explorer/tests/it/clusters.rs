@@ -1,5 +1,5 @@
-//! The properties of clusters of Cluster API: a fixed share of their trials, and before them those that failed once;
-//! `cargo xtask explore cluster-neighbours`, `cluster-edits` and `cluster-refusals` run as many as there is time for.
+//! The properties of clusters of Cluster API: a fixed number of their trials, and before them former failures; `cargo
+//! xtask explore cluster-neighbours`, `cluster-edits` and `cluster-refusals` run as many as time allows.
 
 use explorer::clusters::{Act, ApiServer, Beside, Drift, Member, Neighbourhood, Network};
 
@@ -16,7 +16,7 @@ fn no_cluster_of_cluster_api_harms_another_in_hundreds_of_trials() {
     holds_for_hundreds::<Neighbourhood>();
 }
 
-/// `tests/corpus/cluster-neighbours`, known defects among them: the mark of one that is mended has to go.
+/// `tests/corpus/cluster-neighbours`, including known defects: the mark of a fixed one has to be removed.
 #[test]
 fn clusters_that_failed_once_do_no_harm_or_are_known() {
     holds_for_kept::<Neighbourhood>();
@@ -56,8 +56,9 @@ fn refusals_that_held_up_clusters_once_hold_up_none() {
     holds_for_kept::<Beside>();
 }
 
-/// S1: Azure takes no condition on the creation of a resource group. Of two clusters of one name whose managers make it at the same
-/// moment one is served, and the other one is refused before anything of it is in the group.
+/// S1: Azure supports no condition on the creation of a resource group. If the managers of two clusters of one name
+/// create it at the same moment, one is served, and the other one is refused before any of its resources is in the
+/// group.
 #[test]
 fn one_of_two_clusters_that_make_one_group_at_the_same_moment_is_served() {
     let member = |management: usize, api_server: ApiServer, network: Network| Member {

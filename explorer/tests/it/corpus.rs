@@ -1,4 +1,4 @@
-//! Every entry of `tests/corpus/services` comes out as its header says.
+//! Every entry of `tests/corpus/services` has the result in its header.
 
 use std::collections::VecDeque;
 
@@ -7,10 +7,10 @@ use explorer::stage::Stage;
 use explorer::trial::{Outcome, try_entry};
 use explorer::{on_paused_time, workers};
 
-/// An entry and what came of it.
+/// An entry and its result.
 type Tried = (Entry, Outcome);
 
-/// Tries entries one after the other; after one that fails, the next begin in a new world.
+/// Tries entries one after the other; after a failure, the next ones begin in a new world.
 fn try_all(entries: Vec<Entry>) -> Vec<Tried> {
     let mut tried = Vec::new();
     let mut queue = VecDeque::from(entries);
@@ -34,7 +34,7 @@ fn try_all(entries: Vec<Entry>) -> Vec<Tried> {
     tried
 }
 
-/// `CERULEAN_CASE=name` tries the entries alone whose names contain it.
+/// With `CERULEAN_CASE=name` only entries whose names contain it are tried.
 fn chosen() -> Vec<Entry> {
     let mut entries = corpus::read(&corpus::folder()).unwrap_or_else(|error| panic!("{error}"));
     if let Ok(name) = std::env::var("CERULEAN_CASE") {

@@ -1,16 +1,16 @@
-//! A fixed share of the generated histories, and before them those that ended badly once;
-//! `cargo xtask explore` runs as many as there is time for.
+//! A fixed number of generated histories, and before them former failures; `cargo xtask explore` runs as many as time
+//! allows.
 
 use explorer::history::{explore, kept};
 use explorer::on_all_cores;
 
-/// How many histories every run of the tests goes through.
+/// The number of histories in every run of the tests.
 const HISTORIES: u64 = 8;
 
-/// How many more `.ci/run` goes through, optimised.
+/// The number of additional histories in `.ci/run`, optimised.
 const MORE_HISTORIES: u64 = 300;
 
-/// `CERULEAN_SEED=n` begins at another seed.
+/// With `CERULEAN_SEED=n` the first seed is another.
 #[test]
 fn whatever_happens_it_ends_well() {
     let first = testkit::seed::current();
@@ -24,7 +24,7 @@ fn hundreds_of_histories_end_well() {
     on_all_cores(first..first + MORE_HISTORIES, ends_well);
 }
 
-/// `tests/corpus/histories`, known bugs among them: a mark that has had its day has to go (LB-407, LB-454 and LB-464
+/// `tests/corpus/histories`, including known bugs: the mark of a fixed one has to be removed (LB-407, LB-454 and LB-464
 /// among others).
 #[test]
 fn what_ended_badly_once_ends_well_or_is_known() {

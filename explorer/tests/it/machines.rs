@@ -1,17 +1,17 @@
-//! A fixed share of the generated lives of machines, and before them those that ended badly once;
-//! `cargo xtask explore machines` runs as many as there is time for.
+//! A fixed number of generated lives of machines, and before them former failures; `cargo xtask explore machines` runs
+//! as many as time allows.
 
 use explorer::machines::{explore, kept};
 use explorer::on_all_cores;
 
-/// How many lives every run of the tests goes through.
+/// The number of lives in every run of the tests.
 const LIVES: u64 = 20;
 
-/// How many more `.ci/run` goes through, optimised.
+/// The number of additional lives in `.ci/run`, optimised.
 const MORE_LIVES: u64 = 500;
 
-/// Nodes go with their machines, and no others (NODE-020, NODE-062, NODE-085, NODE-086). `CERULEAN_SEED=n` begins at
-/// another seed.
+/// Nodes are deleted with their machines, and no others (NODE-020, NODE-062, NODE-085, NODE-086). With
+/// `CERULEAN_SEED=n` the first seed is another.
 #[test]
 fn no_node_goes_while_its_machine_lives() {
     let first = testkit::seed::current();

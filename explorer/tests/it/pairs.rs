@@ -2,7 +2,7 @@
 
 use explorer::{features, pairs, workers};
 
-/// How many Services share a world.
+/// The number of Services in a world.
 const BATCH: usize = 60;
 
 #[test]
@@ -33,7 +33,7 @@ fn every_pair_of_features_comes_out_as_the_rules_say() {
     );
 }
 
-/// A mark that has had its day has to go.
+/// The mark of a fixed bug has to be removed.
 #[test]
 fn features_that_are_known_to_fail_together_still_do() {
     for known in features::KNOWN {

@@ -1,5 +1,5 @@
-//! A fixed share of the trials of each property over worlds, and before them those that failed once;
-//! `cargo xtask explore neighbours`, `edits` and `refusals` run as many as there is time for.
+//! A fixed number of trials of each property over worlds, and before them former failures; `cargo xtask explore
+//! neighbours`, `edits` and `refusals` run as many as time allows.
 
 use explorer::edits::Edits;
 use explorer::neighbours::Neighbours;
@@ -7,17 +7,17 @@ use explorer::on_all_cores;
 use explorer::property::{Trial, explore, kept};
 use explorer::refusals::Refusals;
 
-/// How many trials of a property every run of the tests goes through.
+/// The number of trials of a property in every run of the tests.
 const TRIALS: u64 = 4;
 
-/// How many more `.ci/run` goes through, optimised.
+/// The number of additional trials in `.ci/run`, optimised.
 const MORE_TRIALS: u64 = 12;
 
 fn holds<T: Trial>(seed: u64) {
     explore::<T>(seed).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-/// `CERULEAN_SEED=n` begins at another seed.
+/// With `CERULEAN_SEED=n` the first seed is another.
 pub(super) fn holds_for_some<T: Trial>() {
     let first = testkit::seed::current();
     on_all_cores(first..first + TRIALS * testkit::seed::count(), holds::<T>);
@@ -46,7 +46,7 @@ fn no_cluster_harms_another_in_hundreds_of_trials() {
     holds_for_hundreds::<Neighbours>();
 }
 
-/// `tests/corpus/neighbours`, known defects among them: the mark of one that is mended has to go.
+/// `tests/corpus/neighbours`, including known defects: the mark of a fixed one has to be removed.
 #[test]
 fn neighbours_that_failed_once_do_no_harm_or_are_known() {
     holds_for_kept::<Neighbours>();

@@ -1,5 +1,5 @@
-//! Whom a Service's manifest lets in: read anew from the documented meaning of its fields and
-//! annotations, so that the planner is not asked about itself.
+//! The clients that a Service's manifest allows. It is read independently of the planner, from the documented meaning
+//! of its fields and annotations, so that the planner is not checked against itself.
 
 use std::net::IpAddr;
 
@@ -9,21 +9,21 @@ use serde_json::Value;
 
 use super::{list, text};
 
-/// Who may reach a Service, and where.
+/// The allowed clients of a Service, and the ports.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
-    /// Reachable from the virtual network alone.
+    /// Reachable only from the virtual network.
     pub(super) internal: bool,
     /// The ports that have a rule of their own.
     pub(super) ports: Vec<(Protocol, u16)>,
     /// One rule for all ports.
     pub(super) all_ports: bool,
-    /// The Service has said itself what its health probes ask for; then only its owner knows the answer.
+    /// The Service configures its health probes itself; then only its owner knows the answers.
     pub(super) own_probes: bool,
     /// No security rules are written.
     pub(super) without_rules: bool,
     ranges: Vec<IpNet>,
-    /// Something in the lists of ranges is no network: then everything else is denied.
+    /// The lists of ranges contain an invalid network: then all other traffic is denied.
     has_invalid: bool,
     tags: Vec<String>,
     denies: bool,
@@ -68,12 +68,12 @@ impl Asked {
         }
     }
 
-    /// Whether nobody but those named may enter, also from inside the virtual network.
+    /// Whether only the named clients are allowed, also from inside the virtual network.
     pub(super) fn denies_all_else(&self) -> bool {
         !self.without_rules && (self.has_invalid || (self.denies && !self.ranges.is_empty()))
     }
 
-    /// Whether a host on the internet may enter; `None` where only Azure knows whom a service tag means.
+    /// Whether a host on the internet is allowed; `None` if it depends on Azure's definition of a service tag.
     pub(super) fn admits(&self, host: IpAddr) -> Option<bool> {
         if self.ranges.iter().any(|range| range.contains(&host)) {
             return Some(true);
@@ -90,7 +90,7 @@ impl Asked {
         Some(!of_family && !self.has_invalid && (unrestricted || to_everybody))
     }
 
-    /// Whether a host in the virtual network may enter.
+    /// Whether a host in the virtual network is allowed.
     pub(super) fn admits_inside(&self, host: IpAddr) -> bool {
         !self.denies_all_else() || self.ranges.iter().any(|range| range.contains(&host))
     }

@@ -1,4 +1,4 @@
-//! Nothing in Azure is left over from Services and machines that are gone.
+//! No leftovers of deleted Services and machines in Azure.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::{Finding, Services, id_of, is_of_a_service, key_of, list, published, text};
 use crate::{World, types};
 
-/// The tag that names the Services of a public IP.
+/// The tag with the Services of a public IP.
 const SERVICE_TAG: &str = "k8s-azure-service";
 
-/// What the names of the security rules that we write begin with.
+/// The prefix of the names of our security rules.
 const RULE_PREFIX: &str = "k8s-azure-lb";
 
 pub(super) fn check(
@@ -83,7 +83,7 @@ fn load_balancer(azure: &Azure, document: &Value, services: &Services, findings:
     }
 }
 
-/// The interface that an IP configuration is of.
+/// The interface of an IP configuration.
 fn interface_of(configuration: &str) -> Option<ResourceId> {
     let at = configuration.to_ascii_lowercase().rfind("/ipconfigurations/")?;
     configuration.get(..at)?.parse().ok()
@@ -107,11 +107,11 @@ fn public_ip(document: &Value, services: &Services, refused: &BTreeSet<String>, 
     let address: Option<IpAddr> = text(&document["properties"]["ipAddress"]).parse().ok();
     for key in tag.split(',').map(str::trim).filter(|key| !key.is_empty()) {
         let used = services.get(key).is_some_and(|service| {
-            // A Service that is refused keeps what it had, also a public IP that an earlier wish had begun.
+            // A refused Service keeps what it had, including a public IP that an earlier intent had begun.
             if refused.contains(&key_of(service)) {
                 return true;
             }
-            // A Service that could not be served yet, or not in a family that it asks for, may hold an address already.
+            // A Service that could not be served yet, or not in one of its families, may hold an address already.
             let is_v6 = text(&document["properties"]["publicIPAddressVersion"]) == "IPv6";
             let asks = list(service, "/spec/ipFamilies").any(|family| (text(family) == "IPv6") == is_v6);
             let mut addresses = published(service).filter(|one| !asks || one.is_ipv6() == is_v6).peekable();
@@ -157,7 +157,7 @@ fn security_group(world: &World, azure: &Azure, services: &Services, findings: &
     findings.extend(unserved(world, services));
 }
 
-/// Services without an address of which no event says why.
+/// Services without an address and without an event with the reason.
 fn unserved(world: &World, services: &Services) -> impl Iterator<Item = Finding> {
     let silent = services.0.iter().filter(|service| published(service).next().is_none());
     silent.map(key_of).filter(|key| !world.is_refused(key)).map(|service| Finding::Unserved { service })

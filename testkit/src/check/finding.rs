@@ -1,4 +1,4 @@
-//! What the checker can find.
+//! The findings of the checker.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,8 +7,7 @@ use azure_simulator::packet::Protocol;
 use azure_types::ResourceId;
 use serde_json::Value;
 
-/// Something that must not be in a world at rest. The doc line of each variant is the rule that is broken,
-/// its fields are the evidence.
+/// A problem of a world at rest. The doc line of each variant is the rule that is broken, its fields are the evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding {
     /// A frontend belongs to a Service that wants a load balancer.
@@ -18,7 +17,7 @@ pub enum Finding {
         /// The frontend's name.
         frontend: String,
     },
-    /// A load-balancing rule belongs to a Service that wants a load balancer, and its frontend is there.
+    /// A load-balancing rule belongs to a Service that wants a load balancer, and its frontend exists.
     RuleWithoutService {
         /// The load balancer.
         load_balancer: ResourceId,
@@ -32,7 +31,7 @@ pub enum Finding {
         /// The probe's name.
         probe: String,
     },
-    /// Every member of a pool is a machine that is there.
+    /// Every member of a pool is an existing machine.
     MemberWithoutMachine {
         /// The pool.
         pool: ResourceId,
@@ -43,25 +42,25 @@ pub enum Finding {
     PublicIpWithoutService {
         /// The public IP.
         public_ip: ResourceId,
-        /// The Service, as the tag has it.
+        /// The Service, as in the tag.
         service: String,
     },
-    /// A security rule of ours is for addresses that somebody has.
+    /// The destinations of our security rules are addresses in use.
     SecurityRuleWithoutDestination {
         /// The rule's name.
         rule: String,
-        /// The destination that nobody has.
+        /// The destination that is not in use.
         destination: String,
     },
-    /// What others have put into Azure stays as they put it.
+    /// What others have put into Azure stays unchanged.
     ForeignChanged {
         /// The resource.
         id: ResourceId,
-        /// The way to the member inside its document; names stand for the items of lists.
+        /// The path of the member inside its document; items of lists are identified by name.
         member: String,
-        /// What was there; null if nothing was.
+        /// The previous value; null if the member is new.
         was: Value,
-        /// What is there now; null if nothing is.
+        /// The current value; null if it was removed.
         is: Value,
     },
     /// A Service has an address, or an event says why it has none.
@@ -69,7 +68,7 @@ pub enum Finding {
         /// The Service.
         service: String,
     },
-    /// A published address answers a client that is allowed.
+    /// A published address answers an allowed client.
     Unreachable {
         /// The Service.
         service: String,
@@ -81,10 +80,10 @@ pub enum Finding {
         port: u16,
         /// TCP or UDP.
         protocol: Protocol,
-        /// The oracle's words.
+        /// The oracle's explanation.
         why: String,
     },
-    /// A published address does not answer a client that is not allowed, nor on a port that nobody asked for.
+    /// A published address answers neither a client that is not allowed, nor on a port that no Service asks for.
     Open {
         /// The Service.
         service: String,
@@ -97,12 +96,12 @@ pub enum Finding {
         /// TCP or UDP.
         protocol: Protocol,
     },
-    /// Nothing is left to be written, but for Services that are refused.
+    /// No write is pending, except for refused Services.
     PlanNotEmpty {
-        /// The step, as a plan prints it.
+        /// The step, as in a plan.
         step: String,
     },
-    /// A Service that the plan refuses has an event that says so.
+    /// A Service that the plan refuses has an event with the refusal.
     RefusedInSilence {
         /// The Service.
         service: String,
@@ -135,7 +134,7 @@ impl fmt::Display for Finding {
                 write!(f, "{public_ip} is tagged with {service}, which does not use it")
             }
             Self::SecurityRuleWithoutDestination { rule, destination } => {
-                write!(f, "security rule {rule}: nobody has the address {destination}")
+                write!(f, "security rule {rule}: the address {destination} is not in use")
             }
             Self::ForeignChanged { id, member, was, is } => {
                 write!(f, "{id} is not ours, and {member} was changed from {was} to {is}")

@@ -1,4 +1,4 @@
-//! What others have put into Azure, and whether it is as they put it.
+//! What others have put into Azure, and whether it is unchanged.
 
 use azure_simulator::Azure;
 use azure_types::ResourceId;
@@ -17,12 +17,12 @@ const DERIVED: [&str; 6] = [
     "subnets",
 ];
 
-/// What others have put into Azure: of each resource those members that were not there before.
+/// What others have put into Azure: for each resource, the members that were added.
 #[derive(Debug, Default)]
 pub(crate) struct ForeignParts(Mutex<Vec<(ResourceId, Value)>>);
 
 impl ForeignParts {
-    /// Remembers what a change has brought. What it changed of earlier foreign parts is theirs to change.
+    /// Records what a change has added. If it changed earlier foreign parts, the new values count.
     pub(crate) fn remember(&self, id: &ResourceId, before: &Value, after: &Value) {
         let mut parts = self.0.lock();
         parts.retain(|(theirs, part)| theirs != id || differences(theirs, part, after).is_empty());
@@ -31,7 +31,7 @@ impl ForeignParts {
         }
     }
 
-    /// What is not as it was put there.
+    /// The foreign parts that have changed.
     pub(super) fn check(&self, azure: &Azure) -> Vec<Finding> {
         let parts = self.0.lock();
         let findings = parts.iter().flat_map(|(id, part)| {
@@ -42,7 +42,7 @@ impl ForeignParts {
     }
 }
 
-/// What `after` has that `before` has not: members of objects one by one, named items as a whole.
+/// What `after` has and `before` does not: members of objects one by one, named items as a whole.
 fn difference(before: &Value, after: &Value) -> Option<Value> {
     match (before, after) {
         (_, Value::Object(after)) => {
@@ -72,7 +72,7 @@ fn differences(id: &ResourceId, part: &Value, now: &Value) -> Vec<Finding> {
     findings
 }
 
-/// Compares what was put somewhere with what is there. `whole` says that nothing may have been added.
+/// Compares a foreign part with the current value. `whole` says that nothing may have been added.
 fn compare(id: &ResourceId, at: &str, was: &Value, is: &Value, whole: bool, findings: &mut Vec<Finding>) {
     let mut changed = |member: String, was: &Value, is: &Value| {
         let (was, is) = (was.clone(), is.clone());
@@ -98,7 +98,7 @@ fn compare(id: &ResourceId, at: &str, was: &Value, is: &Value, whole: bool, find
                 compare(id, &format!("{at}/{name}"), item, now.unwrap_or(&Value::Null), true, findings);
             }
         }
-        // References may join, in any order: Azure writes them down at their other end.
+        // References may be added, in any order: Azure records them at their other end.
         (Value::Array(was), Value::Array(is)) if was.iter().all(is_reference) => {
             for item in was.iter().filter(|item| !is.contains(item)) {
                 changed(at.to_owned(), item, &json!(is));

@@ -1,9 +1,8 @@
-//! What must hold in every world at rest.
+//! Invariants of every world at rest.
 //!
-//! The checker reads a copy of Azure, so that nothing it does is in the journal, costs budget or meets a
-//! declared fault. It shares no code with the planner: what a Service asks for is read from its manifest
-//! ([`asked`]), and the packet oracle says what became of it. Only the last check asks the provider itself,
-//! whether it would still write something.
+//! The checker reads a copy of Azure, so that its reads are not in the journal, use no budget and meet no declared
+//! fault. It shares no code with the planner: a Service's intent is read from its manifest ([`asked`]), and the packet
+//! oracle shows the result. Only the last check asks the provider itself, whether it would still write something.
 
 mod asked;
 mod dangling;
@@ -20,7 +19,7 @@ pub use finding::Finding;
 use crate::World;
 
 impl World {
-    /// Everything that does not hold now. A world that is not at rest may well have findings.
+    /// All current violations. A world that is not at rest can have findings.
     pub async fn check(&self) -> Vec<Finding> {
         let azure = self.copy_of_azure();
         let services = Services::of(self);
@@ -46,7 +45,7 @@ impl World {
     }
 }
 
-/// The Services that are to be served.
+/// The Services that should be served.
 struct Services(Vec<Value>);
 
 impl Services {
@@ -59,7 +58,7 @@ impl Services {
         self.0.iter().find(|service| key_of(service).eq_ignore_ascii_case(key))
     }
 
-    /// The Service whose resources have names that begin like this.
+    /// The Service with this prefix of resource names.
     fn by_base_name(&self, name: &str) -> Option<&Value> {
         self.0.iter().find(|service| name.starts_with(&base_name(service)))
     }
@@ -75,14 +74,14 @@ fn key_of(service: &Value) -> String {
     format!("{}/{}", text(&service["metadata"]["namespace"]), text(&service["metadata"]["name"]))
 }
 
-/// What the names of a Service's frontends, rules and probes begin with.
+/// The prefix of the names of a Service's frontends, rules and probes.
 fn base_name(service: &Value) -> String {
     let mut name = format!("a{}", text(&service["metadata"]["uid"]).replace('-', ""));
     name.truncate(32);
     name
 }
 
-/// Whether a name begins like those that a Service's resources have: `a` and 31 hexadecimal digits.
+/// Whether a name starts like those of a Service's resources: `a` and 31 hexadecimal digits.
 fn is_of_a_service(name: &str) -> bool {
     let digits = name.strip_prefix('a').and_then(|rest| rest.get(..31));
     digits.is_some_and(|digits| digits.chars().all(|digit| digit.is_ascii_hexdigit()))

@@ -1,4 +1,4 @@
-//! Whoever looks anew finds nothing to do.
+//! A new provider finds nothing to do.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use planner::Plan;
 use super::{Finding, Services, published};
 use crate::World;
 
-/// What a provider that has seen nothing yet would write, and the Services that it refuses.
+/// The writes of a new provider, and the Services that it refuses.
 pub(super) async fn check(
     world: &World,
     azure: &Azure,
@@ -27,7 +27,7 @@ pub(super) async fn check(
         }
     }
     for step in &plan.plan.steps {
-        // What Azure refuses is refused by no plan: the Service's event says so.
+        // Azure's refusals are in no plan: the Service's event has them.
         let excused = |key: &String| {
             let unserved = services.get(key).is_some_and(|service| published(service).next().is_none());
             refused.contains(key) || (unserved && world.is_refused(key))

@@ -1,4 +1,4 @@
-//! Published addresses answer those who are let in, and nobody else.
+//! Published addresses answer allowed clients, and no others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -13,18 +13,18 @@ use super::asked::Asked;
 use super::{Finding, Services, key_of, list, published, text};
 use crate::World;
 
-/// Hosts on the internet, of which some are in the ranges that tests like to allow.
+/// Hosts on the internet, some of them in ranges that tests usually allow.
 const STRANGERS: [&str; 5] = ["203.0.113.7", "198.51.100.20", "192.0.2.1", "2001:db8:1::7", "2001:db8:2::7"];
 
-/// A host in the nodes' subnet that is no machine.
+/// A host in the nodes' subnet that is not a machine.
 const UNUSED_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 240, 255, 250));
 /// The same with IPv6.
 const UNUSED_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd00, 0x10, 0x240, 0, 0, 0, 0, 0xfffa));
 
-/// Flows from one client that have to arrive: some for each of a few machines.
+/// The number of flows from one client that have to arrive: enough for several on each of a few machines.
 const FLOWS: u16 = 4;
 
-/// Ports of which one is not asked for.
+/// Ports, at least one of which no Service asks for.
 const SPARE_PORTS: [u16; 8] = [9, 19, 109, 1009, 2009, 3009, 4009, 5009];
 
 pub(super) fn check(
@@ -48,7 +48,7 @@ pub(super) fn check(
     let slices: Vec<Value> =
         world.kubernetes.list("EndpointSlice").into_iter().map(|slice| slice.value().clone()).collect();
     let mut findings = Vec::new();
-    // A Service that is refused keeps what it had, whatever it asks for now.
+    // A refused Service keeps what it had, whatever it asks for now.
     for service in services.0.iter().filter(|service| !refused.contains(&key_of(service))) {
         let asked = Asked::of(service);
         let additional =
@@ -69,7 +69,7 @@ struct Case<'a> {
     service: &'a Value,
     asked: &'a Asked,
     address: IpAddr,
-    /// Everybody who publishes this address.
+    /// All Services that publish this address.
     others: &'a [Asked],
 }
 
@@ -80,7 +80,7 @@ struct Oracle<'a> {
     answers: Remembered<'a>,
 }
 
-/// Somebody who sends a packet, and whether it should arrive.
+/// A client that sends a packet, and whether the packet should arrive.
 struct Client {
     source: Source,
     address: IpAddr,
@@ -90,7 +90,7 @@ struct Client {
 impl Oracle<'_> {
     fn check(&self, case: &Case<'_>, slices: &[Value], findings: &mut Vec<Finding>) {
         let alone = case.others.len() == 1;
-        // Who shares an address denies all else for everybody on it.
+        // Any Service on a shared address that denies all else does so for all Services on it.
         let denied_by_others = !alone && case.others.iter().any(Asked::denies_all_else);
         let answers = self.has_endpoints(case, slices) && !case.asked.own_probes && !denied_by_others;
         let clients = self.clients(case);
@@ -114,7 +114,7 @@ impl Oracle<'_> {
         }
     }
 
-    /// The clients to try: strangers, hosts of the allowed ranges, and one inside.
+    /// The clients to try: strangers, hosts of the allowed ranges, and one inside the network.
     fn clients(&self, case: &Case<'_>) -> Vec<Client> {
         let family = |host: &IpAddr| host.is_ipv4() == case.address.is_ipv4();
         let mut clients = Vec::new();
@@ -124,7 +124,7 @@ impl Oracle<'_> {
             if is_private(host) {
                 continue;
             }
-            // Nobody on the internet reaches a private address.
+            // Private addresses are not reachable from the internet.
             let admitted = if case.asked.internal { Some(false) } else { case.asked.admits(host) };
             if let Some(admitted) = admitted {
                 clients.push(Client { source: Source::internet(host), address: host, admitted });
@@ -179,7 +179,7 @@ impl Oracle<'_> {
         })
     }
 
-    /// Whether there is a running machine in a pool that would take the Service's traffic.
+    /// Whether there is a running machine in a pool that accepts the Service's traffic.
     fn has_endpoints(&self, case: &Case<'_>, slices: &[Value]) -> bool {
         let name = text(&case.service["metadata"]["name"]);
         let namespace = text(&case.service["metadata"]["namespace"]);
@@ -200,7 +200,7 @@ impl Oracle<'_> {
     }
 }
 
-/// Whether no packet on the internet comes from there.
+/// Whether the address is not routed on the internet.
 fn is_private(host: IpAddr) -> bool {
     match host {
         IpAddr::V4(host) => {
@@ -213,7 +213,7 @@ fn is_private(host: IpAddr) -> bool {
 /// A probe: machine, address, port, path.
 type Probe = (ResourceId, IpAddr, u16, Option<String>);
 
-/// Answers to probes, asked once each: hundreds of Services ask the same machines the same.
+/// Cached answers to probes: hundreds of Services probe the same machines in the same way.
 struct Remembered<'a> {
     answers: &'a dyn ProbeAnswers,
     known: Mutex<HashMap<Probe, bool>>,

@@ -1,4 +1,4 @@
-//! Azure throttles, loses answers, and others write beside us.
+//! Azure throttles and loses answers, and others write the same resources.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use testkit::{AzureState, Finding, World, run, service};
 
 const SERVICES: [&str; 3] = ["shop/a", "shop/b", "shop/c"];
 
-/// LB-047: a write that others came before is answered with 412; it is read and planned again.
+/// LB-047: a write after a concurrent write by others is answered with 412; the resource is read and planned again.
 #[test]
 fn lb_047_a_foreign_write_between_our_read_and_write_is_kept() {
     run(async || {
@@ -35,7 +35,7 @@ fn lb_047_a_foreign_write_between_our_read_and_write_is_kept() {
     });
 }
 
-/// The end of three Services after `fault` has struck each type's writes.
+/// The end state of three Services after `fault` has struck the writes of each type.
 async fn end(action: Option<FaultAction>) -> AzureState {
     let world = World::builder().start().await;
     for kind in [LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS, SCALE_SETS, INSTANCES] {
@@ -86,8 +86,8 @@ fn lost_requests_are_made_up_for() {
     });
 }
 
-/// A policy sets a tag that `azure.json` sets to something else: nobody wins, Services are served all the same, and the
-/// load balancer is not written again and again for it.
+/// A policy overwrites a tag that `azure.json` sets. The conflict is not resolved, but Services are served all the
+/// same, and the load balancer is not written again and again for it.
 #[test]
 fn a_policy_that_sets_our_tag_back_holds_up_no_service() {
     run(async || {
@@ -101,12 +101,12 @@ fn a_policy_that_sets_our_tag_back_holds_up_no_service() {
             world.settle_despite(is_fight).await;
         }
         let writes = world.writes(LOAD_BALANCERS);
-        // Each Service makes another difference of it, which looks at Azure find three or four times, five minutes apart,
-        // before they leave it.
+        // Each Service makes another difference of it, which the resync finds three or four times, five minutes apart,
+        // before it is left alone.
         assert!((3..=18).contains(&writes), "{writes} writes for three Services");
         tokio::time::sleep(Duration::from_secs(24 * 3600)).await;
         let later = world.writes(LOAD_BALANCERS) - writes;
-        // The pauses grow to an hour.
+        // The intervals grow to an hour.
         assert!(later <= 28, "{later} more writes in a day");
         for key in SERVICES {
             assert_eq!(world.reached(world.address(key), 80).len(), 3, "{key}");

@@ -1,4 +1,4 @@
-//! The checker finds what is wrong with a world.
+//! The checker finds the problems of a world.
 
 use serde_json::{Value, json};
 use testkit::types::{PUBLIC_IPS, SECURITY_GROUPS};
@@ -6,7 +6,7 @@ use testkit::{Finding, World, run, service};
 
 const WEB: &str = "shop/web";
 
-/// A world at rest that serves one Service, without controllers who would mend things.
+/// A world at rest that serves one Service, without controllers that would repair anything.
 async fn at_rest() -> World {
     let mut world = World::builder().nodes(2).start().await;
     world.create(service(WEB));
@@ -31,7 +31,7 @@ fn kinds(findings: &[Finding]) -> Vec<String> {
 fn what_a_gone_service_left_behind_is_found() {
     run(async || {
         let world = at_rest().await;
-        // Nobody works for it any more, and yet it goes: its finalizer is taken away by hand.
+        // No controller handles it any more, and yet it is deleted: its finalizer is removed by hand.
         world.change(WEB, &json!({"metadata": {"finalizers": null}}));
         world.delete(WEB);
         let kinds = kinds(&world.check().await);

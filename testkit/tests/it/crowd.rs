@@ -21,7 +21,7 @@ fn slow(public_ip: u64, load_balancer: u64) -> LatencyProfile {
     )
 }
 
-/// Applies Services at once and gives how long it takes until all have addresses.
+/// Applies Services at once and returns the time until all have addresses.
 async fn serve(world: &World, count: usize) -> Duration {
     let begin = Instant::now();
     for number in 0..count {
@@ -76,7 +76,7 @@ fn two_hundred_services_take_few_writes_and_a_second_run_none_when_azure_is_slow
 #[test]
 fn five_hundred_services_have_addresses_within_75_seconds_though_a_write_takes_twenty_seconds() {
     run(async || {
-        // Three writes that wait for each other take 61 s, and each is seen to have ended some seconds later.
+        // Three consecutive writes take 61 s, and the end of each is noticed some seconds later.
         let world = World::builder().latency(slow(5, 20)).start().await;
         world.azure.clear_journal();
         let took = serve(&world, 500).await;
@@ -123,7 +123,7 @@ fn a_refused_service_among_fifty_fails_alone_in_azures_words_until_it_is_changed
     });
 }
 
-/// Creates Services and gives how long it takes until all have addresses, to a hundredth of a second.
+/// Creates Services and returns the time until all have addresses, to a hundredth of a second.
 async fn serve_exactly(world: &World, names: &[String]) -> Duration {
     let begin = Instant::now();
     for name in names {
@@ -158,7 +158,7 @@ fn lists_of_public_ips(world: &World) -> usize {
     journal.entries.iter().filter(|entry| entry.method == "GET" && is_list(&entry.path)).count()
 }
 
-/// Nothing on the way of a Service waits for a fixed time: what takes time is Azure, and its budget for 200 writes at once.
+/// No step of a Service waits for a fixed time: all time is Azure's, and that of its budget for 200 writes at once.
 #[test]
 fn an_azure_that_answers_at_once_is_waited_for_no_longer_than_it_takes() {
     run(async || {
@@ -170,7 +170,7 @@ fn an_azure_that_answers_at_once_is_waited_for_no_longer_than_it_takes() {
             assert!(took <= limit, "{count} are served after {took:?}");
             let counts = world.azure.journal().counts;
             assert!(counts.requests <= calls, "{count}: {counts:?}");
-            // A public IP each; and the load balancer, the security group, the scale set and its three machines.
+            // A public IP for each, the load balancer, the security group, the scale set and its three machines.
             assert_eq!(counts.writes, count as u64 + 6, "{count}: {counts:?}");
             let took = delete_exactly(&world, &names(count)).await;
             assert!(took <= limit, "{count} are gone after {took:?}");
@@ -178,11 +178,12 @@ fn an_azure_that_answers_at_once_is_waited_for_no_longer_than_it_takes() {
     });
 }
 
-/// LB-493: what public IPs take is learned: the list is read when they are done, and once for all that are written together.
+/// LB-493: the duration of public IP operations is learned: the list is read when they are likely done, once for all
+/// that are written together.
 #[test]
 fn the_list_of_public_ips_is_read_when_they_are_likely_done() {
     run(async || {
-        // The look at Azure every five minutes reads a list, too.
+        // The resync with Azure every five minutes reads a list, too.
         let options = controllers::Options { azure_resync_period: Duration::ZERO, ..Default::default() };
         let world = World::builder().latency(typical_latency()).options(options).start().await;
         let mut lists = Vec::new();
@@ -192,26 +193,28 @@ fn the_list_of_public_ips_is_read_when_they_are_likely_done() {
             lists.push(lists_of_public_ips(&world));
             delete_exactly(&world, &names(20)).await;
         }
-        // One before anything is decided, one for each five seconds that Azure takes, and a few when they should be done.
+        // One before anything is decided, one for every five seconds of the operations, and a few when they should be
+        // done.
         assert!(lists[1..].iter().all(|lists| *lists <= 6), "{lists:?}");
     });
 }
 
-/// What nine of ten times do not exceed.
+/// The 90th percentile.
 fn p90(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times.get(times.len() * 9 / 10).copied().unwrap_or_default()
 }
 
-/// A world for chains. Azure takes so many writes at once and so many a second, and where the load balancer goes and comes
-/// again, machines leave its pools and join them. Neither happens here, so what is left is our own waiting.
+/// A world for chains. Azure limits concurrent writes and writes per second, and if the load balancer is deleted and
+/// created again, machines leave its pools and join them. Neither happens here, so that only our own waiting is left.
 async fn world_for_chains() -> World {
     let world = World::builder().latency(LatencyProfile::instant()).budgets(None).start().await;
     serve_exactly(&world, &["shop/stays".to_owned()]).await;
     world
 }
 
-/// LB-493: 50 Services that come and go in a chain, alone or two at a time, are waited for as long as Azure takes.
+/// LB-493: 50 Services that are created and deleted in a chain, alone or two at a time, take no longer than Azure's
+/// operations.
 #[test]
 fn services_that_come_and_go_in_a_chain_wait_for_nothing_of_ours() {
     for together in [1, 2] {
@@ -237,7 +240,7 @@ fn services_that_come_and_go_in_a_chain_wait_for_nothing_of_ours() {
     }
 }
 
-/// LB-493: a Service that Azure puts off holds up none of those that come and go beside it.
+/// LB-493: a Service that Azure defers does not delay others that are created and deleted meanwhile.
 #[test]
 fn services_in_a_chain_do_not_wait_for_one_that_azure_puts_off() {
     run(async || {
@@ -249,7 +252,7 @@ fn services_in_a_chain_do_not_wait_for_one_that_azure_puts_off() {
         let fault = Fault::new(busy).on_method("PUT").on_type(PUBLIC_IPS).named("stuck");
         let path = format!("*/publicIPAddresses/*a{}", &uid[..31]);
         world.azure.inject(Fault { path: Some(path), ..fault });
-        // As long as it is not known whether it is put off, each batch waits for it some seconds.
+        // Until it is known whether it is deferred, each batch waits some seconds for it.
         tokio::time::sleep(Duration::from_secs(60)).await;
         let mut times = Vec::new();
         for name in names(20) {

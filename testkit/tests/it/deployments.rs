@@ -53,7 +53,7 @@ fn traffic_follows_the_pods_of_a_deployment() {
         let none = json!({"spec": {"replicas": 0}});
         world.kubernetes.merge("Deployment", "default", "web", &none).unwrap();
         let stands_idle = |world: &World| world.reached(address, 80).is_empty();
-        world.until("nobody answers", Duration::from_secs(60), stands_idle).await;
+        world.until("no pod answers", Duration::from_secs(60), stands_idle).await;
 
         world.kubernetes.delete("Deployment", "default", "web").unwrap();
         let gone = |world: &World| {

@@ -1,7 +1,8 @@
-//! Every manifest of `docs/`, applied: it ends as the comment above it says (`docs/resources/examples.md`). Those of
-//! `docs/clusters` are for other controllers, and are applied by a test of `capz`.
+//! Applies every manifest of `docs/` and checks the result that the comment above it names
+//! (`docs/resources/examples.md`). Those of `docs/clusters` are for other controllers, and are applied by a test of
+//! `capz`.
 //!
-//! The manifests of one section of a page stand in one world, whose azure.json has the section's blocks.
+//! The manifests of one section of a page are applied in one world, whose azure.json has the section's blocks.
 
 use std::fs;
 use std::net::IpAddr;
@@ -17,7 +18,7 @@ use testkit::{NodePool, World, run};
 
 const EXPECT: &str = "# expect: ";
 
-/// What comes of a Service.
+/// The expected result for a Service.
 #[derive(Debug)]
 enum Expected {
     Served { outside: bool, at: Option<IpAddr>, on: Option<String> },
@@ -35,7 +36,7 @@ impl Expected {
             ["left", "alone"] => return Self::LeftAlone,
             ["served", "outside", more @ ..] => (true, more),
             ["served", "inside", more @ ..] => (false, more),
-            _ => panic!("`{EXPECT}{text}` is none of those that examples.md knows"),
+            _ => panic!("`{EXPECT}{text}` is not one of those in examples.md"),
         };
         let (mut at, mut on) = (None, None);
         for pair in more.chunks(2) {
@@ -99,7 +100,7 @@ fn sections(page: &Path) -> Vec<Section> {
     sections
 }
 
-/// The Services of a manifest by `namespace/name`, each with what comes of it. Nothing else has an expectation.
+/// The Services of a manifest by `namespace/name`, each with its expected result. Other objects have none.
 fn expectations(section: &Section, manifest: &str) -> Vec<(String, Expected)> {
     let mut found = Vec::new();
     for document in manifest.split("\n---\n") {
@@ -123,7 +124,7 @@ fn expectations(section: &Section, manifest: &str) -> Vec<(String, Expected)> {
     found
 }
 
-/// What `docs/resources/examples.md` says that the examples find.
+/// The environment that `docs/resources/examples.md` describes.
 async fn world(azure_json: &Value) -> World {
     let builder = World::builder().nodes(2).pool(NodePool::new("shop-nodes", "shop", 2)).dual_stack();
     let builder = builder.subnet("backend", &["10.241.0.0/16", "fd00:10:240:1::/64"]);
@@ -188,7 +189,7 @@ fn examples_of_the_docs_end_as_they_say() {
     let pages = pages(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs"));
     let sections: Vec<Section> = pages.iter().flat_map(|page| sections(page)).collect();
     assert!(sections.len() > 10, "{sections:#?}");
-    // All of them are tried: the failures are printed as they come.
+    // All of them are run: failures are printed as they occur.
     let fails = |section: &&Section| catch_unwind(AssertUnwindSafe(|| try_out(section))).is_err();
     let failed: Vec<&str> = sections.iter().filter(fails).map(|section| section.title.as_str()).collect();
     assert!(failed.is_empty(), "{failed:#?}");
@@ -204,7 +205,7 @@ fn try_out(section: &Section) {
     let expected: Vec<_> =
         section.manifests.iter().flat_map(|manifest| expectations(section, manifest)).collect();
     if expected.is_empty() && section.azure_json.is_empty() {
-        // It deploys a program, and is read: there is nothing that this world could do with it.
+        // It contains a Deployment and is only parsed: this world cannot run it.
         return;
     }
     run(async || {

@@ -1,5 +1,5 @@
-//! What somebody else changes in Azure comes back: within minutes where nothing happens, and at once where the document
-//! is read for any other reason (D1, D2).
+//! Drift in Azure caused by others is repaired: within minutes if there is no other activity, and at once if the
+//! document is read for any other reason (D1, D2).
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use testkit::types::{LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS};
 use testkit::{NodePool, World, WorldBuilder, run, service};
 use tokio::time::{Instant, sleep};
 
-/// The default of `--azure-resync-period`, and what a repair takes at most.
+/// The default of `--azure-resync-period`, plus the maximum time of a repair.
 const PERIOD: Duration = Duration::from_secs(330);
 
 const WEB: &str = "default/web";
 
-/// What the names of a Service's parts begin with.
+/// The prefix of the names of a Service's parts.
 fn base(world: &World, key: &str) -> String {
     let uid = world.service(key)["metadata"]["uid"].as_str().unwrap().replace('-', "");
     format!("a{}", &uid[..31])
@@ -31,7 +31,7 @@ async fn three() -> World {
     world
 }
 
-/// Takes a Service's frontend, rules and probes out of the load balancer.
+/// Removes a Service's frontend, rules and probes from the load balancer.
 fn take_out(world: &World, key: &str) {
     let base = base(world, key);
     let stays = |part: &Value| !part["name"].as_str().unwrap().starts_with(&base);
@@ -57,7 +57,7 @@ fn close(world: &World) {
     world.azure.edit(&world.security_group(), edit).unwrap();
 }
 
-/// Waits until Azure is as it was before.
+/// Waits until Azure is as before.
 async fn comes_back(world: &World, before: &testkit::AzureState, within: Duration) {
     let begin = Instant::now();
     loop {
@@ -132,7 +132,7 @@ fn d1_what_others_changed_comes_back_when_a_node_joins() {
     });
 }
 
-/// D2: what is said of a load balancer was seen.
+/// D2: reports about a load balancer are based on observed state.
 #[test]
 fn d2_no_service_hears_of_new_hosts_on_a_load_balancer_that_is_gone() {
     run(async || {
@@ -155,7 +155,7 @@ fn d2_no_service_hears_of_new_hosts_on_a_load_balancer_that_is_gone() {
     });
 }
 
-/// Takes all machines out of all pools.
+/// Removes all machines from all pools.
 fn empty_pools(world: &World) {
     fn empty(value: &mut Value) {
         match value {
@@ -195,7 +195,7 @@ fn d1_a_load_balancer_that_is_deleted_comes_back_with_its_members() {
 fn d1_members_of_pools_come_back() {
     run(async || {
         let world = three().await;
-        // The look after the pools were filled takes note of who is in them.
+        // The resync after the pools were filled records their members.
         sleep(PERIOD).await;
         let before = world.azure_state();
         let document = world.azure.documents_of_type(testkit::types::INSTANCES).remove(0);
@@ -233,7 +233,7 @@ fn d1_public_ips_and_their_tags_come_back() {
             .unwrap();
         comes_back(&world, &before, PERIOD).await;
         world.settle().await;
-        // Its frontend goes first: Azure keeps a public IP that is in use.
+        // Its frontend is removed first: Azure keeps a public IP that is in use.
         take_out(&world, WEB);
         let name = base(&world, WEB);
         let ips = world.azure.documents_of_type(PUBLIC_IPS);
@@ -250,7 +250,7 @@ fn d1_public_ips_and_their_tags_come_back() {
     });
 }
 
-/// Rule 6: what is undone again and again is said, and written ever more seldom, for that part alone.
+/// Rule 6: a change that is undone again and again is reported, and retried ever more rarely, only for that part.
 #[test]
 fn d1_a_fight_about_one_service_stops_and_others_go_on() {
     run(async || {
@@ -289,14 +289,14 @@ fn d1_a_fight_about_one_service_stops_and_others_go_on() {
         for key in ["default/api", "default/newcomer0"] {
             assert!(!has(&world, key, "Warning "), "{:#?}", world.events(key));
         }
-        // The other program is gone: within the hour all is as it should be.
+        // The other program has stopped: within the hour everything is as it should be.
         sleep(Duration::from_secs(2 * 3600)).await;
         let document = world.azure.document(&world.load_balancer()).unwrap();
         assert!(document["properties"]["loadBalancingRules"].to_string().contains(&base), "{document:#}");
     });
 }
 
-/// D4: a refusal is reported again while it holds, and costs no call.
+/// D4: a refusal is reported again while it lasts, without any calls.
 #[test]
 fn d4_a_final_refusal_is_reported_again_each_hour_and_when_the_service_is_touched() {
     run(async || {
@@ -325,17 +325,18 @@ fn d4_a_final_refusal_is_reported_again_each_hour_and_when_the_service_is_touche
     });
 }
 
-/// A world in which nothing is compared but by the look itself: nodes' addresses are compared by lists of their own, at
-/// their own pace (`--node-status-update-frequency`).
+/// A world in which only the resync compares anything: nodes' addresses are compared by lists of their own, at their
+/// own interval (`--node-status-update-frequency`).
 fn resting(nodes: u64) -> WorldBuilder {
     let rarely = Duration::from_secs(365 * 24 * 3600);
     let options = controllers::Options { node_status_update_frequency: rarely, ..Default::default() };
     World::builder().nodes(nodes).budgets(None).options(options)
 }
 
-/// Nothing changes for a day, after the world has come to rest: `reads` are those of one look at most, and nothing is written.
+/// Nothing changes for a day, after the world has come to rest: each resync takes at most `reads` reads, and nothing is
+/// written.
 async fn a_day_at_rest(mut world: World, reads: u64) {
-    // The first look after the pools were filled reads all machines once more.
+    // The first resync after the pools were filled reads all machines once more.
     sleep(PERIOD).await;
     world.end_stand_ins();
     sleep(Duration::from_secs(3600)).await;
@@ -360,8 +361,8 @@ fn a_day_at_rest_takes_four_reads_a_look_and_no_write() {
     });
 }
 
-/// Several load balancers and scale sets: the same lists, of which that of public IPs has pages of a hundred. A part of what
-/// `CERULEAN_CASES=all` takes, which is 1,000 Services and 5,000 nodes.
+/// Several load balancers and scale sets: the same lists, of which that of public IPs has pages of a hundred. This is a
+/// smaller variant of `CERULEAN_CASES=all`, which has 1,000 Services and 5,000 nodes.
 #[test]
 #[ignore = "100 Services and 100 nodes take a minute without optimisation: .ci/run runs it"]
 fn a_day_at_rest_of_many_services_and_nodes_takes_the_same_lists() {
@@ -383,7 +384,7 @@ fn a_day_at_rest_of_many_services_and_nodes_takes_the_same_lists() {
             "multipleStandardLoadBalancerConfigurations": entries,
         });
         let world = builder.config(&config).start().await;
-        // Some pods each: with one on each node there would be five million.
+        // Some pods for each: with one on each node there would be five million.
         let nodes = world.node_names();
         for (number, nodes) in (0..services).zip(nodes.chunks(3).cycle()) {
             let key = format!("shop/s{number:04}");
@@ -391,7 +392,7 @@ fn a_day_at_rest_of_many_services_and_nodes_takes_the_same_lists() {
             world.confine_pods(&key, nodes);
         }
         if all {
-            // What `settle` asks beyond that is asked for each Service at each node: five million times.
+            // The further checks of `settle` would run for each Service and each node: five million times.
             world.come_to_rest().await;
         } else {
             world.settle().await;
@@ -400,7 +401,7 @@ fn a_day_at_rest_of_many_services_and_nodes_takes_the_same_lists() {
     });
 }
 
-/// What came of a repair is seen soon; where nothing differed, nothing is read before it is time.
+/// The result of a repair is checked soon; without a difference, nothing is read before the next resync.
 #[test]
 fn a_second_look_follows_one_that_found_differences() {
     run(async || {
@@ -427,7 +428,8 @@ fn a_second_look_follows_one_that_found_differences() {
     });
 }
 
-/// What may be another cluster's stays as it is, and the Service's owner reads of it, once while it is there.
+/// Resources that may belong to another cluster stay unchanged, and the Service's owner is informed, once while they
+/// exist.
 #[test]
 fn what_may_be_another_clusters_stays_and_is_reported() {
     run(async || {

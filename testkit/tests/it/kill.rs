@@ -1,4 +1,4 @@
-//! The controllers die after every single call to Azure; new ones come to the same end.
+//! The controllers die after every single call to Azure; new ones reach the same end state.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ fn ask(world: &World, task: Task) {
     }
 }
 
-/// What must be equal in the end: Azure, and what the Services' owners see.
+/// The parts of the end state that must be equal: Azure, and what the Services' owners see.
 fn end(world: &World) -> (AzureState, Value) {
     let seen = [WEB, BYSTANDER].map(|key| {
         let service = world.service(key);
@@ -56,7 +56,7 @@ fn end(world: &World) -> (AzureState, Value) {
             "finalizers": service["metadata"]["finalizers"]})
     });
     for key in [WEB, BYSTANDER] {
-        // An address is the one that Azure holds: then traffic arrives.
+        // If Azure has the address, traffic arrives.
         for address in world.addresses(key) {
             let port = world.service(key)["spec"]["ports"][0]["port"].as_u64().unwrap();
             assert_eq!(world.reached(address, u16::try_from(port).unwrap()).len(), 3, "{key}");

@@ -1,4 +1,5 @@
-//! Services with pools of their own, of the nodes with their endpoints, where several load balancers share the Services.
+//! Services with pools of their own, with the nodes of their endpoints, where several load balancers share the
+//! Services.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -33,8 +34,8 @@ fn move_pods(world: &World, key: &str, nodes: &[String]) {
     world.kubernetes.merge("EndpointSlice", namespace, &slice, &json!({"endpoints": endpoints})).unwrap();
 }
 
-/// LB-250, LB-251, LB-257, LB-259: traffic arrives on the nodes with endpoints alone, wherever these move, and
-/// through the cluster's pool when the Service turns to policy Cluster.
+/// LB-250, LB-251, LB-257, LB-259: traffic arrives only on the nodes with endpoints, wherever these move, and through
+/// the cluster's pool when the Service changes to policy Cluster.
 #[test]
 fn pools_of_local_services_follow_their_endpoints() {
     run(async || {
@@ -87,8 +88,8 @@ fn pools_of_local_services_follow_their_endpoints() {
     });
 }
 
-/// LB-250, LB-255: on whichever of several load balancers a Service is, its pool is there and holds the nodes with its
-/// endpoints, those of another load balancer's among them; it goes along when the Service moves.
+/// LB-250, LB-255: whichever of several load balancers a Service is on, its pool is there and contains the nodes with
+/// its endpoints, including those of another load balancer; it moves along with the Service.
 #[test]
 fn a_pool_is_where_its_service_is() {
     run(async || {

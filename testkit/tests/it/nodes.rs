@@ -1,4 +1,4 @@
-//! Machines come, stop, fail and go.
+//! Machines are created, stopped, broken and deleted.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// NODE-086: not ready and absent at Azure: an event, and the Node is deleted.
+/// NODE-086: a node that is not ready and absent in Azure gets an event, and the Node is deleted.
 #[test]
 fn node_086_a_lost_machine_takes_its_node_and_membership_along() {
     run(async || {
@@ -34,8 +34,8 @@ fn node_086_a_lost_machine_takes_its_node_and_membership_along() {
     });
 }
 
-/// LB-491: a label keeps all nodes out of pools: the Service's event says which, and when it is taken off the Service is
-/// served. Another Service is told the same.
+/// LB-491: a label excludes all nodes from pools: the Service's event names it, and after its removal the Service is
+/// served. Another Service gets the same event.
 #[test]
 fn lb_491_services_are_told_what_keeps_all_nodes_out() {
     run(async || {
@@ -76,7 +76,7 @@ fn lists_of_machines(world: &World) -> Vec<u64> {
     seconds
 }
 
-/// One dead node must not use up what Azure allows for its scale set: ten lists a minute.
+/// One dead node must not use up Azure's limit for its scale set: ten lists a minute.
 async fn dead_for_a_day(count: usize) {
     let mut world = World::builder().nodes(count as u64).start().await;
     // The stand-ins would write heartbeats every few seconds of this day.
@@ -95,7 +95,7 @@ async fn dead_for_a_day(count: usize) {
     assert!(minutes.len() > 1000, "it is looked for all day long");
     assert!(minutes.windows(2).all(|pair| pair[0] < pair[1]), "more than one list in a minute");
     assert_eq!(world.node_names().len(), count);
-    // Just after a look, when it takes longest.
+    // Just after a poll, which is the worst case.
     world.azure.remove_instance(&world.scale_set(), machine.name()).unwrap();
     let gone = |world: &World| !world.node_names().contains(&dead);
     world.until("the node goes with its machine", Duration::from_secs(61), gone).await;
@@ -112,7 +112,7 @@ fn one_dead_node_among_200_costs_no_more() {
     run(async || dead_for_a_day(200).await);
 }
 
-/// One machine of many is stopped and one has failed, while a Service waits for both: who looks for them shares lists.
+/// One machine of many is stopped and one has failed, while a Service waits for both: their polls share lists.
 #[test]
 fn machines_that_a_service_waits_for_cost_no_list_of_their_own() {
     run(async || {
@@ -127,7 +127,7 @@ fn machines_that_a_service_waits_for_cost_no_list_of_their_own() {
             let status = json!({"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}});
             world.kubernetes.merge_status("Node", "", name, &status).unwrap();
         }
-        // A new node makes the members of the pools be looked at, and two machines are found stopped.
+        // A new node causes the members of the pools to be checked, and two machines are found stopped.
         world.azure.scale(&world.scale_set(), 21).unwrap();
         let template = world.node(&world.node_names()[0]);
         let number = world.azure.of_type(INSTANCES).len() - 1;
@@ -149,7 +149,7 @@ fn machines_that_a_service_waits_for_cost_no_list_of_their_own() {
     });
 }
 
-/// A zone goes down: what Azure allows for a scale set suffices for many dead nodes, too.
+/// A zone fails: Azure's limit for a scale set is enough for many dead nodes, too.
 #[test]
 fn many_dead_nodes_share_their_lists() {
     run(async || {
@@ -176,7 +176,7 @@ async fn unknown_is_not_absent(action: FaultAction) {
     let world = World::builder().start().await;
     let names = world.node_names();
     let machine = world.machine(&names[0]);
-    // Azure knows no machine of this name any more, but cannot say so.
+    // Azure has no machine of this name any more, but cannot say so.
     world.azure.inject(Fault::new(action).on_method("GET").on_type(INSTANCES).named("blind"));
     world.azure.remove_instance(&world.scale_set(), machine.name()).unwrap();
     world.azure.set_power_state(&world.machine(&names[1]), PowerState::Deallocated).unwrap();
@@ -187,7 +187,7 @@ async fn unknown_is_not_absent(action: FaultAction) {
     for name in &names {
         assert!(!world.taints(name).contains(&SHUTDOWN.to_owned()), "{name}");
     }
-    // Once Azure can tell, what is so is done.
+    // Once Azure answers, the Nodes are handled.
     world.azure.clear_faults();
     sleep(HOUR).await;
     assert_eq!(world.node_names(), names[1..]);
@@ -209,7 +209,7 @@ fn while_azure_does_not_answer_no_node_is_deleted_or_tainted() {
     });
 }
 
-/// NODE-085: not ready and deallocated: the shutdown taint; ready again: no taint.
+/// NODE-085: a node that is not ready and deallocated gets the shutdown taint, and loses it when it is ready again.
 #[test]
 fn node_085_a_stopped_machine_is_tainted_until_it_is_back() {
     run(async || {

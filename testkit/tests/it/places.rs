@@ -1,4 +1,4 @@
-//! More Services than a load balancer has places for.
+//! More Services than places on a load balancer.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use testkit::types::PUBLIC_IPS;
 use testkit::{World, run, service};
 use tokio::time::{Instant, sleep};
 
-/// How many Services come.
+/// The number of Services.
 const SERVICES: usize = 1000;
 
-/// How many frontends a load balancer has at most.
+/// The maximum number of frontends of a load balancer.
 const PLACES: usize = 600;
 
-/// After how long at most whoever waits tries again.
+/// The maximum interval of retries.
 const MAX_BACKOFF: Duration = Duration::from_secs(300);
 
 fn name(number: usize) -> String {
@@ -24,8 +24,8 @@ fn is_served(world: &World, number: usize) -> bool {
     !world.addresses(&name(number)).is_empty()
 }
 
-/// The places are given to those who come first. Whoever gets none says so, costs Azure nothing, and gets the
-/// next place that is free.
+/// Places are assigned in order of arrival. A Service without a place has an event, makes no calls to Azure, and gets
+/// the next free place.
 #[test]
 #[ignore = "hours of 400 Services that try again take a minute without optimisation: .ci/run runs it"]
 fn a_thousand_services_share_600_places_without_refusals_and_wait_for_the_next_that_is_free() {
@@ -41,7 +41,11 @@ fn a_thousand_services_share_600_places_without_refusals_and_wait_for_the_next_t
         let (served, waiting): (Vec<_>, Vec<_>) =
             (0..SERVICES).partition(|number| is_served(&world, *number));
         assert_eq!(served.len(), PLACES);
-        assert_eq!(world.azure.documents_of_type(PUBLIC_IPS).len(), PLACES, "nobody buys what has no place");
+        assert_eq!(
+            world.azure.documents_of_type(PUBLIC_IPS).len(),
+            PLACES,
+            "no address is bought without a place"
+        );
         assert_eq!(world.writes(PUBLIC_IPS), PLACES);
         for number in &waiting {
             let mut events = world.events(&name(*number));

@@ -9,7 +9,8 @@ use testkit::{NodePool, StandaloneMachine, World, run, service};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// LB-187, LB-190: all nodes but the control plane take the traffic of every kind of Service, and follow the nodes.
+/// LB-187, LB-190: all nodes except the control plane get the traffic of every kind of Service, and pools follow the
+/// nodes.
 #[test]
 fn nodes_are_members_by_their_addresses() {
     run(async || {
@@ -24,7 +25,8 @@ fn nodes_are_members_by_their_addresses() {
             let names = world.node_names().into_iter();
             names.filter(|name| !name.contains("control-plane")).collect()
         };
-        // A machine behind an internal load balancer may not reach itself through it; the control plane is not behind.
+        // A machine behind an internal load balancer may not reach itself through it; the control plane is not behind
+        // it.
         let outside = world.node_names().into_iter().find(|name| name.contains("control-plane")).unwrap();
         let served = |world: &World| {
             let public = ["shop/web", "shop/node"].map(|key| world.addresses(key)).concat();
@@ -50,7 +52,7 @@ fn nodes_are_members_by_their_addresses() {
     });
 }
 
-/// The node's taints with or without the one by which an operator says that it is out of service.
+/// The node's taints with or without the out-of-service taint.
 fn tainted(world: &World, node: &str, is_out: bool) -> Value {
     const KEY: &str = "node.kubernetes.io/out-of-service";
     let node = world.node(node);
@@ -62,8 +64,8 @@ fn tainted(world: &World, node: &str, is_out: bool) -> Value {
     json!({"spec": {"taints": taints}})
 }
 
-/// LB-350, LB-351: whatever the members are, after the taint no new connection reaches the node, old ones go on, and
-/// both are as before when it is gone. From the taint to the write it takes no time of our own.
+/// LB-350, LB-351: for both kinds of members, after the taint the node gets no new connections and old ones continue;
+/// both are restored when the taint is removed. There is no delay of ours between the taint and the write.
 #[test]
 fn a_node_that_drains_gets_no_new_connections_and_keeps_old_ones() {
     for kind in ["nodeIP", "nodeIPConfiguration"] {

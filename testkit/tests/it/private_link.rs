@@ -1,4 +1,4 @@
-//! Private link services: from the manifest to packets of private endpoints, and back to nothing.
+//! Private link services: from the manifest to packets from private endpoints, and back to nothing.
 
 use azure_simulator::packet::{Packet, Protocol, Source};
 use azure_simulator::typical_latency;
@@ -25,7 +25,7 @@ spec:
     - {name: http, port: 80, targetPort: 8080}
 ";
 
-/// A private endpoint in a network that is not connected to the cluster's, and the address that it has there.
+/// A private endpoint in a network that is not connected to the cluster's, with its address there.
 fn connect(world: &World, link: &ResourceId) -> (ResourceId, std::net::IpAddr) {
     let far = world.network("virtualNetworks", "far");
     let subnets = json!([{"name": "s", "properties": {"addressPrefix": "172.16.0.0/24"}}]);

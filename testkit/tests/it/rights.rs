@@ -1,5 +1,5 @@
-//! `docs/rights.md` is right: with the role that it shows the controllers do everything, and without any of its actions
-//! Azure refuses something.
+//! `docs/rights.md` is correct: with the role on that page the controllers can do everything, and without any of its
+//! actions Azure refuses something.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use testkit::{NodePool, StandaloneMachine, World, run, service};
 
 const PAGE: &str = include_str!("../../../docs/rights.md");
 
-/// A token that says who the controllers are; nobody checks its signature here.
+/// A token with the identity of the controllers; its signature is not checked here.
 const TOKEN: &str = "eyJhbGciOiJub25lIn0.eyJvaWQiOiIwYjFlYzcwMC0wMDAwLTQwMDAtODAwMC0wMDAwMDAwMDAwMDQiLCJhcHBpZCI6ImMxMWU0NzAwLTAwMDAtNDAwMC04MDAwLTAwMDAwMDAwMDAwMyJ9.";
 const ROLE: &str = "cccccccc-0000-4000-8000-000000000001";
 
-/// What these worlds do not need, and who does.
+/// Actions that these worlds do not need, and what needs them.
 const ELSEWHERE: [(&str, &str); 4] = [
     ("Microsoft.Resources/subscriptions/providers/read", "the program alone reads zones"),
     (
@@ -30,7 +30,7 @@ const ELSEWHERE: [(&str, &str); 4] = [
     ),
 ];
 
-/// The actions of the role that the page shows.
+/// The actions of the role on the page.
 fn documented() -> Vec<String> {
     let blocks = PAGE.split("```json").skip(1).filter_map(|rest| rest.split("```").next());
     let role = blocks
@@ -40,7 +40,7 @@ fn documented() -> Vec<String> {
     serde_json::from_value(actions).unwrap()
 }
 
-/// Lets the controllers do what these actions are, and nothing else.
+/// Allows the controllers only these actions.
 fn allow(world: &World, actions: &[String]) {
     let subscription = ResourceId::subscription(&world.shape.subscription);
     let role = subscription.resource("Microsoft.Authorization", "roleDefinitions", ROLE);
@@ -51,7 +51,7 @@ fn allow(world: &World, actions: &[String]) {
     world.azure.enforce_authorization(true);
 }
 
-/// A cluster that has a bit of everything.
+/// A cluster that covers all features.
 fn cluster(config: &Value) -> World {
     let world = World::builder()
         .nodes(1)
@@ -94,7 +94,7 @@ fn cluster(config: &Value) -> World {
     world
 }
 
-/// Services of all kinds come and go.
+/// Creates and deletes Services of all kinds.
 async fn live(world: &mut World, pause: Duration) {
     world.start();
     let pause = || tokio::time::sleep(pause);

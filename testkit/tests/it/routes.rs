@@ -1,4 +1,4 @@
-//! Pods with addresses of their own: do packets arrive, and is it said that they do before they do?
+//! Pods with addresses of their own: whether packets arrive, and whether nodes claim so too early.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn pod(range: &IpNet) -> IpAddr {
     range.hosts().nth(6).unwrap()
 }
 
-/// Where a packet from a node to an address arrives.
+/// The node at which a packet from a node to an address arrives.
 fn arrival(world: &World, from: &str, to: IpAddr) -> Option<String> {
     let verdict = world.send(&Packet::new(Source::node(from), to, 8080, Protocol::Tcp));
     verdict.hops.into_iter().find_map(|hop| match hop {
@@ -35,7 +35,7 @@ fn arrival(world: &World, from: &str, to: IpAddr) -> Option<String> {
     })
 }
 
-/// Nodes that say that their network is there although a packet from another node does not arrive.
+/// Nodes that report their network as available although a packet from another node does not arrive.
 fn liars(world: &World) -> Vec<String> {
     let nodes = world.node_names();
     let says = |node: &&String| {
@@ -78,7 +78,8 @@ fn assert_all_reached(world: &World) {
     }
 }
 
-/// NODE-101, NODE-113: nodes join, leave and come with other addresses, in both families; Services work as ever.
+/// NODE-101, NODE-113: nodes join, leave and come back with other addresses, in both families; Services are not
+/// affected.
 #[test]
 fn node_101_node_113_pods_are_reached_from_other_nodes() {
     run(async || {
@@ -90,7 +91,7 @@ fn node_101_node_113_pods_are_reached_from_other_nodes() {
         let before = table_writes(&world).len();
         world.restart().await;
         world.settle().await;
-        assert_eq!(table_writes(&world).len(), before, "whoever starts anew writes nothing");
+        assert_eq!(table_writes(&world).len(), before, "a restart writes nothing");
         let lost = world.node_names().remove(1);
         let gone = ranges(&world, &lost);
         let machine = world.machine(&lost);
@@ -104,7 +105,7 @@ fn node_101_node_113_pods_are_reached_from_other_nodes() {
     });
 }
 
-/// NODE-101, NODE-250: many nodes, an Azure that is slow and has bad days, and somebody else's routes in the table.
+/// NODE-101, NODE-250: many nodes, a slow and faulty Azure, and foreign routes in the table.
 #[test]
 fn node_101_node_250_no_node_says_that_it_is_reached_before_it_is() {
     for (status, code) in [
@@ -146,7 +147,7 @@ fn node_101_node_250_no_node_says_that_it_is_reached_before_it_is() {
     }
 }
 
-/// NODE-272: what a preview says of the route table is what is then written to it, and no more.
+/// NODE-272: the writes to the route table are exactly those of the preview.
 #[test]
 fn node_272_what_a_preview_says_of_routes_is_what_is_written() {
     run(async || {

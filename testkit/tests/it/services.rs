@@ -7,7 +7,7 @@ use testkit::{World, run, service};
 const STRANGER: &str = "192.0.2.1";
 const CUSTOMER: &str = "198.51.100.20";
 
-/// What others own in the resources that we share with them.
+/// Foreign parts in the resources that we share with others.
 fn put_foreign_things(world: &World) {
     let address = world.network("publicIPAddresses", "foreign");
     world.put_foreign(
@@ -102,8 +102,8 @@ fn manifests_become_addresses_that_pass_traffic_and_leave_nothing_behind() {
         for key in ["shop/web", "default/resolver", "default/orders"] {
             assert!(world.service(key).is_null(), "{key} is still there: {:#?}", world.events(key));
         }
-        // The load balancer is somebody else's too and stays, and with it our pool and the nodes in it, for the
-        // next Service. Everything else is as it was.
+        // The load balancer is also in use by others and stays, and with it our pool and the nodes in it, for the next
+        // Service. Everything else is as before.
         assert_eq!(foreign_parts(&world), foreign);
         let mut differences = before.differences(&world.azure_state());
         differences.retain(|line| {
@@ -159,7 +159,7 @@ fn with_policy_local_the_probe_asks_for_the_services_own_endpoints() {
         let balancer = world.azure.document(&world.load_balancer()).unwrap();
         let probes = balancer["properties"]["probes"].as_array().unwrap();
         assert!(probes.iter().any(|probe| probe["properties"]["port"] == port), "{probes:#?}");
-        // The Service's own pods leave two of the nodes: those are passed over.
+        // The Service's own pods exist on two of the nodes, which are skipped.
         let nodes = world.node_names();
         world.confine_pods("shop/web", &nodes[..1]);
         world.settle().await;
@@ -167,7 +167,7 @@ fn with_policy_local_the_probe_asks_for_the_services_own_endpoints() {
     });
 }
 
-/// The list of public IPs was read before: the address is found all the same, and nobody is warned.
+/// The list of public IPs was read before: the address is found all the same, and there is no warning.
 #[test]
 fn an_address_that_was_made_a_moment_ago_is_served_without_a_warning() {
     run(async || {

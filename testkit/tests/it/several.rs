@@ -1,4 +1,4 @@
-//! Worlds with several load balancers of a kind (`multipleStandardLoadBalancerConfigurations`).
+//! Worlds with several load balancers of a flavor (`multipleStandardLoadBalancerConfigurations`).
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use crate::random::Random;
 const MINUTE: Duration = Duration::from_secs(60);
 const NAMED: &str = "azure-load-balancer-configurations";
 
-/// Three scale sets of two machines, of which the first two are primary sets.
+/// Three scale sets of two machines; the first two are primary sets.
 fn builder(entries: &[Value]) -> WorldBuilder {
     let config = json!({
         "loadBalancerBackendPoolConfigurationType": "nodeIP",
@@ -55,9 +55,9 @@ fn load_balancers(world: &World) -> usize {
     world.azure.documents_of_type(LOAD_BALANCERS).len()
 }
 
-/// LB-222, LB-238, LB-242, LB-246: Services on two load balancers get traffic, each from nodes of its own. A Service whose
-/// annotation changes moves, with its address, and gets traffic again. A restart writes nothing. What becomes empty
-/// goes, and its nodes are for the other.
+/// LB-222, LB-238, LB-242, LB-246: Services on two load balancers get traffic, each from nodes of its own. A Service
+/// whose annotation changes moves, with its address, and gets traffic again. A restart writes nothing. An empty load
+/// balancer is deleted, and its nodes go to the other.
 #[test]
 fn lb_238_lb_242_lb_246_two_load_balancers_share_services_and_nodes() {
     run(async || {
@@ -97,7 +97,8 @@ fn lb_238_lb_242_lb_246_two_load_balancers_share_services_and_nodes() {
     });
 }
 
-/// LB-229, LB-230: labels of a Service or its namespace choose, and a change of them moves the Service at once (LB-432).
+/// LB-229, LB-230: labels of a Service or its namespace select, and a change of them moves the Service at once
+/// (LB-432).
 #[test]
 fn lb_229_lb_230_labels_move_services() {
     for (selector, kind) in [("serviceLabelSelector", "Service"), ("serviceNamespaceSelector", "Namespace")] {
@@ -125,8 +126,8 @@ fn lb_229_lb_230_labels_move_services() {
     }
 }
 
-/// LB-244, LB-245, LB-247, LB-249: nodes follow their labels; those that come, go, and come back have their places; who is
-/// nowhere is told.
+/// LB-244, LB-245, LB-247, LB-249: nodes follow their labels; nodes that join, leave and come back are placed; nodes
+/// without a place are reported.
 #[test]
 fn lb_244_lb_245_lb_247_lb_249_nodes_have_their_places() {
     run(async || {
@@ -157,7 +158,7 @@ fn lb_244_lb_245_lb_247_lb_249_nodes_have_their_places() {
 
         world.azure.scale(&world.scale_set(), 4).unwrap();
         world.until("new nodes of a primary set", 10 * MINUTE, |world| of(world, "shop/a").len() == 5).await;
-        // Only the selected and the primary nodes are left when the first load balancer goes.
+        // Only the selected and the primary nodes have a place after the first load balancer is deleted.
         world.delete("shop/a");
         world.settle().await;
         assert_eq!(of(&world, "shop/b").len(), 3);
@@ -169,8 +170,8 @@ fn lb_244_lb_245_lb_247_lb_249_nodes_have_their_places() {
     });
 }
 
-/// LB-261: without the list, Services on another load balancer move to the cluster's, and what they leave is deleted.
-/// LB-260: whatever its annotation names, a Service can be deleted.
+/// LB-261: without the list, Services on another load balancer move to the cluster's, and the load balancer that they
+/// leave is deleted. LB-260: whatever its annotation names, a Service can be deleted.
 #[test]
 fn lb_260_lb_261_several_load_balancers_become_one() {
     run(async || {
@@ -198,7 +199,7 @@ fn lb_260_lb_261_several_load_balancers_become_one() {
     });
 }
 
-/// LB-434: two load balancers swap their machine sets. No node is ever behind both, and traffic goes on, and then
+/// LB-434: two load balancers swap their machine sets. No node is ever behind both, and traffic continues and finally
 /// arrives at the other's nodes.
 #[test]
 fn lb_434_load_balancers_swap_their_nodes() {
@@ -234,7 +235,7 @@ fn lb_434_load_balancers_swap_their_nodes() {
     });
 }
 
-/// LB-430: Services that come at once are spread, and each is on one load balancer.
+/// LB-430: Services that are created at once are spread, and each is on one load balancer.
 #[test]
 fn lb_430_services_that_come_at_once_are_spread() {
     run(async || {
@@ -248,7 +249,7 @@ fn lb_430_services_that_come_at_once_are_spread() {
 }
 
 /// Whatever happens to annotations, labels and nodes, everything comes to rest with each Service on one load balancer,
-/// its address answering, and no write due; a restart in between changes nothing of that.
+/// its address answering, and no write pending; a restart in between does not change that.
 #[test]
 fn several_load_balancers_come_to_rest_whatever_happens() {
     run(async || {

@@ -1,4 +1,4 @@
-//! Many Services and nodes on several load balancers, of which one is in trouble.
+//! Many Services and nodes on several load balancers, one of which Azure refuses to write.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const NAMES: [&str; 3] = ["kubernetes", "second", "third"];
 /// The one that Azure refuses to write.
 const TROUBLED: &str = "third";
 const SERVICES: usize = 100;
-/// A scale set of so many may also have some more.
+/// More than 100, so that Azure lets the scale set grow further.
 const NODES_OF_A_SET: u64 = 101;
 
 fn key(number: usize) -> String {
@@ -41,7 +41,7 @@ fn members(world: &World) -> Vec<(String, BTreeSet<String>)> {
     world.azure.documents_of_type(LOAD_BALANCERS).iter().map(of).collect()
 }
 
-/// No node is behind two load balancers of a kind.
+/// Checks that no node is behind two load balancers of a flavor.
 fn check_nodes(world: &World) {
     let all = members(world);
     for is_internal in [false, true] {
@@ -54,14 +54,15 @@ fn check_nodes(world: &World) {
     }
 }
 
-/// How often a load balancer was written, refused writes included.
+/// The number of writes of a load balancer, including refused ones.
 fn puts(world: &World, name: &str) -> usize {
     let end = format!("/loadBalancers/{name} ");
     world.changes().iter().filter(|change| change.starts_with("PUT ") && change.contains(&end)).count()
 }
 
 /// LB-436: while Azure refuses to write one of three load balancers and nodes come and go, Services of the others are
-/// served as ever, no node is behind two load balancers, and writes are few. When the trouble is over all comes to rest.
+/// served as usual, no node is behind two load balancers, and there are few writes. After the fault is removed,
+/// everything comes to rest.
 #[test]
 #[ignore = "300 nodes and 100 Services take minutes without optimisation: .ci/run runs it"]
 fn lb_436_a_load_balancer_that_azure_refuses_is_nobody_elses_trouble() {
@@ -109,7 +110,10 @@ fn lb_436_a_load_balancer_that_azure_refuses_is_nobody_elses_trouble() {
             }
             let change = begin.elapsed();
             while newcomers.iter().any(|key| world.addresses(key).is_empty()) {
-                assert!(begin.elapsed() < change + 3 * MINUTE, "{newcomers:?} wait for somebody else");
+                assert!(
+                    begin.elapsed() < change + 3 * MINUTE,
+                    "{newcomers:?} wait for another load balancer"
+                );
                 sleep(Duration::from_secs(1)).await;
                 check_nodes(&world);
             }
@@ -121,7 +125,8 @@ fn lb_436_a_load_balancer_that_azure_refuses_is_nobody_elses_trouble() {
         let minutes = usize::try_from(begin.elapsed().as_secs() / 60).unwrap();
         for name in NAMES {
             let both = [puts(&world, name), puts(&world, &format!("{name}-internal"))];
-            // Nodes come one by one, some at a time; what is refused is tried once a minute, or because it is another try.
+            // Nodes are added one by one, some at a time; a refused write is retried once a minute, or for another
+            // change.
             let limit = if name == TROUBLED { minutes + 8 * changes } else { 8 * changes };
             assert!(both.iter().all(|writes| *writes <= limit), "{name}: {both:?}, {changes} changes");
         }

@@ -29,7 +29,7 @@ fn a_service_of_both_families_has_an_address_of_each_in_a_dual_stack_world() {
     });
 }
 
-/// What the node controller makes of them afterwards is not the kubelets' matter.
+/// What the node controller changes afterwards does not concern the kubelets.
 #[test]
 fn kubelets_report_an_address_of_each_family() {
     run(async || {
@@ -87,8 +87,8 @@ fn the_control_plane_gets_no_traffic() {
 }
 
 /// Standalone machines, one of them with two interfaces, machines of an availability set in a group of its own, and
-/// flexible scale sets, beside a uniform one whose machines have the same prefix: packets reach all of them, by both
-/// families, wherever the Service is; and all are gone from the pools when it is.
+/// flexible scale sets, next to a uniform one whose machines have the same prefix: packets reach all of them, in both
+/// families, whichever load balancer the Service is on; and all have left the pools when it is deleted.
 #[test]
 fn machines_of_every_kind_take_traffic() {
     run(async || {
@@ -117,8 +117,8 @@ fn machines_of_every_kind_take_traffic() {
     });
 }
 
-/// NODE-043: each node is described by its own machine, though the names of all begin alike; and of the machines that go, one
-/// after the other, each takes its own node along and nobody else's.
+/// NODE-043: each node is described by its own machine, though all names begin alike; and when the machines are deleted
+/// one after the other, each deletes only its own node.
 #[test]
 fn machines_of_every_kind_are_described_and_none_is_confused() {
     run(async || {
@@ -189,7 +189,7 @@ fn machines_of_every_kind_are_tainted_while_they_are_shut_down() {
     });
 }
 
-/// A machine that goes takes its address along: in security rules and in pools of addresses nobody names it any more.
+/// A deleted machine's address is removed from security rules and from pools of addresses.
 #[test]
 fn the_address_of_a_virtual_machine_that_is_gone_goes_with_it() {
     for pools in ["nodeIPConfiguration", "nodeIP"] {

@@ -8,8 +8,8 @@ use testkit::{World, make_basic, run, service};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// LB-205: what got traffic before gets it afterwards, at the same addresses, from load balancers of SKU Standard. A
-/// restart writes nothing.
+/// LB-205: Services that got traffic before get it afterwards, at the same addresses, from load balancers of SKU
+/// Standard. A restart writes nothing.
 #[test]
 fn lb_205_services_on_basic_load_balancers_move_to_standard_ones() {
     run(async || {

@@ -1,4 +1,4 @@
-//! Spot machines, which Azure takes back.
+//! Spot machines, which Azure evicts.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use tokio::time::{Instant, sleep};
 
 const NODE: &str = "spot000000";
 const MINUTE: Duration = Duration::from_secs(60);
-/// Its node manager asks once a second, and what follows takes no time of our own.
+/// Its node manager polls once a second, and everything after that adds no delay of ours.
 const LONGEST: Duration = Duration::from_millis(1_100);
 
-/// NODE-270: from what Azure announces to traffic that goes elsewhere, and to a Node that is gone, whatever the members of
-/// pools are.
+/// NODE-270: from Azure's announcement to traffic that goes elsewhere, and to a deleted Node, for both kinds of pool
+/// members.
 #[test]
 fn node_270_traffic_leaves_a_spot_machine_before_the_machine_goes() {
     for kind in ["nodeIP", "nodeIPConfiguration"] {
@@ -28,7 +28,7 @@ fn node_270_traffic_leaves_a_spot_machine_before_the_machine_goes() {
             let address = world.address("shop/web");
             assert!(world.reached(address, 80).contains(&NODE.to_owned()));
             let node_manager = world.run_node_manager(NODE);
-            // Right after it has asked.
+            // Right after a poll.
             sleep(MINUTE + Duration::from_millis(30)).await;
 
             let before = world.network_now();
@@ -54,7 +54,7 @@ fn node_270_traffic_leaves_a_spot_machine_before_the_machine_goes() {
             let drained = report.nodes.iter().find(|flows| flows.node.eq_ignore_ascii_case(NODE)).unwrap();
             assert!(drained.kept > 0 && drained.new == 0, "{kind}: {drained:?}");
 
-            // Azure gives them half a minute.
+            // Azure gives half a minute.
             sleep(Duration::from_secs(25)).await;
             assert!(world.azure.document(&machine).is_some(), "{kind}");
             let drained = world.network_now();

@@ -1,5 +1,4 @@
-//! A Service that cannot be served, or only slowly, holds up no other: the others have their addresses in their
-//! ordinary time.
+//! A Service that cannot be served, or only slowly, does not delay others: they get their addresses in the usual time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,22 +11,22 @@ use tokio::time::Instant;
 
 const BAD: &str = "shop/bad";
 
-/// How many others come, a few at a time.
+/// The number of other Services, created a few at a time.
 const OTHERS: usize = 12;
 const PAUSE: Duration = Duration::from_secs(20);
 
-/// What is wrong with one Service.
+/// The problem of one Service.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Trouble {
     /// There is no such Service.
     None,
     /// Refused by the planner.
     Mistake,
-    /// The load balancer is refused for its sake.
+    /// The load balancer is refused because of it.
     AddressReserved,
-    /// The security group is refused for its sake.
+    /// The security group is refused because of it.
     UnknownTag,
-    /// Its public IP meets this each time.
+    /// Every write of its public IP is answered like this.
     PublicIp(Answer),
 }
 
@@ -82,7 +81,7 @@ impl Trouble {
     }
 }
 
-/// How long each of the others waits for its address.
+/// The time until each of the others has its address.
 async fn waits(trouble: Trouble) -> (World, BTreeMap<String, Duration>) {
     let world = World::builder().latency(typical_latency()).start().await;
     let mut begun = BTreeMap::new();
@@ -112,8 +111,8 @@ async fn waits(trouble: Trouble) -> (World, BTreeMap<String, Duration>) {
     (world, waited)
 }
 
-/// LB-462: whatever is wrong with one Service, the others wait no longer than they do without it, but for what Azure
-/// takes to refuse it once.
+/// LB-462: whatever is wrong with one Service, the others wait no longer than without it, except for one refusal by
+/// Azure.
 #[test]
 fn lb_462_no_service_starves_another() {
     run(async || {
@@ -135,7 +134,7 @@ fn lb_462_no_service_starves_another() {
                     report.push(format!("{trouble:?}: {key} waits {took:?} instead of {:?}", ordinary[key]));
                 }
             }
-            // Nothing of it is left when it goes, nor of the others.
+            // Nothing is left of it after its deletion, nor of the others.
             world.azure.clear_faults();
             world.delete(BAD);
             for key in waited.keys() {

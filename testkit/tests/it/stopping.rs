@@ -1,4 +1,4 @@
-//! SIGTERM: what a stop in good order leaves behind.
+//! SIGTERM: the state after an orderly stop.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use azure_simulator::{Fault, FaultAction, typical_latency};
 use testkit::{World, run, service};
 use tokio::time::{Instant, sleep};
 
-/// What Kubernetes gives a pod is 30 s; a leader takes up to three more to give its Lease away.
+/// Kubernetes gives a pod 30 s; a leader takes up to three more to release its Lease.
 const MAX_STOP: Duration = Duration::from_secs(17);
 
 fn warnings(world: &World, count: usize) -> Vec<String> {
@@ -32,7 +32,7 @@ async fn stop(world: &mut World) -> Duration {
     begin.elapsed()
 }
 
-/// Gives tokens that are valid for a moment, until it falls silent: a metadata service, or an authority.
+/// Issues tokens that are valid for a moment, until it stops answering: a metadata service, or an authority.
 #[derive(Debug)]
 struct Authority {
     clock: Clock,
@@ -58,7 +58,7 @@ fn name(number: usize) -> String {
     format!("shop/s{number:03}")
 }
 
-/// Stops the controllers a few seconds after `COUNT` Services came; the next start finishes the work.
+/// Stops the controllers a few seconds after `COUNT` Services were created; the next start finishes the work.
 async fn stop_among_200(mut world: World, silence: impl AsyncFn(&World), speak: impl FnOnce(&World)) {
     const COUNT: usize = 200;
     for number in 0..COUNT {
@@ -74,7 +74,7 @@ async fn stop_among_200(mut world: World, silence: impl AsyncFn(&World), speak: 
         |world: &World| (0..COUNT).filter(|number| !world.addresses(&name(*number)).is_empty()).count();
     assert!(served(&world) < COUNT, "the stop came in the middle");
     speak(&world);
-    // Operations that were begun end by themselves, and the next process takes up what is there.
+    // Started operations end by themselves, and the next process continues from the observed state.
     world.start();
     world.settle().await;
     assert_eq!(served(&world), COUNT);
@@ -99,7 +99,7 @@ fn nor_does_a_stop_while_neither_azure_nor_the_metadata_service_answers() {
         let silence = async |world: &World| {
             world.azure.inject(Fault::new(FaultAction::Delay { ms: 100_000_000 }));
             authority.silent.store(true, Ordering::Relaxed);
-            // The last tokens end: some calls now wait for an answer, and some for a token.
+            // The last tokens expire: some calls now wait for an answer, and some for a token.
             sleep(Duration::from_secs(5)).await;
         };
         let speak = |world: &World| {

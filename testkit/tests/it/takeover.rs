@@ -1,5 +1,5 @@
-//! What the program that Cerulean replaces leaves behind, made here by the rules of its names and owners
-//! (`docs/rules`), for every kind of machine and pool: taking it over writes nothing.
+//! The resources that the replaced program leaves behind, created here by its rules of names and ownership
+//! (`docs/rules`), for every kind of machine and pool: taking them over writes nothing.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 use testkit::{NodePool, StandaloneMachine, World, WorldBuilder, run, service};
 
-/// Names of security rules for TCP port 80, as the replaced program makes them of what they let in.
+/// The hash in the names of security rules for TCP port 80, as the replaced program computes it from what they allow.
 const FROM_ANYONE: &str = "d39272f7f57ed937951650d93992ad77";
 const FROM_ONE_CLIENT: &str = "1b6c40b87eca82449617bb19fb69c3b3";
 
-/// The client that a Service with source ranges lets in.
+/// The client that a Service with source ranges allows.
 const CLIENT: &str = "203.0.113.7/32";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,13 +23,13 @@ enum Members {
 
 type Builder = fn() -> WorldBuilder;
 
-/// A cluster that is taken over.
+/// A cluster to be taken over.
 struct Case {
     name: &'static str,
     builder: Builder,
     members: Members,
     dual_stack: bool,
-    /// Where there are two load balancers, the second one has the internal Services and this scale set's nodes.
+    /// With two load balancers, the second one has the internal Services and this scale set's nodes.
     second: Option<&'static str>,
 }
 
@@ -86,15 +86,15 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// LB-457: every kind of machine and pool, one and two families, one and two load balancers: outside and inside, policy
-/// Local, source ranges, an address of the owner's that two Services share.
+/// LB-457: every kind of machine and pool, one and two families, one and two load balancers: external and internal,
+/// policy Local, source ranges, a user's address that two Services share.
 #[test]
 fn lb_457_what_the_replaced_program_left_is_taken_over_without_a_write() {
     for case in cases() {
         run(async || {
             let mut world = case.world().await;
             case.leave_behind(&world);
-            // Until every Service has its endpoints.
+            // Waits for the endpoints of every Service.
             world.come_to_rest().await;
             let before = world.azure_state();
             let statuses = case.statuses(&world);
@@ -166,7 +166,7 @@ impl Case {
         world.create(service("shop/guarded").source_ranges(&[CLIENT]));
         world.create(named("shop/first"));
         world.create(named("shop/second").tcp(25));
-        // (internal, local, the Service with whom it shares, port)
+        // (internal, local, the Service that it shares with, port)
         let kinds = [
             ("shop/web", false, false, None, 80),
             ("shop/db", true, false, None, 80),
@@ -274,7 +274,7 @@ impl Case {
         }
     }
 
-    /// The pool of a Service: of its own where it has policy Local and there are several load balancers.
+    /// The pool of a Service: its own if it has policy Local and there are several load balancers.
     fn pool(&self, left: &Left, family: &str) -> String {
         if self.second.is_some() && left.local {
             return left.key.replace('/', "-");
@@ -293,7 +293,7 @@ impl Case {
         json!({"name": name, "properties": {"publicIPAddress": {"id": world.network("publicIPAddresses", &public_ip)}}})
     }
 
-    /// Lets every node but the control plane's join.
+    /// Lets every node except the control plane's join.
     fn leave_members(&self, world: &World) {
         let balancers = world.azure.documents_of_type("Microsoft.Network/loadBalancers");
         for balancer in balancers {
@@ -311,7 +311,7 @@ impl Case {
         }
     }
 
-    /// The nodes of a pool, each with its addresses: those of its load balancer, or of a Service those with endpoints,
+    /// The nodes of a pool, each with its addresses: those of its load balancer, or those with endpoints of a Service,
     /// wherever they are.
     fn nodes_of(
         &self,

@@ -1,4 +1,4 @@
-//! What an API server says to a case, and the table of what was said.
+//! An API server's answers to cases, and their form in a table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,18 +7,18 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-/// What an API server says to a case.
+/// An API server's answer to a case.
 #[derive(Debug, Clone)]
 pub enum Answer {
-    /// The object is taken, and its specification becomes this.
+    /// The object is accepted, and its specification becomes this.
     Taken(Value),
     /// The object is refused.
     Refused { code: u16, message: String },
-    /// What the object was before is refused already.
+    /// The object's previous state is already refused.
     NoBefore,
 }
 
-/// A place of an error and in which way it is wrong, as servers write both.
+/// The field and the kind of an error, as servers write both.
 static PLACE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
         r"([A-Za-z][A-Za-z0-9]*(?:\.[A-Za-z0-9]+|\[[^\]\s]+\])*): ",
@@ -28,19 +28,19 @@ static PLACE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 impl Answer {
-    /// The places that are wrong, each once.
+    /// The fields with errors, without duplicates.
     fn places(message: &str) -> BTreeSet<String> {
         let found = PLACE.as_ref().map(|place| place.captures_iter(message));
         found.into_iter().flatten().map(|found| format!("{}: {}", &found[1], &found[2])).collect()
     }
 
-    /// Whether the object is taken.
+    /// Whether the object is accepted.
     pub fn is_taken(&self) -> bool {
         matches!(self, Self::Taken(_))
     }
 }
 
-/// In a line, as tables hold it: `ok` with a number that stands for the specification, or where what is wrong.
+/// One line for tables: `ok` with a fingerprint of the specification, or the fields with errors.
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -55,18 +55,18 @@ impl fmt::Display for Answer {
     }
 }
 
-/// How far two lines that [`Answer`] is written in agree.
+/// The agreement of two lines of [`Answer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Agreement {
-    /// They are the same.
+    /// They are equal.
     Same,
-    /// Both refuse, with the same status and for the same members, of which one names the place more exactly or in another way.
+    /// Both refuse, with the same status and for the same members, one of which is named more precisely or differently.
     InOtherWords,
     /// They differ.
     None,
 }
 
-/// Compares what we say with what was said.
+/// Compares our answer with the recorded one.
 pub fn agreement(ours: &str, theirs: &str) -> Agreement {
     if ours == theirs {
         return Agreement::Same;
@@ -88,7 +88,7 @@ pub fn agreement(ours: &str, theirs: &str) -> Agreement {
     if refused && all { Agreement::InOtherWords } else { Agreement::None }
 }
 
-/// The names in a path, in lower case and without numbers: the other one is not careful about case.
+/// The names in a path, in lower case and without numbers: the established provider does not care about case.
 fn segments(path: &str) -> Vec<String> {
     path.split('.').map(|part| part.split('[').next().unwrap_or_default().to_lowercase()).collect()
 }
@@ -111,7 +111,7 @@ fn written(value: &Value) -> String {
     }
 }
 
-/// The specification as it is compared: without what is empty, and without what was drawn at random.
+/// The specification in comparable form: without empty and without random values.
 pub fn comparable(sent: &Value, spec: &Value) -> Value {
     let mut spec = spec.clone();
     forget_random("spec", sent, &mut spec);
@@ -149,13 +149,13 @@ fn without_empty(value: Value) -> Option<Value> {
             let kept: serde_json::Map<String, Value> = members
                 .into_iter()
                 .filter_map(|(name, value)| without_empty(value).map(|value| (name, value)))
-                // The other one writes a port that is none.
+                // The established provider writes an absent port as 0.
                 .filter(|(name, value)| !(name == "port" && *value == 0))
                 .collect();
             (!kept.is_empty()).then(|| kept.into())
         }
         Value::Array(entries) if entries.is_empty() => None,
-        // An entry that is empty keeps its place.
+        // An empty entry keeps its position.
         Value::Array(entries) => {
             let empty = || Value::Object(serde_json::Map::new());
             Some(entries.into_iter().map(|entry| without_empty(entry).unwrap_or_else(empty)).collect())

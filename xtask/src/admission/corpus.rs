@@ -1,4 +1,4 @@
-//! The corpus: manifests of all flavors, values at the edges of every field, and combinations that somebody wrote down.
+//! The corpus: manifests of all flavors, values at the edges of every field, and combinations from `edges.yaml`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use serde_json::Value;
 use super::fields::{self, Builder};
 use crate::program::root;
 
-/// Something that is asked: may this object be made, or may it become that?
+/// A question: may this object be created, or may it be changed to that?
 #[derive(Debug, Clone)]
 pub struct Case {
     pub kind: String,
-    /// What stands in tables: unique.
+    /// The unique name in tables.
     pub name: String,
     pub old: Option<Value>,
     pub new: Value,
@@ -37,12 +37,12 @@ impl Case {
     }
 }
 
-/// Values for fields, by the end of their path without numbers: first two that fit, then edges.
+/// Values for fields, by the suffix of their path without numbers: first two valid ones, then edge cases.
 #[derive(Debug, Default)]
 pub struct Values(BTreeMap<String, Vec<Value>>);
 
 impl Values {
-    /// Those of the longest end of this path.
+    /// The values for the longest matching suffix of this path.
     pub fn at(&self, path: &str) -> Vec<Value> {
         let plain: String = path.chars().filter(|c| !c.is_ascii_digit()).collect();
         self.0
@@ -56,10 +56,10 @@ impl Values {
     }
 }
 
-/// What `edges.yaml` says of a kind.
+/// The section of a kind in `edges.yaml`.
 #[derive(Debug)]
 pub struct Edges {
-    /// The object that fields are set in.
+    /// The object whose fields are set.
     pub base: Value,
     pub values: Values,
 }
@@ -101,7 +101,7 @@ pub fn read() -> anyhow::Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// The object with the members of a row: paths with values, where `null` takes a member away.
+/// The object with the members of a row: paths with values, where `null` removes a member.
 fn built(builder: &Builder<'_>, base: &Value, row: &Value) -> Value {
     row.as_object().into_iter().flatten().fold(base.clone(), |object, (path, value)| {
         if value.is_null() { builder.clear(&object, path) } else { builder.set(&object, path, value.clone()) }
@@ -113,7 +113,7 @@ fn rows(kind: &str, rows: &Value, builder: &Builder<'_>, base: &Value) -> Vec<Ca
     rows.map(|row| Case::made(kind, &row.to_string(), built(builder, base, row))).collect()
 }
 
-/// Rows of two: what there was, and what is set in it. Both start from the base.
+/// Rows of two: the previous object, and the changes to it. Both start from the base.
 fn changes(kind: &str, rows: &Value, builder: &Builder<'_>, base: &Value) -> Vec<Case> {
     let rows = rows.as_array().into_iter().flatten();
     rows.map(|row| {
@@ -123,7 +123,7 @@ fn changes(kind: &str, rows: &Value, builder: &Builder<'_>, base: &Value) -> Vec
     .collect()
 }
 
-/// The objects of all flavors; each is made, and then written again as it is; with gates closed and open.
+/// The objects of all flavors; each is created, and then written again unchanged; with gates closed and open.
 fn flavors(folder: &Path) -> anyhow::Result<Vec<Case>> {
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;

@@ -1,4 +1,5 @@
-//! The edges of every field: what a schema lets a field hold, values of the table in `edges.yaml`, and that it is not there.
+//! The edge cases of every field: the values that a schema allows, values of the table in `edges.yaml`, and its
+//! absence.
 
 use serde_json::{Map, Value, json};
 
@@ -6,14 +7,14 @@ use super::corpus::{Case, Edges, Values};
 
 /// A field of a kind's objects.
 struct Field<'a> {
-    /// Its path, such as `spec.networkSpec.subnets[0].name`. The entry of a map is called `key`.
+    /// Its path, such as `spec.networkSpec.subnets[0].name`. The key of a map's entry is called `key`.
     path: String,
     schema: &'a Value,
-    /// Whether the object around it must have it.
+    /// Whether it is required in its object.
     required: bool,
 }
 
-/// Cases of every field: each value in an object that is made; and set, changed and cleared in one that exists.
+/// Cases for every field: each value in a created object, and set, changed and removed in an existing one.
 pub fn cases(kind: &str, schema: &Value, edges: &Edges) -> Vec<Case> {
     let base = &edges.base;
     let spec = &schema["properties"]["spec"];
@@ -31,7 +32,7 @@ pub fn cases(kind: &str, schema: &Value, edges: &Edges) -> Vec<Case> {
         if without != *base {
             cases.push(Case::made(kind, &format!("{} is missing", field.path), without.clone()));
         } else if field.required {
-            // What is around it has all else.
+            // Its parent has everything else.
             let rest = builder.clear(&with(&Value::Null), &field.path);
             cases.push(Case::made(kind, &format!("{} alone is missing", field.path), rest));
         }
@@ -63,14 +64,14 @@ fn walk<'a>(path: String, schema: &'a Value, required: bool, fields: &mut Vec<Fi
     }
 }
 
-/// Puts values into objects, with what must be around them.
+/// Sets values in objects, with the required members around them.
 pub struct Builder<'a> {
     pub schema: &'a Value,
     pub values: &'a Values,
 }
 
 impl Builder<'_> {
-    /// Values to try: two that differ, where there are, and then the edges.
+    /// Values to try: two different ones, if there are, and then the edge cases.
     fn values_of(&self, field: &Field<'_>) -> Vec<Value> {
         let mut values = self.values.at(&field.path);
         for value in of_schema(field.schema) {
@@ -100,7 +101,7 @@ impl Builder<'_> {
         values
     }
 
-    /// The smallest value that the schema takes.
+    /// The smallest valid value of a schema.
     fn sample(&self, path: &str, schema: &Value) -> Value {
         if let Some(value) = self.values.at(path).into_iter().next() {
             return value;
@@ -124,7 +125,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The object with this value at a path; what must be around it is made.
+    /// The object with this value at a path; required members around it are added.
     pub fn set(&self, object: &Value, path: &str, value: Value) -> Value {
         let mut object = object.clone();
         let steps = steps(path);
@@ -189,7 +190,7 @@ fn steps(path: &str) -> Vec<&str> {
     path.split(['.', '[', ']']).filter(|step| !step.is_empty()).collect()
 }
 
-/// Values that a scalar's schema suggests: its words and one that is none, its ends, both answers.
+/// Values from a scalar's schema: its enum and an invalid word, its limits, or both booleans.
 fn of_schema(schema: &Value) -> Vec<Value> {
     if let Some(words) = schema["enum"].as_array() {
         let mut values = words.clone();

@@ -1,9 +1,10 @@
-//! Two admissions side by side: `cargo xtask admission [--peer PATH --definitions FOLDER …]`.
+//! Compares two admissions: `cargo xtask admission [--peer PATH --definitions FOLDER …]`.
 //!
-//! The corpus (`tests/corpus/cluster-api`) is sent, as dry runs, to the simulated Kubernetes with our definitions and our
-//! admission. What it says must be what the established provider said, which stands in `answers.txt`; what differs on purpose
-//! stands with its reason in `docs/cluster-api-admission.md`. With `--peer` the other one, where it was built, is asked again
-//! through a second simulated Kubernetes, and with `--record` the table is written anew.
+//! The corpus (`tests/corpus/cluster-api`) is sent, as dry runs, to the simulated Kubernetes with our definitions and
+//! our admission. The answers must be those of the established provider, which are recorded in `answers.txt`; intended
+//! differences are listed with their reasons in `docs/cluster-api-admission.md`. With `--peer` a build of the
+//! established provider is asked again through a second simulated Kubernetes, and with `--record` the table is written
+//! anew.
 
 mod answer;
 mod corpus;
@@ -40,10 +41,10 @@ pub struct Arguments {
     all: bool,
 }
 
-/// Compares.
+/// Compares the answers.
 ///
 /// # Errors
-/// Something cannot be started or read, or something differs that is not known to.
+/// Something cannot be started or read, or there is an unknown difference.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(compare(arguments))
@@ -52,7 +53,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 async fn compare(arguments: &Arguments) -> anyhow::Result<()> {
     let mut cases = corpus::read()?;
     cases.retain(|case| case.name.contains(&arguments.case));
-    // Those with all gates open come last.
+    // Cases with all gates open come last.
     cases.sort_by_key(|case| case.gates);
     let split = cases.iter().take_while(|case| !case.gates).count();
     let (closed, open) = cases.split_at(split);
@@ -121,7 +122,7 @@ async fn answers(mut place: Place, cases: &[Case]) -> anyhow::Result<Vec<Answer>
     Ok(answers)
 }
 
-/// Prints both whole, where both were asked.
+/// Prints both answers in full, if both servers were asked.
 fn explain(ours: &Answer, theirs: &Answer) {
     match (ours, theirs) {
         (Answer::Taken(ours), Answer::Taken(theirs)) => {
@@ -143,7 +144,7 @@ fn explain(ours: &Answer, theirs: &Answer) {
 mod tests {
     use super::{Arguments, compare};
 
-    /// The corpus is judged as the established provider judged it, but for what the docs say.
+    /// The corpus is judged as the established provider judged it, except for the differences in the docs.
     #[tokio::test(start_paused = true)]
     async fn the_corpus_is_judged_as_it_was() {
         let arguments =

@@ -1,5 +1,5 @@
-//! Servers that judge: the simulated Kubernetes with our definitions and our admission in the process, and another one with
-//! the definitions and the webhooks of the peer, which it asks over TLS.
+//! The servers under comparison: the simulated Kubernetes with our definitions and our admission in the process, and
+//! another one with the peer's definitions and webhooks, which are called over TLS.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,36 +24,36 @@ use super::answer::{Answer, comparable};
 use super::corpus::Case;
 use crate::program::Program;
 
-/// The subscription of the cluster that the machines of the corpus belong to.
+/// The subscription of the cluster with the machines of the corpus.
 const SUBSCRIPTION: &str = "11111111-1111-1111-1111-111111111111";
-/// Pools of the corpus, and the version of Kubernetes that their MachinePool has.
+/// Pools of the corpus, with the Kubernetes version of their MachinePool.
 const POOLS: [(&str, &str); 3] = [("c1", "v1.31.1"), ("old", "v1.25.9"), ("just", "v1.26.0")];
-/// A public key of Ed25519, all of whose bytes are zero.
+/// A public key of Ed25519 with only zero bytes.
 const SSH_KEY: &str = "AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
-/// How long the peer may take to serve its webhooks.
+/// The time limit for the peer to serve its webhooks.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A server with what judges.
+/// A server with its admission.
 pub struct Place {
     client: Client,
-    /// What lies in the server.
+    /// The object in the server.
     stored: Option<(String, Value)>,
     /// Its version.
     version: Value,
     peer: Option<Peer>,
 }
 
-/// The peer, which ends with this value, and the sockets of its server.
+/// The peer, which ends with this value, and its server's sockets.
 struct Peer {
     program: Program,
     _sockets: DropGuard,
 }
 
 impl Place {
-    /// The simulated Kubernetes, with our definitions and our admission, where all gates are open or none.
+    /// The simulated Kubernetes with our definitions and our admission, with all gates open or closed.
     ///
     /// # Errors
-    /// A definition is not taken.
+    /// A definition is not accepted.
     pub fn ours(gates: bool) -> anyhow::Result<Self> {
         let gates = Gates { edge_zone: gates, api_server_ilb: gates };
         let kubernetes = Kubernetes::new(Options { collection: Collection::Off, ..Options::default() });
@@ -78,10 +78,10 @@ impl Place {
         Ok(Self { client, stored: None, version: Value::Null, peer: None })
     }
 
-    /// The simulated Kubernetes, with the definitions in these folders and the webhooks of the program `peer`.
+    /// The simulated Kubernetes with the definitions in these folders and the webhooks of the program `peer`.
     ///
     /// # Errors
-    /// Something does not start, or is not taken.
+    /// Something does not start, or is not accepted.
     pub async fn theirs(
         peer: &Path,
         definitions: &[PathBuf],
@@ -124,7 +124,7 @@ impl Place {
         Ok(this)
     }
 
-    /// Waits until an object is completed: then the server knows of the webhooks, and these answer.
+    /// Waits until an object is completed: then the server knows the webhooks, and they answer.
     async fn wait(&mut self) -> anyhow::Result<()> {
         let deadline = tokio::time::Instant::now() + READY_TIMEOUT;
         let object = json!({
@@ -144,10 +144,10 @@ impl Place {
         }
     }
 
-    /// What the server says to a case.
+    /// The server's answer to a case.
     ///
     /// # Errors
-    /// The server cannot be asked.
+    /// The server cannot be reached.
     pub async fn judge(&mut self, case: &Case) -> anyhow::Result<Answer> {
         let kind = &case.kind;
         let Some(old) = &case.old else {
@@ -252,7 +252,7 @@ async fn decide(webhook: &'static Webhook, gates: Gates, request: AdmissionReque
     }
 }
 
-/// What is drawn: something else each time. It is forgotten before answers are compared.
+/// Random values, which differ each time and are removed before answers are compared.
 struct Drawn;
 
 static DRAWN: AtomicU32 = AtomicU32::new(0);
@@ -268,7 +268,7 @@ impl Random for Drawn {
     }
 }
 
-/// Applies every definition in a folder, without its webhook for conversions: there is nothing to convert.
+/// Applies every definition in a folder, without its conversion webhook: there is nothing to convert.
 async fn define(client: &Client, folder: &Path) -> anyhow::Result<()> {
     let mut count = 0;
     for entry in std::fs::read_dir(folder)? {
@@ -287,7 +287,7 @@ async fn define(client: &Client, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The cluster that machines and pools of the corpus belong to, for webhooks that look it up.
+/// The cluster of the corpus's machines and pools, for webhooks that look it up.
 fn cluster() -> Vec<Value> {
     let infrastructure = |kind: &str, name: &str| json!({ "apiGroup": GROUP, "kind": kind, "name": name });
     let mut objects = vec![
@@ -312,7 +312,7 @@ fn cluster() -> Vec<Value> {
     objects
 }
 
-/// Creates an object; a server that has just taken a definition may not know the kind for a moment.
+/// Creates an object, with retries: a server that has just accepted a definition may not serve the kind yet.
 async fn until_made(client: &Client, object: &Value) -> anyhow::Result<()> {
     let version = object["apiVersion"].as_str().unwrap_or_default();
     let kind = object["kind"].as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What was said, as a table in `answers.txt`, and what differs on purpose, as a table in the docs.
+//! The recorded answers, as a table in `answers.txt`, and the intended differences, as a table in the docs.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,13 +10,13 @@ use super::answer::{Agreement, Answer, agreement};
 use super::corpus::{Case, folder};
 use crate::program::root;
 
-/// Lines by the name of their case.
+/// Lines by case name.
 pub type Said = BTreeMap<String, String>;
 
-/// Between a case and its answer.
+/// The separator between a case and its answer.
 const ARROW: &str = " → ";
 
-/// What was said to the cases.
+/// The answers to the cases.
 pub fn of(cases: &[Case], answers: &[Answer]) -> Said {
     cases.iter().zip(answers).map(|(case, answer)| (case.name.clone(), answer.to_string())).collect()
 }
@@ -44,7 +44,7 @@ pub fn read() -> anyhow::Result<Said> {
     Ok(lines.map(|(case, answer)| (case.to_owned(), answer.to_owned())).collect())
 }
 
-/// A row of the docs: cases that differ on purpose, and what both say to them; `*` stands for anything.
+/// A row of the docs: cases with an intended difference, and the answers of both; `*` matches anything.
 #[derive(Debug)]
 pub struct Row {
     cases: String,
@@ -52,7 +52,7 @@ pub struct Row {
     ours: String,
 }
 
-/// The rows of the docs' table: `| cases | theirs | ours | why |`, of which the first three are in backquotes.
+/// The rows of the docs' table: `| cases | theirs | ours | why |`, the first three of them in backquotes.
 ///
 /// # Errors
 /// The docs cannot be read, or a row names no member.
@@ -72,7 +72,7 @@ pub fn on_purpose() -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Whether a text is of this pattern.
+/// Whether a text matches this pattern.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
@@ -87,20 +87,20 @@ fn fits(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// What came of a comparison.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Verdict {
-    /// Differences that nobody knew of: the number of the case, and what both say.
+    /// Unknown differences: the number of the case, and both answers.
     pub differences: Vec<(usize, String)>,
-    /// How many are refused by both in other words.
+    /// The number of cases that both refuse in different words.
     pub in_other_words: usize,
-    /// Differences that stand in the docs.
+    /// Differences that are listed in the docs.
     pub on_purpose: Vec<String>,
-    /// Rows of the docs that are no difference.
+    /// Rows of the docs without a difference.
     pub unused: Vec<String>,
 }
 
-/// Compares what we say with what was said.
+/// Compares our answers with the recorded ones.
 pub fn compare(cases: &[Case], ours: &[Answer], said: &Said, known: &[Row]) -> Verdict {
     let mut verdict = Verdict::default();
     let mut used = vec![false; known.len()];

@@ -1,4 +1,4 @@
-//! Valid requests: what there is to bend.
+//! Valid requests, which are then mutated.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn asked(method: &str, path: String, body: &Value) -> Asked {
     Asked { method: method.to_owned(), path, headers: Vec::new(), body }
 }
 
-/// The requests, in an order in which each of them is answered with success.
+/// The requests, in an order in which all of them succeed.
 pub fn requests() -> Vec<Asked> {
     let group = format!("{SUBSCRIPTION}/resourceGroups/fuzz");
     let network = |rest: &str| format!("{group}/providers/Microsoft.Network/{rest}");

@@ -1,10 +1,9 @@
 //! Hostile requests by the thousand against the simulated Azure, in this process.
 //!
-//! Valid requests are bent: bytes, JSON members, path segments, queries, headers, methods. Whatever comes
-//! of it must be an answer, never a panic, a 5xx or a request without end. This runs on the toolchain that
-//! everything else is built with (coverage-guided fuzzers want a nightly one); a run is decided by its
-//! seed, so that what was found can be run again. It works on debug builds, where sums that overflow
-//! panic, too.
+//! Valid requests are mutated: bytes, JSON members, path segments, queries, headers, methods. The result must always be
+//! an answer, never a panic, a 5xx or a request without end. This runs on the same toolchain as everything else
+//! (coverage-guided fuzzers need a nightly one). A run is determined by its seed, so that failures are reproducible. It
+//! also works on debug builds, where integer overflow panics.
 
 mod corpus;
 mod mutate;
@@ -52,7 +51,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Fuzzes.
 ///
 /// # Errors
-/// A panic, an answer of 500 or more, or a request that hangs: with the seed that shows it again.
+/// A panic, an answer of 500 or more, or a request that hangs: with the seed that reproduces it.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let (progress, sent) = (Arc::new(Mutex::new(String::new())), Arc::new(AtomicU64::new(0)));
     let panicked = Arc::new(Mutex::new(String::new()));
@@ -66,7 +65,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             let _nobody_waits = done.send(rounds(arguments, &progress, &sent, &panicked));
         }
     };
-    // Deep nesting is part of it; a stack like that of a server's thread.
+    // Deep nesting is tested as well, with a stack like that of a server's thread.
     std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(worker)?;
     let mut before = 0;
     let rounds = loop {
@@ -124,7 +123,7 @@ async fn one_round(
     let mut pending: Vec<Asked> = corpus.clone();
     pending.reverse();
     for number in 0..REQUESTS {
-        // At first the valid requests, so that there is something to disturb; some of them are bent already.
+        // First the valid requests, so that there is something to disturb; some of them are already mutated.
         let base = match pending.pop() {
             Some(asked) => asked,
             None => corpus.get(random.random_range(0..corpus.len())).cloned().unwrap_or_default(),
@@ -141,14 +140,14 @@ async fn one_round(
             Ok(_) => {}
             Err(_panic) => bail!("a panic: {}; {}", panicked.lock(), again()),
         }
-        // A declared fault may well be an answer of 500.
+        // A declared fault can be an answer of 500.
         azure.clear_faults();
         sent.fetch_add(1, Ordering::Relaxed);
     }
     Ok(())
 }
 
-/// The status; `None` for what no HTTP client could send, or where the connection broke.
+/// The status; `None` for requests that no HTTP client could send, or if the connection broke.
 async fn send(router: &Router, asked: &Asked) -> Option<u16> {
     let mut request = Request::builder().method(asked.method.as_str()).uri(asked.path.as_str());
     for (name, value) in &asked.headers {
@@ -161,7 +160,7 @@ async fn send(router: &Router, asked: &Asked) -> Option<u16> {
     Some(status)
 }
 
-/// A request in one line, cut where it is long.
+/// A request in one line, truncated if it is long.
 fn shown(asked: &Asked) -> String {
     let cut = |text: &str| match text.char_indices().nth(1_500) {
         Some((at, _)) => format!("{}… ({} bytes)", text.get(..at).unwrap_or_default(), text.len()),

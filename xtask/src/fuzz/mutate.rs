@@ -1,4 +1,4 @@
-//! Ways to bend a request.
+//! Mutations of a request.
 
 use rand::Rng as _;
 use rand::rngs::SmallRng;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::corpus::Asked;
 
-/// Bends a request in one to four ways.
+/// Applies one to four mutations to a request.
 pub fn bend(mut asked: Asked, corpus: &[Asked], random: &mut SmallRng) -> Asked {
     for _ in 0..random.random_range(1..=4) {
         match random.random_range(0..20) {
@@ -22,7 +22,7 @@ pub fn bend(mut asked: Asked, corpus: &[Asked], random: &mut SmallRng) -> Asked 
                 ))
                 .to_owned()
             }
-            // Another's body: the right JSON in the wrong place.
+            // Another request's body: valid JSON in the wrong place.
             18 => asked.body = pick(corpus, random).body.clone(),
             _ => whole_body(&mut asked.body, random),
         }
@@ -102,7 +102,7 @@ fn members(asked: &mut Asked, corpus: &[Asked], random: &mut SmallRng) {
             members.insert(name.to_owned(), strange(random));
         }
         (3, Value::Object(members)) => {
-            // The other spelling of a name.
+            // The other case of a name.
             let name = members.keys().nth(random.random_range(0..members.len().max(1))).cloned();
             if let Some((name, value)) =
                 name.and_then(|name| Some((name.to_uppercase(), members.remove(&name)?)))

@@ -1,4 +1,4 @@
-//! Templates of clusters for `clusterctl generate cluster --flavor`: each is put together from parts.
+//! Templates of clusters for `clusterctl generate cluster --flavor`, each assembled from parts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -64,8 +64,8 @@ fn merge(target: &mut Value, patch: Value) {
     }
 }
 
-/// A value that is a variable stands without quotes: what it becomes says its type. `${COUNT:=2}` is a number, and
-/// `${KEY:=""}` an empty text.
+/// Removes the quotes of a value that is a variable: its replacement determines its type. `${COUNT:=2}` is a number,
+/// and `${KEY:=""}` an empty text.
 fn with_plain_variables(yaml: &str) -> String {
     let plain = |line: &str| {
         let (head, value) = line.split_at(line.find(['"', '\''])?);

@@ -1,6 +1,6 @@
-//! Manifests that are printed from what they describe, so that nothing is written twice: custom resource definitions and
-//! webhooks from the types, what clusterctl installs from these and `deploy/capz/parts`, and its templates of clusters from
-//! `deploy/capz/flavors`.
+//! Manifests that are generated from their sources, so that nothing is written twice: custom resource definitions and
+//! webhooks from the types, clusterctl's components from these and `deploy/capz/parts`, and its templates of clusters
+//! from `deploy/capz/flavors`.
 
 mod flavors;
 
@@ -22,13 +22,14 @@ pub struct Arguments {
     check: bool,
 }
 
-/// A file and what stands in it.
+/// A file and its contents.
 type Printed = (PathBuf, String);
 
-/// Prints them into `deploy/`.
+/// Writes them to `deploy/`.
 ///
 /// # Errors
-/// A part cannot be read, a file cannot be written; with `--check`, one is not what would be printed, or is printed no more.
+/// A part cannot be read, or a file cannot be written; with `--check`, a file differs from the generated one, or is not
+/// generated any more.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let folder = root().join("deploy/capz");
     let mut printed = definitions(&folder)?;
@@ -58,7 +59,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the types and the table of webhooks say: paths below `deploy/capz`, and what stands there.
+/// The manifests of the types and the table of webhooks: paths below `deploy/capz`, and their contents.
 fn of_code() -> impl Iterator<Item = (String, Value)> {
     let definitions = KINDS.iter().map(|kind| (format!("crd/{}.yaml", kind.plural()), definition(kind)));
     let registrations = [("mutating", Task::Default), ("validating", Task::Validate)]
@@ -66,7 +67,7 @@ fn of_code() -> impl Iterator<Item = (String, Value)> {
     definitions.chain(registrations)
 }
 
-/// Each definition and registration in a file of its own.
+/// Each definition and registration in its own file.
 fn definitions(folder: &Path) -> anyhow::Result<Vec<Printed>> {
     let print = |(path, object): (String, Value)| {
         let text = serde_saphyr::to_string(&object)?;
@@ -75,7 +76,7 @@ fn definitions(folder: &Path) -> anyhow::Result<Vec<Printed>> {
     of_code().map(print).collect()
 }
 
-/// What clusterctl installs: the parts as they are written, and the definitions and webhooks between them.
+/// The components for clusterctl: the parts, with the definitions and webhooks between them.
 fn components(folder: &Path) -> anyhow::Result<Printed> {
     let mut documents = Vec::new();
     for path in files(&folder.join("parts"))? {
@@ -89,7 +90,7 @@ fn components(folder: &Path) -> anyhow::Result<Printed> {
     Ok((folder.join("infrastructure-components.yaml"), format!("{head}{text}\n")))
 }
 
-/// The YAML files of a folder by name.
+/// The YAML files of a folder, by name.
 fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let mut found = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<PathBuf>>>()?;
@@ -107,7 +108,7 @@ mod tests {
         run(&Arguments { check: true }).unwrap();
     }
 
-    /// The manager may do with each kind what its controllers need.
+    /// The manager has the permissions that its controllers need for each kind.
     #[test]
     fn each_kind_is_among_the_rights() {
         let (_, text) = components(&root().join("deploy/capz")).unwrap();

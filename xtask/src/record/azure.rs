@@ -1,11 +1,11 @@
-//! What is in Azure once a cluster rests, as requests that make it again.
+//! The contents of Azure once a cluster is at rest, as requests that create it again.
 
 use std::net::IpAddr;
 
 use azure_simulator::Azure;
 use serde_json::{Value, json};
 
-/// Types in an order in which they can be made. What is not among them comes with others.
+/// Types in the order in which they can be created. Other types are created with these.
 const ORDER: [&str; 15] = [
     "Microsoft.Resources/resourceGroups",
     "Microsoft.Network/publicIPAddresses",
@@ -25,11 +25,11 @@ const ORDER: [&str; 15] = [
 ];
 /// The tag with the hash of a pool's bootstrap data.
 const DATA_HASH: &str = "capz-custom-data-hash";
-/// That of the word by which the data is replaced.
+/// The hash of the placeholder for the data.
 const HASH_OF_WORD: &str = "9576b9be4b4e9534ac5bf5c359a512c8c99e7759c89a2d5b49f24dd6aa60dc9e";
 const NAT_RULES: &str = "Microsoft.Network/loadBalancers/inboundNatRules";
 
-/// Members that Azure writes, wherever they are.
+/// Members that Azure writes, in any resource.
 const WRITTEN_BY_AZURE: [&str; 18] = [
     "backendIPConfigurations",
     "defaultSecurityRules",
@@ -50,7 +50,7 @@ const WRITTEN_BY_AZURE: [&str; 18] = [
     "vmId",
     "vnetEncryptionSupported",
 ];
-/// Members that are references back, below a type's own.
+/// Members with back references, below a type's own.
 const BACK: [(&str, &[&str]); 6] = [
     ("Microsoft.Network/publicIPAddresses", &["natGateway"]),
     ("Microsoft.Network/networkSecurityGroups", &["networkInterfaces", "subnets"]),
@@ -60,7 +60,7 @@ const BACK: [(&str, &[&str]); 6] = [
     ("Microsoft.Network/loadBalancers", &["inboundNatRules", "loadBalancingRules", "outboundRules"]),
 ];
 
-/// A request for each resource of the cluster, in an order in which they can be made.
+/// A request for each resource of the cluster, in an order in which they can be created.
 pub fn lines(azure: &Azure) -> Vec<Value> {
     let documents = azure.documents();
     let mut lines: Vec<((usize, Option<IpAddr>), Value)> = Vec::new();
@@ -101,7 +101,8 @@ pub fn lines(azure: &Azure) -> Vec<Value> {
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-/// The private address of an interface. Azure gives the next free one: interfaces that are made in this order get theirs again.
+/// The private address of an interface. Azure assigns the next free one: interfaces that are created in this order get
+/// the same addresses again.
 fn address(document: &Value) -> Option<IpAddr> {
     let place = "/properties/ipConfigurations/0/properties/privateIPAddress";
     document.pointer(place).and_then(Value::as_str)?.parse().ok()
@@ -111,12 +112,12 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// What was there before the cluster.
+/// Whether the document existed before the cluster.
 fn is_shared(document: &Value) -> bool {
     text(&document["id"]).split('/').nth(4) == Some("capz-ci")
 }
 
-/// Machines of a set, and their interfaces: whoever makes the set makes them.
+/// Machines of a set, and their interfaces, which are created with the set.
 fn comes_with_a_set(document: &Value, all: &[Value]) -> bool {
     let properties = &document["properties"];
     if properties["virtualMachineScaleSet"].is_object() {
@@ -129,7 +130,7 @@ fn comes_with_a_set(document: &Value, all: &[Value]) -> bool {
     })
 }
 
-/// The names that Azure drew for the machines of a flexible set.
+/// The names that Azure generated for the machines of a flexible set.
 fn flexible_instances(set: &Value, all: &[Value]) -> Vec<Value> {
     let of_set = |one: &&Value| {
         text(&one["properties"]["virtualMachineScaleSet"]["id"]).eq_ignore_ascii_case(text(&set["id"]))
@@ -137,14 +138,14 @@ fn flexible_instances(set: &Value, all: &[Value]) -> Vec<Value> {
     all.iter().filter(of_set).map(|one| one["name"].clone()).collect()
 }
 
-/// Takes away what Azure adds: members that it writes, references back, and how it calls what lies in a document.
+/// Removes what Azure adds: members that it writes, back references, and IDs of parts of a document.
 fn strip(value: &mut Value, back: &[&str]) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| strip(item, back)),
         Value::Object(members) => {
             let is_child = members.contains_key("name") && members.contains_key("properties");
             if let Some(disk) = members.get_mut("managedDisk").and_then(Value::as_object_mut) {
-                // Disks come with their machine.
+                // Disks are created with their machine.
                 disk.remove("id");
             }
             members.retain(|member, value| {
@@ -159,7 +160,7 @@ fn strip(value: &mut Value, back: &[&str]) {
     }
 }
 
-/// Whether a value is a reference, or a list of some.
+/// Whether a value is a reference, or a list of references.
 fn refers(value: &Value) -> bool {
     let is_reference = |value: &Value| {
         value.as_object().is_some_and(|members| members.len() == 1 && members.contains_key("id"))

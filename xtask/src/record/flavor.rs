@@ -1,4 +1,4 @@
-//! The templates of `deploy/capz/templates`, with their variables filled in.
+//! The templates of `deploy/capz/templates`, with values for their variables.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,23 @@ use simulated_cluster::Shape;
 
 use crate::program::root;
 
-/// What is added to a flavor's name for scale sets with flexible orchestration, which no template asks for.
+/// The suffix of a flavor's name for scale sets with flexible orchestration, which no template uses.
 const FLEXIBLE: &str = "-flexible";
-/// A public key of Ed25519 all of whose bytes are zero, in Base64.
+/// A public key of Ed25519 with only zero bytes, in Base64.
 const SSH_KEY: &str = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEgbWU=";
 
-/// What a user applies for a cluster that is called like its flavor, whose identity has a client secret in this Secret.
+/// The objects for a cluster with the name of its flavor, whose identity has a client secret in this Secret.
 ///
 /// # Errors
-/// There is no such template, or a variable that is not known here has no default.
+/// There is no such template, or an unknown variable has no default.
 pub fn objects(flavor: &str, shape: &Shape, secret: &str) -> anyhow::Result<Vec<Value>> {
     of_template(flavor.trim_end_matches(FLEXIBLE), flavor, shape, secret)
 }
 
-/// The same of another template, for a cluster that is called like the flavor.
+/// The same for another template, and a cluster with the name of the flavor.
 ///
 /// # Errors
-/// There is no such template, or a variable that is not known here has no default.
+/// There is no such template, or an unknown variable has no default.
 pub fn of_template(template: &str, flavor: &str, shape: &Shape, secret: &str) -> anyhow::Result<Vec<Value>> {
     let path = root().join(format!("deploy/capz/templates/cluster-template-{template}.yaml"));
     let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -54,7 +54,7 @@ pub fn of_template(template: &str, flavor: &str, shape: &Shape, secret: &str) ->
     Ok(objects)
 }
 
-/// Fills variables in as clusterctl does: `${A}`, `${A:=default}` and `${A:-default}`, with variables in defaults.
+/// Replaces variables as clusterctl does: `${A}`, `${A:=default}` and `${A:-default}`, with variables in defaults.
 fn filled_in(text: &str, variables: &BTreeMap<&str, &str>) -> anyhow::Result<String> {
     let Some((before, rest)) = text.split_once("${") else { return Ok(text.to_owned()) };
     let mut depth = 1;
@@ -70,7 +70,7 @@ fn filled_in(text: &str, variables: &BTreeMap<&str, &str>) -> anyhow::Result<Str
     let value = match (variables.get(name), default) {
         (Some(value), _) => (*value).to_owned(),
         (None, Some(default)) => filled_in(default, variables)?,
-        (None, None) => anyhow::bail!("{name} has no default and is none of the variables"),
+        (None, None) => anyhow::bail!("{name} has no default and is not one of the variables"),
     };
     Ok(format!("{before}{value}{}", filled_in(&after[1..], variables)?))
 }

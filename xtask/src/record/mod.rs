@@ -1,7 +1,9 @@
-//! What the established provider leaves: `cargo xtask record --manager PATH --sources FOLDER --operator PATH [FLAVOR…]`.
+//! Records the established provider's clusters: `cargo xtask record --manager PATH --sources FOLDER --operator PATH
+//! [FLAVOR…]`.
 //!
-//! For each flavor of `deploy/capz/templates` its manager and Azure Service Operator make a cluster in the simulated Azure, with the
-//! stand-in for Cluster API; what rests in Azure and in Kubernetes goes to `tests/corpus/takeover-clusters`.
+//! For each flavor of `deploy/capz/templates` its manager and Azure Service Operator create a cluster in the simulated
+//! Azure, with the stand-in for Cluster API; the contents of Azure and Kubernetes at rest go to
+//! `tests/corpus/takeover-clusters`.
 
 mod azure;
 pub mod flavor;
@@ -31,12 +33,12 @@ use operator::Operator;
 use place::{CLIENT_SECRET, Place};
 use provider::Provider;
 
-/// How long a cluster may take until it rests.
+/// The time limit for a cluster to come to rest.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// It rests if nothing is written for so long: longer than any of the loops that were made short for this.
+/// It is at rest after this time without writes: longer than any loop's interval, which was shortened for this.
 const REST: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_millis(200);
-/// The Secret that the identity of the cluster names.
+/// The Secret of the cluster's identity.
 const SECRET: &str = "cluster-identity-secret";
 
 /// What to record, and with which programs.
@@ -80,10 +82,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 async fn record(arguments: &Arguments, flavor: &str, directory: &Path) -> anyhow::Result<String> {
-    // Where the templates' machines are.
+    // The region of the templates' machines.
     let shape = Shape { region: "eastus".to_owned(), ..Shape::default() };
     let management = match flavor {
-        // Nobody reaches its API server but from its network.
+        // Its API server is only reachable from its network.
         "private" => Source::VirtualNetwork {
             network: format!("{flavor}-vnet"),
             address: std::net::Ipv4Addr::new(10, 1, 255, 4).into(),
@@ -97,13 +99,13 @@ async fn record(arguments: &Arguments, flavor: &str, directory: &Path) -> anyhow
     programs.push(provider.start(&place).await?);
     provider.register(&place).await?;
     let lines = make(&place, flavor, &shape, &mut programs).await;
-    // For whoever keeps the folder: Azure, with all that lines leave out.
+    // For users of `--keep`: Azure, with everything that the lines leave out.
     std::fs::write(directory.join("azure.json"), json!(place.azure.azure.documents()).to_string())?;
     let words: Vec<&Program> = programs.iter().collect();
     lines.map_err(|problem| crate::e2e::with_words(problem, &words))
 }
 
-/// Applies the flavor, waits until all rests, and says what is there, a line for each thing.
+/// Applies the flavor, waits until everything is at rest, and returns its contents, one line for each item.
 async fn make(
     place: &Place,
     flavor: &str,
@@ -114,7 +116,7 @@ async fn make(
     rest(place, programs).await?;
     let mut lines = azure::lines(&place.azure.azure);
     lines.extend(objects::lines(&place.kubernetes));
-    // What is the place's own is nobody's business.
+    // Values of this environment are replaced by placeholders.
     let public = BTreeMap::from([
         (shape.subscription.as_str(), "SUBSCRIPTION"),
         (shape.tenant.as_str(), "t"),
@@ -129,10 +131,10 @@ async fn make(
     Ok(text)
 }
 
-/// Applies the flavor, each object of it after an edit, and makes what it needs in Azure.
+/// Applies the flavor, with an edit of each object, and creates its prerequisites in Azure.
 ///
 /// # Errors
-/// Azure or the API server does not take something.
+/// Azure or the API server refuses something.
 pub async fn apply(
     place: &Place,
     flavor: &str,
@@ -166,7 +168,7 @@ pub async fn apply(
     Ok(())
 }
 
-/// Waits until all is ready, and nothing has been written for a while.
+/// Waits until everything is ready, and nothing has been written for a while.
 ///
 /// # Errors
 /// A program ends, or it takes too long.

@@ -1,11 +1,11 @@
-//! What is in Kubernetes once a cluster rests.
+//! The contents of Kubernetes once a cluster is at rest.
 
 use std::sync::Arc;
 
 use kubernetes_simulator::{Kubernetes, Object};
 use serde_json::{Value, json};
 
-/// The kinds that are kept, owners first.
+/// The recorded kinds, owners first.
 const KINDS: [&str; 10] = [
     "AzureClusterIdentity",
     "AzureClusterTemplate",
@@ -18,16 +18,16 @@ const KINDS: [&str; 10] = [
     "AzureMachinePool",
     "AzureMachinePoolMachine",
 ];
-/// Those of them that the provider calls ready.
+/// The kinds among them with a ready status of the provider.
 const READY: [&str; 4] = ["AzureCluster", "AzureMachine", "AzureMachinePool", "AzureMachinePoolMachine"];
-/// What Cluster API's core says of its own objects that providers read; of Machines their conditions, too.
+/// The status of Cluster API's own objects that providers read; for Machines, their conditions, too.
 const OF_CORE: [&str; 2] = ["initialization", "nodeRef"];
-/// A time that stands for all.
+/// The time that replaces all times.
 const TIME: &str = "2026-08-20T10:00:00Z";
-/// What bootstrap data is replaced by, in Base64.
+/// The placeholder for bootstrap data, in Base64.
 const DATA: &str = "I2Nsb3VkLWNvbmZpZw==";
 
-/// What changes while anything is under way.
+/// The state that changes while there is any activity.
 pub fn state(kubernetes: &Kubernetes) -> Value {
     let versions = KINDS.iter().flat_map(|kind| kubernetes.list(kind)).map(|object| {
         json!([object["kind"], object["metadata"]["name"], object["metadata"]["resourceVersion"]])
@@ -35,7 +35,7 @@ pub fn state(kubernetes: &Kubernetes) -> Value {
     versions.collect()
 }
 
-/// What is not yet as it should be in the end, in words; a line for each object.
+/// The objects that are not ready yet, one line each.
 pub fn waiting(kubernetes: &Kubernetes) -> Vec<String> {
     let mut waiting = Vec::new();
     for kind in ["MachinePool", "Machine"] {
@@ -62,7 +62,7 @@ pub fn waiting(kubernetes: &Kubernetes) -> Vec<String> {
     waiting
 }
 
-/// A line for each object, and for the Secrets with bootstrap data before those who name them.
+/// One line for each object, with the Secrets of bootstrap data before the objects that refer to them.
 pub fn lines(kubernetes: &Kubernetes) -> Vec<Value> {
     let mut lines = Vec::new();
     for kind in KINDS {
@@ -96,7 +96,7 @@ fn secrets(kubernetes: &Kubernetes) -> Vec<Value> {
         .collect()
 }
 
-/// An object without what a server gives it, and without what nobody reads.
+/// An object without the server's members, and without unused ones.
 fn kept(object: &Value) -> Value {
     let of_core =
         object["apiVersion"].as_str().is_some_and(|version| version.starts_with("cluster.x-k8s.io/"));
@@ -104,7 +104,7 @@ fn kept(object: &Value) -> Value {
         json!({ "apiVersion": object["apiVersion"], "kind": object["kind"], "spec": object["spec"] });
     let metadata = &object["metadata"];
     for member in ["name", "namespace", "labels", "annotations", "finalizers", "ownerReferences"] {
-        // The core is not there when a cluster is taken over: its own objects are held by nobody.
+        // The core is absent when a cluster is taken over: its own objects have neither finalizers nor owners.
         let is_cores = of_core && !["name", "namespace", "labels"].contains(&member);
         if !metadata[member].is_null() && !is_cores {
             kept["metadata"][member] = metadata[member].clone();

@@ -1,5 +1,5 @@
-//! Azure Service Operator's controller. Its definitions are made at its releases and are no part of its sources: here they take
-//! anything, and it converts between their versions itself.
+//! Azure Service Operator's controller. Its definitions are generated for its releases and are not in its sources: here
+//! they have no schemas, and it converts between their versions itself.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +14,7 @@ use super::place::{Place, serves};
 use crate::e2e::capz::objects::{api, create, delete};
 use crate::program::Program;
 
-/// How long it may take to end.
+/// The time limit for it to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const RESOURCES: &str = "resources.azure.com";
@@ -22,7 +22,7 @@ const NETWORK: &str = "network.azure.com";
 const CONTAINERS: &str = "containerservice.azure.com";
 const CONFIGURATION: &str = "kubernetesconfiguration.azure.com";
 
-/// A kind with its plural, the versions that the provider speaks, and the one that the operator stores.
+/// A kind with its plural, the versions that the provider uses, and the one that the operator stores.
 struct Kind {
     group: &'static str,
     kind: &'static str,
@@ -41,7 +41,7 @@ const fn kind(
     Kind { group, kind, plural, spoken, stored }
 }
 
-/// What the provider makes or watches.
+/// The kinds that the provider creates or watches.
 const KINDS: [Kind; 11] = [
     kind(RESOURCES, "ResourceGroup", "resourcegroups", &["v1api20200601"], "v1api20200601"),
     kind(NETWORK, "VirtualNetwork", "virtualnetworks", &["v1api20201101"], "v1api20240301"),
@@ -74,13 +74,13 @@ const KINDS: [Kind; 11] = [
     kind(CONFIGURATION, "Extension", "extensions", &["v1api20230501"], "v1api20241101"),
 ];
 
-/// The Service by which its webhooks are reached, and its namespace.
+/// The Service of its webhooks, and its namespace.
 const SERVICE: (&str, &str) = ("capz-system", "azureserviceoperator-webhook-service");
 /// The name of the registration of its webhooks.
 const REGISTRATION: &str = "azure-service-operator";
 
 fn definition(kind: &Kind, server: &WebhookServer) -> Value {
-    // Each version has one for the operator alone beside it.
+    // Each version has another one that only the operator uses.
     let storage = format!("{}storage", kind.stored);
     let mut versions: Vec<&str> = kind.spoken.to_vec();
     if !versions.contains(&kind.stored) {
@@ -97,7 +97,7 @@ fn definition(kind: &Kind, server: &WebhookServer) -> Value {
     let singular = kind.kind.to_lowercase();
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        // By this label the operator finds those that it serves.
+        // The operator finds the definitions that it serves by this label.
         "metadata": { "name": format!("{}.{}", kind.plural, kind.group),
             "labels": { "app.kubernetes.io/name": "azure-service-operator" } },
         "spec": {
@@ -110,7 +110,7 @@ fn definition(kind: &Kind, server: &WebhookServer) -> Value {
     })
 }
 
-/// The operator as it is installed in a management cluster.
+/// The operator as installed in a management cluster.
 pub struct Operator {
     server: WebhookServer,
     program: PathBuf,
@@ -118,10 +118,10 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Installs it from this program: its kinds, and the Service by which its webhooks are reached.
+    /// Installs it from this program: its kinds, and the Service of its webhooks.
     ///
     /// # Errors
-    /// The API server does not take that.
+    /// The API server refuses that.
     pub async fn install(program: &Path, directory: &Path, place: &Place) -> anyhow::Result<Self> {
         let server = WebhookServer::behind(directory.join("operator-webhooks"), SERVICE.0, SERVICE.1)?;
         let this = Self { server, program: program.to_owned(), directory: directory.to_owned() };
@@ -136,10 +136,10 @@ impl Operator {
         Ok(this)
     }
 
-    /// Starts it as the provider's manifest does, and registers the webhooks that complete objects once it serves them.
+    /// Starts it as the provider's manifest does, and registers its defaulting webhooks once it serves them.
     ///
     /// # Errors
-    /// It does not start, or the API server does not take its webhooks.
+    /// It does not start, or the API server refuses its webhooks.
     pub async fn start(&self, place: &Place) -> anyhow::Result<Program> {
         for object in self.service() {
             create(&place.client, &object).await?;
@@ -163,10 +163,11 @@ impl Operator {
         Ok(running)
     }
 
-    /// Takes away what `clusterctl upgrade` takes away with the established provider: all but its kinds and their objects.
+    /// Removes what `clusterctl upgrade` removes with the established provider: everything except its kinds and their
+    /// objects.
     ///
     /// # Errors
-    /// The API server does not do that.
+    /// The API server refuses that.
     pub async fn uninstall(&self, mut running: Program, place: &Place) -> anyhow::Result<()> {
         running.terminate(PATIENCE).await?;
         let mut all = self.service().to_vec();
@@ -180,10 +181,10 @@ impl Operator {
         Ok(())
     }
 
-    /// Defines its kinds as they were, as it does itself where it comes back.
+    /// Defines its kinds again, as it does itself when it comes back.
     ///
     /// # Errors
-    /// The API server does not take that.
+    /// The API server refuses that.
     pub async fn define_again(&self, place: &Place) -> anyhow::Result<()> {
         for kind in &KINDS {
             let conversion = definition(kind, &self.server)["spec"]["conversion"].clone();
@@ -213,7 +214,7 @@ impl Operator {
     }
 }
 
-/// The registration of its webhooks that complete objects.
+/// The registration of its defaulting webhooks.
 fn defaults(server: &WebhookServer) -> Value {
     let webhooks: Vec<Value> = KINDS
         .iter()

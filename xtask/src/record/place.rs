@@ -1,4 +1,4 @@
-//! What the programs run against: Azure, the management cluster, Cluster API, and the clusters that come of machines.
+//! The environment of the programs: Azure, the management cluster, Cluster API, and the clusters of its machines.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,35 +20,36 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::tunnel;
 use crate::program::Program;
 
-/// The secret of the application that the cluster's identity names.
+/// The secret of the application of the cluster's identity.
 pub const CLIENT_SECRET: &str = "of-the-recording";
 const SEED: u64 = 1;
-/// How long a program may take until it serves its webhooks.
+/// The time limit for a program to serve its webhooks.
 const READY: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(200);
-/// How long Azure takes for each write.
+/// The latency of each write to Azure.
 const LATENCY: Duration = Duration::from_millis(300);
 
-/// All of it; it ends with this value.
+/// The whole environment; it ends with this value.
 pub struct Place {
-    /// Azure on sockets.
+    /// Azure, served on sockets.
     pub azure: HostedAzure,
     /// The management cluster.
     pub kubernetes: Kubernetes,
     /// A client of it.
     pub client: Client,
-    /// How programs reach it.
+    /// The kubeconfig for programs.
     pub kubeconfig: PathBuf,
-    /// The proxy by which programs reach Azure and API servers of clusters.
+    /// The proxy to Azure and to API servers of clusters.
     pub proxy: String,
     _ends: DropGuard,
 }
 
 impl Place {
-    /// Starts it in the subscription, tenant and region of `shape`; whoever manages clusters reaches their API servers from
-    /// `management`.
+    /// Starts it in the subscription, tenant and region of `shape`; the managers of clusters reach their API servers
+    /// from `management`.
     ///
     /// # Errors
+    /// Something does not start.
     /// What does not start.
     pub async fn start(directory: &Path, shape: &Shape, management: Source) -> anyhow::Result<Self> {
         let stop = CancellationToken::new();

@@ -9,11 +9,11 @@ use super::place::{Place, serves};
 use crate::e2e::capz::objects::{create, read, read_all};
 use crate::program::Program;
 
-/// The labels that its manifests put on all definitions.
+/// The labels of all its definitions.
 const LABELS: [(&str, &str); 2] =
     [("cluster.x-k8s.io/provider", "infrastructure-azure"), ("cluster.x-k8s.io/v1beta1", "v1beta1")];
 
-/// The manager as it is installed in a management cluster.
+/// The manager as installed in a management cluster.
 pub struct Provider {
     server: WebhookServer,
     program: PathBuf,
@@ -25,7 +25,7 @@ impl Provider {
     /// Applies its definitions, which are in the folder with its sources.
     ///
     /// # Errors
-    /// There are none, or the API server does not take them.
+    /// There are none, or the API server refuses them.
     pub async fn install(
         program: &Path,
         sources: &Path,
@@ -43,7 +43,7 @@ impl Provider {
         Ok(Self { server, program: owned(program), sources: owned(sources), directory: owned(directory) })
     }
 
-    /// Starts it as its manifest does. It looks again sooner than it would.
+    /// Starts it as its manifest does, with shorter sync periods.
     ///
     /// # Errors
     /// It does not start.
@@ -52,7 +52,7 @@ impl Provider {
         self.swap(&self.program, "provider", &arguments, place).await
     }
 
-    /// Starts another program in its place, as when the image of its Deployment is another one.
+    /// Replaces it by another program, as a changed image in its Deployment would.
     ///
     /// # Errors
     /// It does not start.
@@ -77,7 +77,7 @@ impl Provider {
                 .env("KUBECONFIG", &place.kubeconfig)
                 .env("SSL_CERT_FILE", &place.azure.certificate_authority)
                 .env("POD_NAMESPACE", "capz-system")
-                // Go reaches what is on this machine without it; ours is told.
+                // Go connects to this machine without the proxy; our program needs the variable for that.
                 .env("HTTPS_PROXY", &place.proxy)
                 .env("NO_PROXY", "127.0.0.1"),
         )?;
@@ -85,10 +85,10 @@ impl Provider {
         Ok(running)
     }
 
-    /// Registers its webhooks, which must be served.
+    /// Registers its webhooks, which must be served already.
     ///
     /// # Errors
-    /// The API server does not take them.
+    /// The API server refuses them.
     pub async fn register(&self, place: &Place) -> anyhow::Result<()> {
         for registration in read(&self.sources.join("config/webhook/manifests.yaml"))? {
             create(&place.client, &self.server.registration(registration)).await?;

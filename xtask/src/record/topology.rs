@@ -1,7 +1,8 @@
-//! The flavor `topology`, as Cluster API's topology controller makes it of a class: the stand-in plays none.
+//! The flavor `topology`, as Cluster API's topology controller expands it from a class, which the stand-in does not do.
 //!
-//! Followed are the names of what is made, its labels and annotations, references to clones of the class's templates, and patches of
-//! the flavor `clusterclass`. What follows, rollouts and rebasing, is left out: nothing changes while a cluster is recorded.
+//! It covers the names of the created objects, their labels and annotations, references to clones of the class's
+//! templates, and patches of the flavor `clusterclass`. Later steps, rollouts and rebasing, are left out: nothing
+//! changes while a cluster is recorded.
 
 use anyhow::Context as _;
 use kube::Client;
@@ -9,18 +10,19 @@ use serde_json::{Value, json};
 
 use crate::e2e::capz::objects::{api, create};
 
-/// What the controller puts behind names, where it draws something.
+/// The suffix that stands for the controller's random ones.
 const DRAWN: &str = "x7k2p";
 const OWNED: &str = "topology.cluster.x-k8s.io/owned";
 const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 
-/// Makes what the class names, and gives what the controller makes of it for the Cluster `topology`, which is among it.
+/// Creates the objects that the class names, and returns what the controller creates from them for the Cluster
+/// `topology`, including the Cluster.
 ///
 /// # Errors
-/// The server does not take a template, or one is missing.
+/// The server refuses a template, or one is missing.
 pub async fn expanded(client: &Client, class: &[Value], cluster: &Value) -> anyhow::Result<Vec<Value>> {
     let mut stored = Vec::new();
-    // Templates are read back: webhooks have completed them before the controller sees them.
+    // Templates are read back: webhooks complete them before the controller reads them.
     for object in class.iter().filter(|object| object["kind"] != "ClusterClass") {
         create(client, object).await?;
         let name = text(&object["metadata"]["name"]);
@@ -68,7 +70,7 @@ pub async fn expanded(client: &Client, class: &[Value], cluster: &Value) -> anyh
     Ok(vec![cluster, network, machines, control_plane, worker, bootstrap, deployment])
 }
 
-/// What is made for a Cluster of the class's templates.
+/// The objects that are created for a Cluster from the class's templates.
 struct Made {
     cluster: String,
     stored: Vec<Value>,
@@ -81,14 +83,14 @@ impl Made {
         self.stored.iter().find(is_it).with_context(|| format!("the class has no {kind} {name}"))
     }
 
-    /// An object of a template, as what its `spec.template` describes.
+    /// An object created from a template's `spec.template`.
     fn clone_of(&self, kind: &str, end: &str, prefix: &str, labels: &Value) -> anyhow::Result<Value> {
         let template = self.named(kind, end)?;
         Ok(json!({ "apiVersion": template["apiVersion"], "kind": kind.trim_end_matches("Template"),
             "metadata": self.metadata(template, prefix, labels), "spec": template["spec"]["template"]["spec"] }))
     }
 
-    /// A template of machines like one of the class's.
+    /// A template of machines, cloned from one of the class's.
     fn template_of(&self, end: &str, prefix: &str, labels: &Value) -> anyhow::Result<Value> {
         let template = self.named("AzureMachineTemplate", end)?;
         Ok(json!({ "apiVersion": template["apiVersion"], "kind": template["kind"],
@@ -112,7 +114,7 @@ fn reference(object: &Value) -> Value {
         "name": object["metadata"]["name"] })
 }
 
-/// What the class's patches say of the files of machines.
+/// The files of machines in the class's patches.
 fn files(template: &Value, key: &str) -> Value {
     let secret = format!("{}-azure-json", text(&template["metadata"]["name"]));
     json!([{ "path": "/etc/kubernetes/azure.json", "owner": "root:root", "permissions": "0644",

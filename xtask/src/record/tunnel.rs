@@ -1,5 +1,5 @@
-//! One proxy for programs that know of one alone (`HTTPS_PROXY`): Azure's names lead to the simulated Azure, and endpoints of
-//! clusters into its networks.
+//! One proxy for programs that support only one (`HTTPS_PROXY`): Azure's names lead to the simulated Azure, and
+//! endpoints of clusters into its networks.
 
 use std::io;
 
@@ -7,12 +7,13 @@ use anyhow::Context as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Longer heads are no requests for a tunnel.
+/// Longer heads are not requests for a tunnel.
 const MAX_HEAD_BYTES: usize = 8 * 1024;
-/// Where Azure listens; API servers of clusters have other ports.
+/// Azure's port; API servers of clusters have other ports.
 const AZURES_PORT: &str = ":443";
 
-/// Opens it, for as long as the runtime lives, and gives its URL; tunnels go on to the proxy of Azure or to that of clusters.
+/// Opens it for the lifetime of the runtime and returns its URL; tunnels continue to the proxy of Azure or to that of
+/// clusters.
 ///
 /// # Errors
 /// It cannot listen, or a URL has another scheme than `http`.
@@ -24,7 +25,7 @@ pub async fn start(azure: &str, clusters: &str) -> anyhow::Result<String> {
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             let (azure, clusters) = (azure.clone(), clusters.clone());
-            // Whoever goes away early has no use for an answer.
+            // A client that disconnects early needs no answer.
             tokio::spawn(async move { drop(lead(stream, &azure, &clusters).await) });
         }
     });

@@ -1,4 +1,5 @@
-//! The rows of `docs/rules`: what each page holds, how ours relates to each case as it was written, and how many of each there are.
+//! The rows of `docs/rules`: the rows of each page, the relation of ours to each case as it was written, and their
+//! counts.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,16 +9,16 @@ use std::path::Path;
 /// The cells of a row.
 pub const HEAD: [&str; 6] = ["id", "rule", "source", "decided in", "proven by", "case"];
 
-/// What ids begin with.
+/// The prefixes of IDs.
 pub const AREAS: [&str; 3] = ["LB", "NODE", "CAPZ"];
 
-/// The page that explains all others, and names the cases that are not served.
+/// The page that explains all others, and lists the cases that are not served.
 pub const INDEX: &str = "docs/rules/README.md";
 
 /// The head of the table of counts.
 const COUNTS: &str = "| area | cases | as the case | narrower | opposite | not served | rules of ours |\n|---|---|---|---|---|---|---|\n";
 
-/// A rule, as its page has it.
+/// A rule, as on its page.
 pub struct Row {
     /// The page, from the root of the repository.
     pub page: String,
@@ -25,21 +26,21 @@ pub struct Row {
     pub cells: [String; 6],
 }
 
-/// How ours relates to a case as it was written.
+/// The relation of ours to a case as it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation<'a> {
-    /// What the case expects comes out.
+    /// The result is what the case expects.
     AsTheCase,
-    /// Part of it comes out; the words say which part does not.
+    /// Part of it is; the text says which part is not.
     Narrower(&'a str),
-    /// Something else comes out on purpose; the words say why.
+    /// The result differs on purpose; the text says why.
     Opposite(&'a str),
     /// There is no case.
     Own,
 }
 
 impl<'a> Relation<'a> {
-    /// Reads a cell; `None` if it is none of the words, or lacks what has to follow them.
+    /// Parses a cell; `None` if it is not a known relation, or lacks the required text.
     pub fn read(cell: &'a str) -> Option<Self> {
         let after = |word: &str| cell.strip_prefix(word).map(str::trim).filter(|words| !words.is_empty());
         match cell {
@@ -51,17 +52,17 @@ impl<'a> Relation<'a> {
 }
 
 impl Row {
-    /// The id, such as LB-130.
+    /// The ID, such as LB-130.
     pub fn id(&self) -> &str {
         &self.cells[0]
     }
 
-    /// How it relates to its case.
+    /// Its relation to its case.
     pub fn relation(&self) -> Option<Relation<'_>> {
         Relation::read(&self.cells[5])
     }
 
-    /// Area and number of the id.
+    /// Area and number of the ID.
     pub fn order(&self) -> (&str, u32) {
         parts(self.id())
     }
@@ -72,7 +73,7 @@ fn parts(id: &str) -> (&str, u32) {
     (area, number.parse().unwrap_or(0))
 }
 
-/// The files below a folder whose names end so, as paths from the root of the repository, in order.
+/// The files below a folder with this suffix, as sorted paths from the root of the repository.
 ///
 /// # Errors
 /// A folder cannot be read.
@@ -126,7 +127,7 @@ pub fn rows(root: &Path) -> io::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The cases that the index names as not served: `* FIRST to LAST: why`.
+/// The cases that the index lists as not served: `* FIRST to LAST: why`.
 pub fn not_served(index: &str) -> BTreeSet<String> {
     let mut ids = BTreeSet::new();
     for line in index.lines() {
@@ -142,7 +143,7 @@ pub fn not_served(index: &str) -> BTreeSet<String> {
     ids
 }
 
-/// The table of counts, as the index shows it.
+/// The table of counts, as in the index.
 pub fn counts(rows: &[Row], index: &str) -> String {
     let not_served = not_served(index);
     let mut table = COUNTS.to_owned();

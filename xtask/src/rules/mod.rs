@@ -1,4 +1,4 @@
-//! How many acceptance cases ours is as, and from which it differs: `docs/rules` in numbers.
+//! The number of acceptance cases that ours matches, and from which it differs: `docs/rules` in numbers.
 
 mod ledger;
 

@@ -1,5 +1,5 @@
-//! The corpus as Services of one cluster: each entry in a namespace of its own, with what it names (public IPs that
-//! somebody keeps, private addresses, DNS labels) made its own, too.
+//! The corpus as Services of one cluster: each entry in a namespace of its own, with its names (users' public IPs,
+//! private addresses, DNS labels) made unique, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -14,35 +14,35 @@ use simulated_cluster::Shape;
 
 use super::shapes::Kind;
 
-/// An entry of the corpus, ready to stand in one cluster with all others.
+/// An entry of the corpus, ready for one cluster with all others.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The entry's name, which is its namespace, too.
+    /// The entry's name, which is also its namespace.
     pub name: String,
     /// Its Services.
     pub objects: Vec<Value>,
     /// `namespace/name` of those Services, each with the number of its addresses.
     pub services: BTreeMap<String, usize>,
-    /// What has to be in Azure for it.
+    /// The resources that it needs in Azure.
     pub given: Vec<Given>,
-    /// What happens to its Services once they are served, one after the other.
+    /// Consecutive changes of its Services after they are served.
     pub then: Vec<Change>,
     /// Whether a Service of it has an IPv6 address.
     needs_ipv6: bool,
     /// Whether it depends on machines, pools or load balancers.
     depends_on_cluster: bool,
-    /// How the program that is replaced serves it in another way.
+    /// How the replaced program serves it differently.
     pub upstream: Option<Upstream>,
 }
 
-/// What happens to Services of a case.
+/// A change of a case's Services.
 #[derive(Debug, Clone)]
 pub struct Change {
     /// Merge patches by `namespace/name`.
     pub patches: BTreeMap<String, Value>,
     /// Services that are deleted.
     pub delete: Vec<String>,
-    /// The Services that are served afterwards, among those that it concerns, each with the number of its addresses.
+    /// The Services that are served afterwards, among the changed ones, each with the number of its addresses.
     pub services: BTreeMap<String, usize>,
 }
 
@@ -61,14 +61,14 @@ impl Case {
     }
 }
 
-/// Reads the corpus: the entries all of whose Services are served, with `changes` until they go.
+/// Reads the corpus: the entries whose Services are all served, with `changes` until their deletion.
 ///
 /// # Errors
 /// The corpus cannot be read.
 pub fn read(only: &str, changes: bool) -> anyhow::Result<Vec<Case>> {
     let mut entries = corpus::read(&corpus::folder()).map_err(anyhow::Error::msg)?;
     entries.retain(|entry| format!("{}/{}", entry.folder, entry.name).contains(only));
-    // A port that is chosen must not have been given to another Service before.
+    // A chosen node port must not have been allocated to another Service before.
     entries.sort_by_key(|entry| !format!("{:?}", entry.objects).to_lowercase().contains("nodeport\""));
     let mut names = Names::default();
     let mut cases = Vec::new();
@@ -78,7 +78,7 @@ pub fn read(only: &str, changes: bool) -> anyhow::Result<Vec<Case>> {
         }
         let is_served = |one: &Expectation| matches!(one, Expectation::Served(_));
         let after = entry.then.iter().flat_map(|change| change.expect.values());
-        // A Service that is refused as it is now is looked at again and again.
+        // A refused Service is retried again and again.
         let goes = |one: &Expectation| match one {
             Expectation::Served(served) => !served.warnings.iter().any(|text| text.contains("Failed")),
             other => matches!(other, Expectation::Released),
@@ -91,17 +91,17 @@ pub fn read(only: &str, changes: bool) -> anyhow::Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Folders of entries that depend on what the cluster is; the others are about the Service alone.
+/// Folders of entries that depend on the cluster; the others depend only on the Service.
 const OF_CLUSTERS: [&str; 4] = ["families", "placement", "real", "together"];
 
-/// What has been taken by earlier entries.
+/// The values that earlier entries use.
 #[derive(Debug, Default)]
 struct Names {
     addresses: BTreeSet<IpAddr>,
     labels: BTreeSet<String>,
 }
 
-/// Annotations whose values may be there once in a region or resource group.
+/// Annotations whose values must be unique in a region or resource group.
 const UNIQUE: [&str; 2] =
     ["service.beta.kubernetes.io/azure-dns-label-name", "service.beta.kubernetes.io/azure-pls-name"];
 
@@ -134,7 +134,7 @@ impl Names {
         for patch in patches.iter_mut().flat_map(BTreeMap::values_mut) {
             self.make_own(patch, &mut own);
         }
-        // Its name alone tells a Service of an entry; the namespace is the entry's.
+        // A Service of an entry is identified by its name alone; the namespace is the entry's.
         let here = |key: &String| format!("{}/{}", entry.name, key.rsplit('/').next().unwrap_or_default());
         let served = |expect: &Expectations| -> BTreeMap<String, usize> {
             let addresses = expect.iter().filter_map(|(key, one)| match one {
@@ -164,7 +164,7 @@ impl Names {
         })
     }
 
-    /// Replaces addresses and names that an earlier entry has; `own` holds what this entry has already.
+    /// Replaces addresses and names that an earlier entry uses; `own` contains those of this entry.
     fn make_own(&mut self, value: &mut Value, own: &mut BTreeMap<String, String>) {
         match value {
             Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! The two programs, and how each is started over the files of a simulated cluster.
+//! The two programs, and how each is started with the files of a simulated cluster.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::program::Program;
 /// A controller manager.
 #[derive(Debug, Clone)]
 pub struct Manager {
-    /// What it is called in tables.
+    /// Its name in tables.
     pub name: &'static str,
     pub binary: PathBuf,
     /// Whether it is the program that Cerulean replaces.
@@ -18,7 +18,7 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// Starts it with its output in `directory`, in a file of this name. With ranges for pods it writes routes.
+    /// Starts it with its output in `directory`, in a file of this name. With pod ranges it writes routes.
     ///
     /// # Errors
     /// It cannot be started.

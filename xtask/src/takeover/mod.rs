@@ -1,8 +1,7 @@
-//! A cluster changes hands: `cargo xtask takeover [--peer PATH]`.
+//! A cluster is taken over: `cargo xtask takeover [--peer PATH]`.
 //!
-//! The program that Cerulean replaces, where one was built, serves the corpus of Services, and ours takes over; then
-//! the other way round. Neither may write anything to Azure or change a Service. Without `--peer` ours takes over from
-//! itself.
+//! A build of the replaced program serves the corpus of Services, and ours takes over; then the other way round.
+//! Neither may write anything to Azure or change a Service. Without `--peer` ours takes over from itself.
 
 mod cases;
 mod manager;
@@ -23,7 +22,7 @@ use trial::{Outcome, Trial};
 /// The cluster's name.
 const CLUSTER: &str = "kubernetes";
 
-/// How many lines of each list are printed; all of them stand in the kept folder.
+/// The maximum number of printed lines of each list; all of them are in the kept folder.
 const MAX_LINES: usize = 12;
 
 /// How to hand clusters over.
@@ -44,11 +43,11 @@ pub struct Arguments {
     /// The whole corpus in every cluster, not only what depends on machines, pools and load balancers.
     #[arg(long)]
     whole: bool,
-    /// Change Services as the corpus says before the cluster changes hands, and let the second program clean up:
-    /// what the first one has forgotten is told, and is no failure.
+    /// Change Services as the corpus says before the takeover, and let the second program clean up: leftovers of the
+    /// first one are reported, and are not a failure.
     #[arg(long)]
     changes: bool,
-    /// Let the peer take over from itself, too: what it writes then, it writes whoever was there before.
+    /// Let the peer take over from itself, too: its writes then do not depend on the first program.
     #[arg(long, requires = "peer")]
     control: bool,
     /// Keep the folders with logs and Azure's documents before and after, and say where they are.
@@ -59,7 +58,7 @@ pub struct Arguments {
 /// Hands every kind of cluster over.
 ///
 /// # Errors
-/// Something was written or changed, or a program did not do its work.
+/// Something was written or changed, or a program failed.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let ours = match &arguments.manager {
         Some(path) => path.clone(),
@@ -128,7 +127,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints what came of one; whether it is as it must be.
+/// Prints the result of a takeover; returns whether it is as required.
 fn report(name: &str, done: &anyhow::Result<Outcome>, may_clean_up: bool) -> bool {
     let outcome = match done {
         Ok(outcome) => outcome,

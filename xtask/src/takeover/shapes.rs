@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::{Value, json};
 use simulated_cluster::{ExtraSubnet, NodePool, Shape, StandaloneMachine};
 
-/// What the machines of a cluster are.
+/// The machines of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Machines {
     Uniform,
@@ -22,7 +22,7 @@ pub enum Members {
     Addresses,
 }
 
-/// What else azure.json says.
+/// Further members of azure.json.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settings {
     /// Nothing.
@@ -39,12 +39,12 @@ pub struct Kind {
     pub machines: Machines,
     pub members: Members,
     pub dual_stack: bool,
-    /// Whether the Services are shared out to several load balancers.
+    /// Whether the Services are spread over several load balancers.
     pub several: bool,
     pub settings: Settings,
-    /// Whether nodes have ranges for their pods, to which routes lead.
+    /// Whether nodes have pod ranges with routes.
     pub routes: bool,
-    /// Whether the whole corpus is there, or only what depends on the cluster.
+    /// Whether the whole corpus is applied, or only what depends on the cluster.
     pub whole: bool,
 }
 
@@ -80,7 +80,7 @@ pub fn all() -> Vec<Kind> {
 }
 
 impl Kind {
-    /// What is in Azure before the first Service.
+    /// The initial contents of Azure.
     pub fn shape(self) -> Shape {
         let standalone = |name: &str| StandaloneMachine::new(name);
         let (mut pools, machines) = match self.machines {
@@ -126,7 +126,7 @@ impl Kind {
         }
     }
 
-    /// The members of azure.json that say so.
+    /// The corresponding members of azure.json.
     pub fn configuration(self) -> Value {
         let vm_type = match self.machines {
             Machines::AvailabilitySet | Machines::Standalone => "standard",
@@ -158,7 +158,8 @@ impl Kind {
                 {"name": super::CLUSTER, "primaryVMSet": "workers"},
                 {"name": "second", "primaryVMSet": "others"},
             ]);
-            // A cluster is at rest when pools have followed their endpoints, and half a minute is long for that.
+            // A cluster is at rest when pools have followed their endpoints, and the default of half a minute is long
+            // for that.
             configuration["loadBalancerBackendPoolUpdateIntervalInSeconds"] = 1.into();
         }
         configuration

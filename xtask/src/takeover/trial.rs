@@ -1,4 +1,4 @@
-//! One cluster changes hands: a first program serves the corpus, a second one takes over.
+//! One cluster is taken over: a first program serves the corpus, a second one takes over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,40 +23,40 @@ use super::manager::Manager;
 use super::shapes::Kind;
 use crate::program::Program;
 
-/// Longest wait for a program to look at all Services. The program that is replaced works on one at a time.
+/// The maximum time for a program to reconcile all Services. The replaced program reconciles one at a time.
 const PASS_TIMEOUT: Duration = Duration::from_secs(1_800);
-/// How long Azure must not have been asked anything for a pass to be over: both programs follow the nodes once
-/// after they have looked at the Services.
+/// A pass is over after this time without requests to Azure: both programs update the nodes once after they have
+/// reconciled the Services.
 const MIN_QUIET: Duration = Duration::from_secs(6);
-/// How long a Service may take to be served after all have been looked at.
+/// The maximum time for a Service to be served after all have been reconciled.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a program may take to stop.
+/// The time limit for a program to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Events that end a look at a Service.
+/// Events that end the reconcile of a Service.
 const RESULTS: [&str; 2] = ["EnsuredLoadBalancer", "SyncLoadBalancerFailed"];
 
-/// What came of it.
+/// The result of a takeover.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// How many Services the first program served.
+    /// The number of Services that the first program served.
     pub services: usize,
-    /// Services that the first program did not serve, and what it said.
+    /// Services that the first program did not serve, with its message.
     pub not_served: Vec<String>,
     /// Writes that the second program sent, accepted or not.
     pub writes: Vec<String>,
-    /// Accepted writes of it that changed nothing.
+    /// Accepted writes of the second program that changed nothing.
     pub needless: Vec<String>,
-    /// How Azure differs afterwards.
+    /// The differences in Azure afterwards.
     pub documents: Vec<String>,
-    /// How Services differ afterwards, and what the second program said of those that it does not serve.
+    /// The differences of Services afterwards, and the second program's messages about those that it does not serve.
     pub statuses: Vec<String>,
-    /// How long the first and the second program took.
+    /// The durations of the first and the second program.
     pub took: [Duration; 2],
 }
 
 impl Outcome {
-    /// Whether all Services are served as they were, whatever was written.
+    /// Whether all Services are served as before, whatever was written.
     pub fn serves_on(&self) -> bool {
         self.not_served.is_empty() && self.statuses.is_empty()
     }
@@ -68,16 +68,16 @@ impl Outcome {
     }
 }
 
-/// A cluster with the Services of the corpus, and nobody who serves them yet.
+/// A cluster with the Services of the corpus, and no running program yet.
 pub struct Trial {
     cluster: HostedCluster,
     kubernetes: Kubernetes,
     directory: PathBuf,
     azure_json: PathBuf,
-    /// The ranges of all pods, where routes lead to those of nodes.
+    /// The ranges of all pods, if there are routes to those of nodes.
     pod_ranges: Vec<&'static str>,
     services: BTreeMap<String, usize>,
-    /// What happens to Services once they are served: the first change of each case, then the second one, and so on.
+    /// The changes of Services after they are served: the first change of each case, then the second one, and so on.
     changes: Vec<Vec<Change>>,
     stop: CancellationToken,
 }
@@ -89,7 +89,7 @@ impl Drop for Trial {
 }
 
 impl Trial {
-    /// Builds the cluster in this folder and applies the Services.
+    /// Creates the cluster in this folder and applies the Services.
     pub async fn prepare(kind: Kind, cases: &[&Case], directory: &Path) -> anyhow::Result<Self> {
         let stop = CancellationToken::new();
         let shape = kind.shape();
@@ -105,7 +105,7 @@ impl Trial {
             now: Clock::system().now(),
         };
         let cluster = HostedCluster::start(options, &stop).await?;
-        // How often Azure may be asked is not the question here.
+        // Throttling is not tested here.
         cluster.azure.set_budgets(None);
         let kubernetes = cluster.kubernetes.clone().context("the simulated Kubernetes was asked for")?;
         let azure_json = directory.join("azure-of-kind.json");
@@ -156,7 +156,7 @@ impl Trial {
         Ok(())
     }
 
-    /// Does what a node manager does on each machine: neither program is one.
+    /// Initialises nodes as a node manager does on each machine: neither program is one.
     async fn initialise_nodes(&self, shape: &Shape) -> anyhow::Result<()> {
         let machines = || {
             let kinds = ["virtualMachineScaleSets/virtualMachines", "virtualMachines"];
@@ -197,7 +197,7 @@ impl Trial {
         Ok(())
     }
 
-    /// Replaces `<address of NAME>` and `<id of NAME>` by what they are in this Azure.
+    /// Replaces `<address of NAME>` and `<id of NAME>` by their values in this Azure.
     fn fill_in(&self, text: &str) -> String {
         let mut filled = text.to_owned();
         for kind in ["publicIPAddresses", "publicIPPrefixes"] {
@@ -266,7 +266,7 @@ impl Trial {
         Ok(outcome)
     }
 
-    /// Starts a program. What nodes say of their routes is forgotten: it has to say so itself.
+    /// Starts a program. The nodes' route conditions are reset: it has to report them itself.
     fn start(&self, manager: &Manager, log: &str) -> anyhow::Result<Program> {
         for node in self.kubernetes.list("Node").iter().filter(|_| !self.pod_ranges.is_empty()) {
             let mut conditions = node.value()["status"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -278,7 +278,7 @@ impl Trial {
         manager.start(&self.directory, log, &self.cluster, &self.azure_json, &self.pod_ranges)
     }
 
-    /// Whether every node says that routes lead to its pods, where they should.
+    /// Whether every node with routes reports that its pods are reachable.
     fn is_routed(&self) -> bool {
         let says = |node: &Value| {
             let mut conditions = node["status"]["conditions"].as_array().into_iter().flatten();
@@ -305,7 +305,7 @@ impl Trial {
             self.services.extend(services);
         }
         let mut quiet = (u64::MAX, Instant::now());
-        // Not every change is one for the program: it is over when nothing more happens.
+        // Not every change concerns the program: a round is over when there is no more activity.
         while quiet.1.elapsed() < 2 * MIN_QUIET {
             program.must_run()?;
             let asked = self.cluster.azure.journal_after(u64::MAX).counts.requests;
@@ -325,7 +325,7 @@ impl Trial {
         Ok(())
     }
 
-    /// Waits until a program has looked at every Service once and asks Azure nothing more.
+    /// Waits until a program has reconciled every Service once and sends no more requests to Azure.
     async fn pass(
         &self,
         program: &mut Program,
@@ -351,7 +351,7 @@ impl Trial {
             }
             if Instant::now() > deadline {
                 bail!(
-                    "after {} s nobody has looked at {open:?}, or at all routes:\n{}",
+                    "after {} s {open:?} are not reconciled, or not all routes are:\n{}",
                     PASS_TIMEOUT.as_secs(),
                     program.last_words()
                 );
@@ -360,7 +360,7 @@ impl Trial {
         }
     }
 
-    /// How often each Service was looked at, as its events count it.
+    /// The number of reconciles of each Service, as counted by its events.
     fn looks(&self) -> BTreeMap<String, u64> {
         let mut looks: BTreeMap<String, u64> = BTreeMap::new();
         for event in self.kubernetes.list("Event") {
@@ -372,7 +372,7 @@ impl Trial {
         looks
     }
 
-    /// The reason and text of the newest event that ends a look at a Service.
+    /// The reason and message of the newest event that ends a reconcile of a Service.
     fn last_result(&self, key: &str) -> Option<(String, String)> {
         let events = self.kubernetes.list("Event");
         let events = events.iter().filter(|event| {
@@ -383,7 +383,7 @@ impl Trial {
         Some((text("reason"), text("message")))
     }
 
-    /// Deletes the Services that are not served, and says which and why.
+    /// Deletes the Services that are not served, and returns them with the reasons.
     async fn drop_unserved(&mut self, program: &mut Program) -> anyhow::Result<Vec<String>> {
         let deadline = Instant::now() + RETRY_TIMEOUT;
         let mut unserved = self.unserved();
@@ -430,7 +430,7 @@ impl Trial {
         Some(self.kubernetes.get("Service", namespace, name)?.value().clone())
     }
 
-    /// What a change of hands must leave as it is: the status, and what programs write on Services.
+    /// The state that a takeover must leave unchanged: the status, and the metadata that programs write to Services.
     fn statuses(&self) -> BTreeMap<String, Value> {
         let of = |key: &String| {
             let service = self.service(key).unwrap_or_default();
@@ -442,8 +442,8 @@ impl Trial {
         self.services.keys().map(of).collect()
     }
 
-    /// Every request since the journal was cleared that could have changed something: first those that were
-    /// accepted and changed nothing.
+    /// Every request since the journal was cleared that could have changed something: first those that were accepted
+    /// and changed nothing.
     fn writes(&self) -> (Vec<String>, Vec<String>) {
         let journal = self.cluster.azure.journal();
         let writes =
@@ -461,7 +461,7 @@ impl Trial {
         (needless.into_iter().map(words).collect(), rest.into_iter().map(words).collect())
     }
 
-    /// Writes Azure's documents to a file, for those who look for the cause of a difference.
+    /// Writes Azure's documents to a file, for finding the cause of a difference.
     fn keep(&self, name: &str) -> anyhow::Result<()> {
         let documents = self.cluster.azure.documents();
         Ok(std::fs::write(self.directory.join(name), serde_json::to_string_pretty(&documents)?)?)
@@ -473,7 +473,7 @@ fn id_of(shape: &Shape, given: &Given) -> ResourceId {
     ResourceId::group(&shape.subscription, group).resource("Microsoft.Network", given.kind, &given.name)
 }
 
-/// `namespace/name` of what an event is about.
+/// `namespace/name` of an event's object.
 fn about(event: &Value) -> String {
     let text = |member: &str| event["involvedObject"][member].as_str().unwrap_or_default();
     format!("{}/{}", text("namespace"), text("name"))

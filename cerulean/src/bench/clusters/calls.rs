@@ -1,18 +1,18 @@
-//! What was asked of Azure, by time and by cluster.
+//! The requests to Azure, by time and by cluster.
 
 use std::collections::BTreeMap;
 
 use azure_simulator::{Journal, JournalEntry, RequestKind};
 use azure_types::ResourceId;
 
-/// What was asked within a minute.
+/// The requests within a minute.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Minute {
     pub calls: usize,
     pub writes: usize,
-    /// Refused because of a limit of calls.
+    /// Refused because of a rate limit.
     pub throttled: usize,
-    /// Refused for other reasons, but for reads of what is not there.
+    /// Refused for other reasons, except reads of missing resources.
     pub refused: usize,
 }
 
@@ -36,7 +36,7 @@ pub fn by_minute(journal: &Journal) -> Vec<Minute> {
     minutes
 }
 
-/// How often Azure refused something, by its code and the type.
+/// The number of Azure's refusals, by code and type.
 pub fn refusals(journal: &Journal) -> BTreeMap<String, usize> {
     let mut refusals = BTreeMap::new();
     for entry in journal.entries.iter().filter(|entry| is_refused(entry)) {
@@ -51,12 +51,12 @@ fn is_refused(entry: &JournalEntry) -> bool {
     entry.status >= 400 && !(entry.status == 404 && entry.method == "GET")
 }
 
-/// Status 429 is also that of a resource which something else is at work on: that is no limit of calls.
+/// Status 429 is also returned for a resource with another operation in progress; that is not a rate limit.
 fn is_throttled(entry: &JournalEntry) -> bool {
     entry.status == 429 && !entry.code.as_deref().is_some_and(|code| code.starts_with("RetryableError"))
 }
 
-/// Reads and writes, each for all clusters and of the one for which it were most.
+/// Reads and writes, each for all clusters and for the cluster with the most.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Round {
     pub reads: usize,
@@ -65,7 +65,8 @@ pub struct Round {
 }
 
 impl Round {
-    /// Counts. A cluster is known by its resource group; what is asked of the subscription is nobody's, and only in the sum.
+    /// Counts requests. A cluster is identified by its resource group; requests at subscription level belong to no
+    /// cluster, and count only in the sum.
     pub fn of(journal: &Journal) -> Self {
         let mut reads: BTreeMap<String, usize> = BTreeMap::new();
         let mut round = Self::default();
@@ -87,7 +88,7 @@ impl Round {
     }
 }
 
-/// The path of a list is no id: it ends with a type.
+/// The path of a list is not an ID: it ends with a type.
 fn group_of_a_list(path: &str) -> Option<String> {
     let path = path.to_lowercase();
     let (_, behind) = path.split_once("/resourcegroups/")?;
@@ -130,7 +131,7 @@ mod tests {
         assert!(by_minute(&Journal::default()).is_empty());
     }
 
-    /// A resource that is busy answers 429, too, and counts as refused, not as throttled.
+    /// A busy resource answers 429, too, and counts as refused, not as throttled.
     #[test]
     fn refusals_are_counted_by_their_code() {
         let mut all = journal(&[

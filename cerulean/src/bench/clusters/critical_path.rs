@@ -1,12 +1,12 @@
-//! How long Azure alone makes a cluster wait.
+//! How long Azure alone takes for a cluster.
 //!
-//! A resource waits for those whose ids stand in its document, and for what it lies in. Machines wait for the whole network
-//! besides: Cluster API makes none before the cluster's infrastructure is there. The longest chain of writes through that is
-//! the critical path: whoever makes the cluster cannot be faster.
+//! A resource waits for the resources whose IDs are in its document, and for its parents. Machines also wait for the
+//! whole network: Cluster API creates none before the cluster's infrastructure is ready. The longest chain of writes
+//! with these dependencies is the critical path: no program can create the cluster faster.
 //!
-//! What Azure holds in the end says what stands in which document; the journal of the run says how long each write took, from
-//! the request to the end of the operation. So the path has the same luck as the run, and nothing that a program adds: reads,
-//! waits between looks, a second write of the same resource.
+//! The final state of Azure gives the documents; the journal of the run gives the duration of each write, from the
+//! request to the end of the operation. So the path is subject to the same jitter as the run, without what a program
+//! adds: reads, waits between polls, a second write of the same resource.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -17,11 +17,11 @@ use serde_json::Value;
 
 use crate::bench::services::critical_path::duration;
 
-/// The types in an order in which they can be made. Documents also name what came later (a load balancer its members); such
-/// mentions are no reason to wait.
+/// The types in an order in which they can be created. Documents also name later resources (a load balancer its
+/// members); such references cause no wait.
 const ORDER: &[&str] = &[
     "Microsoft.Resources/resourceGroups",
-    // Its document shows its subnets, and so all that they name.
+    // Its document contains its subnets, and so all that they name.
     "Microsoft.Network/virtualNetworks",
     "Microsoft.Network/publicIPAddresses",
     "Microsoft.Network/networkSecurityGroups",
@@ -41,7 +41,7 @@ const FIRST_OF_A_MACHINE: &str = "Microsoft.Network/loadBalancers/inboundNatRule
 /// The longest chain of writes, each of which needs the one before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CriticalPath {
-    /// What is in it, in order: names of resources and how long their writes took.
+    /// Its steps, in order: names of resources and the durations of their writes.
     pub steps: Vec<(String, Duration)>,
 }
 
@@ -53,7 +53,7 @@ struct Written {
 }
 
 impl CriticalPath {
-    /// The path through what was written; `document` says what Azure holds.
+    /// The path through the written resources; `document` returns Azure's documents.
     pub fn of(entries: &[JournalEntry], document: impl Fn(&ResourceId) -> Option<Value>) -> Self {
         let mut written: Vec<Written> = longest_writes(entries);
         written.sort_by_key(|one| one.rank);
@@ -61,7 +61,7 @@ impl CriticalPath {
             written.iter().enumerate().map(|(place, one)| (one.id.clone(), place)).collect();
         let first_of_machines = rank(FIRST_OF_A_MACHINE);
         let network_ends = written.partition_point(|one| one.rank < first_of_machines);
-        // For each resource the length of the longest chain up to its end, and the one before it there.
+        // For each resource, the length of the longest chain up to its end, and the previous resource in it.
         let mut chains: Vec<(Duration, Option<usize>)> = Vec::new();
         for (place, one) in written.iter().enumerate() {
             let mut named = Vec::new();
@@ -89,7 +89,7 @@ impl CriticalPath {
         Self { steps }
     }
 
-    /// How long it is.
+    /// The total duration.
     pub fn length(&self) -> Duration {
         self.steps.iter().map(|(_, took)| *took).sum()
     }
@@ -113,7 +113,7 @@ fn rank(resource_type: &str) -> usize {
     ORDER.iter().position(|known| known.eq_ignore_ascii_case(resource_type)).unwrap_or(ORDER.len())
 }
 
-/// Of each resource its longest accepted write.
+/// The longest accepted write of each resource.
 fn longest_writes(entries: &[JournalEntry]) -> Vec<Written> {
     let mut longest: BTreeMap<ResourceId, Duration> = BTreeMap::new();
     for entry in entries.iter().filter(|entry| entry.kind == RequestKind::Write && entry.accepted()) {
@@ -124,7 +124,7 @@ fn longest_writes(entries: &[JournalEntry]) -> Vec<Written> {
     longest.into_iter().map(|(id, took)| Written { rank: rank(&id.resource_type()), id, took }).collect()
 }
 
-/// All ids in a document.
+/// Collects all IDs in a document.
 fn mentioned(value: &Value, ids: &mut Vec<ResourceId>) {
     match value {
         Value::String(text) => ids.extend(ResourceId::parse(text)),
@@ -134,7 +134,7 @@ fn mentioned(value: &Value, ids: &mut Vec<ResourceId>) {
     }
 }
 
-/// Where the resource stands that an id names, or in which lies what it names.
+/// The position of the resource that an ID names, or of its nearest parent.
 fn place_of(id: &ResourceId, places: &HashMap<ResourceId, usize>) -> Option<usize> {
     let mut above = Some(id.clone());
     while let Some(id) = above {
@@ -167,8 +167,8 @@ mod tests {
         .unwrap()
     }
 
-    /// The address is the longest single write before machines, but nothing long needs it; a machine waits for the network,
-    /// and no load balancer for its members.
+    /// The address is the longest single write before machines, but nothing slow needs it; a machine waits for the
+    /// network, and a load balancer does not wait for its members.
     #[test]
     fn the_path_follows_what_documents_name() {
         let address = id("Microsoft.Network/publicIPAddresses/ip");

@@ -1,9 +1,9 @@
-//! `cerulean bench clusters`: what the manager of clusters takes.
+//! `cerulean bench clusters`: the cost of the manager of clusters.
 //!
-//! It runs the release binary that lies beside this one, over TLS, against the simulators. First one cluster, beside the
-//! longest chain of writes that Azure makes it wait for; then many clusters at once, under Azure's budgets: until the last
-//! one is there, at rest, and after a restart. What Cluster API's core does is played by this program: it makes the objects as
-//! the core leaves them, and says that a network is there when our AzureCluster does.
+//! It runs the release binary next to this one, over TLS, against the simulators. First one cluster, compared with the
+//! longest chain of writes that Azure requires; then many clusters at once, under Azure's budgets: until the last one
+//! is ready, at rest, and after a restart. This program plays Cluster API's core: it creates the objects as the core
+//! leaves them, and reports a network as ready when our AzureCluster is.
 
 mod calls;
 mod critical_path;
@@ -28,10 +28,10 @@ use calls::{Round, by_minute, refusals};
 use critical_path::CriticalPath;
 use place::{Place, Size};
 
-/// How much of everything.
+/// The sizes of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The manager's binary; the one beside this program unless given.
+    /// The manager's binary; by default the one next to this program.
     #[arg(long, value_name = "PATH")]
     manager: Option<PathBuf>,
     /// How many clusters come at once; 0 for the pace of one alone.
@@ -49,24 +49,24 @@ pub struct Arguments {
     /// How long Azure's operations take: instant, quick, typical, or a JSON file.
     #[arg(long, default_value = "typical", value_parser = latency::parse)]
     latency: LatencyProfile,
-    /// How often the manager looks at every object where nothing happens, in the measurement of many clusters at rest.
+    /// How often the manager reconciles every object without a change, in the measurement of many clusters at rest.
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(10..))]
     sync_period: u64,
 }
 
 /// The cluster whose pace is measured.
 const ONE: Size = Size { control_planes: 3, workers: 3 };
-/// How long the program is left alone before its memory is read.
+/// The idle time before the program's memory is read.
 const REST: Duration = Duration::from_secs(5);
-/// How long the manager rests between looks in the measurement of pace: nothing but events shall wake it.
+/// The manager's sync period while the pace is measured: only events should wake it.
 const NEVER: Duration = Duration::from_secs(3600);
-/// How many kinds of calls are shown.
+/// The number of kinds of calls in the table.
 const KINDS: usize = 16;
 
 /// Measures and prints tables.
 ///
 /// # Errors
-/// The binary is missing or does not do its work.
+/// The binary is missing or fails.
 pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
     let binary = beside_this(arguments.manager.clone(), "capz-controller-manager")?;
     runtime(TWO_THREADS)?.block_on(async {
@@ -80,7 +80,7 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
     })
 }
 
-/// One cluster beside its critical path.
+/// Measures one cluster and compares it with its critical path.
 async fn pace(screen: Screen, binary: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let directory = tempfile::Builder::new().prefix("cerulean-bench-").tempdir()?;
     let stop = CancellationToken::new();
@@ -111,7 +111,7 @@ async fn pace(screen: Screen, binary: &Path, arguments: &Arguments) -> anyhow::R
     Ok(())
 }
 
-/// What the manager held and did up to one moment.
+/// What the manager held and did up to a point in time.
 struct Phase {
     name: String,
     memory: Memory,
@@ -156,7 +156,7 @@ async fn scale(screen: Screen, binary: &Path, arguments: &Arguments) -> anyhow::
     phases.push(Phase::of(&program, format!("{} clusters have come", arguments.clusters))?);
     let come = place.take_journal();
 
-    // The looks that events have caused end within one period; those of the next one are only time's.
+    // Reconciles caused by events end within one period; those of the next one are caused only by time.
     bar.set_message("at rest");
     sleep(sync_period).await;
     program.must_run()?;
@@ -175,7 +175,7 @@ async fn scale(screen: Screen, binary: &Path, arguments: &Arguments) -> anyhow::
     let mut program = place.start_manager(binary, NEVER)?;
     let looked = place.rest(&mut program).await?;
     let (again, written_again) = (place.take_journal(), place.take_kubernetes_writes());
-    phases.push(Phase::of(&program, format!("after a restart and {} of looks", seconds(looked)))?);
+    phases.push(Phase::of(&program, format!("after a restart and {} of reconciling", seconds(looked)))?);
     drop(program);
     bar.finish_and_clear();
 
@@ -238,7 +238,7 @@ async fn scale(screen: Screen, binary: &Path, arguments: &Arguments) -> anyhow::
     Ok(())
 }
 
-/// Times of clusters in a row.
+/// The distribution of clusters' times as a table row.
 fn spread(what: &str, mut times: Vec<Duration>) -> [String; 5] {
     times.sort();
     let at = |hundredths| seconds(percentile(&times, hundredths));

@@ -4,7 +4,7 @@ use anyhow::{Context as _, anyhow};
 use kubernetes_simulator::{Kubernetes, Object};
 use serde_json::{Value, json};
 
-/// Where all objects are.
+/// The namespace of all objects.
 pub const NAMESPACE: &str = "default";
 /// The Secret with the password of the identity that all clusters use.
 const IDENTITY: &str = "identity";
@@ -14,10 +14,10 @@ const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 const CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane";
 /// A public key, in base64, as an AzureMachine has it.
 const SSH_KEY: &str = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEgbWU=";
-/// How many characters of bootstrap data a machine has; kubeadm's, with certificates in it, are about as many.
+/// The number of characters of a machine's bootstrap data; kubeadm's, which contains certificates, is about as long.
 const BOOTSTRAP_DATA: usize = 12_000;
 
-/// The application as which all clusters sign in.
+/// The application that all clusters sign in as.
 pub struct Application<'a> {
     pub tenant: &'a str,
     pub client_id: &'a str,
@@ -26,7 +26,7 @@ pub struct Application<'a> {
     pub subscription: &'a str,
 }
 
-/// Nothing is drawn at random: these objects name all that would be.
+/// Draws nothing at random: these objects name everything that would be drawn.
 struct Named;
 
 impl capz_api::Random for Named {
@@ -38,7 +38,7 @@ impl capz_api::Random for Named {
     }
 }
 
-/// The kinds, and the identity.
+/// Installs the kinds, and the identity.
 pub fn install(kubernetes: &Kubernetes, application: &Application<'_>) -> anyhow::Result<()> {
     for kind in &capz_api::crd::KINDS {
         kubernetes.create(capz_api::crd::definition(kind))?;
@@ -61,7 +61,7 @@ pub fn install(kubernetes: &Kubernetes, application: &Application<'_>) -> anyhow
     Ok(())
 }
 
-/// A definition that takes anything.
+/// A definition that accepts anything.
 fn of_core(kind: &str) -> Value {
     let singular = kind.to_lowercase();
     let plural = format!("{singular}s");
@@ -142,7 +142,7 @@ fn owner_reference(kind: &str, owner: &Object) -> Value {
     json!({ "apiVersion": CORE, "kind": kind, "name": metadata["name"], "uid": metadata["uid"], "controller": true })
 }
 
-/// Creates an object as our webhooks let it through.
+/// Creates an object after our webhooks admit it.
 fn admit(
     kubernetes: &Kubernetes,
     application: &Application<'_>,
@@ -161,19 +161,19 @@ fn admit(
     Ok(())
 }
 
-/// Tells, as the core does, that the cluster's network is there.
+/// Reports the cluster's network as ready, as the core does.
 pub fn provisioned(kubernetes: &Kubernetes, cluster: &str) -> anyhow::Result<()> {
     let status = json!({ "status": { "initialization": { "infrastructureProvisioned": true } } });
     kubernetes.merge_status("Cluster", NAMESPACE, cluster, &status)?;
     Ok(())
 }
 
-/// Whether an object of ours is as declared.
+/// Whether an object of ours is reconciled.
 pub fn is_ready(object: &Object) -> bool {
     object.value()["status"]["ready"] == true
 }
 
-/// Why an object of ours will not become ready by itself, if it says so.
+/// Why an object of ours will not become ready without a change, if it says so.
 pub fn refusal(object: &Object) -> Option<String> {
     let value = object.value();
     let words = value["status"]["failureMessage"].as_str()?;

@@ -1,4 +1,4 @@
-//! Both simulators on sockets, the manager as a process of its own, and who plays Cluster API's core for it.
+//! Both simulators on sockets, the manager as a process of its own, and the role of Cluster API's core.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,17 +20,17 @@ use super::objects::{self, Application};
 use crate::bench::process::Running;
 use crate::simulate::limits;
 
-/// Longest time without any progress.
+/// The maximum time without any progress.
 const STALL_TIMEOUT: Duration = Duration::from_secs(600);
-/// How often is looked how far clusters have come.
+/// The interval at which the progress of clusters is polled.
 const GLANCE: Duration = Duration::from_millis(200);
-/// For so long Azure is asked for nothing before the manager counts as at rest.
+/// The manager counts as idle after this time without requests to Azure.
 const CALM: Duration = Duration::from_secs(15);
 
 /// The password of the application, and the same in base64.
 const PASSWORD: [&str; 2] = ["bench", "YmVuY2g="];
 
-/// How many machines of each kind a cluster has.
+/// The number of a cluster's machines by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     pub control_planes: usize,
@@ -43,7 +43,7 @@ impl Size {
     }
 }
 
-/// When a cluster had what, since it was declared.
+/// When a cluster reached which state, since it was declared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Times {
     /// Its network.
@@ -56,7 +56,7 @@ pub struct Times {
 pub struct Place {
     pub azure: HostedAzure,
     kubernetes: HostedKubernetes,
-    /// Nobody asks there: the bench declares what is complete.
+    /// Unused: the bench creates objects that are already complete.
     webhooks: WebhookServer,
     shape: Shape,
     directory: PathBuf,
@@ -103,7 +103,7 @@ impl Place {
         }
     }
 
-    /// Starts the manager, which looks at every object that often where nothing happens.
+    /// Starts the manager with this sync period.
     pub fn start_manager(&self, binary: &Path, sync_period: Duration) -> anyhow::Result<Running> {
         let mut command = Command::new(binary);
         command
@@ -119,8 +119,8 @@ impl Place {
         Running::launch("capz-controller-manager", command, &self.directory)
     }
 
-    /// Declares clusters, all at once, plays the core for them, and waits until all their machines are there. Gives when
-    /// each had what.
+    /// Declares clusters, all at once, plays the core for them, and waits until all their machines are ready. Returns
+    /// the times of each.
     pub async fn create(
         &self,
         names: &[String],
@@ -133,7 +133,7 @@ impl Place {
         for name in names {
             objects::cluster(kubernetes, &application, name)?;
         }
-        // Of each cluster without network nothing, of the others the machines that are still missing.
+        // `None` for a cluster without a network, otherwise the machines that are still missing.
         let mut open: BTreeMap<&str, Option<Vec<String>>> =
             names.iter().map(|name| (name.as_str(), None)).collect();
         let mut times: BTreeMap<&str, Times> = BTreeMap::new();
@@ -212,7 +212,7 @@ impl Place {
         Ok(objects::is_ready(&object))
     }
 
-    /// Waits until Azure is not asked for anything any more. Gives how long that took, without the calm at the end.
+    /// Waits until there are no more requests to Azure. Returns how long that took, without the idle time at the end.
     pub async fn rest(&self, program: &mut Running) -> anyhow::Result<Duration> {
         let begun = Instant::now();
         let (mut asked, mut since) = (u64::MAX, Instant::now());
@@ -227,14 +227,14 @@ impl Place {
         Ok(begun.elapsed().saturating_sub(CALM))
     }
 
-    /// What was asked of Azure since this was asked last.
+    /// The requests to Azure since the last call.
     pub fn take_journal(&self) -> Journal {
         let journal = self.azure.azure.journal();
         self.azure.azure.clear_journal();
         journal
     }
 
-    /// Requests that write and came to Kubernetes since this was asked last, by what they did to which kind.
+    /// The write requests to Kubernetes since the last call, by verb and kind.
     pub fn take_kubernetes_writes(&self) -> BTreeMap<String, usize> {
         let kubernetes = &self.kubernetes.kubernetes;
         let journal = kubernetes.journal();

@@ -1,11 +1,11 @@
-//! What was asked of Azure during a scenario, counted.
+//! The requests to Azure during a scenario, counted.
 
 use std::collections::BTreeMap;
 
 use azure_simulator::{Journal, JournalEntry, RequestKind};
 use serde::Serialize;
 
-/// Requests by what they wanted.
+/// Requests by purpose.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Calls {
@@ -15,9 +15,9 @@ pub struct Calls {
     pub reads: u64,
     /// GET of long-running operations.
     pub polls: u64,
-    /// PUT, PATCH, POST and DELETE, whatever the answer was.
+    /// PUT, PATCH, POST and DELETE, whatever the answer.
     pub writes: u64,
-    /// Answered with 400 or more, and no 404.
+    /// Answered with 400 or more, except 404.
     pub refused: u64,
     /// Method and type, such as `PUT Microsoft.Network/publicIPAddresses`; a GET of a collection is a `LIST`, one of an
     /// operation a `POLL`.
@@ -51,8 +51,8 @@ fn kind(entry: &JournalEntry) -> String {
     }
 }
 
-/// Whether a path ends with a collection. Behind the last provider's name types and names take turns; an instance view looks
-/// like a type there.
+/// Whether a path ends with a collection. After the last provider's name, types and names alternate; an instance view
+/// looks like a type there.
 fn is_list(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
     let below = path.rsplit_once("/providers/").map_or(path.as_str(), |(_, below)| below);

@@ -1,7 +1,7 @@
-//! A chart for pages: how many Services have their address over time, as plain SVG.
+//! An SVG chart of the number of Services with an address over time.
 //!
-//! Its colours are of middle brightness and its ground is transparent, so that it reads on white and on black. Browsers
-//! and GitHub show it without any script or font of its own.
+//! Its colours are of medium brightness and its background is transparent, so that it is readable on white and on
+//! black. Browsers and GitHub display it without scripts or fonts of its own.
 
 use std::fmt::Write as _;
 
@@ -16,9 +16,9 @@ const TOP: f64 = 84.0;
 const BOTTOM: f64 = 318.0;
 /// Words and axes.
 const GREY: &str = "#7d8590";
-/// One for each program, in their order.
+/// One per program, in their order.
 const COLOURS: [&str; 2] = ["#2f81f7", "#d9822b"];
-/// About how many numbers an axis has.
+/// The approximate number of labels on an axis.
 const TICKS: f64 = 8.0;
 
 /// Draws the chart of a report.
@@ -102,7 +102,7 @@ fn legend(row: &Row) -> String {
     )
 }
 
-/// From 0 to the most, along the picture.
+/// An axis from 0 to the maximum, along the picture.
 struct Axis {
     most: f64,
     from: f64,
@@ -114,7 +114,7 @@ impl Axis {
         self.from + (self.to - self.from) * (value / self.most)
     }
 
-    /// Round numbers along it: steps of 1, 2 or 5 of some power of ten.
+    /// Round numbers along it: steps of 1, 2 or 5 times a power of ten.
     fn ticks(&self, whole: bool) -> Vec<f64> {
         let rough = self.most / TICKS;
         let power = 10.0_f64.powf(rough.log10().floor());
@@ -125,7 +125,7 @@ impl Axis {
     }
 }
 
-/// A stair: each Service is a step up at its time.
+/// A step curve: each Service is a step up at its time.
 fn steps(served: &[f64], seconds: &Axis, services: &Axis) -> String {
     let mut path = format!("M{:.1} {:.1}", seconds.place(0.0), services.place(0.0));
     for (index, time) in served.iter().enumerate() {
@@ -148,13 +148,13 @@ fn text(svg: &mut String, x: f64, y: f64, anchor: &str, more: &str, words: &str)
     let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" {more}>{words}</text>");
 }
 
-/// A number of an axis, without zeros that say nothing.
+/// A number of an axis, without trailing zeros.
 fn number(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Text as it may stand in XML.
+/// Escapes text for XML.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -164,7 +164,7 @@ fn escaped(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&apos;"),
-            // XML has no way to write them.
+            // XML cannot represent control characters.
             control if control.is_control() => {}
             other => escaped.push(other),
         }

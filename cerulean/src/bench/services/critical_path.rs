@@ -1,21 +1,21 @@
-//! How long Azure alone makes a Service wait.
+//! How long Azure alone takes for a Service.
 //!
-//! A public Service needs its address; then a load balancer that holds it, and beside that a security group that lets
-//! traffic in; then a scale set whose model names the backend pool; then instances that follow the model. Each step is a
-//! write, and its end is the beginning of the next. However many Services there are, and however well a program joins their
-//! writes, the last of them waits for one write of each kind: that is the critical path.
+//! A public Service needs its address; then a load balancer that refers to it and, in parallel, a security group that
+//! allows its traffic; then a scale set whose model names the backend pool; then instances that follow the model. Each
+//! step is a write that begins when the previous one has ended. However many Services there are, and however well a
+//! program batches their writes, the last of them waits for one write of each kind: that is the critical path.
 //!
-//! It is taken from the journal of the run itself: of each kind the longest accepted write, from the request to the end of
-//! the operation, as the simulated Azure drew it. So it has the same luck with jitter as the run, holds no kind that the run
-//! did not write (a pool of addresses needs no scale set), and holds nothing that a program adds: reads, waits between
-//! polls, a second write of the same load balancer.
+//! It comes from the journal of the run: for each kind the longest accepted write, from the request to the end of the
+//! operation, as the simulated Azure drew it. So it is subject to the same jitter as the run, contains no kind that the
+//! run did not write (a pool of addresses needs no scale set), and contains nothing that a program adds: reads, waits
+//! between polls, a second write of the same load balancer.
 
 use std::time::Duration;
 
 use azure_simulator::{JournalEntry, RequestKind};
 use serde::Serialize;
 
-/// The steps in order; what is in one step goes side by side.
+/// The steps in order; the writes of one step run in parallel.
 const STEPS: [&[(&str, &str)]; 4] = [
     &[("address", "Microsoft.Network/publicIPAddresses")],
     &[
@@ -26,24 +26,24 @@ const STEPS: [&[(&str, &str)]; 4] = [
     &[("instances", "Microsoft.Compute/virtualMachineScaleSets/virtualMachines")],
 ];
 
-/// The longest chain of writes that cannot go side by side.
+/// The longest chain of writes that cannot run in parallel.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct CriticalPath {
     /// Its length.
     pub seconds: f64,
-    /// What is in it, in order, and what is beside that.
+    /// Its steps, in order, with parallel writes.
     pub steps: Vec<Step>,
 }
 
 /// One step of the path.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Step {
-    /// The writes that go side by side, each with its seconds; the longest one counts.
+    /// The parallel writes, each with its seconds; the longest one counts.
     pub writes: Vec<(String, f64)>,
 }
 
 impl CriticalPath {
-    /// The path through what was written.
+    /// The path through the written resources.
     pub fn of(entries: &[JournalEntry]) -> Self {
         let longest = |kind: &str| {
             let writes = entries.iter().filter(|entry| {
@@ -66,7 +66,7 @@ impl CriticalPath {
         path
     }
 
-    /// By how much of the path `reached` seconds are longer than it; `None` for an Azure that answers at once.
+    /// The excess of `reached` seconds over the path, as a share of it; `None` for an Azure that answers at once.
     pub fn excess(&self, reached: f64) -> Option<f64> {
         (self.seconds > 0.0).then(|| reached / self.seconds - 1.0)
     }
@@ -85,7 +85,7 @@ impl std::fmt::Display for CriticalPath {
     }
 }
 
-/// From a request to the end of what it started.
+/// The time from a request to the end of the operation that it started.
 pub fn duration(entry: &JournalEntry) -> Duration {
     Duration::from_millis(
         entry.answer_ms.unwrap_or_default().saturating_add(entry.operation_ms.unwrap_or_default()),

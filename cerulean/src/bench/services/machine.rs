@@ -1,27 +1,27 @@
-//! The machine that figures come from, as far as it says what it is.
+//! The machine that figures come from, as far as the system describes it.
 
 use serde::Serialize;
 
-/// A machine. What it does not say is empty or 0.
+/// A machine. Unknown values are empty or 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Machine {
-    /// How many processors this program may use.
+    /// The number of processors that this program may use.
     pub cores: usize,
     /// The processor's name.
     pub processor: String,
-    /// Bytes of memory.
+    /// Memory in bytes.
     pub memory: u64,
     /// The system's name, such as `Debian GNU/Linux 12 (bookworm)`.
     pub system: String,
-    /// Such as `x86_64`.
+    /// The architecture, such as `x86_64`.
     pub architecture: String,
-    /// How many programs wanted a processor in the minute before: what others do at the same time shows in times.
+    /// The load average of the previous minute: other programs influence the times.
     pub load: f64,
 }
 
 impl Machine {
-    /// The one on which this program runs.
+    /// The machine that this program runs on.
     pub fn of_this_process() -> Self {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let kilobytes = value_of(&read("/proc/meminfo"), "MemTotal", ':');
@@ -41,7 +41,7 @@ impl Machine {
         }
     }
 
-    /// In one line.
+    /// A description in one line.
     pub fn describe(&self) -> String {
         let gibibytes = (self.memory as f64 / (1024.0 * 1024.0 * 1024.0)).round();
         let parts = [
@@ -57,7 +57,7 @@ impl Machine {
     }
 }
 
-/// What a file of lines `name: value` says of a name.
+/// The value of a name in a file with lines `name: value`.
 fn value_of(text: &str, name: &str, separator: char) -> String {
     let value = |line: &str| {
         let (found, value) = line.split_once(separator)?;

@@ -1,8 +1,9 @@
-//! `cerulean bench services`: what a controller manager takes for its everyday work, beside the program that it replaces.
+//! `cerulean bench services`: the cost of a controller manager's everyday work, compared with the program that it
+//! replaces.
 //!
-//! Each program has a simulated cluster of its own, laid out with the same seed, and goes through the same
-//! [scenarios](scenario::SCENARIOS); in the end ours takes over what the other one has built. The programs run one after the
-//! other, so that neither takes the processor from the other.
+//! Each program has a simulated cluster of its own, created with the same seed, and runs the same
+//! [scenarios](scenario::SCENARIOS); in the end ours takes over what the other one has built. The programs run one
+//! after the other, so that they do not compete for the processor.
 
 pub(super) mod calls;
 mod chart;
@@ -31,7 +32,7 @@ use stage::Stage;
 /// What to measure.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Arguments {
-    /// The controller manager's binary; the one beside this program unless given.
+    /// The controller manager's binary; by default the one next to this program.
     #[arg(long, value_name = "PATH")]
     manager: Option<PathBuf>,
     /// A build of the program that Cerulean replaces, to go through the same. Ours takes over from it in the end.
@@ -40,8 +41,8 @@ pub struct Arguments {
     /// How many Services are applied at once.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     services: u32,
-    /// How many Services are created one after the other, and then deleted one after the other. Unless given, 50 where Azure
-    /// answers at once, and none where it takes its time.
+    /// How many Services are created one after the other, and then deleted one after the other. Unless given, 50 where
+    /// Azure answers at once, and none where it takes its time.
     #[arg(long, value_name = "N")]
     chain: Option<u32>,
     /// How many machines the scale set has, each of them a node. One of them dies, and another one joins.
@@ -61,7 +62,7 @@ pub struct Arguments {
     chart: Option<PathBuf>,
 }
 
-/// A latency profile, and how the user calls it.
+/// A latency profile, with its name on the command line.
 #[derive(Debug, Clone)]
 struct Latency {
     name: String,
@@ -92,10 +93,10 @@ impl Arguments {
     }
 }
 
-/// Measures, and prints tables or what else was asked for.
+/// Measures, and prints tables or the requested output.
 ///
 /// # Errors
-/// A binary is missing or does not do its work, or a file cannot be written.
+/// A binary is missing or fails, or a file cannot be written.
 pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
     let ours = Manager::ours(arguments.manager.clone())?;
     let peer = arguments.peer.clone().map(Manager::peer).transpose()?;
@@ -125,7 +126,7 @@ async fn measure(
     peer: Option<&Manager>,
     bar: &ProgressBar,
 ) -> anyhow::Result<Report> {
-    // Looked at before anything is started here: others may be at work on this machine.
+    // Read before anything is started here, so that the load is that of other programs.
     let machine = Machine::of_this_process();
     let mut rows = Vec::new();
     let stage = play(ours, arguments, bar, &mut rows).await?;
@@ -147,7 +148,7 @@ async fn measure(
     })
 }
 
-/// One program goes through all scenarios, on a cluster of its own.
+/// Runs all scenarios with one program, on a cluster of its own.
 async fn play(
     manager: &Manager,
     arguments: &Arguments,

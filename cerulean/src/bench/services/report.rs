@@ -1,4 +1,4 @@
-//! What was measured: as JSON, and as tables that have a column for each program.
+//! The measurements: as JSON, and as tables with a column for each program.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,19 +18,19 @@ use crate::screen::Screen;
 pub struct Report {
     /// The command, without paths.
     pub command: String,
-    /// Where it ran.
+    /// The machine that it ran on.
     pub machine: Machine,
     /// The latency profile's name.
     pub latency: String,
     /// How many Services were applied at once.
     pub services: u32,
-    /// How many Services came and went one after the other.
+    /// How many Services were created and deleted one after the other.
     pub chain: u32,
-    /// How many nodes there were in the beginning.
+    /// The initial number of nodes.
     pub nodes: u64,
     /// The programs, ours first.
     pub programs: Vec<Program>,
-    /// What each of them did in each scenario.
+    /// The results of each program in each scenario.
     pub rows: Vec<Row>,
 }
 
@@ -38,23 +38,23 @@ pub struct Report {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Program {
-    /// What it is called in rows.
+    /// Its name in rows.
     pub name: &'static str,
-    /// How large its file is.
+    /// The size of its file.
     pub binary_bytes: u64,
 }
 
 impl Program {
-    /// Of a manager.
+    /// Describes a manager.
     ///
     /// # Errors
-    /// Its file cannot be looked at.
+    /// Its file cannot be read.
     pub fn of(manager: &Manager) -> anyhow::Result<Self> {
         Ok(Self { name: manager.name, binary_bytes: std::fs::metadata(&manager.binary)?.len() })
     }
 }
 
-/// What one program did in one scenario.
+/// The results of one program in one scenario.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Row {
@@ -62,29 +62,29 @@ pub struct Row {
     pub scenario: &'static str,
     /// The program's name.
     pub program: &'static str,
-    /// When what happened, since the scenario began.
+    /// The times of events, since the scenario began.
     pub times: Vec<Time>,
-    /// What it asked of Azure.
+    /// Its requests to Azure.
     pub calls: Calls,
-    /// How many writes it may take, where that is known.
+    /// The number of writes that it should need, if known.
     pub goal_writes: Option<u64>,
-    /// Processor time, in steps of 10 ms, up to the end of the rest that follows.
+    /// Processor time, in steps of 10 ms, up to the end of the idle time that follows.
     pub processor_seconds: f64,
-    /// What it held at the end of that rest.
+    /// Its memory at the end of that idle time.
     pub memory: Memory,
-    /// How long Azure alone would have taken, where Services waited for it.
+    /// How long Azure alone would have taken, if Services waited for it.
     pub critical_path: Option<CriticalPath>,
     /// Seconds from each Service's creation to its address, ascending.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub served: Vec<f64>,
 }
 
-/// When something happened.
+/// The time of an event.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Time {
-    /// What.
+    /// The event.
     pub what: String,
-    /// After so long.
+    /// The time.
     pub seconds: f64,
 }
 
@@ -95,13 +95,13 @@ impl Time {
     }
 }
 
-/// Of times in ascending order the smallest one that so many of a hundred do not exceed (the nearest rank).
+/// The smallest of these sorted times that the given percentage of them do not exceed (the nearest rank).
 pub fn percentile(sorted: &[Duration], hundredths: usize) -> Duration {
     let rank = (sorted.len() * hundredths).div_ceil(100).max(1);
     sorted.get(rank - 1).copied().unwrap_or_default()
 }
 
-/// The middle one of times in ascending order, the earlier of two.
+/// The median of sorted times, the earlier of two.
 pub fn median(sorted: &[Duration]) -> Duration {
     percentile(sorted, 50)
 }
@@ -192,7 +192,7 @@ impl Report {
     }
 }
 
-/// The critical path next to what was reached.
+/// The critical path compared with the time that was reached.
 fn reached(path: &CriticalPath, row: &Row) -> String {
     let last = row.served.last().copied().unwrap_or_default();
     let steps = path.to_string();
@@ -206,7 +206,7 @@ fn reached(path: &CriticalPath, row: &Row) -> String {
     }
 }
 
-/// Milliseconds where they count.
+/// Formats seconds, with milliseconds where they matter.
 pub fn seconds_in_words(seconds: f64) -> String {
     if seconds < 10.0 { format!("{seconds:.3} s") } else { format!("{seconds:.1} s") }
 }
@@ -218,7 +218,7 @@ pub(super) mod tests {
     use super::super::critical_path::Step;
     use super::*;
 
-    /// A made-up report of both programs and two Services.
+    /// An example report with both programs and two Services.
     pub fn example() -> Report {
         let row = |program, served: &[f64]| Row {
             scenario: "services",

@@ -1,4 +1,4 @@
-//! What a program goes through, and the one runner that measures all of it.
+//! The scenarios, and the one runner that measures all of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,31 +18,31 @@ use super::report::{Row, Time, median, percentile};
 use super::stage::{Stage, is_initialised};
 use crate::bench::process::Manager;
 
-/// One thing that happens to a program, and how long it takes for what has to come of it.
+/// An event, and the time until a program has handled it.
 pub struct Scenario {
     /// Its name in JSON.
     pub name: &'static str,
-    /// Whether the program is started for it, in place of one that runs.
+    /// Whether the program is started for it, replacing a running one.
     starts: bool,
-    /// How many writes it may take.
+    /// The number of writes that it should need.
     goal_writes: Option<u64>,
     act: Act,
 }
 
 type Act = for<'a> fn(&'a mut Stage) -> BoxFuture<'a, anyhow::Result<Outcome>>;
 
-/// What came of it.
+/// The result of a scenario.
 #[derive(Default)]
 struct Outcome {
     times: Vec<Time>,
-    /// When each Service had its address, after it was created.
+    /// The time from each Service's creation to its address.
     served: Vec<Duration>,
 }
 
-/// Services that come and go one after the other.
+/// Services that are created and deleted one after the other.
 pub const CHAIN: &str = "chain";
 
-/// What every program goes through, in order. What one leaves behind is where the next begins.
+/// The scenarios of every program, in order. Each begins with the result of the previous one.
 pub const SCENARIOS: [Scenario; 7] = [
     Scenario { name: "start", starts: true, goal_writes: None, act: |stage| start(stage).boxed() },
     Scenario { name: "services", starts: false, goal_writes: None, act: |stage| services(stage).boxed() },
@@ -58,7 +58,7 @@ pub const SCENARIOS: [Scenario; 7] = [
     Scenario { name: "restart", starts: true, goal_writes: Some(0), act: |stage| takes_stock(stage).boxed() },
 ];
 
-/// Another program is started over what the one before has built.
+/// Another program is started on what the previous one has built.
 pub const TAKEOVER: Scenario = Scenario {
     name: "takeover",
     starts: true,
@@ -67,11 +67,11 @@ pub const TAKEOVER: Scenario = Scenario {
 };
 
 impl Scenario {
-    /// Runs it with a program: journal, processor time and memory are read before and after, once the program has come to
-    /// rest.
+    /// Runs it with a program: journal, processor time and memory are read before, and after the program has become
+    /// idle.
     ///
     /// # Errors
-    /// The program does not do its work.
+    /// The program fails.
     pub async fn run(&self, stage: &mut Stage, manager: &Manager) -> anyhow::Result<Row> {
         stage.tell(format!("{}: {}", manager.name, self.name));
         if self.starts {
@@ -104,7 +104,7 @@ impl Scenario {
     }
 }
 
-/// The program comes up beside nodes that wait for it.
+/// The program starts with nodes that wait for it.
 async fn start(stage: &mut Stage) -> anyhow::Result<Outcome> {
     let kubernetes = stage.kubernetes.clone();
     let before = kubernetes.requests("watch", "nodes");
@@ -132,8 +132,9 @@ async fn services(stage: &mut Stage) -> anyhow::Result<Outcome> {
     serve(stage, names).await
 }
 
-/// Services come one after the other, and then go one after the other: each waits for the one before. Azure counts no
-/// requests meanwhile: it would allow ten writes a second, and each Service takes three to come and three to go.
+/// Services are created one after the other, and then deleted one after the other: each waits for the previous one.
+/// Azure does not count requests meanwhile: its limit would be ten writes a second, and each Service takes three to be
+/// created and three to be deleted.
 async fn chain(stage: &mut Stage) -> anyhow::Result<Outcome> {
     stage.cluster.azure.set_budgets(None);
     let outcome = chain_without_budgets(stage).await;
@@ -170,7 +171,7 @@ async fn chain_without_budgets(stage: &mut Stage) -> anyhow::Result<Outcome> {
     Ok(Outcome { times, ..Outcome::default() })
 }
 
-/// Services are created at once, and each gets its address. They are watched, so that no poll rounds the times.
+/// Services are created at once, and each gets its address. They are watched, so that polling does not round the times.
 async fn serve(stage: &mut Stage, names: Vec<String>) -> anyhow::Result<Outcome> {
     let kubernetes = stage.kubernetes.clone();
     let mut created = BTreeMap::new();
@@ -210,13 +211,13 @@ async fn serve(stage: &mut Stage, names: Vec<String>) -> anyhow::Result<Outcome>
     Ok(Outcome { times, served })
 }
 
-/// An autoscaler adds a machine: its node is initialised, and every rule leads to it, too.
+/// An autoscaler adds a machine: its node is initialised, and every rule delivers to it, too.
 async fn node_joins(stage: &mut Stage) -> anyhow::Result<Outcome> {
     let before = stage.machines();
     let refused = |refusal| anyhow::anyhow!("the scale set does not grow: {refusal}");
     stage.cluster.azure.scale(&stage.scale_set, stage.nodes + 1).map_err(refused)?;
     let new = stage.machines().into_iter().find(|machine| !before.contains(machine));
-    let (_, name) = new.context("the scale set has got no machine")?;
+    let (_, name) = new.context("the scale set has no new machine")?;
     let kubernetes = stage.kubernetes.clone();
     let registered = async { Ok(kubernetes.until("Node", |nodes| node(nodes, &name).map(|_| ())).await?) };
     stage.until("the new node to register", registered).await?;
@@ -241,11 +242,11 @@ async fn node_joins(stage: &mut Stage) -> anyhow::Result<Outcome> {
     Ok(Outcome { times, ..Outcome::default() })
 }
 
-/// Longest wait for a dead node's Node: upstream believes for up to ten minutes what it has read of scale sets, and nobody
-/// wants to wait for that. The time is left out then, and tables show `-`.
+/// The maximum wait for a dead node's Node. The established provider caches scale sets for up to ten minutes, which is
+/// too long to wait for. The time is left out then, and tables show `-`.
 const DELETION_TIMEOUT: Duration = Duration::from_secs(45);
 
-/// A machine is deleted: once its kubelet is missed, its Node is deleted.
+/// A machine is deleted: after its kubelet is missed, its Node is deleted.
 async fn node_dies(stage: &mut Stage) -> anyhow::Result<Outcome> {
     let (instance, name) = stage.machines().into_iter().next().context("the scale set has no machine")?;
     let refused = |refusal| anyhow::anyhow!("the machine cannot be deleted: {refusal}");
@@ -269,7 +270,7 @@ async fn node_dies(stage: &mut Stage) -> anyhow::Result<Outcome> {
     Ok(Outcome { times, ..Outcome::default() })
 }
 
-/// A program that finds everything done looks at it, and comes to rest.
+/// A program that finds everything done checks it, and becomes idle.
 async fn takes_stock(stage: &mut Stage) -> anyhow::Result<Outcome> {
     let azure = stage.cluster.azure.clone();
     let mut changed = azure.subscribe();
@@ -294,7 +295,7 @@ fn is_ready(node: &Object) -> bool {
     conditions.is_some_and(|conditions| conditions.iter().any(says))
 }
 
-/// Whether every rule of every load balancer leads to so many machines, healthy or not.
+/// Whether every rule of every load balancer delivers to this number of machines, healthy or not.
 fn is_everywhere(topology: &Topology, machines: usize) -> bool {
     topology.addresses.iter().flat_map(|address| &address.rules).all(|rule| rule.total == machines)
 }

@@ -1,4 +1,4 @@
-//! A simulated cluster on which a program is measured.
+//! A simulated cluster in which a program is measured.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -23,36 +23,36 @@ use super::critical_path;
 use crate::bench::process::{Files, Manager, Running};
 use crate::bench::resident::{Memory, processor_time};
 
-/// A node whose kubelet is silent is missed after this time. Kubernetes waits for 40 s, which no controller manager
-/// can change, and which is no part of what is measured.
+/// The time until a silent kubelet's node is missed. In Kubernetes it is 40 s, which no controller manager can change,
+/// and which is not part of the measurement.
 const GRACE: Duration = Duration::from_secs(2);
-/// A program is calm when it has asked Azure nothing for this long, and nothing is under way there.
+/// A program is idle after this time without requests to Azure and without running operations there.
 const REST: Duration = Duration::from_secs(5);
-/// Longest time in which a program that has something to do asks Azure for nothing: both programs wait less after
-/// a failure for the first times.
+/// The maximum time without requests to Azure while a program has something to do: both programs wait less after the
+/// first failures.
 const STALL_TIMEOUT: Duration = Duration::from_secs(120);
-/// In this time all stand-ins have begun to watch.
+/// All stand-ins have started their watches within this time.
 const STAND_INS_UP: Duration = Duration::from_secs(2);
-/// How often is looked whether the program goes on.
+/// The interval at which progress is polled.
 const GLANCE: Duration = Duration::from_millis(200);
 
 const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
 
-/// The cluster, and the program that runs over it at the time.
+/// The cluster, and the program that currently runs in it.
 pub struct Stage {
-    /// The simulated Azure and all that stands beside it.
+    /// The simulated Azure and everything around it.
     pub cluster: HostedCluster,
-    /// Its Kubernetes, inside.
+    /// The simulated Kubernetes.
     pub kubernetes: Kubernetes,
     /// The scale set of all machines.
     pub scale_set: ResourceId,
     /// How many Services the bench applies.
     pub services: u32,
-    /// How many Services come and go one after the other.
+    /// How many Services are created and deleted one after the other.
     pub chain: u32,
-    /// How many machines the scale set has in the beginning.
+    /// The initial number of machines of the scale set.
     pub nodes: u64,
-    /// Whether the program that runs initialises nodes; where it leaves that to node managers, a stand-in does it at once.
+    /// Whether the running program initialises nodes; if it leaves that to node managers, a stand-in does it at once.
     pub initialises_nodes: bool,
     bar: ProgressBar,
     running: Option<Running>,
@@ -63,7 +63,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Lays out a cluster without Services, and waits for its nodes.
+    /// Creates a cluster without Services, and waits for its nodes.
     ///
     /// # Errors
     /// A simulator cannot be started.
@@ -108,23 +108,23 @@ impl Stage {
         let count = usize::try_from(arguments.nodes)?;
         let registered = async { Ok(kubernetes.until("Node", |n| (n.len() == count).then_some(())).await?) };
         stage.until("nodes to register", registered).await?;
-        // The stand-ins watch nodes, too: theirs must not be taken for the program's first watch.
+        // The stand-ins watch nodes, too: their watches must not be mistaken for the program's first one.
         sleep(STAND_INS_UP).await;
         Ok(stage)
     }
 
-    /// Says what goes on.
+    /// Shows the current activity.
     pub fn tell(&self, text: impl Into<String>) {
         self.bar.set_message(text.into());
     }
 
-    /// Time begins, and Azure forgets what it was asked.
+    /// Starts the clock, and clears Azure's journal.
     pub fn begin(&mut self) {
         self.cluster.azure.clear_journal();
         self.begun = Instant::now();
     }
 
-    /// Time since then.
+    /// The time since then.
     pub fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }
@@ -132,7 +132,7 @@ impl Stage {
     /// Starts a program.
     ///
     /// # Errors
-    /// It cannot be run.
+    /// It cannot be started.
     pub fn start(&mut self, manager: &Manager) -> anyhow::Result<()> {
         let files = &self.cluster.files;
         let files = Files {
@@ -150,15 +150,15 @@ impl Stage {
         Ok(())
     }
 
-    /// Ends the program, where one runs.
+    /// Ends the running program, if any.
     pub fn end(&mut self) {
         self.running = None;
     }
 
-    /// Waits for something that the program brings about.
+    /// Waits for an effect of the program.
     ///
     /// # Errors
-    /// The program ends, or asks Azure for nothing for a long time; or what is waited for fails.
+    /// The program ends, or sends no requests to Azure for a long time; or the condition fails.
     pub async fn until<T>(
         &mut self,
         what: &str,
@@ -186,7 +186,7 @@ impl Stage {
         }
     }
 
-    /// Waits until the program asks Azure for nothing any more.
+    /// Waits until the program sends no more requests to Azure.
     ///
     /// # Errors
     /// It ends.
@@ -203,10 +203,10 @@ impl Stage {
             }
             Ok(())
         };
-        self.until("the program to come to rest", calm).await
+        self.until("the program to become idle", calm).await
     }
 
-    /// When the last request came, and when the last write had ended, since time began.
+    /// The times of the last request and of the end of the last write, since the clock started.
     pub fn last_call_and_write(&self, journal: &Journal) -> (Option<Duration>, Option<Duration>) {
         let since_start = |millisecond: i64| {
             let now = self.cluster.azure.now().as_millisecond();
@@ -223,7 +223,7 @@ impl Stage {
         (call.map(since_start), ends.max().map(since_start))
     }
 
-    /// What the program holds.
+    /// The program's memory.
     ///
     /// # Errors
     /// It has ended.
@@ -231,7 +231,7 @@ impl Stage {
         Memory::of(self.process()?)
     }
 
-    /// The processor time that the program took since it was started.
+    /// The program's processor time since it was started.
     ///
     /// # Errors
     /// It has ended.
@@ -247,7 +247,7 @@ impl Stage {
         self.cluster.azure.journal_after(u64::MAX).counts.requests
     }
 
-    /// The scale set's machines: number of the instance, and host name, which is the node's.
+    /// The scale set's machines: instance number and host name, which is the node's name.
     pub fn machines(&self) -> Vec<(String, String)> {
         let machine =
             |document: &Value| Some((document["instanceId"].as_str()?.to_owned(), host_name(document)?));
@@ -255,7 +255,7 @@ impl Stage {
     }
 }
 
-/// Does for every node what its node manager does: says which machine it is, and takes the taint off.
+/// Initialises every node as its node manager would: sets the provider ID and removes the taint.
 async fn initialise_nodes(kubernetes: Kubernetes, azure: Azure) {
     loop {
         let next = |nodes: &[Arc<Object>]| nodes.iter().find(|node| !is_initialised(node)).cloned();
@@ -266,12 +266,12 @@ async fn initialise_nodes(kubernetes: Kubernetes, azure: Azure) {
         let mut taints = node.value()["spec"]["taints"].as_array().cloned().unwrap_or_default();
         taints.retain(|taint| taint["key"] != TAINT_UNINITIALIZED);
         let patch = json!({"spec": {"providerID": format!("azure://{id}"), "taints": taints}});
-        // A node that has gone meanwhile needs nothing.
+        // A node that was deleted meanwhile needs nothing.
         let _gone = kubernetes.merge("Node", "", node.name(), &patch);
     }
 }
 
-/// Whether a cloud has described the node.
+/// Whether the node is initialised.
 pub fn is_initialised(node: &Object) -> bool {
     let taints = node.value()["spec"]["taints"].as_array();
     taints.is_none_or(|taints| taints.iter().all(|taint| taint["key"] != TAINT_UNINITIALIZED))

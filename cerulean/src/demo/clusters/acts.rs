@@ -1,4 +1,4 @@
-//! The acts: manifests become a cluster, a Service gets its address, workers become more, everything goes.
+//! The acts: manifests become a cluster, a Service gets its address, workers are added, everything is deleted.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use simulated_cluster::manifests;
 use super::stage::{CLUSTER, Stage};
 use crate::manifests::Manifest;
 
-/// The manifests of the cluster, in the order of their names.
+/// The manifests of the cluster, sorted by name.
 const EXAMPLES: [(&str, &str); 5] = [
     ("examples/clusters/cluster.yaml", include_str!("../../../../examples/clusters/cluster.yaml")),
     (
@@ -27,17 +27,17 @@ const EXAMPLES: [(&str, &str); 5] = [
     ("examples/clusters/machine-pool.yaml", include_str!("../../../../examples/clusters/machine-pool.yaml")),
     ("examples/clusters/workers.yaml", include_str!("../../../../examples/clusters/workers.yaml")),
 ];
-/// What is applied to the cluster once it is there.
+/// The manifest for the cluster once it is ready.
 const SHOP: (&str, &str) = ("examples/shop.yaml", include_str!("../../../../examples/shop.yaml"));
 
-/// How many machines the examples have: in the control plane, as workers one by one, and in the pool.
+/// The numbers of machines in the examples: in the control plane, standalone workers, and in the pool.
 const CONTROL_PLANE: usize = 3;
 const WORKERS: usize = 3;
 const POOLED: usize = 3;
 const NODES: usize = CONTROL_PLANE + WORKERS + POOLED;
 /// The pool of the examples.
 const POOL: &str = "harbour-spot";
-/// The label of Machines with the pool that they belong to.
+/// The label of Machines with the name of their pool.
 const POOL_NAME: &str = "cluster.x-k8s.io/pool-name";
 
 const MACHINES: &str = "Microsoft.Compute/virtualMachines";
@@ -54,14 +54,14 @@ pub fn examples() -> anyhow::Result<Vec<Manifest>> {
     Ok(all)
 }
 
-/// Says whether something is as the demo says, and ends it if not.
+/// Prints a claim and whether it holds; fails if not.
 fn claim(stage: &Stage, holds: bool, text: &str) -> anyhow::Result<()> {
     stage.screen.verdict(holds, text);
     ensure!(holds, "this is not so: {text}");
     Ok(())
 }
 
-/// Applies the examples, and waits until the nodes of the cluster are ready.
+/// Applies the examples, and waits until the cluster's nodes are ready.
 pub async fn apply(stage: &mut Stage, examples: &[Manifest]) -> anyhow::Result<()> {
     stage.screen.heading("Applying examples/clusters/");
     for Manifest { source, object } in examples {
@@ -102,7 +102,7 @@ pub async fn apply(stage: &mut Stage, examples: &[Manifest]) -> anyhow::Result<(
     claim(stage, labelled, "the nodes have their zones and sizes as labels")
 }
 
-/// Waits until there are so many nodes, all of them ready, and every Machine has its own.
+/// Waits until there is this number of nodes, all of them ready, and every Machine has its own.
 async fn ready(stage: &mut Stage, count: usize) -> anyhow::Result<()> {
     stage
         .until(&format!("{count} nodes are ready"), async |stage: &mut Stage| {
@@ -127,7 +127,7 @@ fn show(stage: &Stage) {
     }
 }
 
-/// The zones of virtual machines in Azure whose names begin like this after that of the cluster.
+/// The zones of virtual machines in Azure whose names begin with the cluster's and this one.
 fn zones_of_machines(stage: &Stage, name: &str) -> BTreeSet<String> {
     let prefix = format!("{CLUSTER}-{name}-");
     let machines = stage.in_azure(MACHINES);
@@ -135,7 +135,7 @@ fn zones_of_machines(stage: &Stage, name: &str) -> BTreeSet<String> {
     ours.filter_map(|vm| vm["zones"][0].as_str().map(str::to_owned)).collect()
 }
 
-/// Whether a Machine that names a failure domain has its virtual machine there.
+/// Whether the virtual machine of a Machine with a failure domain is there.
 fn is_where_declared(stage: &Stage, machine: &Value) -> bool {
     let zone = &machine["spec"]["failureDomain"];
     let name = &machine["spec"]["infrastructureRef"]["name"];
@@ -175,7 +175,7 @@ pub async fn serve(stage: &mut Stage) -> anyhow::Result<()> {
     claim(stage, verdict.arrives, fate)
 }
 
-/// One more worker, and one less.
+/// Adds a worker, and removes one.
 pub async fn scale(stage: &mut Stage) -> anyhow::Result<()> {
     let before = resources(stage);
     stage.screen.heading("kubectl scale machinedeployment harbour-workers-2 --replicas 2");
@@ -186,12 +186,12 @@ pub async fn scale(stage: &mut Stage) -> anyhow::Result<()> {
     stage.screen.heading("kubectl scale machinedeployment harbour-workers-2 --replicas 1");
     stage.change("MachineDeployment", name, json!({ "spec": { "replicas": 1 } })).await?;
     ready(stage, NODES).await?;
-    // Which of the two goes is Cluster API's choice.
+    // Cluster API chooses which of the two is deleted.
     let tidy = resources(stage).len() == before.len();
     claim(stage, tidy, "its node is gone, and so are its virtual machine, interface and disk")
 }
 
-/// What machines are made of in Azure.
+/// The Azure resources of machines.
 fn resources(stage: &Stage) -> BTreeSet<String> {
     let types = [MACHINES, INSTANCES, "Microsoft.Compute/disks", "Microsoft.Network/networkInterfaces"];
     types.iter().flat_map(|kind| ids(&stage.in_azure(kind))).collect()
@@ -201,7 +201,7 @@ fn ids(documents: &[Value]) -> BTreeSet<String> {
     documents.iter().filter_map(|document| document["id"].as_str().map(str::to_owned)).collect()
 }
 
-/// The machines of the pool get another version, one by one.
+/// Replaces the machines of the pool with another version, one by one.
 pub async fn replace(stage: &mut Stage) -> anyhow::Result<()> {
     let version = "v1.33.2";
     stage.screen.heading(format_args!("kubectl patch machinepool {POOL}: version becomes {version}"));
@@ -233,7 +233,7 @@ fn claim_pool_zones(stage: &Stage) -> anyhow::Result<()> {
     claim(stage, zones.len() == POOLED, &format!("the pool is spread over the zones {}", list(&zones)))
 }
 
-/// How many machines of the pool are not on their way out and have a ready node.
+/// The number of the pool's machines that are not being deleted and have a ready node.
 fn ready_in_pool(stage: &Stage) -> anyhow::Result<usize> {
     let nodes = stage.nodes()?;
     let machines = stage.list("Machine");
@@ -246,7 +246,7 @@ fn ready_in_pool(stage: &Stage) -> anyhow::Result<usize> {
     Ok(ready.count())
 }
 
-/// Azure takes a spot machine back, and the pool is made whole again.
+/// Azure evicts a spot machine, and the pool is restored.
 pub async fn evict(stage: &mut Stage) -> anyhow::Result<()> {
     const MARKET: &str = "market";
     stage.screen.heading("Azure takes a spot machine back");
@@ -278,7 +278,7 @@ pub async fn evict(stage: &mut Stage) -> anyhow::Result<()> {
     claim(stage, ready_in_pool(stage)? == POOLED, &text)
 }
 
-/// Everything goes.
+/// Deletes everything.
 pub async fn delete(stage: &mut Stage) -> anyhow::Result<()> {
     stage.screen.heading("kubectl delete cluster harbour");
     let services: Api<Service> = Api::namespaced(stage.workload()?, "shop");
@@ -306,7 +306,7 @@ pub async fn delete(stage: &mut Stage) -> anyhow::Result<()> {
     claim(stage, stage.azure_is_as_before(), &text)
 }
 
-/// How long it took, and how many calls to Azure.
+/// Prints the total time, and the number of calls to Azure.
 pub fn sum_up(stage: &Stage) {
     stage.screen.heading("Calls to Azure");
     let counts = stage.management.hosted.azure.azure.journal().counts;

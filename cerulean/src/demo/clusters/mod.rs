@@ -1,12 +1,12 @@
-//! `cerulean demo clusters`: manifests of a cluster become a cluster on Azure whose nodes are ready and whose Services have
-//! addresses; it is scaled, the machines of its pool are replaced, Azure takes one back, and it is deleted until Azure is as
-//! before.
+//! `cerulean demo clusters`: manifests of a cluster become a cluster on Azure whose nodes are ready and whose Services
+//! have addresses. It is scaled, the machines of its pool are replaced, Azure evicts one, and it is deleted until Azure
+//! is as before.
 //!
-//! Azure and the management cluster are simulated and served over TLS. `capz-controller-manager` with its webhooks and, for the
-//! cluster that comes of it, `azure-cloud-controller-manager` run as they do in production.
+//! Azure and the management cluster are simulated and served over TLS. `capz-controller-manager` with its webhooks and,
+//! for the resulting cluster, `azure-cloud-controller-manager` run as they do in production.
 
 //!
-//! With `-f` it is somebody's own manifests instead, until Ctrl-C.
+//! With `-f` the demo applies the user's manifests instead, and runs until Ctrl-C.
 
 mod acts;
 mod own;
@@ -36,7 +36,7 @@ pub struct Arguments {
 /// Runs the demo.
 ///
 /// # Errors
-/// Something is not as the demo says.
+/// Something is not as the demo claims.
 pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
     if !arguments.manifests.files.is_empty() {
         return run_own(screen, &arguments.manifests);
@@ -66,14 +66,14 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
             () = interrupted(&stop, arguments.keep) => anyhow::bail!("interrupted"),
         }
     });
-    // Whatever still waits for a closed connection need not hold up the end.
+    // Connections that are still closing need not delay the end.
     runtime.shutdown_timeout(Duration::from_millis(200));
     done?;
     screen.line(format_args!("\n{}", screen.paint(Tone::Good, "All checks passed.")));
     Ok(())
 }
 
-/// Applies these manifests, and follows what comes of them.
+/// Applies these manifests, and reports on the results.
 fn run_own(screen: Screen, arguments: &ManifestArguments) -> anyhow::Result<()> {
     let manifests = arguments.load(screen)?;
     if let Some(refusal) = leftover_variables::refusal(&manifests) {
@@ -85,12 +85,12 @@ fn run_own(screen: Screen, arguments: &ManifestArguments) -> anyhow::Result<()> 
         let stop = signals::stop_token()?;
         own::play(screen, directory.path(), &manifests, &stop).await
     });
-    // Whatever still waits for a closed connection need not hold up the end.
+    // Connections that are still closing need not delay the end.
     runtime.shutdown_timeout(Duration::from_millis(200));
     done
 }
 
-/// Ends when told to stop; with `--keep` that is the ordinary end, and the play sees to it.
+/// Returns when a stop is requested; with `--keep` that is the normal end, which the play handles itself.
 async fn interrupted(stop: &tokio_util::sync::CancellationToken, keep: bool) {
     if keep {
         std::future::pending::<()>().await;

@@ -1,4 +1,4 @@
-//! The programs of ours that run in the demo of clusters, in this process, as they do in production.
+//! Our programs in the demo of clusters, which run in this process as they do in production.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use tokio::time::Instant;
 use crate::demo::programs::Programs;
 use crate::management::{ClusterName, Management, workload_kubeconfig, write_secret};
 
-/// How long the manager may take until it serves its webhooks.
+/// The time limit for the manager to serve its webhooks.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// The key of azure.json in the Secret for machines of a control plane.
 const AZURE_JSON: &str = "control-plane-azure.json";
 
-/// What a program has around it: Azure under its own names, and of the manager's variables those that this says. The certificate
-/// authority is named here: its variable is one of the whole process.
+/// A program's surroundings: Azure under its own names, and the manager's variables that `has` selects. The certificate
+/// authority is passed directly: its variable would apply to the whole process.
 fn surroundings(management: &Management, has: fn(&str) -> bool) -> anyhow::Result<Surroundings> {
     let mut variables = management.variables();
     variables.retain(|(name, _)| *name != "SSL_CERT_FILE" && has(name));
@@ -65,7 +65,7 @@ pub async fn start_manager(management: &Management, programs: &mut Programs) -> 
     Ok(())
 }
 
-/// The azure.json that was made for a cluster's control plane; `None` while there is none.
+/// The azure.json for a cluster's control plane; `None` until it is written.
 pub fn azure_json(management: &Management, cluster: &ClusterName) -> anyhow::Result<Option<Value>> {
     let of = |kind: &str, namespace: &Value, name: &Value| {
         let objects = management.list(kind);
@@ -77,7 +77,7 @@ pub fn azure_json(management: &Management, cluster: &ClusterName) -> anyhow::Res
     let Some(found) = of("Cluster", namespace, &cluster.name.as_str().into()) else { return Ok(None) };
     let plane = of("KubeadmControlPlane", namespace, &found["spec"]["controlPlaneRef"]["name"]);
     let plane = plane.unwrap_or_default();
-    // Where it stands differs between the versions of the kind.
+    // Its location differs between the versions of the kind.
     let template =
         ["/spec/machineTemplate/spec/infrastructureRef/name", "/spec/machineTemplate/infrastructureRef/name"];
     let Some(template) = template.iter().find_map(|pointer| plane.pointer(pointer)?.as_str()) else {
@@ -108,7 +108,7 @@ pub fn start_cloud_controller_manager(
         format!("--cluster-name={}", cluster.name),
         "--secure-port=0".to_owned(),
         "--node-monitor-period=1s".to_owned(),
-        // There is no other one, and a machine that is busy may not answer for ten seconds.
+        // There is no other candidate, and a busy machine may not answer for ten seconds.
         "--leader-elect=false".to_owned(),
     ];
     let line = cloud_controller_manager::flags::parse(arguments.map(Into::into));
@@ -116,7 +116,7 @@ pub fn start_cloud_controller_manager(
         cloud_controller_manager::flags::Instead::Print(text)
         | cloud_controller_manager::flags::Instead::Refuse(text) => anyhow::anyhow!(text),
     })?;
-    // Who it is stands in azure.json alone.
+    // Its credentials are only in azure.json.
     let surroundings = surroundings(management, |name| !name.starts_with("AZURE_"))?;
     let run = cloud_controller_manager::run::run(line, surroundings, programs.stop_token());
     programs.start("cloud controller manager", async move { run.await.map(|_| ()) });

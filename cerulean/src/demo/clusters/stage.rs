@@ -1,5 +1,5 @@
-//! Where the demo of clusters plays: a management cluster, an Azure, the manager of clusters; and later the cloud controller
-//! manager of the cluster that comes of it.
+//! The environment of the demo of clusters: a management cluster, an Azure, the manager of clusters, and later the
+//! cloud controller manager of the resulting cluster.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -26,13 +26,12 @@ use crate::simulate::limits::Limits;
 pub const NAMESPACE: &str = "default";
 /// The cluster of the examples.
 pub const CLUSTER: &str = "harbour";
-/// The Secret with the secret of the application that makes the cluster.
+/// The Secret with the secret of the application that creates the cluster.
 const IDENTITY_SECRET: &str = "azure-identity";
 
-/// How long a step may take before the demo gives up; the longest, a pool whose machines are replaced one by one, takes some
-/// half a minute.
+/// The time limit of a step; the longest, replacing a pool's machines one by one, takes about half a minute.
 const STEP_TIMEOUT: Duration = Duration::from_secs(300);
-/// How often it is looked at what there is.
+/// The polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Everything that runs.
@@ -41,13 +40,13 @@ pub struct Stage {
     pub screen: Screen,
     /// The simulated management cluster and Azure.
     pub management: Management,
-    /// What Azure held before.
+    /// The initial contents of Azure.
     before: Vec<Value>,
     directory: PathBuf,
     managers: Programs,
     cloud: Programs,
     begun: Instant,
-    /// What was told to be done already.
+    /// The completed parts that were already reported.
     told: BTreeSet<String>,
     stop: CancellationToken,
 }
@@ -90,7 +89,7 @@ impl Stage {
         })
     }
 
-    /// Starts the cloud controller manager for the cluster, with the azure.json that was made for its control plane.
+    /// Starts the cloud controller manager for the cluster, with the azure.json of its control plane.
     pub async fn start_cloud_controller_manager(&mut self) -> anyhow::Result<()> {
         let name = ClusterName::in_default(CLUSTER);
         self.management.serve_workload(&self.directory, &name).await?;
@@ -100,17 +99,17 @@ impl Stage {
         programs::start_cloud_controller_manager(management, directory, &name, &azure_json, &mut self.cloud)
     }
 
-    /// Ends the cloud controller manager, as it ends with the machines on which it runs.
+    /// Ends the cloud controller manager, which in production ends with its machines.
     pub async fn end_cloud_controller_manager(&mut self) -> anyhow::Result<()> {
         std::mem::take(&mut self.cloud).end().await
     }
 
-    /// The kubeconfig of the cluster that was made.
+    /// The kubeconfig of the created cluster.
     pub fn workload_kubeconfig(&self) -> PathBuf {
         management::workload_kubeconfig(&self.directory, &ClusterName::in_default(CLUSTER))
     }
 
-    /// A client of the cluster that was made.
+    /// A client of the created cluster.
     pub fn workload(&self) -> anyhow::Result<Client> {
         Ok(self.management.hosted.workloads.cluster(CLUSTER).context("the cluster is gone")?.client())
     }
@@ -120,7 +119,7 @@ impl Stage {
         self.management.list(kind)
     }
 
-    /// Nodes of the cluster that was made.
+    /// Nodes of the created cluster.
     pub fn nodes(&self) -> anyhow::Result<Vec<Node>> {
         let cluster = self.management.hosted.workloads.cluster(CLUSTER);
         let listed = cluster.map(|cluster| cluster.kubernetes.list("Node")).unwrap_or_default();
@@ -147,19 +146,19 @@ impl Stage {
         self.management.hosted.azure.azure.documents_of_type(resource_type)
     }
 
-    /// What Azure holds that it did not hold before.
+    /// The contents of Azure in addition to the initial ones.
     pub fn left_in_azure(&self) -> Vec<String> {
         let now = self.management.hosted.azure.azure.documents();
         let new = now.iter().filter(|document| !self.before.contains(document));
         new.map(|document| document["id"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    /// Whether Azure holds what it held before, and nothing else.
+    /// Whether the contents of Azure are the initial ones.
     pub fn azure_is_as_before(&self) -> bool {
         self.management.hosted.azure.azure.documents() == self.before
     }
 
-    /// How far the cluster is.
+    /// The progress of the cluster.
     pub fn tree(&self) -> Vec<ClusterPart> {
         self.management.hosted.clusters().into_iter().flat_map(|cluster| cluster.parts).collect()
     }
@@ -173,8 +172,8 @@ impl Stage {
         })
     }
 
-    /// Waits until `condition` gives a value, says so, and tells of every part of the tree once it is done. On a terminal the
-    /// tree is drawn meanwhile. Fails if it takes too long or a program ends.
+    /// Waits until `condition` returns a value, prints that, and reports every part of the tree once it is done. On a
+    /// terminal the tree is drawn meanwhile. Fails if it takes too long or a program ends.
     pub async fn until<T>(
         &mut self,
         what: &str,
@@ -224,7 +223,7 @@ impl Stage {
         value
     }
 
-    /// What is done now and was not told before.
+    /// The parts that are done now and were not reported before.
     fn news(&mut self, lines: &[ClusterPart]) -> Vec<String> {
         let mut news: Vec<(usize, String)> = Vec::new();
         let mut above = "";
@@ -232,7 +231,7 @@ impl Stage {
             if line.depth == 1 {
                 above = &line.name;
             }
-            // A part of an object has its name beside it; machines have names of their own.
+            // A part of an object gets the object's name; machines have names of their own.
             let name = if line.depth == 2 && above.starts_with("AzureCluster") {
                 format!("{above}: {}", line.name)
             } else {
@@ -243,12 +242,12 @@ impl Stage {
                 news.push((line.depth, text));
             }
         }
-        // What is above is done once what is below is.
+        // A parent is done once its parts are.
         news.sort_by_key(|(depth, _)| std::cmp::Reverse(*depth));
         news.into_iter().map(|(_, text)| text).collect()
     }
 
-    /// How long all of it has taken so far.
+    /// The time elapsed so far.
     pub fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }

@@ -6,7 +6,7 @@ use azure_simulator::view::{ClusterPart, Stand};
 pub fn draw(lines: &[ClusterPart], paint: impl Fn(Stand, &str) -> String) -> Vec<String> {
     let width = lines.iter().map(|line| 3 * line.depth + line.name.chars().count()).max().unwrap_or_default();
     let drawn = lines.iter().enumerate().map(|(index, line)| {
-        // Whether something follows below the same parent, at this depth.
+        // Whether another part follows under the same parent, at this depth.
         let goes_on = |depth: usize| {
             let mut after = lines.iter().skip(index + 1).take_while(|later| later.depth >= depth);
             after.any(|later| later.depth == depth)

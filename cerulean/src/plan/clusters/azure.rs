@@ -1,4 +1,4 @@
-//! What Azure holds: the real one, or an empty one.
+//! The contents of Azure: of the real one, or of an empty one.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,23 +11,23 @@ use capz_planner::{Observed, Reading};
 use cloud_config::CloudEndpoints;
 use serde_json::Value;
 
-/// The version in which sizes are listed.
+/// The API version for listing sizes.
 const SKUS: ApiVersion = ApiVersion::new("2021-07-01");
 
-/// Where it is looked up what there is.
+/// The source of observed state.
 #[derive(Debug)]
 pub enum Source {
-    /// Azure, as a cloud configuration leads to it.
+    /// The Azure of a cloud configuration.
     Real(Client),
-    /// Nothing is there. What a region offers is asked of a simulated one.
+    /// An empty Azure. Regional offers come from a simulated one.
     Empty,
 }
 
 impl Source {
-    /// What a region offers.
+    /// The offers of a region.
     ///
     /// # Errors
-    /// Azure does not say.
+    /// Azure cannot be read.
     pub async fn skus(&self, subscription: &str, location: &str) -> anyhow::Result<Skus> {
         let listing = Listing::of(&ResourceId::subscription(subscription), "Microsoft.Compute", "skus");
         let filter = format!("location eq '{location}'");
@@ -42,10 +42,10 @@ impl Source {
         Ok(Skus::read(location, &documents))
     }
 
-    /// Takes in what a reading answers about the resources that are asked about.
+    /// Adds the answers for the requested resources to a reading.
     ///
     /// # Errors
-    /// Azure does not say.
+    /// Azure cannot be read.
     pub async fn read(
         &self,
         reading: Reading,
@@ -65,7 +65,7 @@ impl Source {
                 let listed = client.list(&listing, ApiVersion::new(api_version), &[], Class::Refresh).await;
                 let documents: Vec<Value> = match listed {
                     Ok(documents) => documents,
-                    // A group that is not there holds nothing.
+                    // A missing group is empty.
                     Err(error) if error.is_not_found() => Vec::new(),
                     Err(error) => {
                         return Err(error).with_context(|| format!("cannot list {resource_type} in {group}"));
@@ -90,5 +90,5 @@ fn simulated(subscription: &str, location: &str) -> anyhow::Result<Client> {
     Ok(Client::builder(cloud, transport, Credential::fixed("of nobody")).build())
 }
 
-/// Lists of regions that were asked before.
+/// Cached lists by region.
 pub type Regions = HashMap<String, Skus>;

@@ -1,8 +1,9 @@
-//! `cerulean plan` for clusters on Azure: what `capz-controller-manager` would make of an AzureCluster, its machines and pools.
+//! `cerulean plan` for clusters on Azure: what `capz-controller-manager` would write for an AzureCluster, its machines
+//! and pools.
 //!
-//! Objects are admitted first, as the webhooks would. Then each object's goals are planned to the end
-//! ([`capz_planner::preview`]), in the order in which the controllers come to them: the network, the control plane one machine
-//! after the other, and everything else.
+//! Objects are admitted first, as the webhooks would do. Then each object's goals are planned to the end
+//! ([`capz_planner::preview`]), in the order of the controllers: the network, the control plane one machine after the
+//! other, and everything else.
 
 mod azure;
 mod objects;
@@ -38,18 +39,18 @@ use report::Section;
 use crate::manifests::Manifest;
 use crate::not_served;
 
-/// Where a port is not declared.
+/// The default port.
 const API_SERVER_PORT: i32 = 6443;
-/// An empty Azure answers for any.
+/// An empty Azure accepts any subscription.
 const ANY_SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000000";
-/// In the place of bootstrap data, which is made later: `example`, in base64.
+/// A placeholder for bootstrap data, which is created later: `example`, in base64.
 const BOOTSTRAP: &str = "ZXhhbXBsZQ==";
 
-/// Plans the clusters of manifests. `namespace` is that of objects that name none, `subscription` that of clusters that name
-/// none.
+/// Plans the clusters of manifests. `namespace` is the default namespace of objects, `subscription` the default
+/// subscription of clusters.
 ///
 /// # Errors
-/// Azure does not say what it holds.
+/// Azure cannot be read.
 pub async fn plan(
     source: &Source,
     manifests: &[Manifest],
@@ -71,8 +72,8 @@ pub async fn plan(
     let mut plan = ClustersPlan { refused: found.refused, notes: found.notes, ..ClustersPlan::default() };
     if matches!(source, Source::Empty) {
         plan.notes.push(
-            "Azure is taken to be empty, and sizes of machines are those that the simulated one has; --cloud-config FILE \
-             names credentials with which the real one is read"
+            "assuming an empty subscription, and the machine sizes of the simulated Azure; pass --cloud-config FILE to read \
+             the real one"
                 .to_owned(),
         );
     }
@@ -95,7 +96,7 @@ async fn plan_cluster(
     let mut spec: AzureClusterSpec = spec_of(&declared.azure)?;
     let environment = spec.azure_environment.as_deref().unwrap_or_default();
     let Some(dns_suffix) = dns_suffix(environment) else {
-        plan.refuse(&declared.azure, format!("azureEnvironment {environment:?} is no cloud"));
+        plan.refuse(&declared.azure, format!("azureEnvironment {environment:?} is not a cloud"));
         return Ok(());
     };
     let own = spec.subscription_id.as_deref().map(str::trim).filter(|id| !id.is_empty()).map(str::to_owned);
@@ -268,7 +269,7 @@ impl Planner<'_> {
         self.foresee(object, "once the control plane answers", goals).await
     }
 
-    /// Image and size of machines; `None` where there is none, and the object is refused.
+    /// The image and size of machines; `None` if there are none, and the object is refused.
     fn material<'s>(
         &mut self,
         object: &Value,

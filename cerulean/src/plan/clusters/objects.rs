@@ -1,4 +1,4 @@
-//! The clusters that manifests declare: which machines and pools come of them, each as it is after admission.
+//! The clusters that manifests declare, with their machines and pools, each as it is after admission.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +11,16 @@ use crate::manifests::Manifest;
 
 /// The label with the name of the Cluster that an object belongs to.
 const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
-/// Labels with the name of what a Machine was made for.
+/// Labels with the name of a Machine's owner.
 const OF_CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane-name";
 const OF_DEPLOYMENT: &str = "cluster.x-k8s.io/deployment-name";
 const OF_SET: &str = "cluster.x-k8s.io/set-name";
-/// A key that nobody signs in with, in the place of the one that admission draws: `ssh-ed25519 AAAA… me`, in base64.
+/// An unused key that stands for the one that admission generates: `ssh-ed25519 AAAA… me`, in base64.
 const EXAMPLE_KEY: &str = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEgbWU=";
-/// A name that nobody has, in the place of the one that admission draws.
+/// An unused name that stands for the one that admission generates.
 const EXAMPLE_GUID: &str = "00000000-0000-4000-8000-000000000000";
 
-/// A cluster with all that belongs to it.
+/// A cluster with everything that belongs to it.
 #[derive(Debug)]
 pub struct Declared {
     /// The name of the Cluster.
@@ -46,7 +46,8 @@ pub struct Machine {
     pub zone: Option<String>,
     /// Its Machine's labels.
     pub labels: BTreeMap<String, String>,
-    /// What makes it, where it is not there yet, such as `MachineDeployment workers`: its name is an example then.
+    /// The owner that will create it, if it does not exist yet, such as `MachineDeployment workers`: then its name is
+    /// an example.
     pub maker: Option<String>,
 }
 
@@ -65,14 +66,14 @@ pub struct Pool {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// What manifests declare.
+/// The declarations in manifests.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Clusters on Azure.
     pub clusters: Vec<Declared>,
     /// Objects that are refused, such as `AzureCluster default/web`, and why.
     pub refused: Vec<(String, String)>,
-    /// What whoever reads the plan should know.
+    /// Notes for the plan's readers.
     pub notes: Vec<String>,
 }
 
@@ -87,7 +88,7 @@ pub fn locations(manifests: &[Manifest]) -> BTreeSet<String> {
     clusters.map(|manifest| manifest.text("/spec/location").to_owned()).collect()
 }
 
-/// The objects, each with its namespace: `namespace` for those that name none.
+/// The objects, each with its namespace; `namespace` is the default.
 pub fn with_namespaces(manifests: &[Manifest], namespace: &str) -> Vec<Value> {
     let objects = manifests.iter().map(|manifest| {
         let mut object = manifest.object.clone();
@@ -99,8 +100,8 @@ pub fn with_namespaces(manifests: &[Manifest], namespace: &str) -> Vec<Value> {
     objects.collect()
 }
 
-/// Finds the clusters. `misshapen` are objects that do not fit the schemas of their kinds, and why; `zones` are those of the
-/// regions, over which control planes are spread; `subscription` is that of clusters that name none.
+/// Finds the clusters. `misshapen` are objects that do not match the schemas of their kinds, and why; `zones` are those
+/// of the regions, for spreading control planes; `subscription` is the default of clusters.
 pub fn find(
     objects: &[Value],
     misshapen: Vec<(String, String)>,
@@ -130,7 +131,7 @@ impl<'a> Finder<'a> {
         self.objects.iter().filter(|object| text(object, "/kind") == kind).collect()
     }
 
-    /// The object of this kind and name beside another one.
+    /// The object of this kind and name in the namespace of another one.
     fn beside(&self, other: &Value, kind: &str, name: &str) -> Option<&'a Value> {
         self.of(kind).into_iter().find(|object| {
             text(object, "/metadata/name") == name
@@ -145,19 +146,19 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Judges every object of ours, as the API server would.
+    /// Admits every object of ours, as the API server would.
     fn admit_all(&mut self) {
         for object in self.objects.iter().filter(|object| is_of(object, GROUP)) {
-            // Machines are judged with their owners beside them.
+            // Machines are admitted with their owners.
             if !matches!(text(object, "/kind"), "AzureMachinePool") {
                 self.admit(object.clone(), None);
             }
         }
     }
 
-    /// An object as it is after admission; `None` where it is refused.
+    /// An object as it is after admission; `None` if it is refused.
     fn admit(&mut self, mut object: Value, pool_version: Option<&str>) -> Option<Value> {
-        // What was refused once need not be judged again.
+        // A refused object is not judged again.
         if self.found.refused.iter().any(|(refused, _)| *refused == title(&object)) {
             return None;
         }
@@ -189,7 +190,7 @@ impl<'a> Finder<'a> {
         });
         if owner.is_none() {
             self.found.notes.push(format!(
-                "no Cluster refers to {}: nothing is made of it before one does, and it is taken for one of the same name",
+                "no Cluster refers to {}: nothing is created for it before, and a Cluster of the same name is assumed",
                 title(azure)
             ));
         }
@@ -206,7 +207,7 @@ impl<'a> Finder<'a> {
         Some(Declared { cluster, port: port.and_then(|it| it.try_into().ok()), azure, machines, pools })
     }
 
-    /// Machines that are objects of their own.
+    /// Machines that are declared as objects.
     fn machines_of(&mut self, azure: &Value, cluster: &str) -> Vec<Machine> {
         let mut machines = Vec::new();
         for owner in self.of("Machine") {
@@ -266,7 +267,7 @@ impl<'a> Finder<'a> {
         machines
     }
 
-    /// The machines that are still to be made of a template.
+    /// The machines that are still to be created from a template.
     fn made_of_template(
         &mut self,
         owner: &Value,
@@ -277,7 +278,7 @@ impl<'a> Finder<'a> {
         zone: impl Fn(usize) -> Option<String>,
     ) -> Vec<Machine> {
         let maker = format!("{} {}", text(owner, "/kind"), text(owner, "/metadata/name"));
-        // That it is not there is noted as of any reference.
+        // A missing template is noted like any missing reference.
         let Some(template) = self.beside(owner, "AzureMachineTemplate", template) else { return Vec::new() };
         let labels: BTreeMap<String, String> = labels
             .iter()
@@ -343,7 +344,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Examples of what admission draws at random.
+/// Examples of values that admission generates at random.
 pub struct Examples;
 
 impl Random for Examples {
@@ -356,7 +357,7 @@ impl Random for Examples {
     }
 }
 
-/// The end of the name of a machine that has none yet: five letters, as Cluster API draws them, in the order of the alphabet.
+/// The suffix of the name of a future machine: five letters, as Cluster API generates them, in alphabetical order.
 fn example_suffix(index: usize) -> String {
     let mut letters = [b'a'; 5];
     let mut rest = index;
@@ -373,12 +374,12 @@ pub fn title(object: &Value) -> String {
     format!("{} {}/{}", part("/kind"), part("/metadata/namespace"), part("/metadata/name"))
 }
 
-/// A member that is a text; empty where it is none.
+/// A text member; empty if it is not a text.
 pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Members that are texts, by name.
+/// Text members, by name.
 pub fn texts(object: &Value, pointer: &str) -> BTreeMap<String, String> {
     let members = object.pointer(pointer).and_then(Value::as_object);
     let texts = members
@@ -448,7 +449,7 @@ mod tests {
         assert_eq!(cluster.machines[0].object["spec"]["osDisk"]["cachingType"], "None");
     }
 
-    /// Of what a management cluster has already, no second one is made.
+    /// Machines that already exist in the management cluster are not created again.
     #[test]
     fn machines_that_are_there_count_and_have_their_names() {
         let there = "apiVersion: cluster.x-k8s.io/v1beta2

@@ -1,10 +1,10 @@
-//! What objects of clusters refer to: whoever applies them alone makes nothing of what is not there.
+//! The references of clusters' objects: without the objects they refer to, applying them has no effect.
 
 use serde_json::Value;
 
 use super::objects::{text, title};
 
-/// Where references stand, by the kind that has them, and what they refer to where they do not say the kind.
+/// The references by kind, and the default kind that they refer to.
 const REFERENCES: &[(&str, &str, &str)] = &[
     ("Cluster", "/spec/infrastructureRef", ""),
     ("Cluster", "/spec/controlPlaneRef", ""),
@@ -20,10 +20,10 @@ const REFERENCES: &[(&str, &str, &str)] = &[
     ("MachinePool", "/spec/template/spec/bootstrap/configRef", ""),
 ];
 
-/// Identities that a Secret proves.
+/// Identities with a Secret.
 const BY_SECRET: [&str; 3] = ["ServicePrincipal", "ManualServicePrincipal", "ServicePrincipalCertificate"];
 
-/// Where versions of Kubernetes stand.
+/// The members with versions of Kubernetes.
 const VERSIONS: [(&str, &str); 4] = [
     ("KubeadmControlPlane", "/spec/version"),
     ("Machine", "/spec/version"),
@@ -31,7 +31,7 @@ const VERSIONS: [(&str, &str); 4] = [
     ("MachinePool", "/spec/template/spec/version"),
 ];
 
-/// The group of Cluster API's own kinds, and these.
+/// The group of Cluster API's own kinds, and the kinds.
 const CORE: &str = "cluster.x-k8s.io/";
 const CORE_KINDS: [&str; 8] = [
     "Cluster",
@@ -44,7 +44,7 @@ const CORE_KINDS: [&str; 8] = [
     "MachineSet",
 ];
 
-/// References to what the objects do not hold, in words.
+/// References to objects that are not declared, in words.
 pub fn leading_nowhere(objects: &[Value]) -> Vec<String> {
     let mut found = Vec::new();
     for (kind, pointer, default) in REFERENCES {
@@ -72,7 +72,7 @@ pub fn leading_nowhere(objects: &[Value]) -> Vec<String> {
             if !is_there {
                 let place = pointer.trim_start_matches('/').replace('/', ".");
                 found.push(format!(
-                    "{}: {place}: {target} {namespace}/{name} is not in the manifests: it must be in the cluster, or nothing comes of this",
+                    "{}: {place}: {target} {namespace}/{name} is not in the manifests: it must exist in the cluster",
                     title(object)
                 ));
             }
@@ -81,7 +81,8 @@ pub fn leading_nowhere(objects: &[Value]) -> Vec<String> {
     found
 }
 
-/// What no API server with Cluster API takes: kinds that its core does not have, and versions that are numbers. Each with the title of its object.
+/// Objects that no API server with Cluster API accepts: kinds that its core does not have, and versions that are
+/// numbers. Each with its title.
 pub fn misshapen(objects: &[Value]) -> Vec<(String, String)> {
     let unknown = objects.iter().filter(|object| {
         text(object, "/apiVersion").starts_with(CORE) && !CORE_KINDS.contains(&text(object, "/kind"))

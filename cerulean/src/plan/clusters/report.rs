@@ -7,35 +7,35 @@ use serde_json::{Value, json};
 
 use super::objects::title;
 
-/// What would be done for one object.
+/// The plan for one object.
 #[derive(Debug)]
 pub struct Section {
     /// The object: `AzureMachine default/web-1`.
     pub object: String,
-    /// When its turn comes, and what makes it; empty where that needs no word.
+    /// Its turn, and its owner; empty if that is obvious.
     pub when: String,
-    /// What would be done.
+    /// The plan.
     pub outlook: Outlook,
 }
 
-/// What would be done for clusters.
+/// The plan for clusters.
 #[derive(Debug, Default)]
 pub struct ClustersPlan {
-    /// Object by object, in the order in which their turns come.
+    /// Object by object, in order of their turns.
     pub sections: Vec<Section>,
     /// Objects that are refused, and why.
     pub refused: Vec<(String, String)>,
-    /// What whoever reads the plan should know.
+    /// Notes for the plan's readers.
     pub notes: Vec<String>,
 }
 
 impl ClustersPlan {
-    /// Notes that an object is refused.
+    /// Records that an object is refused.
     pub fn refuse(&mut self, object: &Value, why: impl Into<String>) {
         self.refused.push((title(object), why.into()));
     }
 
-    /// How many steps create, update and delete.
+    /// The numbers of steps that create, update and delete.
     fn counts(&self) -> [usize; 3] {
         let mut counts = [0; 3];
         for step in self.sections.iter().flat_map(|section| section.outlook.steps()) {
@@ -56,13 +56,13 @@ impl ClustersPlan {
         self.counts() == [0; 3]
     }
 
-    /// Whether somebody asked for something and does not get it.
+    /// Whether a declared object is refused.
     pub fn fails(&self) -> bool {
         !self.refused.is_empty()
             || self.sections.iter().any(|section| section.outlook.unreached().next().is_some())
     }
 
-    /// The plan for programs; docs/plan.md describes the shape.
+    /// The plan for programs; docs/plan.md describes the format.
     pub fn to_json(&self) -> Value {
         let [create, update, delete] = self.counts();
         let mut steps = Vec::new();

@@ -1,5 +1,5 @@
-//! Objects of ours held against the schemas of their kinds, as an API server with our definitions does: unknown members, types,
-//! enums, patterns, rules.
+//! Validates objects of ours against the schemas of their kinds, as an API server with our definitions does: unknown
+//! members, types, enums, patterns, rules.
 
 use anyhow::Context as _;
 use capz_api::admission::set_defaults;
@@ -16,11 +16,11 @@ use super::objects::{Examples, is_of, text, title};
 use crate::manifests::declared;
 use crate::not_served;
 
-/// What an API server says against these objects, each with its title. Nothing is stored. Objects are
-/// completed first, as webhooks do, and what these refuse is not told here.
+/// The API server's objections to these objects, each with the object's title. Nothing is stored. Objects are completed
+/// first, as webhooks do; what the webhooks refuse is not reported here.
 ///
 /// # Errors
-/// The definitions are not taken.
+/// The definitions are not accepted.
 pub async fn judge(objects: &[Value], subscription: Option<&str>) -> anyhow::Result<Vec<(String, String)>> {
     let kubernetes = Kubernetes::new(Options::default());
     for kind in &KINDS {
@@ -39,7 +39,7 @@ pub async fn judge(objects: &[Value], subscription: Option<&str>) -> anyhow::Res
     for object in objects.iter().filter(|object| is_of(object, GROUP)) {
         let object = declared(object);
         let namespace = text(&object, "/metadata/namespace");
-        // Another one may be there already.
+        // Another object may be there already.
         let _there = kubernetes
             .create(json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } }));
         if let Err(why) = write(&client, &object).await {
@@ -49,7 +49,7 @@ pub async fn judge(objects: &[Value], subscription: Option<&str>) -> anyhow::Res
     Ok(refused)
 }
 
-/// Writes it for trial.
+/// Writes it as a dry run.
 async fn write(client: &Client, object: &Value) -> Result<(), String> {
     let (version, kind) = (text(object, "/apiVersion"), text(object, "/kind"));
     let unknown = || {

@@ -1,5 +1,5 @@
-//! Annotations whose key or value means nothing, or something else than one may think: they are told to the
-//! Service's owner; what becomes of the Service stays as it is.
+//! Annotations whose key or value has no effect, or another effect than their author may expect. The Service's owner is
+//! informed; the Service itself is not affected.
 
 use std::cmp::Reverse;
 
@@ -14,7 +14,7 @@ use super::table::{KNOWN, KNOWN_OF_PORTS};
 use crate::cluster::Cluster;
 use crate::plan::Notice;
 
-/// What the annotations of a Service say that means nothing, one notice each.
+/// One notice for each annotation of a Service that has no effect.
 pub(crate) fn notices(service: &Service, cluster: &Cluster) -> Vec<Notice> {
     let config = &cluster.config;
     let is_served = |key: &str| {
@@ -32,7 +32,7 @@ fn warn(service: ObjectKey, reason: &'static str, message: String) -> Option<Not
 
 fn judge(service: &Service, full: &str, value: &str) -> Option<Notice> {
     let Some(key) = full.strip_prefix(SERVICE_ANNOTATION_PREFIX) else {
-        // Azure's own word behind a prefix that is nobody's.
+        // One of Azure's annotation names behind an unknown prefix.
         let (_, name) = full.rsplit_once('/')?;
         let meant = name.starts_with(OURS) && KNOWN.iter().any(|known| known.key == name);
         return meant.then(|| unknown(service, full, &full_key(name))).flatten();
@@ -55,16 +55,16 @@ fn judge(service: &Service, full: &str, value: &str) -> Option<Notice> {
         return judge_port(service, full, value, port, suffix);
     }
     let (nearest, likeness) = nearest(key, KNOWN.iter().map(|known| known.key))?;
-    // Other clouds use the same prefix: of their annotations nothing is known here.
+    // Other clouds use the same prefix; their annotations are not known here.
     (likeness >= NEAR || key.to_ascii_lowercase().starts_with(OURS))
         .then(|| unknown(service, full, &full_key(nearest)))
         .flatten()
 }
 
-/// How alike, in hundredths, a name without `azure-` has to be to one of ours to be taken for it misspelt:
-/// `aws-load-balancer-internal` is 84.
+/// The minimum similarity, in hundredths, at which a name without `azure-` counts as a misspelling of a known name.
+/// `aws-load-balancer-internal` has 84.
 const NEAR: usize = 90;
-/// What most names of ours begin with.
+/// The prefix of most known names.
 const OURS: &str = "azure-";
 
 fn judge_port(service: &Service, full: &str, value: &str, port: &str, suffix: &str) -> Option<Notice> {
@@ -96,7 +96,7 @@ fn unknown(service: &Service, full: &str, meant: &str) -> Option<Notice> {
     )
 }
 
-/// The notice of a value that is read as something else than its writer may think.
+/// The notice for a value that is read differently from what its author may expect.
 fn misread(service: &Service, full: &str, value: &str, format: Format) -> Option<Notice> {
     let is_flag = |value: &str| ["true", "false"].iter().any(|word| value.eq_ignore_ascii_case(word));
     let problem = match format {
@@ -112,7 +112,10 @@ fn misread(service: &Service, full: &str, value: &str, format: Format) -> Option
         }
         Word(words) if !words.iter().any(|word| value.trim().eq_ignore_ascii_case(word)) => {
             let first = words.first().copied().unwrap_or_default();
-            format!("`{value}` is none of {} and counts as {first}; correct or remove it", words.join(", "))
+            format!(
+                "`{value}` is not one of {} and counts as {first}; correct or remove it",
+                words.join(", ")
+            )
         }
         Pairs => {
             let left_out: Vec<&str> = value
@@ -133,14 +136,14 @@ fn misread(service: &Service, full: &str, value: &str, format: Format) -> Option
     warn(service.key(), "AnnotationValueIgnored", format!("annotation {full}: {problem}"))
 }
 
-/// The known word that is nearest to a word, and how alike they are.
+/// The known word that is most similar to a word, and the similarity of the two.
 fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<(&'a str, usize)> {
     let word = word.to_ascii_lowercase();
     known.map(|known| (known, likeness(&word, known))).min_by_key(|(_, likeness)| Reverse(*likeness))
 }
 
-/// How many pairs of neighbouring letters two words have in common, in hundredths of all (Dice's coefficient).
-/// It finds words with a letter wrong as well as words of which a part was left out.
+/// The share of pairs of neighbouring letters that two words have in common, in hundredths (Dice's coefficient). It
+/// finds words with a wrong letter as well as words with a missing part.
 fn likeness(one: &str, other: &str) -> usize {
     let pairs = |word: &str| word.chars().zip(word.chars().skip(1)).collect::<Vec<_>>();
     let (of_one, mut of_other) = (pairs(one), pairs(other));
@@ -249,7 +252,7 @@ mod tests {
         let (_, message) = told("port_81_health-probe_port", "80").unwrap();
         assert!(message.contains("no port 81, its ports are 80"), "{message}");
         let (_, message) = told("port_80_health-probe_protocol", "grpc").unwrap();
-        assert!(message.contains("`grpc` is none of tcp, http, https and counts as tcp"), "{message}");
+        assert!(message.contains("`grpc` is not one of tcp, http, https and counts as tcp"), "{message}");
         assert_eq!(told("azure-load-balancer-health-probe-protocol", " HTTP "), None);
         let (_, message) = told("azure-pip-ip-tags", "a=b,c=d=e,f").unwrap();
         assert!(message.contains("`c=d=e, f`"), "{message}");

@@ -1,34 +1,34 @@
-//! The table of all annotations of Services: what is compared, what users are told of mistakes, and what
-//! `docs/resources/service/annotations.md` says.
+//! The table of all annotations of Services: the source for checking keys and values, for notices about mistakes, and
+//! for `docs/resources/service/annotations.md`.
 
 use super as keys;
 
 /// How a value is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
-    /// `true` in any case; everything else is false, with this consequence.
+    /// `true` in any case; any other value is false, with this consequence.
     Flag(&'static str),
     /// A flag whose value may have spaces around it.
     TrimmedFlag(&'static str),
-    /// One of these words in any case, with or without spaces around it; everything else counts as the first.
+    /// One of these words in any case, with or without surrounding spaces; any other value counts as the first word.
     Word(&'static [&'static str]),
-    /// `key=value` pairs, separated by commas; others are left out.
+    /// `key=value` pairs, separated by commas; other items are ignored.
     Pairs,
-    /// What may stand there, in words. Mistakes are refused or told elsewhere.
+    /// Free text, described by these words. Mistakes are refused or reported elsewhere.
     Text(&'static str),
 }
 
-/// Whether this release does what the annotation asks.
+/// Whether this release implements the annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Support {
     Served,
-    /// It is ignored, for this reason.
+    /// Ignored, for this reason.
     Ignored(&'static str),
-    /// It is served where the Service asks for a private link service, and ignored elsewhere.
+    /// Implemented where the Service asks for a private link service, and ignored elsewhere.
     OfPrivateLink,
-    /// It is served where several load balancers are configured, and ignored elsewhere, for this reason.
+    /// Implemented where several load balancers are configured, and ignored elsewhere, for this reason.
     OfSeveral(&'static str),
-    /// It is served where load balancers are of SKU Basic, and ignored elsewhere, for this reason.
+    /// Implemented where load balancers are of SKU Basic, and ignored elsewhere, for this reason.
     OfBasic(&'static str),
 }
 
@@ -38,14 +38,14 @@ use Support::{Ignored, OfBasic, OfPrivateLink, OfSeveral, Served};
 /// One annotation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Annotation {
-    /// The key without the common prefix, or what stands behind `port_<number>_`.
+    /// The key without the common prefix, or the suffix after `port_<number>_`.
     pub key: &'static str,
     pub format: Format,
     pub support: Support,
-    /// What is so where it is absent; empty where it is ignored.
+    /// The behaviour without the annotation; empty where it is ignored.
     #[cfg_attr(not(test), allow(dead_code, reason = "read by the test that makes the page of annotations"))]
     pub default: &'static str,
-    /// What it does.
+    /// The effect.
     #[cfg_attr(not(test), allow(dead_code, reason = "read by the test that makes the page of annotations"))]
     pub effect: &'static str,
 }
@@ -99,7 +99,7 @@ pub(super) const KNOWN: &[Annotation] = &[
         keys::PUBLIC_IP_GROUP,
         Text("the name of a resource group"),
         "the cluster's",
-        "where the Service's public IPs are looked for, created and deleted",
+        "the group in which the Service's public IPs are found, created and deleted",
     ),
     row(keys::LOAD_BALANCER_IPV4, ADDRESS, "`spec.loadBalancerIP`", "the frontend's IPv4 address"),
     row(keys::LOAD_BALANCER_IPV6, ADDRESS, "`spec.loadBalancerIP`", "the frontend's IPv6 address"),
@@ -118,8 +118,7 @@ pub(super) const KNOWN: &[Annotation] = &[
         keys::ADDITIONAL_PUBLIC_IPS,
         Text("IP addresses, separated by commas"),
         "none",
-        "addresses that lead to the Service by other ways: they stand in its status, and the security group lets their \
-         traffic in",
+        "addresses that reach the Service by other means: its status lists them, and the security group allows their traffic",
     ),
     row(
         keys::PIP_NAME,
@@ -141,25 +140,25 @@ pub(super) const KNOWN: &[Annotation] = &[
         "none",
         "the IP tags of the public IP, such as `RoutingPreference=Internet`",
     ),
-    row(keys::PIP_TAGS, Pairs, "none", "tags of the public IP, beside those of azure.json"),
+    row(keys::PIP_TAGS, Pairs, "none", "tags of the public IP, in addition to those of azure.json"),
     row(
         keys::DNS_LABEL,
         Text("a DNS label, or nothing"),
         "left as it is",
-        "the DNS label of the public IP; an empty value takes it away",
+        "the DNS label of the public IP; an empty value removes it",
     ),
     row(
         keys::IDLE_TIMEOUT,
         Text("minutes, 4 to 100"),
         "4",
-        "how long an idle flow is kept, of whatever protocol",
+        "how long an idle flow is kept, for every protocol",
     ),
     row(keys::DISABLE_TCP_RESET, Flag(OFF), "false", "idle TCP flows end without a reset"),
     row(
         keys::HA_PORTS,
         Flag(OFF),
         "false",
-        "one rule for all ports and protocols; only of internal load balancers",
+        "one rule for all ports and protocols; only on internal load balancers",
     ),
     row(
         keys::DISABLE_FLOATING_IP,
@@ -175,29 +174,29 @@ pub(super) const KNOWN: &[Annotation] = &[
         "the time between two probes; times their number less than 120 s",
     ),
     row(keys::PROBE_COUNT, NUMBER_FROM_2, "2", "how many probes in a row change a node's state"),
-    row(keys::PROBE_PATH, PATH, "`/`", "the path that http and https probes ask for"),
+    row(keys::PROBE_PATH, PATH, "`/`", "the path that http and https probes request"),
     row(
         keys::ALLOWED_SERVICE_TAGS,
         Text("Azure's service tags, separated by commas"),
         "none",
-        "who may come in, beside the ranges; without either everybody",
+        "the allowed clients, in addition to the ranges; without either, all clients",
     ),
     row(
         keys::ALLOWED_IP_RANGES,
         RANGES,
-        "everybody",
-        "who may come in. An invalid range is told, and everybody else is then denied",
+        "all clients",
+        "the allowed clients. An invalid range is reported, and all other traffic is then denied",
     ),
-    row(keys::SOURCE_RANGES, RANGES, "everybody", "the same, by Kubernetes' own name"),
+    row(keys::SOURCE_RANGES, RANGES, "all clients", "the same, under Kubernetes' own key"),
     row(
         keys::DENY_ALL,
         Flag("nothing is denied"),
         "false",
-        "whoever is in none of the ranges is denied, whatever other security rules say",
+        "clients outside of the ranges are denied, whatever other security rules allow",
     ),
     row(keys::DISABLE_SECURITY_RULE, Flag(OFF), "false", "no security rules are made for the Service"),
     row("azure-shared-securityrule", Text("anything"), "", "")
-        .with(Ignored("it is a word of former releases: security rules are always shared")),
+        .with(Ignored("it is an annotation of former releases: security rules are always shared")),
     row(
         keys::PLS_CREATE,
         TrimmedFlag("no private link service is made"),
@@ -228,16 +227,16 @@ pub(super) const KNOWN: &[Annotation] = &[
         keys::PLS_PROXY_PROTOCOL,
         TrimmedFlag(OFF),
         "false",
-        "clients' addresses come along by the PROXY protocol, which the pods have to speak",
+        "each connection starts with a PROXY protocol header with the client's address, which the pods have to support",
     )
     .with(OfPrivateLink),
-    row(keys::PLS_VISIBILITY, WORDS, "none", "the subscriptions that see it; `*` is everybody")
+    row(keys::PLS_VISIBILITY, WORDS, "none", "the subscriptions that see it; `*` means all")
         .with(OfPrivateLink),
     row(keys::PLS_AUTO_APPROVAL, WORDS, "none", "the subscriptions whose endpoints need no approval")
         .with(OfPrivateLink),
 ];
 
-/// What may stand behind `port_<number>_`.
+/// The suffixes after `port_<number>_`.
 pub(super) const KNOWN_OF_PORTS: &[Annotation] = &[
     row(keys::NO_LB_RULE, Flag(OFF), "false", "no rule for the port, and no probe"),
     row(keys::NO_PROBE_RULE, Flag(OFF), "false", "a rule without a probe"),
@@ -255,7 +254,7 @@ pub(super) const KNOWN_OF_PORTS: &[Annotation] = &[
         "that of all ports",
         "how many probes in a row change a node's state",
     ),
-    row(keys::PORT_PROBE_PATH, PATH, "that of all ports", "the path that http and https probes ask for"),
+    row(keys::PORT_PROBE_PATH, PATH, "that of all ports", "the path that http and https probes request"),
 ];
 
 #[cfg(test)]
@@ -287,10 +286,10 @@ mod tests {
         const HEAD: &str = "| annotation | value | without it | what it does |\n|---|---|---|---|\n";
         let mut text = format!(
             "# Annotations of Services\n\n\
-             All begin with `{}`. A key that is misspelt, or a value that means something\n\
-             else than one may think, gets a Warning event that names both and what was probably meant. A value that cannot\n\
-             be served gets one that says what is allowed; the Service then stays as it is\n\
-             ([plan.md](../../plan.md) tells beforehand).\n\n\
+             All begin with `{}`. A misspelled key, or a value with another meaning than\n\
+             its author may expect, causes a Warning event that names both and the probable intention. A value that cannot be\n\
+             served causes one that says what is allowed; the Service then stays unchanged. A [plan](../../plan.md) shows both\n\
+             beforehand.\n\n\
              This page is made from the table in `crates/planner/src/annotations/table.rs`.\n\n\
              ## Of the Service\n\n{HEAD}{}\n\
              ## Of one port\n\n\

@@ -1,4 +1,4 @@
-//! Ports of a frontend, or of a pool's members, that somebody else already takes.
+//! Ports of a frontend, or of a pool's members, that are already taken by others.
 
 use azure_types::{LoadBalancerProperties, ResourceId, SubResource, Word};
 
@@ -8,13 +8,13 @@ use crate::intent::ServiceIntent;
 use crate::refusal::{PortHolder, Refusal};
 use crate::rule::{Desired, RuleSpec};
 
-/// Whether two protocols meet on one port; Azure's `All` meets every one.
+/// Whether two protocols conflict on one port; Azure's `All` conflicts with every protocol.
 fn meets(wanted: &RuleSpec, other: Option<&Word>) -> bool {
     wanted.protocol == "All" || other.is_some_and(|other| other.is("All") || other.is(wanted.protocol))
 }
 
-/// Refuses rules whose port another rule of the same frontend takes, or whose port on the nodes another rule of the
-/// same pool. Port 0 stands for all ports.
+/// Refuses rules whose port is taken by another rule of the same frontend, or whose port on the nodes is taken by
+/// another rule of the same pool. Port 0 stands for all ports.
 pub(super) fn check(
     service: &ServiceIntent,
     desired: &Desired,

@@ -1,4 +1,4 @@
-//! The load balancer under work: what the Services of a batch make of its document.
+//! The draft of a load balancer: its document while the Services of a batch are applied.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -26,17 +26,17 @@ use crate::refusal::Refusal;
 use crate::rule::{Desired, Joined};
 use crate::{names, proof, tags, zone};
 
-/// A Service that has its place here, and what it has been given so far.
+/// A Service that is placed here, and what it has got so far.
 pub(super) struct Placed<'a> {
     pub(super) service: &'a ServiceIntent,
     /// What each family needs, with the name of its frontend.
     pub(super) families: Vec<(Family, Desired, String)>,
-    /// Frontends of its own that it no longer uses.
+    /// Frontends of its own that it does not use any more.
     pub(super) abandoned: Vec<String>,
 }
 
-/// What a Service keeps, in lower case. Rules and their probes bear the same names, but a rule that stays
-/// may have another probe than before.
+/// The names that a Service keeps, in lower case. Rules and their probes have the same names, but a rule that stays may
+/// get another probe.
 #[derive(Default)]
 pub(super) struct KeptNames {
     pub(super) rules: BTreeSet<String>,
@@ -46,14 +46,14 @@ pub(super) struct KeptNames {
 pub(super) struct Draft<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) balancer: &'a Balancer,
-    /// The load balancer's id as it is in the references to its parts.
+    /// The load balancer's ID as it appears in the references to its parts.
     pub(super) id: ResourceId,
-    /// `None` where there is none yet.
+    /// `None` if it does not exist yet.
     pub(super) observed: Option<&'a LoadBalancer>,
     pub(super) known: Known<'a>,
     pub(super) document: LoadBalancer,
     pub(super) changes: Vec<Change>,
-    /// What proves that parts may be taken away that are.
+    /// The proofs for the parts that are removed.
     pub(super) ownership: Vec<Proof>,
     pub(super) for_keys: BTreeSet<ObjectKey>,
     pub(super) refused: BTreeMap<ObjectKey, Refusal>,
@@ -124,7 +124,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Notes that a part of a Service's has been taken away: what it is, what shows that it was the Service's.
+    /// Records that a part of a Service has been removed: the part, and the evidence that it was the Service's.
     pub(super) fn note_removal(&mut self, key: &ObjectKey, part: String, evidence: Evidence, change: Change) {
         self.ownership.push(Proof::new(proof::service(self.cluster, key), evidence).of_part(part));
         self.note(key, [change]);
@@ -134,7 +134,7 @@ impl<'a> Draft<'a> {
         self.refused.entry(key.clone()).or_insert(refusal);
     }
 
-    /// Works through all Services; stops where some are refused, because their share has to be undone.
+    /// Applies all Services; stops if some are refused, because their changes have to be undone.
     pub(super) fn apply_batch(
         &mut self,
         members: &BTreeMap<&'a ObjectKey, &'a LoadBalancerIntent>,
@@ -146,13 +146,14 @@ impl<'a> Draft<'a> {
             .partition(|intent| matches!(intent, LoadBalancerIntent::Present { .. }));
         let used = leftover::frontends_in_use(self.document.properties.as_ref(), members.values().copied());
         self.has_present = !present.is_empty();
-        // All rules go before any frontend is looked at: what two leaving Services share can then go too.
+        // All rules are removed before any frontend is checked, so that a frontend shared by two leaving Services is
+        // removed as well.
         self.remove_rules(absent.iter().map(|intent| (intent.owner(), KeptNames::default())));
         for intent in &absent {
             self.remove_frontends(intent);
         }
 
-        // Whoever is here already keeps its place when places run out. Those who ask for certain addresses
+        // Services that are here already keep their place when places run out. Services that ask for certain addresses
         // come last, so that they find the frontends of the others.
         let mut index = FrontendIndex::new(self.frontends());
         let mut present: Vec<(bool, bool, &LoadBalancerIntent)> = present
@@ -264,7 +265,7 @@ impl<'a> Draft<'a> {
         like.any(|frontend| crate::names::is_frontend_of(frontend::name_of(frontend), base))
     }
 
-    /// Removes the frontends that a leaving Service uses and nobody else does.
+    /// Removes the frontends that only this leaving Service uses.
     pub(super) fn remove_frontends(&mut self, intent: &LoadBalancerIntent) {
         let owner = intent.owner();
         let frontends = self.document.properties.iter();
@@ -275,13 +276,14 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Removes a frontend; where others refer to it, it stays and the owner is told by whom.
+    /// Removes a frontend. If others refer to it, it stays, and the owner gets a notice that names them.
     pub(super) fn remove_frontend(&mut self, owner: &ServiceRemoval, name: &str) -> Option<String> {
         let id = self.frontend_id(name);
         let reference = self.foreign_reference(&id, |rule| owner.owns_rule(rule));
         if let Some(reference) = &reference {
             let load_balancer = &self.balancer.name;
-            // A frontend that Services share stays for those that are left: nothing is wrong, and nothing is to be done.
+            // A frontend that Services share stays for the remaining ones: nothing is wrong, and nothing has to be
+            // done.
             let is_shared = frontend::rules_at(self.properties(), &id)
                 .any(|rule| !owner.owns_rule(rule) && crate::names::base_of(rule).is_some());
             let by = if is_shared { "another Service uses it" } else { "it is in use" };
@@ -297,7 +299,7 @@ impl<'a> Draft<'a> {
             self.frontends().retain(|frontend| !is_named(&frontend.name, name));
             let (frontend, service) = (name.to_owned(), owner.key.clone());
             let is_own = owner.base_name.as_deref().is_some_and(|base| names::is_frontend_of(name, base));
-            // Another Service's that this one shared is left by the last of them.
+            // Another Service's frontend that this one shared is removed when the last of them leaves.
             let evidence = match is_own {
                 true => proof::named(name),
                 false => Evidence::Refers { resource: id.to_string() },
@@ -308,7 +310,7 @@ impl<'a> Draft<'a> {
         reference
     }
 
-    /// What else than the Service's own rules needs a frontend, in words; `None` where nothing does.
+    /// Describes a reference to the frontend other than from the Service's own rules; `None` without one.
     pub(super) fn foreign_reference(
         &mut self,
         id: &ResourceId,
@@ -320,7 +322,7 @@ impl<'a> Draft<'a> {
         frontend::foreign_reference(self.properties(), id, is_own_rule).or(by_link)
     }
 
-    /// The observed frontends that the document does not hold any more.
+    /// The observed frontends that are no longer in the document.
     pub(super) fn frontends_gone(&mut self) -> Vec<ResourceId> {
         let kept: BTreeSet<String> =
             self.frontends().iter().map(|frontend| frontend::name_of(frontend).to_lowercase()).collect();
@@ -330,7 +332,7 @@ impl<'a> Draft<'a> {
         gone.map(|name| self.frontend_id(name)).collect()
     }
 
-    /// Brings the Service's rules, probes and pools to what it wants, in place.
+    /// Updates the Service's rules, probes and pools in place.
     pub(super) fn write_rules(&mut self, placed: &Placed<'_>, index: &mut RuleIndex) -> Result<(), Refusal> {
         let service = placed.service;
         for (family, desired, frontend_name) in &placed.families {
@@ -338,7 +340,7 @@ impl<'a> Draft<'a> {
             let pool_name = self.pool_for(service, *family, index)?;
             let pool = self.pool_id(&pool_name);
             conflict::check(service, desired, &frontend, &pool, self.properties(), index)?;
-            // A pool of its own is for its rules alone.
+            // A Service's own pool is only needed for its rules.
             if !desired.rules.is_empty() || self.cluster.is_pool_of_nodes(&pool_name) {
                 self.ensure_pool(&service.key, pool_name);
             }
@@ -400,7 +402,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The shared probe goes when no rule is left that uses it.
+    /// Removes the shared probe if no rule uses it any more.
     pub(super) fn drop_unused_shared_probe(&mut self) {
         let used = self.rules().iter().any(|rule| {
             let probe = rule.properties.as_ref().and_then(|p| p.probe.as_ref());
@@ -425,7 +427,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Whether the load balancer holds anything that is not the cluster's to remove.
+    /// Whether the load balancer holds anything that the cluster may not remove.
     pub(super) fn is_needed(&mut self) -> bool {
         let names: BTreeSet<String> =
             Family::BOTH.iter().map(|family| self.cluster.pool_name(*family).to_lowercase()).collect();
@@ -444,7 +446,7 @@ impl<'a> Draft<'a> {
             || properties.probes.as_ref().is_some_and(|list| !list.is_empty())
     }
 
-    /// What proves that the load balancer may be written, and each part taken away; nothing if it is created.
+    /// The proofs that the load balancer may be written and that each part may be removed; empty if it is created.
     fn proofs(&mut self) -> Vec<Proof> {
         if self.observed.is_none() {
             return Vec::new();

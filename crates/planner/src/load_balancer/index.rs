@@ -1,7 +1,7 @@
-//! Where the parts of a load balancer stand in its document: a Service finds its own, and those that may meet them,
-//! without a look at those of all others.
+//! The positions of a load balancer's parts in its document: a Service finds its own parts, and the ones that may
+//! conflict with them, without scanning those of all others.
 //!
-//! An index is a hint. Parts are added and changed while it is in use, so whoever asks looks at what it finds.
+//! An index is a hint. Parts are added and changed while it is in use, so callers check what it returns.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use super::text;
 /// Positions in a list of the document.
 type Positions = Vec<usize>;
 
-/// What the names of all parts of one Service begin with, in lower case.
+/// The base name of a part in lower case, common to all parts of one Service.
 pub(crate) fn base_of(name: &str) -> String {
     name.split('-').next().unwrap_or_default().to_ascii_lowercase()
 }
@@ -32,12 +32,12 @@ impl FrontendIndex {
         self.0.entry(base_of(name)).or_default().push(at);
     }
 
-    /// Whether there are any [like](Self::like) this name.
+    /// Whether any frontend is [like](Self::like) this name.
     pub(crate) fn has_like(&self, name: &str) -> bool {
         self.0.contains_key(&base_of(name))
     }
 
-    /// The frontends whose names begin like this one, up to the first dash.
+    /// The frontends with the same base name: their names are equal up to the first dash.
     pub(crate) fn like<'a>(
         &'a self,
         frontends: &'a [FrontendIpConfiguration],
@@ -46,7 +46,7 @@ impl FrontendIndex {
         self.placed_like(frontends, name).map(|(_, frontend)| frontend)
     }
 
-    /// The same with their positions.
+    /// The same, with their positions.
     pub(super) fn placed_like<'a>(
         &'a self,
         frontends: &'a [FrontendIpConfiguration],
@@ -57,14 +57,14 @@ impl FrontendIndex {
     }
 }
 
-/// Rules and probes by what a new rule may meet.
+/// Rules and probes by what a new rule may conflict with.
 #[derive(Debug, Default)]
 pub(super) struct RuleIndex {
     by_name: HashMap<String, usize>,
     probes: HashMap<String, usize>,
     by_frontend: HashMap<ResourceId, Positions>,
     by_pool: HashMap<ResourceId, Positions>,
-    /// Those without floating IP, by their ports at nodes.
+    /// Rules without floating IP, by their ports on nodes.
     by_backend_port: HashMap<i32, Positions>,
 }
 
@@ -107,7 +107,7 @@ impl RuleIndex {
         self.probes.get(&name.to_ascii_lowercase()).copied()
     }
 
-    /// The rules of a frontend and those with this port at nodes, in the document's order.
+    /// The rules of a frontend and the rules with this port on nodes, in the document's order.
     pub(super) fn meeting(&self, frontend: &ResourceId, backend_port: i32) -> Positions {
         let of_frontend = self.by_frontend.get(frontend).into_iter().flatten();
         let mut found: Positions = of_frontend
@@ -119,7 +119,7 @@ impl RuleIndex {
         found
     }
 
-    /// The rules that lead to a pool.
+    /// The rules of a pool.
     pub(super) fn leading_to(&self, pool: &ResourceId) -> &[usize] {
         self.by_pool.get(pool).map(Vec::as_slice).unwrap_or_default()
     }

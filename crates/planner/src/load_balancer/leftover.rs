@@ -1,4 +1,4 @@
-//! Frontends that outlive the Service they are named after: others shared them, and the last of those leaves.
+//! Frontends that outlive the Service they are named after: other Services share them, and the last of those leaves.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{Draft, KnownServices, LoadBalancerIntent, text};
 use crate::change::Change;
 use crate::names;
 
-/// The frontends that the rules of a batch's Services use, and one of those Services for each.
+/// The frontends that the rules of a batch's Services use, each with one of those Services.
 pub(super) fn frontends_in_use<'a>(
     properties: Option<&LoadBalancerProperties>,
     batch: impl Iterator<Item = &'a LoadBalancerIntent>,
@@ -29,8 +29,8 @@ pub(super) fn frontends_in_use<'a>(
 }
 
 impl Draft<'_> {
-    /// Removes the frontends among `used` to which nothing refers any more and that are named after a Service
-    /// that does not exist, or that is served elsewhere.
+    /// Removes the frontends among `used` that are no longer referred to and are named after a Service that does not
+    /// exist or that is served elsewhere.
     pub(super) fn remove_leftovers(
         &mut self,
         used: &BTreeMap<ResourceId, ObjectKey>,

@@ -1,5 +1,5 @@
-//! The pools of single Services on a load balancer ([`crate::local_pool`]): which a Service's rules lead to, who is in
-//! them, and when they go.
+//! The pools of single Services on a load balancer ([`crate::local_pool`]): which pool a Service's rules use, the
+//! pool's members, and its removal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -18,7 +18,7 @@ use crate::intent::{ServiceIntent, ServiceRemoval};
 use crate::local_pool::{self, LocalService};
 use crate::refusal::Refusal;
 
-/// A pool of a Service's own that is there.
+/// An existing pool of a Service's own.
 pub(super) struct LocalPool<'a> {
     /// Its name.
     pub(super) name: String,
@@ -36,12 +36,12 @@ fn refers(reference: &Option<SubResource>, pool: &ResourceId) -> bool {
     reference.as_ref().and_then(|reference| reference.id.as_ref()) == Some(pool)
 }
 
-/// Whether anything on the load balancer leads to a pool.
+/// Whether anything on the load balancer refers to a pool.
 fn is_used(properties: &LoadBalancerProperties, pool: &ResourceId) -> bool {
     let mut rules =
         properties.load_balancing_rules.iter().flatten().filter_map(|rule| rule.properties.as_ref());
     let mut outbound = properties.outbound_rules.iter().flatten().filter_map(|rule| rule.properties.as_ref());
-    // Rules of one machine each may lead to a pool as well.
+    // Rules of a single machine may refer to a pool as well.
     let mut inbound =
         properties.inbound_nat_rules.iter().flatten().filter_map(|rule| rule.properties.as_ref());
     rules.any(|rule| refers(&rule.backend_address_pool, pool))
@@ -54,8 +54,8 @@ fn is_used(properties: &LoadBalancerProperties, pool: &ResourceId) -> bool {
 }
 
 impl<'a> Draft<'a> {
-    /// The name of the pool to which the rules of a Service lead: its own where it has one, and otherwise that of the
-    /// cluster's nodes. Whoever has rules that lead to it already keeps a name that two Services would have.
+    /// The name of the pool that the rules of a Service use: its own pool if it has one, and otherwise that of the
+    /// cluster's nodes. If two Services have the same pool name, the one whose rules already use the pool keeps it.
     pub(super) fn pool_for(
         &mut self,
         service: &ServiceIntent,
@@ -82,9 +82,9 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Removes the pools that are named after Services of the batch and to which nothing leads any more: of Services
-    /// that leave, of those that have turned to the cluster's pool, and of families that are given up. One that
-    /// interfaces have joined was made by somebody else.
+    /// Removes the pools that are named after Services of the batch and that are no longer referred to: those of
+    /// Services that leave or that now use the cluster's pool, and those of families that are given up. A pool with
+    /// interfaces as members was created by others, and stays.
     pub(super) fn remove_unused_local_pools(
         &mut self,
         members: &BTreeMap<&'a ObjectKey, &'a LoadBalancerIntent>,
@@ -118,7 +118,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The pools of single Services that are here: a rule of the Service leads to each.
+    /// The pools of single Services that exist here: a rule of the Service refers to each.
     pub(super) fn local_pools(&mut self) -> Vec<LocalPool<'a>> {
         let Some(services) = self.known.local_services.filter(|services| !services.is_empty()) else {
             return Vec::new();
@@ -139,8 +139,8 @@ impl<'a> Draft<'a> {
         pools.filter(|pool| used.contains(&(pool.service.base_name.clone(), pool.name.clone()))).collect()
     }
 
-    /// Brings the members of the pools of single Services to the nodes with their endpoints; nothing where either is
-    /// not known. A pool of a Service without endpoints is empty.
+    /// Updates the members of the pools of single Services to the nodes with their endpoints. Does nothing if nodes or
+    /// endpoints are unknown. A pool of a Service without endpoints is empty.
     pub(super) fn fill_local_pools(&mut self) {
         let cluster = self.cluster;
         let Some(nodes) = self.known.nodes else { return };
@@ -170,7 +170,7 @@ impl<'a> Draft<'a> {
                 .collect();
             let pools = self.properties().backend_address_pools.iter_mut().flatten();
             let Some(pool) = pools.into_iter().find(|pool| is_named(&pool.name, &name)) else { continue };
-            // Nodes that are not known or have no address yet are no reason to empty it: only endpoints are.
+            // A pool is emptied only if there are no endpoints, not because nodes are unknown or have no address yet.
             let may_be_empty = service.nodes.is_empty();
             let changes =
                 fill(&name, pool.properties.get_or_insert_default(), &wanted, &network, may_be_empty);

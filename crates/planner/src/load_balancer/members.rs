@@ -1,5 +1,5 @@
-//! Members of pools by address (`loadBalancerBackendPoolConfigurationType: nodeIP`): the load balancer's own document
-//! holds them, so that they are written with it (6.4, 6.5).
+//! Members of pools by address (`loadBalancerBackendPoolConfigurationType: nodeIP`): they are in the load balancer's
+//! own document, and are written with it (6.4, 6.5).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -19,7 +19,7 @@ use crate::placement::NodeShare;
 /// The addresses of a pool's members, with the nodes that have them.
 pub(super) type Members<'a> = BTreeMap<IpAddr, &'a str>;
 
-/// The address of a member that is one by its address, and not by its interface.
+/// The address of a member that was added by address, not by interface.
 fn address_of(entry: &LoadBalancerBackendAddress) -> Option<IpAddr> {
     entry.properties.as_ref()?.ip_address.as_deref()?.parse().ok()
 }
@@ -55,9 +55,9 @@ fn has_addresses(pool: &BackendAddressPoolProperties) -> bool {
     entries(pool).any(|entry| address_of(&entry).is_some())
 }
 
-/// Makes the pool's members those that are wanted; gives what changed. What is known of a member that stays is kept.
-/// Unless it is meant (`may_empty`: other load balancers have the nodes, or a Service has no endpoints), a pool is not
-/// emptied: nobody would get any traffic, and the nodes may only be between two lists.
+/// Sets the pool's members to the desired ones; returns the changes. Existing data of a member that stays is kept. A
+/// pool is not emptied unless that is intended (`may_empty`: other load balancers have the nodes, or a Service has no
+/// endpoints): no node would get any traffic, and the nodes may only be missing from one list.
 pub(super) fn fill(
     name: &str,
     pool: &mut BackendAddressPoolProperties,
@@ -75,7 +75,7 @@ pub(super) fn fill(
     let mut gone = BTreeSet::new();
     entries.retain(|entry| match address_of(entry) {
         Some(address) if missing.remove(&address).is_some() => true,
-        // Twice in the pool, or nobody's.
+        // A duplicate, or a member that belongs to no node.
         Some(address) => {
             gone.insert(address.to_string());
             false
@@ -83,7 +83,7 @@ pub(super) fn fill(
         // Where an interface is the member, Azure writes the entry itself.
         None => false,
     });
-    // Where the pool names its network, what Azure shows of it at each member is Azure's matter.
+    // If the pool names its network, Azure alone manages the network of each member.
     let moves = pool.virtual_network.is_none() && !wanted.is_empty();
     if moves {
         for properties in entries.iter_mut().filter_map(|entry| entry.properties.as_mut()) {
@@ -110,7 +110,7 @@ fn member(node: &str, address: IpAddr) -> LoadBalancerBackendAddress {
     entry
 }
 
-/// Takes out the addresses that were members while pools held addresses: interfaces cannot join before.
+/// Removes the addresses that were members while the pool held addresses: interfaces cannot join before.
 fn clear(name: &str, pool: &mut BackendAddressPoolProperties) -> Vec<Change> {
     if !has_addresses(pool) {
         return Vec::new();
@@ -123,8 +123,8 @@ fn clear(name: &str, pool: &mut BackendAddressPoolProperties) -> Vec<Change> {
 }
 
 impl Draft<'_> {
-    /// Brings the members of the cluster's pools to the nodes of this moment, as far as the load balancer's document
-    /// holds them; nothing where the nodes are not known. Gives the pools that interfaces have to leave before.
+    /// Updates the members of the cluster's pools to the current nodes, as far as they are in the load balancer's
+    /// document. Does nothing if the nodes are unknown. Returns the pools that interfaces have to leave before.
     pub(super) fn fill_pools(&mut self) -> Vec<PoolMembership> {
         let cluster = self.cluster;
         let share = self.known.share;
@@ -150,7 +150,7 @@ impl Draft<'_> {
                 let Some(nodes) = nodes else { continue };
                 let mut wanted = backend_pool::members_by_address(cluster, nodes, family);
                 wanted.retain(|_, node| share.is_none_or(|share| share.has(node)));
-                // Scale sets that have no instance now would bring their interfaces along later.
+                // Scale sets that have no instance now would add their interfaces later.
                 let may_have_interfaces = old.is_some_and(|old| {
                     let old = old.properties.as_ref();
                     old.is_none_or(|old| has_interfaces(old) || !has_addresses(old))
@@ -169,8 +169,8 @@ impl Draft<'_> {
         leave_first
     }
 
-    /// Lets nodes that drain take no new connections, and those that are back take them again (10.6). Entries whose
-    /// node is not known stay as they are.
+    /// Sets the administrative state so that draining nodes take no new connections, and nodes that are back take them
+    /// again (10.6). Entries whose node is unknown stay as they are.
     pub(super) fn mark_draining(&mut self) {
         let cluster = self.cluster;
         if !cluster.config.enable_load_balancer_admin_state || cluster.has_preconfigured_pools(self.balancer)

@@ -1,7 +1,7 @@
 //! One load balancer for many Services: frontends, rules, probes, pools, in one write.
 //!
-//! All Services of a batch are planned against one document. Where one of them cannot be served, it is
-//! left exactly as it is and the rest is planned again without it.
+//! All Services of a batch are planned against one document. If one of them cannot be served, its parts stay exactly as
+//! they are, and the rest is planned again without it.
 
 mod conflict;
 mod draft;
@@ -44,36 +44,35 @@ use crate::rewrite;
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant, reason = "nearly all intents of a batch are of the larger kind")]
 pub enum LoadBalancerIntent {
-    /// The Service has its place there.
+    /// The Service is placed on this load balancer.
     Present {
         /// The Service.
         service: Arc<ServiceIntent>,
-        /// The public IP that each family's frontend uses; a family without one gets no frontend. Empty for
-        /// internal Services.
+        /// The public IP of each family's frontend; a family without one gets no frontend. Empty for internal Services.
         public_ips: BTreeMap<Family, ResourceId>,
-        /// The observed subnet of an internal Service's frontends; `None` where there is no such subnet.
+        /// The observed subnet of an internal Service's frontends; `None` if it does not exist.
         subnet: Option<Arc<Subnet>>,
     },
-    /// Nothing of the Service may stay.
+    /// All parts of the Service are removed.
     Absent {
         /// The Service.
         service: Arc<ServiceRemoval>,
-        /// The public IPs that it names or asks for by address ([`crate::public_ip::claimed`]): by them the
-        /// frontends are found that it shares.
+        /// The public IPs that it names or asks for by address ([`crate::public_ip::claimed`]). They identify the
+        /// frontends that it shares.
         public_ips: BTreeMap<Family, ResourceId>,
     },
-    /// If the load balancer is of a SKU that is not configured, nothing of it may stay (LB-205).
+    /// If the load balancer has another SKU than the configured one, all parts of the Service are removed (LB-205).
     Retired {
         /// The Service.
         service: Arc<ServiceRemoval>,
     },
 }
 
-/// The Services of the cluster, by [`ServiceRemoval::base_name`], each with the kind of load balancer that it is to be served by; `None`
-/// where by none.
+/// The Services of the cluster, by [`ServiceRemoval::base_name`], each with the flavor of the load balancer that should
+/// serve it; `None` if no load balancer should.
 pub type KnownServices = BTreeMap<String, Option<Flavor>>;
 
-/// The Services that may have parts of load balancers named after them.
+/// The Services that parts of load balancers may be named after.
 pub fn known_services(services: &[Arc<Service>]) -> KnownServices {
     let known = services.iter().filter_map(|service| {
         let flavor = service.is_to_be_served().then(|| crate::intent::flavor(service));
@@ -82,7 +81,7 @@ pub fn known_services(services: &[Arc<Service>]) -> KnownServices {
     known.collect()
 }
 
-/// Those of these Services that live on a load balancer: parts of it are named after them.
+/// The Services among these that are on a load balancer: parts of it are named after them.
 pub fn services_on(load_balancer: &LoadBalancer, services: &[Arc<Service>]) -> Vec<ObjectKey> {
     let Some(properties) = &load_balancer.properties else { return Vec::new() };
     let frontends = properties.frontend_ip_configurations.iter().flatten().map(|part| &part.name);
@@ -95,49 +94,49 @@ pub fn services_on(load_balancer: &LoadBalancer, services: &[Arc<Service>]) -> V
     services.iter().filter(lives_here).map(|service| service.key()).collect()
 }
 
-/// What is known of the cluster. What is absent is not known, and nothing is concluded from it.
+/// The known state of the cluster. Absent means unknown, and nothing is concluded from it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Known<'a> {
-    /// All Services: only with them a frontend counts as left behind by a Service that is gone.
+    /// All Services. Without them no frontend counts as left over from a deleted Service.
     pub services: Option<&'a KnownServices>,
-    /// All nodes: only with them the members of pools are written.
+    /// All nodes. Without them the members of pools are not written.
     pub nodes: Option<&'a [Arc<Node>]>,
-    /// The network interfaces of virtual machines, as far as they are known: they tell which node an entry of a pool
-    /// stands for.
+    /// The known network interfaces of virtual machines. They map an entry of a pool to its node.
     pub interfaces: &'a [Arc<NetworkInterface>],
-    /// The nodes that it may have, where several share them. Without it the members of its pools stay as they are.
+    /// The nodes that it may have, where several load balancers share them. Without it the members of its pools stay as
+    /// they are.
     pub share: Option<&'a NodeShare>,
     /// The entries of pools that were `Up` before their nodes drained.
     pub was_up: Option<&'a BTreeSet<EntryKey>>,
-    /// The Services that have pools of their own, with the nodes that belong in those: without them the pools stay as
+    /// The Services that have pools of their own, with the nodes that belong in those. Without them the pools stay as
     /// they are.
     pub local_services: Option<&'a [LocalService]>,
-    /// Private link services that may offer frontends: a frontend that somebody else's offers stays.
+    /// Private link services that may offer frontends: a frontend that is offered by an unmanaged one stays.
     pub private_links: &'a [Arc<PrivateLinkService>],
 }
 
 /// The plan of one load balancer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoadBalancerPlan {
-    /// The one write, if anything differs.
+    /// The write, if anything differs.
     pub step: Option<Step>,
-    /// The pools that machines have to leave before the step: it deletes the load balancer, or it makes addresses
-    /// the members.
+    /// The pools that machines have to leave before the step: it deletes the load balancer, or makes addresses the
+    /// members.
     pub empty_first: Vec<PoolMembership>,
-    /// The public IPs that get an address for good before the step, because Azure would take it with the frontend
-    /// ([`crate::public_ip::keep_address`]).
+    /// The public IPs that get a static address before the step, because Azure would take a dynamic one away with the
+    /// frontend ([`crate::public_ip::keep_address`]).
     pub addresses_to_keep: Vec<ResourceId>,
-    /// The frontends that the step takes away: the private link services that offer them go before
+    /// The frontends that the step removes: private link services that offer them are removed before
     /// ([`crate::private_link::plan_removal`]).
     pub frontends_gone: Vec<ResourceId>,
-    /// The Services that cannot be served, in order of their keys; they are left as they are.
+    /// The refused Services, in order of their keys; their parts stay as they are.
     pub refused: Vec<(ObjectKey, Refusal)>,
-    /// What to tell Services' owners.
+    /// The notices for the owners of Services.
     pub notices: Vec<Notice>,
 }
 
 impl LoadBalancerIntent {
-    /// The Service that it is about.
+    /// The Service of this intent.
     pub fn key(&self) -> &ObjectKey {
         match self {
             Self::Present { service, .. } => &service.key,
@@ -162,8 +161,8 @@ impl LoadBalancerIntent {
     }
 }
 
-/// The Services whose parts Azure's error text names: by base name, address, public IP or a subnet of their own. Empty where it
-/// names none of the batch.
+/// The Services whose parts Azure's error text names: by base name, address, public IP or a subnet of their own. Empty
+/// if it names none of the batch.
 pub fn services_named_in(error_text: &str, batch: &[LoadBalancerIntent]) -> Vec<ObjectKey> {
     let text = error_text.to_lowercase();
     let named = |intent: &&LoadBalancerIntent| {
@@ -176,7 +175,7 @@ pub fn services_named_in(error_text: &str, batch: &[LoadBalancerIntent]) -> Vec<
             }
             _ => None,
         };
-        // The subnet of all who name none says nothing of any of them.
+        // The default subnet identifies no single Service.
         let by_subnet = subnet.and_then(|subnet| subnet.id.as_ref()).is_some_and(|id| {
             crate::intent::names_word(&text, &format!("subnets/{}", id.name().to_lowercase()))
         });
@@ -185,9 +184,9 @@ pub fn services_named_in(error_text: &str, batch: &[LoadBalancerIntent]) -> Vec<
     crate::plan::ordered(batch.iter().filter(named).map(|intent| intent.key().clone()))
 }
 
-/// Plans one load balancer for a batch of Services. The order of the batch does not matter; of several
-/// intents of one Service the first counts. Pools that hold addresses follow the nodes with every write, and without
-/// any Service in the batch, too.
+/// Plans one load balancer for a batch of Services. The order of the batch does not matter; of several intents of one
+/// Service the first counts. Pools that hold addresses are updated to the nodes with every write, also for an empty
+/// batch.
 pub fn plan(
     cluster: &Cluster,
     balancer: &Balancer,
@@ -226,7 +225,7 @@ pub fn plan(
     }
 }
 
-/// Whether a load balancer holds anything of a Service's.
+/// Whether a load balancer holds any part of a Service.
 pub fn holds(
     cluster: &Cluster,
     balancer: &Balancer,
@@ -266,16 +265,16 @@ pub(crate) fn has_frontend_of(load_balancer: &ListedLoadBalancer, owner: &Servic
     frontends.any(|frontend| crate::names::is_frontend_of(frontend::name_of(frontend), base))
 }
 
-/// The load balancer without a change that Azure accepted and refused later, under the version that it has now: `before` is the load
-/// balancer as it was planned against, `now` as Azure left it. Absent where nothing was changed.
+/// The load balancer without a change that Azure accepted and later refused, under its current version: `before` is the
+/// load balancer that the change was planned against, `now` is its state in Azure. Absent if nothing was changed.
 pub fn undone(before: &LoadBalancer, now: &LoadBalancer) -> Option<LoadBalancer> {
     let is_changed = is_failed(now) && before.etag != now.etag;
     is_changed.then(|| LoadBalancer { etag: now.etag.clone(), ..before.clone() })
 }
 
-/// The write that takes a refused change back: `before` is the load balancer as it was planned against, `now`
-/// as Azure left it. Azure accepts some changes and refuses them later, with the document half changed.
-/// Absent where nothing was changed.
+/// The write that reverts a refused change: `before` is the load balancer that the change was planned against, `now` is
+/// its state in Azure. Azure accepts some changes and refuses them later, with the document half changed. Absent if
+/// nothing was changed.
 pub fn restore(
     cluster: &Cluster,
     balancer: &Balancer,

@@ -1,4 +1,4 @@
-//! Who has a place on a load balancer, and who was promised one: asked before an address is bought.
+//! Places on load balancers: which Services have one, and which were promised one. Checked before an address is bought.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -21,8 +21,8 @@ impl Places {
         self.0.entry(balancer.clone()).or_default()
     }
 
-    /// A Service wants something else than it was promised places for. The places are for what it wants now; those on
-    /// load balancers other than `destination`, if that is known, are for others.
+    /// A Service wants something else than it was promised places for. The promises are adapted to its new intent;
+    /// promises on load balancers other than `destination`, if that is known, are released.
     pub fn revise(&mut self, intent: &ServiceIntent, destination: Option<&Balancer>) {
         for (balancer, occupancy) in &mut self.0 {
             if balancer.flavor != intent.flavor || destination.is_some_and(|one| one != balancer) {
@@ -33,17 +33,17 @@ impl Places {
         }
     }
 
-    /// A Service no longer needs the places that it was promised.
+    /// Releases all places that were promised to a Service.
     pub fn release(&mut self, key: &ObjectKey) {
         self.0.values_mut().for_each(|occupancy| occupancy.release(key));
     }
 
-    /// The Services that were promised a place that no load balancer shows yet.
+    /// The Services whose promised place no load balancer shows yet.
     pub fn promised(&self) -> impl Iterator<Item = ObjectKey> + '_ {
         self.0.values().flat_map(|occupancy| occupancy.promised.keys().cloned())
     }
 
-    /// A Service needs a place on this load balancer alone.
+    /// Releases a Service's places except on this load balancer.
     pub(crate) fn release_elsewhere(&mut self, key: &ObjectKey, balancer: &Balancer) {
         let others = self.0.iter_mut().filter(|(one, _)| *one != balancer);
         others.for_each(|(_, occupancy)| occupancy.release(key));
@@ -55,8 +55,8 @@ impl Places {
     }
 }
 
-/// The places of one load balancer. Hundreds of Services may be on their way to it at once; each asks here
-/// before its public IP is written, so that nobody pays for an address that no frontend can use.
+/// The places of one load balancer. Hundreds of Services may be on their way to it at once. Each reserves a place here
+/// before its public IP is written, so that no address is bought that no frontend can use.
 #[derive(Debug, Default, Clone)]
 pub struct Occupancy {
     /// The version of the document that was counted.
@@ -65,7 +65,7 @@ pub struct Occupancy {
     rules: usize,
     /// The base names of Services that have a frontend in it.
     holders: BTreeSet<String>,
-    /// Who was promised a place and is not in the document yet.
+    /// The Services that were promised a place and are not in the document yet.
     promised: BTreeMap<ObjectKey, Need>,
 }
 
@@ -81,7 +81,7 @@ impl Need {
         let families = intent.families.len();
         let rules =
             if intent.ha_ports { 1 } else { intent.ports.iter().filter(|port| port.has_rule).count() };
-        // Whoever names an address may join a frontend that is there.
+        // A Service that names an address may join an existing frontend.
         let frontends = if intent.removal().is_pinned() { 0 } else { families };
         Self { base_name: intent.base_name.clone(), frontends, rules: rules * families }
     }
@@ -92,7 +92,7 @@ impl Occupancy {
     ///
     /// # Errors
     ///
-    /// Where Azure's limit would be passed, counting those who were promised a place before.
+    /// If Azure's limit would be exceeded, counting the places promised before.
     pub fn reserve(
         &mut self,
         balancer: &Balancer,
@@ -118,15 +118,15 @@ impl Occupancy {
         Ok(())
     }
 
-    /// The rules of those besides `key` who were promised a place and are not in the document yet.
+    /// The rules of Services other than `key` that were promised a place and are not in the document yet.
     pub(crate) fn promised_rules(&mut self, observed: Option<&LoadBalancer>, key: &ObjectKey) -> usize {
         self.count(observed);
         let others = self.promised.iter().filter(|(promised, _)| *promised != key);
         others.map(|(_, need)| need.rules).sum()
     }
 
-    /// A Service wants something else than what it was promised a place for: the promise is for what it wants
-    /// now. If that is more, it has to ask again.
+    /// A Service wants something else than it was promised a place for: the promise is adapted to its new intent. If
+    /// that needs more, it has to reserve again.
     fn revise(&mut self, intent: &ServiceIntent) {
         let Some(promised) = self.promised.get_mut(&intent.key) else { return };
         let need = Need::of(intent);
@@ -137,7 +137,7 @@ impl Occupancy {
         }
     }
 
-    /// Takes a promise back.
+    /// Releases a promise.
     pub(crate) fn release(&mut self, key: &ObjectKey) {
         self.promised.remove(key);
     }
@@ -154,7 +154,7 @@ impl Occupancy {
         self.version = version;
         self.frontends = frontends.len();
         self.rules = rules + nat_rules;
-        // Whoever shares the frontend of another has rules alone.
+        // A Service that shares another's frontend has only rules.
         let named = properties.and_then(|p| p.load_balancing_rules.as_deref()).unwrap_or_default();
         let names =
             frontends.iter().map(|frontend| &frontend.name).chain(named.iter().map(|rule| &rule.name));

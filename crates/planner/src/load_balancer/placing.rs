@@ -1,4 +1,4 @@
-//! Which frontend each family of a Service gets: its own, another's that it joined, or a new one.
+//! The frontend of each family of a Service: its own, another Service's that it joins, or a new one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -84,7 +84,7 @@ impl<'a> Draft<'a> {
         Ok(Placed { service, families, abandoned })
     }
 
-    /// Refuses an address of a family of which the subnet has none.
+    /// Refuses a family without a range in the subnet.
     fn check_family(
         &self,
         service: &ServiceIntent,
@@ -103,8 +103,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Refuses a requested address that the subnet does not have. Azure would, too, but only when the Service has left
-    /// the load balancer on which it was (LB-452).
+    /// Refuses a requested address outside of the subnet. Azure would refuse it, too, but only after the Service has
+    /// left its previous load balancer (LB-452).
     fn check_address(&self, service: &ServiceIntent, source: &Source<'_>) -> Result<(), Refusal> {
         match source {
             Source::Subnet(subnet, Some(address))
@@ -121,7 +121,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Whether a frontend is there and already has the address that is wanted.
+    /// Whether a frontend exists and already has the desired address.
     fn serves(&mut self, index: &FrontendIndex, name: &str, source: &Source<'_>) -> bool {
         let mut like = index.like(self.frontends(), name);
         let found = like.find(|frontend| is_named(&frontend.name, name));
@@ -134,7 +134,7 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// The frontend of another Service that has the address asked for.
+    /// The frontend of another Service that has the requested address.
     fn joined(&mut self, service: &ServiceIntent, source: &Source<'_>) -> Option<String> {
         if !service.removal().is_pinned() {
             return None;
@@ -152,8 +152,8 @@ impl<'a> Draft<'a> {
         found.map(|frontend| frontend::name_of(frontend).to_owned())
     }
 
-    /// The address of a new internal frontend: the one asked for, else the first published one that lies in
-    /// the subnet and that no other frontend holds.
+    /// The address of a new internal frontend: the requested one, else the first published address that is in the
+    /// subnet and that no other frontend holds.
     fn choose_address(
         &mut self,
         service: &ServiceIntent,
@@ -203,7 +203,7 @@ impl<'a> Draft<'a> {
         );
     }
 
-    /// Points the Service's own frontend at what is wanted now, where that is something else.
+    /// Changes the source of the Service's own frontend, if it differs from the desired one.
     fn redirect(&mut self, service: &ServiceIntent, family: Family, at: usize, source: Source<'_>) {
         let moves = match &source {
             Source::Subnet(subnet, _) if service.subnet.is_some() => {
@@ -225,7 +225,7 @@ impl<'a> Draft<'a> {
         let change = match &source {
             Source::PublicIp(id) => {
                 let current = properties.public_ip_address.as_mut().filter(|current| current.id.is_some());
-                // A frontend that never had a public IP is not ours to convert.
+                // A frontend that never had a public IP may not be converted.
                 let Some(current) = current else { return };
                 let old = current.id.replace((*id).clone());
                 let old = old.as_ref().map(ResourceId::name).unwrap_or_default();
@@ -238,7 +238,7 @@ impl<'a> Draft<'a> {
                     let source = named(&Source::Subnet(subnet, chosen));
                     Change::FrontendMoved { frontend: name, source }
                 } else if let Some(requested) = requested {
-                    // One that Azure chose stays only as long as Azure likes.
+                    // An address that Azure chose is not stable: it is written as a static one.
                     let same = Some(requested.to_string());
                     let from =
                         properties.private_ip_address.clone().filter(|from| Some(from) != same.as_ref());
@@ -276,8 +276,8 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// What the frontend of a family is called: as it is if it has one; otherwise by the first of its names, or by the second
-/// if another family has that one.
+/// The name of a family's frontend: unchanged if it exists; otherwise the first of its names, or the second if another
+/// family has the first.
 fn name_for(service: &ServiceIntent, family: Family, own: &[Own]) -> String {
     let naming = service.naming();
     let [first, second] = naming.of_family(naming.frontend(family), family);
@@ -303,7 +303,7 @@ struct Own {
     /// Its position in the document.
     at: usize,
     name: String,
-    /// The family of its address, where its document says it.
+    /// The family of its address, if its document says so.
     family: Option<Family>,
     zones: Option<Vec<String>>,
 }
@@ -314,7 +314,7 @@ impl Own {
     }
 }
 
-/// Families once each, IPv4 first.
+/// The families without duplicates, IPv4 first.
 fn ordered(families: &[Family]) -> BTreeSet<Family> {
     families.iter().copied().collect()
 }

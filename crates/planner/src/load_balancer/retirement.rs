@@ -1,6 +1,6 @@
-//! Load balancers of SKU Basic, which Azure has retired: each is deleted, and one of SKU Standard takes its place.
+//! Load balancers of SKU Basic, which Azure has retired: each is deleted and replaced by one of SKU Standard.
 //!
-//! Azure changes the SKU of no load balancer, and lets no machine and no address be of two SKUs at a time.
+//! Azure cannot change the SKU of a load balancer, and allows a machine or an address to be of only one SKU at a time.
 
 use std::fmt;
 
@@ -15,20 +15,20 @@ use crate::frontend;
 use crate::plan::{Action, Purpose, Step};
 use crate::proof;
 
-/// Whether a load balancer has to be deleted before Services can have a place of the configured SKU.
+/// Whether a load balancer has to be deleted before Services can be placed on one of the configured SKU.
 pub fn is_due(cluster: &Cluster, observed: &LoadBalancer) -> bool {
     let sku = observed.sku.as_ref().and_then(|sku| sku.name.as_deref());
     cluster.config.uses_standard_load_balancer() && sku.is_some_and(|sku| sku.eq_ignore_ascii_case("Basic"))
 }
 
-/// Whether an intent can only be fulfilled without the load balancer of SKU Basic.
+/// Whether an intent requires the load balancer of SKU Basic to be deleted first.
 pub(super) fn is_asked_for(intent: &LoadBalancerIntent) -> bool {
     !matches!(intent, LoadBalancerIntent::Absent { .. })
 }
 
-/// What somebody else has on the load balancer, in words: it would go along. `None` where all is the cluster's, which
-/// the names of its Services prove. A name of the same form is no proof: another cluster of this name may be in the
-/// group.
+/// Describes a part of the load balancer that belongs to others and would be deleted with it. `None` if all parts are
+/// the cluster's, which the names of its Services prove. A name of the same form is no proof: another cluster of the
+/// same name may be in the group.
 pub(super) fn foreign_part(cluster: &Cluster, observed: &LoadBalancer, known: Known<'_>) -> Option<String> {
     let is_own = |name: &str| {
         let base = name.split('-').next().unwrap_or_default();
@@ -40,15 +40,15 @@ pub(super) fn foreign_part(cluster: &Cluster, observed: &LoadBalancer, known: Kn
     let is_foreign = |part: &Part| match part.kind {
         FRONTEND | RULE => !is_own(&part.name),
         POOL => !cluster.is_pool_of_nodes(&part.name),
-        // One that no rule uses does nothing.
+        // A probe that no rule uses has no effect.
         PROBE => false,
         _ => true,
     };
     parts(observed).into_iter().find(is_foreign).map(|part| part.to_string())
 }
 
-/// What a deletion would take along that was not there when it was planned, or is somebody else's by now, in words.
-/// Emptying pools takes its time, and Azure deletes under no version.
+/// Describes what a deletion would also delete: a part that did not exist when it was planned, or that belongs to
+/// others by now. Emptying pools takes time, and Azure does not check a version when it deletes.
 pub fn deletion_obstacle(
     cluster: &Cluster,
     planned: &LoadBalancer,
@@ -113,7 +113,7 @@ fn parts(load_balancer: &LoadBalancer) -> Vec<Part> {
         .collect()
 }
 
-/// The deletion: machines leave before, and the public IPs get addresses that stay.
+/// The deletion: machines leave before, and the public IPs get static addresses.
 pub(super) fn plan(
     cluster: &Cluster,
     balancer: &Balancer,

@@ -1,5 +1,5 @@
-//! Load balancers of SKU Basic: each serves one set of machines, an availability set or a scale set, and bears its
-//! name; the one of the primary set bears the cluster's (3.1, 3.5).
+//! Load balancers of SKU Basic: each serves one set of machines, an availability set or a scale set, and is named after
+//! it. The one of the primary set is named after the cluster (3.1, 3.5).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,23 +17,23 @@ use crate::refusal::Refusal;
 use crate::sequence::{Seen, Stop};
 use crate::wait::Wait;
 
-/// The value of annotation `azure-load-balancer-mode` that takes the load balancer with the fewest rules.
+/// The value of annotation `azure-load-balancer-mode` that selects the load balancer with the fewest rules.
 const ANY_SET: &str = "__auto__";
 
-/// Which set of machines is to serve a Service.
+/// The set of machines that should serve a Service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// The primary one, unless it is on another.
+    /// The primary set, unless the Service is on another.
     #[default]
     Primary,
-    /// Whichever has the fewest rules, unless it is on one.
+    /// The set whose load balancer has the fewest rules, unless the Service is on one.
     Any,
-    /// The one of this name.
+    /// The set of this name.
     Set(String),
 }
 
 impl Mode {
-    /// What annotation `azure-load-balancer-mode` says.
+    /// Parses the value of annotation `azure-load-balancer-mode`.
     pub(crate) fn parse(annotation: Option<&str>) -> Self {
         match annotation.map(str::trim).filter(|value| !value.is_empty()) {
             None => Self::Primary,
@@ -44,8 +44,8 @@ impl Mode {
 }
 
 impl Cluster {
-    /// The load balancer of a set of machines (LB-011). Names of sets are spelled in more than one way: one that is to be
-    /// made has the set's name in lower case.
+    /// The load balancer of a set of machines (LB-011). Azure spells names of sets in more than one way; a new load
+    /// balancer gets the set's name in lower case.
     pub fn balancer_of_set(&self, set: &str, flavor: Flavor) -> Balancer {
         if set.eq_ignore_ascii_case(self.config.primary_machine_set()) {
             self.placement(flavor)
@@ -57,9 +57,9 @@ impl Cluster {
 
 /// The sets of the nodes that may be backends.
 struct Sets<'a> {
-    /// In order of their names.
+    /// Sorted by name.
     names: Vec<String>,
-    /// A node of which nobody can tell yet to which set it belongs.
+    /// A node whose set is not known yet.
     unknown: Option<&'a str>,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Sets<'a> {
         for node in seen.nodes.iter().filter(|node| is_backend(cluster, node)) {
             match machines.of(node) {
                 MachineSet::Named(set) => drop(names.entry(set.to_ascii_lowercase()).or_insert(set)),
-                // One that is not initialised may be of any.
+                // A node that is not initialised may be of any set.
                 MachineSet::Alone if !node.spec.provider_id.is_empty() => {}
                 MachineSet::Alone | MachineSet::Unknown => unknown = Some(node.name()),
             }
@@ -84,7 +84,7 @@ impl<'a> Sets<'a> {
     ///
     /// # Errors
     ///
-    /// Where no node belongs to it, or nobody can tell yet.
+    /// If no node belongs to it, or if that is not known yet.
     fn named(&self, name: &str, intent: &ServiceIntent) -> Result<String, Stop> {
         match (self.names.iter().find(|set| set.eq_ignore_ascii_case(name)), self.unknown) {
             (Some(set), _) => Ok(set.clone()),
@@ -95,7 +95,7 @@ impl<'a> Sets<'a> {
         }
     }
 
-    /// All of them.
+    /// All sets.
     fn any(self, intent: &ServiceIntent) -> Result<Vec<String>, Stop> {
         match self.unknown {
             Some(node) if self.names.is_empty() => Err(unknown(node, intent)),
@@ -108,21 +108,22 @@ fn unknown(node: &str, intent: &ServiceIntent) -> Stop {
     Stop::NotYet(Wait::MachineSetUnknown { node: node.to_owned(), service: intent.key.clone() })
 }
 
-/// Whether a node may be behind a load balancer of SKU Basic: control-plane nodes have none of their own.
+/// Whether a node may be a backend of a load balancer of SKU Basic: control-plane nodes have no load balancer of their
+/// own.
 fn is_backend(cluster: &Cluster, node: &Node) -> bool {
     backend_pool::is_eligible(cluster, node) && !node.is_control_plane()
 }
 
-/// The load balancer on which a Service has its place.
+/// The load balancer that a Service is placed on.
 ///
 /// # Errors
 ///
-/// Where it names a set that no node belongs to, and where the load balancer takes no more rules.
+/// If the Service names a set that no node belongs to, or if the load balancer has no room for more rules.
 pub(super) fn place(cluster: &Cluster, intent: &ServiceIntent, seen: &Seen<'_>) -> Result<Balancer, Stop> {
     let owner = intent.removal();
     let claimed = public_ip::claimed(cluster, owner, seen.public_ips);
     let of_kind = seen.load_balancers.iter().filter(|(balancer, _)| balancer.flavor == intent.flavor);
-    // Whoever shares another's frontend is there, too.
+    // A Service that shares another's frontend is there, too.
     let mut here = of_kind
         .filter(|(one, document)| !frontends_of(cluster, one, document, owner, &claimed).is_empty())
         .map(|(balancer, _)| balancer);
@@ -132,7 +133,7 @@ pub(super) fn place(cluster: &Cluster, intent: &ServiceIntent, seen: &Seen<'_>) 
             Some(current) => (Some(current), Vec::new()),
             None => (None, Sets::of(cluster, seen).any(intent)?),
         },
-        // Whoever is where it wants to be stays, although the set may be without nodes for a while.
+        // A Service that is on its desired load balancer stays, although the set may be without nodes for a while.
         Mode::Set(named) => {
             let wanted = existing(seen, cluster.balancer_of_set(named, intent.flavor));
             match here.find(|balancer| **balancer == wanted) {
@@ -149,7 +150,7 @@ pub(super) fn place(cluster: &Cluster, intent: &ServiceIntent, seen: &Seen<'_>) 
     Ok(balancer)
 }
 
-/// The load balancer as the one that exists is spelled: Azure spells names of sets in more than one way.
+/// The load balancer in the spelling of the existing one: Azure spells names of sets in more than one way.
 fn existing(seen: &Seen<'_>, balancer: Balancer) -> Balancer {
     let is_it =
         |one: &&Balancer| one.flavor == balancer.flavor && one.name.eq_ignore_ascii_case(&balancer.name);
@@ -157,7 +158,7 @@ fn existing(seen: &Seen<'_>, balancer: Balancer) -> Balancer {
     found.cloned().unwrap_or(balancer)
 }
 
-/// The load balancer of the first set that has none yet, and otherwise the one with the fewest rules (3.5).
+/// The load balancer of the first set without one, and otherwise the one with the fewest rules (3.5).
 fn choose(
     cluster: &Cluster,
     intent: &ServiceIntent,
@@ -169,7 +170,7 @@ fn choose(
         let document = document_of(seen, &balancer).map(|document| &**document);
         (document.is_some(), rules_in(document), balancer)
     });
-    // Of equals the first counts.
+    // On a tie the first counts.
     let best = all.min_by_key(|(exists, rules, _)| (*exists, *rules));
     let Some((_, rules, balancer)) = best else { return Ok(cluster.placement(intent.flavor)) };
     let limit = cluster.config.maximum_load_balancer_rule_count;
@@ -179,8 +180,8 @@ fn choose(
     Ok(balancer)
 }
 
-/// The nodes of each load balancer: those of its set. The primary one has all where no primary set is configured. Nodes
-/// that may be backends and whose sets Azure has not told yet are [unknown](NodePlaces::unknown).
+/// The nodes of each load balancer: the ones of its set. The primary load balancer has all nodes if no primary set is
+/// configured. Nodes that may be backends and whose sets Azure does not report yet are [unknown](NodePlaces::unknown).
 pub fn nodes_of_sets(cluster: &Cluster, nodes: &[Arc<Node>], machines: &MachineSets) -> NodePlaces {
     let mut places: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut unknown = BTreeSet::new();

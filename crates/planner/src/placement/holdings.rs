@@ -1,6 +1,6 @@
-//! Which nodes each of several load balancers has at a moment, and which of those that belong to it it may have now
-//! (LB-434). A machine can be behind one load balancer of a kind alone, so a node that moves first leaves one and then
-//! joins the other, and one that cannot be written keeps its nodes, and no others, from where they belong.
+//! The nodes that each of several load balancers has, and the nodes that each may have now (LB-434). A machine can be
+//! behind only one load balancer of a flavor. So a node that moves first leaves one and then joins the other, and a
+//! load balancer that cannot be written keeps its nodes (and only those) from the load balancer that they belong to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::listed::ListedLoadBalancer;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct NodeShare {
     nodes: BTreeSet<String>,
-    /// Whether pools may become empty: other load balancers have the nodes.
+    /// Whether pools may become empty, because other load balancers have the nodes.
     may_be_empty: bool,
 }
 
@@ -26,7 +26,7 @@ impl NodeShare {
         self.nodes.contains(node)
     }
 
-    /// Whether no node may be.
+    /// Whether no node may be in its pools.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -41,7 +41,7 @@ impl NodeShare {
 pub struct Holdings(BTreeMap<Balancer, BTreeSet<String>>);
 
 impl Holdings {
-    /// What load balancers hold, as their documents show it. One that is not among them holds nothing.
+    /// Reads the nodes of load balancers from their documents. A load balancer that is not given holds none.
     pub fn of(
         cluster: &Cluster,
         nodes: &[Arc<Node>],
@@ -56,7 +56,7 @@ impl Holdings {
         holdings
     }
 
-    /// Takes over what some load balancers hold as their documents show it, and nothing else.
+    /// Updates the nodes of some load balancers from their documents, and leaves the others unchanged.
     pub fn see<'a>(
         &mut self,
         cluster: &Cluster,
@@ -72,13 +72,13 @@ impl Holdings {
         }
     }
 
-    /// Forgets load balancers that are not there any more.
+    /// Drops load balancers that no longer exist.
     pub fn retain(&mut self, is_there: impl Fn(&Balancer) -> bool) {
         self.0.retain(|balancer, _| is_there(balancer));
     }
 
-    /// The nodes that a load balancer may have now: of those that belong to it all that it has already, and those that
-    /// no other of its kind has.
+    /// The nodes that a load balancer may have now: of the nodes that belong to it, the ones that it already has, and
+    /// the ones that no other of its flavor has.
     pub fn share(&self, places: &NodePlaces, balancer: &Balancer) -> NodeShare {
         let own = self.0.get(balancer);
         let others: Vec<&BTreeSet<String>> = self
@@ -99,7 +99,7 @@ impl Holdings {
         self.share(places, balancer).nodes.len() < places.on(balancer).count()
     }
 
-    /// The others of its kind that have nodes which belong to a load balancer, each with how many.
+    /// The other load balancers of its flavor that have nodes which belong to it, each with their number.
     pub fn holders(&self, places: &NodePlaces, balancer: &Balancer) -> Vec<(Balancer, usize)> {
         let others = self.0.iter().filter(|(one, _)| *one != balancer && one.flavor == balancer.flavor);
         let counted = others.map(|(one, held)| {
@@ -108,7 +108,7 @@ impl Holdings {
         counted.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// A load balancer is about to have these nodes, beside those that it has until then.
+    /// Records that a load balancer gets these nodes in addition to the ones that it has.
     pub fn claim(&mut self, balancer: &Balancer, share: &NodeShare) {
         self.0.entry(balancer.clone()).or_default().extend(share.nodes.iter().cloned());
     }

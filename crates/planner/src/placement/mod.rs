@@ -1,10 +1,9 @@
-//! On which of several load balancers a Service has its place
-//! (`multipleStandardLoadBalancerConfigurations`; 7.4).
+//! The placement of a Service on one of several load balancers (`multipleStandardLoadBalancerConfigurations`; 7.4).
 //!
-//! Nothing is remembered: which Services are on a load balancer is read from its document every time, and from the
-//! places that were [promised](Places) to Services on their way. So a Service stays where it is as long as it may be
-//! there, whoever looks. It moves when its annotation, its labels or those of its namespace no longer allow its load
-//! balancer, or when it asks for an address that is on another.
+//! Placement keeps no state: the Services of a load balancer are read from its document every time, and from the places
+//! that were [promised](Places) to Services on their way. So a Service stays where it is as long as that is allowed,
+//! whichever process decides. It moves when its annotation, its labels or those of its namespace no longer allow its
+//! load balancer, or when it asks for an address on another.
 
 mod basic;
 mod holdings;
@@ -30,32 +29,32 @@ use crate::refusal::Refusal;
 use crate::sequence::{Seen, Stop};
 use crate::wait::Wait;
 
-/// Labels of an object.
+/// The labels of an object.
 pub type Labels = BTreeMap<String, String>;
 
-/// What a Service says about its place.
+/// What a Service says about its placement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PlacementIntent {
-    /// The load balancers that its annotation names; empty where any will do.
+    /// The load balancers that its annotation names; empty if any is allowed.
     pub configurations: Vec<String>,
     /// Its labels.
     pub labels: Labels,
-    /// Which set of machines is to serve it, where load balancers are of SKU Basic.
+    /// The set of machines that should serve it, where load balancers are of SKU Basic.
     pub mode: Mode,
 }
 
-/// The names of the load balancers that a Service may not have, by reason.
+/// The names of the load balancers that a Service may not use, by reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unfit {
-    /// Those that take no new Services.
+    /// Load balancers that take no new Services.
     pub closed: Vec<String>,
-    /// Those whose selector does not fit the Service's labels.
+    /// Load balancers whose selector does not match the Service's labels.
     pub by_labels: Vec<String>,
-    /// Those whose selector does not fit the labels of its namespace.
+    /// Load balancers whose selector does not match the labels of its namespace.
     pub by_namespace: Vec<String>,
 }
 
-/// Whether a load balancer of any kind bears a name.
+/// Whether a load balancer of either flavor belongs to an entry.
 pub(crate) fn is_entry_of(entry: &Entry, balancer: &Balancer) -> bool {
     let name = &balancer.name;
     let external = match balancer.flavor {
@@ -65,7 +64,7 @@ pub(crate) fn is_entry_of(entry: &Entry, balancer: &Balancer) -> bool {
     external.eq_ignore_ascii_case(&entry.name)
 }
 
-/// The name of a load balancer without what internal ones have behind it.
+/// The name of a load balancer without the suffix of internal ones.
 pub(crate) fn without_suffix(name: &str) -> &str {
     let at = name.len().saturating_sub(crate::cluster::INTERNAL_SUFFIX.len());
     match name.get(at..) {
@@ -83,11 +82,11 @@ fn rules_in(document: Option<&LoadBalancer>) -> usize {
     properties.and_then(|properties| properties.load_balancing_rules.as_ref()).map_or(0, Vec::len)
 }
 
-/// Whether one of several load balancers bears the cluster's name (LB-221).
+/// Checks that one of several load balancers has the cluster's name (LB-221).
 ///
 /// # Errors
 ///
-/// Where none does: no Service is served then.
+/// If none has: no Service is served then.
 pub fn check(cluster: &Cluster) -> Result<(), Refusal> {
     let mut entries = cluster.config.multiple_standard_load_balancer_configurations.iter();
     if !cluster.has_several_load_balancers()
@@ -98,11 +97,12 @@ pub fn check(cluster: &Cluster) -> Result<(), Refusal> {
     Err(Refusal::NoConfigurationOfCluster { cluster: cluster.name.clone() })
 }
 
-/// The load balancer on which a Service has its place. Where there are several it is promised the place, too.
+/// The load balancer that a Service is placed on. Where there are several, the place is also promised.
 ///
 /// # Errors
 ///
-/// Where it may be on none, or not where the address is that it asks for, and where its namespace is not known.
+/// If no load balancer is allowed, if the one that has the requested address is not allowed, or if the Service's
+/// namespace is not known.
 pub(crate) fn place(
     cluster: &Cluster,
     intent: &ServiceIntent,
@@ -131,7 +131,7 @@ pub(crate) fn place(
     Ok(balancer)
 }
 
-/// A Service that looks for its place.
+/// A Service to be placed.
 struct Placing<'a> {
     cluster: &'a Cluster,
     intent: &'a ServiceIntent,
@@ -151,7 +151,7 @@ impl<'a> Placing<'a> {
         document_of(self.seen, balancer)
     }
 
-    /// Whether the Service is on a load balancer of the entry, of either kind, or was promised a place there.
+    /// Whether the Service is on a load balancer of the entry, of either flavor, or was promised a place there.
     fn is_active(&self, entry: &Entry, places: &Places) -> bool {
         let owner = self.intent.removal();
         Flavor::BOTH.into_iter().any(|flavor| {
@@ -161,7 +161,7 @@ impl<'a> Placing<'a> {
         })
     }
 
-    /// The entries that the Service may have, in their order (7.4.1).
+    /// The entries that the Service may use, in their order (7.4.1).
     fn eligible(&self, places: &Places) -> Result<Vec<&'a Entry>, Stop> {
         let named = &self.intent.placement.configurations;
         let is_named = |entry: &&Entry| {
@@ -199,7 +199,7 @@ impl<'a> Placing<'a> {
             }
             .into());
         }
-        // Those without a selector are for Services that no selector selects.
+        // Load balancers without a selector are for Services that no selector selects.
         let has_selector = |entry: &&Entry| {
             entry.service_label_selector.is_some() || entry.service_namespace_selector.is_some()
         };
@@ -219,7 +219,7 @@ impl<'a> Placing<'a> {
         })
     }
 
-    /// The load balancer where the Service is, if it may stay there.
+    /// The load balancer that the Service is on, if it may stay there.
     fn current(&self, eligible: &[&Entry], places: &Places) -> Result<Option<Balancer>, Stop> {
         if self.intent.removal().is_pinned()
             && let Some(found) = self.of_requested_address()
@@ -234,8 +234,8 @@ impl<'a> Placing<'a> {
                 }
             };
         }
-        // A frontend of its own tells more than a promise, and that more than rules, which may be left on the load
-        // balancer that it leaves.
+        // A frontend of its own is better evidence than a promise, and a promise is better than rules, which may be
+        // left on the load balancer that the Service leaves.
         let owner = self.intent.removal();
         let has_frontend = |entry: &&&Entry| {
             let document = self.document(&self.balancer(entry));
@@ -248,8 +248,8 @@ impl<'a> Placing<'a> {
         Ok(at.map(|entry| self.balancer(entry)))
     }
 
-    /// The load balancer that has the address that the Service asks for; none where nobody uses the address, and
-    /// where it is on one that the Service leaves because no entry names it any more.
+    /// The load balancer that has the address that the Service asks for; `None` if no load balancer uses the address,
+    /// or if the Service leaves that load balancer because no entry names it any more.
     fn of_requested_address(&self) -> Option<Balancer> {
         let owner = self.intent.removal();
         if self.intent.flavor.is_internal() {
@@ -283,9 +283,9 @@ impl<'a> Placing<'a> {
         })
     }
 
-    /// The load balancer that suits best (7.4.2): the first that holds no rules, of those that exist and then of those
-    /// that do not; else the one with the fewest rules. Places that others were promised count. One that is full is
-    /// passed over as long as another will do.
+    /// The best load balancer (7.4.2): the first without rules, existing ones before others; else the one with the
+    /// fewest rules. Places that were promised to others count. A full load balancer is chosen only if no other is
+    /// allowed.
     fn choose(&self, eligible: &[&Entry], places: &mut Places) -> Result<Balancer, Stop> {
         let mut ranked: Vec<((u8, usize), Balancer)> = eligible
             .iter()
@@ -319,8 +319,8 @@ impl<'a> Placing<'a> {
         Err(refusal.into())
     }
 
-    /// Refuses a move that would leave a frontend behind, because others refer to it: its address would be on both
-    /// load balancers (LB-239). Nothing is changed then.
+    /// Refuses a move that would leave a frontend behind, because others refer to it: its address would be on both load
+    /// balancers (LB-239). Nothing is changed then.
     fn check_move(&self, to: &Balancer) -> Result<(), Stop> {
         let owner = self.intent.removal();
         let claimed = public_ip::claimed(self.cluster, owner, self.seen.public_ips);
@@ -354,7 +354,7 @@ fn is_load_balancer(id: &ResourceId) -> bool {
 }
 
 impl Places {
-    /// The Service has its place on this load balancer and on no other.
+    /// Places the Service on this load balancer and releases its places on all others.
     fn settle(
         &mut self,
         balancer: &Balancer,

@@ -1,5 +1,5 @@
-//! Which of several load balancers brings traffic to which nodes (7.5). A machine can be behind one load balancer of a
-//! kind alone, so the nodes are divided among the entries; both load balancers of an entry have the same ones.
+//! The nodes of each of several load balancers (7.5). A machine can be behind only one load balancer of a flavor, so
+//! the nodes are divided among the entries; both load balancers of an entry have the same nodes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -17,21 +17,21 @@ use crate::listed::ListedLoadBalancer;
 use crate::load_balancer::pool_in;
 use crate::plan::name_some;
 
-/// The sets of machines that are virtual machines of their own: availability sets and flexible scale sets.
+/// The sets of standalone virtual machines: availability sets and flexible scale sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MachineSets(HashMap<ResourceId, Option<String>>);
 
 /// The set that a node's machine belongs to.
 pub(super) enum MachineSet {
     Named(String),
-    /// It belongs to none.
+    /// It belongs to no set.
     Alone,
-    /// Azure has not told yet.
+    /// Azure has not reported it yet.
     Unknown,
 }
 
 impl MachineSets {
-    /// What the documents of virtual machines say.
+    /// Reads the sets from the documents of virtual machines.
     pub fn new<'a>(machines: impl IntoIterator<Item = &'a VirtualMachine>) -> Self {
         let set_of = |machine: &VirtualMachine| {
             let properties = machine.properties.as_ref()?;
@@ -60,14 +60,14 @@ impl MachineSets {
 pub struct NodePlaces {
     /// The nodes by the entry's name in lower case.
     by_entry: BTreeMap<String, BTreeSet<String>>,
-    /// The nodes that belong on no load balancer that exists.
+    /// The nodes that no existing load balancer is for.
     nowhere: BTreeSet<String>,
-    /// The nodes of whose machines Azure has not told yet in which set they are.
+    /// The nodes for whose machines Azure has not reported the set yet.
     unknown: BTreeSet<String>,
 }
 
 impl NodePlaces {
-    /// The nodes by the name that both kinds of a load balancer share, in lower case.
+    /// The nodes by the name that both flavors of a load balancer share, in lower case.
     pub(super) fn of_load_balancers(
         by_entry: BTreeMap<String, BTreeSet<String>>,
         unknown: BTreeSet<String>,
@@ -98,13 +98,12 @@ impl NodePlaces {
         self.by_entry.values().any(|nodes| !nodes.is_empty())
     }
 
-    /// The nodes that have no place yet, or may have another, because Azure has not told in which set their machines
-    /// are.
+    /// The nodes that have no place yet, or may get another, because Azure has not reported the sets of their machines.
     pub fn unknown(&self) -> impl Iterator<Item = &str> {
         self.unknown.iter().map(String::as_str)
     }
 
-    /// What to tell the owner of a Service about nodes that are on no load balancer.
+    /// The notice for the owner of a Service about nodes that are on no load balancer.
     pub fn notice(&self, service: &ObjectKey) -> Option<Notice> {
         let nodes: Vec<&str> = self.nowhere.iter().map(String::as_str).collect();
         (!nodes.is_empty()).then(|| Notice {
@@ -123,11 +122,11 @@ impl NodePlaces {
 
 /// Divides the nodes among the load balancers that exist (`load_balancers`):
 ///
-/// 1. a node of an entry's primary machine set belongs there;
-/// 2. another belongs to entries whose node selector selects it, or else to those that have none. It stays where it
-///    is if it may, and otherwise goes where the fewest are.
+/// 1. A node of an entry's primary machine set belongs to that entry.
+/// 2. Any other node belongs to an entry whose node selector selects it, or else to one without a selector. It stays
+///    where it is if that is allowed, and otherwise goes to the entry with the fewest nodes.
 ///
-/// An entry of which no load balancer exists has no nodes. The order of nodes does not matter.
+/// An entry without an existing load balancer has no nodes. The order of nodes does not matter.
 pub fn place_nodes(
     cluster: &Cluster,
     nodes: &[Arc<Node>],
@@ -148,7 +147,7 @@ pub fn place_nodes(
     for (name, node) in members {
         let at = present.get(name);
         match sets.of(node) {
-            // Nobody knows where it belongs: it stays where it is.
+            // Its entry is unknown: it stays where it is.
             MachineSet::Unknown => {
                 unknown.insert(name.to_owned());
                 if let Some(place) = at.and_then(|at| places.get_mut(*at)) {
@@ -186,8 +185,8 @@ pub fn place_nodes(
     NodePlaces { by_entry, nowhere, unknown }
 }
 
-/// The open entries that a node may belong to which is of no primary set: those that select it, else those that select
-/// nobody.
+/// The open entries that a node outside of any primary set may belong to: the ones that select it, else the ones
+/// without a selector.
 fn eligible(open: &[&Entry], node: &Node) -> Vec<usize> {
     let none = Labels::new();
     let labels = node.metadata.labels.as_ref().unwrap_or(&none);
@@ -200,7 +199,7 @@ fn eligible(open: &[&Entry], node: &Node) -> Vec<usize> {
     if selected.is_empty() { of(&|entry| entry.node_selector.is_none()) } else { selected }
 }
 
-/// The nodes by their addresses; of two that have one address the first counts.
+/// The nodes by their addresses; if two nodes have the same address, the first counts.
 pub(super) fn by_address<'a>(nodes: impl IntoIterator<Item = &'a Arc<Node>>) -> HashMap<IpAddr, &'a str> {
     let mut found = HashMap::new();
     for node in nodes {
@@ -211,7 +210,7 @@ pub(super) fn by_address<'a>(nodes: impl IntoIterator<Item = &'a Arc<Node>>) -> 
     found
 }
 
-/// The entry on whose load balancers each node is now, by its addresses in their pools.
+/// The entry on whose load balancers each node is now, found by its addresses in their pools.
 fn present<'a>(
     cluster: &Cluster,
     members: &BTreeMap<&'a str, &'a Arc<Node>>,

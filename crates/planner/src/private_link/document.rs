@@ -1,4 +1,4 @@
-//! The document of a private link service: what a Service asks for, member by member. What others put there stays.
+//! The document of a private link service, as a Service asks for it, member by member. Members set by others stay.
 
 use azure_types::{
     PrivateLinkService, PrivateLinkServiceIpConfiguration, ResourceId, SubResource, Subnet, SubscriptionList,
@@ -13,7 +13,7 @@ use crate::cluster::Cluster;
 use crate::names;
 use crate::tags;
 
-/// What a Service asks for, and for whom.
+/// The desired private link service, and its Service.
 pub(super) struct Wanted<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) service: &'a ObjectKey,
@@ -28,7 +28,7 @@ pub(super) fn offer(link: &mut PrivateLinkService, frontend: &ResourceId) {
     properties.load_balancer_frontend_ip_configurations = Some(vec![SubResource::to(frontend.clone())]);
 }
 
-/// Whether two lists hold the same, in whatever order.
+/// Whether two lists contain the same items, in any order.
 fn is_same(one: &[String], other: &[String]) -> bool {
     let sorted = |list: &[String]| {
         let mut list = list.to_vec();
@@ -38,7 +38,7 @@ fn is_same(one: &[String], other: &[String]) -> bool {
     sorted(one) == sorted(other)
 }
 
-/// Brings a list to what is wanted; a list that is absent is an empty one.
+/// Sets a list to the desired items; an absent list counts as empty.
 fn set_list(list: &'static str, current: &mut Option<Vec<String>>, wanted: &[String]) -> Option<Change> {
     let old = current.as_deref().unwrap_or_default();
     if is_same(old, wanted) {
@@ -60,7 +60,7 @@ fn set_subscriptions(
     Some(change)
 }
 
-/// One of its addresses: chosen, or Azure's choice.
+/// Whether an address is static; otherwise Azure chooses it.
 fn is_static(configuration: &PrivateLinkServiceIpConfiguration) -> bool {
     let method = configuration.properties.as_ref().and_then(|p| p.private_ip_allocation_method.as_ref());
     method.is_some_and(|method| method.is("Static"))
@@ -71,7 +71,7 @@ fn address_of(configuration: &PrivateLinkServiceIpConfiguration) -> &str {
 }
 
 impl Wanted<'_> {
-    /// Brings a document to what is wanted; says what changed.
+    /// Applies the desired members to a document; returns the changes.
     pub(super) fn apply(&self, link: &mut PrivateLinkService) -> Vec<Change> {
         let mut changes = Vec::new();
         changes.extend(self.set_addresses(link));
@@ -92,7 +92,7 @@ impl Wanted<'_> {
         changes
     }
 
-    /// Who made it is written once; what the configuration says follows.
+    /// The tags with the creator are written once; tags of the configuration are updated.
     fn set_tags(&self, link: &mut PrivateLinkService) -> Vec<Change> {
         let config = &self.cluster.config;
         let mut wanted = config.tags.clone();
@@ -148,7 +148,8 @@ impl Wanted<'_> {
         let is_primary = |configuration: &&PrivateLinkServiceIpConfiguration| {
             configuration.properties.as_ref().and_then(|p| p.primary) == Some(true)
         };
-        // Azure refuses services of which no address is the first, or several are; where the first is to be chosen, it is.
+        // Azure refuses a private link service without exactly one primary address. If one has to be chosen, it is the
+        // first.
         let primary: Vec<_> = current.iter().filter(is_primary).collect();
         let is_right_primary = match (&*primary, wanted.first()) {
             ([one], Some(first)) => is_static(one) && address_of(one) == first.to_string(),

@@ -13,12 +13,12 @@ use crate::mistakes::Mistakes;
 use crate::private_link::PrivateLinkRefusal;
 use crate::refusal::Refusal;
 
-/// How many addresses a private link service can have.
+/// The minimum number of addresses of a private link service.
 pub(super) const MIN_ADDRESSES: i32 = 1;
-/// How many addresses a private link service can have.
+/// The maximum number of addresses of a private link service.
 pub(super) const MAX_ADDRESSES: i32 = 8;
 
-/// The annotations that set something of the private link service itself: only the Service that made it may.
+/// The annotations with settings of the private link service itself: only the Service that created it may have them.
 const SETTINGS: &[&str] = &[
     keys::PLS_NAME,
     keys::PLS_SUBNET,
@@ -33,7 +33,7 @@ const SETTINGS: &[&str] = &[
 /// The private link service that a Service asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrivateLinkIntent {
-    /// The name asked for.
+    /// The requested name.
     pub name: Option<String>,
     /// The resource group that it is created in.
     pub group: String,
@@ -41,7 +41,7 @@ pub struct PrivateLinkIntent {
     pub subnet: String,
     /// How many addresses it has.
     pub count: usize,
-    /// The addresses that are chosen, once each; the first is the primary one.
+    /// The static addresses, without duplicates; the first is the primary one.
     pub addresses: Vec<Ipv4Addr>,
     /// The names under which it is offered.
     pub fqdns: Vec<String>,
@@ -51,7 +51,7 @@ pub struct PrivateLinkIntent {
     pub visibility: Vec<String>,
     /// The subscriptions whose connections need no approval.
     pub auto_approval: Vec<String>,
-    /// An annotation that sets something of it, if there is one.
+    /// An annotation with a setting of the private link service itself, if any.
     pub(crate) own_setting: Option<String>,
 }
 
@@ -59,7 +59,7 @@ fn is_created(annotations: Annotations<'_>) -> bool {
     annotations.trimmed_flag(keys::PLS_CREATE)
 }
 
-/// Whether packets, those of health probes included, come with a header of the PROXY protocol.
+/// Whether all packets, including health probes, start with a PROXY protocol header.
 pub(crate) fn is_created_with_proxy_protocol(service: &Service) -> bool {
     let annotations = Annotations(service);
     is_created(annotations) && annotations.trimmed_flag(keys::PLS_PROXY_PROTOCOL)
@@ -77,13 +77,13 @@ pub(crate) fn groups(cluster: &Cluster, service: &Service) -> BTreeSet<ResourceI
     [configured, group(cluster, service)].map(|group| cluster.network_group(group)).into()
 }
 
-/// The items of a list that is separated by spaces.
+/// The items of a space-separated list.
 fn words<'a>(annotations: Annotations<'a>, key: &str) -> impl Iterator<Item = &'a str> {
     annotations.get(key).unwrap_or_default().split_whitespace()
 }
 
-/// The names in a list that is separated by spaces. No subscription and no domain has a comma in its name: Azure would
-/// refuse `a,b` as one name.
+/// The names in a space-separated list. A comma is refused, as neither subscriptions nor domains contain one: Azure
+/// would refuse `a,b` as one name.
 fn names(annotations: Annotations<'_>, key: &'static str) -> Result<Vec<String>, Refusal> {
     let name = |item: &str| match item.contains([',', ';']) {
         true => Err(PrivateLinkRefusal::ListInAnItem { key: full_key(key), item: item.to_owned() }.into()),
@@ -93,7 +93,7 @@ fn names(annotations: Annotations<'_>, key: &'static str) -> Result<Vec<String>,
 }
 
 impl PrivateLinkIntent {
-    /// Reads what a Service asks for; `None` where it asks for none.
+    /// Reads the private link service that a Service asks for; `None` if it asks for none.
     pub(crate) fn read(
         cluster: &Cluster,
         service: &Service,

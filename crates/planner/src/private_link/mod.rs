@@ -1,8 +1,8 @@
 //! Private link services: a Service's frontend, offered to private endpoints in other networks.
 //!
-//! A private link service belongs to one Service of one cluster, as its tags say. It is made after the frontend that
-//! it offers, and it goes before that frontend does: first its connections, then itself. Azure keeps a frontend that
-//! a private link service offers.
+//! A private link service belongs to one Service of one cluster, as its tags say. It is created after the frontend that
+//! it offers, and is removed before that frontend: first its connections, then itself. Azure keeps a frontend that a
+//! private link service offers.
 
 mod document;
 mod intent;
@@ -31,7 +31,7 @@ pub(crate) use intent::{groups, is_created_with_proxy_protocol};
 pub(crate) use ownership::is_unmanaged;
 pub use refusal::PrivateLinkRefusal;
 
-/// The policies of a subnet in which private link services can be.
+/// The value with which the network policies of a subnet admit private link services.
 const NO_POLICIES: &str = "Disabled";
 
 /// The frontends that a private link service offers.
@@ -48,8 +48,8 @@ pub(crate) fn at<'a>(
     observed.iter().map(|link| &**link).find(|link| offered(link).any(|one| one == frontend))
 }
 
-/// Whether a private link service matters to a cluster: the cluster made it, or it offers a frontend of a load balancer
-/// in the cluster's group.
+/// Whether a private link service concerns a cluster: the cluster created it, or it offers a frontend of a load
+/// balancer in the cluster's group.
 pub fn concerns(cluster: &Cluster, link: &PrivateLinkService) -> bool {
     let group = cluster.network_group(cluster.config.load_balancer_resource_group());
     let is_in_group = |frontend: &ResourceId| {
@@ -59,12 +59,12 @@ pub fn concerns(cluster: &Cluster, link: &PrivateLinkService) -> bool {
     !is_unmanaged(cluster, link) || offered(link).any(is_in_group)
 }
 
-/// That a group cannot be read, for whoever names it.
+/// The refusal of Services that name a group which cannot be read.
 pub fn unreadable(group: &ResourceId, problem: &str) -> PrivateLinkRefusal {
     PrivateLinkRefusal::GroupUnreadable { group: group.name().to_owned(), problem: problem.to_owned() }
 }
 
-/// Whether a private link service of somebody else's offers a frontend of this load balancer, which stays then.
+/// Whether an unmanaged private link service offers a frontend of this load balancer, which stays then.
 pub fn keeps_frontend(cluster: &Cluster, link: &PrivateLinkService, load_balancer: &ResourceId) -> bool {
     is_unmanaged(cluster, link)
         && offered(link).any(|frontend| frontend.parent().as_ref() == Some(load_balancer))
@@ -75,13 +75,13 @@ pub(crate) fn name_of(link: &PrivateLinkService) -> &str {
     link.name.as_deref().or_else(|| link.id.as_ref().map(ResourceId::name)).unwrap_or_default()
 }
 
-/// Brings the private link service of a Service's frontend to what the Service wants. `observed` are those that there
-/// are, and `subnet` is the one that the Service names for it, if that exists. Once the steps are taken it is planned
-/// again: nothing is left to do then, or what had to wait for them.
+/// Brings the private link service of a Service's frontend to what the Service wants. `observed` are the existing
+/// private link services, and `subnet` is the one that the Service names for it, if that exists. After the steps are
+/// taken it is planned again: then nothing is left to do, or only what had to wait for them.
 ///
 /// # Errors
 ///
-/// Where the Service cannot have the private link service that it asks for.
+/// If the Service cannot have the private link service that it asks for.
 pub fn plan(
     cluster: &Cluster,
     intent: &ServiceIntent,
@@ -147,12 +147,13 @@ pub fn plan(
         .collect())
 }
 
-/// The name of a new one.
+/// The name of a new private link service.
 fn new_name(intent: &PrivateLinkIntent, frontend: &OwnedFrontend) -> String {
     intent.name.clone().unwrap_or_else(|| format!("pls-{}", frontend.name))
 }
 
-/// Refuses a name that another one in the group has (LB-446): that one offers another frontend, or none.
+/// Refuses a name that is taken by another private link service of the group (LB-446), which offers another frontend,
+/// or none.
 fn check_name(
     cluster: &Cluster,
     wanted: &PrivateLinkIntent,
@@ -176,7 +177,7 @@ fn create(wanted: &Wanted<'_>, frontend: &OwnedFrontend) -> Step {
         ..PrivateLinkService::default()
     };
     document::offer(&mut link, &frontend.id);
-    // What a new one has is what was asked for.
+    // A new private link service gets all requested members.
     let _ = wanted.apply(&mut link);
     let changes = vec![Change::PrivateLinkAdded {
         name: name.clone(),
@@ -218,13 +219,13 @@ fn update(wanted: &Wanted<'_>, observed: &PrivateLinkService) -> Option<Step> {
     })
 }
 
-/// Whether a subnet takes private link services.
+/// Whether a subnet admits private link services.
 pub fn is_open(subnet: &Subnet) -> bool {
     let policies = subnet.properties.as_ref().and_then(|p| p.private_link_service_network_policies.as_ref());
     policies.is_some_and(|word| word.is(NO_POLICIES))
 }
 
-/// Lets private link services into a subnet, where it does not yet.
+/// The step that opens a subnet to private link services, if it is not open yet.
 fn open(cluster: &Cluster, subnet: &Subnet, service: &ObjectKey) -> Option<Step> {
     if is_open(subnet) {
         return None;
@@ -245,9 +246,9 @@ fn open(cluster: &Cluster, subnet: &Subnet, service: &ObjectKey) -> Option<Step>
     })
 }
 
-/// Removes the cluster's private link services from frontends that go; somebody else's are left, and so are the
-/// frontends that they offer. Planned again once the steps are taken, until nothing is left to do: connections go
-/// first.
+/// Removes the cluster's private link services from frontends that are to be removed. Unmanaged ones stay, and so do
+/// the frontends that they offer. Planned again after the steps are taken, until nothing is left to do: connections are
+/// removed first.
 pub fn plan_removal(
     cluster: &Cluster,
     frontends: &[ResourceId],
@@ -257,7 +258,7 @@ pub fn plan_removal(
     links.filter(|link| !is_unmanaged(cluster, link)).flat_map(|link| removal(cluster, link)).collect()
 }
 
-/// Whether a private link service of somebody else's offers one of these frontends.
+/// Whether an unmanaged private link service offers one of these frontends.
 pub fn has_unmanaged(
     cluster: &Cluster,
     frontends: &[ResourceId],
@@ -267,7 +268,7 @@ pub fn has_unmanaged(
     links.any(|link| is_unmanaged(cluster, link))
 }
 
-/// The connections; if there are none, the private link service itself.
+/// The steps that remove the connections; without any, the step that removes the private link service itself.
 fn removal(cluster: &Cluster, link: &PrivateLinkService) -> Vec<Step> {
     let Some(id) = &link.id else { return Vec::new() };
     let owners = || ownership::owner_key(link).into_iter().collect();

@@ -1,4 +1,4 @@
-//! Whose a private link service is: what its tags say.
+//! The owner of a private link service, by its tags.
 
 use azure_types::PrivateLinkService;
 use k8s::ObjectKey;
@@ -7,19 +7,19 @@ use ownership::{Evidence, Proof};
 use crate::cluster::Cluster;
 use crate::proof;
 
-/// Which cluster made it.
+/// The cluster that created it.
 pub(super) const CLUSTER_TAG: &str = "k8s-azure-cluster-name";
-/// Which Service made it.
+/// The Service that created it.
 pub(super) const OWNER_TAG: &str = "k8s-azure-owner-service";
 
 /// A private link service's relation to a Service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ownership<'a> {
-    /// The Service made it, and may change and remove it.
+    /// The Service created it, and may change and remove it.
     Ours,
-    /// This Service of the cluster made it; others may use it as it is.
+    /// This Service of the cluster created it; other Services may use it unchanged.
     Shared(&'a str),
-    /// The cluster did not make it: it is left as it is.
+    /// The cluster did not create it: it is left unchanged.
     Unmanaged,
 }
 
@@ -28,17 +28,17 @@ pub(super) fn tag<'a>(link: &'a PrivateLinkService, key: &str) -> &'a str {
     tags.find(|(name, _)| name.eq_ignore_ascii_case(key)).map_or("", |(_, value)| value.trim())
 }
 
-/// Whether somebody else than the cluster made it.
+/// Whether the private link service was not created by the cluster.
 pub(crate) fn is_unmanaged(cluster: &Cluster, link: &PrivateLinkService) -> bool {
     !tag(link, CLUSTER_TAG).eq_ignore_ascii_case(&cluster.name)
 }
 
-/// The Service that made it.
+/// The Service that created it.
 pub(super) fn owner_key(link: &PrivateLinkService) -> Option<ObjectKey> {
     tag(link, OWNER_TAG).split_once('/').map(|(namespace, name)| ObjectKey::new(namespace, name))
 }
 
-/// What proves that the cluster made it.
+/// The proof that the cluster created it.
 pub(super) fn proof(cluster: &Cluster, link: &PrivateLinkService) -> Proof {
     let owner = owner_key(link).map_or_else(|| proof::cluster(cluster), |key| proof::service(cluster, &key));
     let fact = |key: &str| Evidence::Tag { key: key.to_owned(), value: tag(link, key).to_owned() };

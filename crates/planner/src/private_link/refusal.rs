@@ -8,7 +8,7 @@ use crate::annotations::{self as keys, full_key};
 /// Why a Service cannot have the private link service that it asks for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PrivateLinkRefusal {
-    /// What it offers is an internal frontend, or packets arrive at the nodes' own addresses.
+    /// The frontend is internal, or packets arrive at the nodes' own addresses.
     #[error(
         "annotation {}: true: service requiring private link service must be internal or disable floating ip; set \
          annotation {} or {} to true, or remove it",
@@ -17,7 +17,7 @@ pub enum PrivateLinkRefusal {
         full_key(keys::DISABLE_FLOATING_IP)
     )]
     FloatsOutside,
-    /// Azure offers frontends of IPv4 alone.
+    /// Azure offers only IPv4 frontends.
     #[error(
         "annotation {}: true: IPv6 is not supported for private link service; add IPv4 to spec.ipFamilies, or remove it",
         full_key(keys::PLS_CREATE)
@@ -35,16 +35,16 @@ pub enum PrivateLinkRefusal {
         /// The annotation's value.
         count: i32,
     },
-    /// A chosen address is one.
+    /// A static address is a valid address.
     #[error(
         "annotation {}: {value} is not a valid IP address; separate IPv4 addresses by spaces, or remove it",
         full_key(keys::PLS_ADDRESSES)
     )]
     InvalidAddress {
-        /// The item that is none.
+        /// The invalid item.
         value: String,
     },
-    /// The addresses of a private link service are of IPv4.
+    /// The addresses of a private link service are IPv4 addresses.
     #[error(
         "annotation {}: private link service ip config only supports IPv4, {value} provided; correct or remove it",
         full_key(keys::PLS_ADDRESSES)
@@ -53,15 +53,17 @@ pub enum PrivateLinkRefusal {
         /// The item.
         value: String,
     },
-    /// Names are separated by spaces, and none has a comma in it.
-    #[error("annotation {key}: {item} is no single name; separate names by spaces, or remove the annotation")]
+    /// Names are separated by spaces and contain no comma.
+    #[error(
+        "annotation {key}: {item} is not a single name; separate names by spaces, or remove the annotation"
+    )]
     ListInAnItem {
         /// The annotation.
         key: String,
-        /// The item that is a list.
+        /// The item with a comma.
         item: String,
     },
-    /// No more addresses are chosen than there are to be.
+    /// There are at most as many static addresses as addresses.
     #[error(
         "annotation {}: ipConfigCount({count}) must be no smaller than number of static IPs specified({addresses}); \
          raise it, or name fewer in annotation {}",
@@ -69,9 +71,9 @@ pub enum PrivateLinkRefusal {
         full_key(keys::PLS_ADDRESSES)
     )]
     TooManyAddresses {
-        /// How many addresses there are to be.
+        /// The number of addresses.
         count: usize,
-        /// How many are chosen.
+        /// The number of static addresses.
         addresses: usize,
     },
     /// The subnet of its addresses exists.
@@ -88,7 +90,7 @@ pub enum PrivateLinkRefusal {
         /// The Service.
         service: ObjectKey,
     },
-    /// A frontend that somebody else offers stays as it is offered.
+    /// A frontend that an unmanaged private link service offers is left unchanged.
     #[error(
         "LB frontend({frontend}) already has unmanaged private link service({private_link}), which lacks this cluster's \
          tag {}; delete that private link service, or remove annotation {}",
@@ -101,7 +103,7 @@ pub enum PrivateLinkRefusal {
         /// The private link service's id.
         private_link: String,
     },
-    /// Only the Service that made a private link service sets something of it.
+    /// Only the Service that created a private link service may have settings for it.
     #[error(
         "annotation {key}: LB frontend({frontend}) already has existing private link service({private_link}) owned by \
          service({owner}), which alone can set that; remove it here, and set it there"
@@ -111,9 +113,9 @@ pub enum PrivateLinkRefusal {
         frontend: String,
         /// The private link service's name.
         private_link: String,
-        /// The Service that made it.
+        /// The Service that created it.
         owner: String,
-        /// The annotation that would set something.
+        /// The annotation with the setting.
         key: String,
     },
     /// A resource keeps its name.
@@ -126,7 +128,7 @@ pub enum PrivateLinkRefusal {
     NameFixed {
         /// Its name.
         existing: String,
-        /// The name that is asked for.
+        /// The requested name.
         wanted: String,
     },
     /// A name belongs to one private link service of a resource group.
@@ -143,8 +145,8 @@ pub enum PrivateLinkRefusal {
     },
     /// The resource group that a Service names can be read.
     #[error(
-        "annotation {}: resource group {group} cannot be read, so that nobody knows which private link services are \
-         there ({problem}); give the identity the right to read it, or name another group",
+        "annotation {}: resource group {group} cannot be read, so its private link services are \
+         unknown ({problem}); give the identity the right to read it, or name another group",
         full_key(keys::PLS_GROUP)
     )]
     GroupUnreadable {
@@ -156,7 +158,7 @@ pub enum PrivateLinkRefusal {
 }
 
 impl PrivateLinkRefusal {
-    /// Whether only a change of the Service can help.
+    /// Whether only a change of the Service can resolve it.
     pub(crate) fn is_terminal(&self) -> bool {
         match self {
             Self::FloatsOutside

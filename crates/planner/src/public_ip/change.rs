@@ -1,4 +1,4 @@
-//! What becomes of a public IP that is there: kept as it is, changed, repaired, or deleted and created again.
+//! What happens to an existing public IP: kept, changed, repaired, or deleted and created again.
 
 use std::collections::BTreeSet;
 
@@ -19,12 +19,12 @@ use crate::refusal::Refusal;
 use crate::rewrite;
 use crate::tags;
 
-/// What Azure takes as a tag's value, in characters.
+/// Azure's maximum length of a tag's value, in characters.
 const MAX_TAG_VALUE: usize = 256;
 
-/// What becomes of the public IP that a family should use.
+/// What happens to the public IP that a family should use.
 pub(super) enum Outcome {
-    /// It stays, with a write where something differs.
+    /// It is kept, with a write if something differs.
     Keep(Option<Box<Step>>),
     /// It has to be deleted and created again.
     Replace(Replacement),
@@ -73,7 +73,7 @@ pub(super) fn update(
     Ok(Outcome::Keep(change.into_step(cluster, intent, existing).map(Box::new)))
 }
 
-/// Takes the DNS label from a public IP that a Service gives up; nothing if another Service chose it.
+/// Removes the DNS label from a public IP that a Service gives up, unless another Service chose the label.
 pub(super) fn without_label(
     cluster: &Cluster,
     intent: &ServiceIntent,
@@ -92,7 +92,7 @@ pub(super) fn without_label(
     change.into_step(cluster, intent, existing)
 }
 
-/// Why a public IP cannot be changed into what is wanted, where it may be deleted and created again.
+/// Why a public IP cannot be changed as desired, if it may be deleted and created again.
 fn must_be_replaced(
     cluster: &Cluster,
     intent: &ServiceIntent,
@@ -121,7 +121,7 @@ fn must_be_replaced(
     Ok(retagged.then_some(Replacement::IpTags))
 }
 
-/// The IP tags that are wanted, where they differ from those of a public IP that a cluster manages.
+/// The desired IP tags, if they differ from those of a public IP that a cluster manages.
 fn differing_ip_tags<'a>(
     intent: &'a ServiceIntent,
     existing: &PublicIpAddress,
@@ -149,7 +149,7 @@ fn with_user(name: &str, service_tag: &str, key: &ObjectKey) -> Result<String, R
     Ok(users)
 }
 
-/// A public IP on its way to what a Service wants.
+/// A public IP that is being changed to what a Service wants.
 struct Draft {
     document: PublicIpAddress,
     changes: Vec<Change>,
@@ -161,8 +161,8 @@ impl Draft {
         self.document.properties.get_or_insert_default()
     }
 
-    /// Load balancers take addresses of their SKU and of the family of their frontend. An address that is of SKU
-    /// Standard stays so.
+    /// Load balancers require addresses of their SKU and of the family of their frontend. An address of SKU Standard
+    /// keeps its SKU.
     fn normalise(&mut self, cluster: &Cluster, family: Family, version: Option<Family>) {
         let Self { document, changes, .. } = self;
         let basic = is_basic(document) && cluster.config.uses_standard_load_balancer();
@@ -188,7 +188,7 @@ impl Draft {
         }
     }
 
-    /// Sets or removes the DNS label; gives the Service that the label belongs to afterwards.
+    /// Sets or removes the DNS label; returns the Service that owns the label afterwards.
     fn set_dns_label(
         &mut self,
         intent: &ServiceIntent,
@@ -234,7 +234,7 @@ impl Draft {
         String::new()
     }
 
-    /// The write; where nothing differs, one that repairs what Azure did not finish.
+    /// The write of the changes; without any, a write that repairs what Azure did not finish.
     fn into_step(
         self,
         cluster: &Cluster,
@@ -275,19 +275,19 @@ fn is_failed(public_ip: &PublicIpAddress) -> bool {
     rewrite::is_failed(provisioning_state(public_ip))
 }
 
-/// How a new address is given: for good, or of SKU Basic and IPv6 while it is in use (4.9).
+/// The allocation of a new address: static, or dynamic for SKU Basic and IPv6 (4.9).
 pub(super) fn allocation(cluster: &Cluster, family: Family) -> &'static str {
     if family == Family::V6 && cluster.config.uses_basic_load_balancer() { "Dynamic" } else { "Static" }
 }
 
-/// Whether a public IP is one of those that standard load balancers do not take.
+/// Whether a public IP is of SKU Basic, which standard load balancers do not accept.
 pub(super) fn is_basic(public_ip: &PublicIpAddress) -> bool {
     let sku = public_ip.sku.as_ref().and_then(|sku| sku.name.as_deref());
     !sku.is_some_and(|name| name.to_ascii_lowercase().starts_with("standard"))
 }
 
-/// Makes an address stay when no frontend uses it any more: only then the public IP can become a standard one (SE-22).
-/// Absent where it stays anyway.
+/// Makes an address static so that it is kept when no frontend uses it any more: only then can the public IP become a
+/// standard one (SE-22). Absent if the address is static anyway.
 pub fn keep_address(
     target: &ResourceId,
     existing: &PublicIpAddress,
@@ -312,7 +312,7 @@ pub fn keep_address(
     })
 }
 
-/// A write of a public IP as it is, so that Azure finishes what it did not.
+/// Writes a public IP unchanged, so that Azure completes an unfinished operation.
 pub fn repair(target: &ResourceId, existing: &PublicIpAddress, proof: Proof) -> Step {
     Step {
         action: Action::Update,

@@ -1,4 +1,4 @@
-//! Which public IPs a Service names, asks for by address, or may have to do with at all.
+//! Which public IPs a Service names, requests by address, or may be concerned by at all.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -12,13 +12,13 @@ use super::{address_of, is_in_group, name_of};
 use crate::cluster::{Cluster, Family, Flavor};
 use crate::intent::ServiceRemoval;
 
-/// How a Service says which public IP a family of its frontends uses.
+/// How a Service claims the public IP of a family of its frontends.
 pub(super) enum Claim<'a> {
     /// By name.
     Named(&'a str),
     /// By the address that it has.
     Address(IpAddr),
-    /// Not at all: it gets one of its own.
+    /// No claim: it gets one of its own.
     Generated,
 }
 
@@ -30,8 +30,8 @@ pub(super) fn claim(owner: &ServiceRemoval, family: Family) -> Claim<'_> {
     }
 }
 
-/// The public IPs that a Service names or asks for by address, of all that are in its group. By them
-/// the frontends are found that it shares with others.
+/// The public IPs that a Service names or requests by address, out of all in its group. They identify the frontends
+/// that it shares with others.
 pub fn claimed(
     cluster: &Cluster,
     owner: &ServiceRemoval,
@@ -61,11 +61,11 @@ pub(super) fn find_by_address<'a>(
         .find(|public_ip| address_of(public_ip) == Some(address))
 }
 
-/// Who may have to do with which public IP. Made once for all Services, so that hundreds of them do not look at
-/// each other's addresses.
+/// An index from public IPs to the Services that they may concern. Built once for all Services, so that hundreds of
+/// them do not scan each other's addresses.
 #[derive(Debug, Default)]
 pub struct Owners {
-    /// Each Service and the resource groups that its public IPs may be in.
+    /// Each Service with the resource groups that its public IPs may be in.
     owners: Vec<(ObjectKey, BTreeSet<ResourceId>)>,
     by_key: HashMap<String, usize>,
     by_base_name: HashMap<String, usize>,
@@ -74,7 +74,7 @@ pub struct Owners {
 }
 
 impl Owners {
-    /// An index of these Services.
+    /// Indexes these Services.
     pub fn new<'a>(services: impl Iterator<Item = &'a ServiceRemoval>) -> Self {
         let mut found = Self::default();
         for (number, owner) in services.enumerate() {
@@ -93,7 +93,7 @@ impl Owners {
         found
     }
 
-    /// The Services to which a public IP may matter: by tag, by name or by address.
+    /// The Services that a public IP may concern: by tag, by name or by address.
     pub fn concerned(&self, public_ip: &PublicIpAddress) -> BTreeSet<ObjectKey> {
         let name = name_of(public_ip).to_ascii_lowercase();
         let users = services(tag(public_ip.tags.as_ref(), SERVICE_TAGS));

@@ -1,4 +1,4 @@
-//! Public IPs: whose they are, and what one Service needs of them.
+//! Public IPs: their owners, and what one Service needs of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -31,19 +31,19 @@ use crate::zone;
 /// What one Service needs of its public IPs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PublicIpPlan {
-    /// What to write before everything else, because `ensure` could not be written otherwise: DNS labels are taken
-    /// from public IPs that are to be given up, and public IPs that change their SKU get an address for good. After
-    /// that, plan again.
+    /// The steps before everything else, because `ensure` could not be written otherwise: DNS labels are removed from
+    /// public IPs that are to be given up, and public IPs that change their SKU get a static address. After that, plan
+    /// again.
     pub before: Vec<Step>,
-    /// What to write before the load balancer; independent of each other.
+    /// The steps before the load balancer; independent of each other.
     pub ensure: Vec<Step>,
-    /// The public IP that each family's frontend uses. A family is missing where the Service has none, and
-    /// where the address has to be given up first (see `recreates`).
+    /// The public IP of each family's frontend. A family is missing if the Service does not have it, or if the address
+    /// has to be given up first (see `recreates`).
     pub use_ids: BTreeMap<Family, ResourceId>,
-    /// Those of them on which an operation runs: they may not be referred to before it ends.
+    /// The public IPs among them on which an operation runs: they may not be referred to before it ends.
     pub running: Vec<ResourceId>,
-    /// What to give up after the load balancer and the security group no longer use it. Letting go changes
-    /// a public IP's version: plan again with what is observed then.
+    /// The steps after the load balancer and the security group no longer use the public IPs. Disassociation changes a
+    /// public IP's version: plan again with the state observed then.
     pub release: Vec<Step>,
     /// A public IP has to be deleted and created again under its name: after `release`, plan again.
     pub recreates: bool,
@@ -53,7 +53,7 @@ pub(crate) fn name_of(public_ip: &PublicIpAddress) -> &str {
     public_ip.name.as_deref().or_else(|| public_ip.id.as_ref().map(ResourceId::name)).unwrap_or_default()
 }
 
-/// The address that Azure has given to a public IP; `None` while it has not.
+/// The address that Azure has assigned to a public IP; `None` if none is assigned yet.
 pub fn address_of(public_ip: &PublicIpAddress) -> Option<IpAddr> {
     public_ip.properties.as_ref()?.ip_address.as_deref()?.parse().ok()
 }
@@ -117,7 +117,7 @@ fn target<'a>(
             let naming = intent.naming();
             let names = naming.of_family(naming.public_ip(&cluster.name, prefix, family), family);
             let [first, second] = names.map(|name| named(&name));
-            // Which of its names a family has depends on the others that the Service had when it got its address.
+            // Which of its names a family has depends on the families that the Service had when it got its address.
             let version = |target: &Target<'_>| target.existing.and_then(version_of);
             let is_free = |target: &Target<'_>| version(target).is_none_or(|version| version == family);
             let is_own = |target: &Target<'_>| {
@@ -131,14 +131,14 @@ fn target<'a>(
     }
 }
 
-/// Whether a public IP of another family than the one that should have its name is one that the Service still uses.
+/// Whether the Service still uses a public IP of another family that has the name which this family should get.
 fn is_needed(intent: &ServiceIntent, family: Family, target: &Target<'_>) -> bool {
     let of = target.existing.and_then(version_of);
     of.is_some_and(|other| other != family && intent.families.contains(&other))
 }
 
-/// Plans the public IPs of one Service. `observed` holds all public IPs of the Service's group for public
-/// IPs and, if it is another, of the cluster's group.
+/// Plans the public IPs of one Service. `observed` holds all public IPs of the Service's group for public IPs and, if
+/// that is another, of the cluster's group.
 ///
 /// # Errors
 ///
@@ -192,8 +192,8 @@ fn label_of(public_ip: &PublicIpAddress) -> Option<&str> {
     public_ip.properties.as_ref()?.dns_settings.as_ref()?.domain_name_label.as_deref()
 }
 
-/// Takes the wanted DNS label from public IPs of the Service's that are to be given up, if another one is to get it:
-/// Azure gives a label to one public IP at a time, and what is given up stays until nothing uses it any more
+/// Removes the desired DNS label from public IPs of the Service that are to be given up, if another one gets it: Azure
+/// gives a label to one public IP at a time, and a public IP that is given up stays until nothing uses it any more
 /// (LB-451).
 fn moved_label(
     cluster: &Cluster,
@@ -229,7 +229,8 @@ pub fn plan_removal(
     plan
 }
 
-/// Gives up what the Service has and does not use: shared ones lose its name, those made for it are deleted.
+/// Gives up the public IPs that the Service has and does not use: shared ones lose its name, the ones created for it
+/// are deleted.
 fn release(
     cluster: &Cluster,
     owner: &ServiceRemoval,
@@ -257,8 +258,8 @@ fn release(
     }
 }
 
-/// Takes a Service out of the tag that lists the users of a public IP. One that the cluster did not make stays when the
-/// last of them leaves, without the cluster's tags.
+/// Removes a Service from the tag that lists the users of a public IP. A public IP that the cluster did not create
+/// stays when the last user leaves, without the cluster's tags.
 pub(crate) fn leave(
     cluster: &Cluster,
     owner: &ServiceRemoval,

@@ -1,4 +1,4 @@
-//! Whose a public IP is: what its tags say, and what a Service may do with it.
+//! The owner of a public IP, by its tags and name, and what a Service may do with it.
 
 use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
@@ -17,33 +17,33 @@ use crate::names;
 use crate::plan::Notice;
 use crate::proof;
 
-/// What proves that a public IP may be written as it is, or so that it keeps its address: a frontend of this load balancer of
-/// the cluster refers to it.
+/// The proof that a public IP may be written unchanged, or made to keep its address: a frontend of this load balancer
+/// of the cluster refers to it.
 pub fn used_by(cluster: &Cluster, load_balancer: &ResourceId) -> Proof {
     Proof::new(proof::cluster(cluster), Evidence::Refers { resource: load_balancer.to_string() })
 }
 
-/// The tag that names the Services which use the address, separated by commas.
+/// The tag that lists the Services which use the address, separated by commas.
 pub const SERVICE_TAG: &str = "k8s-azure-service";
-/// Which Services use the address; first the key that is written.
+/// The tags with the Services that use the address; the first one is written.
 pub(super) const SERVICE_TAGS: [&str; 2] = [SERVICE_TAG, "service"];
-/// Which cluster uses the address; first the key that is written.
+/// The tags with the cluster that uses the address; the first one is written.
 pub(super) const CLUSTER_TAGS: [&str; 2] = ["k8s-azure-cluster-name", "kubernetes-cluster-name"];
-/// Which Service chose the DNS label; first the key that is written.
+/// The tags with the Service that chose the DNS label; the first one is written.
 pub(super) const DNS_TAGS: [&str; 2] = ["k8s-azure-dns-label-service", "kubernetes-dns-label-service"];
 
 /// A public IP's relation to a Service and to the cluster.
 ///
-/// A tag proves nothing by itself: users set it, and older releases set it on addresses of users. The cluster's own are
-/// those that bear a name that the cluster gives and its tags as well.
+/// A tag alone proves nothing: users set it, and older releases set it on addresses of users. The cluster's own public
+/// IPs have both a name that the cluster assigns and its tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ownership {
-    /// The programs of the cluster keep its tags. Otherwise it was brought along: it is used, and neither tagged nor
+    /// Whether the cluster's programs maintain its tags. Otherwise it is a user's: it is used, and neither tagged nor
     /// deleted.
     pub(super) managed: bool,
-    /// The Service is listed on it, and uses it or did.
+    /// Whether the Service is listed on it, and uses it or did.
     pub(super) used: bool,
-    /// It was made for a Service of the cluster: it goes with the last Service that uses it.
+    /// Whether it was created for a Service of the cluster: it is deleted with the last Service that uses it.
     pub(super) made: bool,
 }
 
@@ -84,14 +84,14 @@ pub(super) fn is_pinned(owner: &ServiceRemoval, public_ip: &PublicIpAddress) -> 
     by_address || by_name
 }
 
-/// The base name of a Service in the name that a cluster gives to its public IP, in lower case.
+/// The base name of a Service in the name that a cluster assigns to its public IP, in lower case.
 pub(crate) fn base_in_name(cluster: &Cluster, public_ip: &PublicIpAddress) -> Option<String> {
     let name = name_of(public_ip).to_ascii_lowercase();
     let rest = name.strip_prefix(&cluster.name.to_ascii_lowercase())?.strip_prefix('-')?;
     rest.split('-').next().map(str::to_owned)
 }
 
-/// What refers to a public IP, as Azure says: a frontend, a network interface, a gateway.
+/// The resource that refers to a public IP, as Azure reports it: a frontend, a network interface, a gateway.
 fn user_of(public_ip: &PublicIpAddress) -> Option<ResourceId> {
     let properties = public_ip.properties.as_ref()?;
     let by_configuration = properties.ip_configuration.as_ref().and_then(|reference| reference.id.clone());
@@ -99,8 +99,8 @@ fn user_of(public_ip: &PublicIpAddress) -> Option<ResourceId> {
     by_configuration.or_else(gateway)
 }
 
-/// The addresses of the cluster's public IPs, each with a Service that its tag names. One that something else uses than
-/// a load balancer of the cluster is served to none of them.
+/// The addresses of the cluster's public IPs, each with a Service that its tag names. A public IP that is used by
+/// anything other than a load balancer of the cluster serves none of them.
 pub fn tagged_addresses<'a>(
     cluster: &Cluster,
     public_ips: impl IntoIterator<Item = &'a PublicIpAddress>,
@@ -125,8 +125,8 @@ pub fn tagged_addresses<'a>(
     found
 }
 
-/// The addresses of public IPs that something else uses than a load balancer of the cluster, as Azure says.
-/// `load_balancers` are the cluster's.
+/// The addresses of public IPs that are used by anything other than a load balancer of the cluster, as Azure reports
+/// it. `load_balancers` are the cluster's.
 pub fn addresses_of_others<'a>(
     cluster: &Cluster,
     public_ips: impl IntoIterator<Item = &'a PublicIpAddress>,
@@ -141,8 +141,8 @@ pub fn addresses_of_others<'a>(
     public_ips.into_iter().filter(is_of_others).filter_map(address_of).collect()
 }
 
-/// Whether a public IP may pass from one load balancer to another: neither its name nor its tags say that the cluster made it, so it
-/// is a user's.
+/// Whether a public IP may move from one load balancer to another: neither its name nor its tags say that the cluster
+/// created it, so it is a user's.
 pub fn may_pass_on(cluster: &Cluster, public_ip: &PublicIpAddress) -> bool {
     let of_cluster = tag(public_ip.tags.as_ref(), CLUSTER_TAGS);
     base_in_name(cluster, public_ip).is_none() || !of_cluster.eq_ignore_ascii_case(&cluster.name)
@@ -156,11 +156,11 @@ pub(crate) fn is_of_other_cluster(cluster: &Cluster, public_ip: &PublicIpAddress
 
 /// Whether the Service is listed on a public IP of the cluster that it uses or used.
 pub(crate) fn is_used_by(cluster: &Cluster, owner: &ServiceRemoval, public_ip: &PublicIpAddress) -> bool {
-    // Asked of every public IP on behalf of every Service: most are listed with others.
+    // Checked for every public IP and every Service: most are listed with others.
     lists(tag(public_ip.tags.as_ref(), SERVICE_TAGS), &owner.key) && ownership(cluster, owner, public_ip).used
 }
 
-/// Whether a public IP bears the name that the cluster gives to those of this Service.
+/// Whether a public IP has the name that the cluster assigns to this Service's.
 pub(super) fn is_named_after(cluster: &Cluster, owner: &ServiceRemoval, public_ip: &PublicIpAddress) -> bool {
     let Some(base) = &owner.base_name else { return false };
     let made = names::public_ip_prefix(&cluster.name, base);
@@ -170,7 +170,8 @@ pub(super) fn is_named_after(cluster: &Cluster, owner: &ServiceRemoval, public_i
         && matches!(name.as_bytes().get(made.len()), None | Some(b'-'))
 }
 
-/// Whether a public IP bears a name that the cluster gives: its own and the UID of a Service, which may be gone.
+/// Whether a public IP has a name that the cluster assigns: from its own name and the UID of a Service, which may be
+/// deleted.
 fn is_named_by_cluster(cluster: &Cluster, public_ip: &PublicIpAddress) -> bool {
     base_in_name(cluster, public_ip).is_some_and(|base| names::is_base_name(&base))
 }
@@ -194,8 +195,8 @@ pub(super) fn ownership(cluster: &Cluster, owner: &ServiceRemoval, public_ip: &P
     Ownership { managed, used: managed && lists(service_tag, &owner.key) && is_known(), made }
 }
 
-/// What proves that a public IP may be written for a Service: tags, and the name of one that the cluster made. One that
-/// was brought along is written where the Service names it, as far as its annotations say.
+/// The proof that a public IP may be written for a Service: the tags, and the name if the cluster created it. A user's
+/// public IP is written if the Service names it, to the extent that its annotations ask for.
 pub(super) fn proof(cluster: &Cluster, owner: &ServiceRemoval, public_ip: &PublicIpAddress) -> Proof {
     let ours = ownership(cluster, owner, public_ip);
     let service = proof::service(cluster, &owner.key);
@@ -226,14 +227,14 @@ pub(super) fn proof(cluster: &Cluster, owner: &ServiceRemoval, public_ip: &Publi
     facts.fold(Proof::new(service, first), Proof::and)
 }
 
-/// The users in the tag of a public IP that the Service has, or was made for it, which are no Services of the cluster.
+/// The users in the tag of a public IP, used by or created for the Service, that are not Services of the cluster.
 pub(crate) fn strange_users(
     cluster: &Cluster,
     owner: &ServiceRemoval,
     public_ip: &PublicIpAddress,
     exists: impl Fn(&ObjectKey) -> bool,
 ) -> Vec<String> {
-    // Whether it lists the Service itself is another matter: something else may have changed the whole tag.
+    // Whether it lists the Service itself is a separate question: the whole tag may have been changed by others.
     let is_its = || {
         let published =
             address_of(public_ip).is_some_and(|address| owner.published_addresses.contains(&address));
@@ -250,7 +251,8 @@ pub(crate) fn strange_users(
     users.filter(|user| !is_known(user)).map(str::to_owned).collect()
 }
 
-/// What to say when a Service goes that is listed on a public IP which the cluster did not make: it stays.
+/// The notice for a Service that leaves and is listed on a public IP which the cluster did not create: the public IP
+/// stays.
 pub fn kept(cluster: &Cluster, owner: &ServiceRemoval, public_ips: &[Arc<PublicIpAddress>]) -> Vec<Notice> {
     let key = owner.key.to_string();
     let is_kept = |one: &&Arc<PublicIpAddress>| {

@@ -4,12 +4,12 @@ use super::*;
 use crate::rule;
 use crate::tests::{Svc, cluster, svc};
 
-/// What a text has to hold.
+/// The expected contents of a text.
 struct Case {
     refusal: Refusal,
     /// The key, and the value that was found.
     evidence: [&'static str; 2],
-    /// What the replaced program says; empty if it says nothing.
+    /// The replaced program's text; empty if it has none.
     theirs: &'static str,
     /// What to do.
     remedy: &'static str,
@@ -41,7 +41,7 @@ fn taken(holder: PortHolder) -> Refusal {
     }
 }
 
-/// A refusal that the Service's owner has to settle, found in a Service, and the Service after the remedy.
+/// A refusal for a mistake of the Service's owner, the Service with the mistake, and the Service after the remedy.
 struct Mistake {
     service: Svc,
     mended: Svc,
@@ -570,7 +570,7 @@ fn cases() -> Vec<Case> {
         ),
         case(
             Refusal::MachineSetNotFound { named: "delta".into(), sets: names(&["alpha", "beta"]) },
-            ["azure-load-balancer-mode", "no node is of set delta"],
+            ["azure-load-balancer-mode", "no node belongs to set delta"],
             "scale set/availability set not found",
             "set it to alpha or beta or __auto__",
         ),
@@ -590,7 +590,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// A number for each variant; a new variant does not compile until the table below knows it.
+/// A number for each variant; a new variant does not compile until it is added here.
 fn number(refusal: &Refusal) -> usize {
     match refusal {
         Refusal::NoUid => 0,
@@ -692,7 +692,7 @@ fn what_the_owner_got_wrong_is_terminal_and_its_remedy_leads_to_no_other_refusal
         let intent = mended.intent(&cluster());
         for family in &intent.families {
             for rule in rule::desired(&cluster(), &intent, *family).rules {
-                // Azure takes protocol All only for all ports at once.
+                // Azure accepts protocol All only for all ports at once.
                 assert_eq!(rule.protocol == "All", rule.frontend_port == 0, "{rule:?}");
                 assert_eq!(rule.protocol == "All", rule.backend_port == 0, "{rule:?}");
             }
@@ -700,7 +700,7 @@ fn what_the_owner_got_wrong_is_terminal_and_its_remedy_leads_to_no_other_refusal
     }
 }
 
-/// The remedy may lie with somebody else, or pass by itself.
+/// A refusal is not terminal if others can resolve it, or if it resolves itself.
 #[test]
 fn what_may_pass_without_a_change_of_the_service_is_not_terminal() {
     let of_owner: BTreeSet<usize> = (0..18).chain(37..42).chain([48, 49, 54, 60, 61, 62]).collect();

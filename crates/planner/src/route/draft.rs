@@ -1,4 +1,4 @@
-//! The table while a batch is planned.
+//! The draft of the route table: the table while a batch is applied.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -11,11 +11,11 @@ use super::{Place, RouteKey, RouteRefusal, is_within, name_of, range_of, route_n
 use crate::change::{Change, Difference};
 use crate::names::MAX_LENGTH;
 
-/// A route, and what its name and prefix say.
+/// A route, with its place from its name and prefix.
 struct Entry {
     document: Route,
     range: Option<IpNet>,
-    /// The place that it is for, and whether it is named after the node alone.
+    /// The place of the route, and whether it is named after the node alone.
     place: Option<(Place, bool)>,
 }
 
@@ -29,7 +29,7 @@ impl Entry {
         name_of(&self.document)
     }
 
-    /// Whether it is the route of a place: that of its whole name, or the one that is named after the node alone.
+    /// Whether it is the route of a place: the one with the full name, or the one that is named after the node alone.
     fn is_of(&self, place: &Place, legacy: bool) -> bool {
         self.place.as_ref().is_some_and(|(own, is_legacy)| own == place && *is_legacy == legacy)
     }
@@ -39,14 +39,14 @@ impl Entry {
     }
 }
 
-/// The routes as they will be, and what changes.
+/// The routes as they will be written, and the changes.
 pub(super) struct Draft<'a> {
     table: &'a str,
     routes: Vec<Entry>,
     changes: Vec<Change>,
-    /// The names in lower case of the routes that the batch wants and has.
+    /// The lower-case names of the existing routes that the batch wants.
     served: BTreeSet<String>,
-    /// The routes by name in lower case that have the name of a wanted one and lead elsewhere.
+    /// The routes with the name of a desired route but another range, by lower-case name.
     set_aside: BTreeMap<String, Entry>,
 }
 
@@ -59,8 +59,8 @@ impl<'a> Draft<'a> {
         Self { table, routes, changes: Vec::new(), served: BTreeSet::new(), set_aside: BTreeMap::new() }
     }
 
-    /// Removes the routes of places that nobody has any more. One that is named after its node alone is found by the
-    /// batch naming that node.
+    /// Removes the routes of places that are no longer wanted. A route that is named after its node alone is found only
+    /// if the batch names that node.
     pub(super) fn remove(&mut self, cluster_ranges: &[IpNet], is_unwanted: impl Fn(&Place) -> bool) {
         let changes = &mut self.changes;
         self.routes.retain(|route| {
@@ -73,8 +73,8 @@ impl<'a> Draft<'a> {
         });
     }
 
-    /// Brings the wanted routes, which are in order, to lead to their nodes. Gives those for which there is no room.
-    /// Whoever has a route already comes first, so that two nodes with one range do not take it from each other.
+    /// Points the desired routes, given in order, to their nodes. Returns the ones that cannot be added. Existing
+    /// routes come first, so that two nodes with the same range do not take it from each other.
     pub(super) fn bring(
         &mut self,
         cluster_ranges: &[IpNet],
@@ -87,7 +87,7 @@ impl<'a> Draft<'a> {
                 None => missing.push(wanted),
             }
         }
-        // A route of the wanted name leads elsewhere, or it would have been found: its range is free for others.
+        // A route with the desired name has another range, or it would have been found: its range is free for others.
         for (_, key, _) in &missing {
             let name = route_name(&key.node, &key.range).to_ascii_lowercase();
             let has_name = |route: &Entry| route.name().eq_ignore_ascii_case(&name);
@@ -149,7 +149,7 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn finish(mut self) -> (Vec<Route>, Vec<Change>) {
-        // Whatever was set aside for one that found no room stays, unless its own range is somebody's by now.
+        // A route that was set aside for one that could not be added stays, unless its own range is taken by now.
         for route in std::mem::take(&mut self.set_aside).into_values() {
             let is_taken = |range: &IpNet| self.routes.iter().any(|other| other.range == Some(*range));
             match route.range.filter(is_taken) {
@@ -161,7 +161,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Brings a route to lead to an address. Gives what differs; its other members stay.
+/// Points a route to an address. Returns the differences; its other members stay.
 fn lead(route: &mut Route, range: &IpNet, next_hop: IpAddr) -> Vec<Difference> {
     let before = range_of(route);
     let properties = route.properties.get_or_insert_default();

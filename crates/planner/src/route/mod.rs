@@ -1,7 +1,7 @@
 //! The one route table for all nodes, in one write.
 //!
-//! Where the network of pods is not Azure's, each node has ranges of its own (`spec.podCIDRs`), and a route leads to
-//! each of them by the node's address. What else is in the table is somebody else's and stays.
+//! Where the pod network is not Azure's, each node has ranges of its own (`spec.podCIDRs`), and a route leads to each
+//! of them through the node's address. All other entries of the table are foreign and stay.
 
 mod draft;
 mod name;
@@ -47,7 +47,7 @@ impl fmt::Display for RouteKey {
     }
 }
 
-/// What has to become of a range's route.
+/// The desired state of a range's route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouteIntent {
     /// It leads to the node.
@@ -55,7 +55,7 @@ pub enum RouteIntent {
         /// The node's address, of the range's family.
         next_hop: IpAddr,
     },
-    /// It goes: the node is gone, or does not have the range any more.
+    /// It is removed: the node is deleted, or does not have the range any more.
     Absent,
 }
 
@@ -64,42 +64,42 @@ pub enum RouteIntent {
 pub struct RoutePlan {
     /// The one write, if anything differs.
     pub step: Option<Step>,
-    /// The ranges that get no route, in order; what leads to them stays.
+    /// The ranges that get no route, sorted; existing routes to them stay.
     pub refused: Vec<(RouteKey, RouteRefusal)>,
 }
 
-/// What two ways to write a key have in common: the node's name in lower case, and the range without host bits.
+/// The normal form of a key: the node's name in lower case, and the range without host bits.
 type Place = (String, IpNet);
 
 fn place(node: &str, range: &IpNet) -> Place {
     (node.to_ascii_lowercase(), range.trunc())
 }
 
-/// The name of a route; empty where Azure gives none.
+/// The name of a route; empty if Azure returns none.
 fn name_of(route: &Route) -> &str {
     route.name.as_deref().unwrap_or_default()
 }
 
-/// The range that a route leads to; `None` for a service tag. Host bits stay: names are made of them.
+/// The range of a route; `None` for a service tag. Host bits are kept: names are made of them.
 fn range_of(route: &Route) -> Option<IpNet> {
     route.properties.as_ref()?.address_prefix.as_deref()?.parse().ok()
 }
 
-/// Whether one of the cluster's ranges holds this one: what lies outside is never removed.
+/// Whether one of the cluster's ranges contains this one: routes outside are never removed.
 fn is_within(range: &IpNet, cluster_ranges: &[IpNet]) -> bool {
     cluster_ranges.iter().any(|whole| whole.trunc().contains(&range.trunc()))
 }
 
-/// Plans the route table `table` for a batch of ranges. `cluster_ranges` are all that nodes' ranges are taken from;
-/// `observed` is the table, which is created with its routes if it is not there. The order of the batch does not
-/// matter; of several intents of one key the first counts.
+/// Plans the route table `table` for a batch of ranges. `cluster_ranges` are the ranges that nodes' ranges are
+/// allocated from; `observed` is the table, which is created with its routes if it does not exist. The order of the
+/// batch does not matter; of several intents of one key the first counts.
 ///
-/// * A route is a node's if its name is made of the node's name and its own prefix ([`route_name`]), or is the node's
-///   name alone. It is removed only if the batch says so and the cluster's ranges hold it.
-/// * A route of the wanted name is brought to lead to the node. A route to the range that is anybody else's stays, and
-///   refuses the range: Azure would refuse the whole write. The batch says of which nodes it is known that they have
-///   the range no more.
-/// * Tags that are configured are put on a table in the cluster's own group, be it the only thing that differs.
+/// * A route is a node's if its name consists of the node's name and its own prefix ([`route_name`]), or is the node's
+///   name alone. It is removed only if the batch says so and the cluster's ranges contain it.
+/// * A route of the desired name is changed to lead to the node. A foreign route to the range stays, and the range is
+///   refused: Azure would refuse the whole write. The batch names the nodes that are known not to have the range any
+///   more.
+/// * Configured tags are put on a table in the cluster's own group, even if nothing else differs.
 pub fn plan_table(
     cluster: &Cluster,
     table: &ResourceId,
@@ -134,7 +134,8 @@ fn step(
     draft: Draft<'_>,
 ) -> Option<Step> {
     let (routes, mut changes) = draft.finish();
-    // No table and nothing to put in it: whoever made the tables of this cluster may still come.
+    // There is no table, and there are no routes for it: the program that creates this cluster's tables may still do
+    // so.
     let action = match observed {
         Some(_) => Action::Update,
         None if changes.is_empty() => return None,
@@ -175,7 +176,7 @@ fn step(
     })
 }
 
-/// The keys whose routes or nodes Azure's error text names. Empty where it names none of the batch.
+/// The keys whose routes or nodes Azure's error text names. Empty if it names none of the batch.
 pub fn keys_named_in(error_text: &str, batch: &[(RouteKey, RouteIntent)]) -> Vec<RouteKey> {
     let text = error_text.to_ascii_lowercase();
     let is_named = |key: &&RouteKey| {

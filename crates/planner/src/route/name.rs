@@ -1,23 +1,24 @@
-//! Names of routes, and what they tell about ownership: a contract with the program that this one replaces.
+//! Names of routes and the ownership that follows from them: a contract with the replaced program.
 
 use ipnet::IpNet;
 
-/// What stands between the node's name and its range. No node's name holds it: those have no underscore.
+/// The separator between the node's name and its range. No node's name contains it, because underscores are not allowed
+/// there.
 const SEPARATOR: &str = "____";
 
-/// A range as names hold it.
+/// A range in the form used in names.
 fn squeezed(range: &str) -> String {
     range.chars().filter(|c| !matches!(c, ':' | '.' | '/')).collect()
 }
 
-/// The name of the route by which the pods of a node are reached: the node's name, four underscores and the range
-/// without colons, dots and slash.
+/// The name of the route to the pods of a node: the node's name, four underscores and the range without colons, dots
+/// and slash.
 pub fn route_name(node: &str, range: &IpNet) -> String {
     format!("{node}{SEPARATOR}{}", squeezed(&range.to_string()))
 }
 
-/// Whose route has this name and leads to this prefix, and whether it is named as releases before two families named
-/// it: after the node alone. Nobody's, as far as the name tells, if the name was made of another prefix.
+/// The node of a route with this name and prefix, and whether the route is named after the node alone, as in releases
+/// before dual-stack. `None` if the name was made from another prefix.
 pub(super) fn node_of<'a>(name: &'a str, prefix: &str, range: &IpNet) -> Option<(&'a str, bool)> {
     let Some((node, rest)) = name.split_once(SEPARATOR) else { return Some((name, true)) };
     let is_made_of = |range: &str| squeezed(range).eq_ignore_ascii_case(rest);

@@ -1,4 +1,4 @@
-//! Which routes of a table are the cluster's.
+//! The cluster's routes in a table.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use ipnet::IpNet;
 
 use super::{Place, RouteKey, is_within, name, name_of, place, range_of};
 
-/// What next hops of nodes' routes are to Azure.
+/// Azure's type of the next hops of nodes' routes.
 pub(super) const NEXT_HOP_TYPE: &str = "VirtualAppliance";
 
 /// A route of one of the cluster's nodes.
@@ -17,22 +17,22 @@ pub struct OwnedRoute {
     pub key: RouteKey,
     /// The route's name.
     pub name: String,
-    /// Where it leads; `None` if it leads to no address.
+    /// The address that it leads to, if any.
     pub next_hop: Option<IpAddr>,
-    /// Whether it is named after the node alone, as old releases did.
+    /// Whether it is named after the node alone, as in old releases.
     pub is_legacy: bool,
-    /// Whether it leads into a range of the cluster. Otherwise its node has it, and it is never removed.
+    /// Whether it leads into a range of the cluster. A route outside is the node's as well, but it is never removed.
     pub is_within: bool,
 }
 
-/// Where a route leads, if it leads to an address.
+/// The address that a route leads to, if any.
 pub(super) fn next_hop_of(route: &Route) -> Option<IpAddr> {
     let properties = route.properties.as_ref()?;
     properties.next_hop_type.as_ref().filter(|kind| kind.is(NEXT_HOP_TYPE))?;
     properties.next_hop_ip_address.as_deref()?.parse().ok()
 }
 
-/// The place that a route is for, as its name and its prefix say, and whether it has its name of the node alone.
+/// The place of a route from its name and prefix, and whether it is named after the node alone.
 pub(super) fn place_of(route: &Route) -> Option<(Place, bool)> {
     let range = range_of(route)?;
     let prefix = route.properties.as_ref()?.address_prefix.as_deref()?;
@@ -40,10 +40,10 @@ pub(super) fn place_of(route: &Route) -> Option<(Place, bool)> {
     Some((place(node, &range), is_legacy))
 }
 
-/// The routes of a table that are the cluster's, whether their nodes are there or not: those whose name is made of a
-/// node's name and their own prefix, and those that are named as a node that is known (`is_node`). Others are not, even
-/// if they lead into a range of the cluster. A route that leads out of all of them is told apart
-/// ([`OwnedRoute::is_within`]). No table has no routes.
+/// The cluster's routes in a table, whether their nodes exist or not: the ones whose name consists of a node's name and
+/// their own prefix, and the ones that are named after a known node (`is_node`). Other routes are foreign, even if they
+/// lead into a range of the cluster. Routes out of the cluster's ranges are marked ([`OwnedRoute::is_within`]). Empty
+/// if there is no table.
 pub fn owned(
     cluster_ranges: &[IpNet],
     table: Option<&RouteTable>,

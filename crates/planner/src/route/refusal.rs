@@ -7,8 +7,8 @@ use crate::names::MAX_LENGTH;
 /// Why a node's pods get no route. The routes of other nodes are written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RouteRefusal {
-    /// A table holds one route to a range. One that is not this cluster's stays, and so does that of another node
-    /// which nobody says is gone.
+    /// A table can contain one route to a range. A foreign route stays, and so does the route of another node, unless
+    /// the node is known to be deleted.
     #[error(
         "route table {table}: route {by} leads to {range} already, and it is not this node's; remove that route, or \
          delete the Node and let it register again"
@@ -21,7 +21,7 @@ pub enum RouteRefusal {
         /// The range that both are for.
         range: IpNet,
     },
-    /// A table holds one route of a name.
+    /// A table can contain one route of a name.
     #[error(
         "route table {table}: route {name} leads to another range of this node, and a route to {range} has the same \
          name; delete the Node and let it register again"
@@ -31,10 +31,10 @@ pub enum RouteRefusal {
         table: String,
         /// The name.
         name: String,
-        /// The range that finds no name.
+        /// The range that gets no route.
         range: IpNet,
     },
-    /// Azure takes names of 80 characters.
+    /// Azure limits names to 80 characters.
     #[error(
         "route {name} has a name of {} characters, and Azure takes {MAX_LENGTH}; register the node under a shorter name",
         .name.len()
@@ -43,7 +43,7 @@ pub enum RouteRefusal {
         /// The name.
         name: String,
     },
-    /// What is written is the whole table.
+    /// Without the list of routes a write would remove them, because the whole table is written.
     #[error(
         "route table {table}: Azure does not say which routes it holds, and a write would remove them; look at it again"
     )]

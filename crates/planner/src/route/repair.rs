@@ -8,7 +8,7 @@ use crate::plan::{Document, Step};
 use crate::proof;
 use crate::rewrite;
 
-/// The configuration names the table.
+/// The proof that the configuration names the table.
 pub(super) fn configured(cluster: &Cluster) -> Proof {
     proof::configured(cluster, "routeTableName")
 }
@@ -28,8 +28,8 @@ pub(super) fn repair(cluster: &Cluster, target: &ResourceId, observed: &RouteTab
     is_failed(observed).then(repair)
 }
 
-/// The write that takes a refused change back: `before` is the table as it was planned against, `now` as Azure left
-/// it. Absent where nothing was changed.
+/// The write that reverts a refused change: `before` is the table that the change was planned against, `now` is its
+/// state in Azure. Absent if nothing was changed.
 pub fn restore(
     cluster: &Cluster,
     target: &ResourceId,

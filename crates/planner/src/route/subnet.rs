@@ -1,10 +1,10 @@
-//! What Azure says of the nodes' subnet, against the ranges of pods and the route table (NODE-265, NODE-266).
+//! Checks of the nodes' subnet against the ranges of pods and the route table (NODE-265, NODE-266).
 
 use azure_types::{ResourceId, RouteTable, Subnet};
 use ipnet::IpNet;
 
-/// A range of the cluster's pods that has addresses in common with the nodes' subnet. A route to it would lead the
-/// addresses of many machines to one.
+/// A pod range of the cluster that overlaps the nodes' subnet. A route to it would direct the addresses of many
+/// machines to a single one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubnetOverlap {
     /// The range of the cluster.
@@ -16,12 +16,13 @@ pub struct SubnetOverlap {
 }
 
 impl SubnetOverlap {
-    /// Whether no address of the range is left to pods. Otherwise ranges beside the subnet can be given.
+    /// Whether the overlap leaves no address of the range for pods. Otherwise ranges outside the subnet can be
+    /// allocated.
     pub fn is_whole(&self) -> bool {
         self.subnet.contains(&self.cluster)
     }
 
-    /// What is wrong, without the remedy.
+    /// Describes the problem, without the remedy.
     pub fn reason(&self) -> String {
         let Self { cluster, subnet, name } = self;
         let how = match (cluster == subnet, self.is_whole()) {
@@ -45,7 +46,7 @@ fn ranges_of(subnet: &Subnet) -> Vec<IpNet> {
     ranges
 }
 
-/// The ranges of the cluster that have addresses in common with the nodes' subnet.
+/// The ranges of the cluster that overlap the nodes' subnet.
 pub fn subnet_overlaps(cluster_ranges: &[IpNet], name: &str, subnet: &Subnet) -> Vec<SubnetOverlap> {
     let subnets = ranges_of(subnet);
     let mut overlaps = Vec::new();
@@ -57,8 +58,8 @@ pub fn subnet_overlaps(cluster_ranges: &[IpNet], name: &str, subnet: &Subnet) ->
     overlaps
 }
 
-/// Whether the subnet has another table than the configured one, or none: whoever asks then has to look whether
-/// the configured table is used at all ([`unused_table`]).
+/// Whether the subnet has another table than the configured one, or none. Then the caller checks whether the configured
+/// table is used at all ([`unused_table`]).
 pub fn has_other_table(table: &ResourceId, subnet: &Subnet) -> bool {
     given_to(subnet) != Some(table)
 }
@@ -67,8 +68,8 @@ fn given_to(subnet: &Subnet) -> Option<&ResourceId> {
     subnet.properties.as_ref()?.route_table.as_ref()?.id.as_ref()
 }
 
-/// Says that the configured table is given to no subnet: its routes lead nobody anywhere. `observed` is the table, if
-/// it is there.
+/// The warning that no subnet uses the configured table, so that its routes have no effect. `observed` is the table, if
+/// it exists.
 pub fn unused_table(
     table: &ResourceId,
     observed: Option<&RouteTable>,
@@ -82,12 +83,12 @@ pub fn unused_table(
     let own = table.name();
     Some(match given_to(subnet) {
         Some(other) => format!(
-            "route table {own} is given to no subnet; subnet {name} has {:?}: correct routeTableName and \
-             routeTableResourceGroup in the cloud configuration, or give {own} to the subnet",
+            "route table {own} is not assigned to any subnet; subnet {name} has {:?}: correct routeTableName and \
+             routeTableResourceGroup in the cloud configuration, or assign {own} to the subnet",
             other.name()
         ),
         None => format!(
-            "route table {own} is given to no subnet, and subnet {name} has none: give {own} to the subnet, or correct \
+            "route table {own} is not assigned to any subnet, and subnet {name} has none: assign {own} to the subnet, or correct \
              routeTableName in the cloud configuration"
         ),
     })

@@ -1,4 +1,4 @@
-//! Taking back what Services of a batch had, without taking it from those who share it.
+//! Removes what Services of a batch had, and keeps what other Services share.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,21 +12,21 @@ use crate::cluster::Family;
 /// A Service and what it needs of the group.
 type Tenant<'a> = (&'a ObjectKey, &'a Footprint);
 
-/// Where packets arrive at a node: family, protocol and port.
+/// How packets arrive at a node: family, protocol and port.
 type NodeArrival = (Family, &'static str, i32);
 
-/// What those who are not in the batch need.
+/// The needs of the Services outside of the batch.
 struct Others<'a> {
     by_address: BTreeMap<String, Vec<Tenant<'a>>>,
     nodes: BTreeSet<String>,
-    /// Those whose packets arrive at nodes, by the ports at which they do.
+    /// The Services whose packets arrive at nodes, by the ports at which they do.
     at_nodes: BTreeMap<NodeArrival, Vec<Tenant<'a>>>,
 }
 
-/// What becomes of a destination in a rule.
+/// What happens to a destination in a rule.
 enum Verdict {
     Keep,
-    /// It goes, and these rules take its place for others who lived on it.
+    /// It is removed, and these rules are added for others that depended on it.
     Take(Vec<WantedRule>),
 }
 
@@ -56,15 +56,15 @@ impl<'a> Others<'a> {
         others
     }
 
-    /// Whether others need a destination in a rule, by what they want themselves: a rule of the batch must
-    /// not let in for them what they did not ask for.
+    /// Whether others need a destination in a rule, judged by their own demand: a rule of the batch must not allow
+    /// traffic for them that they did not ask for.
     fn judge(&self, draft: &Draft<'_>, entry: &Entry, destination: &str) -> Verdict {
         let family = family_of(destination);
         let is_node = self.nodes.contains(destination);
         let here = self.by_address.get(destination).map(Vec::as_slice).unwrap_or_default();
         let ports = entry.document.properties.as_ref().and_then(rule::destination_ports);
-        // Whose own it is is never asked what it wants at nodes: of a machine that is gone, Azure may have given the
-        // address to a frontend before the node went (LB-461).
+        // A Service's own address does not count as a node's: Azure may have assigned the address of a deleted machine
+        // to a frontend before the node was deleted (LB-461).
         let mut concerned: BTreeMap<(&ObjectKey, bool), &Footprint> =
             here.iter().map(|(key, footprint)| ((*key, false), *footprint)).collect();
         let protocol = rule::known_protocol(entry.protocol());
@@ -108,11 +108,11 @@ impl<'a> Others<'a> {
     }
 }
 
-/// Removes the destinations of the batch (`owners` by address) from all managed rules, and node addresses
-/// that nobody needs. What others need at the same address stays.
+/// Removes the destinations of the batch (`owners` by address) from all managed rules, and node addresses that are no
+/// longer needed. What others need at the same address stays.
 ///
-/// An address of others alone is taken from rules with which none of them has to do: of a node that went, it
-/// may have been given to a frontend since.
+/// An address that only others have is removed from rules that none of them needs: the address of a deleted node may
+/// have been assigned to a frontend since.
 pub(super) fn clean(
     draft: &mut Draft<'_>,
     owners: &BTreeMap<String, ObjectKey>,
@@ -125,14 +125,14 @@ pub(super) fn clean(
     for (index, entry) in draft.entries.iter().enumerate().filter(|(_, entry)| entry.managed) {
         for destination in entry.destinations.iter().filter(|one| !usage.is_of_others(one)) {
             let is_judged = owners.contains_key(destination) || others.nodes.contains(destination);
-            // A tag alone may name a Service of another cluster that is called like one of this.
+            // A tag alone may name a Service of another cluster with the same namespace and name.
             let is_theirs =
                 || others.by_address.contains_key(destination) && usage.proven.contains_key(destination);
             if !is_judged && !is_theirs() {
                 continue;
             }
             match others.judge(draft, entry, destination) {
-                // What takes the rule's place is written by those whose address it is.
+                // The rules that take its place are written by the Services that own the address.
                 Verdict::Take(instead) if is_judged || instead.is_empty() => {
                     taken.push((index, destination.clone()));
                     replacements.extend(instead);

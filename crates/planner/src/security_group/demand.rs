@@ -1,4 +1,4 @@
-//! Which rules a Service asks for, and at which of its destinations.
+//! The rules that a Service asks for, and their destinations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,13 +10,13 @@ use crate::arrival::Arrival;
 use crate::cluster::{Family, Flavor};
 use crate::intent::{ServiceRemoval, Transport};
 
-/// Where Azure's health probes come from.
+/// The source of Azure's health probes.
 const PROBES: &str = "AzureLoadBalancer";
 
 /// Ports by the protocol's name in security rules.
 pub(super) type Ports = BTreeMap<&'static str, BTreeSet<i32>>;
 
-/// The ports with which packets arrive, by protocol, where each port is its protocol, number and node port.
+/// The ports at which packets arrive, by protocol; each port is given as protocol, number and node port.
 fn ports(ports: impl Iterator<Item = (Transport, i32, i32)>, arrival: Arrival) -> Ports {
     let mut arriving = Ports::new();
     for (protocol, port, node_port) in ports {
@@ -28,7 +28,7 @@ fn ports(ports: impl Iterator<Item = (Transport, i32, i32)>, arrival: Arrival) -
     arriving
 }
 
-/// What one Service needs of the security group, as far as its object tells.
+/// What one Service needs of the security group, as far as its object says.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Needs {
     /// The ports at which packets of each family arrive.
@@ -40,7 +40,7 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
-    /// Reads what a Service needs. Never fails: what cannot be read is left out.
+    /// Reads what a Service needs. Never fails: unreadable values are left out.
     pub fn of(service: &Service, owner: &ServiceRemoval, access: &Access) -> Self {
         let listed = |arrival| {
             let ports = service.spec.ports.iter();
@@ -58,16 +58,16 @@ impl Needs {
     }
 }
 
-/// At which addresses packets of one family arrive.
+/// The addresses at which packets of one family arrive.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Destinations {
-    /// Frontends, and what the Service has by other means: nobody else's traffic arrives there.
+    /// Frontends, and addresses that the Service has by other means: only its own traffic arrives there.
     pub own: BTreeSet<String>,
     /// Nodes, where other Services, health probes and kubelets are reached, too.
     pub nodes: BTreeSet<String>,
 }
 
-/// For which destinations a rule is.
+/// The destinations of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
     All,
@@ -75,7 +75,7 @@ enum Scope {
     Nodes,
 }
 
-/// One rule, as yet without destinations.
+/// One rule without its destinations.
 #[derive(Debug, Clone, PartialEq)]
 struct Item {
     family: Family,
@@ -83,13 +83,13 @@ struct Item {
     rule: WantedRule,
 }
 
-/// The rules that one Service asks for, in the order in which priorities are given out.
+/// The rules that one Service asks for, in the order in which priorities are assigned.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Demand(Vec<Item>);
 
 impl Demand {
-    /// What a Service asks for with these ports by family. `at_nodes` are the families whose packets arrive at
-    /// nodes' own addresses.
+    /// The demand of a Service with these ports by family. `at_nodes` are the families whose packets arrive at nodes'
+    /// own addresses.
     fn of(
         access: &Access,
         flavor: Flavor,
@@ -119,8 +119,8 @@ impl Demand {
         demand
     }
 
-    /// Denies what no other rule allows. Everything at the Service's own addresses; at nodes no more than its
-    /// ports, and health probes still reach them.
+    /// Denies what no other rule allows: all traffic at the Service's own addresses; at nodes only its ports, and
+    /// health probes still reach them.
     fn deny(&mut self, ports: &BTreeMap<Family, Ports>, at_nodes: &BTreeSet<Family>) {
         for family in ports.keys() {
             self.extend(*family, Scope::Own, [WantedRule::deny_all(*family)]);
@@ -128,7 +128,7 @@ impl Demand {
         for (family, ports) in ports.iter().filter(|(family, _)| at_nodes.contains(family)) {
             for (protocol, ports) in ports {
                 let from = |source: &str| Traffic::new(protocol, *family, [source.to_owned()], ports);
-                // Azure probes with TCP alone.
+                // Azure probes only with TCP.
                 let probes = (*protocol == "Tcp").then(|| WantedRule::allow(from(PROBES)));
                 let denied = WantedRule::deny(from("*"));
                 self.extend(*family, Scope::Nodes, probes.into_iter().chain([denied]));
@@ -140,7 +140,7 @@ impl Demand {
         self.0.extend(rules.into_iter().map(|rule| Item { family, scope, rule }));
     }
 
-    /// The rules with their destinations; none that would have none.
+    /// The rules with their destinations, without rules that would have none.
     pub fn rules(&self, destinations: &BTreeMap<Family, Destinations>) -> Vec<WantedRule> {
         let at = |item: &Item| {
             let Destinations { own, nodes } = destinations.get(&item.family)?;
@@ -154,7 +154,7 @@ impl Demand {
         self.0.iter().filter_map(at).collect()
     }
 
-    /// The rules that it asks for at one destination, which is a node or its own.
+    /// The rules that it asks for at one destination, either a node or an address of its own.
     pub fn at(&self, family: Family, is_node: bool) -> impl Iterator<Item = &WantedRule> {
         let applies = move |scope: Scope| match scope {
             Scope::All => true,

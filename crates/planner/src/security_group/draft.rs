@@ -1,4 +1,4 @@
-//! The security group under work: every rule, who gave it its destinations, and what is still free.
+//! The draft of the security group: every rule, the source of its destinations, and the free priorities.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -15,7 +15,7 @@ use crate::cluster::Cluster;
 use crate::plan::{Action, Document, Purpose, Refusal, Step};
 use crate::{proof, tags};
 
-/// A Service of the batch and what it wants.
+/// A Service of the batch and its demand.
 pub(super) struct Member<'a> {
     pub intent: &'a AccessIntent,
     wanted: Vec<WantedRule>,
@@ -31,7 +31,7 @@ impl<'a> Member<'a> {
     }
 }
 
-/// Plans all members that fit. Those who do not are left as they are, and each gets its refusal.
+/// Plans all members that fit. The others keep what they have, and each gets its refusal.
 pub(super) fn plan(
     cluster: &Cluster,
     observed: &SecurityGroup,
@@ -46,8 +46,8 @@ pub(super) fn plan(
             let step = draft.finish(cluster, observed, &members);
             return (step, refused.into_iter().collect());
         }
-        // One more pass without them leaves alone what they had. It seldom finds more: who has something
-        // in the group goes before those who are new.
+        // One more pass without them leaves what they had unchanged. It seldom refuses more: Services that already have
+        // rules in the group precede new ones.
         members.retain(|member| !unserved.contains_key(member.key()));
         refused.extend(unserved);
     }
@@ -57,12 +57,12 @@ pub(super) fn plan(
 pub(super) struct Entry {
     pub document: SecurityRule,
     pub managed: bool,
-    /// Destinations in their normal spelling; only kept up for managed rules.
+    /// Destinations in their normal spelling; maintained only for managed rules.
     pub destinations: BTreeSet<String>,
     is_new: bool,
     asserted: bool,
     before: BTreeSet<String>,
-    /// What was taken, and from whom.
+    /// The destinations that were removed, and the Services that had them.
     taken: Vec<(String, Option<ObjectKey>)>,
     added_for: BTreeSet<ObjectKey>,
 }
@@ -118,7 +118,7 @@ impl Entry {
         self.name().eq_ignore_ascii_case(name)
     }
 
-    /// Whether nothing is left that a managed rule would apply to.
+    /// Whether a managed rule has no destinations left.
     pub fn is_empty(&self) -> bool {
         let groups = self.document.properties.as_ref().and_then(|p| {
             p.destination_application_security_groups.as_ref().filter(|groups| !groups.is_empty())
@@ -133,40 +133,40 @@ impl Entry {
     }
 }
 
-/// The priorities that rules of the group have. None becomes free while a batch is planned: a rule that comes
-/// back keeps its own.
+/// The priorities of the group's rules. None becomes free while a batch is planned: a rule that is added again keeps
+/// its own.
 struct Priorities(BTreeSet<i32>);
 
 impl Priorities {
-    /// How many are free for managed rules.
+    /// The number of priorities that are free for managed rules.
     fn free(&self) -> usize {
         (MIN_PRIORITY..=MAX_PRIORITY).count() - self.0.range(MIN_PRIORITY..=MAX_PRIORITY).count()
     }
 
-    /// Takes the first free one.
+    /// Takes the first free priority.
     fn take(&mut self, mut order: impl Iterator<Item = i32>) -> Option<i32> {
         order.find(|priority| self.0.insert(*priority))
     }
 }
 
-/// Who goes first where not all fit.
+/// The order of Services if not all fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// The group is as the Service wants it.
+    /// The group already matches what the Service wants.
     Unchanged,
-    /// Something in the group is the Service's.
+    /// The Service already has something in the group.
     Known,
     New,
 }
 
-/// The group under work.
+/// The security group while a batch is applied.
 pub(super) struct Draft<'a> {
     pub usage: &'a ClusterUsage,
     pub entries: Vec<Entry>,
     /// Rules by their names in lower case.
     by_name: HashMap<String, usize>,
     priorities: Priorities,
-    /// Whether destinations that lie side by side are written as one: there are too many of them.
+    /// Whether adjacent destinations are merged, because there are too many of them.
     gathers: bool,
 }
 
@@ -183,7 +183,7 @@ impl<'a> Draft<'a> {
         Self { usage, entries, by_name, priorities, gathers: false }
     }
 
-    /// Takes all members' shares back and writes them anew; tells who does not fit.
+    /// Removes all members' shares and adds them anew; returns the members that do not fit.
     fn apply_batch(&mut self, members: &[Member<'_>]) -> BTreeMap<ObjectKey, Refusal> {
         let mut owners = BTreeMap::new();
         let mut of_batch = BTreeSet::new();
@@ -205,7 +205,7 @@ impl<'a> Draft<'a> {
         let mut counts = Counts::of(&self.entries);
         order.sort_by_key(|(rank, member)| (*rank, member.key()));
         let mut refused = BTreeMap::new();
-        // How many destinations there are at the fewest; known from where it matters on.
+        // The number of destinations after merging; computed only once it matters.
         let mut gathered: Option<usize> = None;
         for (_, member) in order {
             let growth = self.growth(&member.wanted);
@@ -238,7 +238,7 @@ impl<'a> Draft<'a> {
         refused
     }
 
-    /// How many destinations the group holds, with those that lie side by side as one.
+    /// The number of the group's destinations with adjacent ones merged.
     fn gathered_destinations(&self) -> usize {
         let (managed, others): (Vec<&Entry>, Vec<&Entry>) =
             self.entries.iter().partition(|entry| entry.managed);
@@ -249,7 +249,7 @@ impl<'a> Draft<'a> {
         ours.sum::<usize>() + theirs.sum::<usize>()
     }
 
-    /// How many more it would hold then with these rules.
+    /// The increase of that number with these rules.
     fn gathered_growth(&self, wanted: &[WantedRule]) -> usize {
         let mut seen = BTreeSet::new();
         let distinct = wanted.iter().filter(|wanted| seen.insert(&wanted.name));
@@ -264,7 +264,7 @@ impl<'a> Draft<'a> {
         more.sum()
     }
 
-    /// How near each member is to what the group holds now.
+    /// The rank of each member, by what the group holds now.
     fn ranked<'m, 'i>(&self, members: &'m [Member<'i>]) -> Vec<(Rank, &'m Member<'i>)> {
         let managed = self.entries.iter().filter(|entry| entry.managed);
         let held: BTreeSet<&String> = managed.flat_map(|entry| &entry.destinations).collect();
@@ -291,7 +291,7 @@ impl<'a> Draft<'a> {
         self.entries.get(*self.by_name.get(&name.to_ascii_lowercase())?)
     }
 
-    /// What the group would hold more with these rules.
+    /// What these rules would add to the group.
     fn growth(&self, wanted: &[WantedRule]) -> Counts {
         let mut growth = Counts::default();
         let mut seen = BTreeSet::new();
@@ -312,8 +312,7 @@ impl<'a> Draft<'a> {
         growth
     }
 
-    /// Adds destinations to the rule of this content. Where no priority is left for a new one, nothing
-    /// happens.
+    /// Adds destinations to the rule of this content. Does nothing if there is no priority left for a new rule.
     pub fn add(&mut self, wanted: &WantedRule, key: Option<&ObjectKey>) {
         let name = wanted.name.to_ascii_lowercase();
         let index = match self.by_name.get(&name) {
@@ -423,7 +422,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// What proves that a destination may be taken from a rule.
+/// The proof that a destination may be removed from a rule.
 fn taken(cluster: &Cluster, usage: &ClusterUsage, destination: &str, from: Option<&ObjectKey>) -> Proof {
     let recorded = |owner, place: &str| Proof::new(owner, Evidence::Recorded { place: place.to_owned() });
     let proof = match (usage.proven.get(destination), from) {

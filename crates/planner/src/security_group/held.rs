@@ -1,7 +1,7 @@
-//! Which addresses are the cluster's, as Azure shows it: the proof without which nothing is closed.
+//! The cluster's addresses, as Azure shows them: without this proof no rule is closed.
 //!
-//! Two clusters may share one security group, and where they ask for the same traffic they share rules, too: neither the
-//! name of a rule nor that nothing in this cluster has an address says whose the address is.
+//! Two clusters may share one security group, and if they ask for the same traffic, they share rules, too. Neither the
+//! name of a rule nor the absence of an address in this cluster proves to which cluster the address belongs.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -22,19 +22,19 @@ use crate::plan::Step;
 use crate::proof;
 use crate::public_ip;
 
-/// An address that Azure shows to be a Service's.
+/// An address that belongs to a Service, as Azure shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownAddress {
     /// The Service.
     pub service: ObjectKey,
     /// The address.
     pub address: IpAddr,
-    /// What shows it.
+    /// The evidence.
     pub proof: Proof,
 }
 
-/// The addresses of the Services' own public IPs, and of the frontends that are named after them or to which their rules
-/// lead. `load_balancers` are the cluster's.
+/// The addresses of the Services' own public IPs, and of the frontends that are named after them or that their rules
+/// refer to. `load_balancers` are the cluster's.
 pub fn shown_addresses(
     cluster: &Cluster,
     services: &[Arc<Service>],
@@ -86,12 +86,12 @@ pub fn shown_addresses(
     shown
 }
 
-/// The proof that this process knew an address as the cluster's while the security group was open there.
+/// The proof that this process recorded an address as the cluster's while the security group was open there.
 pub fn recorded(cluster: &Cluster) -> Proof {
     Proof::new(proof::cluster(cluster), Evidence::Recorded { place: "the memory of this process".to_owned() })
 }
 
-/// The addresses that a step takes from rules.
+/// The addresses that a step removes from rules.
 pub fn closed_addresses(step: &Step) -> BTreeSet<IpAddr> {
     let gone = step.changes.iter().flat_map(|change| match change {
         Change::SecurityRuleDestinations { gone, .. } => gone.as_slice(),
@@ -101,7 +101,7 @@ pub fn closed_addresses(step: &Step) -> BTreeSet<IpAddr> {
     gone.filter_map(|destination| destination.parse().ok()).collect()
 }
 
-/// The addresses at which managed rules of a group apply.
+/// The addresses in the managed rules of a group.
 pub fn open_addresses(group: &SecurityGroup) -> BTreeSet<IpAddr> {
     let rules = group.properties.iter().flat_map(|p| p.security_rules.iter().flatten());
     let properties = rules.filter(|rule| rule::is_managed(rule)).filter_map(|rule| rule.properties.as_ref());

@@ -1,5 +1,5 @@
-//! Where the configured security group is in force: at the subnets and the network interfaces that have it. Elsewhere its
-//! rules let nothing in.
+//! Where the configured security group is in force: at the subnets and network interfaces that use it. Elsewhere its
+//! rules allow nothing.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::interface::primary_interface;
 use crate::machines::{interfaces_by_machine, machine_id};
 use crate::words::name_some;
 
-/// Says at which nodes the rules that are written have no effect, and the remedy; `None` where they have one, as far as is
-/// known. `interfaces` are those of virtual machines that are known: what is not shown is not judged.
+/// Describes the nodes at which the written rules have no effect, with the remedy; `None` if the rules have an effect
+/// everywhere, as far as known. `interfaces` are the known interfaces of virtual machines; unknown ones are not judged.
 pub fn problem(
     cluster: &Cluster,
     group: &SecurityGroup,
@@ -27,7 +27,7 @@ pub fn problem(
     let subnets: Vec<&ResourceId> = properties.subnets.iter().flatten().filter_map(id_of).collect();
     let has_interfaces = properties.network_interfaces.as_ref().is_some_and(|all| !all.is_empty());
     let remedy = format!(
-        "give {name} to subnet {}, or set securityGroupName and securityGroupResourceGroup in the cloud configuration to \
+        "assign {name} to subnet {}, or set securityGroupName and securityGroupResourceGroup in the cloud configuration to \
          the group that is in force there",
         cluster.config.subnet_name
     );
@@ -38,7 +38,7 @@ pub fn problem(
         ));
     }
     let is_out = |interface: &NetworkInterface| is_guarded(interface, &own, &subnets) == Some(false);
-    // Nearly always; and this is asked for each Service, beside thousands of nodes.
+    // The usual case, and this runs for each Service, with thousands of nodes.
     if !interfaces.iter().any(|interface| is_out(interface)) {
         return None;
     }
@@ -59,7 +59,7 @@ pub fn problem(
     })
 }
 
-/// What to tell the owner of a Service whose security rules have no effect.
+/// The notice for the owner of a Service whose security rules have no effect.
 pub fn notice(service: &ObjectKey, problem: &str) -> Notice {
     Notice {
         service: service.clone(),
@@ -73,7 +73,7 @@ fn id_of(reference: &SubResource) -> Option<&ResourceId> {
     reference.id.as_ref()
 }
 
-/// Whether the group guards an interface, by itself or by a subnet; absent where its subnet is not shown.
+/// Whether the group guards an interface, directly or through its subnet; absent if the subnet is unknown.
 fn is_guarded(interface: &NetworkInterface, group: &ResourceId, subnets: &[&ResourceId]) -> Option<bool> {
     let properties = interface.properties.as_ref()?;
     if properties.network_security_group.as_ref().and_then(id_of) == Some(group) {
@@ -86,7 +86,7 @@ fn is_guarded(interface: &NetworkInterface, group: &ResourceId, subnets: &[&Reso
 }
 
 impl AccessIntent {
-    /// The Service, where it wants security rules.
+    /// The Service, if it wants security rules.
     pub fn wants_rules(&self) -> Option<&ObjectKey> {
         match self {
             Self::Present { service, .. } if !service.access.disabled => Some(&service.key),

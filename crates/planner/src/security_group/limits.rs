@@ -1,4 +1,4 @@
-//! What Azure takes in one security group (8.4 step 7), known before a Service's rules are added.
+//! Azure's limits for one security group (8.4 step 7), checked before a Service's rules are added.
 
 use k8s::ObjectKey;
 
@@ -13,7 +13,7 @@ const MAX_SOURCES: usize = 4000;
 /// Destination entries in all rules together.
 const MAX_DESTINATIONS: usize = 4000;
 
-/// How much of what is limited a group holds, or a Service adds.
+/// The limited quantities that a group holds, or that a Service adds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub rules: usize,
@@ -24,7 +24,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// What these rules hold as they are stored.
+    /// The counts of these rules as they are stored.
     pub fn stored(entries: &[Entry]) -> Self {
         let stored = entries.iter().filter_map(|entry| entry.document.properties.as_ref());
         let destinations =
@@ -32,7 +32,7 @@ impl Counts {
         Self { destinations: destinations.sum(), ..Self::of(entries) }
     }
 
-    /// What these rules hold, with each destination by itself.
+    /// The counts of these rules, with each destination counted by itself.
     pub fn of(entries: &[Entry]) -> Self {
         let mut counts = Self::default();
         for entry in entries.iter().filter(|entry| !entry.is_empty()) {
@@ -55,11 +55,11 @@ impl Counts {
     }
 }
 
-/// How much a group may hold.
+/// The limits of a group.
 pub(super) struct Limits(Counts);
 
 impl Limits {
-    /// Azure's limits for a group that holds this much: what it holds already, it may keep.
+    /// Azure's limits for a group with these counts: what it already holds, it may keep.
     pub fn of(observed: &Counts) -> Self {
         Self(Counts {
             rules: MAX_RULES.max(observed.rules),
@@ -69,12 +69,12 @@ impl Limits {
         })
     }
 
-    /// How many destinations a group may hold.
+    /// The limit of destinations.
     pub fn destinations(&self) -> usize {
         self.0.destinations
     }
 
-    /// The first limit that the group would pass by growing. Destinations are the last that is looked at.
+    /// The first limit that the group would exceed by growing. Destinations are checked last.
     pub fn exceeded_by(&self, counts: &Counts, growth: &Counts) -> Option<Exceeded> {
         let check = |what, count: usize, growth: usize, limit: usize| {
             let count = count + growth;
@@ -89,7 +89,7 @@ impl Limits {
 
 const DESTINATIONS: &str = "destination IP addresses";
 
-/// A limit that the group would pass.
+/// A limit that the group would exceed.
 pub(super) struct Exceeded {
     what: &'static str,
     count: usize,
@@ -97,12 +97,12 @@ pub(super) struct Exceeded {
 }
 
 impl Exceeded {
-    /// Whether it is the one of destinations alone.
+    /// Whether only the limit of destinations is exceeded.
     pub fn is_of_destinations(&self) -> bool {
         self.what == DESTINATIONS
     }
 
-    /// The refusal of the Service whose rules would pass it.
+    /// The refusal of the Service whose rules would exceed it.
     pub fn refusal(self, service: &ObjectKey) -> Refusal {
         let Self { what, count, limit } = self;
         Refusal::SecurityGroupFull { service: service.clone(), what, count, limit }

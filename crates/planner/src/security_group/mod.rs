@@ -1,8 +1,8 @@
 //! The one security group for all Services, in one write.
 //!
-//! Rules are shared: Services with the same protocol, sources and ports only add their addresses. A batch
-//! takes back everything that its Services had (sparing what others share), then writes what they want;
-//! a rule that comes back keeps its priority, so that nothing changes where nothing differs.
+//! Rules are shared: Services with the same protocol, sources and ports only add their addresses. A batch first removes
+//! everything that its Services had (except what others share), then adds what they want. A rule that is added again
+//! keeps its priority, so that nothing changes if nothing differs.
 
 mod clean;
 mod demand;
@@ -48,14 +48,14 @@ pub enum AccessIntent {
         service: Arc<ServiceIntent>,
         /// The addresses of its frontends.
         addresses: Vec<IpAddr>,
-        /// The addresses of the nodes in its pools: where traffic arrives when floating IP is off.
+        /// The addresses of the nodes in its pools: the destinations if floating IP is off.
         node_addresses: Vec<IpAddr>,
     },
-    /// Nothing of the Service may stay.
+    /// All rules of the Service are removed.
     Absent {
         /// The Service.
         service: Arc<ServiceRemoval>,
-        /// The addresses that its frontends have or had, as far as they are known.
+        /// The addresses that its frontends have or had, as far as known.
         addresses: Vec<IpAddr>,
     },
 }
@@ -65,14 +65,14 @@ pub enum AccessIntent {
 pub struct SecurityGroupPlan {
     /// The one write, if anything differs.
     pub step: Option<Step>,
-    /// The Services that cannot be served, in order of their keys; they are left as they are.
+    /// The refused Services, in order of their keys; their rules stay as they are.
     pub refused: Vec<(ObjectKey, Refusal)>,
-    /// What to tell Services' owners.
+    /// The notices for the owners of Services.
     pub notices: Vec<Notice>,
 }
 
 impl AccessIntent {
-    /// The Service that it is about.
+    /// The Service of this intent.
     pub fn key(&self) -> &ObjectKey {
         match self {
             Self::Present { service, .. } => &service.key,
@@ -80,8 +80,8 @@ impl AccessIntent {
         }
     }
 
-    /// The intent once it was carried out: an address that the Service had before, and that nothing is open at any more, may be given to
-    /// others from then on.
+    /// The intent after it was carried out: a former address of the Service that no rule contains any more may be
+    /// assigned to others from then on.
     pub fn carried_out(self) -> Self {
         let Self::Present { service, addresses, node_addresses } = self else { return self };
         let is_past = |address: &IpAddr| !addresses.contains(address);
@@ -99,7 +99,7 @@ impl AccessIntent {
         }
     }
 
-    /// All addresses that the Service has or had, but not those of nodes.
+    /// All addresses that the Service has or had, except those of nodes.
     fn addresses(&self) -> impl Iterator<Item = &IpAddr> {
         let (Self::Present { addresses, .. } | Self::Absent { addresses, .. }) = self;
         let owner = self.owner();
@@ -123,15 +123,15 @@ impl AccessIntent {
         destinations
     }
 
-    /// The rules that the Service wants, in the order in which priorities are given out.
+    /// The rules that the Service wants, in the order in which priorities are assigned.
     fn wanted(&self) -> Vec<WantedRule> {
         let Self::Present { service, .. } = self else { return Vec::new() };
         service.needs.demand.rules(&self.destinations())
     }
 }
 
-/// The Services whose parts Azure's error text names: by the name of a rule or by address. Empty where it
-/// names none of the batch.
+/// The Services whose parts Azure's error text names: by the name of a rule or by address. Empty if it names none of
+/// the batch.
 pub fn services_named_in(error_text: &str, batch: &[AccessIntent]) -> Vec<ObjectKey> {
     let text = error_text.to_lowercase();
     let named = |intent: &&AccessIntent| {
@@ -142,9 +142,9 @@ pub fn services_named_in(error_text: &str, batch: &[AccessIntent]) -> Vec<Object
     crate::plan::ordered(batch.iter().filter(named).map(|intent| intent.key().clone()))
 }
 
-/// Plans the security group for a batch of Services. The order of the batch does not matter; of several
-/// intents of one Service the first counts. Whatever is open at an address that was the cluster's and that nothing in it has
-/// any more is closed, also where the batch is empty.
+/// Plans the security group for a batch of Services. The order of the batch does not matter; of several intents of one
+/// Service the first counts. Open addresses that were the cluster's and are not used in it any more are closed, also
+/// for an empty batch.
 pub fn plan(
     cluster: &Cluster,
     observed: &SecurityGroup,

@@ -8,7 +8,7 @@ use crate::plan::{Document, Step};
 use crate::proof;
 use crate::rewrite;
 
-/// The configuration names the group.
+/// The proof that the configuration names the group.
 pub(super) fn configured(cluster: &Cluster) -> Proof {
     proof::configured(cluster, "securityGroupName")
 }
@@ -27,14 +27,14 @@ pub(super) fn repair(cluster: &Cluster, observed: &SecurityGroup) -> Option<Step
     Some(rewrite::repair(target, whole(observed), observed.etag.clone(), configured(cluster)))
 }
 
-/// The group without a change that Azure accepted and refused later, under the version that it has now: `before` is the group as
-/// it was planned against, `now` as Azure left it. Absent where nothing was changed.
+/// The group without a change that Azure accepted and later refused, under its current version: `before` is the group
+/// that the change was planned against, `now` is its state in Azure. Absent if nothing was changed.
 pub fn undone(before: &SecurityGroup, now: &SecurityGroup) -> Option<SecurityGroup> {
     let is_changed = is_failed(now) && now.etag != before.etag;
     is_changed.then(|| SecurityGroup { etag: now.etag.clone(), ..before.clone() })
 }
 
-/// The write that takes such a change back.
+/// The write that reverts such a change.
 pub fn restore(cluster: &Cluster, before: &SecurityGroup, now: &SecurityGroup) -> Option<Step> {
     let (target, undone) = now.id.clone().zip(undone(before, now))?;
     Some(rewrite::restore(target, whole(&undone), undone.etag, configured(cluster)))

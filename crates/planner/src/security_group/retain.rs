@@ -1,11 +1,11 @@
-//! Dropping the leftovers of Services and Nodes that are gone (8.4 steps 5 and 6).
+//! Removes the leftovers of deleted Services and Nodes (8.4 steps 5 and 6).
 
 use std::collections::BTreeSet;
 
 use super::draft::Draft;
 
-/// Removes from managed rules every destination that nothing in the cluster has any more, and that is proven to have
-/// been the cluster's. Without a proof it may be another cluster's, whose rules bear the same names: it stays.
+/// Removes from managed rules every destination that is no longer used in the cluster and that is proven to have been
+/// the cluster's. Without a proof it may belong to another cluster, whose rules have the same names: it stays.
 pub(super) fn retain(draft: &mut Draft<'_>, of_batch: &BTreeSet<String>) {
     let usage = draft.usage;
     let addresses = usage.service_addresses.iter().chain(&usage.node_addresses);

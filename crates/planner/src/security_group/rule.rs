@@ -9,20 +9,20 @@ use md5::{Digest, Md5};
 
 use crate::cluster::Family;
 
-/// What the names of managed rules begin with.
+/// The prefix of the names of managed rules.
 const MANAGED_PREFIX: &str = "k8s-azure-lb";
 /// The lowest priority of managed rules.
 pub(crate) const MIN_PRIORITY: i32 = 500;
-/// The highest priority of managed rules that are new.
+/// The highest priority of new managed rules.
 pub(crate) const MAX_PRIORITY: i32 = 4095;
-/// The highest priority that Azure knows.
+/// Azure's highest priority.
 const LAST_PRIORITY: i32 = 4096;
-/// The protocols of managed rules, in the order in which priorities are given out.
+/// The protocols of managed rules, in the order in which priorities are assigned.
 pub(super) const PROTOCOLS: [&str; 3] = ["Tcp", "Udp", "*"];
-/// How Azure spells every port.
+/// Azure's value for all ports.
 const ALL_PORTS: &str = "*";
 
-/// What a rule applies to, without its destinations. Services with equal content share one rule.
+/// What a rule applies to, without its destinations. Services with equal traffic share one rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Traffic {
     pub protocol: String,
@@ -42,7 +42,7 @@ impl Traffic {
         Self { protocol: protocol.to_owned(), family, sources, ports: ports.clone() }
     }
 
-    /// The name of a rule for it: what it does, its family and a hash of protocol, sources and ports.
+    /// The name of the traffic's rule: verb, family and a hash of protocol, sources and ports.
     fn rule_name(&self, verb: &str) -> String {
         let sources: Vec<&str> = self.sources.iter().map(String::as_str).collect();
         let text = format!("{}_{}_{}", self.protocol, sources.join(","), port_list(&self.ports).join(","));
@@ -93,12 +93,12 @@ impl WantedRule {
         self.denies
     }
 
-    /// How many entries its sources are.
+    /// The number of its source entries.
     pub fn source_count(&self) -> usize {
         self.traffic.as_ref().map_or(1, |traffic| traffic.sources.len())
     }
 
-    /// Brings everything of a rule but its destinations and priority to what is wanted. Whether anything
+    /// Sets everything of a rule except its destinations and priority to what is desired. Returns whether anything
     /// changed.
     pub fn assert(&self, properties: &mut SecurityRuleProperties) -> bool {
         let access = if self.denies { "Deny" } else { "Allow" };
@@ -116,7 +116,7 @@ pub(super) fn any_source() -> BTreeSet<String> {
     BTreeSet::from(["*".to_owned()])
 }
 
-/// Ports as text, sorted as text, as they stand in hashes and documents.
+/// Ports as text, sorted as text, in the form used in hashes and documents.
 fn port_list(ports: &BTreeSet<i32>) -> Vec<String> {
     let mut list: Vec<String> = ports.iter().map(ToString::to_string).collect();
     list.sort();
@@ -130,8 +130,8 @@ pub(super) fn is_managed(rule: &SecurityRule) -> bool {
     name.starts_with(MANAGED_PREFIX) && (MIN_PRIORITY..=LAST_PRIORITY).contains(&priority)
 }
 
-/// A prefix in the one spelling in which prefixes are compared. Azure may store `203.0.113.7/32` as
-/// `203.0.113.7`, IPv6 in any of its forms, and service tags in its own case.
+/// A prefix in its normal spelling, for comparisons. Azure may store `203.0.113.7/32` as `203.0.113.7`, IPv6 in any of
+/// its forms, and service tags in its own case.
 pub(super) fn normal(prefix: &str) -> String {
     match parse(prefix) {
         Some(network) if network.prefix_len() == network.max_prefix_len() => network.addr().to_string(),
@@ -140,17 +140,18 @@ pub(super) fn normal(prefix: &str) -> String {
     }
 }
 
-/// A network, or an address as a network of one.
+/// A network; an address counts as a network of one address.
 fn parse(prefix: &str) -> Option<IpNet> {
     prefix.parse::<IpAddr>().map(IpNet::from).or_else(|_| prefix.parse()).ok()
 }
 
-/// The largest prefix that is read as the addresses in it, in bits of its own.
+/// The largest prefix that is expanded to its addresses, in host bits.
 const MAX_SPREAD_BITS: u8 = 12;
-/// The most addresses that the prefixes of one rule are read as: no cluster has more nodes. Nothing of ours is larger.
+/// The maximum number of addresses that the prefixes of one rule are expanded to. No cluster has more nodes, so no rule
+/// of the cluster exceeds it.
 const MAX_SPREAD: usize = 8192;
 
-/// The addresses that prefixes stand for, one by one; what is too large stands for itself.
+/// Expands prefixes to their addresses; a prefix that is too large is kept as it is.
 pub(super) fn spread<'a>(prefixes: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for prefix in prefixes {
@@ -174,7 +175,7 @@ pub(super) fn spread<'a>(prefixes: impl Iterator<Item = &'a str>) -> BTreeSet<St
     all
 }
 
-/// The fewest prefixes that stand for exactly these destinations (LB-414).
+/// The smallest set of prefixes that stands for exactly these destinations (LB-414).
 pub(super) fn gathered(destinations: &BTreeSet<String>) -> BTreeSet<String> {
     let (networks, others): (Vec<_>, Vec<_>) =
         destinations.iter().map(|one| parse(one).ok_or_else(|| one.clone())).partition(Result::is_ok);
@@ -188,13 +189,13 @@ pub(super) fn gathered(destinations: &BTreeSet<String>) -> BTreeSet<String> {
     spelled.chain(others.into_iter().filter_map(Result::err)).collect()
 }
 
-/// The protocol of an observed rule as managed rules spell it.
+/// The protocol of an observed rule in the spelling of managed rules.
 pub(super) fn known_protocol(protocol: &str) -> Option<&'static str> {
     PROTOCOLS.into_iter().find(|known| known.eq_ignore_ascii_case(protocol))
 }
 
-/// Destination or source ports as ranges in ascending order that do not touch: `*` is every port, and
-/// `80-81` the same as `80` and `81`. `None` if an item is no port range.
+/// Destination or source ports as sorted, disjoint ranges that are not adjacent: `*` is every port, and `80-81` equals
+/// `80` and `81`. `None` if an item is not a port range.
 fn port_ranges<'a>(items: impl Iterator<Item = &'a str>) -> Option<Vec<(u16, u16)>> {
     let port = |text: &str| text.trim().parse::<u16>().ok();
     let range = |item: &str| match item.split_once('-') {
@@ -214,7 +215,7 @@ fn port_ranges<'a>(items: impl Iterator<Item = &'a str>) -> Option<Vec<(u16, u16
     Some(ranges)
 }
 
-/// The destination ports of a rule one by one. `None` if it is for all ports or its ports cannot be read.
+/// The destination ports of a rule, one by one. `None` if it is for all ports or its ports cannot be parsed.
 pub(super) fn destination_ports(properties: &SecurityRuleProperties) -> Option<BTreeSet<i32>> {
     let listed = items(&properties.destination_port_range, &properties.destination_port_ranges);
     let ranges = port_ranges(listed).filter(|ranges| *ranges != [(0, u16::MAX)])?;
@@ -226,7 +227,7 @@ pub(super) fn family_of(destination: &str) -> Family {
     if destination.contains(':') { Family::V6 } else { Family::V4 }
 }
 
-/// The items of a list that Azure spells in a singular or in a plural member.
+/// The items of a list that Azure stores in a singular or in a plural member.
 pub(super) fn items<'a>(
     single: &'a Option<String>,
     plural: &'a Option<Vec<String>>,
@@ -234,8 +235,8 @@ pub(super) fn items<'a>(
     single.iter().chain(plural.iter().flatten()).map(String::as_str).filter(|item| !item.is_empty())
 }
 
-/// Sets a list of prefixes, one in the singular and several in the plural member. Leaves both alone if
-/// they say the same already, however they spell it; what stays keeps its spelling. Whether anything
+/// Sets a list of prefixes: one in the singular member, several in the plural one. Leaves both unchanged if they
+/// already mean the same, whatever their spelling; unchanged items keep their spelling. Returns whether anything
 /// changed.
 pub(super) fn set_prefixes(
     single: &mut Option<String>,
@@ -261,8 +262,8 @@ pub(super) fn set_prefixes(
     true
 }
 
-/// Sets a list of port ranges, `*` in the singular and ports in the plural member. Leaves both alone if
-/// they mean the same ports already. Whether anything changed.
+/// Sets a list of port ranges: `*` in the singular member, ports in the plural one. Leaves both unchanged if they
+/// already mean the same ports. Returns whether anything changed.
 fn set_ports(single: &mut Option<String>, plural: &mut Option<Vec<String>>, wanted: &[String]) -> bool {
     let current = port_ranges(items(single, plural));
     if current.is_some() && current == port_ranges(wanted.iter().map(String::as_str)) {

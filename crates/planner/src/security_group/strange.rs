@@ -7,18 +7,18 @@ use azure_types::SecurityGroup;
 use super::rule;
 use super::usage::ClusterUsage;
 
-/// A rule that opens addresses of the cluster and others.
+/// A rule with addresses of the cluster and other addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StrangeRule {
     /// The rule's name.
     pub name: String,
     /// The addresses that Services or nodes of the cluster have.
     pub own: Vec<IpAddr>,
-    /// The destinations that nothing in the cluster has, or is proven to have had.
+    /// The destinations that are not, and are not proven to have been, the cluster's.
     pub strangers: Vec<String>,
 }
 
-/// The rules of a security group that have such destinations. None while Services and nodes are not all known.
+/// The rules of a security group that have such destinations. Empty while Services and nodes are not all known.
 pub fn strange_rules(group: &SecurityGroup, usage: &ClusterUsage) -> Vec<StrangeRule> {
     if !usage.is_complete {
         return Vec::new();

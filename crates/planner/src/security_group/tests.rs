@@ -58,7 +58,7 @@ fn run(group: &SecurityGroup, batch: &[AccessIntent], world: &ClusterUsage) -> S
     run_on(&cluster(), group, batch, world)
 }
 
-/// The group after a plan.
+/// The group after a plan is applied.
 fn after(group: &SecurityGroup, planned: &SecurityGroupPlan) -> SecurityGroup {
     match planned.step.as_ref().map(|step| step.document.as_ref().unwrap()) {
         Some(Document::SecurityGroup(document)) => (**document).clone(),
@@ -67,7 +67,7 @@ fn after(group: &SecurityGroup, planned: &SecurityGroupPlan) -> SecurityGroup {
     }
 }
 
-/// One line a rule, by priority.
+/// One line per rule, by priority.
 fn told(group: &SecurityGroup) -> Vec<String> {
     let mut rules = group.properties.as_ref().unwrap().security_rules.clone().unwrap();
     rules.sort_by_key(|rule| rule.properties.as_ref().unwrap().priority);
@@ -129,7 +129,7 @@ fn lb_270_lb_271_one_rule_a_protocol_and_no_second_write() {
         written.properties.as_ref().unwrap().security_rules.as_ref().unwrap()[0].properties.as_ref();
     assert_eq!(properties.unwrap().destination_address_prefix.as_deref(), Some("20.0.0.1"));
     assert_eq!(properties.unwrap().destination_port_ranges.as_ref().unwrap(), &["443", "80"]);
-    // LB-271: the same once more.
+    // LB-271: unchanged on a second run.
     let again = run(&written, &[present(&service, &["20.0.0.1"])], &world(&[&service]));
     assert_eq!(again, SecurityGroupPlan::default());
 }
@@ -195,7 +195,7 @@ fn lb_277_lb_278_service_tags_come_before_ranges() {
     assert!(both[2].starts_with("502") && both[2].contains("10.0.0.0/24"), "{both:?}");
 }
 
-/// Hashes that rules in clusters of today bear.
+/// Hashes in the rule names of existing clusters.
 #[test]
 fn names_carry_the_hash_of_protocol_sources_and_ports() {
     for (protocol, sources, ports, hash) in [
@@ -282,7 +282,7 @@ fn lb_285_lb_286_without_floating_ip_nodes_are_the_destinations() {
     assert!(rules_of(&more)[0].ends_with("Tcp Internet -> 20.0.0.1,20.0.0.9 80"));
 }
 
-/// Both kinds of destinations are taken back, whichever is in use now.
+/// Both kinds of destinations are removed, whichever is in use now.
 #[test]
 fn floating_ip_turned_on_or_off_leaves_nothing_of_the_other_kind() {
     let on = svc("test1").tcp(80).published(&["20.0.0.1"]);
@@ -298,7 +298,7 @@ fn floating_ip_turned_on_or_off_leaves_nothing_of_the_other_kind() {
     }
 }
 
-/// Two Services whose traffic arrives at the nodes: what one gives up does not touch the other's ports.
+/// Two Services whose traffic arrives at the nodes: removing one keeps the other's ports.
 #[test]
 fn node_destinations_of_others_are_kept() {
     let off =
@@ -346,7 +346,7 @@ fn lb_288_ports_of_those_who_share_the_address_are_kept() {
         allow(501, UDP_53, "Udp", "Internet", &["20.0.0.7"], &["53"]),
     ]));
     let other = svc("other").udp(53).published(&["20.0.0.7"]);
-    // What is split off is for the address that the rule had, not for all that the Service leaves.
+    // The split-off rule is for the address that the rule had, not for all that the Service leaves.
     let leaves = absent(&a.deleting(), &["20.0.0.1", "20.0.0.5"]);
     let planned = run(&group, &[leaves], &world(&[&b, &other]));
     let rules = told(&after(&group, &planned));
@@ -372,7 +372,7 @@ fn lb_290_dual_stack_has_rules_for_each_family() {
             format!("501 k8s-azure-lb_allow_IPv6_{hash} Allow Tcp Internet -> 2001:db8::1 80"),
         ]
     );
-    // Everybody in one family is everybody, however it is written.
+    // The whole address range of one family means all clients, however it is written.
     let halves = service.clone().ranges(&["0.0.0.0/1", "128.0.0.0/1"]);
     let planned = run(&group, &[present(&halves, &["20.0.0.1", "2001:db8::1"])], &world(&[&halves]));
     let rules = told(&after(&group, &planned));
@@ -410,8 +410,8 @@ fn lb_291_lb_292_lb_293_foreign_rules_stay_and_leftovers_go() {
     assert_eq!(now[..3], before[..3], "not a member of them changed");
 }
 
-/// LB-293: two clusters share one security group, and where they ask for the same traffic one rule. What was never this
-/// cluster's stays when Services of this one come and go.
+/// LB-293: two clusters share one security group, and one rule if they ask for the same traffic. Addresses that were
+/// never this cluster's stay when its Services come and go.
 #[test]
 fn lb_293_addresses_of_another_cluster_stay() {
     let theirs = ["198.18.0.9", "10.2.0.4", "2001:db8:2::9"];
@@ -452,7 +452,7 @@ fn nothing_is_taken_while_not_everybody_is_known() {
     assert_eq!(told(&after(&group, &planned)).len(), 2);
 }
 
-/// An address that no status shows yet is not purged by the next Service's plan.
+/// An address that no status contains yet is not removed by the next Service's plan.
 #[test]
 fn recently_programmed_addresses_survive_the_next_plan() {
     let (a, b) = (svc("a1").tcp(80), svc("b1").tcp(81));
@@ -588,7 +588,8 @@ fn blame_finds_the_services_that_an_error_names() {
     assert!(services_named_in("another operation is in progress", &batch).is_empty());
 }
 
-/// A user's public IP goes to another cluster behind the same security group: what is open there is that one's to decide.
+/// A user's public IP moves to another cluster behind the same security group: what is open there is up to that
+/// cluster.
 #[test]
 fn nothing_is_taken_at_an_address_that_others_have() {
     let group = security_group(json!([allow(
@@ -611,7 +612,7 @@ fn nothing_is_taken_at_an_address_that_others_have() {
     assert_eq!(closed, [ip("20.0.0.2")].into());
 }
 
-/// An address that a Service had before is closed once. What is open there later, others have opened.
+/// A former address of a Service is closed once. What is open there later was opened by others.
 #[test]
 fn an_address_that_a_service_had_before_is_closed_once() {
     let group = security_group(json!([allow(

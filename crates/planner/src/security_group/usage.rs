@@ -1,4 +1,4 @@
-//! What the cluster's Services and Nodes need of the security group: who must keep what when others change.
+//! What the cluster's Services and Nodes need of the security group, so that changes for some do not affect others.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -19,29 +19,29 @@ use crate::names;
 use crate::parsed::{ParsedService, ParsedServices};
 use crate::proof;
 
-/// What one Service needs of the security group, as far as its object tells without validation.
+/// What one Service needs of the security group, as far as its object says without validation.
 #[derive(Debug, Clone)]
 pub(super) struct Footprint {
-    /// What it asks for, and more while it holds on.
+    /// Its needs, and more while it holds on.
     pub needs: Arc<Needs>,
-    /// The addresses at which packets arrive, but not those of nodes.
+    /// The addresses at which packets arrive, except those of nodes.
     pub addresses: BTreeSet<IpAddr>,
-    /// Whether its load-balancing rules are others than it asks for now, because it is refused or on its way:
-    /// everything that it may live on stays until it is planned itself.
+    /// Whether its load-balancing rules differ from what it asks for now, because it is refused or still being
+    /// reconciled: everything that it may depend on stays until it is planned itself.
     pub holds_on: bool,
 }
 
-/// What a load-balancing rule delivers.
+/// The traffic that a load-balancing rule delivers.
 struct Delivery {
-    /// The kind of load balancer that delivers.
+    /// The flavor of the load balancer.
     flavor: Flavor,
     family: Family,
     is_floating: bool,
-    /// The port with which packets arrive; 0 for all.
+    /// The port of the packets on arrival; 0 for all.
     port: i32,
 }
 
-/// A text in lower case, which names nearly always are.
+/// Lower-cases a text without a copy if possible, as nearly all names are lower case.
 fn lower(text: &str) -> Cow<'_, str> {
     match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
         true => text.to_ascii_lowercase().into(),
@@ -49,7 +49,7 @@ fn lower(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// What load balancers deliver, by the base name of the Service whose rule it is.
+/// The traffic that load balancers deliver, by the base name of the rule's Service.
 fn deliveries(load_balancers: &[(Balancer, ListedLoadBalancer)]) -> HashMap<Cow<'_, str>, Vec<Delivery>> {
     let mut all: HashMap<Cow<'_, str>, Vec<Delivery>> = HashMap::new();
     let rules = load_balancers.iter().flat_map(|(balancer, document)| {
@@ -71,7 +71,7 @@ fn deliveries(load_balancers: &[(Balancer, ListedLoadBalancer)]) -> HashMap<Cow<
 }
 
 impl Footprint {
-    /// Whether it lets in what a load-balancing rule delivers.
+    /// Whether its rules allow the traffic that a load-balancing rule delivers.
     fn covers(&self, owner: &ServiceRemoval, delivery: &Delivery) -> bool {
         let is_floating = owner.arrival(delivery.family).is_floating();
         let mut ports = self.needs.ports.get(&delivery.family).into_iter().flat_map(BTreeMap::values);
@@ -81,7 +81,7 @@ impl Footprint {
             && (delivery.port == 0 || ports.any(|ports| ports.contains(&delivery.port)))
     }
 
-    /// Keeps everything that the Service may live on: all its addresses, and its ports at nodes.
+    /// Keeps everything that the Service may depend on: all its addresses, and its ports at nodes.
     fn hold_on(&mut self, service: &Service, addresses: BTreeSet<IpAddr>, deliveries: &[Delivery]) {
         self.holds_on = true;
         self.addresses = addresses;
@@ -100,22 +100,22 @@ impl Footprint {
 /// What all Services and Nodes of the cluster need of the security group.
 #[derive(Debug, Clone, Default)]
 pub struct ClusterUsage {
-    /// Whether all Services and Nodes have been listed. While they have not, nothing is taken away:
-    /// it might belong to somebody who is not known yet.
+    /// Whether all Services and Nodes have been listed. Until then nothing is removed: it may belong to a Service or
+    /// Node that is not known yet.
     pub is_complete: bool,
     /// The addresses of all Services.
     pub service_addresses: BTreeSet<IpAddr>,
     /// The internal addresses of all nodes that Azure manages.
     pub node_addresses: BTreeSet<IpAddr>,
     pub(super) footprints: BTreeMap<ObjectKey, Footprint>,
-    /// What proves that an address is the cluster's or was: only such addresses are taken from rules.
+    /// The proofs that addresses are or were the cluster's: only such addresses are removed from rules.
     pub(super) proven: BTreeMap<String, Proof>,
-    /// Addresses that others have by now: what is open there is theirs to decide.
+    /// Addresses that others have by now: what is open there is up to them.
     of_others: BTreeSet<String>,
 }
 
 impl ClusterUsage {
-    /// Adds addresses that are proven to be the cluster's, or to have been. The first proof of an address counts.
+    /// Adds addresses that are proven to be or to have been the cluster's. The first proof of an address counts.
     #[must_use]
     pub fn with_proofs(mut self, proven: impl IntoIterator<Item = (IpAddr, Proof)>) -> Self {
         for (address, proof) in proven {
@@ -124,8 +124,8 @@ impl ClusterUsage {
         self
     }
 
-    /// Adds addresses that Azure shows to be in use by others than the cluster. An address of a user's may have gone from one
-    /// cluster to another that shares the security group: nothing is taken from rules there.
+    /// Adds addresses that Azure shows to be used outside of the cluster. A user's address may have moved from one
+    /// cluster to another that shares the security group: its rules are left unchanged.
     #[must_use]
     pub fn with_others(mut self, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
         self.of_others.extend(addresses.into_iter().map(|address| address.to_string()));
@@ -137,8 +137,9 @@ impl ClusterUsage {
         self.of_others.contains(destination)
     }
 
-    /// Takes from Services the addresses that Azure shows to be those of other Services alone: the status of one that has
-    /// moved still names the address that it had. One whose load-balancing rules are not as it asks for keeps all.
+    /// Removes from Services the addresses that Azure shows to belong only to other Services: the status of a Service
+    /// that has moved still contains its previous address. A Service whose load-balancing rules differ from what it
+    /// asks for keeps all.
     #[must_use]
     pub fn as_shown(mut self, shown: &[ShownAddress]) -> Self {
         let mut owners: HashMap<IpAddr, BTreeSet<&ObjectKey>> = HashMap::new();
@@ -159,8 +160,8 @@ impl ClusterUsage {
         self.service_addresses.contains(address) || self.node_addresses.contains(address)
     }
 
-    /// Sums up all Services and Nodes. `recently_programmed` are addresses that Services were given and
-    /// that their status may not show yet, and `load_balancers` what delivers packets now.
+    /// Collects the needs of all Services and Nodes. `recently_programmed` are addresses that Services were given and
+    /// that their status may not contain yet, and `load_balancers` deliver the current traffic.
     pub fn of(
         cluster: &Cluster,
         services: &[Arc<Service>],
@@ -173,7 +174,7 @@ impl ClusterUsage {
         Self::of_known(cluster, &mut known, services, nodes, recently_programmed, load_balancers, is_complete)
     }
 
-    /// The same for Services that were read before.
+    /// The same for cached Services.
     pub fn of_known(
         cluster: &Cluster,
         known: &mut ParsedServices,
@@ -187,7 +188,7 @@ impl ClusterUsage {
         Self::of_parsed(cluster, &parsed, nodes, recently_programmed, load_balancers, is_complete)
     }
 
-    /// The same for Services that have been read.
+    /// The same for parsed Services.
     pub(crate) fn of_parsed(
         cluster: &Cluster,
         services: &[ParsedService],
@@ -213,7 +214,7 @@ impl ClusterUsage {
             addresses.extend(recent.get(&owner.key).into_iter().flatten());
             addresses.extend(&owner.additional_addresses);
             usage.service_addresses.extend(&addresses);
-            // Who is on the way out needs no rule any more: none is made again for it.
+            // A Service that is being removed needs no rule any more: none is added for it.
             let Some(needs) = &parsed.needs else { continue };
             let of_it = owner.base_name.as_ref().and_then(|base| deliveries.get(&lower(base)));
             let of_it = of_it.map(Vec::as_slice).unwrap_or_default();

@@ -75,8 +75,8 @@ const OUT: (&str, &str) = (TAINT_OUT_OF_SERVICE, "");
 const SPOT: (&str, &str) = (TAINT_DRAINING, DRAINING_SPOT_EVICTION);
 const SHUTDOWN: (&str, &str) = (TAINT_SHUTDOWN, "");
 
-/// LB-350, LB-351, LB-357: nodes that drain are down in the pools of both families, all of them in one write; back
-/// again, they are not.
+/// LB-350, LB-351, LB-357: draining nodes are down in the pools of both families, all of them in one write; when they
+/// are back, they are not.
 #[test]
 fn lb_350_lb_351_lb_357_nodes_that_drain_are_down_in_all_pools_in_one_write() {
     let cluster = draining();
@@ -94,7 +94,7 @@ fn lb_350_lb_351_lb_357_nodes_that_drain_are_down_in_all_pools_in_one_write() {
                 nodes: vec!["alpha000000".to_owned(), "alpha000001".to_owned()],
             }
         );
-        // LB-356: what is down stays down without another write.
+        // LB-356: an entry that is down stays down without another write.
         assert_eq!(run(&cluster, written(&planned), &all).step, None);
         let back = run(&cluster, written(&planned), &alpha(&[0, 1, 2]));
         assert_eq!(states(written(&back)), [""; 0]);
@@ -108,7 +108,7 @@ fn alpha(numbers: &[u32]) -> Vec<Arc<Node>> {
     nodes(numbers.iter().map(|number| node("alpha", *number)))
 }
 
-/// LB-352, LB-361: one of two reasons is one; a cordon and other values are none.
+/// LB-352, LB-361: either of two reasons is enough; a cordon and other values are not.
 #[test]
 fn lb_352_lb_361_what_makes_a_node_drain() {
     let cluster = draining();
@@ -122,7 +122,7 @@ fn lb_352_lb_361_what_makes_a_node_drain() {
     }
 }
 
-/// LB-355: who joins while it drains is down from its first write.
+/// LB-355: a node that joins while it drains is down from its first write.
 #[test]
 fn lb_355_a_node_joins_down_while_it_drains() {
     let cluster = draining();
@@ -131,7 +131,7 @@ fn lb_355_a_node_joins_down_while_it_drains() {
     assert_eq!(states(written(&planned)), ["10.0.1.11 Down", "fd00:1::11 Down"]);
 }
 
-/// LB-360: what an operator put up is up again afterwards.
+/// LB-360: an entry that an operator set to up is up again afterwards.
 #[test]
 fn lb_360_what_was_up_is_up_again() {
     let cluster = draining();
@@ -145,13 +145,13 @@ fn lb_360_what_was_up_is_up_again() {
     assert_eq!(states(written(&back)), ["10.0.1.10 Up", "fd00:1::10 Up"]);
 }
 
-/// LB-363: without the key nothing is touched, and an entry of nobody's stays as it is.
+/// LB-363: without the key nothing changes, and an entry without a node stays as it is.
 #[test]
 fn lb_363_states_are_left_alone_where_nobody_asked() {
     let off = cluster_with(json!({"loadBalancerBackendPoolConfigurationType": "nodeIP"}));
     let document_off = document(&off, &[(0, Some("Down")), (1, None)]);
     assert_eq!(run(&off, &document_off, &nodes([node("alpha", 0), tainted(1, &[OUT])])).step, None);
-    // Interfaces of machines that are no nodes.
+    // Interfaces of machines that are not nodes.
     let by_interface = cluster_with(json!({"enableLoadBalancerAdminState": true}));
     let id = |number: u32| {
         let machine = scale_set_id("alpha").child("virtualMachines", &number.to_string());

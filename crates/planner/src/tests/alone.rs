@@ -1,5 +1,5 @@
-//! A cluster whose Services are reconciled one at a time, as a controller does it: each Service's sequence is
-//! driven with what Azure answers.
+//! A cluster whose Services are reconciled one at a time, as a controller does it: each Service's sequence is driven
+//! with Azure's answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ use crate::security_group::{self, AccessIntent, ClusterUsage};
 use crate::sequence::{Intent, Seen, Sequence, Task};
 use crate::{ServiceIntent, ServiceRemoval, Step, private_link};
 
-/// Azure, a cluster, and what its controller remembers.
+/// Azure, a cluster, and its controller's memory.
 pub(crate) struct Alone {
     pub azure: Azure,
     pub all: Vec<Arc<Service>>,
@@ -182,7 +182,7 @@ impl Alone {
         true
     }
 
-    /// Reconciles every Service once; how much was written.
+    /// Reconciles every Service once; returns the number of writes.
     pub fn round(&mut self) -> usize {
         self.writes = 0;
         for service in self.all.clone() {

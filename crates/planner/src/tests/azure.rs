@@ -1,5 +1,5 @@
-//! A pure model of Azure: takes the steps of a plan, refuses what Azure would refuse, and fills in what
-//! Azure fills in.
+//! A pure model of Azure: applies the steps of a plan, refuses what Azure would refuse, and fills in what Azure fills
+//! in.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ pub(crate) struct Azure {
 }
 
 impl Azure {
-    /// Two uniform scale sets with three and two running instances, a machine of its own, a flexible scale set with one
+    /// Two uniform scale sets with three and two running instances, a standalone machine, a flexible scale set with one
     /// machine, an empty security group, two subnets.
     pub fn new() -> Self {
         Self::of(cluster())
@@ -57,7 +57,7 @@ impl Azure {
         plan_cluster(&self.cluster, services, nodes, &self.observed)
     }
 
-    /// Applies plans until nothing is left to do; fails where that does not come about.
+    /// Applies plans until nothing is left to do; panics if that does not happen.
     pub fn converge(&mut self, services: &[Arc<Service>], nodes: &[Arc<Node>]) -> ClusterPlan {
         for _ in 0..6 {
             let planned = self.plan(services, nodes);
@@ -73,7 +73,7 @@ impl Azure {
         let mut written = BTreeSet::new();
         for step in &plan.steps {
             let mut step = step.clone();
-            // What a plan writes twice has the version of the first write then.
+            // A resource that a plan writes twice has the version of the first write then.
             if !written.insert(step.target.clone()) && step.action == Action::Update {
                 step.if_match = self.etag_of(&step.target).flatten();
             }
@@ -287,7 +287,7 @@ impl Azure {
         }
     }
 
-    /// Fills in ids, defaults and private addresses; refuses what contradicts itself.
+    /// Fills in IDs, defaults and private addresses; refuses contradictory documents.
     fn complete(&mut self, document: &mut LoadBalancer, id: &ResourceId) {
         let mut taken: BTreeSet<IpAddr> = BTreeSet::new();
         for other in self.observed.load_balancers.iter().filter(|lb| lb.id.as_ref() != Some(id)) {
@@ -356,7 +356,7 @@ impl Azure {
             refers(&p.backend_address_pool, true);
             refers(&p.probe, false);
             p.enable_tcp_reset.get_or_insert(false);
-            // Azure says the pool twice.
+            // Azure returns the pool twice.
             let pool = serde_json::json!([p.backend_address_pool]);
             p.rest.insert("backendAddressPools", pool);
             let frontend = p.frontend_ip_configuration.clone().unwrap().id.unwrap();
@@ -371,7 +371,7 @@ impl Azure {
         }
     }
 
-    /// Tells every public IP which frontend uses it.
+    /// Sets on every public IP the frontend that uses it.
     pub fn attach(&mut self) {
         let mut users: BTreeMap<ResourceId, ResourceId> = BTreeMap::new();
         for lb in &self.observed.load_balancers {

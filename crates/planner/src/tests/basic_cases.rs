@@ -36,7 +36,7 @@ fn lb_011_load_balancers_are_named_after_sets_and_the_primary_one_after_the_clus
     assert_eq!(named.balancer_of_set("alpha", Flavor::Internal).name, "own-internal");
 }
 
-/// LB-014, LB-015, LB-016, LB-017: the annotation names a set, or takes the one with the fewest rules.
+/// LB-014, LB-015, LB-016, LB-017: the annotation names a set, or selects the one with the fewest rules.
 #[test]
 fn lb_014_to_017_the_annotation_chooses_a_set() {
     let cluster = cluster_with(json!({
@@ -51,8 +51,8 @@ fn lb_014_to_017_the_annotation_chooses_a_set() {
     let both: &[(&str, &[(&str, usize)])] = &[("testCluster", &[("x", 2)]), ("beta", &[("y", 1)])];
     let full: &[(&str, &[(&str, usize)])] = &[("testCluster", &[("x", 3)]), ("beta", &[("y", 4)])];
     assert_eq!(place(both, Some("__Auto__")).unwrap(), "beta", "LB-014: it has fewer rules");
-    assert_eq!(place(&both[..1], Some(" __auto__ ")).unwrap(), "beta", "LB-015: it is to be made");
-    assert_eq!(place(&both[1..], Some("__auto__")).unwrap(), "testCluster", "LB-015: it is to be made");
+    assert_eq!(place(&both[..1], Some(" __auto__ ")).unwrap(), "beta", "LB-015: to be created");
+    assert_eq!(place(&both[1..], Some("__auto__")).unwrap(), "testCluster", "LB-015: to be created");
     assert_eq!(place(both, None).unwrap(), "testCluster", "the primary one");
     assert_eq!(place(both, Some("BETA")).unwrap(), "beta");
     for mode in [None, Some("__auto__"), Some("alpha")] {
@@ -72,13 +72,13 @@ fn lb_014_to_017_the_annotation_chooses_a_set() {
     known.nodes = nodes([node("alpha", 0), fresh]);
     let waits = known.try_place(&cluster, &web().annotate(MODE, "beta")).unwrap_err();
     assert!(matches!(waits, Stop::NotYet(Wait::MachineSetUnknown { .. })), "a node may be of it: {waits:?}");
-    // Whoever is somewhere stays there, unless a set is named that is another.
+    // A Service that is on a load balancer stays there, unless it names another set.
     let here: &[(&str, &[(&str, usize)])] = &[("testCluster", &[("x", 1)]), ("beta", &[("web", 4)])];
     assert_eq!(place(here, Some("__auto__")).unwrap(), "beta");
     assert_eq!(place(here, None).unwrap(), "beta");
     assert_eq!(place(here, Some("beta")).unwrap(), "beta");
     assert_eq!(place(here, Some("alpha")).unwrap(), "testCluster");
-    // Also where no node is of the set, where the load balancer is full, and however Azure spells the set.
+    // Also if the set has no nodes, if the load balancer is full, and however Azure spells the set.
     let here: &[(&str, &[(&str, usize)])] = &[("delta", &[("web", 4)])];
     assert_eq!(place(here, Some("Delta")).unwrap(), "delta");
     let spelled: &[(&str, &[(&str, usize)])] = &[("BETA", &[("web", 1)])];
@@ -86,8 +86,8 @@ fn lb_014_to_017_the_annotation_chooses_a_set() {
     assert_eq!(place(&[("BETA", &[("x", 1)])], Some("beta")).unwrap(), "BETA");
 }
 
-/// Whoever shares the frontend of another Service is where that is: neither a full load balancer nor another set sends it
-/// away. The Service whose frontend others use does not move.
+/// A Service that shares the frontend of another Service stays with it, even if the load balancer is full or belongs to
+/// another set. The Service whose frontend others use does not move.
 #[test]
 fn services_that_share_a_frontend_stay_together() {
     let cluster = cluster_with(json!({
@@ -113,7 +113,7 @@ fn services_that_share_a_frontend_stay_together() {
     assert!(planned.plan.is_empty(), "{planned}");
 }
 
-/// LB-182 of one set: nodes of another are no reason to take the last members out.
+/// LB-182 for one set: nodes of another set are no reason to remove the last members.
 #[test]
 fn exclusions_do_not_empty_the_pool_of_a_set() {
     let all = [node("alpha", 0), node("beta", 0)];
@@ -143,8 +143,8 @@ fn members(azure: &Azure, load_balancer: &str) -> Vec<String> {
         .collect()
 }
 
-/// LB-019: a Service that names another set moves there; the load balancer that it leaves goes with its last frontend.
-/// Each load balancer has the machines of its set.
+/// LB-019: a Service that names another set moves there; the load balancer that it leaves is deleted with its last
+/// frontend. Each load balancer has the machines of its set.
 #[test]
 fn lb_019_a_service_moves_to_the_load_balancer_of_another_set() {
     let nodes = nodes([node("alpha", 0), node("alpha", 1), node("beta", 0)]);
@@ -194,8 +194,8 @@ fn without_a_primary_set_the_clusters_load_balancer_has_all_machines() {
     assert!(pools[0].is_for(&nodes[1]));
 }
 
-/// LB-439: a node of whose machine Azure has not told yet in which set it is, is unknown and in no set; one that is
-/// behind no load balancer anyway is not asked for.
+/// LB-439: a node for whose machine Azure has not reported the set yet is unknown and in no set. Nodes that are behind
+/// no load balancer anyway are not checked.
 #[test]
 fn lb_439_nodes_whose_sets_are_not_known_are_reported() {
     let control_plane = labelled(machine_node("cp"), "node-role.kubernetes.io/control-plane", "");
@@ -209,7 +209,7 @@ fn lb_439_nodes_whose_sets_are_not_known_are_reported() {
     assert_eq!(sets.on(&basic().placement(Flavor::External)).collect::<Vec<_>>(), ["alpha000000", "new"]);
 }
 
-/// HTTPS probes are of SKU Standard alone.
+/// HTTPS probes require SKU Standard.
 #[test]
 fn basic_load_balancers_probe_by_connection_where_https_is_asked_for() {
     let service = web().annotate("azure-load-balancer-health-probe-protocol", "https");

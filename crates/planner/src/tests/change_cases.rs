@@ -1,4 +1,4 @@
-//! Each kind of change reads as people have read it so far: logs, events and scripts hold these texts.
+//! The text of each kind of change is unchanged: logs, events and scripts contain it.
 
 use k8s::ObjectKey;
 
@@ -232,7 +232,7 @@ fn each_kind_of_change_has_its_words() {
     assert_eq!(in_words(&[Change::Restored, Change::LastFrontendGone]).matches("; ").count(), 1);
 }
 
-/// Logs, events and plans hold no address that Azure has not chosen.
+/// Logs, events and plans contain no placeholder for an address that Azure has not chosen.
 #[test]
 fn addresses_that_are_not_known_yet_are_named_so_in_every_list() {
     for (mut change, words) in of_others() {

@@ -21,7 +21,7 @@ fn place(id: &ResourceId) -> String {
     format!("{} {}", id.subscription_id(), id.group_name().unwrap_or_default())
 }
 
-/// Every id in a document that is one of these kinds, with its subscription and group.
+/// Every ID of this kind in a document, with its subscription and group.
 fn places(document: &impl serde::Serialize, kind: &str) -> Vec<String> {
     let text = serde_json::to_string(document).unwrap();
     let ids = text.split('"').filter(|word| word.starts_with("/subscriptions/") && word.contains(kind));
@@ -31,7 +31,7 @@ fn places(document: &impl serde::Serialize, kind: &str) -> Vec<String> {
     found
 }
 
-/// LB-411: each resource is looked for and written where it is configured to be, and so is every reference to it.
+/// LB-411: each resource is read and written where it is configured to be, and every reference points there.
 #[test]
 fn lb_411_references_lead_to_where_resources_are() {
     for members in ["nodeIPConfiguration", "nodeIP"] {
@@ -74,8 +74,8 @@ fn lb_411_references_lead_to_where_resources_are() {
     }
 }
 
-/// LB-062, LB-124: in an edge zone load balancers, public IPs and private link services are made there, none with zones
-/// of the region.
+/// LB-062, LB-124: in an edge zone load balancers, public IPs and private link services are created there, without
+/// zones of the region.
 #[test]
 fn lb_124_everything_is_made_in_the_edge_zone() {
     let mut azure =

@@ -1,4 +1,4 @@
-//! The families of a living Service change: what stays keeps its address (F3, LB-601).
+//! Changes of a Service's families: a family that stays keeps its address (F3, LB-601).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::*;
 use crate::{Family, Flavor};
 
-/// Every list of families that a Service can have, whatever its policy says of how it came about.
+/// Every list of families that a Service can have, whatever its policy says about its origin.
 const LISTS: [&[&str]; 4] = [&["IPv4"], &["IPv6"], &["IPv4", "IPv6"], &["IPv6", "IPv4"]];
 
 fn family(name: &str) -> Family {
@@ -39,7 +39,7 @@ fn addresses(azure: &Azure, flavor: Flavor) -> BTreeMap<Family, IpAddr> {
     found
 }
 
-/// F3, LB-601: all changes from one list of families to another and on to a third, outside and inside.
+/// F3, LB-601: all changes from one list of families to another and on to a third, external and internal.
 #[test]
 fn lb_601_a_family_that_stays_keeps_its_address() {
     let nodes = nodes([node("alpha", 0)]);

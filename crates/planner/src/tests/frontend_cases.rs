@@ -52,7 +52,7 @@ fn lb_012_lb_013_lb_018_names_of_load_balancers() {
     assert_eq!(custom.placement(Flavor::External).name, "custom");
     assert_eq!(custom.placement(Flavor::Internal).name, "custom-internal");
     assert_eq!(custom.pool_name(crate::Family::V6), "testCluster-IPv6", "pools keep the cluster's name");
-    // The mode annotation of Basic load balancers changes nothing, and its owner is told so.
+    // The mode annotation of Basic load balancers has no effect, and the owner is informed.
     let mode = web().annotate("azure-load-balancer-mode", "__auto__").intent(&plain);
     assert_eq!(mode.notices[0].reason, "AnnotationIgnored");
     assert_eq!(ServiceIntent { notices: Vec::new(), ..(*mode).clone() }, *web().intent(&plain));
@@ -178,7 +178,7 @@ fn lb_065_lb_066_lb_067_lb_412_requested_private_addresses() {
     assert_eq!(planned.plan.steps[0].changes[0], moved);
     azure.converge(&[asks("10.0.0.9").arc()], &[]);
     assert_eq!(rule_names(azure.load_balancer(Flavor::Internal).unwrap()), ["atest1-TCP-80"]);
-    // One that the subnet does not have is refused, and nothing changes.
+    // An address outside of the subnet is refused, and nothing changes.
     let planned = azure.plan(&[asks("10.9.0.9").arc()], &[]);
     assert!(
         matches!(planned.refused[..], [(_, Refusal::AddressOutsideSubnet { .. })]),
@@ -275,8 +275,8 @@ fn lb_073_lb_074_lb_075_frontends_that_others_use_stay() {
     assert!(azure.observed.load_balancers.is_empty() && azure.observed.public_ips.is_empty());
 }
 
-/// LB-073: the first of the Services that share a frontend leaves: nothing is to be done about it, so the event is no warning.
-/// One that a rule of another hand needs, beside theirs or alone, is a matter of the owner's.
+/// LB-073: the first of the Services that share a frontend leaves. Nothing has to be done, so the event is no warning.
+/// A frontend that a foreign rule uses, with or without theirs, concerns the owner.
 #[test]
 fn lb_073_a_frontend_that_services_share_stays_without_a_warning() {
     let uid = |number: u32| format!("{number:08}-0000-4000-8000-000000000000");
@@ -305,8 +305,7 @@ fn lb_073_a_frontend_that_services_share_stays_without_a_warning() {
     assert!(!shared[0].0 && shared[0].1.contains("another Service uses it"), "{shared:?}");
 }
 
-/// LB-076: documents that lack what they should have are no reason to take a frontend away that somebody uses, nor to
-/// fail.
+/// LB-076: incomplete documents are no reason to remove a frontend that is in use, nor to fail.
 #[test]
 fn lb_076_a_frontend_without_an_id_stays_for_whoever_names_it() {
     let id = cluster().frontend_id(&cluster().placement(Flavor::External), "atest1");
@@ -416,7 +415,7 @@ fn lb_084_zones_are_kept_family_by_family() {
     assert_eq!(frontend_names(lb), ["atest1", "atest1-IPv6"]);
 }
 
-/// By address or by name, with the primary first or last to go.
+/// Joined by address or by name, with the primary Service leaving first or last.
 #[test]
 fn services_share_a_frontend_until_the_last_one_goes() {
     let primary = svc("a1").uid("257b9655-5137-4ad2-b091-ef3f07043ad3").tcp(80);
@@ -515,7 +514,7 @@ fn blame_finds_the_services_that_an_error_names() {
     assert_eq!(names("Another operation is in progress"), Vec::<String>::new());
 }
 
-/// One bad Service in a batch leaves the others their write and is itself left as it is.
+/// One bad Service in a batch does not block the write of the others, and is left unchanged itself.
 #[test]
 fn one_refused_service_does_not_stop_the_batch() {
     let cluster = cluster();
@@ -530,7 +529,7 @@ fn one_refused_service_does_not_stop_the_batch() {
     assert_eq!((step.unwrap().on_behalf_of.len(), refused.len()), (1, 1), "b1 has no subnet");
 }
 
-/// A public IP that has to be made anew is let go by the load balancer first; then all is made again.
+/// A public IP to be recreated is released by the load balancer first; then everything is created again.
 ///
 /// LB-123.
 #[test]
@@ -555,7 +554,7 @@ fn lb_123_an_address_in_use_is_let_go_before_it_is_deleted() {
     assert_eq!(tags[0].tag.as_deref(), Some("/x"));
 }
 
-/// A frontend that somebody's outbound rule uses stays, and the Service's owner is told why.
+/// A frontend that a foreign outbound rule uses stays, and the Service's owner is informed of the reason.
 #[test]
 fn a_dual_stack_frontend_that_others_use_stays_beside_the_new_one() {
     let mut azure = after(&web().dual());
@@ -569,7 +568,7 @@ fn a_dual_stack_frontend_that_others_use_stays_beside_the_new_one() {
     assert!(planned.notices[0].message.contains("outbound rule theirs"), "{:?}", planned.notices);
 }
 
-/// What group commit rests on: however many Services, one write for each shared resource.
+/// The basis of group commit: any number of Services needs one write of each shared resource.
 #[test]
 fn two_hundred_services_need_one_write_of_each_shared_resource() {
     let services: Vec<_> = (0..200)
@@ -597,8 +596,8 @@ fn two_hundred_services_need_one_write_of_each_shared_resource() {
     assert!(azure.plan(&all, &[]).plan.is_empty());
 }
 
-/// A shared frontend bears the name of the Service that came first. When that one is gone and the last other one
-/// moves away, the frontend goes too; while any Service of that name exists, it stays.
+/// A shared frontend is named after the Service that came first. When that Service is deleted and the last other one
+/// moves away, the frontend is removed too; while any Service of that name exists, it stays.
 #[test]
 fn a_shared_frontend_goes_with_the_last_service_that_uses_it() {
     let uid = |number: u32| format!("{number:08}-0000-4000-8000-000000000000");
@@ -623,7 +622,7 @@ fn a_shared_frontend_goes_with_the_last_service_that_uses_it() {
     assert_eq!(frontend_names(lb), [names::base_name(&uid(2)).unwrap()]);
 }
 
-/// Places are promised before addresses are bought, and given back.
+/// Places are promised before addresses are bought, and released again.
 #[test]
 fn places_on_a_load_balancer_are_promised_up_to_azures_limit() {
     let cluster = cluster();
@@ -658,9 +657,9 @@ fn lb_020_the_cluster_has_the_pair_of_its_name_in_any_case() {
     assert_eq!(own, ["testCluster", "TestCluster-Internal"]);
 }
 
-/// LB-452: a Service that shares another's public address and turns internal, and one that shares a private address and
-/// turns public, ask for an address that the other kind cannot have: they are refused, keep what they have, and can be
-/// deleted.
+/// LB-452: a Service that shares another's public address and becomes internal, and one that shares a private address
+/// and becomes external, ask for an address that the other flavor cannot have: they are refused, keep what they have,
+/// and can be deleted.
 #[test]
 fn lb_452_whoever_changes_sides_with_a_shared_address_is_refused_and_stays() {
     for turns_internal in [true, false] {
@@ -691,7 +690,7 @@ fn lb_452_whoever_changes_sides_with_a_shared_address_is_refused_and_stays() {
     }
 }
 
-/// A frontend that is named after a Service which is served elsewhere goes with the last one that shared it.
+/// A frontend that is named after a Service which is served elsewhere is removed with the last Service that shared it.
 #[test]
 fn a_shared_frontend_goes_with_its_last_user_although_its_first_one_lives_elsewhere() {
     let (first, other) = (svc("a1").tcp(80), svc("c1").tcp(81).internal());

@@ -95,7 +95,7 @@ fn lb_250_lb_258_a_local_service_has_a_pool_of_the_nodes_with_its_endpoints() {
     assert_eq!(network.id, Some(cluster.virtual_network_id()));
 }
 
-/// LB-250: with one load balancer of a kind a Service shares the pool, whatever holds it.
+/// LB-250: with one load balancer of a flavor a Service shares the pool, whatever it holds.
 #[test]
 fn lb_250_one_load_balancer_has_one_pool() {
     for extra in [json!({}), json!({"loadBalancerBackendPoolConfigurationType": "nodeIP"})] {
@@ -106,8 +106,8 @@ fn lb_250_one_load_balancer_has_one_pool() {
     }
 }
 
-/// LB-251: endpoints that move are one write of the load balancer, with what comes and what goes; a Service without
-/// endpoints has an empty pool, and nothing is written for a pool that is as it should be.
+/// LB-251: moved endpoints are one write of the load balancer, with the added and removed members. A Service without
+/// endpoints has an empty pool, and nothing is written for a pool that is up to date.
 #[test]
 fn lb_251_moved_endpoints_are_one_write() {
     let mut azure = azure(&[("web", &[0])]);
@@ -126,7 +126,7 @@ fn lb_251_moved_endpoints_are_one_write() {
     }
 }
 
-/// Unknown is not absent: without endpoints or nodes the members stay. A node that is not there is no member.
+/// Unknown is not absent: without endpoints or nodes the members stay. A node that does not exist is not a member.
 #[test]
 fn members_of_a_pool_of_its_own_stay_where_endpoints_are_not_known() {
     let mut azure = azure(&[("web", &[0, 9])]);
@@ -137,8 +137,8 @@ fn members_of_a_pool_of_its_own_stay_where_endpoints_are_not_known() {
     assert!(azure.plan(&services, &nodes).plan.is_empty());
 }
 
-/// LB-257: a Service that turns to Cluster uses the cluster's pool, and back; its own pool goes and comes with the
-/// same write as its rules.
+/// LB-257: a Service that changes to Cluster uses the cluster's pool, and back; its own pool is removed and added in
+/// the same write as its rules.
 #[test]
 fn lb_257_a_service_that_turns_to_cluster_gives_up_its_pool() {
     let mut azure = azure(&[("web", &[1])]);
@@ -157,7 +157,7 @@ fn lb_257_a_service_that_turns_to_cluster_gives_up_its_pool() {
     }
 }
 
-/// LB-259: the pool goes with the Service, although the load balancer stays; and that of a family with the family.
+/// LB-259: the pool is removed with the Service, although the load balancer stays; and a family's pool with the family.
 #[test]
 fn lb_259_pools_go_with_their_service_and_their_family() {
     let mut azure = azure(&[("web", &[1]), ("stays", &[0])]);
@@ -174,7 +174,8 @@ fn lb_259_pools_go_with_their_service_and_their_family() {
     assert!(azure.load_balancer(Flavor::External).is_none());
 }
 
-/// LB-257: several load balancers that become one leave no pool of a Service's own, wherever the Service is.
+/// LB-257: if several load balancers become one, no pools of single Services remain, whichever load balancer a Service
+/// is on.
 #[test]
 fn one_load_balancer_after_several_has_no_pools_of_services() {
     let mut before = azure(&[("web", &[1])]);
@@ -186,7 +187,7 @@ fn one_load_balancer_after_several_has_no_pools_of_services() {
     assert_eq!(texts(&members(&after)), [("testCluster", vec!["10.0.1.10", "10.0.1.11", "10.0.1.12"])]);
 }
 
-/// LB-257: a pool that only bears the name of a Service's stays: interfaces are in it, or something else uses it.
+/// LB-257: a pool that only has the name of a Service's pool stays: it contains interfaces, or something else uses it.
 #[test]
 fn a_pool_of_somebody_elses_is_not_removed() {
     let nodes = alpha(0..3);
@@ -211,7 +212,7 @@ fn a_pool_of_somebody_elses_is_not_removed() {
     }
 }
 
-/// LB-445: two Services whose namespaces and names make one name have one pool between them: the first keeps it.
+/// LB-445: two Services whose namespaces and names result in one pool name compete for one pool: the first keeps it.
 #[test]
 fn lb_445_a_pool_belongs_to_one_service() {
     let in_namespace = |namespace: &str, name: &str, uid: &str, port: i32| {
@@ -237,7 +238,7 @@ fn lb_445_a_pool_belongs_to_one_service() {
     );
     azure.apply(&planned.plan);
     assert_eq!(texts(&members(&azure)).last().unwrap(), &("a-b-c", vec!["10.0.1.10"]));
-    // Names that Azure would not take, and the cluster's own, are told before anything is made.
+    // Names that Azure would not accept, and the cluster's own, are reported before anything is created.
     let cluster = several(json!({}));
     let own = in_namespace("testcluster", "ipv6", "own", 80);
     let own = crate::ServiceIntent::from_service(&cluster, &own.arc());
@@ -249,7 +250,7 @@ fn lb_445_a_pool_belongs_to_one_service() {
     crate::ServiceIntent::from_service(&cluster_with(json!({})), &long.arc()).unwrap();
 }
 
-/// LB-350: a node that drains takes no new connections in pools of Services either, from the moment it joins.
+/// LB-350: a draining node takes no new connections in pools of single Services either, from the moment it joins.
 #[test]
 fn a_node_that_drains_is_down_in_pools_of_services() {
     let mut azure = Azure::of(several(json!({"enableLoadBalancerAdminState": true})));

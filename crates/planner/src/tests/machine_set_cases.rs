@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::machine_set::{MaskSizes, mask_sizes};
 
-/// NODE-067: what a tag does not say, and what is no mask, is the default.
+/// NODE-067: a missing tag, or an invalid mask, means the default.
 #[test]
 fn node_067_the_masks_of_a_sets_nodes_are_in_its_tags() {
     const V4: &str = "kubernetesNodeCIDRMaskIPV4";

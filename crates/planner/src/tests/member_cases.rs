@@ -12,7 +12,7 @@ fn by_address() -> Cluster {
     cluster_with(json!({"loadBalancerBackendPoolConfigurationType": "nodeIP"}))
 }
 
-/// What the nodes of scale set alpha with these numbers make of the pools of a load balancer that has one rule.
+/// Fills the pools of a load balancer with one rule with the nodes of scale set alpha that have these numbers.
 fn fill(cluster: &Cluster, pools: serde_json::Value, nodes: &[Arc<Node>]) -> LoadBalancerPlan {
     let balancer = cluster.placement(Flavor::External);
     let document = load_balancer(cluster, pools);
@@ -95,7 +95,7 @@ fn lb_188_the_last_addresses_stay() {
     assert_eq!(plan(&cluster, &balancer, Some(&document), &[], Known::default()).step, None);
 }
 
-/// LB-189: a network that only the members name is the pool's afterwards.
+/// LB-189: a network that only the members name becomes the pool's.
 #[test]
 fn lb_189_the_virtual_network_moves_from_the_members_to_the_pool() {
     let cluster = by_address();
@@ -107,7 +107,7 @@ fn lb_189_the_virtual_network_moves_from_the_members_to_the_pool() {
     assert_eq!(properties.virtual_network.as_ref().unwrap().id, Some(network));
     let entry = &properties.load_balancer_backend_addresses.as_ref().unwrap().to_vec()[0];
     assert_eq!(entry.properties.as_ref().unwrap().virtual_network, None);
-    // Azure may show it in both places: that is no difference.
+    // Azure may return it in both places: that is no difference.
     let mut shown = document(pools);
     shown["properties"]["loadBalancerBackendAddresses"][0]["properties"]["virtualNetwork"] =
         shown["properties"]["virtualNetwork"].clone();
@@ -118,8 +118,8 @@ fn document(pools: Vec<BackendAddressPool>) -> serde_json::Value {
     serde_json::to_value(&pools[0]).unwrap()
 }
 
-/// LB-190, LB-192: who is a member by address: no control-plane node, but one whose label says `false`, and one in
-/// another resource group.
+/// LB-190, LB-192: eligibility for membership by address: no control-plane nodes, but a node whose label says `false`,
+/// and one in another resource group.
 #[test]
 fn lb_190_lb_192_members_by_address_are_chosen_by_one_test() {
     let before = pool("testCluster", &[("alpha000000", "10.0.1.10")]);
@@ -165,7 +165,7 @@ fn lb_193_an_address_is_a_member_once() {
     assert_eq!(members(&written(&planned)[0]), ["alpha000000 10.0.1.10"]);
 }
 
-/// LB-184: addresses of a former configuration go with one write; then interfaces join.
+/// LB-184: addresses of an earlier configuration are removed with one write; then interfaces join.
 #[test]
 fn lb_184_addresses_are_cleared_before_interfaces_join() {
     let before =
@@ -180,7 +180,7 @@ fn lb_184_addresses_are_cleared_before_interfaces_join() {
     assert_eq!(crate::backend_pool::pools_to_fill(&cluster(), &balancer, None, None, after).len(), 1);
 }
 
-/// LB-185: interfaces leave before addresses are the members, scale sets without an instance as well.
+/// LB-185: interfaces leave before addresses become the members; so do scale sets without an instance.
 #[test]
 fn lb_185_interfaces_leave_before_addresses_are_members() {
     let by_interface = json!([{"id": scale_set_id("alpha").child("virtualMachines", "0").child("networkInterfaces", "nic")
@@ -201,8 +201,8 @@ fn lb_185_interfaces_leave_before_addresses_are_members() {
     assert_eq!(fill(&by_address(), document, &alpha(&[0, 1])).empty_first, []);
 }
 
-/// LB-187: members come with the load balancer, in its first write, and nothing else is written for them. A second plan is
-/// empty, and whatever the pools held before, it ends so.
+/// LB-187: members are part of the load balancer's first write, and nothing else is written for them. A second plan is
+/// empty, and the result is the same whatever the pools held before.
 #[test]
 fn a_load_balancer_is_created_with_its_members() {
     let all = alpha(&[0, 1, 2]);

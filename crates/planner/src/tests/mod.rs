@@ -40,12 +40,12 @@ pub(crate) use azure::Azure;
 use crate::change::{Difference, Member};
 use crate::{Change, Cluster, Document, Refusal, ServiceIntent, Step, names};
 
-/// The cluster of all cases.
+/// The cluster of all test cases.
 pub(crate) fn cluster() -> Cluster {
     cluster_with(json!({}))
 }
 
-/// The cluster of all cases with further keys of azure.json.
+/// The cluster of all test cases with additional keys of azure.json.
 pub(crate) fn cluster_with(extra: Value) -> Cluster {
     let mut config = json!({
         "subscriptionId": "subscription", "tenantId": "tenant", "resourceGroup": "rg", "location": "westus",
@@ -138,7 +138,7 @@ impl Svc {
         self
     }
 
-    /// Another UID than its name.
+    /// Sets a UID that differs from its name.
     pub fn uid(self, uid: &str) -> Self {
         self.change(|service| service.metadata.uid = Some(uid.to_owned()))
     }
@@ -229,7 +229,7 @@ pub(crate) fn virtual_machine(name: &str, set: Option<&str>) -> Arc<VirtualMachi
     Arc::new(serde_json::from_value(document).unwrap())
 }
 
-/// The node that is a virtual machine of this name.
+/// The node of a virtual machine with this name.
 pub(crate) fn machine_node(name: &str) -> Node {
     let mut node = node("any", 0);
     node.metadata.name = Some(name.to_owned());
@@ -349,7 +349,7 @@ fn the_fixture_follows_the_conventions() {
     assert_eq!(cluster().config.location, "westus");
 }
 
-/// A member that has another value than is wanted.
+/// A member whose value differs from the desired one.
 fn difference(member: &'static str, from: &str, to: &str) -> Difference {
     Difference { member, from: from.to_owned(), to: to.to_owned() }
 }

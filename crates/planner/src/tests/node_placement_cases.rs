@@ -1,4 +1,4 @@
-//! Several load balancers: which nodes are on which.
+//! Several load balancers: the nodes of each.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ fn plain(names: &[&str]) -> Cluster {
     several(&entries)
 }
 
-/// LB-242: nodes of primary sets. LB-243: where the set's load balancer does not exist, they are as all others.
+/// LB-242: nodes of primary sets. LB-243: without a load balancer for the set, its nodes are treated like all others.
 #[test]
 fn lb_242_lb_243_nodes_of_a_primary_set_belong_to_its_load_balancer() {
     let cluster = plain(&["lb1", "lb2"]);
@@ -81,7 +81,7 @@ fn lb_242_lb_243_nodes_of_a_primary_set_belong_to_its_load_balancer() {
     assert_eq!(on(&moved, "lb2"), names(&[&b, &c]));
 }
 
-/// LB-244: a selector takes its nodes; the others go to load balancers without one, where the fewest are.
+/// LB-244: a selector takes its nodes; the others go to load balancers without one, to the one with the fewest nodes.
 #[test]
 fn lb_244_nodes_are_selected_or_go_where_the_fewest_are() {
     let selector = json!({"nodeSelector": {"matchLabels": {"pool": "gpu"}}});
@@ -103,7 +103,7 @@ fn lb_244_nodes_are_selected_or_go_where_the_fewest_are() {
     );
 }
 
-/// LB-245: a node that no load balancer takes is told, and the others have their places.
+/// LB-245: a node without an eligible load balancer is reported, and the others are placed.
 #[test]
 fn lb_245_a_node_that_no_load_balancer_takes_is_told() {
     let selector = |pool: &str| json!({"nodeSelector": {"matchLabels": {"pool": pool}}});
@@ -122,7 +122,7 @@ fn lb_245_a_node_that_no_load_balancer_takes_is_told() {
     assert_eq!(placed.notice(&svc("web").0.key()), None);
 }
 
-/// LB-246: nodes stay where pools show them. LB-247: one that is gone is nowhere.
+/// LB-246: nodes stay where pools have them. LB-247: a deleted node has no place.
 #[test]
 fn lb_246_lb_247_nodes_stay_where_they_are() {
     let cluster = plain(&["lb1", "lb2"]);
@@ -135,8 +135,8 @@ fn lb_246_lb_247_nodes_stay_where_they_are() {
     assert_eq!(on(&places, "lb2"), names(&[two, three]), "LB-247");
 }
 
-/// LB-248: the nodes of a load balancer that is gone are for the others. LB-249: a node that was excluded comes back to
-/// the load balancer of its primary set.
+/// LB-248: the nodes of a deleted load balancer are divided among the others. LB-249: a node that was excluded comes
+/// back to the load balancer of its primary set.
 #[test]
 fn lb_248_lb_249_nothing_is_remembered() {
     let cluster = plain(&["lb1", "lb2"]);
@@ -150,7 +150,7 @@ fn lb_248_lb_249_nothing_is_remembered() {
     assert_eq!(on(&back, "lb2"), names(&[&b]), "LB-249");
 }
 
-/// LB-433: the set of a virtual machine is told by its document alone. Until that is known the node stays where it is.
+/// LB-433: the set of a virtual machine comes only from its document. Until that is known the node stays where it is.
 #[test]
 fn lb_433_the_set_of_a_virtual_machine_is_read_from_its_document() {
     let cluster = plain(&["lb1", "lb2"]);
@@ -162,7 +162,7 @@ fn lb_433_the_set_of_a_virtual_machine_is_read_from_its_document() {
     let unknown = |sets: &MachineSets| -> Vec<String> {
         place_nodes(&cluster, &all, sets, &[]).unknown().map(str::to_owned).collect()
     };
-    assert_eq!(unknown(&MachineSets::default()), names(&[&node]), "whoever has no place for that is named");
+    assert_eq!(unknown(&MachineSets::default()), names(&[&node]), "a node without a place is named");
     assert_eq!(unknown(&MachineSets::new([&*virtual_machine("vm1", None)])), [""; 0]);
     assert_eq!(place(&MachineSets::new([&*virtual_machine("vm1", None)])), [""; 0]);
     assert_eq!(place(&MachineSets::new([&*virtual_machine("vm1", Some("Set-LB2"))])), names(&[&node]));
@@ -173,8 +173,8 @@ fn lb_433_the_set_of_a_virtual_machine_is_read_from_its_document() {
     assert_eq!(place(&MachineSets::new([&of_availability_set])), names(&[&node]));
 }
 
-/// NODE-072: of an availability set, or of none. NODE-076: of flexible scale sets; a machine that Azure has not told of
-/// keeps nobody else from a place.
+/// NODE-072: in an availability set, or in none. NODE-076: in flexible scale sets; a machine that Azure has not
+/// reported does not block the placement of others.
 #[test]
 fn node_072_node_076_virtual_machines_say_of_which_set_they_are() {
     let cluster = plain(&["lb1", "lb2"]);
@@ -200,7 +200,7 @@ fn node_072_node_076_virtual_machines_say_of_which_set_they_are() {
     assert_eq!(places.unknown().collect::<Vec<_>>(), ["vm5"]);
 }
 
-/// LB-248: the members of all pools, in a whole cluster: each node on one load balancer, and nothing to do a second time.
+/// LB-248: the members of all pools, in a whole cluster: each node is on one load balancer, and a second plan is empty.
 #[test]
 fn lb_248_each_node_is_a_member_of_one_load_balancers_pools() {
     let cluster = plain(&["lb1", "lb2"]);
@@ -226,8 +226,8 @@ fn lb_248_each_node_is_a_member_of_one_load_balancers_pools() {
     assert_eq!(members(&azure), [("lb2".to_owned(), 4)].into(), "LB-248");
 }
 
-/// LB-434: what a load balancer may have now is what belongs to it and no other of its kind has; of what it has already
-/// nothing is taken away for others.
+/// LB-434: a load balancer may now have the nodes that belong to it and that no other of its flavor has. Nodes that it
+/// already has are not removed for others.
 #[test]
 fn lb_434_a_node_is_free_when_no_other_load_balancer_of_the_kind_has_it() {
     let cluster = plain(&["lb1", "lb2"]);
@@ -245,10 +245,10 @@ fn lb_434_a_node_is_free_when_no_other_load_balancer_of_the_kind_has_it() {
     };
     let mut held = Holdings::of(&cluster, &all, &existing);
     assert_eq!(has(&held, &one), [false; 3], "a is on lb2 yet");
-    assert_eq!(has(&held, &two), [false, false, true], "b is on lb1 yet, and nobody has c");
+    assert_eq!(has(&held, &two), [false, false, true], "b is still on lb1, and no load balancer has c");
     assert_eq!(has(&held, &inside), [false, true, true], "public load balancers are nothing to it");
     assert!(held.is_short(&places, &one) && held.is_short(&places, &two) && !held.is_short(&places, &inside));
-    // It has been written.
+    // The write is done.
     held.see(&cluster, &all, [(&two, &*self::existing(&cluster, &[("lb2", &[&c])])[0].1)]);
     assert_eq!(has(&held, &one), [true, false, false]);
     held.claim(&one, &held.share(&places, &one));
@@ -257,8 +257,8 @@ fn lb_434_a_node_is_free_when_no_other_load_balancer_of_the_kind_has_it() {
     assert_eq!(has(&held, &two), [false, true, true]);
 }
 
-/// LB-434: two load balancers swap their machine sets, and no step of the plan makes a node a member of both; the plan
-/// is done in four writes, two that take away and two that give.
+/// LB-434: two load balancers swap their machine sets, and no step of the plan makes a node a member of both. The plan
+/// is done in four writes: two that remove and two that add.
 #[test]
 fn lb_434_load_balancers_swap_nodes_without_having_one_twice() {
     let cluster = plain(&["lb1", "lb2"]);
@@ -281,7 +281,7 @@ fn lb_434_load_balancers_swap_nodes_without_having_one_twice() {
         azure.observed.load_balancers.iter().map(|lb| of(lb)).collect()
     };
     let before = members(&azure);
-    // What a plan says of the nodes it says after a Service was looked at.
+    // A plan reports on nodes after it has planned a Service.
     let services = [services[0].clone(), on("b", "lb2").tcp(81).arc()];
     let planned = azure.plan(&services, &all).plan;
     let mut writes = 0;

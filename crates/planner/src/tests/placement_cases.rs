@@ -1,4 +1,4 @@
-//! Several load balancers: which one a Service has its place on, and how it moves.
+//! Several load balancers: the placement of a Service, and its moves.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn plain(names: &[&'static str]) -> Cluster {
     several(&entries)
 }
 
-/// A load balancer on which these Services have so many rules, each at a frontend of its own.
+/// A load balancer on which these Services have this many rules, each with a frontend of its own.
 fn load_balancer(
     cluster: &Cluster,
     name: &str,
@@ -67,7 +67,7 @@ fn load_balancer(
     (balancer, Arc::<azure_types::LoadBalancer>::new(serde_json::from_value(document).unwrap()).into())
 }
 
-/// What is known when a Service looks for its place.
+/// The known state when a Service is placed.
 #[derive(Default)]
 pub(super) struct Known {
     pub nodes: Vec<Arc<Node>>,
@@ -120,7 +120,8 @@ fn labelled(service: Svc, key: &str, value: &str) -> Svc {
     service.change(|service| service.metadata.labels = Some(labels(&[(key, value)])))
 }
 
-/// LB-222, LB-223, LB-224, LB-225, LB-237, LB-241: the one where it is; an empty one; one that is to be made; the one with the fewest rules.
+/// LB-222, LB-223, LB-224, LB-225, LB-237, LB-241: the current load balancer; an empty one; one to be created; the one
+/// with the fewest rules.
 #[test]
 fn lb_222_to_225_the_most_eligible_load_balancer_is_chosen() {
     let cluster = plain(&["lb1", "lb2"]);
@@ -134,7 +135,7 @@ fn lb_222_to_225_the_most_eligible_load_balancer_is_chosen() {
         ("the first of equals", &[("lb2", &[("more", 1)]), ("lb1", &[("other", 1)])], "lb1"),
         ("LB-225", &[("lb1", &[("other", 2), ("web", 1)]), ("lb2", &[])], "lb1"),
         ("LB-237, a frontend without rules", &[("lb2", &[("web", 0), ("other", 3)])], "lb2"),
-        // Of an internal load balancer the rules are nothing to an external Service, but it tells the entry.
+        // The rules of an internal load balancer do not count for an external Service, but the entry does.
         ("LB-241, it was internal", &[("lb1", &[]), ("lb2-internal", &[("web", 1)])], "lb2"),
     ];
     for (case, existing, expected) in rows {
@@ -145,7 +146,7 @@ fn lb_222_to_225_the_most_eligible_load_balancer_is_chosen() {
     assert_eq!(internal.as_deref(), Ok("lb2-internal"));
 }
 
-/// LB-430: Services that are on their way at the same time are spread as if they came one after the other.
+/// LB-430: Services that are placed at the same time are spread as if they came one after the other.
 #[test]
 fn lb_430_promised_places_count_as_rules() {
     let cluster = plain(&["lb1", "lb2", "lb3"]);
@@ -155,10 +156,10 @@ fn lb_430_promised_places_count_as_rules() {
         known.place(&cluster, &service).unwrap()
     };
     assert_eq!([place("a", 3), place("b", 1), place("c", 1)], ["lb2", "lb3", "lb3"]);
-    assert_eq!(place("a", 3), "lb2", "whoever asks again has its place already");
+    assert_eq!(place("a", 3), "lb2", "a retry has its place already");
 }
 
-/// LB-435: a Service that tries again goes where it was going, although it is still where it may not stay, and although
+/// LB-435: a Service that retries keeps its destination, although it is still where it may not stay, and although
 /// another load balancer has fewer rules by now.
 #[test]
 fn lb_435_whoever_tries_again_goes_where_it_was_going() {
@@ -174,11 +175,11 @@ fn lb_435_whoever_tries_again_goes_where_it_was_going() {
     for _ in 0..4 {
         assert_eq!(known.place(&cluster, &service).as_deref(), Ok("lb2"));
     }
-    // It has left, but for a rule.
+    // It has left, except for one rule.
     let fewer: &[(&str, &[(&str, usize)])] = &[("lb1", &[("web", 1)]), ("lb2", &[("x", 3)]), ("lb3", &[])];
     known.load_balancers = Known::of(&cluster, fewer).load_balancers;
     assert_eq!(known.place(&cluster, &service).as_deref(), Ok("lb2"));
-    // What it was promised itself makes no load balancer fuller for it.
+    // Its own promise does not count as load for itself.
     let intent = service.intent(&cluster);
     let two = Balancer { name: "lb2".to_owned(), flavor: Flavor::External };
     assert_eq!(known.places.of(&two).promised_rules(None, &intent.key), 0);
@@ -186,7 +187,7 @@ fn lb_435_whoever_tries_again_goes_where_it_was_going() {
     assert_eq!(known.places.of(&two).promised_rules(None, &other.key), 2);
 }
 
-/// LB-021: the entries' load balancers of both kinds are the cluster's, in any case; others are not.
+/// LB-021: the entries' load balancers of both flavors are the cluster's, in any case; others are not.
 #[test]
 fn lb_021_the_load_balancers_of_all_entries_are_the_clusters() {
     let cluster = plain(&["lb1", "lb2"]);
@@ -219,7 +220,7 @@ fn lb_221_one_entry_bears_the_clusters_name() {
     assert_eq!(Known::default().place(&cluster, &web()), Err(refusal));
 }
 
-/// LB-226, LB-227: the annotation's names are trimmed and in any case; some of them have to be configured.
+/// LB-226, LB-227: the annotation's names are trimmed and match in any case; at least one has to be configured.
 #[test]
 fn lb_226_lb_227_the_annotation_names_load_balancers() {
     let cluster = plain(&["lb1", "lb2", "lb3"]);
@@ -228,19 +229,19 @@ fn lb_226_lb_227_the_annotation_names_load_balancers() {
     assert_eq!(place(&named("lb2")).as_deref(), Ok("lb2"));
     assert_eq!(place(&named(" LB2 , lb3")).as_deref(), Ok("lb3"), "both will do, and lb3 has no rules");
     assert_eq!(place(&named("lb2,lb4")).as_deref(), Ok("lb2"));
-    assert_eq!(place(&named(" , ")).as_deref(), Ok("lb1"), "no name is none");
+    assert_eq!(place(&named(" , ")).as_deref(), Ok("lb1"), "an empty list counts as absent");
     let in_other_case = web().annotate("Azure-Load-Balancer-Configurations", "lb2");
     assert_eq!(place(&in_other_case).as_deref(), Ok("lb2"));
     assert!(in_other_case.intent(&cluster).notices.is_empty());
     let refusal = place(&named("lb4, lb5")).unwrap_err();
     assert!(matches!(&refusal, Refusal::UnknownConfigurations { named, .. } if named == &["lb4", "lb5"]));
     assert!(refusal.is_terminal());
-    // Without several load balancers the annotation means nothing, and its owner is told.
+    // Without several load balancers the annotation has no effect, and its owner is informed.
     let single = named("lb4").intent(&super::cluster());
     assert!(single.notices[0].message.contains("multipleStandardLoadBalancerConfigurations"));
 }
 
-/// LB-228: no new Services, and those that are there stay.
+/// LB-228: no new Services, and existing ones stay.
 #[test]
 fn lb_228_a_closed_load_balancer_takes_no_new_services() {
     let cluster = several(&[("lb1", json!({"allowServicePlacement": false})), ("lb2", json!({}))]);
@@ -249,8 +250,8 @@ fn lb_228_a_closed_load_balancer_takes_no_new_services() {
     assert_eq!(place(&[("lb1", &[("web", 1)]), ("lb2", &[])]).as_deref(), Ok("lb1"));
 }
 
-/// LB-229, LB-230, LB-262: selectors select; who has none is for Services that nobody selects, and a selector that
-/// holds nothing is none.
+/// LB-229, LB-230, LB-262: selectors select; load balancers without one are for Services that no selector selects, and
+/// an empty selector counts as none.
 #[test]
 fn lb_229_lb_230_lb_262_selectors_choose_among_load_balancers() {
     let team = |name: &str| json!({"matchLabels": {"team": name}});
@@ -277,7 +278,7 @@ fn lb_229_lb_230_lb_262_selectors_choose_among_load_balancers() {
     assert_eq!(known.place(&half, &labelled(web(), "team", "a")).as_deref(), Ok("lb1"), "LB-262");
 }
 
-/// LB-231: each load balancer stands with the reason why the Service may not have it.
+/// LB-231: each load balancer is listed with the reason why the Service is not allowed on it.
 #[test]
 fn lb_231_where_nothing_is_eligible_each_reason_is_told() {
     let cluster = several(&[
@@ -309,7 +310,7 @@ fn used_public_ip(cluster: &Cluster, load_balancer: &str, tags: Value) -> Public
     found
 }
 
-/// LB-232: an address decides, so no load balancer can be named beside it. Deletion does not read the annotation.
+/// LB-232: an address decides, so no load balancer can be named in addition. Deletion does not read the annotation.
 #[test]
 fn lb_232_an_address_and_a_load_balancer_contradict_each_other() {
     let cluster = plain(&["lb1", "lb2"]);
@@ -349,7 +350,7 @@ fn lb_233_lb_235_lb_236_a_public_ip_decides() {
         let theirs = used_public_ip(&cluster, "lb2", json!({"k8s-azure-cluster-name": "theirs"}));
         assert_eq!(place(theirs, service).as_deref(), Ok("lb1"), "LB-236");
         let unused = public_ip(&cluster, "pip1", Some("20.1.2.3"), json!({}));
-        assert_eq!(place(unused, service).as_deref(), Ok("lb1"), "nobody uses it");
+        assert_eq!(place(unused, service).as_deref(), Ok("lb1"), "no load balancer uses it");
         for elsewhere in ["lb3", "gateway"] {
             let refusal = place(used_public_ip(&cluster, elsewhere, json!({})), service).unwrap_err();
             let Refusal::AddressOnOtherLoadBalancer { load_balancer, eligible, .. } = refusal else {
@@ -372,7 +373,7 @@ fn lb_234_a_private_address_decides() {
     assert_eq!(known.place(&cluster, &service).as_deref(), Ok("lb2-internal"));
 }
 
-/// LB-431: one that is full is passed over; where all are, the Service is refused.
+/// LB-431: a full load balancer is skipped; if all are full, the Service is refused.
 #[test]
 fn lb_431_a_full_load_balancer_is_passed_over() {
     let cluster = plain(&["lb1", "lb2"]);
@@ -399,8 +400,8 @@ fn all(services: &[&Svc]) -> Vec<Arc<Service>> {
     services.iter().map(|service| service.arc()).collect()
 }
 
-/// LB-238: alone at its frontend, a Service takes everything along. LB-241: from external to internal it keeps the
-/// entry, and nothing of it stays on the external load balancer.
+/// LB-238: a Service that does not share its frontend takes everything along. LB-241: from external to internal it
+/// keeps the entry, and nothing of it remains on the external load balancer.
 #[test]
 fn lb_238_lb_241_a_service_moves_with_all_that_it_has() {
     let nodes = nodes([node("alpha", 0)]);
@@ -415,7 +416,7 @@ fn lb_238_lb_241_a_service_moves_with_all_that_it_has() {
     azure.converge(&all(&[&on("lb2"), &web()]), &nodes);
     let internal = web().internal();
     azure.converge(&all(&[&internal]), &nodes);
-    assert!(find(&azure, "lb2").is_none(), "nobody is left there");
+    assert!(find(&azure, "lb2").is_none(), "no Service is left there");
     assert_eq!(rules_on(&azure, "lb2-internal"), ["aweb-TCP-80"], "LB-241");
     azure.converge(&all(&[&on("lb1").internal()]), &nodes);
     assert!(find(&azure, "lb2-internal").is_none());
@@ -439,7 +440,7 @@ fn lb_239_a_service_whose_frontend_others_use_does_not_move() {
     assert_eq!((from.as_str(), to.as_str()), ("lb1", "lb2"));
     assert!(reference.contains("asharing-TCP-81"), "{reference}");
 
-    // So does one that an outbound rule uses.
+    // So does a frontend that an outbound rule uses.
     let mut azure = Azure::of(plain(&["lb1", "lb2"]));
     azure.converge(&all(&[&on("lb1")]), &nodes);
     let lb1 =
@@ -456,8 +457,8 @@ fn lb_239_a_service_whose_frontend_others_use_does_not_move() {
     assert!(reference.contains("out"), "{reference}");
 }
 
-/// LB-240: a Service that shared an address asks for one on another load balancer: its rules go, the frontend stays
-/// with the others.
+/// LB-240: a Service that shared an address asks for one on another load balancer: its rules are removed, the frontend
+/// stays with the others.
 #[test]
 fn lb_240_whoever_shared_an_address_leaves_no_rules_behind() {
     let nodes = nodes([node("alpha", 0)]);
@@ -474,7 +475,7 @@ fn lb_240_whoever_shared_an_address_leaves_no_rules_behind() {
     assert_eq!(rules_on(&azure, "lb2"), ["atwo-TCP-80", "aweb-TCP-81"]);
 }
 
-/// LB-261: load balancers that no entry names any more are emptied and deleted, be it that the entry went or all of
+/// LB-261: load balancers that no entry names any more are emptied and deleted, whether one entry was removed or all of
 /// them.
 #[test]
 fn lb_261_services_leave_a_load_balancer_that_is_configured_no_more() {
@@ -500,8 +501,8 @@ fn lb_261_services_leave_a_load_balancer_that_is_configured_no_more() {
     assert_eq!(rules_on(&azure, "lb1-internal"), ["ac-TCP-82"]);
 }
 
-/// LB-261: a load balancer that holds nothing but pools of single Services is known by them, because rules that are named
-/// after the Services lead there.
+/// LB-261: a load balancer with only pools of single Services is identified by them, because rules that are named after
+/// the Services refer to them.
 #[test]
 fn lb_261_a_load_balancer_with_pools_of_single_services_alone_is_left() {
     let nodes = nodes([node("alpha", 0)]);
@@ -525,7 +526,7 @@ fn lb_261_a_load_balancer_with_pools_of_single_services_alone_is_left() {
     }
 }
 
-/// LB-261: nobody else's pool may be among them, and the rules must be a Service's of this cluster.
+/// LB-261: all pools must belong to this cluster, and the rules must be a Service's of this cluster.
 #[test]
 fn a_load_balancer_with_other_pools_too_is_not_taken_for_the_clusters() {
     let nodes = nodes([node("alpha", 0)]);
@@ -545,7 +546,7 @@ fn a_load_balancer_with_other_pools_too_is_not_taken_for_the_clusters() {
     assert_eq!(own(&azure, &[&web()]), 0);
 }
 
-/// LB-453: the name of a cluster is told without what internal load balancers have behind it, in any case.
+/// LB-453: the name of a cluster is reported without the suffix of internal load balancers, in any case.
 #[test]
 fn lb_453_the_name_of_another_cluster_is_told_without_the_suffix() {
     let cluster = cluster();
@@ -558,8 +559,8 @@ fn lb_453_the_name_of_another_cluster_is_told_without_the_suffix() {
     assert_eq!(by_name.serving(&services).unwrap().found, ["theirs"]);
 }
 
-/// LB-261: a load balancer with another cluster's pool is that cluster's, although a Service of this one is on it: its
-/// operator is told, and nothing is moved.
+/// LB-261: a load balancer with another cluster's pool belongs to that cluster, although a Service of this one is on
+/// it: the operator is informed, and nothing is moved.
 #[test]
 fn a_load_balancer_of_another_cluster_is_not_emptied() {
     let nodes = nodes([node("alpha", 0)]);

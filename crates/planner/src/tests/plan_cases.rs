@@ -1,4 +1,4 @@
-//! How plans read.
+//! The text of plans.
 
 use super::*;
 use crate::Purpose;
@@ -40,7 +40,7 @@ fn a_first_plan_reads_like_this() {
     "#);
 }
 
-/// NODE-273: a plan without a step in which a range of pods gets no route does not say that all is well.
+/// NODE-273: a plan without steps in which a range of pods gets no route does not claim that all is well.
 #[test]
 fn node_273_ranges_without_a_route_are_counted() {
     use crate::route::{RouteKey, RoutePlan, RouteRefusal};
@@ -111,7 +111,7 @@ fn lb_051_a_change_and_a_removal_read_like_this_and_no_change_is_no_write() {
     "#);
 }
 
-/// What several load balancers want of a machine is one write, whether it joins or leaves their pools.
+/// All changes that several load balancers need for a machine are one write, whether it joins or leaves their pools.
 #[test]
 fn a_machine_that_several_load_balancers_ask_for_is_written_once() {
     let mut azure = Azure::new();
@@ -135,7 +135,7 @@ fn a_machine_that_several_load_balancers_ask_for_is_written_once() {
     }
 }
 
-/// LB-406: what Azure left half done is written again, and a preview says so beforehand.
+/// LB-406: what Azure left unfinished is written again, and a preview says so beforehand.
 #[test]
 fn repairs_stand_in_the_preview() {
     let mut azure = Azure::new();
@@ -170,7 +170,7 @@ fn repairs_stand_in_the_preview() {
     ");
 }
 
-/// A plan says what an annotation means that means nothing, before anything is made public by mistake.
+/// A plan reports annotations without effect, before anything is made public by mistake.
 #[test]
 fn annotations_without_a_meaning_are_told_in_the_first_plan() {
     let web = svc("web")

@@ -1,4 +1,4 @@
-//! What people and programs read of a plan beside its steps: counts, refusals, warnings, JSON.
+//! The output of plans besides their steps: counts, refusals, warnings, JSON.
 
 use serde_json::json;
 
@@ -25,7 +25,7 @@ fn a_plan_with_nothing_but_refusals_does_not_say_that_all_is_well() {
     );
 }
 
-/// U11: who corrects one mistake does not learn of the next by another attempt.
+/// U11: all mistakes are reported at once, so that correcting one does not reveal the next.
 #[test]
 fn all_mistakes_of_a_service_are_told_at_once() {
     let wrong = svc("bad")
@@ -53,7 +53,8 @@ fn all_mistakes_of_a_service_are_told_at_once() {
     assert!(refusal.is_terminal());
 }
 
-/// What a manager has begun is no mistake of the Service's: the plan says what is still to come, and that it waits.
+/// An operation that a manager has begun is no mistake of the Service: the plan contains the steps that follow, and
+/// says that it waits.
 #[test]
 fn a_service_whose_public_ip_is_being_made_waits_and_is_not_refused() {
     let mut azure = Azure::new();
@@ -79,7 +80,7 @@ fn a_service_whose_public_ip_is_being_made_waits_and_is_not_refused() {
     assert_eq!((&json["summary"]["waiting"], &json["summary"]["refused"]), (&json!(1), &json!(0)));
     assert_eq!(json["waiting"][0]["service"], "default/web");
 
-    // One of the dynamic kind has an address once a frontend refers to it.
+    // A dynamic public IP has an address once a frontend refers to it.
     azure.observed = made;
     Arc::make_mut(&mut azure.observed.public_ips[0]).properties.as_mut().unwrap().ip_address = None;
     let planned = azure.plan(&services, &nodes);
@@ -107,7 +108,7 @@ fn programs_read_steps_refusals_and_counts_as_json() {
     }
 }
 
-/// A cluster that is given another name than its load balancers bear.
+/// A cluster that is configured with another name than its load balancers have.
 fn renamed(services: &[Arc<Service>]) -> Azure {
     let mut azure = Azure::new();
     assert_eq!(azure.converge(services, &[]).warnings, Vec::<String>::new());
@@ -127,7 +128,7 @@ fn a_cluster_name_that_makes_everything_a_second_time_is_refused() {
     for part in ["`testCluster`", "2 Services", "default/db", "set --cluster-name=testCluster"] {
         assert!(warning.contains(part), "{part}: {warning}");
     }
-    // U11: one sentence, and not one a Service.
+    // U11: one sentence for all, not one per Service.
     let text = planned.to_string();
     let begins =
         "  ! default/db, default/new, default/web are refused: load balancers of the name `testCluster`";

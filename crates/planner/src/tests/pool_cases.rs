@@ -24,12 +24,12 @@ fn v4() -> [PoolMembership; 1] {
     [join(Flavor::External, Family::V4)]
 }
 
-/// The kinds of machines, which are members of pools by different documents.
+/// The kinds of machines, which are members of pools through different documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// An instance of the uniform scale set `alpha`.
     Uniform,
-    /// A machine of its own, or of an availability set.
+    /// A standalone machine, or one of an availability set.
     Standalone,
     /// A machine of the flexible scale set `alpha`.
     Flexible,
@@ -59,7 +59,7 @@ impl Kind {
     }
 }
 
-/// Whatever refers to pools in the plans of one machine: the model first, if there is one.
+/// A document that refers to pools in the plans of one machine: the model first, if there is one.
 enum Referring<'a> {
     Configurations(&'a mut InterfaceConfigurations),
     Interface(&'a mut NetworkInterface),
@@ -75,7 +75,7 @@ impl Referring<'_> {
     }
 }
 
-/// All that refers to pools: the model, then the machines.
+/// All documents that refer to pools: the model, then the machines.
 fn referring(machines: &mut Machines) -> Vec<Referring<'_>> {
     let mut all = Vec::new();
     for (set, instances) in &mut machines.scale_sets {
@@ -98,7 +98,7 @@ fn put_in(machines: &mut Machines, pool: &ResourceId) {
     }
 }
 
-/// Plans, and applies the plan; gives it.
+/// Plans and applies the plan; returns it.
 fn bring(machines: &mut Machines, memberships: &[PoolMembership], nodes: &[Arc<Node>]) -> Vec<Step> {
     let steps = machines.plan(&cluster(), memberships, nodes);
     machines.apply(&steps);
@@ -106,7 +106,7 @@ fn bring(machines: &mut Machines, memberships: &[PoolMembership], nodes: &[Arc<N
     steps
 }
 
-/// How many pools each holder refers to, in one family: model, then machines.
+/// The number of pools that each holder refers to, in one family: model, then machines.
 fn counts(machines: &mut Machines, family: Family) -> Vec<usize> {
     referring(machines).iter_mut().map(|one| one.pools(family).len()).collect()
 }
@@ -115,7 +115,7 @@ fn uniform(size: u32) -> (Arc<ScaleSet>, Vec<Arc<ScaleSetInstance>>) {
     scale_set("alpha", size)
 }
 
-/// The same for the instances of a uniform set alone.
+/// The same for only the instances of a uniform set.
 fn plan_instances_of(
     (set, instances): &(Arc<ScaleSet>, Vec<Arc<ScaleSetInstance>>),
     memberships: &[PoolMembership],
@@ -134,7 +134,7 @@ fn set_power(instance: &mut Arc<ScaleSetInstance>, state: &str) {
     view.statuses = serde_json::from_value(json!([{"code": format!("PowerState/{state}")}])).unwrap();
 }
 
-/// LB-410: pools come with a Service of their family, and go with the load balancer.
+/// LB-410: pools are added with a Service of their family, and removed with the load balancer.
 #[test]
 fn lb_410_a_pool_stays_as_long_as_its_load_balancer() {
     let mut azure = Azure::new();
@@ -160,7 +160,7 @@ fn lb_180_a_new_load_balancer_has_the_pools_of_its_families() {
     assert_eq!(names, ["testCluster", "testCluster-IPv6"]);
 }
 
-/// Machines of every kind join with one write each, and with one of their set's model.
+/// Machines of every kind join with one write each, and one for their set's model.
 #[test]
 fn machines_of_every_kind_join() {
     let both = [join(Flavor::External, Family::V4), join(Flavor::External, Family::V6)];
@@ -203,7 +203,8 @@ fn lb_182_lb_183_a_pool_is_not_emptied_by_exclusions() {
     }
 }
 
-/// LB-181: an interface whose machine is gone leaves, even if it is the last one; one whose machine has no node stays.
+/// LB-181: an interface whose machine is deleted leaves, even if it is the last one; one whose machine has no node
+/// stays.
 #[test]
 fn lb_181_an_interface_without_a_machine_leaves() {
     let pool = cluster().pool_id(&cluster().placement(Flavor::External), Family::V4);
@@ -241,12 +242,16 @@ fn nodes_without_a_machine_of_azures_are_no_destinations() {
     let by_address = cluster_with(json!({"loadBalancerBackendPoolConfigurationType": "nodeIP"}));
     let in_pool: Vec<String> =
         members_by_address(&by_address, &all, Family::V4).keys().map(ToString::to_string).collect();
-    assert_eq!(in_pool, ["10.0.1.10", "10.0.1.12", "10.0.1.13"], "whoever is in the network can be a member");
+    assert_eq!(
+        in_pool,
+        ["10.0.1.10", "10.0.1.12", "10.0.1.13"],
+        "every machine in the network can be a member"
+    );
     let let_in = node_addresses(&by_address, &all, &[Family::V4]);
     assert_eq!(let_in.iter().map(ToString::to_string).collect::<Vec<_>>(), in_pool);
 }
 
-/// NODE-064: what kind of machine a node is follows from its provider id, and no key of azure.json changes it.
+/// NODE-064: the kind of a node's machine follows from its provider ID, and no key of azure.json changes it.
 #[test]
 fn node_064_the_kind_of_a_machine_follows_from_its_id() {
     let without = cluster_with(json!({"disableAvailabilitySetNodes": true}));
@@ -394,8 +399,8 @@ fn lb_201_windows_2019_has_no_ipv6_members() {
     assert_eq!(counts(&mut machines, Family::V6), [0, 0]);
 }
 
-/// LB-421: the model of a flexible set names the version by which it makes interfaces, and joins only for machines of its
-/// own: a name that begins like the set's proves nothing.
+/// LB-421: the model of a flexible set names the API version of its interfaces, and joins only for machines of its own:
+/// a name that begins like the set's proves nothing.
 #[test]
 fn the_model_of_a_flexible_set_joins_for_its_own_machines() {
     let all = nodes([machine_node("alpha_0")]);
@@ -411,8 +416,8 @@ fn the_model_of_a_flexible_set_joins_for_its_own_machines() {
     assert_eq!(plan(&machines), None);
 }
 
-/// LB-420: the whole document is sent, under the version that was read; the second configuration of a family, one without an
-/// address and a second interface get nothing.
+/// LB-420: the whole document is sent, under the version that was read. The second configuration of a family, one
+/// without an address and a second interface stay out of the pool.
 #[test]
 fn an_interface_joins_with_its_first_address_of_the_family() {
     let mut interface = network_interface("alpha_0");
@@ -467,7 +472,7 @@ fn lb_422_everybody_leaves_a_pool_that_goes() {
     }
 }
 
-/// LB-198: a scale set that serves another load balancer keeps no other set out.
+/// LB-198: a scale set that serves another load balancer does not block other sets.
 #[test]
 fn lb_198_a_scale_set_elsewhere_keeps_no_other_out() {
     let others = cluster().network_group("rg").resource("Microsoft.Network", "loadBalancers", "theirs");
@@ -481,7 +486,7 @@ fn lb_198_a_scale_set_elsewhere_keeps_no_other_out() {
     assert_eq!(counts(&mut machines, Family::V4), [1; 6], "alpha is left as it is");
 }
 
-/// LB-421: of a scale set in another resource group the instances are written, and its model never.
+/// LB-421: in another resource group, the instances of a scale set are written, but never its model.
 #[test]
 fn lb_421_models_in_other_resource_groups_are_left_alone() {
     let (set, instances) = uniform(1);
@@ -515,7 +520,7 @@ fn node_068_instances_are_written_one_by_one_unless_tagged() {
     assert_eq!(write_parallelism(&cluster_with(json!({"putVMSSVMBatchSize": 0})), &set), 1);
 }
 
-/// What is sent is what changes: Azure keeps the rest, and members that we do not know are in it.
+/// Only changed members are sent: Azure keeps the rest, including members that we do not know.
 #[test]
 fn writes_of_machines_hold_their_interfaces_and_nothing_else() {
     let (set, machines) = uniform(2);
@@ -560,7 +565,7 @@ fn membership_stands_on_the_primary_interface_and_address() {
     assert!(put(json!({"networkInterfaceConfigurations": [config(false), config(false)]})).is_empty());
 }
 
-/// NODE-069: which interface and which configuration of an instance are members of pools.
+/// NODE-069: the interface and the configuration of an instance that are members of pools.
 #[test]
 fn node_069_the_primary_interface_and_its_configurations() {
     let nic = |name: &str, primary: bool, configurations: &[Value]| json!({"name": name, "properties": {"primary": primary, "ipConfigurations": configurations}});
@@ -590,7 +595,7 @@ fn node_069_the_primary_interface_and_its_configurations() {
     }
 }
 
-/// NODE-078: a set that does not say how it is orchestrated is a uniform one.
+/// NODE-078: a set without an orchestration mode is uniform.
 #[test]
 fn node_078_a_set_without_an_orchestration_mode_is_uniform() {
     let (mut set, machines) = uniform(1);
@@ -610,8 +615,8 @@ fn machines_that_are_off_leave_a_pool_that_goes() {
     assert_eq!(targets(&bring(&mut machines, &leave, &[])), ["alpha", "0"]);
 }
 
-/// LB-606, S9: a node that is not initialised yet is no machine: two scale sets may give the same computer names, and one of them may
-/// be another cluster's.
+/// LB-606, S9: a node that is not initialised yet has no machine: two scale sets may assign the same computer names,
+/// and one of them may be another cluster's.
 #[test]
 fn nodes_without_a_provider_id_join_when_they_have_one() {
     let (ours, theirs) = (scale_set("alpha", 1), named_alpha("beta"));
@@ -633,8 +638,8 @@ fn named_alpha(set: &str) -> (Arc<ScaleSet>, Vec<Arc<ScaleSetInstance>>) {
     (model, instances)
 }
 
-/// LB-606, S9: what joined by the name of a node leaves, model included, when the node's provider ID names another machine. What has
-/// another name stays: it may be about to register.
+/// LB-606, S9: a machine that joined by the name of a node leaves, model included, when the node's provider ID names
+/// another machine. A machine of another name stays: it may be about to register.
 #[test]
 fn what_joined_by_a_name_leaves_when_the_id_is_known() {
     let pool = v4()[0].pool.clone();
@@ -651,7 +656,7 @@ fn what_joined_by_a_name_leaves_when_the_id_is_known() {
     assert_eq!(counts(&mut machines, Family::V4), [1, 1, 0, 0, 1, 1]);
 }
 
-/// LB-606, S9: a scale set that has been scaled down to nothing stays as it is beside nodes of another one with its names:
+/// LB-606, S9: a scale set that was scaled down to zero is left unchanged next to nodes of another one with its names:
 /// it may be a pool of the cluster, whose next machine would have to join again.
 #[test]
 fn a_set_without_machines_is_not_judged_by_names() {

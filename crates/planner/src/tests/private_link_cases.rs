@@ -23,7 +23,7 @@ fn link_of(step: &Step) -> &PrivateLinkService {
     }
 }
 
-/// The steps that are about private link services and the subnets that they are in.
+/// The steps for private link services and their subnets.
 fn steps(plan: &Plan) -> Vec<&Step> {
     let is_about = |step: &&Step| {
         matches!(step.document, Some(Document::PrivateLink(_) | Document::Subnet(_)))
@@ -39,7 +39,8 @@ fn served(service: &Svc) -> Azure {
     azure
 }
 
-/// What a Service changes about private link services where another, or this one before, was served.
+/// The steps for private link services after these Services change, where another Service, or an earlier version of
+/// this one, was served.
 fn change(azure: &Azure, services: &[Svc]) -> Vec<Step> {
     let services: Vec<_> = services.iter().map(Svc::arc).collect();
     steps(&azure.plan(&services, &[]).plan).into_iter().cloned().collect()
@@ -51,7 +52,7 @@ fn refusal(azure: &Azure, services: &[Svc]) -> Refusal {
     planned.refused.into_iter().next().expect("a refusal").1
 }
 
-/// The IP configurations as `name method address`, `*` before the primary one.
+/// The IP configurations as `name method address`, with `*` before the primary one.
 fn addresses(link: &PrivateLinkService) -> Vec<String> {
     let all = link.properties.as_ref().unwrap().ip_configurations.as_ref().unwrap();
     all.iter()
@@ -110,7 +111,7 @@ fn lb_310_a_new_private_link_service_offers_the_frontend() {
     assert!(link_of(link).extended_location.is_some() && link_of(link).tags.as_ref().unwrap()["a"] == "b");
 }
 
-/// LB-311: outside, packets have to arrive at the nodes' own addresses.
+/// LB-311: for an external Service, packets have to arrive at the nodes' own addresses.
 #[test]
 fn lb_311_an_external_service_has_one_without_floating_ip_only() {
     let outside = svc("test1").tcp(80).annotate("azure-pls-create", " True ");
@@ -133,7 +134,7 @@ fn lb_312_only_a_frontend_of_ipv4_is_offered() {
     }
 }
 
-/// LB-313, LB-441: with another cluster's tag or with none, it is not touched, and neither is it when the Service goes.
+/// LB-313, LB-441: with another cluster's tag or with none, it is not changed, also when the Service is removed.
 #[test]
 fn lb_313_somebody_elses_private_link_service_is_refused() {
     for tags in
@@ -145,7 +146,7 @@ fn lb_313_somebody_elses_private_link_service_is_refused() {
         assert!(matches!(found, Refusal::PrivateLink(PrivateLinkRefusal::Unmanaged { .. })), "{found}");
         assert!(!found.is_terminal());
         assert_eq!(change(&azure, &[web()]), []);
-        // The frontend that it offers stays, and the owner is told by whom.
+        // The frontend that it offers stays, and the owner is informed of the private link service.
         let planned = azure.plan(&[linked().deleting().arc()], &[]);
         assert_eq!(steps(&planned.plan), Vec::<&Step>::new());
         let notice = &planned.notices[0].message;
@@ -160,7 +161,7 @@ fn lb_313_somebody_elses_private_link_service_is_refused() {
     }
 }
 
-/// Two Services on one frontend; the first made its private link service.
+/// Two Services on one frontend; the first created its private link service.
 fn shared(second: Svc) -> (Azure, [Svc; 2]) {
     let at = |service: Svc| service.annotate("azure-load-balancer-ipv4", "10.0.0.100");
     let first = at(linked());
@@ -182,7 +183,7 @@ fn lb_314_the_private_link_service_of_a_shared_frontend_is_shared() {
     assert_eq!(change(&azure, &[first.deleting(), second]), []);
 }
 
-/// Services that come together and share a frontend ask for one private link service, whoever is first.
+/// Services that are created together and share a frontend ask for one private link service, whichever comes first.
 #[test]
 fn services_that_come_together_share_a_private_link_service() {
     let at = |service: Svc| service.annotate("azure-load-balancer-ipv4", "10.0.0.100");
@@ -229,8 +230,8 @@ fn lb_316_a_private_link_service_keeps_its_name() {
     assert_eq!(change(&named, &[linked()]), [], "without the annotation it keeps it, too");
 }
 
-/// LB-446: of two Services that ask for one name in a group, one gets it; a private link service of somebody else's that
-/// has the name is left as it is.
+/// LB-446: of two Services that ask for one name in a group, one gets it. An unmanaged private link service of that
+/// name is left unchanged.
 #[test]
 fn lb_446_a_name_belongs_to_one_private_link_service_of_a_group() {
     let linked = |name: &str| svc(name).tcp(80).internal().annotate("azure-pls-create", "true");
@@ -248,7 +249,7 @@ fn lb_446_a_name_belongs_to_one_private_link_service_of_a_group() {
     assert_eq!(planned.plan.steps.iter().filter(is_link).count(), 1);
 }
 
-/// LB-317: the first address that is named is the primary one; Azure chooses the rest.
+/// LB-317: the first named address is the primary one; Azure chooses the rest.
 #[test]
 fn lb_317_chosen_addresses_come_first() {
     let chosen = linked()
@@ -284,7 +285,7 @@ fn lb_317_chosen_addresses_come_first() {
     assert!(name.len() == 80 && name.ends_with("x-dynamic-0"));
 }
 
-/// LB-318: the texts are judged with all others (`refusal/tests.rs`).
+/// LB-318: the texts are tested with all others (`refusal/tests.rs`).
 #[test]
 fn lb_318_counts_and_addresses_are_checked() {
     let count = |value: &str| linked().annotate("azure-pls-ip-configuration-ip-address-count", value);
@@ -323,7 +324,7 @@ fn lb_319_one_star_stands_for_all_subscriptions() {
     assert_eq!(properties.auto_approval.unwrap().subscriptions.unwrap(), ["sub1", "sub2"]);
 }
 
-/// LB-319: a list inside one item is refused before Azure is asked, in each list of names.
+/// LB-319: a list inside one item is refused before Azure is called, in each list of names.
 #[test]
 fn lb_319_a_list_of_names_is_separated_by_spaces() {
     for key in ["azure-pls-visibility", "azure-pls-auto-approval", "azure-pls-fqdns"] {
@@ -337,7 +338,7 @@ fn lb_319_a_list_of_names_is_separated_by_spaces() {
     }
 }
 
-/// LB-320: in whatever order and spelling Azure shows it; what others put there stays.
+/// LB-320: regardless of Azure's order and spelling; members set by others stay.
 #[test]
 fn lb_320_nothing_is_written_without_a_difference_and_others_members_stay() {
     let service = linked()
@@ -386,8 +387,8 @@ fn lb_321_one_that_failed_is_written_again() {
     assert_eq!((found[0].action, found[0].purpose), (Action::Update, Purpose::Repair));
 }
 
-/// LB-322, LB-323: connections go first, then the private link service, then the frontend. Where the annotation is
-/// gone the frontend stays.
+/// LB-322, LB-323: connections are removed first, then the private link service, then the frontend. If only the
+/// annotation is removed, the frontend stays.
 #[test]
 fn lb_322_lb_323_connections_go_before_it_and_it_goes_before_the_frontend() {
     for gone in [linked().deleting(), web(), linked().annotate("azure-pls-create", "false")] {
@@ -409,7 +410,7 @@ fn lb_322_lb_323_connections_go_before_it_and_it_goes_before_the_frontend() {
     }
 }
 
-/// LB-156: health probes come with a header of the PROXY protocol, too, which kube-proxy does not understand.
+/// LB-156: health probes carry a PROXY protocol header, too, which kube-proxy does not understand.
 #[test]
 fn lb_156_with_the_proxy_protocol_each_port_is_probed_by_itself() {
     let local = linked().local(30123).annotate("azure-load-balancer-health-probe-protocol", "https");

@@ -1,4 +1,4 @@
-//! What must hold for every planner, over random Services, nodes and foreign resources.
+//! Properties of every planner, over random Services, nodes and foreign resources.
 
 mod worth;
 
@@ -15,13 +15,13 @@ use super::*;
 use crate::holder::Holder;
 use crate::{Action, Flavor, Purpose, frontend, plan_cluster, public_ip as addresses};
 
-/// So many cases, or as many as `PROPTEST_CASES` says.
+/// This number of cases, or that of `PROPTEST_CASES`.
 pub(crate) fn cases(usual: u32) -> ProptestConfig {
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
     if asked { ProptestConfig::default() } else { ProptestConfig::with_cases(usual) }
 }
 
-/// What is random about one Service.
+/// The random choices for one Service.
 #[derive(Debug, Clone)]
 struct Choice {
     ports: Vec<(&'static str, i32)>,
@@ -47,7 +47,7 @@ fn choice() -> impl Strategy<Value = Choice> {
         })
 }
 
-/// A UID as API servers give them.
+/// A UID as API servers assign them.
 fn uid(number: usize) -> String {
     format!("00000000-0000-4000-8000-{number:011}0")
 }
@@ -105,7 +105,7 @@ fn services(choices: &[Choice]) -> Vec<Svc> {
     choices.iter().enumerate().map(|(number, choice)| service(number, choice)).collect()
 }
 
-/// Which nodes there are, and which are excluded.
+/// Some nodes, some of them excluded.
 fn some_nodes() -> impl Strategy<Value = Vec<Arc<Node>>> {
     prop::collection::vec(0..4_u32, 8).prop_map(|states| {
         let all = [("alpha", 0), ("alpha", 1), ("alpha", 2), ("beta", 0), ("beta", 1)];
@@ -118,8 +118,8 @@ fn some_nodes() -> impl Strategy<Value = Vec<Arc<Node>>> {
     })
 }
 
-/// Azure with things in it that are none of our business, and public IPs that users brought along. Some machines of
-/// each kind are in pools of other people's: on our load balancer, or (then they cannot join ours) on another one.
+/// Azure with foreign resources, and public IPs that users brought along. Some machines of each kind are in foreign
+/// pools: on our load balancer, or on another one, and then they cannot join ours.
 fn world() -> Azure {
     world_of(cluster())
 }
@@ -183,7 +183,7 @@ fn world_of(cluster: Cluster) -> Azure {
             "protocol": "Tcp", "sourceAddressPrefix": "*", "sourcePortRange": "*", "destinationPortRange": "22",
             "destinationAddressPrefix": "*", "unknown": "x"}},
     ])));
-    // Settled: what Azure itself fills in is there.
+    // Settled: values that Azure itself fills in are present.
     let lb = azure.observed.load_balancers[0].clone();
     let step = Step {
         action: Action::Update,
@@ -199,7 +199,7 @@ fn world_of(cluster: Cluster) -> Azure {
     azure
 }
 
-/// Everything that is not ours, without versions.
+/// Everything foreign, without versions.
 fn foreign(azure: &Azure) -> Value {
     let lb = azure.load_balancer(Flavor::External).expect("holds foreign parts");
     let mut document = serde_json::to_value(lb).unwrap();
@@ -218,7 +218,7 @@ fn foreign(azure: &Azure) -> Value {
         .filter(|rule| rule.name.as_deref() == Some("theirs"))
         .map(|rule| serde_json::to_value(rule).unwrap())
         .collect();
-    // The model of Azure fills empty lists in at the first write.
+    // The model of Azure fills in empty lists at the first write.
     for rule in &mut rules {
         rule.as_object_mut().unwrap().remove("id");
         rule["properties"].as_object_mut().unwrap().retain(|_, value| *value != json!([]));
@@ -238,7 +238,7 @@ fn foreign(azure: &Azure) -> Value {
     json!({"balancer": document, "rules": rules, "public IPs": brought, "members": foreign_members(azure)})
 }
 
-/// Which machines are in whose pools, but for those of the cluster.
+/// The machines in foreign pools, with the pools.
 fn foreign_members(azure: &Azure) -> Vec<String> {
     fn pools_of(name: &ResourceId, holder: &impl Holder) -> Vec<String> {
         let pools = holder.configurations().iter().flat_map(IpConfiguration::pools);
@@ -259,13 +259,13 @@ fn foreign_members(azure: &Azure) -> Vec<String> {
     found
 }
 
-/// The pools of single Services, and other people's.
+/// The pools of single Services, and foreign ones.
 fn local_pool_names(load_balancer: &LoadBalancer) -> impl Iterator<Item = &str> {
     let pools = load_balancer.properties.iter().flat_map(|p| p.backend_address_pools.iter().flatten());
     pools.filter_map(|pool| pool.name.as_deref()).filter(|name| !name.starts_with("testCluster"))
 }
 
-/// What is ours and should be gone once no Service is left.
+/// Our resources, which should be gone once no Service is left.
 fn ours(azure: &Azure) -> Vec<String> {
     let mut found = Vec::new();
     for lb in &azure.observed.load_balancers {
@@ -291,8 +291,8 @@ fn ours(azure: &Azure) -> Vec<String> {
 /// The name of the public IP of a second cluster of the same name, for its own Service `default/s0`.
 const NEIGHBOUR: &str = "testCluster-a257b965551374ad2b091ef3f07043ad";
 
-/// What a second cluster of the same name has: a public IP, and a security rule that it shares with Services that ask for
-/// the same traffic.
+/// The resources of a second cluster of the same name: a public IP, and a security rule that it shares with Services
+/// that ask for the same traffic.
 fn neighbour(azure: &mut Azure) {
     let tags = json!({"k8s-azure-service": "default/s0", "k8s-azure-cluster-name": "testCluster"});
     let public_ip = public_ip(&azure.cluster, NEIGHBOUR, Some("198.18.0.9"), tags);
@@ -307,7 +307,7 @@ fn neighbour(azure: &mut Azure) {
     azure.attach();
 }
 
-/// What of it is there.
+/// Which of them exist.
 fn neighbours(azure: &Azure) -> (Value, bool) {
     let mut public_ips = azure.observed.public_ips.iter();
     let public_ip = public_ips.find(|one| one.name.as_deref() == Some(NEIGHBOUR));
@@ -315,7 +315,8 @@ fn neighbours(azure: &Azure) -> (Value, bool) {
     (json!(public_ip.map(|one| &one.tags)), open.contains(&"198.18.0.9".parse().unwrap()))
 }
 
-/// Whether a fact that a step on a public IP gives as evidence is so in Azure. Facts of other resources are of their parts.
+/// Whether a fact that a step on a public IP gives as evidence is true in Azure. Facts of other resources concern their
+/// parts.
 fn holds(azure: &Azure, step: &Step, fact: &ownership::Evidence) -> bool {
     let Some(held) = azure.observed.public_ips.iter().find(|one| one.id.as_ref() == Some(&step.target))
     else {
@@ -330,7 +331,7 @@ fn holds(azure: &Azure, step: &Step, fact: &ownership::Evidence) -> bool {
     }
 }
 
-/// What a step takes away of what exists without a proof for it.
+/// The existing parts that a step removes without a proof.
 fn unproven(azure: &Azure, step: &Step) -> Vec<String> {
     let target = step.target.to_string();
     if step.action != Action::Create && step.ownership.is_empty() {
@@ -378,7 +379,7 @@ fn unproven(azure: &Azure, step: &Step) -> Vec<String> {
     parts.into_iter().filter(|part| !proven(part)).collect()
 }
 
-/// The Services as they are when the addresses stand in their status that Azure shows for these Services.
+/// The Services with the addresses in their status that Azure shows for these Services.
 fn with_status(azure: &Azure, before: &[Svc], services: &[Svc]) -> Vec<Svc> {
     let all = azure.observed.load_balancers.iter().cloned();
     let load_balancers = azure.cluster.own_load_balancers(all, &arcs(before));
@@ -395,8 +396,8 @@ fn with_status(azure: &Azure, before: &[Svc], services: &[Svc]) -> Vec<Svc> {
     services.iter().map(status).collect()
 }
 
-/// The same, where these nodes have left while nothing was there to see it: a rule at such a node's address may as well be
-/// another cluster's, and stays.
+/// The same, if these nodes were deleted unobserved: a rule at the address of such a node could also belong to another
+/// cluster, and stays.
 fn ours_but_for(azure: &mut Azure, departed: &[Arc<Node>], nodes: &[Arc<Node>]) -> Vec<String> {
     let stays: std::collections::BTreeSet<String> = departed
         .iter()
@@ -412,7 +413,7 @@ fn ours_but_for(azure: &mut Azure, departed: &[Arc<Node>], nodes: &[Arc<Node>]) 
     ours(azure)
 }
 
-/// Whether a Service has on its load balancer what it wants, and addresses for it.
+/// Whether a Service has what it wants on its load balancer, and addresses for it.
 fn served(azure: &Azure, service: &Svc) -> Result<(), String> {
     let intent = service.intent(&azure.cluster);
     let lb = azure.load_balancer(intent.flavor).ok_or("no load balancer")?;
@@ -444,7 +445,7 @@ fn served(azure: &Azure, service: &Svc) -> Result<(), String> {
     Ok(())
 }
 
-/// Takes something of ours away, or changes it, as somebody might who knows no better; Azure takes it.
+/// Removes or changes one of our resources, as a careless user might; Azure accepts it.
 fn spoil(azure: &mut Azure, what: usize, which: &prop::sample::Index) {
     let is_ours = |name: &Option<String>| name.as_deref().is_some_and(|name| name != "theirs");
     let observed = &mut azure.observed;
@@ -484,7 +485,7 @@ fn spoil(azure: &mut Azure, what: usize, which: &prop::sample::Index) {
         3 => drop(rules.remove(at)),
         4 => rule.backend_port = Some(1),
         5 => (rule.idle_timeout_in_minutes, rule.enable_floating_ip) = (Some(29), Some(false)),
-        // Its probe goes with all that it serves.
+        // Its probe is removed with all rules that use it.
         6 => {
             let probe = rule.probe.take().and_then(|probe| probe.id);
             for other in rules.iter_mut().filter_map(|rule| rule.properties.as_mut()) {
@@ -494,7 +495,7 @@ fn spoil(azure: &mut Azure, what: usize, which: &prop::sample::Index) {
             }
             properties.probes.get_or_insert_default().retain(|one| one.id != probe || probe.is_none());
         }
-        // Its frontend goes with all its rules.
+        // Its frontend is removed with all its rules.
         7 => {
             let frontend = rule.frontend_ip_configuration.as_ref().and_then(|reference| reference.id.clone());
             rules.retain(|rule| {
@@ -524,8 +525,8 @@ fn arcs(services: &[Svc]) -> Vec<Arc<Service>> {
 proptest! {
     #![proptest_config(cases(64))]
 
-    /// Applying a plan and planning again gives an empty plan, nothing foreign changes, and when all
-    /// Services have gone, so has everything that was theirs.
+    /// Planning again after a plan is applied gives an empty plan, nothing foreign changes, and when all Services are
+    /// deleted, so is everything that was theirs.
     #[test]
     fn plans_converge_touch_nothing_foreign_and_leave_nothing(
         choices in prop::collection::vec(choice(), 1..6),
@@ -547,8 +548,9 @@ proptest! {
         prop_assert_eq!(ours(&azure), Vec::<String>::new());
     }
 
-    /// LB-607: nothing that exists is deleted without a proof, nothing is taken out of it without one, and nothing of a second cluster
-    /// is a target: it has the same name, shares the group and the security group, and has Services of the same names.
+    /// LB-607: nothing that exists is deleted, and nothing is removed from it, without a proof, and nothing of a second
+    /// cluster is a target: it has the same name, shares the group and the security group, and has Services of the same
+    /// names.
     #[test]
     fn nothing_is_taken_without_a_proof(
         old in prop::collection::vec(choice(), 1..5),
@@ -571,7 +573,7 @@ proptest! {
                 }
                 for step in &planned.steps {
                     prop_assert_eq!(unproven(&azure, step), Vec::<String>::new(), "{}", planned);
-                    // What a plan writes twice has the version of the first write then.
+                    // A resource that a plan writes twice has the version of the first write then.
                     let if_match = azure.etag_of(&step.target).flatten();
                     azure.take(&Step { if_match, ..step.clone() });
                 }
@@ -580,7 +582,7 @@ proptest! {
         }
     }
 
-    /// From any state on the way, and whatever the Services wanted before, the same end is reached.
+    /// From any intermediate state, and whatever the Services wanted before, the same end is reached.
     #[test]
     fn plans_converge_from_states_that_were_applied_in_part(
         old in prop::collection::vec(choice(), 1..5),
@@ -592,7 +594,7 @@ proptest! {
         let mut azure = world();
         let before = foreign(&azure);
         azure.converge(&arcs(&services(&old)), &old_nodes);
-        // Services that no longer exist leave first; the others change as they are.
+        // Deleted Services leave first; the others change in place.
         let mut wanted = services(&new);
         for (number, choice) in old.iter().enumerate().skip(new.len()) {
             wanted.push(service(number, choice).deleting());
@@ -609,7 +611,7 @@ proptest! {
         prop_assert_eq!(ours_but_for(&mut azure, &old_nodes, &nodes), Vec::<String>::new());
     }
 
-    /// Whatever was taken away or changed of ours, it is put right; others' is left as it is.
+    /// Whichever of our resources were removed or changed, they are repaired; foreign ones are left unchanged.
     #[test]
     fn plans_converge_from_spoilt_states(
         choices in prop::collection::vec(choice(), 1..5),
@@ -634,7 +636,7 @@ proptest! {
         prop_assert_eq!(ours(&azure), Vec::<String>::new());
     }
 
-    /// The same where Services have pools of their own, wherever their endpoints were and are.
+    /// The same if Services have pools of their own, wherever their endpoints were and are.
     #[test]
     fn pools_of_services_converge(
         old in prop::collection::vec(choice(), 1..4),
@@ -685,7 +687,7 @@ proptest! {
         prop_assert_eq!(ours(&azure), Vec::<String>::new());
     }
 
-    /// The order of what goes in does not change what comes out.
+    /// The order of the input does not change the output.
     #[test]
     fn the_order_of_inputs_does_not_matter(
         choices in prop::collection::vec(choice(), 2..7),
@@ -718,9 +720,9 @@ proptest! {
         prop_assert_eq!(planned, again);
     }
 
-    /// Services reconciled one at a time, in any order, do not undo each other's work: soon nothing is
-    /// written any more, and a plan for all together agrees. They leave one at a time as well, whoever was
-    /// first on what they share.
+    /// Services reconciled one at a time, in any order, do not undo each other's work: soon nothing is written any
+    /// more, and a plan for all together agrees. They leave one at a time as well, whichever of them was first on a
+    /// shared resource.
     #[test]
     fn one_service_at_a_time_comes_to_the_same_end(
         choices in prop::collection::vec(choice(), 1..6),
@@ -773,7 +775,7 @@ proptest! {
     }
 }
 
-/// Found by chance: while others leave, the rule of an internal IPv6 Service with HA ports stays at its nodes.
+/// A random find: while others leave, the rule of an internal IPv6 Service with HA ports stays at its nodes.
 #[test]
 fn rules_at_nodes_stay_while_others_leave() {
     let choice =

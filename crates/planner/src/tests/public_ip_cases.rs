@@ -32,7 +32,7 @@ fn removed(service: &Svc, observed: &[PublicIpAddress]) -> Vec<Step> {
     plan_removal(&cluster, &ServiceRemoval::of(&cluster, &service.0), &shared(observed)).release
 }
 
-/// Action and name of each step.
+/// The action and name of each step.
 fn told(steps: &[Step]) -> Vec<String> {
     steps.iter().map(|step| format!("{:?} {}", step.action, step.target.name())).collect()
 }
@@ -41,7 +41,7 @@ fn web() -> Svc {
     svc("test1").tcp(80)
 }
 
-/// The public IP that the Service's own plan makes.
+/// The public IP that the Service's own plan creates.
 fn own() -> PublicIpAddress {
     public_ip(&cluster(), "testCluster-atest1", Some("20.0.0.1"), tags("default/test1"))
 }
@@ -92,8 +92,8 @@ fn lb_091_what_the_service_has_and_does_not_want_is_released() {
     assert_eq!(told(&dual.ensure), ["Create testCluster-atest1", "Create testCluster-atest1-IPv6"]);
 }
 
-/// LB-602, S10: a tag that says that a Service uses an address does not say that the address was made for it. What
-/// a user tagged, as older releases did too, is used if the Service asks for it, and stays.
+/// LB-602, S10: a tag that says that a Service uses an address does not prove that the address was created for it. An
+/// address that a user tagged, as older releases did too, is used if the Service asks for it, and stays.
 #[test]
 fn what_a_user_tagged_is_used_and_stays() {
     let by_hand = [json!({"service": "default/test1"}), json!({"k8s-azure-service": "default/test1"})];
@@ -115,7 +115,7 @@ fn what_a_user_tagged_is_used_and_stays() {
             );
         }
     }
-    // One that programs of the cluster have tagged since loses their tags, and stays as well.
+    // An address that the cluster's programs have tagged since loses their tags, and stays as well.
     let asks = web().annotate("azure-pip-name", "mine");
     let steps = removed(&asks, &[public_ip(&cluster(), "mine", Some("20.0.0.9"), tags("default/test1"))]);
     assert_eq!(steps[0].changes, [Change::PublicIpKept { service: web().0.key() }]);
@@ -124,7 +124,8 @@ fn what_a_user_tagged_is_used_and_stays() {
     assert_eq!(removed(&asks, std::slice::from_ref(left)), []);
 }
 
-/// LB-604, S10: a second cluster of the same name has a Service of the same name, and keeps its public IPs in the same group.
+/// LB-604, S10: a second cluster of the same name has a Service of the same name, and keeps its public IPs in the same
+/// group.
 #[test]
 fn addresses_of_a_cluster_of_the_same_name_stay() {
     let name = "testCluster-a257b965551374ad2b091ef3f07043ad";
@@ -135,7 +136,7 @@ fn addresses_of_a_cluster_of_the_same_name_stay() {
     }
 }
 
-/// LB-603, F1: a Service is listed on its own public IP again when it uses it again, and the last one that uses it deletes it.
+/// LB-603, F1: a Service is listed on its own public IP again when it uses it again, and the last user deletes it.
 #[test]
 fn who_uses_an_address_is_listed_on_it_however_it_was_found() {
     let primary = web().uid("257b9655-5137-4ad2-b091-ef3f07043ad3");
@@ -158,16 +159,16 @@ fn who_uses_an_address_is_listed_on_it_however_it_was_found() {
     pip = public_ip_of(&removed(&second, std::slice::from_ref(&pip))[0]).clone();
     assert_eq!(listed(&pip), "default/test1");
     assert_eq!(told(&removed(&primary, std::slice::from_ref(&pip))), [format!("Delete {name}")]);
-    // The other way round: the Service that it was made for goes first.
+    // The other order: the Service that it was created for leaves first.
     let both = public_ip(&cluster(), name, Some("20.0.0.1"), tags("default/test1,default/test2"));
     let left = public_ip_of(&removed(&primary, &[both])[0]).clone();
     assert_eq!(told(&removed(&second, std::slice::from_ref(&left))), [format!("Delete {name}")]);
-    // Its status still shows the address that it joined, when it does not ask for it any more.
+    // Its status still contains the address that it joined, after it does not ask for it any more.
     let changed = svc("test2").tcp(81).published(&["20.0.0.1"]);
     assert_eq!(told(&run(&changed, &[left]).release), [format!("Delete {name}")]);
 }
 
-/// LB-605: tags that were taken away from the Service's own public IP come back.
+/// LB-605: removed tags of the Service's own public IP are added again.
 #[test]
 fn the_tags_of_its_own_public_ip_are_written_again() {
     let bare = public_ip(&cluster(), "testCluster-atest1", Some("20.0.0.1"), json!({}));
@@ -328,7 +329,7 @@ fn a_dns_label_leaves_the_public_ip_that_is_given_up_before_another_gets_it() {
 
     assert!(run(&foo, std::slice::from_ref(&old)).before.is_empty(), "it stays where it is");
     let other = elsewhere.clone().annotate("azure-dns-label-name", "bar");
-    assert!(run(&other, std::slice::from_ref(&old)).before.is_empty(), "another label is in nobody's way");
+    assert!(run(&other, std::slice::from_ref(&old)).before.is_empty(), "another label does not conflict");
     let with_owner = |users: &str, owner: &str| {
         let mut shared = old.clone();
         let tags = shared.tags.as_mut().unwrap();
@@ -342,11 +343,11 @@ fn a_dns_label_leaves_the_public_ip_that_is_given_up_before_another_gets_it() {
         "shared, but the label is ours"
     );
     assert_eq!(with_owner("default/test1,default/test2", "default/test2"), 0, "the label of another");
-    assert_eq!(with_owner("default/test1,default/test2", ""), 0, "nobody can tell whose label it is");
+    assert_eq!(with_owner("default/test1,default/test2", ""), 0, "the label's owner is unknown");
     assert_eq!(with_owner("default/test1", ""), 1, "it is ours alone");
 }
 
-/// Whose label it is settles nothing else: tags are written where they differ.
+/// The owner of a label decides nothing else: tags are written if they differ.
 #[test]
 fn a_label_that_is_ours_already_leaves_nothing_else_undone() {
     let foo = web().annotate("azure-dns-label-name", "foo");
@@ -358,7 +359,7 @@ fn a_label_that_is_ours_already_leaves_nothing_else_undone() {
     );
 }
 
-/// A Service stands in the tag once, in whatever case; when it goes, all of its spellings do.
+/// A Service is in the tag once, in any case; when it leaves, all of its spellings are removed.
 #[test]
 fn names_in_the_service_tag_have_no_case() {
     let named = web().annotate("azure-pip-name", "pip1");
@@ -369,7 +370,7 @@ fn names_in_the_service_tag_have_no_case() {
     assert_eq!(public_ip_of(&steps[0]).tags.as_ref().unwrap()["k8s-azure-service"], "default/test2");
 }
 
-/// A public IP without properties is nobody's, and no reason to fail.
+/// A public IP without properties has no owner, and is no reason to fail.
 #[test]
 fn a_public_ip_without_properties_is_passed_over() {
     let mut bare = public_ip(&cluster(), "bare", None, json!({}));
@@ -405,7 +406,7 @@ fn lb_112_basic_public_ips_become_standard() {
     let mut basic = own();
     basic.sku.as_mut().unwrap().name = Some("Basic".into());
     basic.properties.as_mut().unwrap().public_ip_allocation_method = Some("Dynamic".into());
-    // The address has to stay before (SE-22).
+    // The address has to become static before (SE-22).
     let planned = run(&web(), &[basic]);
     assert_eq!(planned.before[0].changes, [Change::PublicIp(difference("allocation", "Dynamic", "Static"))]);
     let planned = run(&web(), &[public_ip_of(&planned.before[0]).clone()]);
@@ -417,7 +418,7 @@ fn lb_112_basic_public_ips_become_standard() {
     assert!(properties.public_ip_allocation_method.as_ref().unwrap().is("Static"));
 }
 
-/// LB-113: beside a basic load balancer they are dynamic.
+/// LB-113: next to a basic load balancer they are dynamic.
 #[test]
 fn standard_ipv6_addresses_are_static() {
     let mut v6 = public_ip(&cluster(), "testCluster-atest1", Some("2001:db8::1"), tags("default/test1"));
@@ -500,7 +501,7 @@ fn lb_120_lb_121_a_change_of_group_releases_where_the_address_is() {
     );
 }
 
-/// LB-404: the frontend tells where the public IP is, while nothing else does.
+/// LB-404: while the public IP is found by its frontend only.
 #[test]
 fn a_public_ip_in_a_group_that_is_no_longer_named_is_given_up() {
     let in_group = |group: &str| web().annotate("azure-load-balancer-resource-group", group);
@@ -554,7 +555,7 @@ fn another_spelling_of_the_name_is_the_same_address() {
 #[test]
 fn addresses_of_other_clusters_are_not_taken_over() {
     let theirs = json!({"k8s-azure-service": "default/test1", "k8s-azure-cluster-name": "other"});
-    // One that bears the name of the Service's own says whose it is with the tag of the cluster alone.
+    // For a public IP with the name of the Service's own, the tag of the cluster alone decides.
     for tags in [theirs, json!({"k8s-azure-cluster-name": "other"})] {
         let pip = public_ip(&cluster(), "testCluster-atest1", Some("20.0.0.1"), tags);
         let refusal = refused(&web(), &[pip]);

@@ -20,7 +20,7 @@ pub(super) fn net(text: &str) -> IpNet {
     text.parse().unwrap()
 }
 
-/// The ranges of the cluster of all cases.
+/// The ranges of the cluster of all test cases.
 pub(super) fn ranges() -> Vec<IpNet> {
     ["10.244.0.0/16", "fd00:10::/48"].map(net).to_vec()
 }
@@ -39,7 +39,7 @@ fn absent(node: &str, range: &str) -> Member {
     (key(node, range), RouteIntent::Absent)
 }
 
-/// A route as Azure shows it.
+/// A route as Azure returns it.
 pub(super) fn route(name: &str, prefix: &str, next_hop: &str) -> Value {
     json!({"id": table_id().child("routes", name), "name": name, "etag": "t0", "unknown": 1, "properties": {
         "provisioningState": "Succeeded", "addressPrefix": prefix, "nextHopType": "VirtualAppliance",
@@ -73,7 +73,7 @@ fn names_of(table: &RouteTable) -> Vec<&str> {
     routes_of(table).iter().map(|route| route.name.as_deref().unwrap()).collect()
 }
 
-/// Plans, and looks that nothing is left to do afterwards. Gives the table and what changes.
+/// Plans, and checks that nothing is left to do afterwards. Returns the table and the changes.
 fn brought(observed: Option<&RouteTable>, batch: &[Member]) -> (RouteTable, String) {
     let plan = planned(observed, batch);
     assert_eq!(plan.refused, []);
@@ -96,7 +96,7 @@ fn node_091_node_105_names_of_routes() {
     }
 }
 
-/// NODE-092: a route that is not there. NODE-093: one that is there already.
+/// NODE-092: a missing route. NODE-093: an existing one.
 #[test]
 fn node_092_node_093_a_missing_route_is_added_and_an_equal_one_is_left() {
     let theirs = route("theirs", "0.0.0.0/0", "10.0.0.4");
@@ -120,7 +120,7 @@ fn node_092_node_093_a_missing_route_is_added_and_an_equal_one_is_left() {
         "addressPrefix": "10.244.3.0/24", "nextHopType": "VirtualAppliance", "nextHopIpAddress": "10.0.1.10"}});
     assert_eq!(added, expected);
     assert_eq!(serde_json::to_value(&routes_of(&after)[0]).unwrap(), theirs);
-    // Azure spells it otherwise.
+    // Azure spells it differently.
     let spelled = route("Node____FD001064", "FD00:10:0:0::/64", "fd00:1:0::10");
     assert_eq!(planned(Some(&table(&[spelled])), &wanted[1..]), RoutePlan::default());
 }
@@ -154,7 +154,7 @@ fn a_route_that_leads_elsewhere_is_set_right_and_keeps_its_other_members() {
     );
 }
 
-/// NODE-099: with the name of old releases. NODE-102: not of nodes whose names begin alike.
+/// NODE-099: with a name of old releases. NODE-102: not of nodes whose names begin alike.
 #[test]
 fn node_099_node_102_what_is_removed_is_of_that_node_alone() {
     let before = table(&[
@@ -194,7 +194,7 @@ fn node_100_the_routes_of_nodes_are_read_from_the_table() {
     assert_eq!(owned(&ranges, None, is_node), []);
 }
 
-/// NODE-230: whose a route is.
+/// NODE-230: the owner of a route.
 #[test]
 fn node_230_a_route_is_ours_by_its_whole_name_within_the_clusters_ranges() {
     let mut to_nowhere = route("gone____102448024", "10.244.8.0/24", "10.0.1.8");
@@ -227,7 +227,7 @@ fn node_230_a_route_is_ours_by_its_whole_name_within_the_clusters_ranges() {
     assert_eq!(planned(Some(&table), &out_of_range), RoutePlan::default());
 }
 
-/// NODE-231: a foreign route, and one of another node, to the range that is wanted.
+/// NODE-231: a foreign route, and one of another node, to the desired range.
 #[test]
 fn node_231_a_range_that_has_a_route_already_is_refused_alone() {
     for name in ["theirs", "other____102443024"] {
@@ -239,14 +239,14 @@ fn node_231_a_range_that_has_a_route_already_is_refused_alone() {
         assert_eq!(plan.refused, [(key("b", "10.244.3.0/24"), refusal)]);
         assert_eq!(names_of(table_of(&plan.step.unwrap())), [name, "a____102441024"]);
     }
-    // Two nodes with one range: whoever has the route keeps it.
+    // Two nodes with one range: the one that has the route keeps it.
     let both = [present("a", "10.244.3.0/24", "10.0.1.1"), present("b", "10.244.3.0/24", "10.0.1.2")];
     let of_b = table(&[route("b____102443024", "10.244.3.0/24", "10.0.1.2")]);
     let plan = planned(Some(&of_b), &both);
     assert_eq!((plan.step, plan.refused[0].0.node.as_str()), (None, "a"));
 }
 
-/// NODE-232: a range that goes from node to node, or from a name of old releases to the one of now.
+/// NODE-232: a range that moves from node to node, or from an old name to the current one.
 #[test]
 fn node_232_a_range_that_is_given_on_changes_its_route_in_one_write() {
     let before = table(&[route("old____102443024", "10.244.3.0/24", "10.0.1.1")]);
@@ -282,7 +282,7 @@ fn node_103_tags_are_written_with_the_routes_or_alone() {
     assert_eq!(table_of(&created).tags.as_ref().unwrap().get("owner").map(String::as_str), Some("us"));
 }
 
-/// NODE-233: what cannot be written refuses its range alone, and says what to do.
+/// NODE-233: a route that cannot be written refuses only its range, and says what to do.
 #[test]
 fn node_233_names_that_azure_does_not_take_and_tables_that_say_nothing() {
     let long = "n".repeat(70);
@@ -294,7 +294,7 @@ fn node_233_names_that_azure_does_not_take_and_tables_that_say_nothing() {
         "{text}"
     );
     assert_eq!(names_of(table_of(&plan.step.unwrap())), ["a____102441024"]);
-    // Both names are without dots.
+    // Both names are the same without dots.
     let batch = [present("a", "10.1.11.0/24", "10.0.1.1"), present("a", "10.11.1.0/24", "10.0.1.1")];
     let plan = planned(Some(&table(&[])), &batch);
     assert!(matches!(&plan.refused[..], [(key, RouteRefusal::NameTaken { .. })] if *key == batch[1].0));
@@ -363,7 +363,7 @@ fn node_265_ranges_of_pods_in_the_nodes_subnet_are_found() {
     assert_eq!(found("10.240.0.0/16", &subnet(json!({}))), []);
 }
 
-/// NODE-266: a table that a subnet uses is fine, be it another subnet than the configured one.
+/// NODE-266: a table that a subnet uses is fine, even if it is another subnet than the configured one.
 #[test]
 fn node_266_a_table_that_no_subnet_uses_is_told() {
     let (mut used, unused) = (table(&[]), table(&[]));
@@ -376,10 +376,12 @@ fn node_266_a_table_that_no_subnet_uses_is_told() {
     for table in [None, Some(&unused)] {
         let text = told(table, &elsewhere).unwrap();
         assert!(
-            text.contains("route table nodes is given to no subnet; subnet sub has \"routes\": correct"),
+            text.contains(
+                "route table nodes is not assigned to any subnet; subnet sub has \"routes\": correct"
+            ),
             "{text}"
         );
-        assert!(told(table, &nowhere).unwrap().contains("subnet sub has none: give nodes to the subnet"));
+        assert!(told(table, &nowhere).unwrap().contains("subnet sub has none: assign nodes to the subnet"));
         assert_eq!(told(table, &here), None);
     }
     assert_eq!((told(Some(&used), &elsewhere), told(Some(&used), &nowhere)), (None, None));

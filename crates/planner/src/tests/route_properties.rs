@@ -1,4 +1,4 @@
-//! What must hold for every plan of a route table, over random tables and batches.
+//! Properties of every plan of a route table, over random tables and batches.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::*;
 use crate::route::{RouteIntent, RouteKey, RoutePlan, owned, plan_table, route_name};
 
 const NODES: [&str; 4] = ["node-1", "node-10", "a", "b"];
-/// Two ranges have one name if the dots are left out; that one and the last are none of the cluster's.
+/// Two ranges have the same name without dots; that one and the last are outside of the cluster.
 const RANGES: [&str; 7] = [
     "10.244.1.0/24",
     "10.244.2.0/24",
@@ -33,7 +33,7 @@ fn hop(range: &IpNet, number: u8) -> String {
     if range.addr().is_ipv4() { format!("10.0.1.{number}") } else { format!("fd00:1::{number}") }
 }
 
-/// Keys once each, as a writer has them.
+/// Keys without duplicates, as a writer has them.
 fn batch() -> impl Strategy<Value = Vec<Member>> {
     let intent = prop::option::weighted(0.7, 1..4_u8);
     prop::collection::btree_map(any_key(), intent, 0..8).prop_map(|members| {
@@ -47,7 +47,7 @@ fn batch() -> impl Strategy<Value = Vec<Member>> {
     })
 }
 
-/// A route that somebody may have written: ours, one of an old release, one that was changed by hand, or a foreign one.
+/// Any existing route: ours, one of an old release, one that was changed by hand, or a foreign one.
 fn any_route() -> impl Strategy<Value = Value> {
     (any_key(), 0..5_u8, prop::sample::select(RANGES.to_vec()), 1..4_u8).prop_map(
         |(key, kind, other, number)| {
@@ -68,7 +68,7 @@ fn any_route() -> impl Strategy<Value = Value> {
     )
 }
 
-/// Tables that Azure takes: no name and no prefix twice.
+/// Tables that Azure accepts: no duplicate names or prefixes.
 fn any_table() -> impl Strategy<Value = RouteTable> {
     prop::collection::vec(any_route(), 0..8).prop_map(|routes| {
         let mut seen = BTreeSet::new();
@@ -95,7 +95,7 @@ fn lower(text: &Option<String>) -> String {
     text.as_deref().unwrap_or_default().to_lowercase()
 }
 
-/// The routes that are of no key of the batch, by name and range.
+/// The routes of no key of the batch, by name and range.
 fn foreign(table: &RouteTable, batch: &[Member]) -> Vec<Value> {
     let is_of_batch = |name: &str, prefix: &str| {
         let is_of = |key: &RouteKey| {
@@ -111,8 +111,8 @@ fn foreign(table: &RouteTable, batch: &[Member]) -> Vec<Value> {
 proptest! {
     #![proptest_config(cases(256))]
 
-    /// From any table: one write and nothing to do afterwards, everybody who is not refused has what it wants, nothing
-    /// foreign changes, the order of the batch does not matter, and Azure takes the table.
+    /// From any table: one write and nothing to do afterwards, each route that is not refused is as desired, nothing
+    /// foreign changes, the order of the batch does not matter, and Azure accepts the table.
     #[test]
     fn route_tables_converge_and_keep_what_is_foreign(
         observed in prop::option::weighted(0.9, any_table()),
@@ -133,7 +133,7 @@ proptest! {
         };
         let again = planned(Some(&table), &batch);
         prop_assert_eq!(&again.step, &None);
-        // Of two reasons another may be told, where one key stands in the way of another.
+        // If one key conflicts with several others, another of them may be reported.
         let keys = |plan: &RoutePlan| plan.refused.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>();
         prop_assert_eq!(keys(&again), keys(&plan));
         let before = observed.clone().unwrap_or_else(|| super::route_cases::table(&[]));

@@ -131,7 +131,7 @@ fn lb_136_lb_137_lb_138_ha_ports_are_one_rule_of_internal_services() {
     assert!(!want_of(&cluster(), &v6, Family::V6).rules[0].floating_ip);
 }
 
-/// LB-413: without node ports there is nowhere else to send packets to all ports; the owner is told.
+/// LB-413: without node ports there is no other target for packets to all ports; the owner is informed.
 #[test]
 fn lb_413_all_ports_float_although_floating_ip_is_off() {
     let off = svc("test1").tcp(80).internal().annotate("azure-disable-load-balancer-floating-ip", "true");
@@ -307,7 +307,7 @@ fn lb_158_lb_159_one_probe_serves_all_services_while_one_uses_it() {
     assert_eq!(azure.load_balancer(crate::Flavor::External), None);
 }
 
-/// What the shared probe asks is configured: a component before kube-proxy may answer.
+/// The target of the shared probe is configured: a component in front of kube-proxy may answer.
 #[test]
 fn the_shared_probe_asks_where_it_is_told_to() {
     let config = json!({
@@ -362,7 +362,7 @@ fn a_change_of_probes_leaves_none_of_the_old_ones() {
     }
 }
 
-/// Adds members of a load balancer as somebody else would.
+/// Adds foreign members to a load balancer.
 fn with_foreign(azure: &mut Azure, kind: &str, member: Value) {
     let lb = Arc::make_mut(&mut azure.observed.load_balancers[0]);
     let mut document = serde_json::to_value(&*lb).unwrap();
@@ -421,7 +421,8 @@ fn lb_162_lb_163_lb_164_ports_that_others_took_on_the_frontend_are_refused() {
     }
 }
 
-/// LB-162: a rule for all ports meets every other of its frontend, whatever its protocol and whoever was first.
+/// LB-162: a rule for all ports conflicts with every other of its frontend, whatever its protocol and whichever was
+/// first.
 #[test]
 fn lb_162_all_ports_of_a_frontend_are_one_services() {
     let at = |service: Svc| service.internal().annotate("azure-load-balancer-ipv4", "10.0.0.100");
@@ -468,7 +469,7 @@ fn lb_163_inbound_nat_leaves_no_frontend_for_all_ports() {
     }
 }
 
-/// A rule that differs is changed where it stands, and the order of the others stays.
+/// A rule that differs is changed in place, and the order of the others stays.
 #[test]
 fn a_rule_changes_in_place() {
     let service = svc("test1").tcp(80).tcp(443).udp(53);

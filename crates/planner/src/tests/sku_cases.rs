@@ -1,10 +1,10 @@
-//! Load balancers of SKU Basic make room for those of SKU Standard.
+//! Load balancers of SKU Basic are replaced by those of SKU Standard.
 
 use super::*;
 use crate::{Action, Plan};
 
-/// A cluster with a public and an internal Service, as it was when its load balancers were of SKU Basic. The public
-/// one is on a load balancer that is named after the nodes' scale set, or as the cluster.
+/// A cluster with a public and an internal Service, as of the time when its load balancers were of SKU Basic. The
+/// public one is on a load balancer that is named after the nodes' scale set, or after the cluster.
 fn basic(extra: Value, name: &str) -> (Azure, Vec<Arc<Service>>, Vec<Arc<Node>>) {
     let nodes = nodes([node("alpha", 0), node("beta", 0)]);
     let mut azure = Azure::of(cluster_with(extra));
@@ -62,9 +62,9 @@ fn in_words(plan: &Plan) -> Vec<String> {
     words.collect()
 }
 
-/// LB-205: public IPs get their addresses for good, the machines leave, the load balancers go; then the public IPs
-/// become standard ones, and everything is made again, with the same addresses. A load balancer that is named after a
-/// scale set is known by the cluster's pool (SE-22).
+/// LB-205: public IPs get static addresses, the machines leave, the load balancers are deleted; then the public IPs
+/// become standard ones, and everything is created again, with the same addresses. A load balancer that is named after
+/// a scale set is identified by the cluster's pool (SE-22).
 #[test]
 fn lb_205_basic_load_balancers_are_deleted_and_made_again() {
     for (name, extra) in [
@@ -106,8 +106,8 @@ fn lb_205_basic_load_balancers_are_deleted_and_made_again() {
     }
 }
 
-/// LB-455: what somebody else has on a load balancer of SKU Basic keeps it: nothing is written, and it is said what
-/// stands in the way.
+/// LB-455: foreign parts on a load balancer of SKU Basic keep it: nothing is written, and the refusal names the
+/// obstacle.
 #[test]
 fn lb_455_a_basic_load_balancer_that_others_use_stays() {
     // Another cluster of this name has frontends of the same form.
@@ -137,7 +137,7 @@ fn lb_455_a_basic_load_balancer_that_others_use_stays() {
     }
 }
 
-/// Whoever leaves, leaves a load balancer of SKU Basic like any other.
+/// A Service that leaves is removed from a load balancer of SKU Basic as from any other.
 #[test]
 fn a_service_that_goes_retires_no_load_balancer() {
     let (azure, _, nodes) = basic(json!({}), "testCluster");
@@ -148,8 +148,8 @@ fn a_service_that_goes_retires_no_load_balancer() {
     assert!(planned.plan.steps.iter().all(|step| !step.changes.iter().any(retired)));
 }
 
-/// LB-455: just before it is deleted it is looked at once more. What was there before, and belongs to the cluster, is no
-/// obstacle; what came since is one, and so is another SKU.
+/// LB-455: just before it is deleted it is read once more. What was there before, and belongs to the cluster, is no
+/// obstacle; what was added since is, and so is another SKU.
 #[test]
 fn lb_455_what_came_since_a_deletion_was_planned_is_an_obstacle() {
     use crate::load_balancer::{Known, deletion_obstacle, known_services};

@@ -1,4 +1,4 @@
-//! Nodes that get no traffic: why, who is told, and what passes by itself.
+//! Nodes that get no traffic: the reasons, who is informed, and which reasons are temporary.
 
 use azure_types::{IpConfiguration, SubResource};
 use k8s::ObjectKey;
@@ -177,7 +177,7 @@ fn lb_203_lb_204_each_reason_of_a_virtual_machine_is_found() {
     assert_eq!(of(&cluster(), &failed_member), None);
 }
 
-/// LB-204: a basic load balancer reaches virtual machines only where there are no scale sets.
+/// LB-204: a basic load balancer has virtual machines as members only if there are no scale sets.
 #[test]
 fn lb_204_virtual_machines_beside_scale_sets_do_not_join_a_basic_load_balancer() {
     for (vm_type, joins) in [("vmss", false), ("vmssflex", false), ("standard", true)] {
@@ -224,8 +224,8 @@ fn an_event_for_each_lasting_reason_names_some_nodes_and_counts_the_rest() {
     assert!(told.iter().all(|notice| notice.warning && notice.reason == "NodesWithoutTraffic"));
 }
 
-/// LB-492: a machine may reach the internet by the load balancer that it is in. What is advised leaves it there, in each
-/// configuration, and names the group where it is another one.
+/// LB-492: a machine may reach the internet through its current load balancer. The remedy leaves it there, in each
+/// configuration, and names the group if it is another one.
 #[test]
 fn the_remedy_for_a_machine_in_another_load_balancer_leaves_it_there() {
     let text = |config: Value, group: &str| {
@@ -252,8 +252,8 @@ fn the_remedy_for_a_machine_in_another_load_balancer_leaves_it_there() {
     assert!(text(json!({"loadBalancerSku": "basic"}), &own).contains("loadBalancerSku to standard"));
 }
 
-/// LB-491: each cause that keeps all nodes out is told with the nodes that it keeps out; a node that two causes keep out is
-/// named with both, because either is left when the other is mended.
+/// LB-491: each cause that excludes all nodes is reported with the nodes that it excludes. A node with two causes is
+/// named with both, because either remains when the other is fixed.
 #[test]
 fn causes_that_keep_all_nodes_out_of_pools_are_told() {
     use crate::exclusion::why_no_nodes;
@@ -292,7 +292,7 @@ fn causes_that_keep_all_nodes_out_of_pools_are_told() {
     assert_eq!(why_no_nodes(&kept, &nodes([control_plane])), None);
 }
 
-/// What the provider says in an event stands in the plan, too: for Services of the families in question.
+/// The provider's event is in the plan, too: for Services of the families in question.
 #[test]
 fn a_plan_names_the_nodes_that_get_no_traffic() {
     let mut azure = Azure::new();

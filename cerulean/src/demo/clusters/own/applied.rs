@@ -1,4 +1,4 @@
-//! Manifests of somebody's own, applied as `kubectl apply` does, with what they take for granted.
+//! The user's manifests, applied as `kubectl apply` does, with their prerequisites.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,17 +13,17 @@ use crate::screen::{Screen, Tone};
 
 use super::told::title;
 
-/// What others lean on: a cluster without its identity would complain first and be made later.
+/// Kinds that others depend on: a cluster without its identity would first report an error and be created later.
 const FIRST: [&str; 3] = ["Namespace", "Secret", "AzureClusterIdentity"];
-/// How often a manifest is sent to which nobody answers.
+/// The number of attempts for a manifest if there is no answer.
 const ATTEMPTS: u32 = 4;
-/// How long they are left alone.
+/// The interval between them.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// Kinds of identities that a client secret proves.
+/// Kinds of identities with a client secret.
 const BY_SECRET: [&str; 2] = ["ServicePrincipal", "ManualServicePrincipal"];
 
-/// What manifests name and do not hold, and somebody would have made before: namespaces, and the Secrets of service principals.
-/// The simulated Entra takes whatever secret an identity has.
+/// Prerequisites that manifests name and do not contain, and that would exist in a real cluster: namespaces, and the
+/// Secrets of service principals. The simulated Entra accepts any secret of an identity.
 pub fn presupposed(all: &[Manifest]) -> Vec<Value> {
     let holds = |kind: &str, namespace: &str, name: &str| {
         all.iter().any(|it| {
@@ -70,18 +70,18 @@ fn namespace_of(object: &Value) -> &str {
     object["metadata"]["namespace"].as_str().filter(|namespace| !namespace.is_empty()).unwrap_or("default")
 }
 
-/// How many manifests were not applied.
+/// The number of manifests that were not applied.
 #[derive(Debug, Default)]
 pub struct Left {
-    /// Something is wrong with them.
+    /// Refused, because something is wrong with them.
     pub refused: usize,
-    /// Nothing here makes anything of them.
+    /// Not supported here.
     pub not_served: usize,
-    /// Nobody answered, such as a webhook on a busy machine.
+    /// No answer, for example from a webhook on a busy machine.
     pub unanswered: usize,
 }
 
-/// Applies manifests in their order, what others lean on before all else, and says what came of each.
+/// Applies manifests in their order, prerequisites first, and prints the result of each.
 pub async fn apply(screen: Screen, client: &Client, all: &[Manifest]) -> Left {
     for object in presupposed(all) {
         let title = title(&object);
@@ -136,7 +136,8 @@ fn refused(screen: Screen, source: &str, title: &str, problem: &str) {
     screen.line(format_args!("{mark} {place}{title}: {words}"));
 }
 
-/// The object as a user declares it, with kubectl's memory of it: so that who changes the file can `kubectl apply` it again.
+/// The object as a user declares it, with kubectl's annotation, so that a changed file can be applied again with
+/// `kubectl apply`.
 fn with_last_applied(object: &Value) -> Value {
     let mut declared = declared(object);
     let text = format!("{declared}\n");

@@ -1,7 +1,7 @@
-//! `cerulean demo clusters -f PATH`: somebody's own manifests, from the moment they are applied until Ctrl-C.
+//! `cerulean demo clusters -f PATH`: the user's own manifests, from their application until Ctrl-C.
 //!
-//! Whatever is done with kubectl meanwhile is followed. Workload clusters get an `azure-cloud-controller-manager` of ours, and
-//! are served on this machine.
+//! Changes by kubectl are followed. Workload clusters get our `azure-cloud-controller-manager`, and are served on this
+//! machine.
 
 mod applied;
 mod told;
@@ -26,18 +26,18 @@ use crate::screen::{Screen, Tone};
 use crate::simulate::limits;
 use told::{News, Patient, Told};
 
-/// How often it is looked at what there is.
+/// The polling interval.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
-/// After so long without any change it is said what is waited for. Programs look again every 10 s.
+/// The time without changes after which the demo prints what it waits for. Programs retry every 10 s.
 const QUIET: Duration = Duration::from_secs(15);
 
-/// How long something is missing before it is told: less than [`QUIET`], so that who waits knows why.
+/// How long something is missing before it is reported: less than [`QUIET`], so that the user knows the reason.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Objects that say that what they refer to, or their API server, is missing.
+/// Objects that report a missing reference or a missing API server.
 const REFERRING: [&str; 5] =
     ["Cluster", "KubeadmControlPlane", "MachineDeployment", "MachineSet", "MachinePool"];
-/// Objects that say of themselves what is wrong with them.
+/// Objects that report their own problems.
 const TELLING: [&str; 8] = [
     "AzureCluster",
     "AzureMachine",
@@ -49,7 +49,7 @@ const TELLING: [&str; 8] = [
     "MachinePool",
 ];
 
-/// Plays until `stop`.
+/// Runs until `stop`.
 ///
 /// # Errors
 /// The simulators or the manager do not start, or the manager ends.
@@ -85,9 +85,9 @@ pub async fn play(
         screen.line(format_args!("  user-assigned identity {name} is not in Azure: made for its machines"));
     }
     for (count, what) in [
-        (left.not_served, "left out, because nothing here makes anything of them"),
+        (left.not_served, "left out, because they are not supported here"),
         (left.refused, "refused: correct them, and kubectl apply them"),
-        (left.unanswered, "not applied, as nobody answered: kubectl apply them again"),
+        (left.unanswered, "not applied, because there was no answer: kubectl apply them again"),
     ] {
         if count > 0 {
             screen.line(format_args!("  {count} of {} {what}", manifests.len()));
@@ -120,7 +120,7 @@ pub async fn play(
     followed.and(cleared)
 }
 
-/// The region of the first cluster; that of our examples if none says it.
+/// The region of the first cluster; that of our examples if no cluster has one.
 fn region(manifests: &[Manifest]) -> String {
     let said = manifests.iter().find_map(|it| {
         let location = it.text("/spec/location");
@@ -130,14 +130,14 @@ fn region(manifests: &[Manifest]) -> String {
     said.unwrap_or_else(|| Shape::default().region)
 }
 
-/// How far all clusters are together.
+/// The combined progress of all clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Something is still to come.
+    /// Something is not ready yet.
     Coming,
-    /// It is, and it was said what it waits for.
+    /// Something is not ready yet, and the demo has printed what it waits for.
     Waiting,
-    /// Everything is there.
+    /// Everything is ready.
     Ready,
     /// There is no cluster any more.
     Gone,
@@ -156,16 +156,16 @@ struct Own {
     management: Management,
     managers: Programs,
     workloads: BTreeMap<ClusterName, Workload>,
-    /// The resources that were in Azure before.
+    /// The initial resources in Azure.
     before: Vec<String>,
     told: Told,
     patient: Patient,
     begun: Instant,
-    /// When something changed last.
+    /// The time of the last change.
     changed: Instant,
     last: Vec<ClusterView>,
     stage: Stage,
-    /// Whether it was said how to look at all of it.
+    /// Whether the demo has explained how to inspect everything.
     explained: bool,
     bar: Option<ProgressBar>,
 }
@@ -193,7 +193,7 @@ impl Own {
         }
     }
 
-    /// Says how all clusters are together, where that has changed.
+    /// Prints the combined progress of all clusters, if it has changed.
     fn judge(&mut self, clusters: &[ClusterView], were_some: bool) {
         let quiet = self.changed.elapsed() > QUIET;
         let next = match self.stage {
@@ -246,7 +246,7 @@ impl Own {
         }
     }
 
-    /// How to look at it, and how to end it.
+    /// Prints how to inspect the clusters, and how to stop.
     fn explain(&self) {
         let screen = self.screen;
         screen.heading("Have a look");
@@ -254,7 +254,7 @@ impl Own {
         screen.line(format_args!("  export KUBECONFIG={kubeconfig}"));
         screen.line("  kubectl get cluster,azurecluster,machines");
         if self.workloads.is_empty() {
-            screen.line("  kubeconfigs of workload clusters are told of here once their API servers answer");
+            screen.line("  kubeconfigs of workload clusters are shown here once their API servers answer");
         }
         for name in self.workloads.keys() {
             let path = workload_kubeconfig(&self.directory, name);
@@ -295,7 +295,7 @@ impl Own {
         }
     }
 
-    /// On a terminal the tree stands below what was said, while something is still to come.
+    /// On a terminal, draws the tree below the output while something is not ready yet.
     fn draw(&mut self, clusters: &[ClusterView]) {
         if matches!(self.stage, Stage::Ready | Stage::Gone) {
             return;
@@ -313,21 +313,21 @@ impl Own {
         }
     }
 
-    /// Serves workload clusters that are new, starts their cloud controller managers, and ends those of clusters that are gone.
+    /// Serves new workload clusters, starts their cloud controller managers, and ends those of deleted clusters.
     async fn look_at_workloads(&mut self) -> anyhow::Result<()> {
         let there: Vec<ClusterName> = self.management.workloads().into_keys().collect();
         let gone: Vec<ClusterName> =
             self.workloads.keys().filter(|name| !there.contains(name)).cloned().collect();
         for name in gone {
             if let Some(workload) = self.workloads.remove(&name) {
-                // It has lost its API server, and may say so.
+                // It has lost its API server, and may report that.
                 let _end = tokio::spawn(workload.cloud.end());
             }
         }
         for name in there {
             if !self.workloads.contains_key(&name) {
                 let served = self.management.serve_workload(&self.directory, &name).await;
-                // It may have gone meanwhile.
+                // The cluster may have been deleted meanwhile.
                 if !self.management.workloads().contains_key(&name) {
                     continue;
                 }
@@ -359,7 +359,7 @@ impl Own {
             return Ok(());
         };
         let found = programs::azure_json(&self.management, name);
-        // It is tried once: who has repaired what was wrong makes the cluster anew.
+        // One attempt: to repair what was wrong, the user creates the cluster anew.
         workload.has_cloud = !matches!(found, Ok(None));
         let Some(mut azure_json) = found? else { return Ok(()) };
         self.management.use_own_application(&mut azure_json)?;
@@ -375,7 +375,7 @@ impl Own {
         Ok(())
     }
 
-    /// All that is wrong now.
+    /// All current problems.
     fn troubles(&mut self) -> Vec<String> {
         let objects: Vec<Value> = TELLING.iter().flat_map(|kind| self.management.list(kind)).collect();
         let mut troubles = told::troubles(&objects, &self.management.list("Event"));
@@ -410,7 +410,7 @@ impl Own {
     }
 }
 
-/// The ids of all resources in Azure.
+/// The IDs of all resources in Azure.
 fn resources(management: &Management) -> Vec<String> {
     let documents = management.hosted.azure.azure.documents();
     documents.iter().filter_map(|document| document["id"].as_str().map(str::to_owned)).collect()

@@ -1,4 +1,4 @@
-//! What is told of clusters while they come and change: each thing once, when it comes about.
+//! Reports on clusters while they change: each item once, when it happens.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -7,14 +7,14 @@ use azure_simulator::view::{ClusterPart, ClusterView, Stand};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-/// Reasons of Cluster API's conditions about what is missing.
+/// Reasons of Cluster API's conditions for missing objects.
 const MISSING: [&str; 4] =
     ["InfrastructureTemplateCloningFailed", "IncorrectExternalRef", "ObjectDoesNotExist", "ProbeFailed"];
-/// The condition of a Cluster by which Cluster API says whether it reaches the API server.
+/// Cluster API's condition for the connection to a Cluster's API server.
 const PROBE: &str = "RemoteConnectionProbe";
 const OUTSIDE: &str = ", as seen by the management cluster, which is outside of Azure's networks";
 
-/// What was told already.
+/// What was already reported.
 #[derive(Debug, Default)]
 pub struct Told {
     parts: BTreeMap<String, (Stand, String)>,
@@ -24,14 +24,14 @@ pub struct Told {
 /// News of clusters.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct News {
-    /// What came about.
+    /// What was completed.
     pub done: Vec<String>,
-    /// What went wrong, or needs somebody.
+    /// New problems.
     pub troubles: Vec<String>,
 }
 
 impl Told {
-    /// What is new, given the trees of all clusters and all that is wrong now.
+    /// Compares the trees of all clusters and all current problems with the last report.
     pub fn news(&mut self, clusters: &[ClusterView], troubles: Vec<String>) -> News {
         let now: BTreeMap<String, (Stand, String)> = clusters
             .iter()
@@ -51,13 +51,13 @@ impl Told {
         self.parts = now;
         let troubles: BTreeSet<String> = troubles.into_iter().collect();
         let new = troubles.difference(&self.troubles).cloned().collect();
-        // What is over may come back, and is told again then.
+        // A problem that is gone may come back, and is reported again then.
         self.troubles = troubles;
         News { done, troubles: new }
     }
 }
 
-/// All but the single conditions of a network.
+/// All parts except the single conditions of a network.
 fn worth_telling(parts: &[ClusterPart]) -> Vec<&ClusterPart> {
     let mut of_network = false;
     let mut worth = Vec::new();
@@ -72,13 +72,13 @@ fn worth_telling(parts: &[ClusterPart]) -> Vec<&ClusterPart> {
     worth
 }
 
-/// Whether there is a cluster, and nothing of any is still to come.
+/// Whether there is a cluster, and everything of all clusters is ready.
 pub fn is_ready(clusters: &[ClusterView]) -> bool {
     !clusters.is_empty()
         && clusters.iter().all(|cluster| cluster.parts.iter().all(|part| part.stand == Stand::Done))
 }
 
-/// What is not done, as lines: of what has parts that are not done only these.
+/// The parts that are not done, as lines: if a part has parts of its own that are not done, only these.
 pub fn open(clusters: &[ClusterView]) -> Vec<String> {
     let mut open = Vec::new();
     for ClusterView { parts } in clusters {
@@ -92,14 +92,14 @@ pub fn open(clusters: &[ClusterView]) -> Vec<String> {
     open
 }
 
-/// What stands for long before it is told: it may be that it only has not come yet.
+/// Problems that are reported only if they last: the missing object may just not exist yet.
 #[derive(Debug, Default)]
 pub struct Patient {
     since: BTreeMap<String, Instant>,
 }
 
 impl Patient {
-    /// Those of what is wrong at `now` that have been so for `patience`.
+    /// The problems at `now` that have lasted for `patience`.
     pub fn lasting(&mut self, wrong: Vec<String>, now: Instant, patience: Duration) -> Vec<String> {
         self.since.retain(|text, _| wrong.contains(text));
         for text in wrong {
@@ -110,10 +110,11 @@ impl Patient {
     }
 }
 
-/// What Cluster API says that is wrong, if it lasts: what is referred to does not exist, or an API server does not answer.
+/// Problems that Cluster API reports, and that count if they last: a missing reference, or an API server that does not
+/// answer.
 pub fn missing(objects: &[Value]) -> Vec<String> {
     let mut found = BTreeSet::new();
-    // What goes loses what it refers to.
+    // An object that is being deleted loses what it refers to.
     for object in objects.iter().filter(|it| it["metadata"]["deletionTimestamp"].is_null()) {
         let status = &object["status"];
         let conditions = [&status["conditions"], &status["deprecated"]["v1beta1"]["conditions"]];
@@ -131,7 +132,7 @@ pub fn missing(objects: &[Value]) -> Vec<String> {
     found.into_iter().collect()
 }
 
-/// Kind and name, with a namespace that is not the usual one.
+/// Kind and name, with the namespace unless it is the default one.
 pub fn title(object: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let namespace = match text(&object["metadata"]["namespace"]).as_str() {
@@ -141,7 +142,7 @@ pub fn title(object: &Value) -> String {
     format!("{} {namespace}{}", text(&object["kind"]), text(&object["metadata"]["name"]))
 }
 
-/// What objects of the management cluster say of themselves that is wrong, and what events warn of.
+/// The problems that objects of the management cluster report themselves, and the warnings of events.
 pub fn troubles(objects: &[Value], events: &[Value]) -> Vec<String> {
     let mut found = BTreeSet::new();
     let text = |value: &Value| value.as_str().unwrap_or_default().trim().replace('\n', " ");
@@ -160,7 +161,7 @@ pub fn troubles(objects: &[Value], events: &[Value]) -> Vec<String> {
         let name = title(&json!({ "kind": about["kind"], "metadata": about }));
         found.insert((name, text(&event["message"])));
     }
-    // The same is often said by two conditions, or by one and by an event in a longer sentence.
+    // Two conditions often report the same problem, or a condition and a longer event.
     let words = |(name, message): &(String, String)| format!("{name}: {message}");
     let is_said = |one: &&(String, String)| {
         !found.iter().any(|other| other != *one && other.0 == one.0 && other.1.contains(&one.1))
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!(news.troubles, ["AzureMachine w-1: x"]);
         assert!(is_ready(&ready) && open(&ready).is_empty());
         assert_eq!(told.news(&ready, vec!["AzureMachine w-1: x".to_owned()]), News::default());
-        // What is over and comes again is told again.
+        // A part that is gone and comes back is reported again.
         let lost = cluster(vec![part(0, "Cluster c", Stand::Works, "provisioned")]);
         assert_eq!(told.news(&lost, Vec::new()).done, ["MachineDeployment w: gone", "w-1: gone"]);
         assert_eq!(told.news(&ready, Vec::new()).done.len(), 3);
@@ -244,7 +245,7 @@ mod tests {
         let after = |seconds: u64| begun + Duration::from_secs(seconds);
         assert!(patient.lasting(wrong.clone(), begun, patience).is_empty());
         assert_eq!(patient.lasting(wrong[1..].to_vec(), after(10), patience), wrong[1..]);
-        // What was over meanwhile begins anew.
+        // A problem that was gone meanwhile starts anew.
         assert_eq!(patient.lasting(wrong.clone(), after(11), patience), wrong[1..]);
     }
 

@@ -1,4 +1,4 @@
-//! What is compiled for many Services admits exactly the packets that a naive list admits: a rule for each Service,
+//! The compiled rules of many Services admit exactly the packets that a naive list admits: one rule for each Service,
 //! range, port and address.
 
 use std::collections::BTreeSet;
@@ -18,11 +18,11 @@ use crate::tests::{Svc, cluster, security_group};
 
 const NODES: [&str; 4] = ["10.0.1.10", "10.0.1.11", "fd00:1::10", "fd00:1::11"];
 
-/// Where a packet comes from.
+/// The source of a packet.
 #[derive(Debug, Clone, PartialEq)]
 enum Source {
     Host(IpAddr),
-    /// A host on the internet that this service tag means, and no range.
+    /// A host on the internet that this service tag includes, and no range.
     Tagged(&'static str),
     /// Azure's health probes.
     Probe,
@@ -69,7 +69,7 @@ impl Source {
         }
     }
 
-    /// What Azure's own rules say behind all others.
+    /// Azure's default rules, which come after all others.
     fn is_let_in_by_default(&self) -> bool {
         match self {
             Self::Host(host) => is_inside(*host),
@@ -79,13 +79,13 @@ impl Source {
     }
 }
 
-/// A security rule as Azure reads it.
+/// A security rule as Azure evaluates it.
 struct Rule {
     priority: Option<i32>,
     protocol: String,
     from: Vec<Item>,
     to: Vec<Item>,
-    /// None for all.
+    /// `None` for all.
     ports: Option<BTreeSet<i32>>,
     allows: bool,
 }
@@ -115,7 +115,7 @@ impl Rule {
     }
 }
 
-/// The rules in the order in which Azure reads them.
+/// The rules in the order in which Azure evaluates them.
 fn rules_of(group: &SecurityGroup) -> Vec<Rule> {
     let rules = group.properties.as_ref().unwrap().security_rules.as_ref().unwrap();
     let mut rules: Vec<Rule> =
@@ -124,13 +124,13 @@ fn rules_of(group: &SecurityGroup) -> Vec<Rule> {
     rules
 }
 
-/// Azure's way: the first rule that fits decides.
+/// Evaluates rules as Azure does: the first matching rule decides.
 fn is_admitted(rules: &[Rule], packet: &Packet) -> bool {
     let first = rules.iter().find(|rule| rule.fits(packet));
     first.map_or_else(|| packet.from.is_let_in_by_default(), |rule| rule.allows)
 }
 
-/// A Service as its manifest reads, and where its packets arrive.
+/// A Service as in its manifest, and where its packets arrive.
 struct Asking<'a> {
     service: &'a Svc,
     addresses: Vec<IpAddr>,
@@ -171,7 +171,7 @@ impl<'a> Asking<'a> {
         !(self.at_nodes || (v6 && self.internal))
     }
 
-    /// Whether a packet arrives at it, and so is its business.
+    /// Whether a packet arrives at the Service, and so is its to judge.
     fn is_for(&self, packet: &Packet) -> bool {
         let v6 = packet.to.is_ipv6();
         if self.floats(v6) { self.addresses.contains(&packet.to) } else { is_node(packet.to) }
@@ -200,7 +200,8 @@ impl<'a> Asking<'a> {
                 || (everybody && packet.from.is(&Item::Word("internet".to_owned()))))
     }
 
-    /// Everything else at its own addresses; at nodes, where others are reached, too, what would be for it but for probes.
+    /// Denies all other traffic at its own addresses. At nodes, where others are reached, too, it denies only its own
+    /// traffic, except probes.
     fn denies(&self, packet: &Packet) -> bool {
         let probes = packet.from == Source::Probe && packet.protocol == "Tcp";
         (self.has_invalid || (self.denies && !self.ranges.is_empty()))
@@ -218,7 +219,7 @@ fn naive(services: &[Asking<'_>], packet: &Packet) -> bool {
         || (packet.from.is_let_in_by_default() && !services.iter().any(|service| service.denies(packet)))
 }
 
-/// The first and the last of a network, and those beside it.
+/// The first and the last address of a network, and their outside neighbours.
 fn borders(network: IpNet) -> Vec<IpAddr> {
     let beside = |address: IpAddr, up: bool| match address {
         IpAddr::V4(v4) => IpAddr::from(
@@ -232,7 +233,7 @@ fn borders(network: IpNet) -> Vec<IpAddr> {
     vec![first, last, beside(first, false), beside(last, true)]
 }
 
-/// Everybody of whom it could matter, to every place and port that is somebody's, and one beside it.
+/// Packets from every relevant source to every used address and port, and one unused neighbour of each.
 fn packets(services: &[Asking<'_>]) -> Vec<Packet> {
     let strangers =
         ["198.51.100.7", "2001:db8:9::7", "10.0.9.9", "fd00:9::9"].map(|host| host.parse().unwrap());
@@ -305,7 +306,7 @@ fn apply(
 proptest! {
     #![proptest_config(cases(256))]
 
-    /// LB-460: whoever was there before, whoever changes and goes, and however Azure spells what it stores.
+    /// LB-460: holds whatever Services existed before, change or leave, and however Azure spells what it stores.
     #[test]
     fn lb_460_compiled_rules_admit_what_a_naive_list_admits(
         before in prop::collection::vec((service(), prop::bool::weighted(0.1)), 3),
@@ -323,7 +324,7 @@ proptest! {
         let batch: Vec<AccessIntent> = before.iter().map(present).collect();
         let group = apply(security_group(json!([])), &batch, &all, &spelling);
 
-        // Some change, the others go, all in one batch.
+        // Some change and the others leave, all in one batch.
         let services: Vec<&Svc> = now[..how_many.min(3)].iter().collect();
         let mut batch: Vec<AccessIntent> = services.iter().map(|service| present(service)).collect();
         for (number, service) in before.iter().enumerate().skip(services.len()) {
@@ -342,8 +343,8 @@ proptest! {
     }
 }
 
-/// The property is about something: in most cases there are rules of both kinds, and packets that they let in and keep
-/// out although Azure's own rules would not.
+/// The property is not vacuous: in most cases there are rules of both kinds, and packets that they allow and deny
+/// although Azure's default rules would not.
 #[test]
 fn most_cases_have_packets_that_rules_decide() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();

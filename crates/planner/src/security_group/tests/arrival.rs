@@ -1,4 +1,4 @@
-//! The security group lets in what the load balancer delivers, where it delivers it.
+//! The security group allows the traffic that the load balancer delivers, at the destination where it arrives.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ fn of_family<'a>(addresses: &[&'a str], family: Family) -> BTreeSet<&'a str> {
     addresses.iter().copied().filter(|address| Family::of(ip(address)) == family).collect()
 }
 
-/// LB-138, LB-140, LB-141, LB-285: whatever is asked for, each family's packets are let in with the destination
+/// LB-138, LB-140, LB-141, LB-285: whatever a Service asks for, each family's packets are allowed with the destination
 /// and the port that its load-balancing rule gives them.
 #[test]
 fn security_rules_are_for_the_port_and_destination_of_the_load_balancing_rule() {
@@ -74,7 +74,7 @@ fn security_rules_are_for_the_port_and_destination_of_the_load_balancing_rule() 
     }
 }
 
-/// While others of the same address family are planned, what arrives at nodes for internal IPv6 is kept.
+/// Rules at nodes for internal IPv6 are kept while other Services of the same address family are planned.
 #[test]
 fn rules_of_internal_ipv6_services_survive_the_plans_of_others() {
     let v6 = svc("a1").tcp(80).internal().families(&["IPv6"]).ranges(&["::/0"]).published(&["fd00::8"]);
@@ -104,8 +104,8 @@ fn at_nodes(service: &Svc, frontend: &str, nodes: &[&str]) -> AccessIntent {
     }
 }
 
-/// LB-400: at nodes others are reached, too: kubelets, other Services, and this one by health probes. There a Service
-/// that denies all else denies it at its own ports alone.
+/// LB-400: other traffic arrives at nodes, too: for kubelets, for other Services, and health probes for this one. A
+/// Service that denies all else denies it there only at its own ports.
 #[test]
 fn what_arrives_at_nodes_is_denied_for_the_services_ports_alone() {
     let v4 = svc("test1").tcp(80).udp(53).ranges(&["10.0.0.0/24"]).annotate(DENY, "true");
@@ -136,7 +136,7 @@ fn what_arrives_at_nodes_is_denied_for_the_services_ports_alone() {
     }
 }
 
-/// LB-401: what one Service denies at nodes stays while others are planned, and goes with it.
+/// LB-401: one Service's denials at nodes stay while others are planned, and are removed with it.
 #[test]
 fn denials_at_nodes_live_as_long_as_their_service() {
     let closed = |name: &str, port: i32| {
@@ -157,7 +157,7 @@ fn denials_at_nodes_live_as_long_as_their_service() {
     assert_eq!(super::told(&after(&both, &left)), super::told(&one));
 }
 
-/// LB-402: the program replaced denies everything at nodes, which closes them. A takeover opens them again.
+/// LB-402: the replaced program denies all traffic at nodes, which closes them. A takeover opens them again.
 #[test]
 fn a_denial_of_everything_at_nodes_is_taken_back() {
     let service = svc("a1").tcp(80).ranges(&["10.0.0.0/24"]).annotate(DENY, "true");
@@ -171,8 +171,8 @@ fn a_denial_of_everything_at_nodes_is_taken_back() {
     assert!(super::told(&after(&group, &planned)).iter().all(|rule| !rule.contains("deny-all")));
 }
 
-/// LB-456: where packets arrive at nodes, ports are open at addresses of the Service's own families. The program replaced
-/// opens them at nodes' addresses of both; a takeover closes those that lead nowhere.
+/// LB-456: if packets arrive at nodes, ports are open at addresses of the Service's own families. The replaced program
+/// opens them at nodes' addresses of both; a takeover closes the unused ones.
 #[test]
 fn lb_456_ports_at_nodes_are_open_for_the_families_of_the_service_alone() {
     let service = svc("a1").tcp(80).annotate("azure-disable-load-balancer-floating-ip", "true");
@@ -195,8 +195,8 @@ fn lb_456_ports_at_nodes_are_open_for_the_families_of_the_service_alone() {
     assert_eq!(super::told(&after(&of_both, &planned)), told);
 }
 
-/// LB-403, LB-452: a Service that is refused keeps its load-balancing rules; whatever they deliver is let in until it is
-/// planned.
+/// LB-403, LB-452: a refused Service keeps its load-balancing rules; the traffic that they deliver stays allowed until
+/// the Service is planned.
 #[test]
 fn what_a_refused_service_still_lives_on_stays() {
     let floating_off = "azure-disable-load-balancer-floating-ip";
@@ -210,9 +210,9 @@ fn what_a_refused_service_still_lives_on_stays() {
         bad(served.clone().annotate(floating_off, "false")),
         bad(served.clone().ranges(&["10.0.0.0/24"])),
         bad(served.clone().change(|s| s.spec.ports[0].node_port = 31000)),
-        // Refused by what Azure holds, not by what the Service says.
+        // Refused because of Azure's state, not because of the Service.
         served.clone().annotate(floating_off, "false").annotate("azure-pip-name", "missing"),
-        // Refused where it moves, and still where it was.
+        // Refused on its destination, and still served where it was.
         served.clone().internal().annotate("azure-load-balancer-internal-subnet", "missing"),
         served
             .clone()
@@ -230,8 +230,8 @@ fn what_a_refused_service_still_lives_on_stays() {
     }
 }
 
-/// LB-408: Azure gives the address of a node that went to an internal frontend at once. The rule that named the node
-/// lets nobody in there.
+/// LB-408: Azure assigns the address of a deleted node to an internal frontend at once. The rule with the node's
+/// address allows no traffic to the frontend.
 #[test]
 fn the_address_of_a_node_that_went_is_not_open_where_it_is_used_next() {
     let at_node = svc("a1").tcp(80).annotate("azure-disable-load-balancer-floating-ip", "true");
@@ -247,7 +247,7 @@ fn the_address_of_a_node_that_went_is_not_open_where_it_is_used_next() {
     let planned = run(&group, std::slice::from_ref(&now), &usage);
     let written = after(&group, &planned);
     assert!(super::told(&written)[0].ends_with("-> 10.0.1.10 10080"), "{:?}", super::told(&written));
-    // Its own rules, and those of others at their addresses, are nobody else's matter.
+    // Its own rules, and those of others at their own addresses, are independent of it.
     let served = AccessIntent::Present {
         service: internal.intent(&cluster()),
         addresses: vec![ip("10.0.1.11")],
@@ -258,8 +258,8 @@ fn the_address_of_a_node_that_went_is_not_open_where_it_is_used_next() {
     assert_eq!(run(&both, &[now], &usage).step, None);
 }
 
-/// LB-461: Azure gives the address of a machine that is gone to a frontend while the node is still there. What its
-/// Service denies there stays, whoever is planned meanwhile.
+/// LB-461: Azure assigns the address of a deleted machine to a frontend while the node still exists. The Service's
+/// denials there stay, whichever Service is planned meanwhile.
 #[test]
 fn lb_461_an_address_that_was_a_nodes_is_the_services() {
     let closed = svc("a1").tcp(80).internal().ranges(&["10.9.0.0/16"]).annotate(DENY, "true");

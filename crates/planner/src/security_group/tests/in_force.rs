@@ -36,8 +36,8 @@ fn one(id: impl ToString) -> Value {
     json!([{"id": id.to_string()}])
 }
 
-/// LB-490: a group that nothing has lets nothing in; where it guards some nodes, those that it does not guard are named. What
-/// is not shown is not judged.
+/// LB-490: a group that is assigned nowhere allows nothing; if it guards some nodes, the others are named. Unknown
+/// interfaces are not judged.
 #[test]
 fn a_security_group_that_is_not_in_force_is_told() {
     let (nodes_subnet, other_subnet) = (cluster().subnet_id("subnet"), cluster().subnet_id("other"));
@@ -108,7 +108,7 @@ fn a_security_group_that_is_not_in_force_is_told() {
     assert_eq!(problem(&cluster(), &guarded, &nodes([machine_node("a"), excluded]), &known), None);
 }
 
-/// LB-490: the plan says it once, whatever the number of Services, and not for Services without security rules.
+/// LB-490: the plan warns once, whatever the number of Services, and not for Services without security rules.
 #[test]
 fn a_plan_warns_of_a_security_group_that_is_in_force_nowhere() {
     let mut azure = Azure::new();

@@ -1,4 +1,4 @@
-//! What happens when the security group is full: who fits is served, the rest is told so, in few passes.
+//! A full security group: the Services that fit are served, the others are refused, in few passes.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use super::{Refusal, absent, after, allow, ip, present, run, told, world};
 use crate::security_group::{AccessIntent, ClusterUsage, recorded};
 use crate::tests::{Svc, cluster, security_group, svc};
 
-/// A Service with a port, and so a rule, of its own.
+/// A Service with a port of its own, and so a rule of its own.
 fn lonely(number: i32) -> (Svc, String) {
     let address = format!("20.{}.{}.1", number / 200, number % 200);
     (svc(&format!("s{number:05}")).tcp(1 + number).published(&[&address]), address)
@@ -50,7 +50,7 @@ fn plans_at_the_limit() {
     }
 }
 
-/// The group that holds the rules of these Services and so many foreign ones.
+/// The group with the rules of these Services and a number of foreign ones.
 fn filled(foreign: i32, services: &[(Svc, String)]) -> SecurityGroup {
     let rules: Vec<Value> = (0..foreign)
         .map(|n| allow(1000 + n, &format!("theirs-{n}"), "Tcp", "*", &["20.9.9.9"], &["80"]))
@@ -73,8 +73,8 @@ fn names(refused: &[(ObjectKey, Refusal)]) -> Vec<&str> {
     refused.iter().map(|(key, _)| &*key.name).collect()
 }
 
-/// After a restart all Services come in one batch: the newcomer is refused, whatever its name, and nobody
-/// else's rules change.
+/// After a restart all Services come in one batch: the new Service is refused, whatever its name, and the rules of all
+/// others stay unchanged.
 #[test]
 fn who_is_in_a_full_group_stays_and_the_newcomer_is_refused() {
     let mut services: Vec<(Svc, String)> = (0..10).map(lonely).collect();
@@ -86,7 +86,7 @@ fn who_is_in_a_full_group_stays_and_the_newcomer_is_refused() {
     assert_eq!(planned.step, None);
 }
 
-/// A Service that only changes its rule keeps its place, and what a leaving one gives up is used at once.
+/// A Service that only changes its rule keeps its place, and room that a leaving Service gives up is used at once.
 #[test]
 fn room_goes_to_those_who_had_it_and_then_by_name() {
     let mut services: Vec<(Svc, String)> = (0..10).map(lonely).collect();
@@ -107,7 +107,7 @@ fn room_goes_to_those_who_had_it_and_then_by_name() {
     assert!(rules.iter().any(|rule| rule.ends_with(" 902")), "the first by name");
 }
 
-/// What is there may stay, even if it is more than Azure takes today.
+/// Existing rules may stay, even if there are more than Azure's limit.
 #[test]
 fn a_group_beyond_the_limit_refuses_growth_alone() {
     let services: Vec<(Svc, String)> = (0..3).map(lonely).collect();
@@ -169,8 +169,8 @@ fn stored_destinations(group: &SecurityGroup) -> Vec<usize> {
     rules.iter().map(count).collect()
 }
 
-/// LB-294: a Service whose packets arrive at nodes names each node once for each rule, in its own families: of a thousand
-/// nodes without neighbours Azure takes four such rules, and the fifth is refused with that number.
+/// LB-294: a Service whose packets arrive at nodes names each node once per rule, in its own families. With a thousand
+/// nodes without adjacent addresses Azure accepts four such rules, and the fifth is refused with that number.
 #[test]
 fn lb_294_a_thousand_scattered_nodes_leave_room_for_four_rules_at_nodes() {
     let nodes: Vec<IpAddr> = (0..1000).map(|n| ip(&format!("10.1.{}.{}", n / 100, n % 100 * 2))).collect();
@@ -182,8 +182,9 @@ fn lb_294_a_thousand_scattered_nodes_leave_room_for_four_rules_at_nodes() {
     assert_eq!(planned.step.unwrap().on_behalf_of.len(), 4);
 }
 
-/// LB-414: where a group would hold too many destinations, those that lie side by side are written as prefixes that hold
-/// exactly them. Nothing is written twice for it; nodes come and go; and as long as there is room each stands by itself.
+/// LB-414: if a group would hold too many destinations, adjacent ones are merged into prefixes that cover exactly them.
+/// Nothing is written twice for it; nodes come and go; and as long as there is room, each destination is an entry of
+/// its own.
 #[test]
 fn lb_414_destinations_side_by_side_are_gathered_where_there_are_too_many() {
     let nodes: Vec<IpAddr> = (4..1004).map(|n| ip(&format!("10.1.{}.{}", n / 256, n % 256))).collect();
@@ -199,14 +200,14 @@ fn lb_414_destinations_side_by_side_are_gathered_where_there_are_too_many() {
     let stored = stored_destinations(&all);
     assert!(stored.len() == 20 && stored.iter().all(|count| *count < 20), "{stored:?}");
     assert_eq!(run(&all, &batch, &usage).step, None);
-    // Of one Service alone, too, or of one that has nothing to do with nodes.
+    // The same for one Service alone, and for one whose packets do not arrive at nodes.
     assert_eq!(run(&all, &batch[7..8], &usage).step, None);
     let other = svc("other").tcp(443);
     let with_other = after(&all, &run(&all, &[present(&other, &["20.0.0.9"])], &usage));
     let stored = stored_destinations(&with_other);
     assert_eq!((stored.len(), stored[20]), (21, 1));
 
-    // A node goes: each rule still lets in exactly those that are there.
+    // A node is removed: each rule still allows exactly the remaining ones.
     let fewer: Vec<IpAddr> = nodes.iter().copied().filter(|node| *node != nodes[500]).collect();
     let (_, without) = at_nodes(20, &fewer);
     let seen = || usage_of(&services, &fewer).with_proofs([(nodes[500], recorded(&cluster()))]);
@@ -219,11 +220,11 @@ fn lb_414_destinations_side_by_side_are_gathered_where_there_are_too_many() {
         let holds = |address: &IpAddr| networks.iter().any(|network| network.contains(address));
         assert!(fewer.iter().all(holds) && !holds(&nodes[500]) && !holds(&ip("10.1.0.3")), "{prefixes:?}");
     }
-    // Whoever leaves takes nothing along but its own.
+    // A Service that leaves removes only its own.
     let gone = absent(&services[0].clone().deleting(), &["20.0.0.1"]);
     let left = after(&all, &run(&all, &[gone], &usage_of(&services[1..], &nodes)));
     assert_eq!(stored_destinations(&left), stored_destinations(&all)[1..]);
-    // With room again, what is written is written by itself.
+    // Once there is room again, entries are written one by one.
     let most: Vec<_> =
         services[3..].iter().map(|one| absent(&one.clone().deleting(), &["20.0.0.1"])).collect();
     let room = after(&all, &run(&all, &most, &usage_of(&services[..3], &nodes)));

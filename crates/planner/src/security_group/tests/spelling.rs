@@ -1,4 +1,4 @@
-//! Azure may store what it is sent in another spelling; that must not look like a difference.
+//! Azure may store what it is sent in another spelling. That must not count as a difference.
 
 use std::net::IpAddr;
 
@@ -16,15 +16,15 @@ use crate::tests::{Svc, security_group, svc};
 /// How an Azure spells what it stores.
 #[derive(Debug, Clone)]
 pub(super) struct Spelling {
-    /// Single addresses with or without their length; `None` as they were sent.
+    /// Single addresses with or without their length; `None` for unchanged.
     length: Option<bool>,
     /// IPv6 with all its digits.
     long_v6: bool,
-    /// Service tags and words: `None` as they were sent.
+    /// Service tags and words; `None` for unchanged.
     upper_case: Option<bool>,
     /// Lists in the opposite order.
     reversed: bool,
-    /// Lists of one item in the plural member, or in the singular; `None` as they were sent.
+    /// Lists of one item in the plural or the singular member; `None` for unchanged.
     plural: Option<bool>,
     /// Neighbouring ports as one range.
     merged_ports: bool,
@@ -83,7 +83,7 @@ impl Spelling {
         if self.reversed {
             all.reverse();
         }
-        // Only one of the two may be sent, and only addresses and ports may be listed.
+        // Only one of the two may be sent, and only addresses and ports may be in lists.
         if all.len() == 1 && !self.plural.unwrap_or(was_plural) {
             *single = all.pop();
         }
@@ -178,8 +178,8 @@ fn changes(planned: &SecurityGroupPlan) -> Vec<Change> {
 proptest! {
     #![proptest_config(cases(256))]
 
-    /// However Azure spells it: a second pass writes nothing, for all together and for each alone, and
-    /// nothing is left of those who leave.
+    /// Whatever Azure's spelling, a second pass writes nothing, for all Services together and for each alone, and
+    /// nothing remains of Services that leave.
     #[test]
     fn no_spelling_of_azure_is_a_difference(
         first in service(),
@@ -225,7 +225,7 @@ fn a_range_of_one_address_is_stored_with_or_without_its_length() {
     let intent = [present(&service, &["20.0.0.1"])];
     let empty = security_group(json!([]));
     let sent = after(&empty, &run(&empty, &intent, &world(&[&service])));
-    // The MD5 of `Tcp_203.0.113.7/32_80`: names hash the range as its owner means it.
+    // The MD5 of `Tcp_203.0.113.7/32_80`: names hash the normalised range.
     assert_eq!(
         told(&sent),
         [
@@ -245,8 +245,8 @@ fn a_range_of_one_address_is_stored_with_or_without_its_length() {
     }
 }
 
-/// A rule of the remaining ports bears the name that its Service will look for, although Azure spells the
-/// source otherwise.
+/// A rule for the remaining ports has the name that its Service will look for, although Azure spells the source
+/// differently.
 #[test]
 fn a_split_rule_is_named_as_its_service_names_it() {
     let a = svc("a1").tcp(80).tcp(443).ranges(&["203.0.113.7/32"]).published(&["20.0.0.1"]);
