@@ -47,7 +47,7 @@ pub struct Answer {
     pub operation_style: OperationStyle,
     /// Token of the next page.
     pub next_page: Option<String>,
-    /// What the journal is told.
+    /// What the journal records beside the answer.
     pub note: Note,
 }
 

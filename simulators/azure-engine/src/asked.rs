@@ -66,7 +66,7 @@ pub struct Extension<'a> {
     pub segments: &'a [&'a str],
     /// `Null` where there is no body.
     pub body: &'a Value,
-    /// The object id of who asks, where somebody judges tokens.
+    /// The caller's object id, where tokens are verified.
     pub caller: Option<&'a str>,
 }
 

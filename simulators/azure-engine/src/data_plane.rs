@@ -29,11 +29,11 @@ pub struct DataRequest<'a> {
     pub body: &'a [u8],
     /// Whether it came over TLS.
     pub secure: bool,
-    /// Who showed a good bearer token.
+    /// The caller, where it showed a valid bearer token.
     pub caller: Option<&'a DataCaller>,
 }
 
-/// Whom a bearer token stands for.
+/// The identity that a bearer token stands for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DataCaller {
     /// What role assignments name.
@@ -44,7 +44,7 @@ pub struct DataCaller {
     pub tenant: String,
 }
 
-/// What a request to a data plane is about: what faults, latencies and the journal go by.
+/// The subject of a request to a data plane, by which faults, latencies and the journal match it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DataSubject {
     /// The full type, such as `Microsoft.KeyVault/vaults/secrets`.
@@ -64,7 +64,7 @@ pub struct DataAnswer {
     pub headers: Vec<(String, String)>,
     /// The body, with `Content-Type` among the headers.
     pub body: Vec<u8>,
-    /// What the journal is told.
+    /// What the journal records beside the answer.
     pub note: Note,
 }
 

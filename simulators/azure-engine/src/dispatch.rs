@@ -149,7 +149,7 @@ impl AzureState {
         })
     }
 
-    /// Does what a request asks for.
+    /// Performs a request.
     pub fn perform(
         &mut self,
         request: &Request<'_>,
@@ -240,7 +240,7 @@ impl AzureState {
         }
     }
 
-    /// Does what is asked of a resource or list.
+    /// Performs a request about a resource or list.
     fn operate(
         &mut self,
         request: &Request<'_>,

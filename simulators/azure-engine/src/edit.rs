@@ -91,7 +91,7 @@ fn with_texts(value: &Value, rewrite: &dyn Fn(&str) -> String) -> Value {
     }
 }
 
-/// Most steps of a path. Azure's deepest members are some twelve steps down, and who reads a document goes down it by
+/// Most steps of a path. Azure's deepest members are some twelve steps down, and readers descend a document by
 /// recursion.
 pub const MAX_STEPS: usize = 32;
 

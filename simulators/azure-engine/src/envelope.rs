@@ -7,7 +7,7 @@ use super::error::Refusal;
 const WRITABLE: [&str; 9] =
     ["location", "tags", "sku", "zones", "identity", "plan", "kind", "extendedLocation", "properties"];
 
-/// Members that clients send back as they read them; nobody looks at them.
+/// Members that clients send back as they read them; they are ignored.
 const ECHOED: [&str; 13] = [
     "apiVersion",
     "etag",

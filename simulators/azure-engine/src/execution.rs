@@ -17,9 +17,9 @@ pub struct Execution {
     pub latency: Option<Duration>,
     /// How the operation can be followed.
     pub operation_style: OperationStyle,
-    /// The principal of the actor who asks; `None` for clients.
+    /// The principal of the actor that asks; `None` for clients.
     pub by: Option<String>,
-    /// The application that asks; `None` where nobody judges tokens.
+    /// The application that asks; `None` where tokens are not verified.
     pub caller: Option<String>,
 }
 

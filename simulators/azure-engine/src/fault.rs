@@ -84,8 +84,8 @@ pub enum FaultAction {
         /// Milliseconds.
         ms: u64,
     },
-    /// Before doing the work, let somebody else change a resource: its etag, and whatever was read
-    /// before, are stale then.
+    /// Before doing the work, change a resource as another client would: its etag, and all that was read before, are
+    /// stale then.
     Interfere {
         /// The resource to change; without it the one that the request is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,7 +93,7 @@ pub enum FaultAction {
         /// Merged into the document, as in JSON merge patch.
         patch: Value,
     },
-    /// Answer that it is done, and do nothing: what Azure says it does by and by, and never does.
+    /// Answer that it is done, and do nothing: Azure says that it will do it later, and never does.
     Pretend {
         /// HTTP status of the answer, which has no body.
         status: u16,

@@ -11,7 +11,7 @@ use crate::execution::Execution;
 use crate::provider::AzureState;
 use crate::request::Conditions;
 
-/// Who the journal says it was, where Azure itself does something.
+/// The principal in the journal where Azure itself acts.
 pub const PLATFORM: &str = "platform";
 
 impl AzureState {

@@ -21,7 +21,7 @@ pub fn bounded(ms: u64) -> Duration {
 /// many logs. They hold the client's own polling, so that Azure is a little faster.
 pub const LOGS: &str = "median of public Terraform logs";
 
-/// Where we found no figure.
+/// Where no source gives a figure.
 pub const CHOICE: &str = "our choice";
 
 /// How long something typically takes: verb, type, milliseconds and source, as in a [`LatencyRule`]. In the table of a
@@ -82,7 +82,7 @@ impl LatencyRule {
 }
 
 impl LatencyProfile {
-    /// Everything is over as soon as it is looked at.
+    /// Every operation ends at the next read.
     pub fn instant() -> Self {
         Self::default()
     }

@@ -13,7 +13,7 @@ use super::error::Refusal;
 /// One limit.
 #[derive(Debug, Clone, Copy)]
 pub struct Limit {
-    /// `{namespace}.{what}Per{whom}`, such as `network.securityRulesPerGroup`.
+    /// `{namespace}.{counted}Per{holder}`, such as `network.securityRulesPerGroup`.
     pub name: &'static str,
     /// Azure's published value.
     pub value: u64,
@@ -24,7 +24,7 @@ pub struct Limit {
 /// What a limit counts.
 #[derive(Debug, Clone, Copy)]
 pub enum Counts {
-    /// What the types that know it check by themselves.
+    /// Nothing here: the types that know the limit check it.
     Elsewhere,
     /// Resources of a type in one region of the subscription.
     PerRegion {

@@ -90,7 +90,7 @@ pub enum OperationUrls {
     Location,
     /// `Azure-AsyncOperation` and `Location`.
     Both,
-    /// Neither: the resource's own `provisioningState` tells.
+    /// Neither: clients follow the resource's own `provisioningState`.
     Neither,
 }
 
@@ -105,7 +105,7 @@ pub struct OperationStyle {
     pub forgotten: bool,
 }
 
-/// What one may see of an operation.
+/// The public state of an operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationState {
@@ -196,7 +196,7 @@ impl Operation {
         !self.operation_style.forgotten && self.readable_until.is_none_or(|until| now < until)
     }
 
-    /// What one may see of it.
+    /// Its public state.
     pub fn state(&self, now: Instant) -> OperationState {
         let running = self.status == Status::InProgress;
         OperationState {

@@ -52,8 +52,8 @@ pub struct Options {
     /// Request budgets of ARM and of the providers. `None` turns throttling
     /// off; the headers are then sent with the buckets' capacities.
     pub budgets: Option<Budgets>,
-    /// Sizes of machines that are not to be had in the region: in these zones, or nowhere where none is
-    /// named. The catalogue shows it, and Azure's `SkuNotAvailable` answers who asks.
+    /// Machine sizes that are not available in the region: in these zones, or in none where the list is empty. The
+    /// catalogue shows it, and a request for such a size gets Azure's `SkuNotAvailable`.
     pub restricted_sizes: BTreeMap<String, Vec<String>>,
     /// Limits that differ from Azure's published ones, by name, such as `network.routesPerTable`.
     pub limits: BTreeMap<String, u64>,
@@ -64,7 +64,7 @@ pub struct Options {
     /// Whether ARM requests need an `Authorization` header. Tokens are judged by the verifier given
     /// to `Azure::set_verifier`; without one any non-empty bearer token is accepted.
     pub require_auth: bool,
-    /// Whether requests need rights: roles that were assigned to whoever asks.
+    /// Whether requests need rights: roles assigned to the caller.
     pub enforce_authorization: bool,
     /// Object ids of those who own all subscriptions from the start.
     pub owners: Vec<String>,
@@ -83,8 +83,8 @@ pub struct Options {
     pub external_url: Option<String>,
     /// The authority named in challenges and cloud metadata, such as `https://127.0.0.1:8444`.
     pub authority: String,
-    /// The network from which public IPv4 addresses come. The default is set aside for benchmarks,
-    /// so that no simulated address belongs to anybody.
+    /// The network from which public IPv4 addresses come. The default is set aside for benchmarks, so that no simulated
+    /// address is in real use.
     pub public_ipv4: ipnet::Ipv4Net,
     /// The network from which public IPv6 addresses come; the default is set aside for documentation.
     pub public_ipv6: ipnet::Ipv6Net,

@@ -1,4 +1,4 @@
-//! What must hold before a write is looked at: its group, its conditions, its place.
+//! Checks before a write is read: its group, its conditions, its place.
 
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -52,7 +52,7 @@ impl AzureState {
         self.check_conditions(&holder.id, Some(holder), &of_parent)
     }
 
-    /// A resource that is to be made must be one that clients make, and what it lies in must exist.
+    /// A new resource must be of a type that clients create, and its parent must exist.
     pub(super) fn check_creatable(
         &self,
         id: &ResourceId,

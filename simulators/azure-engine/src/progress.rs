@@ -131,7 +131,7 @@ impl AzureState {
             (Completion::Delete, false) => self.remove(&subject),
             (Completion::Report(_) | Completion::Step(_), _) => {}
             _ => {
-                // Who is going stays so, whatever else has ended.
+                // A resource that is being deleted stays so, whatever else has ended.
                 let going =
                     |record: &Record| record.state == State::Deleting && completion != Completion::Delete;
                 if let Some(record) = self.store.get_mut(&subject).filter(|record| !going(record)) {

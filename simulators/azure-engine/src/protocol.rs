@@ -93,7 +93,7 @@ pub enum UrlForm {
     Final,
     /// Status and final answer below the resource group, with these segments.
     InGroup(&'static str, &'static str),
-    /// Nowhere: the state of the resource itself tells.
+    /// Nowhere: clients follow the state of the resource itself.
     Nowhere,
 }
 
@@ -185,7 +185,7 @@ pub struct Protocol {
     pub etagged: bool,
     /// Whether the answer to a write carries it as a header, too.
     pub etag_on_writes: bool,
-    /// Whether an etag changes when only who refers to the document has changed.
+    /// Whether an etag changes when only the referrers of the document have changed.
     pub counts_referrers: bool,
     /// Whether the end of an operation is a change of its own.
     pub counts_ends: bool,
@@ -217,13 +217,13 @@ pub struct Protocol {
     ///
     /// [`ResourceType::written`]: super::provider::ResourceType::written
     pub words_writes: bool,
-    /// Whether a request below an absent resource is told which one that is.
+    /// Whether the answer to a request below an absent resource names that resource.
     pub names_absent_parent: bool,
     /// Whether the answer to a PUT that creates names the resource's own URL in `Location`.
     pub located: bool,
     /// Whether the answer to a write shows the resource; otherwise it is an empty document.
     pub shows_written: bool,
-    /// Whether documents say who made and who changed the resource last, and when (`systemData`).
+    /// Whether documents say which caller created and last changed the resource, and when (`systemData`).
     pub system_data: bool,
     /// How lists of the type are cut into pages.
     pub pages: Pages,

@@ -1,7 +1,7 @@
-//! What a resource provider tells the engine, and the state that it works on.
+//! The interface between a resource provider and the engine, and the state that both work on.
 //!
-//! A provider is tables and types; the engine knows none of them by name. Types work on the state and the
-//! state knows its types, so both are defined here, and what either does is elsewhere.
+//! A provider is tables and types; the engine knows none of them by name. Types work on the state and the state knows
+//! its types, so both are defined here; their methods are elsewhere.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,7 +54,7 @@ pub type Record = store::Record<dyn ResourceType>;
 /// All documents of one simulated Azure.
 pub type Store = store::Store<dyn ResourceType>;
 
-/// A write that asks to be normalised and checked.
+/// A write to be normalised and checked.
 pub struct Proposal<'a> {
     /// Canonical id of the resource.
     pub id: &'a ResourceId,
@@ -197,8 +197,8 @@ pub trait ResourceType: Send + Sync + 'static {
         vec![id.clone()]
     }
 
-    /// Takes the answer to work that the type has asked for ([`AzureState::ask_outside`]); says why the operation that
-    /// it belongs to fails.
+    /// Takes the result of work that the type has asked for ([`AzureState::ask_outside`]); returns why the operation
+    /// that it belongs to fails.
     fn told(&self, _azure: &mut AzureState, _id: &ResourceId, _answer: &Value) -> Option<Refusal> {
         None
     }
@@ -231,7 +231,7 @@ pub trait ResourceType: Send + Sync + 'static {
     ) {
     }
 
-    /// Read-only views below the resource, such as `instanceView`; `None` where there is none.
+    /// Read-only views below the resource, such as `instanceView`; `None` where there is no such view.
     fn view(&self, _azure: &AzureState, _record: &Record, _below: &[&str]) -> Option<Result<Value, Refusal>> {
         None
     }
@@ -338,7 +338,7 @@ pub struct DataPlane {
     pub max_body_bytes: u64,
     /// What a request is about.
     pub locate: fn(&AzureState, &DataRequest<'_>) -> DataSubject,
-    /// Does what a request asks for.
+    /// Performs a request.
     pub perform: fn(&mut AzureState, &DataRequest<'_>) -> Result<DataAnswer, Refusal>,
     /// A refusal in the form of the service.
     pub refuse: fn(&AzureState, &DataRequest<'_>, &Refusal) -> DataAnswer,
@@ -382,15 +382,15 @@ pub struct Provider {
     pub since: &'static [Since],
     /// How long its operations typically take, the special before the general.
     pub latencies: &'static [TypicalLatency],
-    /// Members beside `properties`, of whosever resources, that it checks and fills in.
+    /// Members beside `properties`, of resources of any provider, that it checks and fills in.
     pub envelope: &'static [EnvelopeMember],
     /// What it does by itself at its time.
     pub timetable: Option<fn() -> Box<dyn Timetable>>,
-    /// What whoever writes its resources must be allowed to join.
+    /// What a caller that writes its resources must be allowed to join.
     pub joins: &'static [Join],
-    /// What it forbids about whosever resources, groups too.
+    /// What it forbids about resources of any provider, and groups.
     pub guards: &'static [Guard],
-    /// Puts resources that nobody made into the store, unless they are there.
+    /// Puts built-in resources into the store, unless they are there.
     pub given: Option<fn(&mut AzureState)>,
     /// What it does for actors beside what they can do with every resource.
     pub acts: Option<Acts>,
@@ -465,7 +465,7 @@ pub trait Manager: Send + Sync + 'static {
     /// What a path of its own is about, as a full type: for the journal and for faults.
     fn type_of(&self, target: &Target) -> &'static str;
 
-    /// Does what a request for one of its own paths asks for.
+    /// Performs a request for one of its own paths.
     fn perform(
         &self,
         azure: &mut AzureState,
@@ -519,7 +519,7 @@ pub struct AzureState {
     pub journal: JournalBook,
     /// The faults in force.
     pub faults: Faults,
-    /// Everybody else who works here.
+    /// The other users of this Azure.
     pub actors: Actors,
     /// Request budgets, changeable while it runs.
     pub budgets: Option<Budgets>,
@@ -535,13 +535,13 @@ pub struct AzureState {
     pub outside: Outside,
     /// Whether requests need rights, changeable while it runs.
     pub enforce_authorization: bool,
-    /// Whom the directory knows; without one nobody can be told apart.
+    /// Answers whether the directory has a principal; `None` where there is no directory to check against.
     pub principals: Option<KnowsPrincipal>,
     /// What the embedding program gives to providers.
     pub attachments: Attachments,
     /// What providers do by themselves.
     pub timetables: Vec<Box<dyn Timetable>>,
-    /// What was there before anybody made something, by lower-case id: built-in roles.
+    /// The built-in resources, by lower-case id, such as roles.
     pub(super) given: BTreeSet<String>,
     /// How many requests there were.
     pub requests: u64,
@@ -596,7 +596,7 @@ impl AzureState {
         azure
     }
 
-    /// Puts what nobody made into the store.
+    /// Puts the built-in resources into the store.
     pub(super) fn give(&mut self) {
         let given: Vec<_> = self.providers.iter().filter_map(|provider| provider.given).collect();
         given.into_iter().for_each(|give| give(self));

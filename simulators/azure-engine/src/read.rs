@@ -17,7 +17,7 @@ use crate::resolve::Resolved;
 
 const OPERATION_NOT_FOUND: Code = Code::ours(404, "OperationNotFound");
 
-/// Longest pause that polls are told to make, in seconds.
+/// Longest pause in the `Retry-After` of polls, in seconds.
 const MAX_POLL_SECONDS: u64 = 10;
 
 impl AzureState {

@@ -40,7 +40,7 @@ impl AzureState {
                 (Readiness::Ready, _) => {
                     self.check_provisioned(holder, &reference.to, &reference.from)?;
                 }
-                // Nobody waits for what will not come.
+                // Only a resource that is on its way is waited for.
                 (Readiness::UnderWay, State::Creating | State::Updating) => {}
                 (Readiness::UnderWay, _) => {
                     return Err(REFERENCE_NOT_READY.says(format_args!(

@@ -23,6 +23,6 @@ pub struct Request<'a> {
     pub conditions: &'a Conditions,
     /// The body; empty where there is none.
     pub body: &'a [u8],
-    /// The object id of who asks, where somebody judges tokens.
+    /// The caller's object id, where tokens are verified.
     pub caller: Option<&'a str>,
 }

@@ -46,14 +46,14 @@ pub(super) fn shape(wanted: Shape, value: &mut Value, path: &str) -> Result<(), 
     Ok(())
 }
 
-/// Whoever reads the reference reports what is no id at all.
+/// A reference that is no id at all is reported by its reader.
 pub(super) fn check_reference(
     value: &Value,
     namespace: &str,
     expected: &str,
     path: &str,
 ) -> Result<(), Refusal> {
-    // A full type names its own namespace; where there is none, any type will do.
+    // A full type names its own namespace; without a namespace any type fits.
     let (namespace, kind) = match expected.split_once('/') {
         Some((theirs, kind)) if theirs.contains('.') => (theirs, kind),
         _ => (namespace, expected),
@@ -136,7 +136,7 @@ mod tests {
             let said = format!("{:?}", check(id(wrong)).expect_err(wrong));
             assert!(said.contains("InvalidJsonReferenceFormat") && said.contains(wrong), "{said}");
         }
-        // Others tell what is wrong with these.
+        // Other checks report what is wrong with these.
         assert!(check(json!({})).is_ok() && check(json!({ "id": "x" })).is_ok());
     }
 }

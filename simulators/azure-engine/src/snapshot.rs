@@ -1,8 +1,7 @@
 //! The whole state as one document: saved, and taken up again elsewhere or later.
 //!
-//! Times that are still to come are kept as distances from the moment of saving, because nobody knows
-//! when a state is taken up. What can be derived (who points at whom, which addresses are in use) is not
-//! kept.
+//! Times in the future are stored as distances from the moment of saving, because a state may be restored at any time.
+//! What can be derived (referrers, addresses in use) is not stored.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -241,7 +240,7 @@ impl AzureState {
         self.seed = super::seed::Seed(saved.seed);
         self.set_time(saved.time);
         self.requests = saved.requests;
-        // Whoever watches must see that everything may have changed.
+        // Watchers must see that everything may have changed.
         self.revision = saved.revision.max(self.revision) + 1;
         self.latency = saved.latency;
         self.budgets = saved.budgets;

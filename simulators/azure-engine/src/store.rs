@@ -1,7 +1,7 @@
-//! The documents and the index of who points at whom.
+//! The documents and the index of their referrers.
 //!
-//! References are kept on the side that makes them; the index is rebuilt from a document whenever it
-//! is stored or removed. Back-references are read from the index, so that they cannot dangle.
+//! References are stored on the side that makes them; the index is rebuilt from a document whenever it is stored or
+//! removed. Back-references are read from the index, so that they cannot dangle.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -116,7 +116,7 @@ impl<T: ?Sized> Record<T> {
     }
 }
 
-/// Who points at one document.
+/// A referrer of a document.
 #[derive(Debug, Clone)]
 pub struct Referrer {
     /// The document, or the child in it, that points.
@@ -131,9 +131,9 @@ pub struct Store<T: ?Sized + 'static> {
     by_type: HashMap<&'static str, BTreeSet<String>>,
     /// Per referring record: what it points at.
     outgoing: HashMap<String, Vec<Reference>>,
-    /// Per target: who points at it, by the referrer's id.
+    /// Per target: its referrers, by id.
     incoming: HashMap<String, BTreeMap<String, Referrer>>,
-    /// Per subnet: addresses in use and by whom.
+    /// Per subnet: the addresses in use, each with the resource that holds it.
     addresses: HashMap<String, BTreeMap<IpAddr, ResourceId>>,
     public_addresses: BTreeMap<IpAddr, String>,
     public_of: HashMap<String, IpAddr>,
@@ -275,7 +275,7 @@ impl<T: ?Sized + Indexed> Store<T> {
         self.incarnations = Incarnations::restore(counts, floor, lives);
     }
 
-    /// Who holds an address, in whatever subnet.
+    /// The resources that hold an address, in whatever subnet.
     pub fn holders_of(&self, address: IpAddr) -> impl Iterator<Item = &ResourceId> {
         self.addresses.values().filter_map(move |held| held.get(&address))
     }
@@ -383,7 +383,7 @@ impl<T: ?Sized + Indexed> Store<T> {
         changed
     }
 
-    /// Who points at exactly this id, ordered by the referrer's id.
+    /// The referrers of exactly this id, ordered by the referrer's id.
     pub fn referrers(&self, id: &ResourceId) -> impl Iterator<Item = &Referrer> {
         self.incoming.get(&id.to_lower()).into_iter().flat_map(BTreeMap::values)
     }

@@ -108,7 +108,7 @@ impl AzureState {
         if users.is_empty() { Ok(()) } else { Err(refusal(&record.id, &users)) }
     }
 
-    /// Who points at a document, as its type's table says that it shows them.
+    /// Fills in the referrers of a document that its type's table shows.
     pub(super) fn present_users(&self, table: &[Member], id: &ResourceId, properties: &mut Object) {
         for member in table {
             let (segment, start) = match member.holds {

@@ -138,7 +138,7 @@ impl Target {
 }
 
 impl Target {
-    /// The full type that a path below a provider asks for, known or not, as the caller spells it.
+    /// The full type that a path below a provider names, known or not, as the caller spells it.
     pub fn asked_type(&self) -> Option<String> {
         let Self::Within(_, Scope::Resource(_, namespace, segments)) = self else { return None };
         let types: Vec<&str> = segments.iter().step_by(2).map(String::as_str).collect();

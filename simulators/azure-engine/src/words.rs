@@ -33,7 +33,7 @@ pub struct Blocked<'a> {
     pub wait: u64,
 }
 
-/// A number that is not between two.
+/// A number outside its range.
 pub struct OutOfRange<'a> {
     /// The resource.
     pub id: &'a ResourceId,
@@ -55,7 +55,7 @@ pub struct Wrong<'a> {
     pub member: &'a str,
 }
 
-/// A value that is none of some words.
+/// A value that is not among the allowed words.
 pub struct NotAllowed<'a> {
     /// The resource.
     pub id: &'a ResourceId,
@@ -80,7 +80,7 @@ pub struct Words {
     pub busy: fn(&Blocked<'_>) -> Refusal,
     /// A number is out of its range.
     pub out_of_range: fn(&OutOfRange<'_>) -> Refusal,
-    /// A value is none of the words that there are.
+    /// A value is not among the allowed words.
     pub not_allowed: fn(&NotAllowed<'_>) -> Refusal,
     /// A member must be there and is not.
     pub missing: fn(&Wrong<'_>) -> Refusal,

@@ -41,7 +41,7 @@ pub(super) struct WrittenChild<'a> {
     existed: bool,
 }
 
-/// A write that was judged: what is to be stored, and what it means.
+/// The result of judging a write: the document to be stored, and what it means.
 struct Judged {
     record: Record,
     before: Option<Value>,
@@ -240,7 +240,7 @@ impl AzureState {
         }
     }
 
-    /// What policies and the type make of what was sent.
+    /// Applies policies and the type's rules to what was sent.
     fn judge_write(
         &self,
         writing: &Writing<'_>,

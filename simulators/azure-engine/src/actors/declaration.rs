@@ -9,14 +9,13 @@ use serde_json::Value;
 use crate::edit::Edit;
 use crate::glob::matches;
 
-/// Somebody else who works in the same Azure. What an actor does is written to the journal under the
-/// principal `actor:{name}`.
+/// Another user of the same Azure. Its writes appear in the journal under the principal `actor:{name}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Actor {
     /// Its name; a second actor of the same name takes the place of the first.
     pub name: String,
-    /// Which resources it looks at.
+    /// The resources it acts on.
     #[serde(default)]
     pub on: Selection,
     /// When it acts; policies act on writes and need none.
@@ -26,8 +25,8 @@ pub struct Actor {
     pub action: ActorAction,
 }
 
-/// Which resources an actor looks at. What is left out fits everything; texts may hold `*` and `?` and
-/// are compared ignoring case.
+/// The resources that an actor acts on. Members that are left out match everything; texts may hold `*` and `?` and are
+/// compared ignoring case.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Selection {
@@ -104,8 +103,8 @@ pub enum ActorAction {
         /// it is 0.
         #[serde(default)]
         share: f64,
-        /// How long before a machine goes it is told so by a scheduled event, in seconds; Azure promises
-        /// 30. Without notice it goes at once.
+        /// Notice before a machine is evicted, as a scheduled event, in seconds; Azure promises 30. Without notice it
+        /// is evicted at once.
         #[serde(default)]
         notice_seconds: u64,
     },

@@ -1,9 +1,9 @@
-//! Actors: everybody else who works in the same Azure, such as policies that add tags, operators who
-//! edit by hand, autoscalers and the spot market.
+//! Actors: the other users of the same Azure, such as policies that add tags, operators who edit by hand, autoscalers
+//! and the spot market.
 //!
-//! They need no task of their own: what they do is done when the state is looked at, at the time for
-//! which it was due, as operations end. So the same seed and the same requests give the same history,
-//! however often anybody looks.
+//! They need no task of their own: like the ends of operations, their actions run when the state is read, at the time
+//! for which they were due. So the same seed and the same requests give the same history, however often the state is
+//! read.
 
 mod declaration;
 
@@ -32,7 +32,7 @@ pub struct Write<'a> {
     pub resource_type: &'a str,
     /// Whether the resource bears tags.
     pub tagged: bool,
-    /// The principal of the actor who writes.
+    /// The principal of the actor that writes.
     pub by: Option<&'a str>,
 }
 
@@ -53,7 +53,7 @@ struct Declared {
     done: u64,
 }
 
-/// A write that an actor owes to one resource.
+/// A write that an actor still has to make on one resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PendingWrite {
     pub(super) actor: String,
@@ -61,7 +61,7 @@ pub struct PendingWrite {
     pub(super) tries: u32,
 }
 
-/// What is to be done now.
+/// An action that is due now.
 pub(super) enum DueAction {
     /// Number `count` of an actor with a schedule.
     Scheduled(Actor, u64),
@@ -158,7 +158,7 @@ impl Actors {
         self.pending_writes.insert((due, self.numbered, pending));
     }
 
-    /// Those who look at a write; nobody looks at its own.
+    /// The actors that match a write; an actor does not match its own writes.
     fn fitting<'a>(&'a self, write: &'a Write<'_>) -> impl Iterator<Item = &'a Declared> {
         self.declared.iter().filter(|declared| {
             declared.actor.on.fits(write.id, write.resource_type)
@@ -166,7 +166,7 @@ impl Actors {
         })
     }
 
-    /// When somebody acts next. `now` starts the clocks of those who were declared just now.
+    /// When the next actor acts. `now` starts the clocks of actors that were declared just now.
     pub fn due(&mut self, now: Instant) -> Option<Instant> {
         for declared in &mut self.declared {
             if let (None, Some(schedule)) = (declared.next, &declared.actor.schedule)
@@ -195,7 +195,7 @@ impl Actors {
                 declared.next = actor.schedule.as_ref().and_then(|schedule| {
                     let draw = seed.number("actor pause", &actor.name, count);
                     let jitter = draw.checked_rem(schedule.jitter_ms.saturating_add(1)).unwrap_or_default();
-                    // A pause of nothing would let nobody else act.
+                    // A pause of zero would keep all other actors from acting.
                     let pause = Duration::from_millis(schedule.every_ms.max(1).saturating_add(jitter));
                     schedule
                         .times

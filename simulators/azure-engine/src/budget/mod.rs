@@ -49,8 +49,8 @@ impl Class {
         }
     }
 
-    /// The headers that show what is left: for the principal, and for everybody together. Requests about
-    /// no subscription count for the tenant.
+    /// The headers that show what is left: for the principal, and for the whole subscription. Requests about no
+    /// subscription count for the tenant.
     pub fn headers(self, tenant: bool) -> [String; 2] {
         let (scope, class) = (if tenant { "tenant" } else { "subscription" }, self.as_str());
         ["", "global-"].map(|whose| format!("x-ms-ratelimit-remaining-{scope}-{whose}{class}"))
@@ -145,7 +145,7 @@ pub struct SavedBucket {
 pub struct Remaining {
     /// The principal's.
     pub own: u64,
-    /// Everybody's.
+    /// The subscription's.
     pub global: u64,
     /// Whether it is about no subscription.
     pub tenant: bool,
@@ -160,7 +160,7 @@ pub struct Exhausted {
     pub remaining: Remaining,
     /// Seconds until a request may pass.
     pub wait: u32,
-    /// The provider's policy; none where it is ARM's own budget.
+    /// The provider's policy; `None` for ARM's own budget.
     pub policy: Option<&'static Policy>,
     /// Tokens in a full bucket.
     pub size: f64,
@@ -170,11 +170,11 @@ pub struct Exhausted {
     pub window_age: std::time::Duration,
 }
 
-/// Who asks for what, where.
+/// The origin of a request: subscription, principal, region.
 pub struct Asker<'a> {
     /// The subscription; empty for requests about none.
     pub subscription: &'a str,
-    /// Who asks.
+    /// The principal that asks.
     pub principal: &'a str,
     /// The region that answers.
     pub region: &'a str,
@@ -184,15 +184,15 @@ pub struct Asker<'a> {
     pub provider: Option<(&'static str, Vec<&'static Policy>)>,
 }
 
-/// Above how many buckets full ones are forgotten, which changes no answer: a bucket that is made anew is full. Thousands
-/// of resources with budgets of their own stay below it.
+/// Number of buckets above which full ones are dropped. That changes no answer, for a new bucket is full. Thousands of
+/// resources with budgets of their own stay below it.
 const MAX_BUCKETS: usize = 20_000;
 
 /// All buckets.
 #[derive(Default)]
 pub struct Buckets {
     buckets: BTreeMap<Key, Bucket>,
-    /// How many are left of those that were looked through last.
+    /// How many buckets were left by the last sweep.
     kept: usize,
 }
 
@@ -212,7 +212,7 @@ impl Buckets {
             self.take_side(side, now, &mut left)
                 .map_err(|exhausted| Exhausted { remaining: remaining(asker, &drawn, &left), ..exhausted })?;
         }
-        // To look through all of them takes a while: not before as many have come again as were left.
+        // A sweep reads all buckets: it waits until as many new ones have come as the last sweep left.
         if self.buckets.len() > MAX_BUCKETS.max(self.kept * 2) {
             self.buckets.retain(|_, bucket| {
                 bucket.refill(now);
@@ -223,7 +223,7 @@ impl Buckets {
         Ok(remaining(asker, &drawn, &left))
     }
 
-    /// Takes a token from each of some buckets or from none; adds what is left in each.
+    /// Takes a token from each of the buckets, or from none if any is empty; adds what is left in each.
     fn take_side(&mut self, side: &[Drawn], now: Instant, left: &mut Vec<u64>) -> Result<(), Exhausted> {
         let mut exhausted = None;
         let first = left.len();
@@ -256,7 +256,7 @@ impl Buckets {
         Ok(())
     }
 
-    /// What a request would leave if nobody else asked: what is shown where nothing is counted.
+    /// What would be left after a request if there were no other requests: shown where nothing is counted.
     pub fn full(budgets: &Budgets, asker: &Asker<'_>) -> Remaining {
         let drawn = drawn(budgets, asker);
         let left: Vec<u64> = drawn.iter().map(|(_, figures, _)| (figures.size - 1.0) as u64).collect();

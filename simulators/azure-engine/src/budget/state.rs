@@ -1,4 +1,4 @@
-//! What one may see of a budget.
+//! The public state of a budget.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "kind", content = "id")]
 pub enum BudgetScope {
-    /// Everybody's.
+    /// All requests of the subscription.
     Subscription,
     /// Those of one principal, by object id.
     Principal(String),

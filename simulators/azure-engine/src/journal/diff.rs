@@ -1,7 +1,7 @@
-//! How two runs differ: what one asked and the other did not.
+//! How two runs differ: requests that one made and the other did not.
 //!
-//! Two requests are the same if they ask the same of the same resource, get the same answer and change
-//! the same. Numbers, times and ids of requests do not count: two runs are told apart by what was done.
+//! Two requests are the same if they ask the same of the same resource, get the same answer and change the same.
+//! Numbers, times and ids of requests do not count: runs differ only in what was done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -63,8 +63,8 @@ impl JournalDiff {
     }
 }
 
-/// Tells two runs apart. Polls of operations are compared by their answer alone, because the operations'
-/// keys are new in every run with another seed.
+/// Compares two runs. Polls of operations are compared by their answer alone, because the operations' keys are new in
+/// every run with another seed.
 pub fn diff(a: &Journal, b: &Journal) -> JournalDiff {
     let counts = |journal: &Journal| {
         let mut counts = Counts::default();

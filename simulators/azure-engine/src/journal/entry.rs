@@ -67,7 +67,7 @@ pub struct JournalEntry {
     /// Name of the declared fault that shaped the answer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fault: Option<String>,
-    /// Who asked, where it was no client: `actor:{name}`.
+    /// The principal, where it was no client: `actor:{name}`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub principal: Option<String>,
 }

@@ -72,7 +72,7 @@ pub enum Otherwise {
 /// Until when a member can be changed.
 #[derive(Debug, Clone, Copy)]
 pub struct Fixed {
-    /// Only while somebody points at the resource.
+    /// Only while another resource points at this one.
     pub while_used: bool,
     /// How a change is refused. Without it, it is said in the provider's words.
     pub refusal: Option<fn(&Wrong<'_>) -> Refusal>,
@@ -166,7 +166,8 @@ impl Member {
         Self { required: true, ..self }
     }
 
-    /// It is chosen once: a change is refused in the provider's words, and who does not mention it means what it was.
+    /// Cannot be changed after creation: a change is refused in the provider's words, and a write that omits it keeps
+    /// the old value.
     #[must_use]
     pub const fn fixed(self) -> Self {
         Self { fixed: Some(Fixed { while_used: false, refusal: None }), ..self }
@@ -178,20 +179,20 @@ impl Member {
         Self { fixed: Some(Fixed { while_used: false, refusal: Some(refusal) }), ..self }
     }
 
-    /// Cannot be changed while somebody points at the resource.
+    /// Cannot be changed while another resource points at this one.
     #[must_use]
     pub const fn fixed_while_used(self, refusal: fn(&Wrong<'_>) -> Refusal) -> Self {
         Self { fixed: Some(Fixed { while_used: true, refusal: Some(refusal) }), ..self }
     }
 
-    /// Shown although nobody is in the list.
+    /// Shown although the list is empty.
     #[must_use]
     pub const fn shown_empty(self) -> Self {
         Self { shown_empty: true, ..self }
     }
 
-    /// The type looks at it when it is written; no answer and no refusal names its value, and it is kept only where
-    /// something outside, such as what runs on a machine, is to be told.
+    /// A secret: the type reads it when it is written; no answer and no refusal shows its value. It is stored only
+    /// where something outside, such as what runs on a machine, needs it.
     #[must_use]
     pub const fn secret(self) -> Self {
         Self { secret: true, ..self }
@@ -227,7 +228,7 @@ impl Member {
         Self { closed: true, ..self }
     }
 
-    /// A text that is not so is refused; `what` completes "it must be".
+    /// A text for which `fits` is false is refused; `what` completes "it must be".
     #[must_use]
     pub const fn fits(self, fits: Fits, what: &'static str) -> Self {
         Self { fits: Some((fits, what)), ..self }

@@ -1,6 +1,6 @@
-//! What the members of a type's documents hold: one table a type, nested where the documents are. It drives what is
-//! read, filled in and refused when a document is written, what the document points at, who is shown to point at it, and
-//! what is taken in and never shown.
+//! Tables of the members of a type's documents: one table a type, nested where the documents are. A table drives what
+//! is read, filled in and refused when a document is written, which references the document has, which referrers it
+//! shows, and which members are accepted and never shown.
 //!
 //! ```
 //! use azure_engine::member_table::Holds::{Children, Flag, Number, Object, Text, Uses, Users, Word};
@@ -235,7 +235,7 @@ mod tests {
             Err("PropertyChangeNotAllowed".to_owned())
         );
         assert!(nested(json!({ "profile": { "user": "A" } }), Some(&old)).is_ok());
-        // Nobody is shown the secret.
+        // The secret is never shown.
         let mut shown = into_object(expected.clone());
         conceal(&NESTED, &mut shown);
         if let Some(profile) = expected["profile"].as_object_mut() {

@@ -10,7 +10,7 @@ use crate::protocol::Protocol;
 use crate::schema::{Shape, check_reference, shape};
 use crate::words::{NotAllowed, OutOfRange, Wrong};
 
-/// A document that is written, as its table judges it.
+/// A written document, as its table is applied to it.
 pub struct Written<'a> {
     /// The resource.
     pub id: &'a ResourceId,
@@ -18,15 +18,15 @@ pub struct Written<'a> {
     pub protocol: &'static Protocol,
     /// Its `properties` before, where it exists.
     pub old: Option<&'a Value>,
-    /// Whether anybody points at it.
+    /// Whether another resource points at it.
     pub used: bool,
 }
 
 /// Brings `properties` into the form that is stored.
 ///
 /// # Errors
-/// A member that the type does not have, a value that is none of its member's, a member that must be there and is not,
-/// a change of what is fixed.
+/// A member that the type does not have, a value that does not fit its member, a required member that is missing, a
+/// change of a fixed member.
 pub fn normalise(table: &[Member], written: &Written<'_>, properties: &mut Object) -> Result<(), Refusal> {
     normalise_below(table, written, "properties", properties)
 }
@@ -320,7 +320,7 @@ impl Walk<'_> {
         Err(fixed.refusal.unwrap_or(self.written.protocol.words.fixed)(&self.wrong(member)))
     }
 
-    /// Goes to an item of a list; gives how long the path was.
+    /// Goes to an item of a list; returns the length of the path before.
     fn step(&mut self, at: usize) -> usize {
         let length = self.path.len();
         self.path.push_str(&format!("[{at}]"));

@@ -1,4 +1,4 @@
-//! What tables say about documents that are stored: what they point at, and what is not shown.
+//! What tables say about stored documents: their references, and their hidden members.
 
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub fn pointers(table: &[Member], id: &ResourceId, document: &Value) -> Vec<Refe
         .map_or_else(Vec::new, |properties| pointers_below(table, id, properties, Role::Uses))
 }
 
-/// Everything that an object points at which is described by a table; `from` is what points.
+/// All references of an object that a table describes; `from` is the referrer.
 pub fn pointers_below(table: &[Member], from: &ResourceId, object: &Value, role: Role) -> Vec<Reference> {
     let mut all = Vec::new();
     collect(table, from, object, role, &mut all);
