@@ -99,7 +99,7 @@ pub(super) const KNOWN: &[Annotation] = &[
         keys::PUBLIC_IP_GROUP,
         Text("the name of a resource group"),
         "the cluster's",
-        "where the Service's public IPs are looked for, created and deleted",
+        "the group in which the Service's public IPs are searched, created and deleted",
     ),
     row(keys::LOAD_BALANCER_IPV4, ADDRESS, "`spec.loadBalancerIP`", "the frontend's IPv4 address"),
     row(keys::LOAD_BALANCER_IPV6, ADDRESS, "`spec.loadBalancerIP`", "the frontend's IPv6 address"),
@@ -146,13 +146,13 @@ pub(super) const KNOWN: &[Annotation] = &[
         keys::DNS_LABEL,
         Text("a DNS label, or nothing"),
         "left as it is",
-        "the DNS label of the public IP; an empty value takes it away",
+        "the DNS label of the public IP; an empty value removes it",
     ),
     row(
         keys::IDLE_TIMEOUT,
         Text("minutes, 4 to 100"),
         "4",
-        "how long an idle flow is kept, of whatever protocol",
+        "how long an idle flow of any protocol is kept",
     ),
     row(keys::DISABLE_TCP_RESET, Flag(OFF), "false", "idle TCP flows end without a reset"),
     row(
@@ -175,29 +175,29 @@ pub(super) const KNOWN: &[Annotation] = &[
         "the time between two probes; times their number less than 120 s",
     ),
     row(keys::PROBE_COUNT, NUMBER_FROM_2, "2", "how many probes in a row change a node's state"),
-    row(keys::PROBE_PATH, PATH, "`/`", "the path that http and https probes ask for"),
+    row(keys::PROBE_PATH, PATH, "`/`", "the path of http and https probes"),
     row(
         keys::ALLOWED_SERVICE_TAGS,
         Text("Azure's service tags, separated by commas"),
         "none",
-        "who may come in, beside the ranges; without either everybody",
+        "the permitted clients, beside the ranges; without either all clients",
     ),
     row(
         keys::ALLOWED_IP_RANGES,
         RANGES,
-        "everybody",
-        "who may come in. An invalid range is told, and everybody else is then denied",
+        "all clients",
+        "the permitted clients. An invalid range gets an event, and all other clients are then denied",
     ),
-    row(keys::SOURCE_RANGES, RANGES, "everybody", "the same, by Kubernetes' own name"),
+    row(keys::SOURCE_RANGES, RANGES, "all clients", "the same, by Kubernetes' own name"),
     row(
         keys::DENY_ALL,
         Flag("nothing is denied"),
         "false",
-        "whoever is in none of the ranges is denied, whatever other security rules say",
+        "clients outside the ranges are denied, whatever other security rules say",
     ),
     row(keys::DISABLE_SECURITY_RULE, Flag(OFF), "false", "no security rules are made for the Service"),
     row("azure-shared-securityrule", Text("anything"), "", "")
-        .with(Ignored("it is a word of former releases: security rules are always shared")),
+        .with(Ignored("it belongs to former releases: security rules are always shared")),
     row(
         keys::PLS_CREATE,
         TrimmedFlag("no private link service is made"),
@@ -231,7 +231,7 @@ pub(super) const KNOWN: &[Annotation] = &[
         "clients' addresses come along by the PROXY protocol, which the pods have to speak",
     )
     .with(OfPrivateLink),
-    row(keys::PLS_VISIBILITY, WORDS, "none", "the subscriptions that see it; `*` is everybody")
+    row(keys::PLS_VISIBILITY, WORDS, "none", "the subscriptions that see it; `*` stands for all")
         .with(OfPrivateLink),
     row(keys::PLS_AUTO_APPROVAL, WORDS, "none", "the subscriptions whose endpoints need no approval")
         .with(OfPrivateLink),
@@ -255,7 +255,7 @@ pub(super) const KNOWN_OF_PORTS: &[Annotation] = &[
         "that of all ports",
         "how many probes in a row change a node's state",
     ),
-    row(keys::PORT_PROBE_PATH, PATH, "that of all ports", "the path that http and https probes ask for"),
+    row(keys::PORT_PROBE_PATH, PATH, "that of all ports", "the path of http and https probes"),
 ];
 
 #[cfg(test)]
@@ -287,10 +287,9 @@ mod tests {
         const HEAD: &str = "| annotation | value | without it | what it does |\n|---|---|---|---|\n";
         let mut text = format!(
             "# Annotations of Services\n\n\
-             All begin with `{}`. A key that is misspelt, or a value that means something\n\
-             else than one may think, gets a Warning event that names both and what was probably meant. A value that cannot\n\
-             be served gets one that says what is allowed; the Service then stays as it is\n\
-             ([plan.md](../../plan.md) tells beforehand).\n\n\
+             All begin with `{}`. A misspelt key, or a value with an unexpected meaning,\n\
+             gets a Warning event that names both and the probable intention. A value that cannot be served gets one\n\
+             with the allowed values; the Service then stays as it is ([plan.md](../../plan.md) shows it beforehand).\n\n\
              This page is made from the table in `crates/planner/src/annotations/table.rs`.\n\n\
              ## Of the Service\n\n{HEAD}{}\n\
              ## Of one port\n\n\
