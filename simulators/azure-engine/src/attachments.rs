@@ -1,5 +1,5 @@
-//! What the embedding program gives to providers: another simulator that stands behind resources of a type, what a machine
-//! does when it starts. It is no part of the state and is not saved with it.
+//! What the embedding program gives to providers: another simulator that stands behind resources of a type, what a
+//! machine does when it starts. It is no part of the state and is not saved with it.
 
 use std::any::Any;
 use std::fmt;

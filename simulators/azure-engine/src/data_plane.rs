@@ -1,7 +1,7 @@
 //! What a service answers under hosts of its own, beside Resource Manager: secrets of a vault, shares of an account.
 //!
-//! A provider has one [`DataPlane`](super::provider::DataPlane) for each host suffix. Faults, latencies and the journal treat its requests as they
-//! treat those to Resource Manager; budgets are Resource Manager's alone.
+//! A provider has one [`DataPlane`](super::provider::DataPlane) for each host suffix. Faults, latencies and the journal
+//! treat its requests as they treat those to Resource Manager; budgets are Resource Manager's alone.
 
 use std::collections::BTreeMap;
 

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::glob::matches;
 
-/// Longest duration that can be asked for, in milliseconds: a year. Sums of such times stay within what the clock counts.
+/// Longest duration that can be asked for, in milliseconds: a year. Sums of such times stay within what the clock
+/// counts.
 const MAX_MS: u64 = 365 * 24 * 3_600 * 1_000;
 
 /// Largest jitter, as a part of the duration: ten times as long is more than any test of patience needs.

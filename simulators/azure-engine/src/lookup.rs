@@ -1,5 +1,5 @@
-//! What the state finds by name: providers, types, subscriptions and their tenants, what providers keep; and of a record
-//! its etag and place.
+//! What the state finds by name: providers, types, subscriptions and their tenants, what providers keep; and of a
+//! record its etag and place.
 
 use std::any::Any;
 use std::collections::BTreeSet;

@@ -34,8 +34,9 @@ impl AzureState {
         Ok(())
     }
 
-    /// Lets a resource type go on later with what it does by itself: [`ResourceType::after_operation`] gets the step when it is time.
-    /// Without a time to wait, the latency of an action of that name decides. Gives the operation's key.
+    /// Lets a resource type go on later with what it does by itself: [`ResourceType::after_operation`] gets the step
+    /// when it is time. Without a time to wait, the latency of an action of that name decides. Gives the operation's
+    /// key.
     ///
     /// [`ResourceType::after_operation`]: super::provider::ResourceType::after_operation
     pub fn later(&mut self, subject: &ResourceId, step: &str, wait: Option<Duration>) -> Option<String> {

@@ -32,7 +32,8 @@ impl AzureState {
         }
     }
 
-    /// The conditions of a request about a child of a document: whether the child is there, and the version of the whole.
+    /// The conditions of a request about a child of a document: whether the child is there, and the version of the
+    /// whole.
     pub(super) fn check_child_conditions(
         &self,
         child: &ResourceId,

@@ -1,4 +1,5 @@
-//! The named latency profiles: what is the same for every type; how long operations take is in the tables of the providers.
+//! The named latency profiles: what is the same for every type; how long operations take is in the tables of the
+//! providers.
 
 use super::latency::{CHOICE, LatencyProfile, LatencyRule, TypicalLatency};
 use super::provider::Provider;

@@ -167,7 +167,8 @@ pub struct Protocol {
     pub concurrency: Concurrency,
     /// Child collections inside the document.
     pub child_collections: &'static [ChildCollection],
-    /// Its POST actions, as in `start`; below a child `*` stands for the child's name. A type that lists some has no others.
+    /// Its POST actions, as in `start`; below a child `*` stands for the child's name. A type that lists some has no
+    /// others.
     pub actions: &'static [&'static str],
     /// Whether it is a resource with location and tags, rather than a part of its parent.
     pub tracked: bool,

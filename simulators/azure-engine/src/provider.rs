@@ -171,7 +171,8 @@ pub trait ResourceType: Send + Sync + 'static {
         None
     }
 
-    /// What the resource's state is called while a change of it runs, where that is not the type's usual name: `Upgrading`.
+    /// What the resource's state is called while a change of it runs, where that is not the type's usual name:
+    /// `Upgrading`.
     fn write_state(&self, _old: &Value, _new: &Value) -> Option<&'static str> {
         None
     }
@@ -282,7 +283,8 @@ pub trait ResourceType: Send + Sync + 'static {
         None
     }
 
-    /// Whether an action may come whatever else goes on with the resource: one that only reads, one that stops the rest.
+    /// Whether an action may come whatever else goes on with the resource: one that only reads, one that stops the
+    /// rest.
     fn never_waits(&self, _action: &str) -> bool {
         false
     }

@@ -59,7 +59,8 @@ impl AzureState {
         }
     }
 
-    /// A resource as the type shows it that was asked for: what stands for another resource is shown as in that one's lists.
+    /// A resource as the type shows it that was asked for: what stands for another resource is shown as in that one's
+    /// lists.
     fn shown(
         &self,
         resolved: &Resolved,

@@ -45,8 +45,8 @@ impl AzureState {
             _ => Ok(()),
         }
     }
-    /// The document that a write comes to: what the client sent, put together with what is there where the provider does
-    /// so, brought into the form that the tables say, and judged by its type.
+    /// The document that a write comes to: what the client sent, put together with what is there where the provider
+    /// does so, brought into the form that the tables say, and judged by its type.
     ///
     /// # Errors
     /// What the tables and [`ResourceType::write`] refuse.

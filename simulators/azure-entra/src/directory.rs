@@ -149,7 +149,8 @@ impl Entra {
         self.directory.applications.write().insert(key, Arc::new(application));
     }
 
-    /// Changes an application, which is registered if its client id is not known here. Its object id is then the client id.
+    /// Changes an application, which is registered if its client id is not known here. Its object id is then the client
+    /// id.
     pub fn amend(&self, client_id: &str, change: impl FnOnce(Application) -> Application) {
         let key = client_id.to_ascii_lowercase();
         let mut applications = self.directory.applications.write();

@@ -21,8 +21,8 @@ macro_rules! authority {
     };
 }
 
-/// Name, certificates and key. `kubeadm` is RSA in PKCS#1, `sec1` has its curve beside it, `intermediate` is P-384 with a root
-/// above it, `rsa` is PKCS#8 of 4096 bits.
+/// Name, certificates and key. `kubeadm` is RSA in PKCS#1, `sec1` has its curve beside it, `intermediate` is P-384 with
+/// a root above it, `rsa` is PKCS#8 of 4096 bits.
 const AUTHORITIES: [(&str, &str, &str); 4] =
     [authority!("kubeadm"), authority!("sec1"), authority!("intermediate"), authority!("rsa")];
 

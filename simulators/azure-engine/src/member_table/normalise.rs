@@ -372,8 +372,8 @@ fn default(member: &Member) -> Option<Value> {
     })
 }
 
-/// Whether a member that is fixed is as it was. Azure reads names and ids in any case, and an empty list says as much as
-/// none.
+/// Whether a member that is fixed is as it was. Azure reads names and ids in any case, and an empty list says as much
+/// as none.
 fn same(before: Option<&Value>, after: Option<&Value>) -> bool {
     let said =
         |value: Option<&Value>| value.filter(|value| !value.as_array().is_some_and(Vec::is_empty)).cloned();

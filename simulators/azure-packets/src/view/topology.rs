@@ -85,7 +85,8 @@ pub struct AddressView {
     pub internal: bool,
     /// The public IP's name.
     pub public_ip: Option<String>,
-    /// The Kubernetes Services that are known to have it, as `namespace/name`: by the public IP's tag, or by their status.
+    /// The Kubernetes Services that are known to have it, as `namespace/name`: by the public IP's tag, or by their
+    /// status.
     pub services: Vec<String>,
     /// The load balancer's name; `None` for a public IP that none uses.
     pub load_balancer: Option<String>,

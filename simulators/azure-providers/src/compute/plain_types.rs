@@ -1,5 +1,5 @@
-//! Types of Compute that are tables: images, galleries, placement groups, reservations, hosts, encryption sets (Azure REST
-//! reference, "Compute").
+//! Types of Compute that are tables: images, galleries, placement groups, reservations, hosts, encryption sets (Azure
+//! REST reference, "Compute").
 
 use crate::compute::tables::protocol::protocol;
 use crate::plain::Plain;

@@ -1,5 +1,5 @@
-//! Private DNS, a provider of its own in the namespace `Microsoft.Network`: zones, their record sets, their links to virtual
-//! networks, and the zone groups of private endpoints.
+//! Private DNS, a provider of its own in the namespace `Microsoft.Network`: zones, their record sets, their links to
+//! virtual networks, and the zone groups of private endpoints.
 
 mod link;
 pub(crate) mod names;

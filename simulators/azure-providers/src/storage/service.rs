@@ -1,4 +1,5 @@
-//! The services of an account: their settings, which are there from the beginning (`blobServices/default` and the like).
+//! The services of an account: their settings, which are there from the beginning (`blobServices/default` and the
+//! like).
 
 use azure_engine::document::{Object, at, into_object, merge, take_properties};
 use azure_engine::error::{Code, Refusal};

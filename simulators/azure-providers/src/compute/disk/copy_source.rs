@@ -14,8 +14,8 @@ use serde_json::Value;
 /// The size where none is known, such as that of a blob or an image: the size of a small system.
 pub(crate) const USUAL_GIB: u64 = 30;
 
-/// The disk or snapshot that a new one (a `noun`) copies, where it copies one. It is written down with its unique id, and
-/// its size is taken where no larger one is asked for. Only a copy in the background reaches into another region.
+/// The disk or snapshot that a new one (a `noun`) copies, where it copies one. It is written down with its unique id,
+/// and its size is taken where no larger one is asked for. Only a copy in the background reaches into another region.
 pub(crate) fn find<'a>(
     azure: &'a AzureState,
     noun: &str,

@@ -84,8 +84,8 @@ fn each(
     OPERATION_NOT_ALLOWED.says_when(list.len() > most, text).map_err(|refusal| refusal.at("dataDisks"))
 }
 
-/// What a disk without a name is called: the system disk is the first of a machine. Numbers of instances are used once in
-/// the life of a set.
+/// What a disk without a name is called: the system disk is the first of a machine. Numbers of instances are used once
+/// in the life of a set.
 fn usual_name(azure: &AzureState, machine: &ResourceId, number: usize, lun: Option<&Value>) -> String {
     let subject = format!("{machine}/{}", lun.unwrap_or(&Value::Null));
     let (name, incarnation) = match instance_prefix(machine) {
