@@ -1,4 +1,4 @@
-//! What a service answers under hosts of its own, beside Resource Manager: secrets of a vault, shares of an account.
+//! Services under hosts of their own, beside Resource Manager: secrets of a vault, shares of an account.
 //!
 //! A provider has one [`DataPlane`](super::provider::DataPlane) for each host suffix. Faults, latencies and the journal
 //! treat its requests as they treat those to Resource Manager; budgets are Resource Manager's alone.
@@ -15,7 +15,7 @@ pub struct DataRequest<'a> {
     pub method: &'a str,
     /// The host in lower case, without a port.
     pub host: &'a str,
-    /// The resource that the host names: what stands before the suffix, up to the first dot.
+    /// The resource that the host names: the part before the suffix, up to the first dot.
     pub account: &'a str,
     /// The path as sent, still percent-encoded.
     pub path: &'a str,
@@ -36,7 +36,7 @@ pub struct DataRequest<'a> {
 /// The identity that a bearer token stands for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DataCaller {
-    /// What role assignments name.
+    /// The object id in role assignments.
     pub object_id: String,
     /// The application.
     pub client_id: String,
@@ -60,7 +60,7 @@ pub struct DataSubject {
 pub struct DataAnswer {
     /// The HTTP status.
     pub status: u16,
-    /// Headers, beside the id and the date of the request, which all answers have.
+    /// Headers, except the id and the date of the request, which all answers have.
     pub headers: Vec<(String, String)>,
     /// The body, with `Content-Type` among the headers.
     pub body: Vec<u8>,

@@ -1,8 +1,8 @@
-//! How much there may be of everything: Azure's published limits ("Azure subscription and service
-//! limits, quotas, and constraints"), each of which can be overridden.
+//! Azure's published limits ("Azure subscription and service limits, quotas, and constraints"), each of which can be
+//! overridden.
 //!
-//! Providers declare theirs as data. What is a plain count (resources in a region, items of a list) is
-//! checked here; what takes knowledge of a type is checked there, against `AzureState::limit`.
+//! Providers declare theirs as data. Plain counts (resources in a region, items of a list) are checked here; limits
+//! that need knowledge of a type are checked there, against `AzureState::limit`.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub enum Counts {
     PerRegion {
         /// The full type.
         of: &'static str,
-        /// What they are called in a refusal.
+        /// Their noun in a refusal.
         called: &'static str,
         /// How the refusal is worded.
         words: Words,
@@ -39,7 +39,7 @@ pub enum Counts {
     Users {
         /// The full type.
         of: &'static str,
-        /// What they are called in a refusal.
+        /// Their noun in a refusal.
         called: &'static str,
         /// How the refusal is worded.
         words: Words,
@@ -50,7 +50,7 @@ pub enum Counts {
         of: &'static str,
         /// The path of the list.
         at: &'static str,
-        /// What they are called in a refusal.
+        /// Their noun in a refusal.
         called: &'static str,
         /// How the refusal is worded.
         words: Words,

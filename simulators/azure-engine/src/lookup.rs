@@ -1,5 +1,5 @@
-//! What the state finds by name: providers, types, subscriptions and their tenants, what providers keep; and of a
-//! record its etag and place.
+//! Lookups by name: providers, types, subscriptions and their tenants, providers' timetables; and the etag and location
+//! of a record.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -64,7 +64,7 @@ impl AzureState {
         }
     }
 
-    /// What a provider keeps for what it does by itself.
+    /// A provider's timetable of its own actions.
     pub fn timetable<T: Timetable>(&self) -> Option<&T> {
         self.timetables.iter().find_map(|kept| (kept.as_ref() as &dyn Any).downcast_ref())
     }

@@ -28,8 +28,8 @@ pub struct Outside {
     pub(super) queue: Vec<Asked>,
     /// The latest work on each resource, by its id in lower case.
     pub(super) waiting: BTreeMap<String, u64>,
-    /// Why it went wrong, until the operation that it belongs to ends.
+    /// Failures of work, until the operation that it belongs to ends.
     pub(super) failures: BTreeMap<String, Refusal>,
-    /// Operations whose own time is over.
+    /// Operations that are due and wait for work outside.
     pub(super) held: Vec<String>,
 }

@@ -32,7 +32,7 @@ impl AzureState {
         self.outside.listens && self.outside.waiting.contains_key(&id.to_lower())
     }
 
-    /// Takes the result of work. A result for work that was asked for anew since is ignored.
+    /// Takes the result of work. A result for work that was requested again since is ignored.
     pub fn told(&mut self, id: &ResourceId, number: u64, answer: &Value) {
         let key = id.to_lower();
         if self.outside.waiting.get(&key) != Some(&number) {
@@ -50,7 +50,7 @@ impl AzureState {
         }
     }
 
-    /// Ends an operation whose time is over, or lets it wait for what is done outside.
+    /// Ends a due operation, or lets it wait for work outside.
     pub(super) fn finish_unless_held(&mut self, key: &str) {
         let (waits, failure) = match self.outside.listens {
             true => self.outside_of(key),

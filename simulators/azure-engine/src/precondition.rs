@@ -17,7 +17,7 @@ const PRECONDITION_FAILED: Code = Code::azures(412, "PreconditionFailed");
 const RESOURCE_GROUP_BEING_DELETED: Code = Code::azures(409, "ResourceGroupBeingDeleted");
 
 impl AzureState {
-    /// The group must exist and must not be on its way out.
+    /// The group must exist and must not be being deleted.
     pub fn require_writable_group(&self, id: &ResourceId) -> Result<(), Refusal> {
         self.require_group(id)?;
         let Some(group) = id.group_name() else { return Ok(()) };
@@ -102,7 +102,7 @@ impl AzureState {
         if shown == current { Ok(()) } else { Err((protocol.words.mismatch)(&shown, &current, &old.id)) }
     }
 
-    /// Checks what stands around the properties of a tracked resource, and settles its location.
+    /// Checks the envelope of a tracked resource, and sets its location.
     pub(super) fn check_envelope(
         &self,
         id: &ResourceId,

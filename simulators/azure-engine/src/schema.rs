@@ -1,5 +1,5 @@
-//! What members of documents may hold. Azure reads what can stand for a value as that value
-//! (`"true"` for true) and refuses the rest, so that what it stores can be read again by typed clients.
+//! The types of members of documents. Azure converts texts to values (`"true"` to true) and refuses the rest, so that
+//! typed clients can read the stored documents.
 
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use super::error::Refusal;
 
 const INVALID_JSON_REFERENCE_FORMAT: Code = Code::azures(400, "InvalidJsonReferenceFormat");
 
-/// What a member holds.
+/// The type of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// True or false.
@@ -21,7 +21,7 @@ pub(super) enum Shape {
     Text,
 }
 
-/// Brings one value into a shape.
+/// Converts one value to a shape.
 pub(super) fn shape(wanted: Shape, value: &mut Value, path: &str) -> Result<(), Refusal> {
     let what = match wanted {
         Shape::Flag => "boolean",

@@ -26,29 +26,29 @@ const REQUEST_DISALLOWED_BY_POLICY: Code = Code::azures(403, "RequestDisallowedB
 
 /// A write, as policies see it.
 pub struct Write<'a> {
-    /// What is written.
+    /// The id of the resource.
     pub id: &'a ResourceId,
     /// Its full type.
     pub resource_type: &'a str,
-    /// Whether the resource bears tags.
+    /// Whether the resource can have tags.
     pub tagged: bool,
     /// The principal of the actor that writes.
     pub by: Option<&'a str>,
 }
 
-/// The actors of one Azure, and what they have still to do.
+/// The actors of one Azure, and their pending actions.
 #[derive(Default)]
 pub struct Actors {
     declared: Vec<Declared>,
-    /// Tags to be written later, in the order of their time.
+    /// Tags to be written later, ordered by time.
     pending_writes: BTreeSet<(Instant, u64, PendingWrite)>,
-    /// How many pending writes there ever were.
+    /// The number of pending writes so far.
     numbered: u64,
 }
 
 struct Declared {
     actor: Actor,
-    /// Set by the first look at the clock.
+    /// Set when the clock is read first.
     next: Option<Instant>,
     done: u64,
 }
@@ -79,20 +79,20 @@ pub struct SavedActors {
 }
 
 impl Actors {
-    /// These actors, at work.
+    /// Makes the state of these actors.
     pub fn of(actors: &[Actor]) -> Self {
         let mut all = Self::default();
         actors.iter().for_each(|actor| all.declare(actor.clone()));
         all
     }
 
-    /// Lets an actor work, in place of one of the same name.
+    /// Adds an actor; it replaces one of the same name.
     pub fn declare(&mut self, actor: Actor) {
         self.remove(&actor.name);
         self.declared.push(Declared { actor, next: None, done: 0 });
     }
 
-    /// Whether there was one of that name.
+    /// Removes an actor. Returns whether there was one of that name.
     pub fn remove(&mut self, name: &str) -> bool {
         let before = self.declared.len();
         self.declared.retain(|declared| declared.actor.name != name);
@@ -100,12 +100,12 @@ impl Actors {
         self.declared.len() < before
     }
 
-    /// The actors at work.
+    /// The actors.
     pub fn list(&self) -> Vec<Actor> {
         self.declared.iter().map(|declared| declared.actor.clone()).collect()
     }
 
-    /// Before a write is checked: policies change the document or refuse it. `now` is the time in words.
+    /// Runs policies before a write is checked: they change the document or refuse it. `now` is the time as text.
     pub fn proposed(&self, write: &Write<'_>, now: &str, body: &mut Object) -> Result<(), Refusal> {
         for Declared { actor, .. } in self.fitting(write) {
             match &actor.action {
@@ -129,7 +129,7 @@ impl Actors {
         Ok(())
     }
 
-    /// After a write was accepted: policies that come later take note.
+    /// Notes an accepted write for policies that act later.
     pub fn accepted(&mut self, write: &Write<'_>, now: Instant) {
         let new: Vec<(Instant, PendingWrite)> = self
             .fitting(write)
@@ -142,7 +142,7 @@ impl Actors {
             })
             .collect();
         for (due, pending) in new {
-            // One look is enough for writes that follow each other.
+            // One pending write suffices for consecutive writes.
             if !self
                 .pending_writes
                 .iter()
@@ -180,7 +180,7 @@ impl Actors {
         routine.chain(self.pending_writes.first().map(|(due, ..)| *due)).min()
     }
 
-    /// Takes what is due at `now`, and settles when its actor acts again.
+    /// Takes the next due action at `now`, and schedules its actor's next one.
     pub(super) fn take(&mut self, now: Instant, seed: Seed) -> Option<DueAction> {
         let first = self
             .declared
@@ -214,7 +214,7 @@ impl Actors {
         }
     }
 
-    /// What is saved of them.
+    /// Their saved form.
     pub fn save(&self, now: Instant) -> SavedActors {
         let distance =
             |then: &Instant| then.saturating_duration_since(now).as_millis().try_into().unwrap_or(u64::MAX);
@@ -233,7 +233,7 @@ impl Actors {
         }
     }
 
-    /// What was saved, taken up again.
+    /// Restores the saved form.
     pub fn restore(saved: SavedActors, now: Instant) -> Self {
         let after = |left: u64| now.checked_add(Duration::from_millis(left)).unwrap_or(now);
         Self {

@@ -1,9 +1,8 @@
-//! Request budgets: Resource Manager's own, and what providers count beside them
-//! ("Understand how Azure Resource Manager throttles requests").
+//! Request budgets: Resource Manager's own, and those of providers ("Understand how Azure Resource Manager throttles
+//! requests").
 //!
-//! A request draws on one bucket of its principal and on one of the whole subscription, then on each
-//! bucket of the provider whose policy fits it. What ARM lets pass has cost its tokens, whatever the
-//! provider says.
+//! A request draws on one bucket of its principal and on one of the whole subscription, then on each bucket of the
+//! provider whose policy matches it. A request that ARM admits has cost its tokens, whatever the provider answers.
 
 mod figures;
 pub mod policy;
@@ -20,7 +19,7 @@ use self::policy::{Counted, Per, Policy};
 pub use self::state::{BudgetScope, BudgetState};
 use super::time_left::distance;
 
-/// The classes in which ARM counts.
+/// ARM's classes of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// GET and HEAD.
@@ -65,16 +64,16 @@ impl Class {
     }
 }
 
-/// Whose tokens a bucket holds. Ordered, so that a list of all buckets is stable.
+/// The key of a bucket. Ordered, so that a list of all buckets is stable.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key {
     /// `reads` and the like, or `{namespace}/{policy}`.
     pub policy: String,
     /// The subscription; empty for requests about none.
     pub subscription: String,
-    /// The region that counts.
+    /// The region.
     pub region: String,
-    /// Whose requests it counts.
+    /// The scope of the counted requests.
     pub subject: BudgetScope,
 }
 
@@ -115,7 +114,7 @@ impl Bucket {
         }
     }
 
-    /// Seconds until a token is there, at least one.
+    /// Seconds until a token is available, at least one.
     fn wait(&self, now: Instant) -> u32 {
         let seconds = match self.figures.refill {
             Refill::Steady(per_second) => (1.0 - self.tokens) / per_second.max(f64::MIN_POSITIVE),
@@ -156,9 +155,9 @@ pub struct Remaining {
 /// A budget that is used up.
 #[derive(Debug, Clone)]
 pub struct Exhausted {
-    /// What headers show all the same.
+    /// The values for headers.
     pub remaining: Remaining,
-    /// Seconds until a request may pass.
+    /// Seconds until a request is admitted.
     pub wait: u32,
     /// The provider's policy; `None` for ARM's own budget.
     pub policy: Option<&'static Policy>,
@@ -180,7 +179,7 @@ pub struct Asker<'a> {
     pub region: &'a str,
     /// The request, as providers' policies see it.
     pub counted: &'a Counted<'a>,
-    /// The namespace asked, with its policies.
+    /// The namespace, with its policies.
     pub provider: Option<(&'static str, Vec<&'static Policy>)>,
 }
 
@@ -263,7 +262,7 @@ impl Buckets {
         remaining(asker, &drawn, &left)
     }
 
-    /// Every bucket that was drawn on, as it is now.
+    /// The present state of every used bucket.
     pub fn states(&self, now: Instant) -> Vec<BudgetState> {
         self.buckets
             .iter()
@@ -291,7 +290,7 @@ impl Buckets {
             .collect()
     }
 
-    /// What is saved of them.
+    /// Their saved form.
     pub fn save(&self, now: Instant) -> Vec<SavedBucket> {
         self.buckets
             .iter()
@@ -307,7 +306,7 @@ impl Buckets {
             .collect()
     }
 
-    /// Takes up what was saved.
+    /// Restores the saved form.
     pub fn restore(&mut self, saved: Vec<SavedBucket>, now: Instant) {
         let before = |age| now.checked_sub(std::time::Duration::from_nanos(age)).unwrap_or(now);
         let bucket = |saved: SavedBucket| {
