@@ -174,7 +174,8 @@ mod tests {
 
         registries.answer_next_with(&[503; 3]);
         let error = sign_in.challenge().await.unwrap_err().to_string();
-        let words = "registry did not issue a valid AAD challenge, status: 503: the registry is told to fail";
+        let words =
+            "registry did not issue a valid AAD challenge, status: 503: a test makes the registry fail";
         assert!(error.ends_with(words), "{error}");
         let statuses: Vec<u16> = registries.requests().iter().map(|request| request.status).collect();
         assert_eq!(statuses, [503, 429, 401, 500, 200, 503, 503, 503]);

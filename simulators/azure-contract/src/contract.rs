@@ -37,8 +37,8 @@ pub enum BadContract {
 /// What comes of holding one document against the contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
-    /// The version whose types judged: the one that was asked for; where that is not at hand the next later one, else the
-    /// last.
+    /// The version whose types judged: the one that was asked for; where that is not at hand the next later one, else
+    /// the last.
     pub version: String,
     /// What departs from it.
     pub violations: Vec<Violation>,

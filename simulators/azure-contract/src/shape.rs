@@ -25,9 +25,9 @@ pub(crate) struct Shape {
     o: Option<HashMap<String, Member>>,
     /// The shape of members that an object has beyond these.
     a: Option<Number>,
-    /// The common members of objects that a member tells apart.
+    /// The common members of objects that one member distinguishes.
     b: Option<HashMap<String, Member>>,
-    /// The name of that member.
+    /// The name of that discriminator.
     d: Option<String>,
     /// The objects by its value.
     e: HashMap<String, Number>,

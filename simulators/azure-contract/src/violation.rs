@@ -48,7 +48,7 @@ pub enum Problem {
     /// It has another JSON type; what it is, and what it should be.
     #[error("is of JSON type {0}, not {1}")]
     JsonType(&'static str, &'static str),
-    /// It is none of the values of a closed enumeration.
+    /// It is not among the values of a closed enumeration.
     #[error("is {0}, which is not one of the contract's values")]
     Value(String),
     /// A text is too short or too long.

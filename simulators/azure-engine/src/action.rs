@@ -63,7 +63,7 @@ impl AzureState {
         if let (false, Some(word)) = (reports, resource_type.protocol().states.during(action)) {
             self.show_state(&id, word);
         }
-        // A write must not take a report for its predecessor.
+        // A later write must not supersede an operation that only reports.
         if let (true, Concurrency::Supersede, Some(record)) =
             (reports, resource_type.protocol().concurrency, self.store.get_mut(&id))
         {

@@ -1,4 +1,4 @@
-//! What actors do when they are due, with the same requests as everybody else.
+//! Runs due actions of actors, through the same requests as clients send.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use super::actors::{Actor, ActorAction, DueAction, PendingWrite, missing};
 use super::edit::Edit;
 use super::provider::{Act, Acts, AzureState};
 
-/// How long an actor waits before it repeats a write that was refused because the resource was busy: about as long as an
-/// operation takes with the usual latencies.
+/// Pause before an actor repeats a write that was refused because the resource was busy: about as long as an operation
+/// takes with the usual latencies.
 const RETRY_INTERVAL: Duration = Duration::from_secs(10);
-/// How often it tries: five minutes in all, so that an operation that never ends does not keep it busy for ever.
+/// Tries in all: five minutes, so that an operation that never ends does not occupy the actor for ever.
 const MAX_TRIES: u32 = 30;
 
 impl AzureState {
-    /// Does what an actor has to do first, if anything is due at `now`.
+    /// Runs the first action of an actor that is due at `now`, if there is one.
     pub(super) fn act_for_actors(&mut self, now: Instant) {
         let seed = self.seed;
         match self.actors.take(now, seed) {
@@ -39,7 +39,7 @@ fn routine(azure: &mut AzureState, actor: &Actor, count: u64) {
                 change(azure, actor, id, &edit.with_texts(&fill));
             }
         }
-        // What takes knowledge of types is their provider's.
+        // Actions that need knowledge of types belong to their provider.
         ActorAction::Scale { .. } | ActorAction::Evict { .. } => {
             let acts: Vec<Acts> = azure.providers.iter().filter_map(|provider| provider.acts).collect();
             acts.into_iter().for_each(|acts| acts(azure, actor, &Act { count, draw }));
@@ -85,7 +85,7 @@ fn run(azure: &mut AzureState, actor: &Actor, pending: PendingWrite, due: Instan
     let mut all = present;
     all.extend(lacking.into_iter().map(|(tag, value)| (tag, value.into())));
     let outcome = azure.ask(&actor.principal(), "PATCH", &pending.id, None, json!({ "tags": all }));
-    // What is busy now will not be for ever.
+    // A busy resource becomes free in time.
     let busy = outcome.is_err_and(|refusal| matches!(refusal.status, 409 | 429));
     if let (true, Some(again)) = (busy && pending.tries < MAX_TRIES, due.checked_add(RETRY_INTERVAL)) {
         azure.actors.add_pending(again, PendingWrite { tries: pending.tries + 1, ..pending });

@@ -1,4 +1,4 @@
-//! Which budgets a request draws on, and how Azure words it when one is used up.
+//! Admission of requests by budgets, and Azure's refusals when one is used up.
 
 use serde::Deserialize;
 use tokio::time::Instant;
@@ -13,7 +13,7 @@ use crate::provider::AzureState;
 use crate::request::Request;
 
 impl AzureState {
-    /// Counts a request: what is left, and whether it may pass.
+    /// Counts a request, and returns what is left or a refusal.
     pub fn admission(
         &mut self,
         request: &Request<'_>,
@@ -79,7 +79,7 @@ impl AzureState {
 
     /// The region whose instance of the provider answers: that of the resource, or of the operation's.
     fn region_of(&self, request: &Request<'_>, located: &Located) -> String {
-        /// The one member that says where a new resource will be.
+        /// The member with the location of a new resource.
         #[derive(Deserialize)]
         struct Where {
             location: Option<String>,

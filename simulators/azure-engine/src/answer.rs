@@ -1,4 +1,4 @@
-//! What the engine answers, before it becomes HTTP.
+//! Answers of the engine, before they become HTTP.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::protocol::UrlForm;
 pub struct OperationLinks {
     /// Its key.
     pub key: String,
-    /// Where it is asked for.
+    /// The form of its URLs.
     pub urls: UrlForm,
     /// The path segment of its URL, such as `operations`.
     pub segment: &'static str,
@@ -37,17 +37,17 @@ pub struct Answer {
     pub list: Option<Listed>,
     /// The `ETag` header.
     pub etag: Option<String>,
-    /// The operation that goes on.
+    /// The running operation.
     pub operation: Option<OperationLinks>,
-    /// `Location` of what was created: its path.
+    /// `Location` of the created resource: its path.
     pub location: Option<String>,
-    /// `Location` of an unfinished final answer: the URL that was asked, again.
+    /// `Location` of an unfinished final answer: the polled URL itself.
     pub poll_again: Option<u64>,
     /// How the operation that was polled is followed.
     pub operation_style: OperationStyle,
     /// Token of the next page.
     pub next_page: Option<String>,
-    /// What the journal is told.
+    /// What the journal records beside the answer.
     pub note: Note,
 }
 
@@ -83,7 +83,7 @@ impl Listed {
     }
 }
 
-/// What the journal says about a request beside its answer.
+/// What the journal records of a request beside its answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Note {
     /// The members that changed, in words.

@@ -1,21 +1,21 @@
-//! What types and providers are asked: the forms in which a request reaches them.
+//! The forms of requests to types and providers.
 
 use std::collections::BTreeMap;
 
 use azure_types::ResourceId;
 use serde_json::Value;
 
-/// Which optional parts a read asked for (`$expand`).
+/// The optional parts that a read requests (`$expand`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Expand {
     /// The instance view of machines.
     pub instance_view: bool,
 }
 
-/// What a list was asked for.
+/// The parameters of a list.
 #[derive(Debug, Clone, Copy)]
 pub struct Listing<'a> {
-    /// What is listed below.
+    /// The scope of the list.
     pub scope: &'a ResourceId,
     /// The optional parts.
     pub expand: Expand,
@@ -27,9 +27,9 @@ pub struct Listing<'a> {
 pub struct Asked<'a> {
     /// The HTTP method.
     pub method: &'a str,
-    /// The resource; for a list, what it lies in. Neither need exist.
+    /// The resource, or the scope of a list. It need not exist.
     pub id: &'a ResourceId,
-    /// Whether it is about all resources of the type.
+    /// Whether it lists the resources of the type.
     pub list: bool,
     /// The segments behind the resource, such as an action's.
     pub below: &'a [String],
@@ -55,22 +55,22 @@ pub struct Call<'a> {
     pub body: &'a Value,
 }
 
-/// A request to something that lies on a subscription, a group or a resource and belongs to another
-/// provider: tags, an identity.
+/// A request to an extension of a subscription, a group or a resource that belongs to another provider: tags, an
+/// identity.
 pub struct Extension<'a> {
     /// The HTTP method.
     pub method: &'a str,
-    /// What it lies on; groups and resources exist.
+    /// Its scope; groups and resources exist.
     pub scope: &'a ResourceId,
     /// The segments behind the namespace, in the caller's spelling.
     pub segments: &'a [&'a str],
     /// `Null` where there is no body.
     pub body: &'a Value,
-    /// The object id of who asks, where somebody judges tokens.
+    /// The caller's object id, where tokens are verified.
     pub caller: Option<&'a str>,
 }
 
-/// Where a write comes from.
+/// The origin of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The client sent a document, or parts of one.

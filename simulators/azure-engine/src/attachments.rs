@@ -1,5 +1,5 @@
-//! What the embedding program gives to providers: another simulator that stands behind resources of a type, what a machine
-//! does when it starts. It is no part of the state and is not saved with it.
+//! Values of the embedding program for providers: another simulator behind resources of a type, the guest of machines.
+//! They are not part of the state and not saved with it.
 
 use std::any::Any;
 use std::fmt;
@@ -15,12 +15,12 @@ impl fmt::Debug for Attachments {
 }
 
 impl Attachments {
-    /// The value of a type, if it was given.
+    /// The value of a type, if there is one.
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.0.iter().find_map(|value| value.downcast_ref())
     }
 
-    /// Gives a value, in place of one of the same type.
+    /// Sets a value; it replaces one of the same type.
     pub fn set<T: Any + Send>(&mut self, value: T) {
         self.0.retain(|known| !known.is::<T>());
         self.0.push(Box::new(value));

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::provider::AzureState;
 
-/// How exact Azure's clocks are, in nanoseconds: its documents show seven digits.
+/// The resolution of Azure's clocks in nanoseconds: its documents show seven digits.
 const TICK: i128 = 100;
 
 impl AzureState {
@@ -18,14 +18,14 @@ impl AzureState {
 
     /// The simulated wall-clock time.
     pub fn now(&mut self) -> Timestamp {
-        // The origin is the first look at the clock, so that a state can be made outside a runtime.
+        // The origin is the first read of the clock, so that a state can be created outside a runtime.
         if self.origin.is_none() {
             self.origin = Some(self.instant());
         }
         self.time()
     }
 
-    /// The simulated wall-clock time, for those who may only look.
+    /// The simulated wall-clock time, for readers.
     pub fn time(&self) -> Timestamp {
         let now = self.instant();
         let passed = self.origin.map(|origin| now.saturating_duration_since(origin)).unwrap_or_default();
@@ -35,7 +35,7 @@ impl AzureState {
         Timestamp::from_nanosecond(ticks).unwrap_or(time)
     }
 
-    /// When the simulated clock shows a time.
+    /// The instant at which the simulated clock shows a time.
     pub(super) fn instant_of(&mut self, time: Timestamp) -> Option<Instant> {
         let origin = *self.origin.get_or_insert_with(Instant::now);
         let ahead = Duration::try_from(time.duration_since(self.start)).unwrap_or_default();

@@ -1,23 +1,23 @@
-//! Codes of refusals: status, code, and whose they are, declared in one line where the rule is:
-//! `const IN_USE: Code = Code::azures(409, "InUse");`. `docs/azure-coverage.md` lists all such lines.
+//! Codes of refusals: status, code and origin, declared in one line where the rule is: `const IN_USE: Code =
+//! Code::azures(409, "InUse");`. `docs/azure-coverage.md` lists all such lines.
 
-/// Where it is known from that Azure refuses something so.
+/// The evidence that Azure refuses something with this code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
     /// A recorded conversation, Azure's public documents, or the source of one of Azure's clients.
     Azures,
-    /// Azure refuses it; code and words are ours.
+    /// Azure refuses it; code and message are ours.
     Ours,
 }
 
-/// A refusal before it is known what it is about.
+/// A refusal without its subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Code {
     /// The HTTP status.
     pub status: u16,
     /// The code.
     pub code: &'static str,
-    /// Whose they are.
+    /// The evidence for status and code.
     pub evidence: Evidence,
 }
 

@@ -1,4 +1,4 @@
-//! What a write gets while something else goes on with its resource.
+//! Conflicts of a write with a running operation on its resource.
 
 use super::error::Refusal;
 use super::operation::Operation;
@@ -6,11 +6,11 @@ use super::store::State;
 use super::words::Blocked;
 use crate::provider::{AzureState, Concurrency, Record};
 
-/// The host that Azure names in texts, whatever host was asked.
+/// The host that Azure names in messages, whatever host a request used.
 const HOST: &str = "https://management.azure.com";
 
 impl AzureState {
-    /// Refuses a write where the resource is going, or where its operation neither ends nor gives way.
+    /// Refuses a write if the resource is being deleted, or if its operation neither ends nor is superseded.
     pub(super) fn check_idle(&self, record: &Record) -> Result<(), Refusal> {
         let running = self.operations.running(record.operation.as_ref());
         let going = record.state == State::Deleting;

@@ -1,4 +1,4 @@
-//! How far reads may lag behind writes, as it is chosen.
+//! The configured lag of reads behind writes.
 
 use std::time::Duration;
 
@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::latency::bounded;
 
-/// How far reads may lag behind writes. All zero, the default, is an Azure in which every read sees
-/// every write before it.
+/// The lag of reads behind writes. With the default of zero, every read sees every write before it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Consistency {
@@ -16,7 +15,7 @@ pub struct Consistency {
     pub reads_ms: u64,
     /// The same for lists.
     pub lists_ms: u64,
-    /// The share of reads that lag at all.
+    /// The share of reads that lag.
     pub share: f64,
 }
 

@@ -1,7 +1,7 @@
-//! What a service answers under hosts of its own, beside Resource Manager: secrets of a vault, shares of an account.
+//! Services under hosts of their own, beside Resource Manager: secrets of a vault, shares of an account.
 //!
-//! A provider has one [`DataPlane`](super::provider::DataPlane) for each host suffix. Faults, latencies and the journal treat its requests as they
-//! treat those to Resource Manager; budgets are Resource Manager's alone.
+//! A provider has one [`DataPlane`](super::provider::DataPlane) for each host suffix. Faults, latencies and the journal
+//! treat its requests as they treat those to Resource Manager; budgets are Resource Manager's alone.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub struct DataRequest<'a> {
     pub method: &'a str,
     /// The host in lower case, without a port.
     pub host: &'a str,
-    /// The resource that the host names: what stands before the suffix, up to the first dot.
+    /// The resource that the host names: the part before the suffix, up to the first dot.
     pub account: &'a str,
     /// The path as sent, still percent-encoded.
     pub path: &'a str,
@@ -29,14 +29,14 @@ pub struct DataRequest<'a> {
     pub body: &'a [u8],
     /// Whether it came over TLS.
     pub secure: bool,
-    /// Who showed a good bearer token.
+    /// The caller, where it showed a valid bearer token.
     pub caller: Option<&'a DataCaller>,
 }
 
-/// Whom a bearer token stands for.
+/// The identity that a bearer token stands for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DataCaller {
-    /// What role assignments name.
+    /// The object id in role assignments.
     pub object_id: String,
     /// The application.
     pub client_id: String,
@@ -44,7 +44,7 @@ pub struct DataCaller {
     pub tenant: String,
 }
 
-/// What a request to a data plane is about: what faults, latencies and the journal go by.
+/// The subject of a request to a data plane, by which faults, latencies and the journal match it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DataSubject {
     /// The full type, such as `Microsoft.KeyVault/vaults/secrets`.
@@ -60,11 +60,11 @@ pub struct DataSubject {
 pub struct DataAnswer {
     /// The HTTP status.
     pub status: u16,
-    /// Headers, beside the id and the date of the request, which all answers have.
+    /// Headers, except the id and the date of the request, which all answers have.
     pub headers: Vec<(String, String)>,
     /// The body, with `Content-Type` among the headers.
     pub body: Vec<u8>,
-    /// What the journal is told.
+    /// What the journal records beside the answer.
     pub note: Note,
 }
 

@@ -1,4 +1,4 @@
-//! DELETE: of resources, of child documents, and of what is kept elsewhere.
+//! DELETE of resources, of child documents, and of parts that are stored elsewhere.
 
 use serde_json::Value;
 
@@ -51,7 +51,7 @@ impl AzureState {
         }
         resource_type.check_delete(self, record)?;
         self.check_unused(record)?;
-        // An operation that the resource shares with others goes on without it.
+        // An operation that the resource shares with others continues without it.
         let own = running.filter(|running| running.subject == *id);
         let superseded = own.map(|running| running.key.clone());
         let was_going = record.state == State::Deleting;
@@ -117,7 +117,7 @@ impl AzureState {
         Ok(Answer { operation, note: answer.note, ..Answer::empty(202) })
     }
 
-    /// DELETE of something below a resource that is kept elsewhere.
+    /// DELETE of a part of a resource that is stored elsewhere.
     fn delete_view(&mut self, resolved: &Resolved, execution: &Execution) -> Result<Answer, Refusal> {
         self.require_writable_group(&resolved.id)?;
         let (id, resource_type) = (self.require(resolved)?.id.clone(), resolved.resource_type);

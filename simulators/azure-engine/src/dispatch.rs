@@ -22,14 +22,14 @@ const MISSING_API_VERSION_PARAMETER: Code = Code::azures(400, "MissingApiVersion
 const SUBSCRIPTION_NOT_FOUND: Code = Code::azures(404, "SubscriptionNotFound");
 const NO_REGISTERED_PROVIDER_FOUND: Code = Code::azures(400, "NoRegisteredProviderFound");
 
-/// What a request is about, found before anything is done.
+/// The subject of a request, found before it is performed.
 #[derive(Clone)]
 pub struct Located {
-    /// What its path names.
+    /// The target of its path.
     pub target: Target,
     /// The resource or list, where the path names one.
     pub resolved: Option<Resolved>,
-    /// The full type asked for.
+    /// The full type.
     pub resource_type: String,
     /// Whether it asks for an operation.
     pub poll: bool,
@@ -50,7 +50,7 @@ impl Located {
 }
 
 impl AzureState {
-    /// Finds out what a request is about.
+    /// Finds the subject of a request.
     pub fn locate(&self, request: &Request<'_>) -> Result<Located, Refusal> {
         let version = request.query.get("api-version").map(String::as_str).unwrap_or_default();
         let own_versions = || self.manager.api_versions().join(",");
@@ -63,7 +63,7 @@ impl AzureState {
         let target = Target::parse(request.path).map_err(|bad| match bad {
             BadPath::Unknown => INVALID_REQUEST_PATH.says(format_args!("The request path '{}' is not one of Resource Manager.", request.path),
             ),
-            // ARM answers an empty segment as if the version were at fault.
+            // ARM answers an empty segment like an invalid version.
             BadPath::EmptySegment => invalid_version(),
             BadPath::BadCharacter => INVALID_RESOURCE_NAME.says("The resource name or path holds characters that are not allowed: < > % & : \\ ? / and control characters.",
             ),
@@ -149,7 +149,7 @@ impl AzureState {
         })
     }
 
-    /// Does what a request asks for.
+    /// Performs a request.
     pub fn perform(
         &mut self,
         request: &Request<'_>,
@@ -240,7 +240,7 @@ impl AzureState {
         }
     }
 
-    /// Does what is asked of a resource or list.
+    /// Performs a request about a resource or list.
     fn operate(
         &mut self,
         request: &Request<'_>,
@@ -266,7 +266,7 @@ impl AzureState {
             return answer;
         }
         let mut answer = match method {
-            // Whether something exists: asked by its id.
+            // HEAD: whether a resource exists.
             "GET" if request.method == "HEAD" && !resolved.list => {
                 self.read(resolved, request.query).map(|_| Answer::empty(204))
             }
@@ -287,16 +287,16 @@ impl AzureState {
         Ok(answer)
     }
 
-    /// Whether the providers let something be changed.
+    /// Checks the guards of all providers before a change.
     ///
     /// # Errors
-    /// What forbids it.
+    /// The refusal of a guard.
     pub fn check_guards(&self, method: &str, about: &ResourceId) -> Result<(), Refusal> {
         let mut guards = self.providers.iter().flat_map(|provider| provider.guards);
         guards.try_for_each(|guard| guard(self, method, about))
     }
 
-    /// What a resource's type answers because of query options, or although the resource is absent.
+    /// The type's own answer to a request with query options, or about an absent resource.
     fn answer_options(
         &mut self,
         request: &Request<'_>,
@@ -319,7 +319,7 @@ impl AzureState {
         resolved.resource_type.asked(self, &asked)
     }
 
-    /// Whether a type can be asked for in a version.
+    /// Checks that a type has an API version.
     fn check_version(&self, resolved: &Resolved, version: &str) -> Result<(), Refusal> {
         let versions = resolved.resource_type.protocol().api_versions;
         if !version::known(version, self.time())
@@ -337,7 +337,7 @@ impl AzureState {
         Ok(())
     }
 
-    /// What an extension lies on, whether or not it exists: the resource, and the id of that or of a child in it.
+    /// The scope of an extension, whether or not it exists: the resource, and the id of that or of a child in it.
     fn extended(
         &self,
         subscription: &str,
@@ -355,14 +355,14 @@ impl AzureState {
         Ok((on, scope))
     }
 
-    /// What a provider answers beside its resources.
+    /// The provider's answer to a call beside its resources.
     fn call(&mut self, namespace: &str, call: &Call<'_>) -> Option<Result<Answer, Refusal>> {
         let calls = self.providers_of(namespace).flat_map(|provider| provider.calls.clone());
         let calls: Vec<Answers> = calls.collect();
         calls.into_iter().find_map(|answers| answers(self, call)).map(|answer| answer.map(Answer::ok))
     }
 
-    /// What a provider answers about what it lays on others' resources.
+    /// The provider's answer about its extensions of other resources.
     fn extend(&mut self, namespace: &str, asked: &Extension<'_>) -> Option<Result<Answer, Refusal>> {
         let extensions = self.providers_of(namespace).flat_map(|provider| provider.extensions.clone());
         let extensions: Vec<Extends> = extensions.collect();
@@ -380,7 +380,7 @@ impl AzureState {
     ) -> (Option<String>, Option<String>) {
         let (key, namespace, location, segment) =
             (&links.key, &links.namespace, &links.location, links.segment);
-        // The status URL always exists; the result URL may be asked for, or given in its place.
+        // The status URL always exists; the result URL is optional, or given in its place.
         let (with_status, with_result) = match operation_style.urls {
             None => (true, links.result_url),
             Some(OperationUrls::AsyncOperation) => (true, false),

@@ -41,7 +41,7 @@ pub fn items_mut<'a>(value: &'a mut Value, path: &str) -> &'a mut [Value] {
     at_mut(value, path).and_then(Value::as_array_mut).map_or(&mut [], Vec::as_mut_slice)
 }
 
-/// Removes a member by path, and gives it.
+/// Removes a member by path, and returns it.
 pub fn remove_at(value: &mut Value, path: &str) -> Option<Value> {
     let (above, member) = match path.rsplit_once('/') {
         Some((above, member)) => (at_mut(value, above)?, member),
@@ -50,7 +50,7 @@ pub fn remove_at(value: &mut Value, path: &str) -> Option<Value> {
     above.as_object_mut()?.remove(member)
 }
 
-/// Sets a member by path that is missing or null; objects on the way to it are made.
+/// Sets a member by path that is missing or null; objects on the way to it are created.
 pub fn fill_at(value: &mut Value, path: &str, default: impl Into<Value>) {
     let Value::Object(object) = value else { return };
     match path.split_once('/') {
@@ -76,7 +76,7 @@ pub fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
 
-/// Takes the object out of a value; an empty one where it was something else.
+/// Takes the object out of a value; an empty one for any other value.
 pub fn into_object(value: Value) -> Object {
     match value {
         Value::Object(object) => object,
@@ -199,7 +199,7 @@ pub fn references(object: &mut Object, member: &str) -> Result<Vec<ResourceId>, 
     }
 }
 
-/// Cuts a reference down to its id; `path` is where it stands.
+/// Reduces a reference to its id; `path` is its path in the document.
 pub(super) fn reduce_reference(value: &mut Value, path: &str) -> Result<ResourceId, Refusal> {
     let Some(id) = text(value, "id") else {
         return Err(Refusal::unreadable(
@@ -217,8 +217,7 @@ pub fn stored_reference(value: &Value, path: &str) -> Option<ResourceId> {
     ResourceId::parse(text(value, path)?.trim()).ok()
 }
 
-/// Drops `{"id": target}` from every list in a document, and lists that held nothing else; `target` is
-/// in lower case.
+/// Drops `{"id": target}` from every list in a document, and lists that become empty; `target` is in lower case.
 pub fn drop_listed(value: &mut Value, target: &str) {
     match value {
         Value::Object(object) => object.retain(|_, member| {
@@ -254,9 +253,9 @@ pub fn merge(base: &mut Value, patch: Value) {
     }
 }
 
-/// How an object spells a member that it has in another case.
+/// The spelling of a member that an object has in another case.
 fn spelling(object: &Object, member: &str) -> Option<String> {
-    // Nearly always it is spelled alike.
+    // The spelling is nearly always the same.
     if object.contains_key(member) {
         return None;
     }

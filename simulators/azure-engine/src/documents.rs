@@ -1,5 +1,5 @@
-//! What reads the simulated Azure without asking over HTTP: the packet oracle, the topology page,
-//! instance metadata and tests.
+//! Read access to the simulated Azure without HTTP: for the packet oracle, the topology page, instance metadata and
+//! tests.
 
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub trait Documents {
     /// Case of the type does not matter; unknown types give an empty list.
     fn of_type(&self, resource_type: &str) -> Vec<Value>;
 
-    /// Lets `read` see documents of one moment: between two of its reads nothing changes. It must not ask this
-    /// source in another way meanwhile.
+    /// Lets `read` see documents of one moment: between two of its reads nothing changes. It must not use this source
+    /// in another way meanwhile.
     fn at_once(&self, read: &mut dyn FnMut(&dyn Documents));
 }

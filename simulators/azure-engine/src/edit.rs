@@ -13,21 +13,21 @@ pub struct Edit {
     /// Merged into the document, as in JSON merge patch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merge: Option<Value>,
-    /// Values to put in their places.
+    /// Values to set at paths.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<Place>,
-    /// Paths of what goes.
+    /// Paths to remove.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "short_paths")]
     pub remove: Vec<String>,
 }
 
-/// A value and its place.
+/// A value and its path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Place {
     /// Steps joined by `/`. In an array a step is the `name` of an item, a number, or `-` for a new one:
-    /// `properties/securityRules/allow-web/properties/priority`. What is missing is made; an item that is
-    /// made gets its name. A path has at most [`MAX_STEPS`] steps.
+    /// `properties/securityRules/allow-web/properties/priority`. Missing steps are created; a new item gets its name. A
+    /// path has at most [`MAX_STEPS`] steps.
     #[serde(deserialize_with = "short_path")]
     pub path: String,
     /// The value.
@@ -40,7 +40,7 @@ impl Edit {
         Self { merge: Some(patch), ..Self::default() }
     }
 
-    /// Puts one value in its place.
+    /// Sets one value.
     pub fn setting(path: &str, value: Value) -> Self {
         Self { set: vec![Place { path: path.into(), value }], ..Self::default() }
     }
@@ -91,7 +91,7 @@ fn with_texts(value: &Value, rewrite: &dyn Fn(&str) -> String) -> Value {
     }
 }
 
-/// Most steps of a path. Azure's deepest members are some twelve steps down, and who reads a document goes down it by
+/// Most steps of a path. Azure's deepest members are some twelve steps down, and readers descend a document by
 /// recursion.
 pub const MAX_STEPS: usize = 32;
 
@@ -118,7 +118,7 @@ fn short_paths<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Er
     paths.into_iter().map(|path| short_path(path.into_deserializer())).collect()
 }
 
-/// Where a step leads in an array: an item of that name, or one of that number.
+/// The index of a step in an array: an item of that name, or of that number.
 fn position(items: &[Value], step: &str) -> Option<usize> {
     let named = |item: &Value| {
         item.get("name").and_then(Value::as_str).is_some_and(|name| name.eq_ignore_ascii_case(step))
@@ -185,7 +185,7 @@ fn remove(document: &mut Value, steps: &[&str]) {
     }
 }
 
-/// Everything that a path leads to; a step `*` leads to every item of an array or member of an object.
+/// All values at a path; a step `*` stands for every item of an array or member of an object.
 pub fn find<'a>(document: &'a Value, path: &str) -> Vec<&'a Value> {
     steps(path).fold(vec![document], |found, step| {
         found

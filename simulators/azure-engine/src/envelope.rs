@@ -1,4 +1,4 @@
-//! What stands around the properties of every resource.
+//! The envelope: the members around the properties of every resource.
 
 use super::document::Object;
 use super::error::Refusal;
@@ -7,7 +7,7 @@ use super::error::Refusal;
 const WRITABLE: [&str; 9] =
     ["location", "tags", "sku", "zones", "identity", "plan", "kind", "extendedLocation", "properties"];
 
-/// Members that clients send back as they read them; nobody looks at them.
+/// Members that clients send back as they read them; they are ignored.
 const ECHOED: [&str; 13] = [
     "apiVersion",
     "etag",
@@ -24,7 +24,7 @@ const ECHOED: [&str; 13] = [
     "type",
 ];
 
-/// The members of a sent document that count, in Azure's spelling.
+/// The known members of a sent document, in Azure's spelling.
 ///
 /// # Errors
 /// Refuses a document with a member that no resource has, such as a property beside `properties`.

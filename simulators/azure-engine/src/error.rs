@@ -29,10 +29,10 @@ const RETRYABLE_ERROR: Code = Code::azures(429, "RetryableError");
 const SUBSCRIPTION_REQUESTS_THROTTLED: Code = Code::azures(429, "SubscriptionRequestsThrottled");
 const TOO_MANY_REQUESTS: Code = Code::azures(429, "TooManyRequests");
 
-/// What a document is called that cannot be read.
+/// The code for an unreadable document.
 pub const UNREADABLE: &str = INVALID_REQUEST_FORMAT.code;
 
-/// A request that Azure refuses, or the reason why a long-running operation ended badly.
+/// A refused request, or the failure of a long-running operation.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]
 #[error("{status} {code}: {message}")]
 pub struct Refusal {
@@ -50,7 +50,7 @@ pub struct Refusal {
     pub retry_after: Option<u32>,
     /// Whether ARM itself answers, so that `x-ms-failure-cause: gateway` is sent.
     pub gateway: bool,
-    /// What few refusals have.
+    /// Rarer parts.
     pub extra: Option<Box<Extra>>,
 }
 
@@ -64,12 +64,12 @@ pub struct Extra {
 }
 
 impl Code {
-    /// The refusal in these words.
+    /// The refusal with this message.
     pub fn says(self, words: impl std::fmt::Display) -> Refusal {
         Refusal::new(self.status, self.code, words.to_string())
     }
 
-    /// Refuses so where something is wrong.
+    /// Refuses if `wrong` is true.
     ///
     /// # Errors
     /// The refusal, as [`Code::says`] makes it.
@@ -82,7 +82,7 @@ impl Code {
         Refusal::network(self.status, self.code, words.to_string())
     }
 
-    /// Refuses so where something is wrong.
+    /// Refuses if `wrong` is true.
     ///
     /// # Errors
     /// The refusal, as [`Code::details`] makes it.
@@ -98,7 +98,7 @@ pub struct Detail {
     pub code: String,
     /// Azure's text.
     pub message: String,
-    /// What it is about, where the provider says so.
+    /// The subject, if the provider gives one.
     pub target: Option<String>,
 }
 
@@ -139,7 +139,7 @@ impl Refusal {
         self
     }
 
-    /// Says after how many seconds to try again.
+    /// Sets the time until a retry, in seconds.
     pub fn with_retry_after(mut self, seconds: u32) -> Self {
         self.retry_after = Some(seconds);
         self
@@ -161,7 +161,7 @@ impl Refusal {
         json!({ "error": self.error() })
     }
 
-    /// The inner object, as it also stands in the answer of a failed operation.
+    /// The inner object, which the answer of a failed operation has, too.
     pub fn error(&self) -> Value {
         let mut error = json!({ "code": self.code, "message": self.message });
         if let Some(target) = &self.target {
@@ -197,7 +197,7 @@ impl Refusal {
             .with_retry_after(wait)
     }
 
-    /// A provider's budget is used up, and the provider says which one.
+    /// The refusal of a provider whose budget is used up, with the budget's name.
     pub fn operation_throttled(policy: &str, wait: u32) -> Self {
         TOO_MANY_REQUESTS
             .says(format_args!(
@@ -234,7 +234,7 @@ impl Refusal {
         refusal.with_retry_after(wait)
     }
 
-    /// ARM's answer when a provider has said nothing for too long.
+    /// ARM's answer when a provider does not answer in time.
     pub fn gateway_timeout(resource_type: &str) -> Self {
         let namespace = resource_type.split('/').next().unwrap_or_default();
         GATEWAY_TIMEOUT
@@ -244,7 +244,7 @@ impl Refusal {
             .by_gateway()
     }
 
-    /// A resource group is absent.
+    /// The refusal for an absent resource group.
     pub fn group_not_found(group: &str) -> Self {
         RESOURCE_GROUP_NOT_FOUND
             .says(format_args!("Resource group '{group}' could not be found."))
@@ -277,7 +277,7 @@ impl Refusal {
             .by_gateway()
     }
 
-    /// A document points at what is absent.
+    /// The refusal of a reference to an absent resource.
     pub fn invalid_reference(to: &ResourceId, from: &ResourceId) -> Self {
         INVALID_RESOURCE_REFERENCE.details(format_args!(
             "Resource {to} referenced by resource {from} was not found. Please make sure that the referenced \
@@ -285,7 +285,7 @@ impl Refusal {
         ))
     }
 
-    /// A document points at what is being changed.
+    /// The refusal of a reference to a resource that is being changed.
     pub fn not_provisioned(to: &ResourceId, from: &ResourceId, state: &str, operation: &str) -> Self {
         RETRYABLE_ERROR.details("A retryable error occurred.")
             .with_detail(
@@ -329,7 +329,7 @@ impl Refusal {
         INVALID_REQUEST_FORMAT.says("Cannot parse the request.").with_detail(code, reason)
     }
 
-    /// A type is not to be had in a location; `regions` are those in which it is.
+    /// The refusal of a type in a location that does not have it; `regions` are those that have it.
     pub fn no_such_location(location: &str, resource_type: &str, regions: &str) -> Self {
         let what = format!("resource type '{resource_type}'");
         LOCATION_NOT_AVAILABLE_FOR_RESOURCE_TYPE.says(format_args!(
@@ -345,12 +345,12 @@ impl Refusal {
             .says(format_args!("The request content was invalid and could not be deserialized: '{reason}'."))
     }
 
-    /// A member holds what it must not.
+    /// The refusal of an invalid member.
     pub fn invalid_parameter(target: &str, message: impl Into<String>) -> Self {
         INVALID_PARAMETER.says(message.into()).at(target)
     }
 
-    /// Refuses a member so where something is wrong.
+    /// Refuses a member if `wrong` is true.
     ///
     /// # Errors
     /// The refusal, as [`Refusal::invalid_parameter`] makes it.
@@ -358,12 +358,12 @@ impl Refusal {
         if wrong { Err(Self::invalid_parameter(target, message.to_string())) } else { Ok(()) }
     }
 
-    /// What is asked for has no such method.
+    /// The refusal of a method.
     pub fn method_not_allowed(method: &str) -> Self {
         METHOD_NOT_ALLOWED.says(format_args!("The request does not support the method '{method}'."))
     }
 
-    /// A member should hold a resource id and does not.
+    /// The refusal of a member without a valid resource id.
     pub fn bad_id(id: &str, path: &str) -> Self {
         LINKED_INVALID_PROPERTY_ID.says(format_args!(
                 "Property id '{id}' at path '{path}' is invalid. Expect fully qualified resource Id that start with \

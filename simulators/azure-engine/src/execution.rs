@@ -1,25 +1,25 @@
-//! How one request's work is to run.
+//! The execution of one request.
 
 use std::time::Duration;
 
 use super::operation::{OperationStyle, Status};
 
-/// How one request's work is to run: chosen by faults, and by builders that want no delay.
+/// The execution of one request: chosen by faults, and by setups without delays.
 #[derive(Debug, Clone, Default)]
 pub struct Execution {
     /// Finish before answering.
     pub at_once: bool,
-    /// End so, rather than well.
+    /// End with this status, rather than success.
     pub ending: Option<Status>,
     /// Never end by itself.
     pub stall: bool,
-    /// Take this long, rather than what the profile says.
+    /// Take this long, rather than the profile's latency.
     pub latency: Option<Duration>,
     /// How the operation can be followed.
     pub operation_style: OperationStyle,
-    /// The principal of the actor who asks; `None` for clients.
+    /// The principal of the actor that asks; `None` for clients.
     pub by: Option<String>,
-    /// The application that asks; `None` where nobody judges tokens.
+    /// The application that asks; `None` where tokens are not verified.
     pub caller: Option<String>,
 }
 

@@ -14,8 +14,8 @@ use crate::execution::Execution;
 
 const TOO_MANY_REQUESTS: Code = Code::azures(429, "TooManyRequests");
 
-/// A fault: which requests it strikes and what it does to them. Conditions that are left out fit
-/// everything; texts may hold `*` and `?` and are compared ignoring case.
+/// A fault: the requests that it strikes and its action. Conditions that are left out match everything; texts may hold
+/// `*` and `?` and are compared ignoring case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Fault {
@@ -35,21 +35,21 @@ pub struct Fault {
     /// Path of the request, without the query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// How many fitting requests pass before the first is struck.
+    /// How many matching requests pass before the first is struck.
     #[serde(default)]
     pub skip: u64,
-    /// How many fitting requests are struck; no number means all of them.
+    /// How many matching requests are struck; no number means all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// The share of the requests between `skip` and `count` that is struck, drawn from the seed: 0.1
     /// strikes about one in ten. Without it all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// What happens to a struck request.
+    /// The action on a struck request.
     pub action: FaultAction,
 }
 
-/// What a fault does to a request.
+/// The action of a fault on a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum FaultAction {
@@ -69,7 +69,7 @@ pub enum FaultAction {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_after: Option<u32>,
     },
-    /// Do the work, then answer with an error all the same, such as 504 `GatewayTimeout`.
+    /// Perform the request, then answer with an error all the same, such as 504 `GatewayTimeout`.
     FailAfter {
         /// HTTP status.
         status: u16,
@@ -79,13 +79,13 @@ pub enum FaultAction {
         #[serde(default)]
         message: String,
     },
-    /// Do the work that much later.
+    /// Perform the request that much later.
     Delay {
         /// Milliseconds.
         ms: u64,
     },
-    /// Before doing the work, let somebody else change a resource: its etag, and whatever was read
-    /// before, are stale then.
+    /// Before doing the work, change a resource as another client would: its etag, and all that was read before, are
+    /// stale then.
     Interfere {
         /// The resource to change; without it the one that the request is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,12 +93,12 @@ pub enum FaultAction {
         /// Merged into the document, as in JSON merge patch.
         patch: Value,
     },
-    /// Answer that it is done, and do nothing: what Azure says it does by and by, and never does.
+    /// Answer that it is done, and do nothing: Azure says that it will do it later, and never does.
     Pretend {
         /// HTTP status of the answer, which has no body.
         status: u16,
     },
-    /// Do the work, then lose the answer: the connection breaks before it is complete.
+    /// Perform the request, then lose the answer: the connection breaks before it is complete.
     DropAnswer,
     /// Lose the request: the connection breaks and nothing was done.
     DropRequest,
@@ -207,7 +207,7 @@ impl Fault {
 }
 
 impl FaultAction {
-    /// The refusal that a struck request gets before anything is done, if this is such a fault.
+    /// The refusal of a struck request that is not performed, if this is such a fault.
     pub fn refusal(&self) -> Option<Refusal> {
         match self {
             Self::Fail { status, code, message } => Some(Refusal::new(*status, code, message)),
@@ -219,7 +219,7 @@ impl FaultAction {
         }
     }
 
-    /// The error that a struck request gets although its work was done.
+    /// The error of a struck request that was performed.
     pub fn refusal_after(&self) -> Option<Refusal> {
         match self {
             Self::FailAfter { status, code, message } => Some(Refusal::new(*status, code, message)),
@@ -227,7 +227,7 @@ impl FaultAction {
         }
     }
 
-    /// How the work of a struck request runs.
+    /// The execution of a struck request.
     pub fn execution(&self) -> Execution {
         let operation_style = OperationStyle::default();
         match self {
@@ -254,7 +254,7 @@ impl FaultAction {
     }
 }
 
-/// What faults look at.
+/// The parts of a request that faults match.
 pub struct Subject<'a> {
     /// The HTTP method.
     pub method: &'a str,
@@ -309,28 +309,28 @@ impl Faults {
         self.declared.push(Declared { fault, seen: 0 });
     }
 
-    /// The faults with what they have counted.
+    /// The faults with their counts.
     pub fn declared(&self) -> &[Declared] {
         &self.declared
     }
 
-    /// Takes up what was saved.
+    /// Restores the saved form.
     pub fn restore(&mut self, declared: Vec<Declared>) {
         self.declared = declared;
     }
 
-    /// Takes all out of force.
+    /// Removes all.
     pub fn clear(&mut self) {
         self.declared.clear();
     }
 
-    /// The faults in force: one that has struck as often as it should is not.
+    /// The faults in force, without used-up ones.
     pub fn list(&self) -> Vec<Fault> {
         let in_force = self.declared.iter().filter(|declared| !declared.is_used_up());
         in_force.map(|declared| declared.fault.clone()).collect()
     }
 
-    /// The first fault that strikes this request. Every fitting fault counts the request.
+    /// The first fault that strikes this request. Every matching fault counts the request.
     pub fn strike(&mut self, request: &Subject<'_>, seed: Seed) -> Option<Struck> {
         let mut struck = None;
         let fitting =

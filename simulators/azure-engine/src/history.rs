@@ -1,8 +1,7 @@
-//! What resources were like a short while ago, for reads that lag behind writes.
+//! Recent states of resources, for reads that lag behind writes.
 //!
-//! Azure answers reads from copies that are brought up to date a moment later, lists later than single
-//! resources. How far a read lags is drawn from the seed, never further than the bound. Writes, their
-//! preconditions and polls of operations see the present.
+//! Azure answers reads from copies that are updated a moment later, lists later than single resources. The lag of a
+//! read is drawn from the seed, up to the bound. Writes, their preconditions and polls of operations see the present.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -10,23 +9,23 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A state that is over.
+/// A past state.
 struct Past<R> {
-    /// The first moment at which it was no more.
+    /// The first moment at which it was no longer valid.
     until: Instant,
     /// The resource; `None` where there was none.
     record: Option<R>,
 }
 
-/// After how many new states those that no read can see any more are dropped: that reads all of them, so it
-/// must be rare, and so many states cost a few megabytes.
+/// The number of new states after which unreachable ones are dropped. Dropping reads all of them, so it must be rare;
+/// that many states take a few megabytes.
 const SWEEP_INTERVAL: usize = 4_096;
 
-/// The states that are over, for as long as a read may still see them.
+/// The past states that a read may still see.
 pub struct History<R> {
     /// By lower-case id, the oldest first.
     past: BTreeMap<String, VecDeque<Past<R>>>,
-    /// How long a state is kept; zero for not at all.
+    /// How long a state is kept; zero disables the history.
     bound: Duration,
     remembered: usize,
     /// The time of a change that was due before now and is made now.
@@ -48,14 +47,14 @@ impl<R: Clone> History<R> {
         }
     }
 
-    /// Keeps what a resource was like before a change that is about to be made.
+    /// Keeps the state of a resource before a change.
     pub fn remember(&mut self, key: &str, record: Option<&R>) {
         if self.bound.is_zero() {
             return;
         }
         let now = self.moment.unwrap_or_else(Instant::now);
         let states = self.past.entry(key.to_owned()).or_default();
-        // Of the changes of one moment only the state before all of them was ever to be seen.
+        // Of several changes at one moment only the state before all of them was visible.
         if states.back().is_some_and(|past| past.until == now) {
             return;
         }
@@ -70,13 +69,13 @@ impl<R: Clone> History<R> {
         }
     }
 
-    /// What a resource was like at a moment; the outer `None` where it has not changed since.
+    /// The state of a resource at a moment; the outer `None` if it has not changed since.
     pub fn at(&self, key: &str, moment: Instant) -> Option<Option<&R>> {
         let past = self.past.get(key)?.iter().find(|past| past.until > moment)?;
         Some(past.record.as_ref())
     }
 
-    /// Ids that have a past and begin so.
+    /// Ids with past states and this prefix.
     pub fn below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a String> {
         self.past
             .range::<str, _>((Bound::Included(prefix), Bound::Unbounded))

@@ -1,42 +1,43 @@
-//! How many resources there have been of each id: who makes one anew must not see the etags and GUIDs of the old one.
+//! Counts how many resources there have been of each id: a client that recreates one must not see the etags and GUIDs
+//! of the old one.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// How many ids are remembered whose resources are gone, in a few megabytes. An id that comes again is named by the same
-/// test or program soon after.
+/// How many deleted ids are remembered, in a few megabytes. An id that comes again is used by the same test or program
+/// soon after.
 const MAX_GONE: usize = 10_000;
 
 /// The counts, by lower-case id.
 #[derive(Default)]
 pub struct Incarnations {
     counts: HashMap<String, u64>,
-    /// Ids whose resource went, with their count then, the oldest first.
+    /// Deleted ids with their count at that time, oldest first.
     gone: VecDeque<(String, u64)>,
-    /// The highest count that was forgotten: an id that is not known any more goes on from there.
+    /// The highest count that was forgotten: an id that is no longer known continues from there.
     floor: u64,
 }
 
 impl Incarnations {
-    /// How many there have been.
+    /// Returns how many there have been.
     pub fn of(&self, key: &str) -> u64 {
         self.counts.get(key).copied().unwrap_or(self.floor)
     }
 
-    /// Another one was made. Gives the count with it.
+    /// Counts a new resource of an id. Returns the count including it.
     pub fn begin(&mut self, key: &str) -> u64 {
         let count = self.counts.entry(key.to_owned()).or_insert(self.floor);
         *count += 1;
         *count
     }
 
-    /// It is gone.
+    /// Notes that the resource of an id is gone.
     pub fn end(&mut self, key: &str) {
         self.gone.push_back((key.to_owned(), self.of(key)));
         if self.gone.len() <= MAX_GONE {
             return;
         }
         let Some((key, count)) = self.gone.pop_front() else { return };
-        // One that has come again since is still to be known.
+        // An id that was recreated since stays known.
         if self.counts.get(&key) == Some(&count) {
             self.counts.remove(&key);
             self.floor = self.floor.max(count);

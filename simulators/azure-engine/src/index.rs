@@ -1,4 +1,4 @@
-//! What changes with a document: who is pointed at, what lies below, what runs on it.
+//! Follow-up of a change to a document: referenced documents, children, and operations that run on it.
 
 use azure_types::ResourceId;
 
@@ -8,7 +8,7 @@ use super::reference::Role;
 use super::store::State;
 
 impl AzureState {
-    /// Stores a record and tells those that it points at.
+    /// Stores a record and informs the types of the resources that it points at.
     pub fn insert(&mut self, record: Record) {
         let changed = self.store.insert(record);
         self.referrers_changed(changed);

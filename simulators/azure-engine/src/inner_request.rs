@@ -1,5 +1,5 @@
-//! Requests that come from within: what actors and the platform do to resources. They have no token, and
-//! no budget counts them.
+//! Requests from inside the simulator: actions of actors and the platform on resources. They have no token, and no
+//! budget counts them.
 
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -11,11 +11,11 @@ use crate::execution::Execution;
 use crate::provider::AzureState;
 use crate::request::Conditions;
 
-/// Who the journal says it was, where Azure itself does something.
+/// The principal in the journal where Azure itself acts.
 pub const PLATFORM: &str = "platform";
 
 impl AzureState {
-    /// Does what a request of that principal would do, and writes it into the journal.
+    /// Performs a request of a principal, and writes it into the journal.
     pub fn ask(
         &mut self,
         principal: &str,

@@ -1,10 +1,12 @@
-//! Rights on what a request's body names: whoever lets a resource use another one needs the right to join that.
+//! Rights on what a request's body references: a caller that lets a resource use another one needs the right to join
+//! that.
 
 use serde_json::Value;
 
 use super::glob::matches;
 
-/// Members of requests about some types that name others, and the action that their writer must be allowed there.
+/// Members of requests about some types that reference other resources, and the action that the caller must be allowed
+/// there.
 #[derive(Debug)]
 pub struct Join {
     /// Full types of what is written, with wildcards.
@@ -15,7 +17,7 @@ pub struct Join {
     pub action: &'static str,
 }
 
-/// Every id in the members of a request's body that somebody must be allowed to join, with the action.
+/// Returns every id in the members of a request's body that the caller must be allowed to join, with the action.
 pub fn joined<'a>(
     joins: impl Iterator<Item = &'static Join>,
     resource_type: &str,

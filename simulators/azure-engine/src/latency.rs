@@ -1,4 +1,4 @@
-//! How long things take. The named profiles with their figures stand in `profiles.rs`.
+//! Latencies. The named profiles with their figures are in `profiles.rs`.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::glob::matches;
 
-/// Longest duration that can be asked for, in milliseconds: a year. Sums of such times stay within what the clock counts.
+/// Longest configurable duration, in milliseconds: a year. Sums of such times do not overflow the clock.
 const MAX_MS: u64 = 365 * 24 * 3_600 * 1_000;
 
 /// Largest jitter, as a part of the duration: ten times as long is more than any test of patience needs.
@@ -21,36 +21,34 @@ pub fn bounded(ms: u64) -> Duration {
 /// many logs. They hold the client's own polling, so that Azure is a little faster.
 pub const LOGS: &str = "median of public Terraform logs";
 
-/// Where we found no figure.
+/// Where no source gives a figure.
 pub const CHOICE: &str = "our choice";
 
 /// How long something typically takes: verb, type, milliseconds and source, as in a [`LatencyRule`]. In the table of a
 /// provider the type is below its namespace, as in `loadBalancers*`.
 pub type TypicalLatency = (&'static str, &'static str, u64, &'static str);
 
-/// The verb of a PUT that creates: rules for `PUT` fit it, too.
+/// The verb of a PUT that creates: rules for `PUT` match it, too.
 pub const CREATE: &str = "CREATE";
 
-/// How long things take: long-running operations, chosen by method and resource type, and the answers
-/// to requests. The first rule that fits decides. Serialisable, so that a profile can be loaded from a
-/// file; members that are left out are empty or 0.
+/// Latencies of long-running operations and of answers, by method and resource type. The first matching rule decides.
+/// Serialisable, so that a profile can be loaded from a file; members that are left out are empty or 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LatencyProfile {
     /// Rules for operations, tried in order.
     #[serde(default)]
     pub rules: Vec<LatencyRule>,
-    /// Milliseconds of an operation where no rule fits.
+    /// Milliseconds of an operation if no rule matches.
     #[serde(default)]
     pub otherwise_ms: u64,
     /// Rules for the time from a request to its answer, tried in order.
     #[serde(default)]
     pub answers: Vec<LatencyRule>,
-    /// Milliseconds to an answer where no rule fits.
+    /// Milliseconds to an answer if no rule matches.
     #[serde(default)]
     pub answer_otherwise_ms: u64,
-    /// Up to which share of its latency anything may take longer, drawn from the seed: 0.2 gives 100 to
-    /// 120 %.
+    /// The maximum jitter as a share of the latency, drawn from the seed: 0.2 gives 100 to 120 %.
     #[serde(default)]
     pub jitter: f64,
 }
@@ -82,7 +80,7 @@ impl LatencyRule {
 }
 
 impl LatencyProfile {
-    /// Everything is over as soon as it is looked at.
+    /// Every operation ends at the next read.
     pub fn instant() -> Self {
         Self::default()
     }

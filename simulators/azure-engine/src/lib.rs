@@ -1,4 +1,4 @@
-//! The part of Resource Manager that is the same for every resource type.
+//! The part of Resource Manager that is common to all resource types.
 
 mod action;
 mod actor_actions;

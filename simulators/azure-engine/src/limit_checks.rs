@@ -1,4 +1,4 @@
-//! Whether a write keeps to the limits that are plain counts.
+//! Checks of a write against limits that are plain counts.
 
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -13,7 +13,7 @@ const RESOURCE_QUOTA_EXCEEDED: Code = Code::azures(409, "ResourceQuotaExceeded")
 const RESOURCE_GROUP_QUOTA_EXCEEDED: Code = Code::azures(409, "ResourceGroupQuotaExceeded");
 
 impl AzureState {
-    /// The value of a limit: the override, or Azure's. A name that is in no table bounds nothing.
+    /// The value of a limit: the override, or Azure's. A name without a limit is unbounded.
     pub fn limit(&self, name: &str) -> u64 {
         self.limits.get(name).unwrap_or(u64::MAX)
     }

@@ -1,8 +1,8 @@
-//! How much there may be of everything: Azure's published limits ("Azure subscription and service
-//! limits, quotas, and constraints"), each of which can be overridden.
+//! Azure's published limits ("Azure subscription and service limits, quotas, and constraints"), each of which can be
+//! overridden.
 //!
-//! Providers declare theirs as data. What is a plain count (resources in a region, items of a list) is
-//! checked here; what takes knowledge of a type is checked there, against `AzureState::limit`.
+//! Providers declare theirs as data. Plain counts (resources in a region, items of a list) are checked here; limits
+//! that need knowledge of a type are checked there, against `AzureState::limit`.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::error::Refusal;
 /// One limit.
 #[derive(Debug, Clone, Copy)]
 pub struct Limit {
-    /// `{namespace}.{what}Per{whom}`, such as `network.securityRulesPerGroup`.
+    /// `{namespace}.{counted}Per{holder}`, such as `network.securityRulesPerGroup`.
     pub name: &'static str,
     /// Azure's published value.
     pub value: u64,
@@ -24,13 +24,13 @@ pub struct Limit {
 /// What a limit counts.
 #[derive(Debug, Clone, Copy)]
 pub enum Counts {
-    /// What the types that know it check by themselves.
+    /// Nothing here: the types that know the limit check it.
     Elsewhere,
     /// Resources of a type in one region of the subscription.
     PerRegion {
         /// The full type.
         of: &'static str,
-        /// What they are called in a refusal.
+        /// Their noun in a refusal.
         called: &'static str,
         /// How the refusal is worded.
         words: Words,
@@ -39,7 +39,7 @@ pub enum Counts {
     Users {
         /// The full type.
         of: &'static str,
-        /// What they are called in a refusal.
+        /// Their noun in a refusal.
         called: &'static str,
         /// How the refusal is worded.
         words: Words,
@@ -50,7 +50,7 @@ pub enum Counts {
         of: &'static str,
         /// The path of the list.
         at: &'static str,
-        /// What they are called in a refusal.
+        /// Their noun in a refusal.
         called: &'static str,
         /// How the refusal is worded.
         words: Words,

@@ -1,4 +1,4 @@
-//! Where resources are: names of regions as documents and paths spell them.
+//! Locations: names of regions as documents and paths spell them.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! What the state finds by name: providers, types, subscriptions and their tenants, what providers keep; and of a record
-//! its etag and place.
+//! Lookups by name: providers, types, subscriptions and their tenants, providers' timetables; and the etag and location
+//! of a record.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -53,7 +53,7 @@ impl AzureState {
             .map(String::as_str)
     }
 
-    /// Has one more subscription, with what nobody has to make in it. One that exists stays as it is.
+    /// Adds a subscription, with the built-in resources. An existing one stays as it is.
     pub fn add_subscription(&mut self, subscription: &str) {
         if self.subscription(subscription).is_none() {
             Arc::make_mut(&mut self.options).more_subscriptions.push(subscription.to_owned());
@@ -64,7 +64,7 @@ impl AzureState {
         }
     }
 
-    /// What a provider keeps for what it does by itself.
+    /// A provider's timetable of its own actions.
     pub fn timetable<T: Timetable>(&self) -> Option<&T> {
         self.timetables.iter().find_map(|kept| (kept.as_ref() as &dyn Any).downcast_ref())
     }
@@ -74,7 +74,7 @@ impl AzureState {
         self.timetables.iter_mut().find_map(|kept| (kept.as_mut() as &mut dyn Any).downcast_mut())
     }
 
-    /// Whether a resource is one that nobody made, such as a built-in role.
+    /// Whether a resource is built in, such as a built-in role.
     pub fn is_given(&self, id: &ResourceId) -> bool {
         self.given.contains(&id.to_lower())
     }

@@ -1,5 +1,5 @@
-//! What services do without a request for it: resources that another one brings along, such as a
-//! machine its interfaces, and work that goes on after a request was answered.
+//! Actions of services without a request: resources that come with another one, such as a machine's interfaces, and
+//! work that continues after a request was answered.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ use crate::protocol::Readiness;
 use crate::provider::{AzureState, Proposal, Record};
 
 impl AzureState {
-    /// What a PUT would store; refused as the PUT would be. The provider is found by the id's type.
+    /// The record that a PUT would store; refused as the PUT would be. The provider is found by the id's type.
     pub fn draft(&self, id: &ResourceId, body: Object) -> Result<Record, Refusal> {
         let resource_type = self.resource_type(&id.resource_type()).ok_or_else(|| self.not_found(id))?;
         let body = self.judge(resource_type, Proposal::of_service(id, body))?;
         let record = Record::new(resource_type, id, body, Timestamp::UNIX_EPOCH);
-        // Services wait for what is on its way.
+        // Services wait for resources that are on their way.
         self.check_references_as(&record, Readiness::UnderWay)?;
         Ok(record)
     }
 
-    /// Makes a resource as a PUT would, which is over at once.
+    /// Creates a resource as a PUT would, at once.
     pub fn make(&mut self, id: &ResourceId, body: Object) -> Result<(), Refusal> {
         let draft = self.draft(id, body)?;
         let (resource_type, created) = (draft.resource_type, self.now());
@@ -34,8 +34,8 @@ impl AzureState {
         Ok(())
     }
 
-    /// Lets a resource type go on later with what it does by itself: [`ResourceType::after_operation`] gets the step when it is time.
-    /// Without a time to wait, the latency of an action of that name decides. Gives the operation's key.
+    /// Schedules a later step of a resource type: [`ResourceType::after_operation`] gets the step when it is due.
+    /// Without a time, the latency of an action of that name decides. Returns the operation's key.
     ///
     /// [`ResourceType::after_operation`]: super::provider::ResourceType::after_operation
     pub fn later(&mut self, subject: &ResourceId, step: &str, wait: Option<Duration>) -> Option<String> {

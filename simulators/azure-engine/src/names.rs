@@ -1,14 +1,14 @@
-//! Which names new resources may have ("Naming rules and restrictions for Azure resources").
+//! Rules for names of new resources ("Naming rules and restrictions for Azure resources").
 
 use super::error::Refusal;
 
-/// What names of some types look like.
+/// The form of names of some types.
 pub struct NameRule {
-    /// Full types, with wildcards; the first rule that fits a type decides.
+    /// Full types, with wildcards; the first matching rule decides.
     pub of: &'static str,
-    /// Whether a name is one.
+    /// Whether a name has that form.
     pub fits: fn(&str) -> bool,
-    /// How the provider words it: takes the full type and the name.
+    /// The provider's refusal: takes the full type and the name.
     pub refusal: fn(&str, &str) -> Refusal,
 }
 

@@ -17,40 +17,40 @@ use super::protocol::{KeyForm, Protocol};
 
 const CANCELED: Code = Code::azures(409, "Canceled");
 
-/// What happens when an operation ends well.
+/// The effect of an operation when it succeeds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Completion {
     /// The written resource becomes `Succeeded`.
     Write,
-    /// The resource goes, with everything below it.
+    /// The resource is deleted, with everything below it.
     Delete,
-    /// The resource type does what it started: action and its arguments.
+    /// The resource type completes the action: its name and arguments.
     Action(String, Value),
-    /// What a service does by itself, after the request that brought it about was answered: the resource
-    /// type goes on with its next step, and the resource's state stays.
+    /// A later step of a service, after the request was answered: the resource type continues with it, and the
+    /// resource's state stays.
     Step(String),
     /// Nothing changes: the operation ends with this answer.
     Report(Value),
 }
 
-/// The hidden member of a record that says why its last operation failed: code and message.
+/// The hidden member of a record with the failure of its last operation: code and message.
 pub const FAILURE: &str = "failure";
 
-/// Where an operation is.
+/// The status of an operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Status {
     /// It runs.
     InProgress,
-    /// It ended well.
+    /// It succeeded.
     Succeeded,
-    /// It failed, and why.
+    /// It failed, with the reason.
     Failed(Refusal),
-    /// It was stopped, and by what.
+    /// It was canceled, with the reason.
     Canceled(Refusal),
 }
 
 impl Status {
-    /// Azure's word.
+    /// Azure's name of the status.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::InProgress => "InProgress",
@@ -61,7 +61,7 @@ impl Status {
     }
 }
 
-/// How answers say when to ask again. Clients must understand them all.
+/// The form in which answers give the time of the next poll. Clients must understand all of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RetryAfterStyle {
@@ -80,7 +80,7 @@ pub enum RetryAfterStyle {
     Absent,
 }
 
-/// Which URLs the answer that starts an operation carries.
+/// The URLs in the answer that starts an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum OperationUrls {
@@ -90,7 +90,7 @@ pub enum OperationUrls {
     Location,
     /// `Azure-AsyncOperation` and `Location`.
     Both,
-    /// Neither: the resource's own `provisioningState` tells.
+    /// Neither: clients follow the resource's own `provisioningState`.
     Neither,
 }
 
@@ -105,7 +105,7 @@ pub struct OperationStyle {
     pub forgotten: bool,
 }
 
-/// What one may see of an operation.
+/// The public state of an operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationState {
@@ -196,7 +196,7 @@ impl Operation {
         !self.operation_style.forgotten && self.readable_until.is_none_or(|until| now < until)
     }
 
-    /// What one may see of it.
+    /// Its public state.
     pub fn state(&self, now: Instant) -> OperationState {
         let running = self.status == Status::InProgress;
         OperationState {

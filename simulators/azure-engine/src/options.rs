@@ -28,9 +28,9 @@ pub struct Options {
     pub tenant: String,
     /// The tenants of subscriptions that belong to another one than `tenant`, by subscription.
     pub subscription_tenants: BTreeMap<String, String>,
-    /// Whether subscriptions take tokens of any tenant that the directory knows, as if each belonged to all of them.
+    /// Whether subscriptions accept tokens of any tenant of the directory, as if each belonged to all of them.
     pub any_tenant: bool,
-    /// Which machine the metadata service takes a caller for.
+    /// The machine behind each source address of the metadata service.
     pub metadata_addresses: MetadataAddresses,
     /// The normalised name of the region that answers subscription-level requests, such as `eastus`.
     /// Resources may be created in any region.
@@ -41,19 +41,19 @@ pub struct Options {
     pub zones: Vec<String>,
     /// How long operations and answers take.
     pub latency: LatencyProfile,
-    /// How answers say when to ask again.
+    /// The form in which answers give the time of the next poll.
     pub retry_after: RetryAfterStyle,
-    /// How far reads lag behind writes.
+    /// The lag of reads behind writes.
     pub consistency: Consistency,
     /// Faults that are in force from the start.
     pub faults: Vec<Fault>,
-    /// Actors that are at work from the start.
+    /// Actors that exist from the start.
     pub actors: Vec<Actor>,
     /// Request budgets of ARM and of the providers. `None` turns throttling
     /// off; the headers are then sent with the buckets' capacities.
     pub budgets: Option<Budgets>,
-    /// Sizes of machines that are not to be had in the region: in these zones, or nowhere where none is
-    /// named. The catalogue shows it, and Azure's `SkuNotAvailable` answers who asks.
+    /// Machine sizes that are not available in the region: in these zones, or in none where the list is empty. The
+    /// catalogue shows it, and a request for such a size gets Azure's `SkuNotAvailable`.
     pub restricted_sizes: BTreeMap<String, Vec<String>>,
     /// Limits that differ from Azure's published ones, by name, such as `network.routesPerTable`.
     pub limits: BTreeMap<String, u64>,
@@ -61,12 +61,12 @@ pub struct Options {
     pub page_size: usize,
     /// Wall-clock time at which the simulation starts; it goes on with tokio's time.
     pub start: Timestamp,
-    /// Whether ARM requests need an `Authorization` header. Tokens are judged by the verifier given
-    /// to `Azure::set_verifier`; without one any non-empty bearer token is accepted.
+    /// Whether ARM requests need an `Authorization` header. Tokens are verified by the verifier of
+    /// `Azure::set_verifier`; without one any non-empty bearer token is accepted.
     pub require_auth: bool,
-    /// Whether requests need rights: roles that were assigned to whoever asks.
+    /// Whether requests need rights: roles assigned to the caller.
     pub enforce_authorization: bool,
-    /// Object ids of those who own all subscriptions from the start.
+    /// Object ids of the owners of all subscriptions.
     pub owners: Vec<String>,
     /// Refuse api-versions that the simulated types do not list. Otherwise any well-formed one is
     /// accepted, and written to the journal.
@@ -83,8 +83,8 @@ pub struct Options {
     pub external_url: Option<String>,
     /// The authority named in challenges and cloud metadata, such as `https://127.0.0.1:8444`.
     pub authority: String,
-    /// The network from which public IPv4 addresses come. The default is set aside for benchmarks,
-    /// so that no simulated address belongs to anybody.
+    /// The network from which public IPv4 addresses come. The default is set aside for benchmarks, so that no simulated
+    /// address is in real use.
     pub public_ipv4: ipnet::Ipv4Net,
     /// The network from which public IPv6 addresses come; the default is set aside for documentation.
     pub public_ipv6: ipnet::Ipv6Net,
@@ -92,7 +92,7 @@ pub struct Options {
     pub journal_capacity: usize,
 }
 
-/// Which machine is behind an address.
+/// The machines behind addresses.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct MetadataAddresses {

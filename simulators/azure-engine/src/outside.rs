@@ -1,5 +1,5 @@
-//! Work that is done outside: what runs on machines. A type asks for it and is told how it went; operations that the work
-//! belongs to do not end before.
+//! Work that is done outside the simulator, such as what runs on machines. A type requests it and gets its result;
+//! operations that the work belongs to do not end before.
 
 use std::collections::BTreeMap;
 
@@ -8,28 +8,28 @@ use serde_json::Value;
 
 use super::error::Refusal;
 
-/// Work that somebody is asked to do.
+/// Work to be done outside.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// What it is about.
+    /// The resource that it is about.
     pub id: ResourceId,
-    /// Tells it from earlier work on the same.
+    /// Distinguishes it from earlier work on the same resource.
     pub number: u64,
-    /// What is to be done, in the words of the type that asks.
+    /// What to do, in the form that the type chose.
     pub what: Value,
 }
 
-/// What was asked for and is not done.
+/// Work that was requested and is not done.
 #[derive(Debug, Default)]
 pub struct Outside {
-    /// Whether anybody does such work; otherwise nobody is asked and nothing waits.
+    /// Whether a worker is attached; otherwise no work is requested and nothing waits.
     pub listens: bool,
     pub(super) asked: u64,
     pub(super) queue: Vec<Asked>,
     /// The latest work on each resource, by its id in lower case.
     pub(super) waiting: BTreeMap<String, u64>,
-    /// Why it went wrong, until the operation that it belongs to ends.
+    /// Failures of work, until the operation that it belongs to ends.
     pub(super) failures: BTreeMap<String, Refusal>,
-    /// Operations whose own time is over.
+    /// Operations that are due and wait for work outside.
     pub(super) held: Vec<String>,
 }

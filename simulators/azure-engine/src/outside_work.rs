@@ -1,4 +1,4 @@
-//! Asking for work that is done outside, and taking its answers.
+//! Requests work outside, and takes its results.
 
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::outside::Asked;
 use super::provider::AzureState;
 
 impl AzureState {
-    /// Asks for work on a resource. It takes the place of earlier work.
+    /// Requests work on a resource. It replaces earlier work.
     pub fn ask_outside(&mut self, id: &ResourceId, what: Value) {
         if !self.outside.listens {
             return;
@@ -22,7 +22,7 @@ impl AzureState {
         self.revision += 1;
     }
 
-    /// What is asked for and nobody has begun.
+    /// Takes the work that was requested and not begun.
     pub fn take_asked(&mut self) -> Vec<Asked> {
         std::mem::take(&mut self.outside.queue)
     }
@@ -32,7 +32,7 @@ impl AzureState {
         self.outside.listens && self.outside.waiting.contains_key(&id.to_lower())
     }
 
-    /// Takes the answer to what was asked for. What has been asked for anew since is not done by it.
+    /// Takes the result of work. A result for work that was requested again since is ignored.
     pub fn told(&mut self, id: &ResourceId, number: u64, answer: &Value) {
         let key = id.to_lower();
         if self.outside.waiting.get(&key) != Some(&number) {
@@ -50,7 +50,7 @@ impl AzureState {
         }
     }
 
-    /// Ends an operation whose time is over, or lets it wait for what is done outside.
+    /// Ends a due operation, or lets it wait for work outside.
     pub(super) fn finish_unless_held(&mut self, key: &str) {
         let (waits, failure) = match self.outside.listens {
             true => self.outside_of(key),

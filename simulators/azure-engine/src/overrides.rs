@@ -1,4 +1,4 @@
-//! Whether chosen figures are of something that there is.
+//! Checks that configured figures name existing limits and policies.
 
 use std::collections::BTreeMap;
 

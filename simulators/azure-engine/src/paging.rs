@@ -3,13 +3,13 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 
-/// Fewer bytes than any token has that Azure was recorded to give.
+/// Fewer bytes than any recorded token of Azure has.
 const LEAST_FOREIGN: usize = 64;
 
-/// One page out of `items`, which are ordered by [`sort`]; the token for the next page, where one is left.
+/// One page of `items`, which are ordered by [`sort`]; and the token for the next page, if there is one.
 ///
-/// The token names the last item shown, so that items which come or go between two pages neither
-/// repeat nor hide others.
+/// The token names the last shown item, so that items that are added or deleted between two pages neither repeat nor
+/// hide others.
 pub fn page<T>(
     mut items: Vec<T>,
     id: impl Fn(&T) -> &str,
@@ -18,7 +18,7 @@ pub fn page<T>(
 ) -> Option<(Vec<T>, Option<String>)> {
     if let Some(token) = token {
         let Some((number, text)) = decode(token) else {
-            // One that another Resource Manager gave is long and opaque: behind it is nothing that is here.
+            // A token of another Resource Manager is long and opaque: there are no items behind it.
             let foreign = STANDARD.decode(token).is_ok_and(|bytes| bytes.len() >= LEAST_FOREIGN);
             return foreign.then(|| (Vec::new(), None));
         };
@@ -34,7 +34,7 @@ pub fn page<T>(
     Some((items, next))
 }
 
-/// The same where tokens are the last name in Base64 and an empty page comes last.
+/// The same with the last name in Base64 as token, and an empty last page.
 pub fn page_by_name<T>(
     mut items: Vec<T>,
     name: impl Fn(&T) -> &str,
@@ -84,7 +84,7 @@ mod tests {
         loop {
             let (mut some, next) = page(items.clone(), |item| item, token.as_deref(), 10).unwrap();
             seen.append(&mut some);
-            // One that was shown goes in between.
+            // An item that was shown is deleted in between.
             items.retain(|item| item != "/set/3");
             token = next;
             if token.is_none() {

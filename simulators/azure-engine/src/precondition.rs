@@ -1,4 +1,4 @@
-//! What must hold before a write is looked at: its group, its conditions, its place.
+//! Checks before a write is read: its group, its conditions, its place.
 
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -17,7 +17,7 @@ const PRECONDITION_FAILED: Code = Code::azures(412, "PreconditionFailed");
 const RESOURCE_GROUP_BEING_DELETED: Code = Code::azures(409, "ResourceGroupBeingDeleted");
 
 impl AzureState {
-    /// The group must exist and must not be on its way out.
+    /// The group must exist and must not be being deleted.
     pub fn require_writable_group(&self, id: &ResourceId) -> Result<(), Refusal> {
         self.require_group(id)?;
         let Some(group) = id.group_name() else { return Ok(()) };
@@ -32,7 +32,8 @@ impl AzureState {
         }
     }
 
-    /// The conditions of a request about a child of a document: whether the child is there, and the version of the whole.
+    /// The conditions of a request about a child of a document: whether the child is there, and the version of the
+    /// whole.
     pub(super) fn check_child_conditions(
         &self,
         child: &ResourceId,
@@ -52,7 +53,7 @@ impl AzureState {
         self.check_conditions(&holder.id, Some(holder), &of_parent)
     }
 
-    /// A resource that is to be made must be one that clients make, and what it lies in must exist.
+    /// A new resource must be of a type that clients create, and its parent must exist.
     pub(super) fn check_creatable(
         &self,
         id: &ResourceId,
@@ -101,7 +102,7 @@ impl AzureState {
         if shown == current { Ok(()) } else { Err((protocol.words.mismatch)(&shown, &current, &old.id)) }
     }
 
-    /// Checks what stands around the properties of a tracked resource, and settles its location.
+    /// Checks the envelope of a tracked resource, and sets its location.
     pub(super) fn check_envelope(
         &self,
         id: &ResourceId,

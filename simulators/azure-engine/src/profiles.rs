@@ -1,4 +1,5 @@
-//! The named latency profiles: what is the same for every type; how long operations take is in the tables of the providers.
+//! The named latency profiles: the part common to all types; latencies of operations are in the tables of the
+//! providers.
 
 use super::latency::{CHOICE, LatencyProfile, LatencyRule, TypicalLatency};
 use super::provider::Provider;
@@ -16,8 +17,7 @@ fn rule(resource_type: String, (method, _, ms, source): &TypicalLatency) -> Late
     LatencyRule { method: (*method).into(), resource_type, ms: *ms, source: (*source).into() }
 }
 
-/// The rules of all providers. What holds for whatever a namespace has comes last, for the namespace may be several
-/// providers'.
+/// The rules of all providers. Rules for a whole namespace come last, because several providers may share it.
 fn operations(providers: &[Provider]) -> Vec<LatencyRule> {
     let all = providers
         .iter()
@@ -31,7 +31,7 @@ fn operations(providers: &[Provider]) -> Vec<LatencyRule> {
 }
 
 impl LatencyProfile {
-    /// Durations that users of Azure know: measured ones where we found any, each with its source.
+    /// Realistic durations: measured ones if there are any, each with its source.
     pub fn typical(providers: &[Provider]) -> Self {
         Self {
             rules: operations(providers),

@@ -1,4 +1,4 @@
-//! Operations as time goes on: how they start, end, give way, and what is due.
+//! The course of operations: start, end and supersession, and due actions.
 
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ impl AzureState {
         Started { key, latency }
     }
 
-    /// Does everything that is due by now, in the order in which it is due: operations end, actors act.
+    /// Runs everything that is due by now, in order: operations end, actors act.
     pub fn settle(&mut self) {
         let now = Instant::now();
         loop {
@@ -109,7 +109,7 @@ impl AzureState {
         self.store.history.moment = None;
     }
 
-    /// Ends an operation, in the way that was chosen for it.
+    /// Ends an operation with its chosen ending.
     pub fn finish(&mut self, key: &str) {
         let now = self.now();
         let Some(operation) = self.operations.end(key, now) else { return };
@@ -131,7 +131,7 @@ impl AzureState {
             (Completion::Delete, false) => self.remove(&subject),
             (Completion::Report(_) | Completion::Step(_), _) => {}
             _ => {
-                // Who is going stays so, whatever else has ended.
+                // A resource that is being deleted stays so, whatever else has ended.
                 let going =
                     |record: &Record| record.state == State::Deleting && completion != Completion::Delete;
                 if let Some(record) = self.store.get_mut(&subject).filter(|record| !going(record)) {
@@ -152,7 +152,7 @@ impl AzureState {
         resource_type.after_operation(self, &subject, &completion, failure);
     }
 
-    /// Keeps what was to go with a resource whose deletion has failed.
+    /// Keeps the resources that would have been deleted with one whose deletion has failed.
     fn spare(&mut self, subject: &ResourceId) {
         let below: Vec<ResourceId> = self
             .store
@@ -170,7 +170,7 @@ impl AzureState {
         }
     }
 
-    /// Ends a running operation now; `false` where none of that key runs.
+    /// Ends a running operation now; `false` if no operation of that key runs.
     pub fn end(&mut self, key: &str, status: Status) -> bool {
         if !self.operations.set_ending(key, status) {
             return false;
@@ -179,7 +179,7 @@ impl AzureState {
         true
     }
 
-    /// Ends a running operation as `Canceled`, because another one takes its place.
+    /// Ends a running operation as `Canceled`, because another one supersedes it.
     pub fn supersede(&mut self, key: &str, by_name: &str) {
         let now = self.now();
         let Some(operation) = self.operations.end(key, now) else { return };

@@ -1,4 +1,4 @@
-//! How requests about one resource type are answered: the parts that are the same for every resource.
+//! The protocol of a resource type: the common part of answers to requests about it.
 
 use azure_types::ResourceId;
 
@@ -8,7 +8,7 @@ use super::state_name::StateNames;
 use super::store::State;
 use super::words::{USUAL, Words};
 
-/// What etags look like.
+/// The form of etags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EtagForm {
     /// `W/"{guid}"`, another one after each change.
@@ -37,16 +37,16 @@ impl EtagForm {
     }
 }
 
-/// What a document may point at while it is written.
+/// The readiness that a written document requires of its references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readiness {
-    /// Only what is ready.
+    /// Targets must be ready.
     Ready,
-    /// Also what is being made or changed: the provider waits for it by itself.
+    /// Targets may be being created or changed: the provider waits for them.
     UnderWay,
 }
 
-/// Where resources of a type are.
+/// The placement of resources of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
     /// In a region, which their documents name.
@@ -55,21 +55,21 @@ pub enum Placement {
     Global,
 }
 
-/// What the location of a global resource is called.
+/// The location of a global resource.
 pub const GLOBAL: &str = "global";
 
-/// What resources of a type lie in.
+/// The parent of resources of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LiesIn {
     /// A resource group.
     Group,
     /// A subscription.
     Subscription,
-    /// Whatever has an id: a subscription, a group or a resource of any provider.
+    /// Anything with an id: a subscription, a group or a resource of any provider.
     Anything,
 }
 
-/// What keys of operations look like.
+/// The form of operations' keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyForm {
     /// A GUID.
@@ -80,7 +80,7 @@ pub enum KeyForm {
     Named(&'static str),
 }
 
-/// Where operations are asked for.
+/// The URLs of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UrlForm {
     /// The status at one URL, the final answer at another below `operationResults`.
@@ -93,11 +93,11 @@ pub enum UrlForm {
     Final,
     /// Status and final answer below the resource group, with these segments.
     InGroup(&'static str, &'static str),
-    /// Nowhere: the state of the resource itself tells.
+    /// Nowhere: clients follow the state of the resource itself.
     Nowhere,
 }
 
-/// How lists are cut into pages.
+/// The form of pages of lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
     /// The last page names no further one; tokens are opaque.
@@ -124,26 +124,25 @@ pub struct ChildCollection {
     pub name: &'static str,
     /// Whether clients may write children one by one.
     pub writable: bool,
-    /// Members that list who refers to the child: (member, type segment of the referrer; an empty one
-    /// means any).
+    /// Members that list the referrers of the child: (member, type segment of the referrer; an empty one means any).
     pub back_references: &'static [(&'static str, &'static str)],
 }
 
-/// A refusal to delete what others point at.
+/// A refusal to delete a referenced resource.
 pub type InUse = fn(&ResourceId, &[&ResourceId]) -> Refusal;
 
 /// How operations on a type are polled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Polling {
-    /// What their keys look like.
+    /// The form of their keys.
     pub key: KeyForm,
-    /// Where they are asked for.
+    /// Their URLs.
     pub urls: UrlForm,
     /// The path segment of operation URLs; `operations` nearly everywhere.
     pub segment: &'static str,
     /// Whether the answer to a write also carries `Location`.
     pub location_on_writes: bool,
-    /// Whether the status says when an operation began and ended.
+    /// Whether the status has the times at which an operation began and ended.
     pub times: bool,
     /// Whether the status of a write that succeeded holds the resource (`properties.output`).
     pub output: bool,
@@ -151,51 +150,51 @@ pub struct Polling {
     pub gone_status: u16,
 }
 
-/// How requests about one resource type are answered. Each provider has a usual one, from which a type
-/// differs in few members.
+/// The protocol of one resource type. Each provider has a default, from which a type differs in few members.
 #[derive(Debug)]
 pub struct Protocol {
     /// The type in Azure's spelling, such as `Microsoft.Network/loadBalancers`.
     pub resource_type: &'static str,
-    /// What operations and refusals call it, such as `LoadBalancer`.
+    /// Its noun in operations and refusals, such as `LoadBalancer`.
     pub noun: &'static str,
     /// API versions for strict mode and for the provider record, newest first.
     pub api_versions: &'static [&'static str],
-    /// How refusals about any resource of the provider are worded.
+    /// The wording of the provider's refusals.
     pub words: &'static Words,
-    /// What a second write does while an operation runs.
+    /// The effect of a second write while an operation runs.
     pub concurrency: Concurrency,
     /// Child collections inside the document.
     pub child_collections: &'static [ChildCollection],
-    /// Its POST actions, as in `start`; below a child `*` stands for the child's name. A type that lists some has no others.
+    /// Its POST actions, as in `start`; below a child `*` stands for the child's name. A type that lists some has no
+    /// others.
     pub actions: &'static [&'static str],
     /// Whether it is a resource with location and tags, rather than a part of its parent.
     pub tracked: bool,
-    /// Where its resources are.
+    /// The placement of its resources.
     pub placement: Placement,
-    /// What they lie in.
+    /// Their parent.
     pub lies_in: LiesIn,
     /// Whether clients may create it by PUT; scale set instances come from their set.
     pub creatable: bool,
     /// Whether a PATCH changes tags and nothing else, at once.
     pub only_tags: bool,
-    /// What etags look like.
+    /// The form of etags.
     pub etag: EtagForm,
     /// Whether documents carry an etag.
     pub etagged: bool,
     /// Whether the answer to a write carries it as a header, too.
     pub etag_on_writes: bool,
-    /// Whether an etag changes when only who refers to the document has changed.
+    /// Whether an etag changes when only the referrers of the document have changed.
     pub counts_referrers: bool,
-    /// Whether the end of an operation is a change of its own.
+    /// Whether the end of an operation counts as a change.
     pub counts_ends: bool,
-    /// The state of a resource that is being made.
+    /// The state of a resource that is being created.
     pub first_state: State,
-    /// What its states are called.
+    /// The names of its states.
     pub states: StateNames,
-    /// Whether documents say in which state they are (`provisioningState`).
+    /// Whether documents show their state (`provisioningState`).
     pub shows_state: bool,
-    /// What documents may point at while they are written.
+    /// The readiness that written documents require of their references.
     pub readiness: Readiness,
     /// Whether a write that changes nothing is over at once.
     pub unchanged_at_once: bool,
@@ -203,33 +202,33 @@ pub struct Protocol {
     pub immediate: bool,
     /// Whether a write is over before it is answered, and its answer names no operation.
     pub synchronous: bool,
-    /// Whether the same holds for writes to what exists, although to make it takes time.
+    /// Whether the same holds for writes to an existing resource, although its creation takes time.
     pub synchronous_update: bool,
     /// Whether the same holds for a deletion.
     pub synchronous_delete: bool,
-    /// Whether the answer to a write that goes on has no body.
+    /// Whether the answer to a running write has no body.
     pub bare_acceptance: bool,
-    /// Whether the type is asked before every request ([`ResourceType::asked`]), not only before those with options.
+    /// Whether [`ResourceType::asked`] is called for every request, not only for those with options.
     ///
     /// [`ResourceType::asked`]: super::provider::ResourceType::asked
     pub asked_first: bool,
-    /// Whether the type says by itself what the answer to a write shows ([`ResourceType::written`]).
+    /// Whether the type itself changes the answer to a write ([`ResourceType::written`]).
     ///
     /// [`ResourceType::written`]: super::provider::ResourceType::written
     pub words_writes: bool,
-    /// Whether a request below an absent resource is told which one that is.
+    /// Whether the answer to a request below an absent resource names that resource.
     pub names_absent_parent: bool,
     /// Whether the answer to a PUT that creates names the resource's own URL in `Location`.
     pub located: bool,
     /// Whether the answer to a write shows the resource; otherwise it is an empty document.
     pub shows_written: bool,
-    /// Whether documents say who made and who changed the resource last, and when (`systemData`).
+    /// Whether documents say which caller created and last changed the resource, and when (`systemData`).
     pub system_data: bool,
-    /// How lists of the type are cut into pages.
+    /// The form of pages of its lists.
     pub pages: Pages,
-    /// Whether a PUT of a resource that is there changes what it names and keeps the rest.
+    /// Whether a PUT of an existing resource changes the given members and keeps the rest.
     pub puts_merge: bool,
-    /// How the deletion of a resource is refused that others point at: takes its id and theirs.
+    /// The refusal to delete a referenced resource: takes its id and those of its referrers.
     pub in_use: Option<InUse>,
     /// The status of a PUT that creates.
     pub create_status: u16,
@@ -239,14 +238,14 @@ pub struct Protocol {
     pub patch_status: u16,
     /// The status of a DELETE of an existing resource.
     pub delete_status: u16,
-    /// Whether the answer to a DELETE shows what was deleted.
+    /// Whether the answer to a DELETE shows the deleted resource.
     pub shows_deleted: bool,
     /// How operations on the type are polled.
     pub polling: Polling,
 }
 
 impl Protocol {
-    /// How requests about types of Resource Manager itself are answered. Providers begin with it and say what differs.
+    /// The protocol of types of Resource Manager itself. Providers begin with it and set the differences.
     pub const fn new(
         resource_type: &'static str,
         noun: &'static str,
@@ -306,7 +305,7 @@ impl Protocol {
         }
     }
 
-    /// Whether there may be such an action.
+    /// Whether the type may have an action.
     pub fn may_act(&self, action: &str) -> bool {
         self.actions.is_empty() || self.actions.iter().any(|known| matches(known, action))
     }

@@ -1,7 +1,7 @@
-//! What a resource provider tells the engine, and the state that it works on.
+//! The interface between a resource provider and the engine, and the state that both work on.
 //!
-//! A provider is tables and types; the engine knows none of them by name. Types work on the state and the
-//! state knows its types, so both are defined here, and what either does is elsewhere.
+//! A provider is tables and types; the engine knows none of them by name. Types work on the state and the state knows
+//! its types, so both are defined here; their methods are elsewhere.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,7 +54,7 @@ pub type Record = store::Record<dyn ResourceType>;
 /// All documents of one simulated Azure.
 pub type Store = store::Store<dyn ResourceType>;
 
-/// A write that asks to be normalised and checked.
+/// A write to be normalised and checked.
 pub struct Proposal<'a> {
     /// Canonical id of the resource.
     pub id: &'a ResourceId,
@@ -89,7 +89,7 @@ impl Proposal<'_> {
         Value::Object(self.body)
     }
 
-    /// Takes what is written out of the proposal.
+    /// Takes the document out of the proposal.
     pub fn take(&mut self) -> Value {
         Value::Object(std::mem::take(&mut self.body))
     }
@@ -100,25 +100,25 @@ impl Proposal<'_> {
     }
 }
 
-/// What a POST action starts.
+/// The result of starting a POST action.
 pub struct Action {
     /// Passed back to [`ResourceType::after_operation`] when the operation is over.
     pub completion: Completion,
-    /// What to answer at once; otherwise the action is a long-running operation.
+    /// The immediate answer; without one the action is a long-running operation.
     pub answer: Option<Answer>,
 }
 
 /// One resource type of a provider.
 pub trait ResourceType: Send + Sync + 'static {
-    /// How requests about the type are answered.
+    /// The protocol of the type.
     fn protocol(&self) -> &'static Protocol;
 
-    /// What the members of its `properties` hold; nothing for a type that looks at all of them by itself.
+    /// The table of its `properties`; empty for a type that checks all of them itself.
     fn members(&self) -> &'static [Member] {
         &[]
     }
 
-    /// The same for members beside `properties`, such as `sku`; others that its protocol lets pass are not looked at.
+    /// The same for members beside `properties`, such as `sku`; others that its protocol admits are not checked.
     fn envelope(&self) -> &'static [Member] {
         &[]
     }
@@ -128,7 +128,7 @@ pub trait ResourceType: Send + Sync + 'static {
         self.protocol().resource_type
     }
 
-    /// What an operation on it is called: `Put` gives `PutLoadBalancerOperation`.
+    /// The name of an operation on it: `Put` gives `PutLoadBalancerOperation`.
     fn operation_name(&self, verb: &str) -> String {
         format!("{verb}{}Operation", self.protocol().noun.replace(' ', ""))
     }
@@ -136,17 +136,17 @@ pub trait ResourceType: Send + Sync + 'static {
     /// Changes the document in the answer to a write whose operation still runs.
     fn accepted(&self, _azure: &AzureState, _record: &Record, _document: &mut Object) {}
 
-    /// The resources that a list below a scope holds, where they are kept elsewhere.
+    /// The resources of a list below a scope, if they are stored elsewhere.
     fn gather<'a>(&self, _azure: &'a AzureState, _scope: &ResourceId) -> Option<Vec<&'a Record>> {
         None
     }
 
-    /// What a list shows of a resource; `None` leaves it out.
+    /// The entry of a resource in a list; `None` leaves it out.
     fn listed(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
         Some(azure.present(record, listing.expand))
     }
 
-    /// Whether a list can be asked for so.
+    /// Checks the parameters of a list.
     fn check_listing(&self, _azure: &AzureState, _listing: &Listing<'_>) -> Result<(), Refusal> {
         Ok(())
     }
@@ -156,12 +156,12 @@ pub trait ResourceType: Send + Sync + 'static {
         usize::MAX
     }
 
-    /// Checks a write that the tables have been applied to, and gives the document to store.
+    /// Checks a write after the tables were applied, and returns the document to store.
     fn write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
         Ok(Value::Object(proposal.body))
     }
 
-    /// Everything the document points at.
+    /// All references of the document.
     fn references(&self, record: &Record) -> Vec<Reference> {
         member_table::pointers(self.members(), &record.id, &record.body)
     }
@@ -171,18 +171,18 @@ pub trait ResourceType: Send + Sync + 'static {
         None
     }
 
-    /// What the resource's state is called while a change of it runs, where that is not the type's usual name: `Upgrading`.
+    /// The name of the resource's state during a change, if it differs from the type's usual name: `Upgrading`.
     fn write_state(&self, _old: &Value, _new: &Value) -> Option<&'static str> {
         None
     }
 
-    /// After a write was stored: effects on other documents.
+    /// Called after a write was stored: applies effects on other documents.
     fn after_write(&self, _azure: &mut AzureState, _id: &ResourceId, _old: Option<&Value>) {}
 
-    /// After the set of documents that point at this one changed.
+    /// Called after the set of referrers of this document changed.
     fn referrers_changed(&self, _azure: &mut AzureState, _id: &ResourceId) {}
 
-    /// After an operation ended; `failed` when it failed or was cancelled.
+    /// Called after an operation ended; `failed` if it failed or was cancelled.
     fn after_operation(
         &self,
         _azure: &mut AzureState,
@@ -192,29 +192,30 @@ pub trait ResourceType: Send + Sync + 'static {
     ) {
     }
 
-    /// The resources whose work outside an operation on this one waits for.
+    /// The resources whose work outside is awaited by operations on this one.
     fn waits_for(&self, _azure: &AzureState, id: &ResourceId) -> Vec<ResourceId> {
         vec![id.clone()]
     }
 
-    /// Takes the answer to work that the type has asked for ([`AzureState::ask_outside`]); says why the operation that
-    /// it belongs to fails.
+    /// Takes the result of work that the type has asked for ([`AzureState::ask_outside`]); returns why the operation
+    /// that it belongs to fails.
     fn told(&self, _azure: &mut AzureState, _id: &ResourceId, _answer: &Value) -> Option<Refusal> {
         None
     }
 
-    /// Whether the resource may go.
+    /// Checks whether the resource may be deleted.
     fn check_delete(&self, _azure: &AzureState, _record: &Record) -> Result<(), Refusal> {
         Ok(())
     }
 
-    /// After a deletion was accepted.
+    /// Called after a deletion was accepted.
     fn on_delete(&self, _azure: &mut AzureState, _id: &ResourceId) {}
 
-    /// After a resource is gone that this one only names ([`Role::Names`](super::reference::Role::Names)).
+    /// Called after the deletion of a resource that this one only names
+    /// ([`Role::Names`](super::reference::Role::Names)).
     fn named_is_gone(&self, _azure: &mut AzureState, _id: &ResourceId) {}
 
-    /// After the resource is gone, with whatever it lay in or by itself.
+    /// Called after the resource is gone, by itself or with its parent.
     fn removed(&self, _azure: &mut AzureState, _record: &Record) {}
 
     /// Adds derived members to a document that is about to be shown.
@@ -231,12 +232,12 @@ pub trait ResourceType: Send + Sync + 'static {
     ) {
     }
 
-    /// Read-only views below the resource, such as `instanceView`; `None` where there is none.
+    /// Read-only views below the resource, such as `instanceView`; `None` where there is no such view.
     fn view(&self, _azure: &AzureState, _record: &Record, _below: &[&str]) -> Option<Result<Value, Refusal>> {
         None
     }
 
-    /// The same for a GET over the wire, which may have query options (by lower-case name).
+    /// The same for a GET over HTTP, which may have query options (by lower-case name).
     fn answer(
         &self,
         azure: &AzureState,
@@ -260,7 +261,7 @@ pub trait ResourceType: Send + Sync + 'static {
         None
     }
 
-    /// Resources that the service made for this one and that go with it.
+    /// Resources that the service created for this one and that are deleted with it.
     fn owned(&self, _azure: &AzureState, _record: &Record) -> Vec<ResourceId> {
         Vec::new()
     }
@@ -282,70 +283,70 @@ pub trait ResourceType: Send + Sync + 'static {
         None
     }
 
-    /// Whether an action may come whatever else goes on with the resource: one that only reads, one that stops the rest.
+    /// Whether an action is allowed while an operation runs: one that only reads, or one that stops the operation.
     fn never_waits(&self, _action: &str) -> bool {
         false
     }
 
-    /// The answer to an instance name that cannot exist.
+    /// Refuses an impossible instance name.
     fn check_name(&self, _name: &str) -> Result<(), Refusal> {
         Ok(())
     }
 
-    /// The resource that an id of this type stands for, where that is another one: a machine that is also
-    /// known below its scale set, a role that can be asked for below everything.
+    /// The resource that an id of this type stands for, if that is another one: a machine that is also known below its
+    /// scale set, a role that can be read below every scope.
     fn stands_for(&self, _azure: &AzureState, _id: &ResourceId) -> Option<ResourceId> {
         None
     }
 
-    /// The answer when the resource is absent, where it is not ARM's own.
+    /// The refusal for an absent resource, if it is not ARM's own.
     fn absent(&self, _azure: &AzureState, _id: &ResourceId) -> Option<Refusal> {
         None
     }
 
-    /// Changes the document in the answer to a write that was over at once; `sent` is the client's document. For types
-    /// that say so in their protocol.
+    /// Changes the document in the answer to an immediate write; `sent` is the client's document. For types that say so
+    /// in their protocol.
     fn written(&self, _azure: &AzureState, _record: &Record, _sent: &Object, _document: &mut Object) {}
 
-    /// A request about the resource, or a list of them, that its query options make another one than its method alone
-    /// says, or an action on what is absent; `None` where it is neither.
+    /// Answers a request about the resource, or a list, whose query options change its meaning, or an action on an
+    /// absent resource; `None` for all others.
     fn asked(&self, _azure: &mut AzureState, _asked: &Asked<'_>) -> Option<Result<Answer, Refusal>> {
         None
     }
 }
 
-/// Answers a call; `None` where it is not this function's.
+/// Answers a call; `None` for calls of other functions.
 pub type Answers = fn(&mut AzureState, &Call<'_>) -> Option<Result<Value, Refusal>>;
 
-/// Answers a request to what lies on something; `None` where it is not this function's.
+/// Answers a request to an extension; `None` for requests of other functions.
 pub type Extends = fn(&mut AzureState, &Extension<'_>) -> Option<Result<Answer, Refusal>>;
 
-/// Refuses a request that would change something, by its method and by what it is about.
+/// Refuses a change, by its method and its resource.
 pub type Guard = fn(&AzureState, &str, &ResourceId) -> Result<(), Refusal>;
 
 /// The service behind all hosts with one suffix.
 pub struct DataPlane {
-    /// What hosts end with, without the dot before it: `vault.azure.net`. What stands before it names the resource.
+    /// The end of its hosts, without the dot before it: `vault.azure.net`. The part before it names the resource.
     pub suffix: &'static str,
-    /// The resources that tokens must be for, such as `https://vault.azure.net`; a closing slash makes no difference.
+    /// The accepted audiences of tokens, such as `https://vault.azure.net`; a closing slash makes no difference.
     pub audiences: &'static [&'static str],
     /// The value of `WWW-Authenticate` for requests without a good token. The authority is that of the tenant, such as
     /// `https://login.microsoftonline.com/{tenant}`.
     pub challenge: fn(authority: &str) -> String,
-    /// Whether requests without a bearer token are let through: the service checks their signature by itself.
+    /// Whether requests without a bearer token are admitted: the service itself checks their signature.
     pub own_authentication: bool,
-    /// How much a request may carry.
+    /// The maximum size of a request's body.
     pub max_body_bytes: u64,
-    /// What a request is about.
+    /// Finds the subject of a request.
     pub locate: fn(&AzureState, &DataRequest<'_>) -> DataSubject,
-    /// Does what a request asks for.
+    /// Performs a request.
     pub perform: fn(&mut AzureState, &DataRequest<'_>) -> Result<DataAnswer, Refusal>,
     /// A refusal in the form of the service.
     pub refuse: fn(&AzureState, &DataRequest<'_>, &Refusal) -> DataAnswer,
 }
 
 impl DataPlane {
-    /// The resource that a host names, where it is one of this plane's: `{account}.{suffix}`, or
+    /// The resource that a host names, if it is one of this plane's: `{account}.{suffix}`, or
     /// `{account}.privatelink.{suffix}`.
     pub fn account_of<'a>(&self, host: &'a str) -> Option<&'a str> {
         let name = host.strip_suffix(self.suffix)?.strip_suffix('.')?;
@@ -360,41 +361,41 @@ impl DataPlane {
     }
 }
 
-/// A resource provider: a namespace, its types, and what it answers beside them.
+/// A resource provider: a namespace, its types, and its further tables.
 pub struct Provider {
     /// Such as `Microsoft.Network`.
     pub namespace: &'static str,
     /// Its types.
     pub resource_types: Vec<&'static dyn ResourceType>,
-    /// What it answers beside its resources.
+    /// Its calls beside its resources.
     pub calls: Vec<Answers>,
-    /// What it lays on others' resources.
+    /// Its extensions of other resources.
     pub extensions: Vec<Extends>,
-    /// What it counts beside ARM's own budgets.
+    /// Its budgets beside ARM's own.
     pub policies: &'static [Policy],
-    /// How much there may be of its resources.
+    /// The limits on its resources.
     pub limits: &'static [Limit],
-    /// Types that are free from ARM's own limit of resources in a group.
+    /// Types that are exempt from ARM's own limit of resources in a group.
     pub unlimited: &'static [&'static str],
-    /// Which names new resources may have.
+    /// The rules for names of new resources.
     pub names: &'static [NameRule],
-    /// What older API versions do not show.
+    /// Members that older API versions do not show.
     pub since: &'static [Since],
-    /// How long its operations typically take, the special before the general.
+    /// Typical latencies of its operations, the special before the general.
     pub latencies: &'static [TypicalLatency],
-    /// Members beside `properties`, of whosever resources, that it checks and fills in.
+    /// Members beside `properties`, of resources of any provider, that it checks and fills in.
     pub envelope: &'static [EnvelopeMember],
-    /// What it does by itself at its time.
+    /// Its scheduled actions.
     pub timetable: Option<fn() -> Box<dyn Timetable>>,
-    /// What whoever writes its resources must be allowed to join.
+    /// What a caller that writes its resources must be allowed to join.
     pub joins: &'static [Join],
-    /// What it forbids about whosever resources, groups too.
+    /// What it forbids about resources of any provider, and groups.
     pub guards: &'static [Guard],
-    /// Puts resources that nobody made into the store, unless they are there.
+    /// Puts built-in resources into the store, unless they are there.
     pub given: Option<fn(&mut AzureState)>,
-    /// What it does for actors beside what they can do with every resource.
+    /// Its actions of actors, beside those on every resource.
     pub acts: Option<Acts>,
-    /// What it answers under hosts of its own.
+    /// Its services under hosts of their own.
     pub data_planes: &'static [DataPlane],
 }
 
@@ -428,44 +429,42 @@ impl Provider {
 pub struct EnvelopeMember {
     /// Its name.
     pub name: &'static str,
-    /// Checks what a write gives to a resource, and cuts it down to what clients write.
+    /// Checks the member in a write, and reduces it to the parts that clients write.
     pub check: fn(&AzureState, &ResourceId, &mut Object) -> Result<(), Refusal>,
-    /// Fills in what is derived, in a document that is about to be shown and has the member.
+    /// Fills in derived parts, in a document that is about to be shown and has the member.
     pub present: fn(&AzureState, &Record, &mut Object),
 }
 
-/// What happens by itself at its time, beside operations and actors. It is part of the state and saved
-/// with it.
+/// Scheduled actions, beside operations and actors. They are part of the state and saved with it.
 pub trait Timetable: Any + Send {
     /// The member of a saved state.
     fn name(&self) -> &'static str;
 
-    /// When something happens next.
+    /// The time of the next action.
     fn due(&self) -> Option<Timestamp>;
 
-    /// Does what is due by now.
+    /// The function that runs due actions.
     fn attend(&self) -> fn(&mut AzureState);
 
-    /// What is saved.
+    /// The saved form.
     fn save(&self) -> Result<Value, serde_json::Error>;
 
-    /// What was saved, taken up again.
+    /// Restores the saved form.
     fn read(&self, saved: Value) -> Result<Box<dyn Timetable>, serde_json::Error>;
 }
 
-/// Does an act, if it is one of those that the provider knows.
+/// Performs an act, if the provider knows it.
 pub type Acts = fn(&mut AzureState, &Actor, &Act);
 
-/// What Resource Manager answers by itself, below no provider's path: about subscriptions, groups, regions,
-/// providers' records.
+/// Resource Manager's own answers, outside providers: about subscriptions, groups, regions, providers' records.
 pub trait Manager: Send + Sync + 'static {
     /// Versions of its API, newest first.
     fn api_versions(&self) -> &'static [&'static str];
 
-    /// What a path of its own is about, as a full type: for the journal and for faults.
+    /// The full type of one of its own paths, for the journal and for faults.
     fn type_of(&self, target: &Target) -> &'static str;
 
-    /// Does what a request for one of its own paths asks for.
+    /// Performs a request for one of its own paths.
     fn perform(
         &self,
         azure: &mut AzureState,
@@ -474,7 +473,7 @@ pub trait Manager: Send + Sync + 'static {
         execution: &Execution,
     ) -> Result<Answer, Refusal>;
 
-    /// Whether a subscription may write with a provider.
+    /// Checks whether a subscription may write with a provider.
     fn check_registered(
         &self,
         azure: &AzureState,
@@ -482,7 +481,7 @@ pub trait Manager: Send + Sync + 'static {
         namespace: &str,
     ) -> Result<(), Refusal>;
 
-    /// Whether there is a region, in its normal spelling, in which resources of a type may be.
+    /// Checks whether a region, in its normal spelling, exists and may have resources of a type.
     fn check_region(&self, azure: &AzureState, location: &str, resource_type: &str) -> Result<(), Refusal>;
 }
 
@@ -505,54 +504,54 @@ pub type KnowsPrincipal = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// The state of one simulated Azure.
 pub struct AzureState {
-    /// How it was set up.
+    /// Its options.
     pub options: Arc<Options>,
     /// The providers.
     pub providers: Vec<Provider>,
-    /// Where everything random comes from.
+    /// The source of all randomness.
     pub seed: Seed,
     /// The documents.
     pub store: Store,
     /// The long-running operations.
     pub operations: Operations,
-    /// What was asked.
+    /// The journal of requests.
     pub journal: JournalBook,
     /// The faults in force.
     pub faults: Faults,
-    /// Everybody else who works here.
+    /// The other users of this Azure.
     pub actors: Actors,
     /// Request budgets, changeable while it runs.
     pub budgets: Option<Budgets>,
     /// What is left of the budgets.
     pub buckets: Buckets,
-    /// How much there may be of everything.
+    /// The limits.
     pub limits: Limits,
-    /// How far reads lag, changeable while it runs.
+    /// The lag of reads, changeable while it runs.
     pub consistency: Consistency,
-    /// What Resource Manager answers by itself.
+    /// Resource Manager's own answers.
     pub manager: &'static dyn Manager,
-    /// What is done outside.
+    /// Work outside.
     pub outside: Outside,
     /// Whether requests need rights, changeable while it runs.
     pub enforce_authorization: bool,
-    /// Whom the directory knows; without one nobody can be told apart.
+    /// Answers whether the directory has a principal; `None` where there is no directory to check against.
     pub principals: Option<KnowsPrincipal>,
-    /// What the embedding program gives to providers.
+    /// Values of the embedding program for providers.
     pub attachments: Attachments,
-    /// What providers do by themselves.
+    /// Timetables of providers.
     pub timetables: Vec<Box<dyn Timetable>>,
-    /// What was there before anybody made something, by lower-case id: built-in roles.
+    /// The built-in resources, by lower-case id, such as roles.
     pub(super) given: BTreeSet<String>,
-    /// How many requests there were.
+    /// The number of requests so far.
     pub requests: u64,
-    /// Raised by everything that changes what a reader would see.
+    /// Raised by every visible change.
     pub revision: u64,
     /// Latencies, changeable while it runs.
     pub latency: LatencyProfile,
     /// The wall-clock time at `origin`.
     pub(super) start: Timestamp,
     pub(super) origin: Option<Instant>,
-    /// The time at which something is being done that was due before now.
+    /// The due time of an overdue action while it runs.
     pub(super) moment: Option<Instant>,
 }
 
@@ -596,7 +595,7 @@ impl AzureState {
         azure
     }
 
-    /// Puts what nobody made into the store.
+    /// Puts the built-in resources into the store.
     pub(super) fn give(&mut self) {
         let given: Vec<_> = self.providers.iter().filter_map(|provider| provider.given).collect();
         given.into_iter().for_each(|give| give(self));

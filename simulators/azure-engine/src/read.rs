@@ -17,7 +17,7 @@ use crate::resolve::Resolved;
 
 const OPERATION_NOT_FOUND: Code = Code::ours(404, "OperationNotFound");
 
-/// Longest pause that polls are told to make, in seconds.
+/// Longest pause in the `Retry-After` of polls, in seconds.
 const MAX_POLL_SECONDS: u64 = 10;
 
 impl AzureState {
@@ -59,7 +59,8 @@ impl AzureState {
         }
     }
 
-    /// A resource as the type shows it that was asked for: what stands for another resource is shown as in that one's lists.
+    /// A resource as the requested type shows it: an id that stands for another resource is shown as in that type's
+    /// lists.
     fn shown(
         &self,
         resolved: &Resolved,
@@ -133,7 +134,7 @@ impl AzureState {
             OPERATION_NOT_FOUND.says(format_args!("The operation '{key}' could not be found or has expired."))
         })?;
         let running = operation.status == Status::InProgress;
-        // One that runs although its time is over waits for what is done outside.
+        // An overdue operation waits for work outside.
         let pause = running.then(|| self.poll_pause(operation.due).unwrap_or(MAX_POLL_SECONDS));
         let operation_style = operation.operation_style;
         if result {
@@ -178,7 +179,7 @@ impl AzureState {
         Ok(Answer { poll_again: pause, operation_style, ..Answer::ok(body) })
     }
 
-    /// Seconds until an operation should be looked at again: until it ends, but not too long.
+    /// Seconds until the next poll of an operation: until it ends, but not too long.
     pub fn poll_pause(&self, due: Option<tokio::time::Instant>) -> Option<u64> {
         let Some(due) = due else { return Some(MAX_POLL_SECONDS) };
         let left = due.saturating_duration_since(tokio::time::Instant::now());

@@ -1,4 +1,4 @@
-//! Which moment a read sees.
+//! The moment that a read sees.
 
 use azure_types::ResourceId;
 use tokio::time::Instant;
@@ -8,7 +8,7 @@ use super::latency::bounded;
 use super::provider::AzureState;
 
 impl AzureState {
-    /// Chooses how far reads lag from now on.
+    /// Sets the lag of reads from now on.
     pub fn set_consistency(&mut self, consistency: Consistency) {
         self.consistency = consistency;
         self.store.history.keep(consistency.bound());

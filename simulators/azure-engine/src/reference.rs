@@ -1,10 +1,10 @@
-//! Pointers from one document to another.
+//! References from one document to another.
 
 use std::net::IpAddr;
 
 use azure_types::ResourceId;
 
-/// Why one document points at another.
+/// The role of a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// A configuration uses it: a rule its probe, a subnet its security group, an IP configuration its
@@ -12,25 +12,25 @@ pub enum Role {
     Uses,
     /// A scale set's model names it: blocks deletion, but shows in no back-reference.
     Model,
-    /// It is named, may be anywhere and may be absent: the type that names it checks what it must be.
+    /// The target may be anywhere and may be absent: the type of the referrer checks it.
     Names,
 }
 
-/// A pointer from one document (or child document) to another.
+/// A reference from one document (or child document) to another.
 #[derive(Debug, Clone)]
 pub struct Reference {
-    /// The document, or the child in it, that points.
+    /// The referrer: a document, or a child in it.
     pub from: ResourceId,
-    /// What it points at.
+    /// The target.
     pub to: ResourceId,
-    /// Why.
+    /// Its role.
     pub role: Role,
     /// The address that `from` holds in the subnet `to`.
     pub address: Option<IpAddr>,
 }
 
 impl Reference {
-    /// One that uses what it points at.
+    /// A reference that uses its target.
     pub fn uses(from: &ResourceId, to: ResourceId) -> Self {
         Self { from: from.clone(), to, role: Role::Uses, address: None }
     }

@@ -1,4 +1,4 @@
-//! Whether what a document is about to point at exists and is ready.
+//! Checks of references: whether the targets exist and are ready.
 
 use azure_types::ResourceId;
 
@@ -12,12 +12,12 @@ use super::store::State;
 const REFERENCE_NOT_READY: Code = Code::ours(409, "Conflict");
 
 impl AzureState {
-    /// Checks that everything a document is about to point at exists and is ready.
+    /// Checks that all targets of a candidate document exist and are ready.
     pub fn check_references(&self, candidate: &Record) -> Result<(), Refusal> {
         self.check_references_as(candidate, candidate.resource_type.protocol().readiness)
     }
 
-    /// The same for what must be as ready as that.
+    /// The same with a required readiness.
     pub fn check_references_as(&self, candidate: &Record, readiness: Readiness) -> Result<(), Refusal> {
         let references = candidate.resource_type.references(candidate);
         for reference in references.into_iter().filter(|reference| reference.role != Role::Names) {
@@ -40,7 +40,7 @@ impl AzureState {
                 (Readiness::Ready, _) => {
                     self.check_provisioned(holder, &reference.to, &reference.from)?;
                 }
-                // Nobody waits for what will not come.
+                // Only a resource that is on its way is waited for.
                 (Readiness::UnderWay, State::Creating | State::Updating) => {}
                 (Readiness::UnderWay, _) => {
                     return Err(REFERENCE_NOT_READY.says(format_args!(
@@ -54,7 +54,7 @@ impl AzureState {
         Ok(())
     }
 
-    /// Checks that what a document is about to point at is not being changed, as Network wants it.
+    /// Checks that the targets of a candidate document are not being changed, as Network requires.
     pub fn check_provisioned(
         &self,
         holder: &Record,
@@ -72,7 +72,7 @@ impl AzureState {
     }
 }
 
-/// Whether two documents are in one region, as far as both say where they are.
+/// Whether two documents are in one region, if both have a location.
 fn same_region(one: &Record, other: &Record) -> bool {
     match (one.body.get("location"), other.body.get("location")) {
         (Some(one), Some(other)) => one == other || one == GLOBAL || other == GLOBAL,

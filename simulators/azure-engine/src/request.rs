@@ -21,8 +21,8 @@ pub struct Request<'a> {
     pub query: &'a BTreeMap<String, String>,
     /// Its preconditions.
     pub conditions: &'a Conditions,
-    /// The body; empty where there is none.
+    /// The body; empty for a request without one.
     pub body: &'a [u8],
-    /// The object id of who asks, where somebody judges tokens.
+    /// The caller's object id, where tokens are verified.
     pub caller: Option<&'a str>,
 }

@@ -10,7 +10,7 @@ use crate::provider::{AzureState, ChildCollection, Expand, LiesIn, Record, Resou
 
 const INVALID_REQUEST_PATH: Code = Code::ours(404, "InvalidRequestPath");
 
-/// What a path means among the known types.
+/// A path resolved to a known type.
 #[derive(Clone)]
 pub struct Resolved {
     /// The type.
@@ -21,12 +21,12 @@ pub struct Resolved {
     pub list: bool,
     /// Segments behind the resource: children, views, actions.
     pub below: Vec<String>,
-    /// The full type that was asked for, for the journal and for faults.
+    /// The requested full type, for the journal and for faults.
     pub full_type: String,
 }
 
 impl AzureState {
-    /// What an id stands for.
+    /// Resolves an id.
     pub fn resolve_id(&self, id: &ResourceId) -> Result<Resolved, Refusal> {
         let segments: Vec<String> = id
             .type_and_name_pairs()
@@ -43,7 +43,7 @@ impl AzureState {
         self.store.get(&id).map_or(id, |record| record.id.clone())
     }
 
-    /// Finds what the segments behind a provider namespace mean.
+    /// Resolves the segments behind a provider namespace.
     pub fn resolve(
         &self,
         subscription: &str,
@@ -59,7 +59,7 @@ impl AzureState {
         self.resolve_in(&scope, namespace, segments, api_version)
     }
 
-    /// The same for what lies in a subscription, a group or a resource.
+    /// The same below a subscription, a group or a resource.
     pub fn resolve_in(
         &self,
         scope: &ResourceId,
@@ -145,7 +145,7 @@ impl AzureState {
         }
     }
 
-    /// The answer for an absent resource.
+    /// The refusal for an absent resource.
     pub fn not_found(&self, id: &ResourceId) -> Refusal {
         let path: String =
             id.type_and_name_pairs().iter().map(|(segment, name)| format!("/{segment}/{name}")).collect();
@@ -159,7 +159,7 @@ impl AzureState {
         if let Some(record) = self.store.get(&resolved.id) {
             return Ok(record);
         }
-        // The top-level resource is ARM's to know; what lies below it is the provider's.
+        // ARM answers for the top-level resource; the provider for its children.
         if let Some(top) = top_level(&resolved.id).filter(|top| *top != resolved.id)
             && self.store.get(&top).is_none()
         {
@@ -173,12 +173,12 @@ impl AzureState {
         Err(absent.unwrap_or_else(|| self.not_found(&resolved.id)))
     }
 
-    /// The top-level resource that an id lies in or is, where that is absent.
+    /// The top-level resource of an id, if that is absent.
     pub(super) fn absent_top(&self, id: &ResourceId) -> Option<ResourceId> {
         top_level(id).filter(|top| self.store.get(top).is_none())
     }
 
-    /// The child collection, and the child's name, that the segments below a record mean.
+    /// The child collection, and the child's name, of the segments below a record.
     pub fn child_target<'a>(
         resource_type: &'static dyn ResourceType,
         below: &'a [String],
@@ -256,7 +256,7 @@ impl Documents for AzureState {
     }
 }
 
-/// Readers in this process see machines' power, too: packet oracle, kubelets and tests ask for it.
+/// Readers in this process see machines' power, too: packet oracle, kubelets and tests need it.
 const WHOLE: Expand = Expand { instance_view: true };
 
 /// The top-level resource that an id lies in.

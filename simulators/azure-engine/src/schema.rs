@@ -1,5 +1,5 @@
-//! What members of documents may hold. Azure reads what can stand for a value as that value
-//! (`"true"` for true) and refuses the rest, so that what it stores can be read again by typed clients.
+//! The types of members of documents. Azure converts texts to values (`"true"` to true) and refuses the rest, so that
+//! typed clients can read the stored documents.
 
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use super::error::Refusal;
 
 const INVALID_JSON_REFERENCE_FORMAT: Code = Code::azures(400, "InvalidJsonReferenceFormat");
 
-/// What a member holds.
+/// The type of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// True or false.
@@ -21,7 +21,7 @@ pub(super) enum Shape {
     Text,
 }
 
-/// Brings one value into a shape.
+/// Converts one value to a shape.
 pub(super) fn shape(wanted: Shape, value: &mut Value, path: &str) -> Result<(), Refusal> {
     let what = match wanted {
         Shape::Flag => "boolean",
@@ -46,14 +46,14 @@ pub(super) fn shape(wanted: Shape, value: &mut Value, path: &str) -> Result<(), 
     Ok(())
 }
 
-/// Whoever reads the reference reports what is no id at all.
+/// A reference that is no id at all is reported by its reader.
 pub(super) fn check_reference(
     value: &Value,
     namespace: &str,
     expected: &str,
     path: &str,
 ) -> Result<(), Refusal> {
-    // A full type names its own namespace; where there is none, any type will do.
+    // A full type names its own namespace; without a namespace any type fits.
     let (namespace, kind) = match expected.split_once('/') {
         Some((theirs, kind)) if theirs.contains('.') => (theirs, kind),
         _ => (namespace, expected),
@@ -136,7 +136,7 @@ mod tests {
             let said = format!("{:?}", check(id(wrong)).expect_err(wrong));
             assert!(said.contains("InvalidJsonReferenceFormat") && said.contains(wrong), "{said}");
         }
-        // Others tell what is wrong with these.
+        // Other checks report what is wrong with these.
         assert!(check(json!({})).is_ok() && check(json!({ "id": "x" })).is_ok());
     }
 }

@@ -1,7 +1,7 @@
-//! Everything random, from one seed.
+//! All randomness, from one seed.
 //!
-//! A value depends on the seed, on what it is for and on a counter, never on the order in which
-//! values were asked for: two runs with the same input agree even where requests overtake each other.
+//! A value depends on the seed, on its purpose and on a counter, never on the order of calls: two runs with the same
+//! input agree even if requests overtake each other.
 
 use ring::digest::{Context, SHA256};
 use uuid::Builder;

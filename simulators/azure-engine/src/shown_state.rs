@@ -1,4 +1,4 @@
-//! What a document's `provisioningState` is: the name of its state, or the word of what goes on with it.
+//! A document's `provisioningState`: the name of its state, or that of its running operation.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::provider::{AzureState, Record};
 use super::store::State;
 
 impl AzureState {
-    /// What a resource's `provisioningState` is: what its running operation says, or else its type's name of its state.
+    /// A resource's `provisioningState`: that of its running operation, or else its type's name of its state.
     pub fn state_name<'a>(&'a self, record: &'a Record) -> &'a str {
         let underway = matches!(record.state, State::Creating | State::Updating);
         let running = self.operations.running(record.operation.as_ref()).filter(|_| underway);
@@ -19,7 +19,7 @@ impl AzureState {
             .unwrap_or_else(|| record.resource_type.protocol().states.of(record.state))
     }
 
-    /// Says what is shown of a resource as long as its present operation runs.
+    /// Sets the shown state of a resource while its present operation runs.
     pub fn show_state(&mut self, id: &ResourceId, word: impl Into<Cow<'static, str>>) {
         let key = self.store.get(id).and_then(|record| record.operation.clone());
         if let Some(operation) = key.and_then(|key| self.operations.get_mut(&key))

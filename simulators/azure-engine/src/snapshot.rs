@@ -1,8 +1,7 @@
-//! The whole state as one document: saved, and taken up again elsewhere or later.
+//! The whole state as one document: saved, and restored elsewhere or later.
 //!
-//! Times that are still to come are kept as distances from the moment of saving, because nobody knows
-//! when a state is taken up. What can be derived (who points at whom, which addresses are in use) is not
-//! kept.
+//! Times in the future are stored as distances from the moment of saving, because a state may be restored at any time.
+//! What can be derived (referrers, addresses in use) is not stored.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -25,10 +24,10 @@ use crate::budget::Budgets;
 use crate::consistency::Consistency;
 use crate::provider::{AzureState, Record};
 
-/// The form of a saved state; raised when an older program could not read it.
+/// The format of a saved state; raised when an older program could not read it.
 const FORMAT: u64 = 1;
 
-/// Why a saved state cannot be taken up.
+/// Why a saved state cannot be restored.
 #[derive(Debug, thiserror::Error)]
 pub enum BadSnapshot {
     /// It is no saved state.
@@ -63,7 +62,7 @@ struct Snapshot {
     #[serde(default)]
     forgotten_incarnations: u64,
     operations: Vec<SavedOperation>,
-    /// Keys of those that are over, the oldest first.
+    /// Keys of ended operations, the oldest first.
     ended: Vec<String>,
     operations_started: u64,
     faults: Vec<Declared>,
@@ -94,7 +93,7 @@ struct SavedOperation {
     key: String,
     number: u64,
     name: String,
-    /// The type of its resource; older states do not have it, and its id says the same then.
+    /// The type of its resource; older states do not have it, and the type follows from the id then.
     #[serde(default)]
     resource_type: Option<String>,
     subject: ResourceId,
@@ -174,8 +173,8 @@ impl AzureState {
         Ok(saved)
     }
 
-    /// Takes up a saved state in place of its own. Gives the times at which running operations end.
-    /// Nothing is changed where it cannot be taken up.
+    /// Replaces the state with a saved one. Returns the times at which running operations end. Nothing is changed if it
+    /// cannot be restored.
     pub fn restore(&mut self, saved: Value) -> Result<Vec<Instant>, BadSnapshot> {
         let format = saved.get("format").and_then(Value::as_u64);
         if let Some(format) = format.filter(|format| *format > FORMAT) {
@@ -241,7 +240,7 @@ impl AzureState {
         self.seed = super::seed::Seed(saved.seed);
         self.set_time(saved.time);
         self.requests = saved.requests;
-        // Whoever watches must see that everything may have changed.
+        // Watchers must see that everything may have changed.
         self.revision = saved.revision.max(self.revision) + 1;
         self.latency = saved.latency;
         self.budgets = saved.budgets;

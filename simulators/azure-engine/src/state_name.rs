@@ -1,15 +1,15 @@
-//! What a type calls where its resources are in their life (`provisioningState`).
+//! A type's names of the states of its resources (`provisioningState`).
 
 use super::store::State;
 
 /// The names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StateNames {
-    /// It is being made; some say what they wait for, as in `ResolvingDns`.
+    /// It is being created; some types name the step, as in `ResolvingDns`.
     pub creating: &'static str,
     /// It is being changed.
     pub updating: &'static str,
-    /// It is going.
+    /// It is being deleted.
     pub deleting: &'static str,
     /// It is ready.
     pub succeeded: &'static str,
@@ -17,12 +17,12 @@ pub struct StateNames {
     pub failed: &'static str,
     /// Its last operation was cancelled.
     pub canceled: &'static str,
-    /// What is shown while an action runs: (action in any case, word), such as `("stop", "Stopping")`.
+    /// Names during actions: (action in any case, name), such as `("stop", "Stopping")`.
     pub during_actions: &'static [(&'static str, &'static str)],
 }
 
 impl StateNames {
-    /// What most types call them.
+    /// The names of most types.
     pub const USUAL: Self = Self {
         creating: "Creating",
         updating: "Updating",
@@ -45,7 +45,7 @@ impl StateNames {
         }
     }
 
-    /// What is shown while an action runs, where that is not the usual name.
+    /// The name during an action, if it is not the usual one.
     pub fn during(&self, action: &str) -> Option<&'static str> {
         let found = self.during_actions.iter().find(|(name, _)| name.eq_ignore_ascii_case(action));
         found.map(|(_, word)| *word)

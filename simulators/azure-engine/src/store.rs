@@ -1,7 +1,7 @@
-//! The documents and the index of who points at whom.
+//! The documents and the index of their referrers.
 //!
-//! References are kept on the side that makes them; the index is rebuilt from a document whenever it
-//! is stored or removed. Back-references are read from the index, so that they cannot dangle.
+//! References are stored on the side that makes them; the index is rebuilt from a document whenever it is stored or
+//! removed. Back-references are read from the index, so that they cannot dangle.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -18,26 +18,26 @@ use super::history::History;
 use super::incarnations::Incarnations;
 use super::reference::{Reference, Role};
 
-/// What the store must know of a document's type.
+/// The store's view of a document's type.
 pub trait Indexed: 'static {
     /// The type in Azure's spelling.
     fn type_name(&self) -> &'static str;
 
-    /// Everything that a document points at.
+    /// All references of a document.
     fn references_of(&self, record: &Record<Self>) -> Vec<Reference>;
 
     /// The public address that a document holds.
     fn public_address_of(&self, record: &Record<Self>) -> Option<IpAddr>;
 }
 
-/// Where a resource is in its life, as far as the engine's rules need it. How types call it is in `state_name.rs`.
+/// The state of a resource, as far as the engine's rules need it. The types' names are in `state_name.rs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
-    /// It is being made.
+    /// It is being created.
     Creating,
     /// It is being changed.
     Updating,
-    /// It is going.
+    /// It is being deleted.
     Deleting,
     /// It is ready.
     Succeeded,
@@ -48,7 +48,7 @@ pub enum State {
 }
 
 impl State {
-    /// The usual word; what a document shows is `AzureState::state_name`.
+    /// The usual name; a document shows `AzureState::state_name`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Creating => "Creating",
@@ -69,15 +69,15 @@ pub struct Record<T: ?Sized + 'static> {
     pub resource_type: &'static T,
     /// The document without what is derived on reading (etags, states, back-references).
     pub body: Value,
-    /// What the service knows and never shows as such (power state, allocated NIC addresses).
+    /// State of the service that is not shown as such (power state, allocated NIC addresses).
     pub hidden: Object,
     /// Raised by every change; etags derive from it.
     pub version: u64,
-    /// Where it is in its life.
+    /// Its state.
     pub state: State,
     /// Key of the operation that runs, or of the last one.
     pub operation: Option<String>,
-    /// When it was made.
+    /// The time of its creation.
     pub created: Timestamp,
     /// How many resources of this id there have been, this one included. Set by the store.
     pub incarnation: u64,
@@ -100,7 +100,7 @@ impl<T: ?Sized> Clone for Record<T> {
 }
 
 impl<T: ?Sized> Record<T> {
-    /// A resource that has just been made, and is ready.
+    /// A new resource that is ready.
     pub fn new(resource_type: &'static T, id: &ResourceId, body: Value, created: Timestamp) -> Self {
         Self {
             id: id.clone(),
@@ -116,12 +116,12 @@ impl<T: ?Sized> Record<T> {
     }
 }
 
-/// Who points at one document.
+/// A referrer of a document.
 #[derive(Debug, Clone)]
 pub struct Referrer {
-    /// The document, or the child in it, that points.
+    /// The referrer: a document, or a child in it.
     pub from: ResourceId,
-    /// Why.
+    /// The role of the reference.
     pub role: Role,
 }
 
@@ -129,17 +129,17 @@ pub struct Referrer {
 pub struct Store<T: ?Sized + 'static> {
     records: BTreeMap<String, Record<T>>,
     by_type: HashMap<&'static str, BTreeSet<String>>,
-    /// Per referring record: what it points at.
+    /// Per referring record: its references.
     outgoing: HashMap<String, Vec<Reference>>,
-    /// Per target: who points at it, by the referrer's id.
+    /// Per target: its referrers, by id.
     incoming: HashMap<String, BTreeMap<String, Referrer>>,
-    /// Per subnet: addresses in use and by whom.
+    /// Per subnet: the addresses in use, each with the resource that holds it.
     addresses: HashMap<String, BTreeMap<IpAddr, ResourceId>>,
     public_addresses: BTreeMap<IpAddr, String>,
     public_of: HashMap<String, IpAddr>,
     /// How many resources there have been of each id.
     incarnations: Incarnations,
-    /// What resources were like a short while ago.
+    /// Recent states of resources.
     pub history: History<Record<T>>,
 }
 
@@ -165,7 +165,7 @@ impl<T: ?Sized + Indexed> Store<T> {
         self.records.get(&id.to_lower())
     }
 
-    /// The record of an id, to be changed in place; [`Store::reindex`] must follow where pointers change.
+    /// The record of an id, to be changed in place; [`Store::reindex`] must follow if references change.
     pub fn get_mut(&mut self, id: &ResourceId) -> Option<&mut Record<T>> {
         let key = id.to_lower();
         self.history.remember(&key, self.records.get(&key));
@@ -232,7 +232,7 @@ impl<T: ?Sized + Indexed> Store<T> {
     pub fn of_type_below(&self, resource_type: &str, scope: &ResourceId) -> Vec<&Record<T>> {
         let Some(keys) = self.by_type.get(resource_type) else { return Vec::new() };
         let prefix = scope.to_lower() + "/";
-        // Below a resource there is little else: reading on costs less than looking up each one.
+        // Below a resource there is little else: scanning costs less than looking up each one.
         if scope.namespace().is_some() {
             return self
                 .records
@@ -254,14 +254,14 @@ impl<T: ?Sized + Indexed> Store<T> {
         keys.filter_map(|key| self.records.get(key))
     }
 
-    /// How many resources there have been of each id, by lower-case id, and of those that are forgotten at most.
+    /// How many resources there have been of each id, by lower-case id, and the highest forgotten count.
     pub fn incarnations(&self) -> (BTreeMap<String, u64>, u64) {
         self.incarnations.save()
     }
 
     /// Replaces everything by what was saved.
     pub fn restore(&mut self, records: Vec<Record<T>>, (counts, floor): (BTreeMap<String, u64>, u64)) {
-        // Reads that lag see what was here before.
+        // Lagging reads see the former state.
         let history = std::mem::take(&mut self.history);
         *self = Self { history, ..Self::default() };
         for record in records {
@@ -275,7 +275,7 @@ impl<T: ?Sized + Indexed> Store<T> {
         self.incarnations = Incarnations::restore(counts, floor, lives);
     }
 
-    /// Who holds an address, in whatever subnet.
+    /// The resources that hold an address, in whatever subnet.
     pub fn holders_of(&self, address: IpAddr) -> impl Iterator<Item = &ResourceId> {
         self.addresses.values().filter_map(move |held| held.get(&address))
     }
@@ -383,7 +383,7 @@ impl<T: ?Sized + Indexed> Store<T> {
         changed
     }
 
-    /// Who points at exactly this id, ordered by the referrer's id.
+    /// The referrers of exactly this id, ordered by the referrer's id.
     pub fn referrers(&self, id: &ResourceId) -> impl Iterator<Item = &Referrer> {
         self.incoming.get(&id.to_lower()).into_iter().flat_map(BTreeMap::values)
     }

@@ -1,4 +1,5 @@
-//! Who made a resource and who changed it last, and when: the member `systemData` ("Resource provider contract").
+//! The caller that created a resource and the one that changed it last, and when: the member `systemData` ("Resource
+//! provider contract").
 
 use serde_json::{Value, json};
 
@@ -7,7 +8,7 @@ use super::execution::Execution;
 /// The member of documents, and of what the service keeps.
 pub(super) const MEMBER: &str = "systemData";
 
-/// Whom it names where nobody judges tokens: a person at a domain that belongs to nobody.
+/// The caller it names where tokens are not verified: a person at a reserved domain.
 const ANYBODY: &str = "somebody@example.com";
 
 /// What it says after a write.

@@ -1,4 +1,4 @@
-//! What the tables of a provider say about a document: names, members, versions.
+//! The application of a provider's tables to a document: names, members, versions.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ use super::resolve::Resolved;
 use super::version::remove;
 
 impl AzureState {
-    /// Checks the names that a write brings in: of the resource, and of children that were not there.
+    /// Checks the new names in a write: of the resource, and of new children.
     pub fn check_names(&self, candidate: &Record, old: Option<&Record>) -> Result<(), Refusal> {
         let resource_type = candidate.resource_type.name();
         if old.is_none() {
@@ -45,11 +45,11 @@ impl AzureState {
             _ => Ok(()),
         }
     }
-    /// The document that a write comes to: what the client sent, put together with what is there where the provider does
-    /// so, brought into the form that the tables say, and judged by its type.
+    /// The document that results from a write: the client's document, merged with the stored one if the provider does
+    /// so, normalised by the tables, and checked by its type.
     ///
     /// # Errors
-    /// What the tables and [`ResourceType::write`] refuse.
+    /// A refusal of the tables or of [`ResourceType::write`].
     pub fn judge(
         &self,
         resource_type: &dyn ResourceType,
@@ -74,7 +74,7 @@ impl AzureState {
         Ok(stored)
     }
 
-    /// Brings a document into the form that the type's own tables say.
+    /// Normalises a document by the type's own tables.
     fn apply_members(
         &self,
         resource_type: &dyn ResourceType,
@@ -100,7 +100,7 @@ impl AzureState {
         Ok(())
     }
 
-    /// Refuses to delete what others point at, where the type's protocol has words for it.
+    /// Refuses to delete a referenced resource, if the type's protocol has a refusal for it.
     pub(super) fn check_unused(&self, record: &Record) -> Result<(), Refusal> {
         let Some(refusal) = record.resource_type.protocol().in_use else { return Ok(()) };
         let users = self.store.referrers(&record.id).filter(|referrer| referrer.role != Role::Names);
@@ -108,7 +108,7 @@ impl AzureState {
         if users.is_empty() { Ok(()) } else { Err(refusal(&record.id, &users)) }
     }
 
-    /// Who points at a document, as its type's table says that it shows them.
+    /// Fills in the referrers of a document that its type's table shows.
     pub(super) fn present_users(&self, table: &[Member], id: &ResourceId, properties: &mut Object) {
         for member in table {
             let (segment, start) = match member.holds {
@@ -133,7 +133,7 @@ impl AzureState {
         }
     }
 
-    /// Takes out of an answer with one document what its version does not have.
+    /// Removes from an answer with one document the members that its version does not have.
     pub(super) fn shape(&self, resolved: &Resolved, version: &str, answer: &mut Answer) {
         for member in self.newer_members(resolved.resource_type.name(), version) {
             if let Some(document) = answer.body.as_mut() {
@@ -145,7 +145,7 @@ impl AzureState {
         }
     }
 
-    /// What documents of a type have only in newer versions than this one.
+    /// Members that documents of a type only have in newer versions than this one.
     pub(super) fn newer_members(&self, resource_type: &str, version: &str) -> Vec<&'static str> {
         let provider = self.provider_of(resource_type);
         let date = version.get(..10).unwrap_or(version);
@@ -157,8 +157,8 @@ impl AzureState {
     }
 }
 
-/// The document that a write comes to where PUTs merge. A PUT of something that is there updates the parts that were
-/// given, tags and identity as wholes; a PATCH brings the whole document.
+/// The document that results from a write if PUTs merge. A PUT of an existing resource updates the given parts, tags
+/// and identity as wholes; a PATCH has the whole document.
 fn merged(proposal: &mut Proposal<'_>) -> Object {
     let body = std::mem::take(&mut proposal.body);
     let mut whole = match proposal.old {

@@ -38,11 +38,11 @@ pub enum Scope {
     GroupOperation(String),
     /// A resource, list, child, view or action: group, namespace, segments behind it.
     Resource(Option<String>, String, Vec<String>),
-    /// Something that lies on a resource and belongs to another provider, such as its tags.
+    /// An extension of a resource that belongs to another provider, such as its tags.
     Extension(Extension),
 }
 
-/// `.../providers/{ns}/{type}/{name}/providers/{by}/{below}`: what lies on a resource.
+/// `.../providers/{ns}/{type}/{name}/providers/{by}/{below}`: an extension of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extension {
     /// The group of the resource it lies on.
@@ -57,14 +57,14 @@ pub struct Extension {
     pub below: Vec<String>,
 }
 
-/// Why a path is not understood.
+/// Why a path is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadPath {
     /// No form that Resource Manager has.
     Unknown,
     /// A segment is empty (`//`).
     EmptySegment,
-    /// A percent sequence or character that no name may have.
+    /// A percent sequence or character that is not allowed in names.
     BadCharacter,
 }
 
@@ -138,7 +138,7 @@ impl Target {
 }
 
 impl Target {
-    /// The full type that a path below a provider asks for, known or not, as the caller spells it.
+    /// The full type that a path below a provider names, known or not, as the caller spells it.
     pub fn asked_type(&self) -> Option<String> {
         let Self::Within(_, Scope::Resource(_, namespace, segments)) = self else { return None };
         let types: Vec<&str> = segments.iter().step_by(2).map(String::as_str).collect();
@@ -181,7 +181,7 @@ fn is_result(segment: &str) -> bool {
     segment.to_ascii_lowercase().ends_with("operationresults")
 }
 
-/// Decodes `%xx` and refuses what no name may hold.
+/// Decodes `%xx` and refuses characters that are not allowed in names.
 fn decode(segment: &str) -> Result<String, BadPath> {
     let mut bytes = Vec::with_capacity(segment.len());
     let mut rest = segment.bytes();

@@ -1,17 +1,17 @@
-//! API versions: which there can be, and what older ones do not show.
+//! API versions: valid ones, and members that older ones do not show.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde_json::Value;
 
-/// The version before which Resource Manager had none.
+/// The first API version of Resource Manager.
 const FIRST: Date = jiff::civil::date(2014, 4, 1);
 
-/// How long before their date versions are in use, in days: our choice.
+/// How many days before their date versions may be used: our choice.
 const MAX_DAYS_AHEAD: i64 = 366;
 
-/// Whether there can be a version: a date since Resource Manager exists, not too far ahead of the
-/// simulated clock, perhaps with one of the suffixes that Azure gives.
+/// Whether a version is valid: a date since the first version, not too far ahead of the simulated clock, perhaps with
+/// one of Azure's suffixes.
 pub(super) fn known(version: &str, now: Timestamp) -> bool {
     let (date, suffix) = version.split_at_checked(10).unwrap_or((version, ""));
     let digits = date.bytes().enumerate().all(|(at, byte)| match at {
@@ -25,7 +25,7 @@ pub(super) fn known(version: &str, now: Timestamp) -> bool {
     FIRST <= date && date <= last && suffixes.contains(&suffix)
 }
 
-/// A member that came with a version: answers to older ones do not have it.
+/// A member that was added with a version: answers to older ones do not have it.
 pub struct Since {
     /// Full types, with wildcards.
     pub of: &'static str,

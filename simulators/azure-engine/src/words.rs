@@ -19,21 +19,21 @@ const PRECONDITION_FAILED_ETAG_MISMATCH: Code = Code::azures(412, "PreconditionF
 const RETRYABLE_ERROR_DUE_TO_ANOTHER_OPERATION: Code =
     Code::azures(429, "RetryableErrorDueToAnotherOperation");
 
-/// A write that came while something else goes on with its resource.
+/// A write during a running operation on its resource.
 pub struct Blocked<'a> {
     /// The resource.
     pub id: &'a ResourceId,
-    /// What the type is called.
+    /// The noun of the type.
     pub noun: &'a str,
-    /// Name and key of the operation that runs, where one does.
+    /// Name and key of the running operation, if there is one.
     pub operation: Option<(&'a str, &'a str)>,
-    /// Where that operation is asked for.
+    /// The URL of that operation.
     pub url: String,
-    /// Seconds until it is worth trying again.
+    /// Seconds until a retry.
     pub wait: u64,
 }
 
-/// A number that is not between two.
+/// A number outside its range.
 pub struct OutOfRange<'a> {
     /// The resource.
     pub id: &'a ResourceId,
@@ -41,9 +41,9 @@ pub struct OutOfRange<'a> {
     pub member: &'a str,
     /// What was sent.
     pub value: i64,
-    /// The least that it may be.
+    /// The minimum.
     pub least: i64,
-    /// The most that it may be.
+    /// The maximum.
     pub most: i64,
 }
 
@@ -51,11 +51,11 @@ pub struct OutOfRange<'a> {
 pub struct Wrong<'a> {
     /// The resource.
     pub id: &'a ResourceId,
-    /// The member: its path below `properties`, or what its table says that refusals call it.
+    /// The member: its path below `properties`, or its name in refusals.
     pub member: &'a str,
 }
 
-/// A value that is none of some words.
+/// A value that is not among the allowed words.
 pub struct NotAllowed<'a> {
     /// The resource.
     pub id: &'a ResourceId,
@@ -70,9 +70,9 @@ pub struct NotAllowed<'a> {
 /// The refusals.
 #[derive(Debug)]
 pub struct Words {
-    /// Why an operation ended that gave way to another one: its name, its key, and the other one.
+    /// The failure of a superseded operation: its name, its key, and the other one.
     pub superseded: fn(&str, &str, &str) -> Refusal,
-    /// A condition that does not hold: the etag that was sent, the one there is, the resource.
+    /// A failed precondition: the sent etag, the present one, the resource.
     pub mismatch: fn(&str, &str, &ResourceId) -> Refusal,
     /// The resource is being deleted.
     pub going: fn(&Blocked<'_>) -> Refusal,
@@ -80,23 +80,23 @@ pub struct Words {
     pub busy: fn(&Blocked<'_>) -> Refusal,
     /// A number is out of its range.
     pub out_of_range: fn(&OutOfRange<'_>) -> Refusal,
-    /// A value is none of the words that there are.
+    /// A value is not among the allowed words.
     pub not_allowed: fn(&NotAllowed<'_>) -> Refusal,
-    /// A member must be there and is not.
+    /// A required member is missing.
     pub missing: fn(&Wrong<'_>) -> Refusal,
-    /// A member was chosen once and cannot be changed.
+    /// A member is fixed and cannot be changed.
     pub fixed: fn(&Wrong<'_>) -> Refusal,
-    /// A text is not as it must be, and how.
+    /// A text is invalid, with its description.
     pub unfit: fn(&Wrong<'_>, String) -> Refusal,
-    /// Two children have one name: the id of both.
+    /// Two children have the same name: the id of both.
     pub twice: fn(&ResourceId) -> Refusal,
     /// Whether members of `properties` that a type does not have are refused.
     pub refuses_unknown: bool,
-    /// A document that cannot be read: what the engine says of it, in the provider's words.
+    /// An unreadable document: converts the engine's refusal to the provider's wording.
     pub unreadable: fn(Refusal) -> Refusal,
 }
 
-/// How most providers word them.
+/// The wording of most providers.
 pub static USUAL: Words = Words {
     superseded,
     mismatch,

@@ -1,4 +1,4 @@
-//! Writes: PUT and PATCH. What is sent is judged, stored, and answered while its operation runs.
+//! Writes: PUT and PATCH. A document is checked, stored, and answered while its operation runs.
 
 use azure_types::ResourceId;
 use jiff::Timestamp;
@@ -41,13 +41,13 @@ pub(super) struct WrittenChild<'a> {
     existed: bool,
 }
 
-/// A write that was judged: what is to be stored, and what it means.
+/// The result of judging a write: the document to be stored, and what it means.
 struct Judged {
     record: Record,
     before: Option<Value>,
-    /// What the client sent, for types that word their answer by it.
+    /// The client's document, for types whose answer depends on it.
     sent: Option<Object>,
-    /// Whether an existing resource stays as it was, and was well.
+    /// Whether an existing resource is unchanged, and its last operation succeeded.
     unchanged: bool,
 }
 
@@ -140,7 +140,7 @@ impl AzureState {
         self.write(&Writing::of("PUT", resolved, conditions, execution, child), parent)
     }
 
-    /// PUT of something below a resource that is kept elsewhere.
+    /// PUT of a part of a resource that is stored elsewhere.
     fn put_view(&mut self, resolved: &Resolved, body: &Value) -> Result<Answer, Refusal> {
         let id = self.require(resolved)?.id.clone();
         let below: Vec<&str> = resolved.below.iter().map(String::as_str).collect();
@@ -162,7 +162,7 @@ impl AzureState {
         })
     }
 
-    /// What can be read below a resource has other methods; what cannot is unknown.
+    /// A readable part of a resource refuses the method; an unreadable one is unknown.
     pub(super) fn not_writable(&self, resolved: &Resolved, method: &str) -> Refusal {
         let below: Vec<&str> = resolved.below.iter().map(String::as_str).collect();
         let record = self.store.get(&resolved.id);
@@ -205,7 +205,7 @@ impl AzureState {
         self.write(&Writing::of("PATCH", resolved, conditions, execution, None), merged)
     }
 
-    /// One write, stage by stage.
+    /// Performs one write, stage by stage.
     pub(super) fn write(&mut self, writing: &Writing<'_>, body: Object) -> Result<Answer, Refusal> {
         let time = self.now();
         self.check_preconditions(writing)?;
@@ -240,7 +240,7 @@ impl AzureState {
         }
     }
 
-    /// What policies and the type make of what was sent.
+    /// Applies policies and the type's rules to what was sent.
     fn judge_write(
         &self,
         writing: &Writing<'_>,
@@ -283,14 +283,14 @@ impl AzureState {
         Ok(Judged { record, sent, unchanged: before.is_some() && !changed && !repairs, before })
     }
 
-    /// Whether what was judged fits in with everything else.
+    /// Checks a judged write against the rest of the state.
     fn admit(&self, writing: &Writing<'_>, judged: &Judged) -> Result<(), Refusal> {
         let old = self.store.get(writing.id);
         self.check_names(&judged.record, old)?;
         self.check_limits(&judged.record, old.is_some())?;
         self.check_references(&judged.record)?;
         match &writing.execution.ending {
-            // What is over before it is answered cannot fail later.
+            // An immediate write cannot fail later.
             Some(Status::Failed(refusal) | Status::Canceled(refusal))
                 if writing.synchronous(old.is_some()) =>
             {
@@ -305,7 +305,7 @@ impl AzureState {
         self.operations.running(operation).map(|running| running.key.clone())
     }
 
-    /// Stores it, with its effects on others. Gives the document that was there before, and what has changed in words.
+    /// Stores it, with its effects on others. Returns the former document, and the changes in words.
     fn store_write(&mut self, writing: &Writing<'_>, judged: Judged) -> (Option<Value>, Vec<String>) {
         let Judged { record, before, .. } = judged;
         let changes = differences(before.as_ref(), Some(&record.body));
@@ -316,7 +316,7 @@ impl AzureState {
         (before, changes)
     }
 
-    /// Starts its operation, to which the one before gives way.
+    /// Starts its operation, which supersedes the previous one.
     fn start_write(
         &mut self,
         writing: &Writing<'_>,
@@ -328,7 +328,7 @@ impl AzureState {
         let protocol = resource_type.protocol();
         let mut execution = writing.execution.clone();
         let told = execution.stall || execution.ending.is_some();
-        // A write that changes nothing is over at once, where the provider looks.
+        // A write that changes nothing ends at once, if the provider checks that.
         execution.at_once |= unchanged && protocol.unchanged_at_once && !told;
         execution.at_once |= writing.synchronous(before.is_some());
         if protocol.immediate && execution.latency.is_none() && !told {
@@ -391,7 +391,7 @@ impl AzureState {
     }
 }
 
-/// Replaces or adds a child in the parent's document; says whether it was there.
+/// Replaces or adds a child in the parent's document; returns whether it existed.
 fn put_child(parent: &mut Object, collection: &ChildCollection, child: &str, mut body: Object) -> bool {
     body.insert("name".into(), child.into());
     let Some(properties) = parent.entry("properties").or_insert_with(|| Object::new().into()).as_object_mut()

@@ -1,5 +1,5 @@
-//! What a provider can be without a line of the engine: one of several in a namespace, with resources that are global, in a
-//! subscription or on others' resources.
+//! What a provider can be without a line of the engine: one of several in a namespace, with resources that are global,
+//! in a subscription or on others' resources.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

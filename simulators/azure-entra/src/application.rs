@@ -34,8 +34,8 @@ pub struct RegisteredCertificate {
     key: PublicKey,
 }
 
-/// Trust in tokens of another issuer, such as a Kubernetes cluster: a token of this issuer for this
-/// subject signs the application in.
+/// Trust in tokens of another issuer, such as a Kubernetes cluster: a token of this issuer for this subject signs the
+/// application in.
 #[derive(Debug, Clone)]
 pub struct FederatedCredential {
     /// The token's `iss`, compared exactly.
@@ -68,7 +68,7 @@ impl Application {
         }
     }
 
-    /// Gives it the name that people see; without one that is its client id.
+    /// Sets its display name; the default is the client id.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
@@ -118,7 +118,7 @@ impl Application {
         &self.object_id
     }
 
-    /// The name that people see.
+    /// The display name.
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.client_id)
     }
@@ -162,7 +162,7 @@ impl RegisteredCertificate {
     ///
     /// # Errors
     ///
-    /// When there is none, or its key is neither RSA nor on the curve P-256.
+    /// There is no certificate, or its key is neither RSA nor on the curve P-256.
     pub fn from_pem(pem: &str) -> Result<Self, KeyError> {
         let der = CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|_| KeyError::NoCertificate)?;
         Self::from_der(&der)

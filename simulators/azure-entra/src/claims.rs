@@ -22,7 +22,7 @@ pub(super) struct AccessClaims {
     #[serde(default)]
     pub uti: String,
     pub ver: String,
-    /// What the client is able to do.
+    /// The client's capabilities.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub xms_cc: Vec<String>,
 }

@@ -16,10 +16,10 @@ use super::jwt::{KeyError, PublicKey, SigningKey};
 use super::requested_claims::RequestedClaims;
 use super::service_principal::{PrincipalKind, ServicePrincipal};
 
-/// The wall clock, given by whoever runs the simulator: tokens carry dates.
+/// The wall clock, given by the embedding program: tokens carry dates.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// What Entra gives a service principal: a day less a second.
+/// The lifetime of a service principal's token in Entra: a day less a second.
 const TOKEN_LIFETIME: SignedDuration = SignedDuration::from_secs(86_399);
 
 /// Where a directory finds applications that it does not hold itself, such as the managed identities of
@@ -87,7 +87,7 @@ pub(super) struct Directory {
     pub(super) seen: SeenTokens,
 }
 
-/// A fresh access token with what its receiver is told about it.
+/// A fresh access token with its validity.
 #[derive(Debug, Clone)]
 pub struct IssuedToken {
     /// The token itself.
@@ -149,7 +149,8 @@ impl Entra {
         self.directory.applications.write().insert(key, Arc::new(application));
     }
 
-    /// Changes an application, which is registered if its client id is not known here. Its object id is then the client id.
+    /// Changes an application, which is registered if its client id is not known here. Its object id is then the client
+    /// id.
     pub fn amend(&self, client_id: &str, change: impl FnOnce(Application) -> Application) {
         let key = client_id.to_ascii_lowercase();
         let mut applications = self.directory.applications.write();
@@ -158,7 +159,7 @@ impl Entra {
         applications.insert(key, Arc::new(change(application)));
     }
 
-    /// Knows one more tenant.
+    /// Adds a tenant.
     pub fn accept_tenant(&self, tenant: &str) {
         let mut tenants = self.directory.tenants.write();
         if !tenants.iter().any(|known| known.eq_ignore_ascii_case(tenant)) {
@@ -166,8 +167,8 @@ impl Entra {
         }
     }
 
-    /// Lets applications be found in another place, too: `entra.look_up_in(Arc::new(azure.clone()))`
-    /// lets managed identities sign in by their federated credentials.
+    /// Adds a further source of applications: `entra.look_up_in(Arc::new(azure.clone()))` lets managed identities sign
+    /// in by their federated credentials.
     pub fn look_up_in(&self, source: Arc<dyn ApplicationSource>) {
         *self.directory.source.write() = Some(source);
     }
@@ -213,7 +214,7 @@ impl Entra {
         audience: &str,
         requested: &RequestedClaims,
     ) -> Result<IssuedToken, KeyError> {
-        // A token that is to be newer than a moment just ahead begins then.
+        // A token that must be newer than a moment just ahead begins then.
         let now = self.now();
         let ahead = requested.not_before.and_then(|second| Timestamp::from_second(second).ok());
         let now = ahead.filter(|ahead| *ahead > now).unwrap_or(now);
@@ -242,7 +243,7 @@ impl Entra {
         (self.directory.clock)()
     }
 
-    /// The object id of an application that this secret proves; `None` where it proves none.
+    /// The object id of an application that this secret proves; `None` if it proves none.
     pub fn proven_by_secret(&self, client_id: &str, secret: &str) -> Option<String> {
         let application = self.application(client_id).filter(|known| known.has_secret(secret))?;
         Some(application.object_id().to_owned())

@@ -1,4 +1,4 @@
-//! Discovery: which authority, which endpoints, which keys.
+//! Discovery: authorities, endpoints and keys.
 
 use axum::Json;
 use axum::extract::{Path, RawQuery, State};
@@ -19,10 +19,10 @@ const CLOUD_AUTHORITIES: [&str; 5] = [
     "login.partner.microsoftonline.cn",
     "login.microsoftonline.us",
 ];
-/// Words in the place of a tenant that stand for no tenant in particular.
+/// Words in place of a tenant that stand for any tenant.
 const ANY_TENANT: [&str; 3] = ["common", "organizations", "consumers"];
 
-/// `GET /common/discovery/instance`: is this authority one to trust?
+/// `GET /common/discovery/instance`: whether an authority is to be trusted.
 pub(super) async fn instance(
     State(entra): State<Entra>,
     RawQuery(query): RawQuery,
@@ -51,8 +51,8 @@ fn known_authority(endpoint: &str, asked: Option<&str>) -> Option<(String, Strin
     let endpoint: Uri = endpoint.parse().ok()?;
     let authority = endpoint.authority()?;
     let bare = authority.host();
-    // A request that came through a proxy names the proxy's target as host; then all that tells the
-    // simulator's own listeners is that they are on this machine.
+    // A request through a proxy names the proxy's target as host; the simulator's own listeners are recognised only by
+    // being on this machine.
     let is_local = bare == "localhost"
         || bare
             .trim_matches(['[', ']'])
@@ -113,7 +113,7 @@ fn openid(entra: &Entra, tenant: &str, headers: &HeaderMap, base: &str, version:
     .into_response()
 }
 
-/// `GET /{tenant}/discovery/v2.0/keys`: what verifies access tokens.
+/// `GET /{tenant}/discovery/v2.0/keys`: the keys that verify access tokens.
 pub(super) async fn keys(State(entra): State<Entra>) -> Json<Value> {
     Json(json!({ "keys": [entra.directory.key.jwk()] }))
 }
@@ -124,7 +124,7 @@ fn host_of<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
     named.or_else(|| uri.authority().map(http::uri::Authority::as_str))
 }
 
-/// Scheme and host by which the caller reached us, so that the documents lead back the same way.
+/// Scheme and host by which the caller reached the simulator, so that the documents lead back the same way.
 fn base(headers: &HeaderMap, uri: &Uri, extensions: &Extensions) -> String {
     let host = host_of(headers, uri).unwrap_or("login.microsoftonline.com");
     let scheme = extensions.get::<Scheme>().copied().unwrap_or(Scheme::Https);

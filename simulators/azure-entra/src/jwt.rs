@@ -18,7 +18,7 @@ pub enum KeyError {
     /// The random source or the key refused to work.
     #[error("cannot make or use the signing key")]
     Sign,
-    /// A kept key is something else.
+    /// A stored key is something else.
     #[error("this is no P-256 key as PKCS #8 in base64")]
     Kept,
     /// There is no certificate in the text.
@@ -141,9 +141,9 @@ fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(length)
 }
 
-/// A token taken apart; its signature has not been checked yet.
+/// A parsed token; its signature has not been checked yet.
 pub struct Jwt<'a> {
-    /// What its header says.
+    /// Its header.
     pub header: Header,
     /// Its claims.
     pub claims: Value,
@@ -169,7 +169,7 @@ pub struct Header {
 }
 
 impl<'a> Jwt<'a> {
-    /// Takes a compact serialisation apart; `None` when it is none.
+    /// Parses a compact serialisation; `None` if it is invalid.
     pub fn parse(text: &'a str) -> Option<Self> {
         let (signed, signature) = text.rsplit_once('.')?;
         let (header, claims) = signed.split_once('.')?;
@@ -207,7 +207,8 @@ impl SigningKey {
         Self::from_text(&Self::generate_text()?)
     }
 
-    /// Makes a key as text, PKCS #8 in base64, to be kept: tokens that it has signed stay good as long. It is a secret.
+    /// Generates a key as text, PKCS #8 in base64, to be stored: tokens that it has signed stay valid as long. It is a
+    /// secret.
     ///
     /// # Errors
     ///
@@ -217,11 +218,11 @@ impl SigningKey {
         Ok(STANDARD.encode(made.map_err(|_| KeyError::Sign)?))
     }
 
-    /// The key that [`Self::generate_text`] has made.
+    /// The key that [`Self::generate_text`] generated.
     ///
     /// # Errors
     ///
-    /// The text is no such key.
+    /// The text is not such a key.
     pub fn from_text(text: &str) -> Result<Self, KeyError> {
         let random = SystemRandom::new();
         let document = STANDARD.decode(text.trim()).map_err(|_| KeyError::Kept)?;
@@ -245,7 +246,7 @@ impl SigningKey {
         Ok(token)
     }
 
-    /// The half that everybody may know.
+    /// The public half.
     pub fn public(&self) -> &PublicKey {
         &self.public
     }

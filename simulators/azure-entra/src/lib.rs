@@ -1,8 +1,8 @@
-//! Entra ID: who may ask Resource Manager, and the tokens that prove it.
+//! Entra ID: authentication of callers of Resource Manager, and their tokens.
 //!
-//! Serves instance discovery, OpenID configuration, signing keys and the token endpoint
-//! for client secrets, client certificates and federated tokens, and what Microsoft Graph says about service principals.
-//! Access tokens are signed, so whatever checks them ([`TokenVerifier`]) need not be in this process.
+//! Serves instance discovery, OpenID configuration, signing keys and the token endpoint for client secrets, client
+//! certificates and federated tokens, and Microsoft Graph's documents of service principals. Access tokens are signed,
+//! so that their verifier ([`TokenVerifier`]) need not be in this process.
 
 mod application;
 mod assertion;

@@ -1,4 +1,4 @@
-//! How Entra words what it refuses.
+//! Refusals in the words of Entra.
 
 use axum::Json;
 use axum::response::{IntoResponse as _, Response};
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::directory::Entra;
 
-/// What a refusal is: all of them are Entra's ("Microsoft Entra authentication & authorization error codes").
+/// The code of a refusal: all of them are Entra's ("Microsoft Entra authentication & authorization error codes").
 struct Code {
     status: u16,
     /// OAuth's word.
@@ -142,8 +142,8 @@ impl Refusal {
 }
 
 impl Entra {
-    /// The answer for a refused request. Its description has line breaks, as Entra's long had and as
-    /// parsers must cope with.
+    /// The answer to a refused request. Its description has line breaks, as Entra's long had and as parsers must cope
+    /// with.
     pub(super) fn refuse(&self, refusal: &Refusal, request: &HeaderMap) -> Response {
         let Code { status, error, number } = refusal.code();
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
@@ -168,7 +168,7 @@ impl Entra {
     }
 }
 
-/// Marks an answer as one that no cache may keep.
+/// Marks an answer as not cacheable.
 pub(super) fn not_to_be_stored(response: &mut Response) {
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store, no-cache"));

@@ -1,12 +1,12 @@
-//! The `claims` that a token request asks for: what the client is able to do, and the answer to a challenge
-//! of continuous access evaluation ("Claims challenges, claims requests and client capabilities").
+//! The parameter `claims` of a token request: the client's capabilities, and the answer to a challenge of continuous
+//! access evaluation ("Claims challenges, claims requests and client capabilities").
 
 use serde_json::Value;
 
-/// What the token is to say.
+/// The requested claims.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RequestedClaims {
-    /// What the client is able to do, such as `CP1`: to answer challenges.
+    /// The client's capabilities, such as `CP1`: to answer challenges.
     pub(super) capabilities: Vec<String>,
     /// The second before which the token must not be issued.
     pub(super) not_before: Option<i64>,
@@ -16,7 +16,7 @@ pub(super) struct RequestedClaims {
 const MAX_SECONDS_AHEAD: i64 = 60;
 
 impl RequestedClaims {
-    /// Reads the form field; `None` where it is no JSON object.
+    /// Reads the form field; `None` if it is not a JSON object.
     pub(super) fn parse(text: &str, now: i64) -> Option<Self> {
         let claims: Value = serde_json::from_str(text).ok().filter(Value::is_object)?;
         let capabilities = claims.pointer("/access_token/xms_cc/values").and_then(Value::as_array);

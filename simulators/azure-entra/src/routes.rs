@@ -1,4 +1,4 @@
-//! Where a directory is asked over HTTP.
+//! The HTTP routes of a directory.
 
 use axum::Router;
 use axum::routing::{get, post};
@@ -6,7 +6,7 @@ use axum::routing::{get, post};
 use super::directory::Entra;
 use super::{discovery, graph, token_endpoint};
 
-/// What a person reads who opens the authority in a browser.
+/// The text that a browser shows for the authority.
 const ABOUT: &str = "This is a simulated Microsoft Entra ID. Tokens: POST /{tenant}/oauth2/v2.0/token; its description: \
      /{tenant}/v2.0/.well-known/openid-configuration; tenant, client ID and secret are in credentials.json or azure.json in \
      the folder of the simulation.\n";
@@ -26,7 +26,7 @@ impl Entra {
             .with_state(self.clone())
     }
 
-    /// The same on a listener of its own, where `/` says what answers there.
+    /// The same on a listener of its own, where `/` describes it.
     pub fn authority_router(&self) -> Router {
         self.router().route("/", get(|| async { ABOUT }))
     }

@@ -1,4 +1,4 @@
-//! How a request came.
+//! The scheme of a request.
 
 /// How a request reached the simulator. Every served request carries it as an extension, beside
 /// `ConnectInfo` with the peer's address; a request called in-process carries neither.

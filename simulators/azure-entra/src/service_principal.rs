@@ -1,21 +1,21 @@
-//! Service principals: what an application or a managed identity is in a tenant.
+//! Service principals: applications and managed identities in a tenant.
 
 use serde_json::{Value, json};
 
-/// Who role assignments are given to.
+/// A principal to which roles can be assigned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServicePrincipal {
     /// The application (client) id.
     pub client_id: String,
-    /// The object id: what role assignments name.
+    /// The object id, which role assignments name.
     pub object_id: String,
-    /// The name that people see.
+    /// The display name.
     pub name: String,
-    /// What is behind it.
+    /// The object behind it.
     pub kind: PrincipalKind,
 }
 
-/// What is behind a service principal.
+/// The object behind a service principal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PrincipalKind {
     /// A registered application.
@@ -30,7 +30,7 @@ pub enum PrincipalKind {
 }
 
 impl ServicePrincipal {
-    /// What Microsoft Graph shows of it.
+    /// Its document in Microsoft Graph.
     pub(super) fn document(&self) -> Value {
         let (kind, others) = match &self.kind {
             PrincipalKind::Application => ("Application", Vec::new()),

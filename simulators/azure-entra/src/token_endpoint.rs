@@ -95,7 +95,7 @@ fn grant(entra: &Entra, named: &str, form: &HashMap<String, String>) -> Result<V
         "access_token": issued.token.secret(),
     });
     if let (Some(_), Some(answer)) = (field("resource"), answer.as_object_mut()) {
-        // The older endpoint writes numbers as text and says when, not only how long.
+        // The older endpoint writes numbers as text, and gives times besides durations.
         answer.insert("expires_in".into(), lifetime.to_string().into());
         answer.insert("ext_expires_in".into(), lifetime.to_string().into());
         answer.insert("expires_on".into(), issued.expires_at.as_second().to_string().into());

@@ -6,7 +6,7 @@ use super::claims::{AccessClaims, TokenHash};
 use super::directory::Entra;
 use super::jwt::Jwt;
 
-/// Decides whom a bearer token stands for.
+/// Verifies bearer tokens and identifies their principals.
 pub trait TokenVerifier: Send + Sync {
     /// Checks signature, validity at `now`, tenant and audience of a token, given without the word
     /// `Bearer`.
@@ -28,19 +28,19 @@ pub trait TokenVerifier: Send + Sync {
         accepts: &dyn Fn(&str) -> bool,
     ) -> Result<Principal, AuthFailure>;
 
-    /// Whether an application is registered whose service principal has this object id. Who cannot tell
-    /// knows everybody.
+    /// Whether an application is registered whose service principal has this object id. By default every principal
+    /// counts as registered.
     fn knows(&self, _object_id: &str) -> bool {
         true
     }
 }
 
-/// Who asks.
+/// The principal of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
     /// The application (client) id.
     pub client_id: String,
-    /// The object id of the service principal: what role assignments name.
+    /// The object id of the service principal, which role assignments name.
     pub object_id: String,
     /// The tenant that issued the token.
     pub tenant_id: String,
@@ -54,7 +54,7 @@ pub struct Principal {
     pub can_answer_challenges: bool,
 }
 
-/// Why a request is not authenticated. The texts are what the caller may see.
+/// Why a request is not authenticated. The texts are shown to the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AuthFailure {
     /// No `Authorization` header, or none with a bearer token.
@@ -82,7 +82,7 @@ pub enum AuthFailure {
     /// The token is for another resource.
     #[error("The access token has been obtained for wrong audience or resource '{audience}'.")]
     WrongAudience {
-        /// What it is for.
+        /// Its audience.
         audience: String,
     },
     /// The token is of another tenant than the subscription.
@@ -124,7 +124,7 @@ impl AuthFailure {
     }
 }
 
-/// Beyond this many the memory starts anew: no simulated cloud has so many live tokens.
+/// The number of tokens above which the memory starts anew: no simulated cloud has so many live ones.
 const MAX_SEEN_TOKENS: usize = 4096;
 /// How far the clocks of issuer and verifier may be apart, in seconds.
 const MAX_CLOCK_SKEW: i64 = 300;

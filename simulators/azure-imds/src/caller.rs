@@ -1,4 +1,4 @@
-//! Which machine asks: by the path, by the source address, or the only one there is.
+//! The calling machine: found by the path, by the source address, or the only one.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! `compute` of the instance document. All values are texts; what there is not is an empty one.
+//! `compute` of the instance document. All values are texts; a missing value is an empty text.
 
 use azure_types::ResourceId;
 use serde_json::{Map, Value, json};

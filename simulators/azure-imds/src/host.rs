@@ -1,4 +1,4 @@
-//! What the metadata service asks of the simulated Azure whose machines it serves.
+//! The interface of the metadata service to the simulated Azure whose machines it serves.
 
 use std::fmt::Debug;
 
@@ -8,9 +8,9 @@ use azure_engine::provider::AzureState;
 
 /// A simulated Azure.
 pub trait Host: Documents + Debug + Send + Sync {
-    /// Which machine the service takes a caller for.
+    /// The machine behind each source address.
     fn metadata_addresses(&self) -> MetadataAddresses;
 
-    /// Looks at the state, or changes it.
+    /// Reads the state, or changes it.
     fn with_state(&self, look: &mut dyn FnMut(&mut AzureState));
 }

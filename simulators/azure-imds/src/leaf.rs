@@ -2,19 +2,19 @@
 
 use serde_json::Value;
 
-/// How an answer is written.
+/// The format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Json,
     Text,
 }
 
-/// What stands at a path.
+/// The result of looking up a path.
 #[derive(Debug, PartialEq)]
 pub(super) enum Found {
     Json(Value),
     Text(String),
-    /// There is nothing there.
+    /// There is nothing at the path.
     Nothing,
     /// A single value, and the caller did not ask for text.
     NeedsText,

@@ -1,9 +1,9 @@
-//! The instance metadata service ("Azure Instance Metadata Service"): what a machine can learn about itself,
-//! and tokens without any secret.
+//! The instance metadata service ("Azure Instance Metadata Service"): a machine's data about itself, and tokens without
+//! any secret.
 //!
-//! [`MetadataService`] serves all machines of a simulated Azure from one listener, or one machine at
-//! 169.254.169.254 inside a network namespace. [`router`] and [`app_service_router`] give tokens alone,
-//! for identities that are said outright.
+//! [`MetadataService`] serves all machines of a simulated Azure from one listener, or one machine at 169.254.169.254
+//! inside a network namespace. [`router`] and [`app_service_router`] only give tokens, for identities that the
+//! embedding program names.
 
 mod caller;
 mod compute;

@@ -1,4 +1,4 @@
-//! What a machine learns about the balancers in front of it.
+//! The load balancers in front of a machine.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};

@@ -28,9 +28,8 @@ use azure_providers::compute::scheduled_events;
 /// The metadata service of all machines of a simulated Azure: serve [`MetadataService::router`] with
 /// `azure_simulator::serve::serve` on a listener of its own.
 ///
-/// A path says whose metadata it is about: `/instances/{machine}/metadata/...`, where the machine is its
-/// resource id, its name or its host name. Without it the source address decides (see
-/// `Azure::set_metadata_addresses`).
+/// The path selects the machine: `/instances/{machine}/metadata/...`, by its resource id, its name or its host name.
+/// Without it the source address decides (see `Azure::set_metadata_addresses`).
 #[derive(Debug, Clone)]
 pub struct MetadataService {
     azure: Arc<dyn Host>,
@@ -73,7 +72,7 @@ enum Problem {
     NoVersion(&'static [&'static str]),
     BadVersion(&'static [&'static str]),
     NotFound,
-    /// Which one was asked for, and what to do.
+    /// The requested machine, and how to fix the request.
     NoMachine(String),
     NoBalancer,
     NeedsText,
@@ -117,7 +116,7 @@ impl Problem {
     }
 }
 
-/// What a path is about: the machine that it names, and the segments behind `metadata`.
+/// The subject of a path: the machine that it names, and the segments behind `metadata`.
 fn split(path: &str) -> Option<(Option<String>, Vec<String>)> {
     let (machine, rest) = match path.strip_prefix("/instances/") {
         // The last one: a machine may be called anything.
@@ -168,7 +167,7 @@ async fn answer(State(service): State<MetadataService>, request: Request) -> Res
 }
 
 impl MetadataService {
-    /// Looks at the state, or changes it.
+    /// Reads the state, or changes it.
     fn change<T: Default>(&self, change: impl FnOnce(&mut AzureState) -> T) -> T {
         let (mut change, mut found) = (Some(change), T::default());
         self.azure.with_state(&mut |state| {
@@ -245,7 +244,7 @@ impl Asked<'_> {
         }
     }
 
-    /// The version that was asked for, if it is one of these and not older than the first.
+    /// The requested version, if it is one of these and not older than the first.
     fn version(&self, known: &'static [&'static str], first: &str) -> Result<&str, Problem> {
         let given = self.query.get("api-version").map(String::as_str).filter(|version| !version.is_empty());
         let given = given.ok_or(Problem::NoVersion(known))?;
@@ -260,7 +259,7 @@ impl Asked<'_> {
         found.ok_or_else(|| Problem::NoMachine(self.describe_absent()))
     }
 
-    /// Which machine was asked for, and what to do.
+    /// The requested machine, and how to fix the request.
     fn describe_absent(&self) -> String {
         let known = self.service.change(|state| caller::machine_names(state));
         let known = match known.as_slice() {
@@ -324,7 +323,7 @@ impl Asked<'_> {
     }
 
     async fn approve(&self, body: Body) -> Result<Response, Problem> {
-        /// What a machine sends to let events begin.
+        /// The body with which a machine approves events.
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
         struct Approval {

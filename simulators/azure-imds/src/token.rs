@@ -1,5 +1,5 @@
-//! Managed identity: tokens for whoever runs on a machine, in the form of the metadata service and in that
-//! of App Service, whose URL clients take from `IDENTITY_ENDPOINT`.
+//! Managed identity: tokens for programs on a machine, in the form of the metadata service and in that of App Service,
+//! whose URL clients take from `IDENTITY_ENDPOINT`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,13 +19,12 @@ pub const APP_SERVICE_PATH: &str = "/msi/token";
 /// Where the instance metadata service serves tokens.
 pub const IMDS_TOKEN_PATH: &str = "/metadata/identity/oauth2/token";
 
-/// Who the callers on this machine may be, and the directory that issues their tokens.
+/// The identities available to callers on this machine, and the directory that issues their tokens.
 #[derive(Debug, Clone)]
 pub struct MachineIdentities {
     /// Issues the tokens, in its home tenant.
     pub entra: Entra,
-    /// The machine's identities. Without a choice in the request the machine's own is meant, or the
-    /// only one there is.
+    /// The machine's identities. A request without a choice gets the machine's own, or the only one there is.
     pub identities: Vec<ManagedIdentity>,
 }
 
@@ -95,8 +94,8 @@ pub fn router(machine: MachineIdentities) -> Router {
     Router::new().route(IMDS_TOKEN_PATH, get(imds_token)).with_state(Arc::new(machine))
 }
 
-/// The App Service form, at [`APP_SERVICE_PATH`]. `header` is what callers must send as
-/// `X-IDENTITY-HEADER`: the value of their `IDENTITY_HEADER`.
+/// The App Service form, at [`APP_SERVICE_PATH`]. `header` is the value that callers must send as `X-IDENTITY-HEADER`:
+/// that of their `IDENTITY_HEADER`.
 pub fn app_service_router(machine: MachineIdentities, header: &str) -> Router {
     let state = Arc::new((machine, ClientSecret::new(header)));
     Router::new().route(APP_SERVICE_PATH, get(app_service_token)).with_state(state)

@@ -85,7 +85,7 @@ const COMPUTE: [(&str, &str); 33] = [
     ("storageProfile/osDisk/writeAcceleratorEnabled", "2019-06-01"),
 ];
 
-/// Takes out of `compute` what a version does not have.
+/// Removes the members of `compute` that a version does not have.
 pub(super) fn shape_compute(compute: &mut Map<String, Value>, version: &str) {
     for (path, since) in COMPUTE {
         if version >= since {

@@ -50,7 +50,7 @@ pub(crate) struct Rule {
     pub snat: bool,
 }
 
-/// What of a flow decides on its node.
+/// How a flow chooses its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Distribution {
     FiveTuple,
@@ -74,7 +74,7 @@ pub(crate) struct Pool {
     pub members: Vec<Member>,
 }
 
-/// A place in a pool.
+/// A member of a pool.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     /// Index into the network's interfaces; `None` for an address that no interface has.
@@ -85,14 +85,14 @@ pub(crate) struct Member {
     pub admin_state: AdminState,
 }
 
-/// An operator's word on a member, which goes before the probe's.
+/// An operator's state for a member, which overrides the probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AdminState {
     /// The probe decides.
     #[default]
     None,
-    /// Takes new flows whatever the probe says.
+    /// Takes new flows whatever the probe's result.
     Up,
     /// Takes no new flows.
     Down,

@@ -1,4 +1,4 @@
-//! Which virtual networks reach each other.
+//! Connections between virtual networks.
 
 use std::net::IpAddr;
 

@@ -13,7 +13,7 @@ use super::security_group::{Direction, is_private};
 use super::spread::{FlowKey, choose};
 use super::verdict::{Hop, Refusal};
 
-/// The last stretch: to which machine, bearing which address, past closed doors or not.
+/// The last stretch: the machine, the addresses of the packet, and whether security groups apply.
 pub(super) struct Delivery<'a> {
     interface: &'a Interface,
     address: IpAddr,
@@ -32,7 +32,7 @@ pub(super) struct Chosen<'a> {
 }
 
 impl<'a> Delivery<'a> {
-    /// To whoever has the address, as it is.
+    /// Delivers the packet unchanged to the interface that has the address.
     pub(super) fn unchanged(interface: &'a Interface, to: IpAddr, port: u16) -> Self {
         Self { interface, address: to, destination: to, port, closed_without_group: false }
     }

@@ -1,4 +1,4 @@
-//! What private endpoints lead to.
+//! The targets of private endpoints.
 
 use std::net::IpAddr;
 

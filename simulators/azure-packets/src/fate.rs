@@ -1,9 +1,9 @@
-//! What becomes of an established flow when something changes.
+//! The fate of an established flow when something changes.
 //!
-//! The rules, by Azure's documents: a TCP flow stays where it is while its member stays in the pool and
-//! its machine runs, also when the probe fails or an operator sets it down; only when every probe of a
-//! basic load balancer fails, or that of the only member, do TCP flows end. UDP flows move to a member
-//! that takes flows. Security groups judge new flows alone.
+//! The rules, by Azure's documents: a TCP flow stays where it is while its member stays in the pool and its machine
+//! runs, also when the probe fails or an operator sets the member down; only when every probe of a basic load balancer
+//! fails, or that of the only member, do TCP flows end. UDP flows move to a member that takes flows. Security groups
+//! only apply to new flows.
 
 use std::net::IpAddr;
 
@@ -15,13 +15,13 @@ use super::network::Network;
 use super::protocol::Protocol;
 use super::verdict::{Hop, Refusal, Verdict};
 
-/// What becomes of an established flow.
+/// The fate of an established flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "fate")]
 pub enum Fate {
-    /// It goes on as it was.
+    /// It continues unchanged.
     Keeps,
-    /// It goes on with another node, which knows nothing of it.
+    /// It continues with another node, which has no state of it.
     Moves {
         /// The node's name.
         to: String,
@@ -33,7 +33,7 @@ pub enum Fate {
     },
 }
 
-/// What a load balancer did with a packet, as far as it came.
+/// The part of a packet's way through a load balancer.
 struct Balanced<'a> {
     load_balancer: &'a ResourceId,
     frontend: &'a ResourceId,
@@ -61,7 +61,7 @@ fn balanced(verdict: &Verdict) -> Option<Balanced<'_>> {
     found
 }
 
-/// The public address that a packet to the outside bore.
+/// The public source address of a packet to the outside.
 fn outbound(verdict: &Verdict) -> Option<Option<IpAddr>> {
     verdict.hops.iter().find_map(|hop| match hop {
         Hop::OutboundAddress { address, .. } => Some(*address),
@@ -145,7 +145,7 @@ pub(super) fn fate(before: &Verdict, after: &Verdict, network: &Network) -> Opti
     })
 }
 
-/// Whether only a security group stands in the way, which established flows do not meet again.
+/// Whether only a security group stops it, which established flows do not pass again.
 fn judged_anew(after: &Verdict) -> bool {
     matches!(after.refusal, Some(Refusal::Denied { .. } | Refusal::NoSecurityGroup { .. }))
 }

@@ -1,4 +1,4 @@
-//! What the security groups around an interface say of a flow.
+//! Decisions of the security groups around an interface.
 
 use std::net::IpAddr;
 
@@ -41,9 +41,8 @@ impl Network {
             .map(|(attached_to, group, rule)| decision(attached_to, group, rule, Direction::Inbound))
     }
 
-    /// What the security groups around an interface say, in the order in which they are asked: the
-    /// subnet's first on the way in, the interface's first on the way out. Ends with the first
-    /// denial. Empty when no group is attached.
+    /// The decisions of the security groups around an interface, in order: the subnet's first on the way in, the
+    /// interface's first on the way out. Ends with the first denial. Empty if no group is attached.
     pub(super) fn decisions(&self, here: &Interface, flow: &Flow<'_>, direction: Direction) -> Vec<Decision> {
         let mut decisions = Vec::new();
         for (attached_to, group, rule) in self.matching(here, flow, direction) {
@@ -55,7 +54,7 @@ impl Network {
         decisions
     }
 
-    /// The deciding rule of each group around an interface, in the order of asking.
+    /// The deciding rule of each group around an interface, in the order of evaluation.
     fn matching<'a>(
         &'a self,
         here: &'a Interface,

@@ -1,4 +1,4 @@
-//! A packet, and who sends it.
+//! A packet, and its sender.
 
 use std::net::IpAddr;
 
@@ -10,9 +10,9 @@ use super::protocol::Protocol;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Packet {
-    /// Who sends it.
+    /// The sender.
     pub from: Source,
-    /// Where to.
+    /// The destination address.
     pub to: IpAddr,
     /// The destination port.
     pub port: u16,
@@ -23,7 +23,7 @@ pub struct Packet {
     pub source_port: u16,
 }
 
-/// Who sends a packet.
+/// The sender of a packet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Source {
@@ -42,7 +42,7 @@ pub enum Source {
         /// Its address.
         address: IpAddr,
     },
-    /// A host in a virtual network that no document tells of.
+    /// A host in a virtual network that no document describes.
     VirtualNetwork {
         /// The network's name or id.
         network: String,

@@ -19,21 +19,21 @@ use azure_engine::documents::Documents;
 /// Most flows of one question: enough that the shares of hundreds of machines mean something.
 pub const MAX_FLOWS: usize = 20_000;
 
-/// Most broken flows that an answer shows one by one: what people read of a list that they can count themselves.
+/// Most broken flows that an answer lists one by one: enough for a reader.
 const MAX_EXAMPLES: usize = 10;
 
-/// Which flows to look at, and what to change meanwhile.
+/// The flows of a question, and the changes meanwhile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowPlan {
-    /// Where to.
+    /// The destination address.
     pub to: IpAddr,
     /// The destination port.
     pub port: u16,
     /// The transport protocol.
     #[serde(default = "tcp")]
     pub protocol: Protocol,
-    /// Who sends all of them; without it clients on the internet.
+    /// The sender of all of them; by default clients on the internet.
     #[serde(default)]
     pub from: Option<Source>,
     /// How many flows, at most [`MAX_FLOWS`].
@@ -45,7 +45,7 @@ pub struct FlowPlan {
     /// Chooses addresses and ports of the clients.
     #[serde(default)]
     pub seed: u64,
-    /// What changes once the flows are established. Nothing asks only how they spread.
+    /// The changes once the flows are established. Without changes the report only has the spread.
     #[serde(default)]
     pub changes: Vec<Change>,
 }
@@ -54,7 +54,7 @@ fn tcp() -> Protocol {
     Protocol::Tcp
 }
 
-/// So many as can be looked at.
+/// Reads a count up to [`MAX_FLOWS`].
 fn few<'de, D: Deserializer<'de>>(input: D) -> Result<usize, D::Error> {
     let number = usize::deserialize(input)?;
     if number > MAX_FLOWS {
@@ -71,18 +71,18 @@ fn some_clients() -> usize {
     250
 }
 
-/// How flows spread, and what became of them.
+/// The spread of flows, and their fates.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FlowReport {
-    /// Flows looked at.
+    /// Number of flows.
     pub flows: usize,
-    /// Flows that came to be.
+    /// Established flows.
     pub established: usize,
     /// Why the others did not, with their number, most frequent first.
     pub refused: Vec<Reason>,
-    /// The nodes, by name. What leaves this Azure or ends at no machine is under an empty name.
+    /// The nodes, by name. Flows that leave this Azure or end at no machine are under an empty name.
     pub nodes: Vec<NodeFlows>,
-    /// What became of the established flows; `None` where nothing changed.
+    /// The fates of the established flows; `None` without changes.
     pub change: Option<FlowChange>,
     sentence: String,
 }
@@ -102,7 +102,7 @@ pub struct NodeFlows {
     pub new: usize,
 }
 
-/// What became of established flows.
+/// The fates of established flows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct FlowChange {
     /// They go on as they were.
@@ -113,7 +113,7 @@ pub struct FlowChange {
     pub broken: usize,
     /// Why, most frequent first.
     pub reasons: Vec<Reason>,
-    /// Flows that go on, whose client's next one would come to another node.
+    /// Flows that continue, although a new one of their client would reach another node.
     pub next_elsewhere: usize,
     /// How many of the same flows could begin after the change.
     pub accepted: usize,
@@ -132,14 +132,14 @@ pub struct Reason {
     pub flows: usize,
 }
 
-/// What became of one flow.
+/// The fate of one flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FlowFate {
     /// Its first packet.
     pub packet: Packet,
     /// The node that it was established with.
     pub node: String,
-    /// What became of it.
+    /// Its fate.
     #[serde(flatten)]
     pub fate: Fate,
 }
@@ -227,8 +227,7 @@ impl Draw {
     }
 }
 
-/// Follows many flows through the simulated network as it is, and, where the plan has changes, what
-/// becomes of them then.
+/// Follows many flows through the present simulated network, and through the network with the plan's changes.
 pub fn flows(documents: &dyn Documents, probes: &dyn ProbeAnswers, plan: &FlowPlan) -> FlowReport {
     if plan.changes.is_empty() {
         return Network::read(documents).flows(probes, plan);
@@ -253,7 +252,7 @@ impl Network {
         tally.report(plan, false)
     }
 
-    /// What becomes of flows when the network `after`, with its probes, takes the place of this one.
+    /// The fates of flows when the network `after`, with its probes, replaces this one.
     pub fn flows_after(
         &self,
         probes: &dyn ProbeAnswers,

@@ -25,9 +25,9 @@ pub enum Health {
     Answers,
     /// The rule has no probe, so every member takes flows.
     NotProbed,
-    /// The administrative state says so.
+    /// The administrative state is up.
     AdminUp,
-    /// The administrative state forbids it.
+    /// The administrative state is down.
     AdminDown,
     /// It does not answer the probe.
     Silent,
@@ -50,7 +50,7 @@ impl Health {
         matches!(self, Self::Answers | Self::NotProbed | Self::AdminUp)
     }
 
-    /// A few plain words.
+    /// A short description.
     pub fn words(&self) -> String {
         match self {
             Self::Answers => "answers the probe".to_owned(),
@@ -85,7 +85,7 @@ pub struct MemberState {
     pub(crate) interface: Option<usize>,
 }
 
-/// The members of a rule's pools, shared by all who look at them: there may be thousands.
+/// The members of a rule's pools, shared: there may be thousands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Members(Arc<[MemberState]>);
 
@@ -103,7 +103,7 @@ impl Serialize for Members {
     }
 }
 
-/// What rules' probes found, kept while many packets are followed at one moment.
+/// The results of rules' probes, kept while many packets are followed at one moment.
 #[derive(Debug, Default)]
 pub(super) struct Probed(RefCell<HashMap<ResourceId, Members>>);
 

@@ -1,4 +1,4 @@
-//! Which interface has what.
+//! Finds interfaces.
 
 use std::net::IpAddr;
 
@@ -23,7 +23,7 @@ impl Network {
         }
     }
 
-    /// An interface of a host that no document tells of, in the subnet that has its address.
+    /// An interface of a host that no document describes, in the subnet that has its address.
     pub(super) fn guest(&self, network: &ResourceId, address: IpAddr) -> Option<Interface> {
         let (subnet, _) = self.subnets.iter().find(|(_, subnet)| {
             subnet.virtual_network == *network

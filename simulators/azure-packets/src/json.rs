@@ -1,4 +1,4 @@
-//! Lenient access to documents: what is missing or malformed is simply not there.
+//! Lenient access to documents: a missing or malformed member counts as absent.
 
 use std::net::IpAddr;
 

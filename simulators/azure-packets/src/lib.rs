@@ -1,10 +1,10 @@
-//! The packet oracle: does a packet from here reach there, by which way, and if not, why not?
+//! The packet oracle: whether a packet reaches a destination, by which way, and if not, why.
 //!
-//! It reads nothing but documents of the simulated Azure and asks the stand-in nodes what they would
-//! answer to a health probe, so a test can ask whether traffic arrives instead of how some JSON looks.
+//! It reads only documents of the simulated Azure, and the stand-in nodes answer its health probes, so that a test can
+//! check whether traffic arrives instead of the form of some JSON.
 //!
-//! It speaks for Azure's network alone. What a node does with a packet before it leaves (kube-proxy
-//! short-cuts the cluster's own load balancer addresses) or after it arrived is the node's matter.
+//! It covers Azure's network alone. A node may handle a packet before it leaves (kube-proxy short-cuts the cluster's
+//! own load balancer addresses) or after it arrived; the oracle does not know of that.
 
 pub(crate) mod balancer;
 mod connectivity;

@@ -1,4 +1,4 @@
-//! Finds machines, networks and endpoints by name where one has it, by id where several do.
+//! Finds machines, networks and endpoints: by name if it is unique, by id otherwise.
 
 use std::net::IpAddr;
 
@@ -13,7 +13,7 @@ impl Network {
     /// The machine with this name, host name, id or private address.
     ///
     /// # Errors
-    /// When there is none, or several.
+    /// There is no such machine, or several.
     pub(super) fn find_machine(&self, name: &str) -> Result<&ResourceId, Refusal> {
         if let Some((id, _)) = ResourceId::parse(name).ok().and_then(|id| self.machines.get_key_value(&id)) {
             return Ok(id);
@@ -30,7 +30,7 @@ impl Network {
     /// The interfaces of the machine with this name; there is at least one.
     ///
     /// # Errors
-    /// When there is no such machine, none with an interface, or several.
+    /// There is no such machine, none with an interface, or several.
     pub(super) fn find_interfaces(&self, name: &str) -> Result<(&Interface, Vec<&Interface>), Refusal> {
         let all: Vec<&Interface> = self.interfaces_of(self.find_machine(name)?).collect();
         // By its address, a machine sends from the interface that has it.
@@ -46,7 +46,7 @@ impl Network {
     /// The virtual network of a name or id.
     ///
     /// # Errors
-    /// When there is none, or several.
+    /// There is no such network, or several.
     pub(super) fn find_network(&self, name: &str) -> Result<&ResourceId, Refusal> {
         one(name, self.virtual_networks.keys().filter(|id| fits(id, name)))
     }
@@ -54,13 +54,13 @@ impl Network {
     /// The private endpoint of a name or id.
     ///
     /// # Errors
-    /// When there is none, or several.
+    /// There is no such endpoint, or several.
     pub(super) fn find_endpoint(&self, name: &str) -> Result<&Endpoint, Refusal> {
         let id = one(name, self.endpoints.keys().filter(|id| fits(id, name)))?;
         self.endpoints.get(id).ok_or_else(|| Refusal::NoSuchSender { node: name.to_owned() })
     }
 
-    /// Whether a name or id may mean this machine.
+    /// Whether a name or id matches this machine.
     pub(super) fn matches_name(id: &ResourceId, machine: &Machine, name: &str) -> bool {
         machine.is_called(name) || id.as_str().eq_ignore_ascii_case(name)
     }

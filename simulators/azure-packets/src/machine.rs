@@ -22,7 +22,7 @@ pub(crate) struct Interface {
     pub group: Option<ResourceId>,
     /// Whether it may send and receive packets that bear other addresses than its own.
     pub forwards: bool,
-    /// What the ids above lead to, found once: they are asked for with every packet and probe.
+    /// The targets of the ids above, resolved once: they are needed for every packet and probe.
     pub(super) found: Found,
     pub pools: Vec<ResourceId>,
     pub public_address: Option<ResourceId>,
@@ -30,7 +30,7 @@ pub(crate) struct Interface {
     pub nat_rules: Vec<ResourceId>,
 }
 
-/// What stands around an interface.
+/// The surroundings of an interface.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Found {
     pub(super) machine: Option<Arc<Machine>>,
@@ -67,7 +67,7 @@ impl Interface {
         self.found.machine.as_deref()
     }
 
-    /// What people call the machine.
+    /// The machine's display name.
     pub(crate) fn node_name(&self) -> &str {
         self.machine_state().map_or_else(|| self.interface.name(), |machine| &machine.name)
     }
@@ -82,7 +82,7 @@ impl Interface {
 }
 
 impl Machine {
-    /// Whether people mean this machine by a name.
+    /// Whether a name means this machine.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name) || self.resource_name.eq_ignore_ascii_case(name)
     }

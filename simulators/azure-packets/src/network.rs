@@ -1,4 +1,4 @@
-//! What the packet oracle knows: the simulated network, read once from its documents.
+//! The state of the packet oracle: the simulated network, read once from its documents.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -30,7 +30,7 @@ pub struct Network {
     pub(crate) balancers: Vec<LoadBalancer>,
     pub(crate) endpoints: HashMap<ResourceId, Endpoint>,
     pub(crate) link_services: Vec<LinkService>,
-    /// What the user says that tags stand for, by tag in lower case.
+    /// The prefixes that the user gave for tags, by tag in lower case.
     pub(super) service_tags: HashMap<String, Vec<IpNet>>,
     pub(crate) seed: u64,
 }
@@ -52,9 +52,8 @@ impl Network {
         self
     }
 
-    /// Says which addresses a service tag stands for, such as `Storage.WestUS`, in place of those that
-    /// are known. `Internet`, `VirtualNetwork` and `AzureLoadBalancer` follow from the network itself; a
-    /// tag that is not known matches nothing.
+    /// Sets the addresses of a service tag, such as `Storage.WestUS`; they replace the known ones. `Internet`,
+    /// `VirtualNetwork` and `AzureLoadBalancer` follow from the network itself; an unknown tag matches nothing.
     #[must_use]
     pub fn with_service_tag(mut self, tag: &str, prefixes: Vec<IpNet>) -> Self {
         self.service_tags.insert(tag.to_ascii_lowercase(), prefixes);

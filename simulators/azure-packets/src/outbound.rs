@@ -1,9 +1,8 @@
-//! Outbound connections: which public address a machine's packets to the internet bear, and how many
-//! connections to one destination it may have at a time.
+//! Outbound connections: the public source address of a machine's packets to the internet, and its number of
+//! connections to one destination at a time.
 //!
-//! The order in which Azure decides: a NAT gateway of the subnet, the machine's own public IP, an
-//! outbound rule, a load balancing rule that lends its frontend, and last an address of Azure's choice
-//! for machines that nothing has taken charge of.
+//! The order in which Azure decides: a NAT gateway of the subnet, the machine's own public IP, an outbound rule, a load
+//! balancing rule that lends its frontend, and last an address of Azure's choice for machines without any of these.
 
 use std::net::IpAddr;
 
@@ -19,9 +18,9 @@ use super::protocol::{Protocol, carries};
 /// How a machine's packets leave for the internet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Outbound {
-    /// By whose means.
+    /// The means.
     pub means: OutboundMeans,
-    /// The addresses that they may bear; none where nobody can name them beforehand.
+    /// The possible addresses; empty if they cannot be known beforehand.
     pub addresses: Vec<IpAddr>,
     /// SNAT ports: connections to one destination address and port at a time. Those of a NAT gateway are
     /// shared by all machines of its subnets; `None` where the machine has an address for itself.
@@ -57,7 +56,7 @@ pub enum OutboundMeans {
 }
 
 impl OutboundMeans {
-    /// A few plain words.
+    /// A short description.
     pub(super) fn words(&self) -> String {
         match self {
             Self::NatGateway { id } => format!("NAT gateway {}", id.name()),
@@ -73,7 +72,7 @@ impl OutboundMeans {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "snake_case", tag = "because")]
 pub enum NoOutbound {
-    /// Who is behind a standard load balancer gets no address by default.
+    /// A machine behind a standard load balancer gets no address by default.
     #[error("it is behind load balancer {name}, which lends it no public address", name = load_balancer.name())]
     BehindBalancer {
         /// The load balancer.
@@ -141,7 +140,7 @@ impl Network {
         if let Some(outbound) = by_rule.or_else(lent) {
             return Ok(outbound);
         }
-        // Who joined by address alone keeps default outbound access.
+        // A member that joined by address alone keeps default outbound access.
         let joined = |balancer: &&LoadBalancer| {
             let mut members = balancer.pools.iter().flat_map(|pool| &pool.members);
             members.any(|member| member.by_interface && self.is_interface(member, interface))

@@ -25,7 +25,7 @@ pub(super) struct PacketTrace<'a> {
     pub(super) guest: Option<&'a Interface>,
 }
 
-/// Who sends, as the destination's side sees it.
+/// The sender, as the destination's side sees it.
 #[derive(Clone, Copy)]
 pub(super) struct Sender<'a> {
     pub(super) address: IpAddr,
@@ -51,7 +51,7 @@ impl<'a> PacketTrace<'a> {
         }
     }
 
-    /// Asks the security groups around an interface; `Ok(false)` when there are none.
+    /// Applies the security groups around an interface; `Ok(false)` if there are none.
     pub(super) fn pass(
         &mut self,
         interface: &Interface,
@@ -69,7 +69,7 @@ impl<'a> PacketTrace<'a> {
     }
 }
 
-/// What a machine's own host answers at addresses that are the same everywhere.
+/// The services of a machine's own host at fixed addresses.
 pub(super) fn platform_service(to: IpAddr) -> Option<&'static str> {
     const METADATA: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(169, 254, 169, 254));
     if to == METADATA {

@@ -9,7 +9,7 @@ use azure_types::ResourceId;
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub id: ResourceId,
-    /// What it leads to: a resource id, or the alias of a private link service.
+    /// Its target: a resource id, or the alias of a private link service.
     pub target: Option<String>,
     /// `Approved`, `Pending`, `Rejected` or `Disconnected`.
     pub status: String,

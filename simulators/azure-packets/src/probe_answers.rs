@@ -1,14 +1,14 @@
-//! What machines answer to health probes.
+//! Answers of machines to health probes.
 
 use std::net::IpAddr;
 
 use azure_types::ResourceId;
 
-/// What the machines would answer to a health probe.
+/// The answers of machines to a health probe.
 pub trait ProbeAnswers {
-    /// Whether the machine `instance` (a virtual machine or scale set instance) answers a probe sent
-    /// to `node_address` on `port`. `protocol` is as the probe's document has it: `Tcp`, `Http` or
-    /// `Https`; `path` is what an HTTP probe asks for. Asked only of running machines.
+    /// Whether the machine `instance` (a virtual machine or scale set instance) answers a probe sent to `node_address`
+    /// on `port`. `protocol` is as the probe's document has it: `Tcp`, `Http` or `Https`; `path` is the path of an HTTP
+    /// probe. Called only for running machines.
     fn answers(
         &self,
         instance: &ResourceId,

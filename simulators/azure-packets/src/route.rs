@@ -1,4 +1,4 @@
-//! Routes: where a packet that leaves a subnet goes next ("Azure virtual network traffic routing").
+//! Routes: the next hop of a packet that leaves a subnet ("Azure virtual network traffic routing").
 //!
 //! The longest prefix wins; of equal ones a user's route goes before Azure's own.
 
@@ -16,9 +16,9 @@ use super::service_tag;
 /// A route in force in a subnet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Route {
-    /// The destinations that it is for.
+    /// Its destinations.
     pub prefix: IpNet,
-    /// Where packets go.
+    /// The next hop of packets.
     pub next_hop: NextHop,
     /// The route table that holds it; `None` for the routes that Azure makes by itself.
     pub table: Option<ResourceId>,
@@ -26,13 +26,13 @@ pub struct Route {
     pub name: Option<String>,
 }
 
-/// Where a route leads.
+/// The next hop of a route.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum NextHop {
-    /// To whoever has the address in the virtual network.
+    /// The interface that has the address in the virtual network.
     VirtualNetwork,
-    /// To whoever has the address in a connected virtual network.
+    /// The interface that has the address in a connected virtual network.
     Peering {
         /// The other network.
         network: ResourceId,
@@ -110,7 +110,7 @@ impl Route {
         self.table.is_some()
     }
 
-    /// A few plain words.
+    /// A short description.
     pub(crate) fn words(&self) -> String {
         let to = match &self.next_hop {
             NextHop::VirtualNetwork => "the virtual network".to_owned(),

@@ -1,4 +1,4 @@
-//! Which route a packet takes.
+//! The route of a packet.
 
 use std::net::{IpAddr, Ipv4Addr};
 

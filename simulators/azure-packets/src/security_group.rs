@@ -1,4 +1,4 @@
-//! Security groups: which rule decides on a flow.
+//! Security groups: the rule that decides on a flow.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::json::{ids_at, items, text_at};
 
-/// Where health probes come from; the service tag `AzureLoadBalancer`.
+/// The source of health probes; the service tag `AzureLoadBalancer`.
 pub(super) const PROBE_SOURCE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(168, 63, 129, 16));
 /// The same for IPv6.
 pub(super) const PROBE_SOURCE_V6: IpAddr =
@@ -43,7 +43,7 @@ pub(super) struct Side {
     pub(super) ports: Vec<(u16, u16)>,
 }
 
-/// What stands for addresses in a rule.
+/// Sources or destinations of a rule.
 #[derive(Debug)]
 pub(super) enum Prefix {
     Any,
@@ -55,7 +55,7 @@ pub(super) enum Prefix {
     Tag(String),
 }
 
-/// What a rule says.
+/// The effect of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
@@ -65,7 +65,7 @@ pub enum Access {
     Deny,
 }
 
-/// Which way a flow passes a security group, seen from the machine.
+/// The direction of a flow, seen from the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -75,7 +75,7 @@ pub enum Direction {
     Outbound,
 }
 
-/// What a security group decided, and by which rule.
+/// The decision of a security group, with its rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Decision {
     /// The security group.

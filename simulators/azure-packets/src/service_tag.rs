@@ -1,9 +1,8 @@
 //! Service tags: names for the addresses of Azure's services.
 //!
-//! Azure publishes thousands of prefixes and changes them weekly. Here the commonest tags have a few of
-//! them, the largest as a rule, in some regions, so that rules can be told apart;
-//! [`super::Network::with_service_tag`] gives a tag others. From the list of Azure's public cloud with
-//! change number 360.
+//! Azure publishes thousands of prefixes and changes them weekly. Here the commonest tags have a few of them, the
+//! largest as a rule, in some regions, so that rules can be distinguished; [`super::Network::with_service_tag`] gives a
+//! tag others. From the list of Azure's public cloud with change number 360.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -85,7 +84,7 @@ const PLATFORM: &[(&str, &[&str])] = &[
     ("AzurePlatformLKM", &["23.102.135.246/32"]),
 ];
 
-/// Everything that a tag stands for, by its name or that of a region of it. `given` goes before the table.
+/// All prefixes of a tag, by its name or that of a region of it. `given` overrides the table.
 pub(super) fn prefixes(given: &HashMap<String, Vec<IpNet>>, tag: &str) -> Vec<IpNet> {
     if let Some(prefixes) = given.get(&tag.to_ascii_lowercase()) {
         return prefixes.clone();

@@ -1,4 +1,4 @@
-//! How flows spread over the members of a pool.
+//! The spread of flows over the members of a pool.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Following one packet from its sender to whatever has the destination address.
+//! Follows one packet from its sender to its destination.
 
 use std::net::IpAddr;
 
@@ -23,7 +23,7 @@ impl Network {
         self.trace_as_probed(probes, &Probed::default(), packet)
     }
 
-    /// Follows a packet; the machines behind a rule are asked once for all packets.
+    /// Follows a packet; a rule's machines are probed once for all packets.
     pub(super) fn trace_as_probed(
         &self,
         probes: &dyn ProbeAnswers,
@@ -65,13 +65,13 @@ impl Network {
 /// The most machines that may forward a packet: firewalls in front of firewalls make a handful, so more is a loop.
 const MAX_FORWARDS: u8 = 8;
 
-/// What has the destination address.
+/// The holder of the destination address.
 enum Owner<'a> {
     Frontend(&'a LoadBalancer, &'a Frontend),
     Interface(&'a Interface),
 }
 
-/// Where a packet goes after it left a subnet.
+/// The next stop of a packet that left a subnet.
 enum Next<'a> {
     Owner(Owner<'a>),
     /// A machine, or machines behind an internal frontend, that pass it on.
@@ -116,7 +116,7 @@ impl<'a> PacketTrace<'a> {
         }
     }
 
-    /// A pod sends by the interface that has its address, or by the node that routes say owns it.
+    /// A pod sends by the interface that has its address, or by the node that owns it by routes.
     fn leave_pod(&mut self, address: IpAddr) -> Result<(), Refusal> {
         let network = self.network;
         let own = network.with_address(address).find(|interface| interface.machine.is_some());
@@ -144,9 +144,9 @@ impl<'a> PacketTrace<'a> {
         self.leave(interface, address)
     }
 
-    /// Out of an interface, by the routes of its subnet and past its security groups.
+    /// Sends a packet out of an interface, by the routes of its subnet and through its security groups.
     fn leave(&mut self, from: &'a Interface, source: IpAddr) -> Result<(), Refusal> {
-        // Nodes and firewalls put their own address on what is for the outside.
+        // Nodes and firewalls translate the source of packets to the outside to their own address.
         let address = if is_private(self.to) { source } else { from.address.unwrap_or(source) };
         let sender = Sender { address, interface: Some(from) };
         if from.address != Some(address) && !from.forwards {
@@ -169,11 +169,11 @@ impl<'a> PacketTrace<'a> {
         }
     }
 
-    /// Where the routes of the subnet send the packet.
+    /// The next hop by the routes of the subnet.
     fn next(&mut self, from: &'a Interface) -> Result<Next<'a>, Refusal> {
         let to = self.to;
         let Some(route) = self.network.route(from, to) else {
-            // A subnet that is not known has no routes; who has the address gets the packet.
+            // An unknown subnet has no routes; the packet goes to the holder of the address.
             return Ok(self.private_owner(from)?.map_or(Next::Outside, Next::Owner));
         };
         self.hops.push(Hop::Route { route: route.clone() });
@@ -196,8 +196,8 @@ impl<'a> PacketTrace<'a> {
         }
     }
 
-    /// What has the destination as a private address that `from` can reach; `None` when the address
-    /// is nobody's private one, and the packet leaves for the internet.
+    /// The holder of the destination as a private address that `from` can reach; `None` if the address is not a private
+    /// one in use, and the packet leaves for the internet.
     fn private_owner(&self, from: &Interface) -> Result<Option<Owner<'a>>, Refusal> {
         match self.owner_of(from, self.to)? {
             None if is_private(self.to) => Err(Refusal::NoSuchAddress { address: self.to }),
@@ -234,7 +234,7 @@ impl<'a> PacketTrace<'a> {
         elsewhere.map_or(Ok(None), Err)
     }
 
-    /// To a machine that passes packets on, or that has the destination behind it.
+    /// Sends a packet to a machine that forwards it, or that has the destination behind it.
     fn by_appliance(&mut self, appliance: &Owner<'a>, sender: Sender<'a>) -> Result<(), Refusal> {
         let network = self.network;
         let (interface, address) = match appliance {
@@ -279,13 +279,13 @@ impl<'a> PacketTrace<'a> {
             .network
             .outbound(from, self.packet.protocol)
             .map_err(|why| Refusal::NoOutbound { node, why })?;
-        // Of several addresses nobody knows which it will be, but one flow always has the same.
+        // The choice among several addresses is arbitrary, but the same for every packet of a flow.
         let address = match outbound.addresses.as_slice() {
             [] => None,
             addresses => addresses.get(usize::from(self.packet.source_port) % addresses.len()).copied(),
         };
         self.hops.push(Hop::OutboundAddress { address, means: outbound.means, ports: outbound.ports });
-        // An address that nobody can name beforehand matches no rule but those for all of them.
+        // An address that cannot be known beforehand matches only rules for all addresses.
         let unnamed = if self.to.is_ipv4() {
             IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED)
         } else {

@@ -1,4 +1,4 @@
-//! What the oracle says: whether a packet arrives, by which way, and in plain words why.
+//! The verdict of the oracle: whether a packet arrives, by which way, and why.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ use super::security_group::Decision;
 pub struct Verdict {
     /// The packet.
     pub packet: Packet,
-    /// Whether it reaches a running machine, or whoever it is for outside of this Azure.
+    /// Whether it reaches a running machine, or its destination outside of this Azure.
     pub arrives: bool,
     /// The way it took, as far as it came.
     pub hops: Vec<Hop>,
@@ -39,7 +39,7 @@ pub enum Hop {
     },
     /// The sender's private address was replaced on the way to the internet.
     OutboundAddress {
-        /// The public address; `None` where Azure lends one that nobody can know beforehand.
+        /// The public address; `None` if Azure lends one that cannot be known beforehand.
         address: Option<IpAddr>,
         /// What gives it.
         means: OutboundMeans,
@@ -67,7 +67,7 @@ pub enum Hop {
     },
     /// The sender's own host answered.
     Platform {
-        /// What it offers there.
+        /// The service's name.
         service: &'static str,
     },
     /// The private endpoint that has the destination address.
@@ -83,7 +83,7 @@ pub enum Hop {
         id: ResourceId,
         /// The address of the service that the packet bears as its source from here on.
         address: IpAddr,
-        /// Whether a header before the first bytes tells the real source.
+        /// Whether a PROXY protocol header carries the real source.
         proxy_protocol: bool,
     },
     /// A resource that is no machine received the packet.
@@ -130,7 +130,7 @@ pub enum Hop {
         protocol: String,
         /// Port on the machines.
         port: u16,
-        /// What an HTTP probe asks for.
+        /// The path of an HTTP probe.
         path: Option<String>,
     },
     /// The backend pool.
@@ -177,12 +177,12 @@ pub enum Refusal {
         /// How it was called.
         node: String,
     },
-    /// Several have the sender's name.
+    /// The sender's name is ambiguous.
     #[error("{name} may be any of {}; say which by its id", candidates.iter().map(ResourceId::as_str).collect::<Vec<_>>().join(", "))]
     Ambiguous {
         /// How it was called.
         name: String,
-        /// Who may be meant, by id.
+        /// The candidates, by id.
         candidates: Vec<ResourceId>,
     },
     /// The sender is off.
@@ -194,7 +194,7 @@ pub enum Refusal {
     /// The sender has no address of the destination's family.
     #[error("{sender} has no {family} address to send from")]
     WrongFamily {
-        /// Who sends.
+        /// The sender.
         sender: String,
         /// `IPv4` or `IPv6`.
         family: &'static str,
@@ -296,19 +296,19 @@ pub enum Refusal {
         /// The route.
         route: Route,
     },
-    /// A route leads to a gateway, and there is none.
+    /// A route leads to a gateway, which does not exist.
     #[error("{words} leads to a gateway, which the virtual network does not have", words = route.words())]
     NoGateway {
         /// The route.
         route: Route,
     },
-    /// A route leads to an address that nobody has.
+    /// A route leads to an address that no interface has.
     #[error("{words} leads to an address that nothing within reach has", words = route.words())]
     NoAppliance {
         /// The route.
         route: Route,
     },
-    /// A machine is to send or receive a packet that bears somebody else's address.
+    /// A machine would send or receive a packet with a foreign address.
     #[error(
         "the network interface of {node} has no IP forwarding, so packets that bear {address} are dropped"
     )]
@@ -346,13 +346,13 @@ pub enum Refusal {
         /// Its state.
         status: String,
     },
-    /// What the private endpoint leads to is not there.
+    /// The target of the private endpoint does not exist.
     #[error("private endpoint {name} leads to nothing that exists", name = endpoint.name())]
     EndpointLeadsNowhere {
         /// The endpoint.
         endpoint: ResourceId,
     },
-    /// A client of a private endpoint asks for something else.
+    /// A client of a private endpoint sends to another address.
     #[error("{address} is not what private endpoint {name} leads to", name = endpoint.name())]
     NotBehindEndpoint {
         /// The endpoint.
@@ -382,7 +382,7 @@ impl Verdict {
         Self { packet: packet.clone(), arrives: refusal.is_none(), hops, refusal, sentence }
     }
 
-    /// What happened, in plain words.
+    /// A sentence about what happened.
     pub fn sentence(&self) -> &str {
         &self.sentence
     }
@@ -395,7 +395,7 @@ impl Verdict {
         })
     }
 
-    /// What the security groups decided, in order.
+    /// The decisions of the security groups, in order.
     pub fn decisions(&self) -> impl Iterator<Item = &Decision> {
         self.hops.iter().filter_map(|hop| match hop {
             Hop::Security { decision } => Some(decision),
@@ -445,7 +445,7 @@ fn sentence(packet: &Packet, hops: &[Hop], refusal: Option<&Refusal>) -> String 
     text
 }
 
-/// A hop in a few words, for those that the rest of the sentence does not say already.
+/// A hop in a few words, unless the rest of the sentence says it already.
 fn station(hop: &Hop) -> Option<String> {
     Some(match hop {
         Hop::Sender { .. }

@@ -15,7 +15,7 @@ pub(crate) struct VirtualNetwork {
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub network: ResourceId,
-    /// The other side's addresses, as this side last heard of them.
+    /// The other side's addresses, as this side last read them.
     pub prefixes: Vec<IpNet>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct EndpointPolicies {
     pub route_table: bool,
 }
 
-/// A NAT gateway: it goes before every other way out but user routes.
+/// A NAT gateway: it precedes every other way out but user routes.
 #[derive(Debug, Clone)]
 pub(crate) struct NatGateway {
     pub id: ResourceId,

@@ -1,4 +1,4 @@
-//! What would be if: documents, machines and probes as they are but for some changes.
+//! Hypothetical changes: the present documents, machines and probes with some changes.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::probe_answers::ProbeAnswers;
 use azure_engine::documents::Documents;
 use azure_engine::edit::Edit;
 
-/// A change that is only thought of: nothing in the simulated Azure changes.
+/// A hypothetical change: nothing in the simulated Azure changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Change {
@@ -23,7 +23,7 @@ pub enum Change {
     Edit {
         /// The resource, or a child that its document holds, such as a rule.
         id: ResourceId,
-        /// How.
+        /// The edit.
         edit: Edit,
     },
     /// A resource or child is gone, with everything below it.
@@ -31,7 +31,7 @@ pub enum Change {
         /// Its id.
         id: ResourceId,
     },
-    /// A machine is set down in all pools, as before it goes.
+    /// A machine is set down in all pools, as before its deletion.
     Drain {
         /// Its host name or resource name.
         node: String,
@@ -84,7 +84,7 @@ impl Changed<'_> {
                 Change::Edit { id, edit } if own == *id => edit.apply(&mut document),
                 Change::Edit { id, edit } if id.is_within(&own) => {
                     let path = path_within(&own, id);
-                    // A child that is not there is not made by changing it.
+                    // A missing child is not created by changing it.
                     let child =
                         azure_engine::edit::find(&document, &path).first().map(|child| (*child).clone());
                     if let Some(mut child) = child {

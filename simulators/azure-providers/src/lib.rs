@@ -1,5 +1,5 @@
-//! The resource providers of the simulated Azure: a folder for each namespace, which holds tables, and what is special
-//! about a type. A further one is a module that [`all`] names. They know documents and the engine, and no HTTP.
+//! The resource providers of the simulated Azure: a folder for each namespace, with tables and the special rules of
+//! types. A further provider is a module that [`all`] names. They use documents and the engine, and no HTTP.
 
 pub mod authorization;
 pub mod compute;

@@ -1,4 +1,4 @@
-//! Types about which there is nothing special: a protocol and tables.
+//! Types without special rules: a protocol and tables.
 
 use serde_json::{Value, json};
 

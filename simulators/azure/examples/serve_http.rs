@@ -1,6 +1,6 @@
 //! Serves one simulated Azure over plain HTTP: `serve_http [PORT] [TENANT]` (default 8080).
 //!
-//! Tokens are not judged. For replaying recorded conversations and for a look with curl.
+//! Tokens are not verified. For replaying recorded conversations and for inspection with curl.
 
 use std::net::SocketAddr;
 

@@ -54,19 +54,19 @@ pub(crate) struct Inner {
     revision: watch::Sender<u64>,
     verifier: RwLock<Option<Arc<dyn TokenVerifier>>>,
     external_url: RwLock<Option<String>>,
-    /// What providers answer under hosts of their own.
+    /// Data planes of providers, under hosts of their own.
     pub(crate) data_planes: Vec<&'static DataPlane>,
-    /// What is answered by routes under hosts of its own.
+    /// Routes of further services, under hosts of their own.
     pub(crate) host_routes: RwLock<Vec<HostRoutes>>,
     /// Whether a task watches the actors.
     watched: AtomicBool,
-    /// Which machine the metadata service takes a caller for.
+    /// The machine behind each source address of the metadata service.
     pub(crate) metadata: RwLock<MetadataAddresses>,
-    /// Since when tokens do not count, in seconds, by client or object id; all by the empty name.
+    /// The time since when tokens are revoked, in seconds, by client or object id; the empty name stands for all.
     pub(crate) revoked: RwLock<BTreeMap<String, i64>>,
-    /// What is not judged by the contract, but for our programs.
+    /// Resources that other clients than our programs wrote against the contract.
     pub(crate) strayed: Mutex<Strayed>,
-    /// Where exchanges are written down, if they are.
+    /// The file of exchanges, if they are recorded.
     pub(crate) recording: RwLock<Option<Arc<Recording>>>,
 }
 
@@ -99,7 +99,7 @@ impl Azure {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Checks what is chosen and cannot be checked by type.
+    /// Checks options that types cannot check.
     ///
     /// # Errors
     ///
@@ -115,15 +115,16 @@ impl Azure {
         &self.inner.options
     }
 
-    /// Has one more subscription from now on, which its owners own. One that exists stays as it is.
+    /// Adds a subscription, which the owners of the others own, too. An existing one stays as it is.
     pub fn add_subscription(&self, subscription: &str) {
         let mut state = self.inner.state.lock();
         state.add_subscription(subscription);
         own(&mut state);
     }
 
-    /// Writes every exchange with Resource Manager to a file from now on, as JSON lines: `method`, `url`, `if_match` and `body`
-    /// where there are any, `status`, `headers`, and `response` where there is one. Tokens are no part of it, and secrets are masked.
+    /// Writes every exchange with Resource Manager to a file from now on, as JSON lines: `method`, `url`, `if_match`
+    /// and `body` if present, `status`, `headers`, and `response` if present. Tokens are left out, and secrets are
+    /// masked.
     ///
     /// # Errors
     ///
@@ -133,7 +134,7 @@ impl Azure {
         Ok(())
     }
 
-    /// Lets this verifier judge bearer tokens. Also makes `Authorization` headers necessary.
+    /// Sets the verifier of bearer tokens. Also makes `Authorization` headers necessary.
     pub fn set_verifier(&self, verifier: Arc<dyn TokenVerifier>) {
         let directory = verifier.clone();
         self.inner.state.lock().principals = Some(Arc::new(move |object| directory.knows(object)));
@@ -144,8 +145,8 @@ impl Azure {
         self.inner.verifier.read().clone()
     }
 
-    /// Gives providers something of the embedding program, such as the Kubernetes behind managed clusters
-    /// ([`KubernetesOfClusters`](crate::managed_clusters::KubernetesOfClusters)), in place of one of the same type.
+    /// Attaches a value of the embedding program for providers, such as the Kubernetes behind managed clusters
+    /// ([`KubernetesOfClusters`](crate::managed_clusters::KubernetesOfClusters)). It replaces one of the same type.
     pub fn attach<T: std::any::Any + Send>(&self, value: T) {
         self.inner.state.lock().attachments.set(value);
     }
@@ -169,15 +170,15 @@ impl Azure {
         self.inner.state.lock().now()
     }
 
-    /// The simulated wall clock, for whoever issues or checks tokens beside this Azure.
+    /// The simulated wall clock, for components that issue or check tokens beside this Azure.
     pub fn clock(&self) -> Clock {
         let azure = self.clone();
         Arc::new(move || azure.now())
     }
 
-    /// Creates or replaces a resource (or child resource) as its builder: the same rules as a PUT over
-    /// HTTP, but done at once, without tokens, budgets, faults and journal. A missing resource group
-    /// is made in the Azure's region; a missing `location` is the group's.
+    /// Creates or replaces a resource (or child resource) as part of a setup: the same rules as a PUT over HTTP, but
+    /// done at once, without tokens, budgets, faults and journal. A missing resource group is created in the Azure's
+    /// region; a missing `location` is the group's.
     ///
     /// # Errors
     ///
@@ -201,8 +202,8 @@ impl Azure {
         })
     }
 
-    /// Changes a resource behind everybody's back, as a foreign operator would: reads it, lets `edit`
-    /// change it and writes it, at once and with nothing in between. `edit` must not ask this Azure.
+    /// Changes a resource as a foreign operator would, without a request in the journal: reads it, lets `edit` change
+    /// it and writes it, at once and with nothing in between. `edit` must not call this Azure.
     ///
     /// # Errors
     ///
@@ -216,12 +217,12 @@ impl Azure {
         })
     }
 
-    /// What was asked so far.
+    /// The requests so far.
     pub fn journal(&self) -> Journal {
         self.inner.state.lock().journal.after(0)
     }
 
-    /// What was asked after the request with this number.
+    /// The requests after the one with this number.
     pub fn journal_after(&self, sequence: u64) -> Journal {
         self.inner.state.lock().journal.after(sequence)
     }
@@ -231,7 +232,7 @@ impl Azure {
         self.inner.state.lock().journal.last(count)
     }
 
-    /// Forgets what was asked so far, counts included; numbering goes on.
+    /// Clears the journal, counts included; numbering continues.
     pub fn clear_journal(&self) {
         self.change(|state| {
             state.journal.clear();
@@ -249,7 +250,7 @@ impl Azure {
         self.inner.state.lock().faults.list()
     }
 
-    /// Lets an actor work here from now on, in place of one of the same name.
+    /// Adds an actor; it replaces one of the same name.
     pub fn set_actor(&self, actor: Actor) {
         self.change(|state| {
             state.actors.declare(actor);
@@ -259,7 +260,7 @@ impl Azure {
         });
     }
 
-    /// Lets these actors work here, and no others.
+    /// Replaces all actors.
     pub fn set_actors(&self, actors: Vec<Actor>) {
         self.change(|state| {
             state.actors = Actors::of(&actors);
@@ -272,7 +273,7 @@ impl Azure {
         self.inner.state.lock().actors.list()
     }
 
-    /// Sends an actor away. Says whether there was one of that name.
+    /// Removes an actor. Returns whether there was one of that name.
     pub fn remove_actor(&self, name: &str) -> bool {
         self.change(|state| state.actors.remove(name))
     }
@@ -291,8 +292,8 @@ impl Azure {
         state.operations.all().into_iter().map(|operation| operation.state(now)).collect()
     }
 
-    /// Ends a running operation now; `false` where none of that key runs. For those that a fault has
-    /// stalled, and for cancelling others.
+    /// Ends a running operation now; `false` if no operation of that key runs. For operations that a fault has stalled,
+    /// and for cancelling others.
     pub fn end_operation(&self, key: &str, end: &OperationEnd) -> bool {
         self.change(|state| state.end(key, end.status()))
     }
@@ -312,13 +313,13 @@ impl Azure {
         self.inner.state.lock().enforce_authorization
     }
 
-    /// Chooses whether requests need rights from now on: roles that were assigned to whoever asks, on what they ask for
-    /// or above it. Requests without a token are refused then.
+    /// Sets whether requests need rights from now on: roles assigned to the caller at the scope of the request or above
+    /// it. Requests without a token are refused then.
     pub fn enforce_authorization(&self, enforce: bool) {
         self.inner.state.lock().enforce_authorization = enforce;
     }
 
-    /// Gives somebody, by object id, a role, by its GUID, on something.
+    /// Assigns a role, by its GUID, to a principal, by object id, at a scope.
     ///
     /// # Errors
     ///
@@ -358,8 +359,8 @@ impl Azure {
         state.buckets.clear();
     }
 
-    /// The whole state: resources, operations, faults, budgets, latencies, journal, clock and seed. The
-    /// options are not in it, nor who may sign in.
+    /// The whole state: resources, operations, faults, budgets, latencies, journal, clock and seed. The options and the
+    /// directory are not in it.
     ///
     /// # Errors
     ///
@@ -368,23 +369,23 @@ impl Azure {
         self.inner.state.lock().save()
     }
 
-    /// Takes up a saved state in place of its own: the same reads get the same answers with the same
-    /// etags, running operations go on, and no id is given twice.
+    /// Replaces the state with a saved one: the same reads get the same answers with the same etags, running operations
+    /// continue, and no id is given twice.
     ///
     /// # Errors
     ///
     /// When it is no saved state, or does not belong here; nothing is changed then.
     pub fn restore(&self, saved: Value) -> Result<(), BadSnapshot> {
         let ends = self.change(|state| state.restore(saved))?;
-        // Without a runtime nobody waits: operations end when somebody looks.
+        // Without a runtime there are no waiters: operations end at the next read.
         if tokio::runtime::Handle::try_current().is_ok() {
             ends.into_iter().for_each(|due| self.wake_at(due));
         }
         Ok(())
     }
 
-    /// A revision number that rises with every change of a document and with every request. For pages
-    /// and stand-in kubelets: await a change, then read what is of interest.
+    /// A revision number that rises with every change of a document and with every request. Pages and stand-in kubelets
+    /// await a change, then read what they need.
     pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.inner.revision.subscribe()
     }
@@ -422,7 +423,7 @@ impl Azure {
         self.delete(&id)
     }
 
-    /// Runs a change and tells subscribers.
+    /// Runs a change and notifies subscribers.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut AzureState) -> T) -> T {
         let (value, revision) = {
             let mut state = self.inner.state.lock();
@@ -434,9 +435,9 @@ impl Azure {
         value
     }
 
-    /// Settles the state whenever actors act, as long as there are any, so that subscribers hear of it
-    /// without asking. Needed for watchers alone: whoever asks finds everything done at its time. Must be
-    /// called within a tokio runtime; once is enough.
+    /// Settles the state whenever actors act, as long as there are any, so that subscribers are notified. Needed for
+    /// subscribers alone: a request finds every action done at its time. Must be called within a tokio runtime; once is
+    /// enough.
     pub fn watch_actors(&self) {
         let inner: Weak<Inner> = Arc::downgrade(&self.inner);
         if self.inner.watched.swap(true, Ordering::Relaxed) {
@@ -454,7 +455,7 @@ impl Azure {
                 };
                 let Some(due) = due else { break };
                 changed.mark_unchanged();
-                // An actor who comes meanwhile may have something to do sooner.
+                // An actor that is added meanwhile may be due sooner.
                 tokio::select! {
                     () = tokio::time::sleep_until(due) => {}
                     still = changed.changed() => if still.is_err() { return },
@@ -466,7 +467,7 @@ impl Azure {
         });
     }
 
-    /// Settles the state when an operation ends, so that subscribers hear of it without asking.
+    /// Settles the state when an operation ends, so that subscribers are notified.
     pub(crate) fn wake_at(&self, due: Instant) {
         let inner: Weak<Inner> = Arc::downgrade(&self.inner);
         tokio::spawn(async move {
@@ -531,7 +532,7 @@ impl Azure {
     }
 }
 
-/// Gives the owners their role on all subscriptions.
+/// Assigns the role Owner on all subscriptions to the owners.
 fn own(state: &mut AzureState) {
     let options = state.options.clone();
     for subscription in std::iter::once(&options.subscription).chain(&options.more_subscriptions) {
@@ -543,7 +544,7 @@ fn own(state: &mut AzureState) {
     }
 }
 
-/// Creates or replaces a resource as its builder.
+/// Creates or replaces a resource as part of a setup.
 fn put_at_once(state: &mut AzureState, id: &ResourceId, mut document: Value) -> Result<Value, Refusal> {
     if let Some(group) = id.group_name() {
         let group_id = ResourceId::group(id.subscription_id(), group);

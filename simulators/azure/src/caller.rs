@@ -1,4 +1,4 @@
-//! Who asks Resource Manager: tokens, tenants and what was revoked.
+//! The caller of a request to Resource Manager: tokens, tenants and revocations.
 
 use std::collections::BTreeSet;
 
@@ -51,13 +51,13 @@ fn bearer_of(value: &str) -> Option<String> {
     (scheme.eq_ignore_ascii_case("Bearer") && !token.is_empty()).then(|| token.to_owned())
 }
 
-/// Who asks.
+/// The caller of a request.
 pub(crate) struct Caller {
-    /// An object id, or a fixed name where nobody judges tokens.
+    /// The object id, or a fixed name where tokens are not verified.
     pub(crate) name: String,
-    /// Where somebody does.
+    /// Set where tokens are verified.
     principal: Option<Principal>,
-    /// Application and object id: what the token says, judged or not.
+    /// Application and object id: the token's claims, verified or not.
     claimed: Option<(String, String)>,
     /// The tenants that tokens were shown for.
     tenants: Vec<String>,
@@ -69,13 +69,13 @@ impl Caller {
         Self { name, principal: None, claimed, tenants: Vec::new() }
     }
 
-    /// The object id of who asks, where somebody judges tokens.
+    /// The caller's object id, where tokens are verified.
     pub(crate) fn object_id(&self) -> Option<&str> {
         self.principal.as_ref().map(|principal| principal.object_id.as_str())
     }
 
-    /// Judges the tokens of a request. `tenant` is the one that a challenge names; where rights are enforced, nobody may
-    /// ask without a token.
+    /// Verifies the tokens of a request. `tenant` is the one that a challenge names; where rights are enforced, a
+    /// request without a token is refused.
     pub(crate) fn of(
         azure: &Azure,
         credentials: &Credentials,
@@ -111,7 +111,7 @@ impl Caller {
         Ok(Self { name: principal.object_id.clone(), principal: Some(principal), claimed, tenants })
     }
 
-    /// The application that asks, where somebody judges tokens.
+    /// The caller's application, where tokens are verified.
     pub(crate) fn application(&self) -> Option<String> {
         self.principal.as_ref().map(|principal| principal.client_id.clone())
     }
@@ -155,7 +155,7 @@ impl Caller {
         if state.options.subscription_tenants.is_empty() || !matches!(method, "PUT" | "PATCH" | "POST") {
             return Ok(());
         }
-        // What is no JSON is refused later.
+        // A body that is not JSON is refused later.
         let Ok(body) = serde_json::from_slice::<Value>(body) else { return Ok(()) };
         let mut linked = BTreeSet::new();
         subscriptions_in(&body, &mut linked);
@@ -224,11 +224,11 @@ fn invalid_auxiliary(why: &str) -> Refusal {
     INVALID_AUXILIARY_TOKENS.says(format_args!("The auxiliary tokens are invalid: {why}"))
 }
 
-/// Who asks without a token.
+/// The name of a caller without a token.
 const ANYBODY: &str = "anybody";
 
-/// Application and object id of whom a token says it is for, where nobody checks it: two programs have two budgets all
-/// the same.
+/// Application and object id that a token claims, where tokens are not verified: two programs have two budgets all the
+/// same.
 fn claimed(bearer: &str) -> Option<(String, String)> {
     let claims = bearer.split('.').nth(1).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok())?;
     let claims = serde_json::from_slice::<Value>(&claims).ok()?;
@@ -239,11 +239,11 @@ fn claimed(bearer: &str) -> Option<(String, String)> {
 }
 
 impl Azure {
-    /// Revokes the tokens that an application (all, where none is named, by client or object id) holds
-    /// now. As in Azure this reaches tokens of clients that can answer a challenge (`xms_cc` with `CP1`);
-    /// those of others stay valid until they end.
+    /// Revokes the present tokens of an application (by client or object id; without one, of all). As in Azure this
+    /// applies to tokens of clients that can answer a challenge (`xms_cc` with `CP1`); others stay valid until they
+    /// expire.
     pub fn revoke_tokens(&self, client: Option<&str>) {
-        // Tokens know whole seconds; those of this very second are from before.
+        // Tokens have times in whole seconds; those of the present second are revoked, too.
         let since = self.now().as_second().saturating_add(1);
         self.inner.revoked.write().insert(client.unwrap_or_default().to_ascii_lowercase(), since);
     }

@@ -22,7 +22,7 @@ pub(crate) async fn endpoints(
 ) -> Json<Value> {
     let base = base_url(&azure, &request);
     let authority = azure.options().authority.trim_end_matches('/').to_owned();
-    // Who names no version gets the form that most clients read. `1.0` is the oldest one.
+    // A request without a version gets the form that most clients read. `1.0` is the oldest one.
     let version = query.get("api-version").map_or("2019-05-01", String::as_str);
     let audiences = json!(["https://management.core.windows.net/", "https://management.azure.com/", &base]);
     if version < LIST {

@@ -1,4 +1,4 @@
-//! The control API under `/_cerulean/`: what a test or a demo in another process may see and do.
+//! The control API under `/_cerulean/`: for tests and demos in another process.
 
 use std::collections::BTreeMap;
 
@@ -46,12 +46,12 @@ pub(crate) fn router() -> Router<Azure> {
         .route("/_cerulean/power", post(power))
         .route("/_cerulean/remove-instance", post(remove_instance))
         .merge(crate::page::resources::router())
-        // What is not Resource Manager's stays out of its journal.
+        // Unknown paths of the control API stay out of Resource Manager's journal.
         .route("/_cerulean/{*path}", any(|| async { StatusCode::NOT_FOUND }))
         .route("/favicon.ico", any(|| async { StatusCode::NOT_FOUND }))
 }
 
-/// Reads what was sent. Lists are refused, which serde would take for an object's members in order.
+/// Reads a body. Lists are refused, which serde would take for an object's members in order.
 fn read<T: DeserializeOwned>(body: Value) -> Result<T, serde_json::Error> {
     if body.is_array() {
         return Err(serde::de::Error::custom("an object is expected, not a list"));
@@ -83,7 +83,7 @@ fn read_journal(azure: &Azure, query: &Parameters) -> Result<Response, Refusal> 
     }
 }
 
-/// Refuses parameters that nobody reads.
+/// Refuses unknown parameters.
 fn only(query: &Parameters, known: &[&str]) -> Result<(), Refusal> {
     parameters::check(query, known).map_err(|text| Refusal::invalid_parameter("query", text))
 }
@@ -101,7 +101,7 @@ async fn actors(State(azure): State<Azure>) -> Json<Vec<Actor>> {
     Json(azure.actors())
 }
 
-/// Takes one actor or a list of them; each takes the place of one of the same name.
+/// Takes one actor or a list of them; each replaces one of the same name.
 async fn set_actors(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
     let list = match body {
         Value::Array(list) => list,
@@ -301,7 +301,7 @@ async fn restore(State(azure): State<Azure>, Json(saved): Json<Value>) -> Respon
     }
 }
 
-/// What the actors under `/_cerulean/` are told.
+/// The body of a request to the actors under `/_cerulean/`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Act {
@@ -314,7 +314,7 @@ struct Act {
     state: Option<String>,
 }
 
-/// Reads what is to be done to which resource.
+/// Reads the action and its resource.
 fn act(body: Value) -> Result<Act, Refusal> {
     match body.get("id").map(|id| (id, id.as_str().is_some_and(|id| id.parse::<ResourceId>().is_ok()))) {
         Some((_, true)) => read(body).map_err(Refusal::bad_content),

@@ -1,4 +1,4 @@
-//! What holds for every request to the control API and the page: whom they come from, and how errors look.
+//! Rules for every request to the control API and the page: allowed hosts, and the form of errors.
 
 use std::net::IpAddr;
 
@@ -12,13 +12,13 @@ use http::header::{CONTENT_TYPE, HOST};
 use crate::control_error::refused;
 use azure_engine::error::Refusal;
 
-/// Lets routes answer requests for this machine alone, and all their errors be JSON.
+/// Limits routes to requests for this machine, and gives all their errors as JSON.
 pub(crate) fn guarded<S: Clone + Send + Sync + 'static>(routes: Router<S>) -> Router<S> {
     routes.layer(middleware::from_fn(with_json_errors)).layer(middleware::from_fn(refuse_foreign_hosts))
 }
 
-/// Refuses requests for a host that has a name of its own: a page in a browser could send them, after it has pointed
-/// its name at this machine.
+/// Refuses requests for a host with a DNS name: a page in a browser could send them, after pointing its name at this
+/// machine.
 async fn refuse_foreign_hosts(request: Request, next: Next) -> Response {
     let named = request.headers().get(HOST).map(|host| host.to_str().unwrap_or_default());
     let host = named.or_else(|| request.uri().authority().map(|authority| authority.as_str()));
@@ -30,12 +30,12 @@ async fn refuse_foreign_hosts(request: Request, next: Next) -> Response {
             );
             refused(&Refusal::new(403, "ForeignHost", text))
         }
-        // Who calls the router in this process names none.
+        // A caller in this process names no host.
         _ => next.run(request).await,
     }
 }
 
-/// Whether nobody but this machine decides where the host is: an address, or `localhost`.
+/// Whether only this machine decides what the host resolves to: an address, or `localhost`.
 fn is_own(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => match rest.split_once(']') {
@@ -47,11 +47,10 @@ fn is_own(host: &str) -> bool {
     name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
 }
 
-/// Longest text of an error that is passed on; those of our own are shorter.
+/// Longest error text that is passed on; our own are shorter.
 const MAX_TEXT: usize = 64 * 1024;
 
-/// Puts errors that a handler did not word itself, such as those of the router and of what reads bodies, into the form
-/// that all others have.
+/// Puts errors that no handler worded, such as those of the router and of body extractors, into the common form.
 async fn with_json_errors(request: Request, next: Next) -> Response {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let response = next.run(request).await;
@@ -81,7 +80,7 @@ async fn with_json_errors(request: Request, next: Next) -> Response {
     refused(&Refusal::new(status.as_u16(), code, text))
 }
 
-/// The answer to a path at which there is nothing.
+/// The answer to an unknown path.
 pub(crate) fn nothing_at(path: &str) -> Response {
     refused(&Refusal::new(404, "NotFound", format!("There is no {path}.")))
 }

@@ -1,4 +1,4 @@
-//! Services under hosts of their own: the `Host` of a request decides, before its path does, who answers it.
+//! Services under hosts of their own: the `Host` of a request, before its path, decides which service answers it.
 //!
 //! A provider's [`DataPlane`] is a table of functions on the state; [`HostRoutes`] lead to a service that is HTTP by
 //! itself, such as container registries. Faults, latencies and the journal know both in the words of Resource Manager.
@@ -32,7 +32,7 @@ use crate::caller::Credentials;
 use crate::host_routes::HostRoutes;
 use crate::http::{lost, read_body};
 
-/// Who answers requests for a host.
+/// The service that answers requests for a host.
 #[derive(Clone)]
 enum Service {
     Plane(&'static DataPlane),
@@ -40,21 +40,21 @@ enum Service {
 }
 
 impl Azure {
-    /// Lets hosts with a suffix be answered by routes, in place of those for the same suffix.
+    /// Serves hosts with a suffix by routes; they replace those for the same suffix.
     pub fn serve_hosts(&self, routes: HostRoutes) {
         let mut all = self.inner.host_routes.write();
         all.retain(|known| known.suffix != routes.suffix);
         all.push(routes);
     }
 
-    /// The suffixes of all hosts that are answered beside Resource Manager: what certificates and name services need.
+    /// The suffixes of all hosts that are served beside Resource Manager, as certificates and name servers need them.
     pub fn host_suffixes(&self) -> Vec<String> {
         let planes = self.inner.data_planes.iter().map(|plane| plane.suffix.to_owned());
         planes.chain(self.inner.host_routes.read().iter().map(|routes| routes.suffix.clone())).collect()
     }
 
-    /// These routes, but requests for hosts of data planes are answered by those. [`Azure::router`] is such already; for
-    /// who merges more into it.
+    /// Wraps routes: requests for hosts of data planes are answered by these planes. [`Azure::router`] is wrapped
+    /// already; use this after merging more routes into it.
     pub fn with_data_planes(&self, routes: Router) -> Router {
         routes.layer(middleware::from_fn_with_state(self.clone(), by_host))
     }
@@ -88,7 +88,7 @@ fn host(request: &Request) -> String {
     host.split(':').next().unwrap_or_default().to_ascii_lowercase()
 }
 
-/// A request, read as a whole.
+/// A request, with its body.
 struct Asked {
     parts: Parts,
     host: String,
@@ -129,7 +129,7 @@ impl Asked {
         }
     }
 
-    /// The request again, for routes.
+    /// The request in the form that routes take.
     fn request(&self) -> Request {
         let mut parts = self.parts.clone();
         if let Ok(host) = HeaderValue::from_str(&self.host) {
@@ -139,7 +139,7 @@ impl Asked {
     }
 }
 
-/// What is known about a request before its work is done.
+/// The result of admission, before a request is performed.
 struct Admitted {
     sequence: u64,
     time: Timestamp,
@@ -179,7 +179,7 @@ async fn answer(azure: &Azure, service: &Service, host: String, request: Request
         Some(FaultAction::Pretend { status }) => Some(Ok(DataAnswer::empty(*status))),
         Some(FaultAction::Interfere { id, patch }) => {
             if let Some(id) = id.as_ref().or(admitted.subject.resource.as_ref()) {
-                // What is not there, or may not be changed like this, stays as it is.
+                // A resource that is absent, or cannot be changed like this, stays as it is.
                 let _ = azure.edit(id, |document| merge(document, patch.clone()));
             }
             None
@@ -219,7 +219,7 @@ async fn answer(azure: &Azure, service: &Service, host: String, request: Request
     if matches!(action, Some(FaultAction::DropAnswer)) { lost() } else { response }
 }
 
-/// Numbers a request, finds out whose it is and what it is about, and which fault strikes it.
+/// Numbers a request, finds its caller and its subject, and the fault that strikes it.
 fn admit(azure: &Azure, state: &mut AzureState, service: &Service, asked: &mut Asked) -> Admitted {
     state.requests += 1;
     let (sequence, time) = (state.requests, state.now());
@@ -245,7 +245,7 @@ fn admit(azure: &Azure, state: &mut AzureState, service: &Service, asked: &mut A
     let method = asked.parts.method.as_str();
     let path = location(asked);
     let fault = Subject { method, resource_type: &subject.resource_type, name: &name, path: &path };
-    // As with Resource Manager, who is not known meets no fault.
+    // As with Resource Manager, no fault strikes an unauthenticated request.
     let struck = match &refusal {
         None => state.faults.strike(&fault, state.seed),
         Some(_) => None,
@@ -263,12 +263,12 @@ fn admit(azure: &Azure, state: &mut AzureState, service: &Service, asked: &mut A
     Admitted { sequence, time, subject, refusal, struck, pause }
 }
 
-/// The path of a request as the journal and faults know it: with its host before it.
+/// The path of a request in the journal and for faults: with its host before it.
 fn location(asked: &Asked) -> String {
     format!("https://{}{}", asked.host, asked.parts.uri.path())
 }
 
-/// Judges the bearer token of a request; nobody where the service looks for a signature itself.
+/// Verifies the bearer token of a request; `None` where the service checks a signature itself.
 fn caller(
     azure: &Azure,
     plane: &DataPlane,
@@ -296,7 +296,7 @@ fn caller(
         }
         (None, _) if plane.own_authentication => Ok(None),
         (None, verifier) if options.require_auth || verifier.is_some() => Err(refuse(&AuthFailure::Missing)),
-        // Nobody judges tokens.
+        // Tokens are not verified.
         _ => Ok(Some(DataCaller { tenant: options.tenant.clone(), ..DataCaller::default() })),
     }
 }
@@ -374,7 +374,7 @@ fn set(headers: &mut HeaderMap, name: &str, value: &str) {
     }
 }
 
-/// A declared fault may name any number; what is no final status becomes 500.
+/// A declared fault may name any number; a status that is not final becomes 500.
 fn with_status(status: u16, mut response: Response) -> Response {
     let status = StatusCode::from_u16(status).ok().filter(|status| !status.is_informational());
     *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

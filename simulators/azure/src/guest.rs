@@ -1,5 +1,5 @@
-//! Guests: programs that play what runs on machines. They are told when a machine starts or an extension is put on it, and
-//! answer after their time; until then the machine is being made.
+//! Guests: programs that simulate what runs on machines. They are informed when a machine starts or gets an extension,
+//! and answer after a while; until then the machine is being created.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -19,7 +19,7 @@ use azure_engine::provider::AzureState;
 use azure_providers::compute::machine::guest::TIMEOUT;
 use azure_providers::identity::{self, ManagedIdentity};
 
-/// How long Azure waits for a system, or for an extension, to say that it is ready.
+/// How long Azure waits until a system, or an extension, reports that it is ready.
 const PROVISIONING_TIMEOUT: Duration = Duration::from_secs(40 * 60);
 
 /// A machine that starts, or gets an extension.
@@ -31,13 +31,13 @@ pub struct GuestStart {
     pub computer_name: String,
     /// Whether the system is new, as after a creation or a new image.
     pub first: bool,
-    /// Whether it is the machine that starts, rather than an extension that is put on it while it runs.
+    /// Whether the machine starts; otherwise it runs and gets an extension.
     pub boots: bool,
     /// `osProfile.customData`, decoded; only a new system gets it.
     pub custom_data: Option<Vec<u8>>,
     /// `userData`, decoded.
     pub user_data: Option<Vec<u8>>,
-    /// The extensions that are to be run.
+    /// The extensions to run.
     pub extensions: Vec<GuestExtension>,
     /// The identities that programs on it may sign in as.
     pub identities: Vec<ManagedIdentity>,
@@ -45,12 +45,12 @@ pub struct GuestStart {
     pub addresses: Vec<IpAddr>,
 }
 
-/// An extension as its machine sees it: with what is protected.
+/// An extension as its machine sees it: with its protected settings.
 #[derive(Debug, Clone)]
 pub struct GuestExtension {
     /// Its name.
     pub name: String,
-    /// Who publishes it.
+    /// Its publisher.
     pub publisher: String,
     /// Its type.
     pub kind: String,
@@ -62,12 +62,12 @@ pub struct GuestExtension {
     pub protected_settings: Value,
 }
 
-/// How a start went. The default is well.
+/// The result of a start. The default is success.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GuestReport {
     /// Why the system did not come up.
     pub failure: Option<String>,
-    /// What extensions said, by name: a message, or why they failed. One that is not named succeeds.
+    /// Results of extensions, by name: a message, or why they failed. One that is not named succeeds.
     pub extensions: BTreeMap<String, Result<String, String>>,
 }
 
@@ -77,7 +77,7 @@ impl GuestReport {
         Self { failure: Some(why.to_owned()), ..Self::default() }
     }
 
-    /// Adds what an extension said.
+    /// Adds the result of an extension.
     #[must_use]
     pub fn extension(mut self, name: &str, result: Result<&str, &str>) -> Self {
         self.extensions.insert(name.to_owned(), result.map(str::to_owned).map_err(str::to_owned));
@@ -96,16 +96,16 @@ impl GuestReport {
     }
 }
 
-/// What runs on all machines. It may ask the same Azure, and whomever else; a machine that it never answers for runs into
-/// Azure's timeout.
+/// The guest of all machines. It may call the same Azure, and other services; a machine that it never answers for runs
+/// into Azure's timeout.
 pub trait Guest: Send + Sync + 'static {
-    /// Plays a start.
+    /// Simulates a start.
     fn start(&self, start: GuestStart) -> BoxFuture<'static, GuestReport>;
 }
 
 impl Azure {
-    /// Lets this guest run on machines that start from now on; until it has answered for a machine, operations that make
-    /// it go on. Must be called within a tokio runtime, once.
+    /// Sets the guest of machines that start from now on; operations that create a machine continue until it has
+    /// answered for the machine. Must be called within a tokio runtime, once.
     pub fn set_guest(&self, guest: Arc<dyn Guest>) {
         self.inner.state.lock().outside.listens = true;
         let mut changed = self.subscribe();

@@ -1,4 +1,4 @@
-//! Services that are HTTP by themselves, under hosts of their own.
+//! Services with HTTP routes of their own, under hosts of their own.
 
 use axum::Router;
 use axum::response::Response;
@@ -7,11 +7,11 @@ use azure_engine::error::Refusal;
 /// Routes for all hosts with one suffix.
 #[derive(Clone)]
 pub struct HostRoutes {
-    /// What hosts end with, without the dot before it, such as `azurecr.io`.
+    /// The end of their hosts, without the dot before it, such as `azurecr.io`.
     pub suffix: String,
-    /// What faults, latencies and the journal call it, such as `Microsoft.ContainerRegistry/registries`.
+    /// Their type for faults, latencies and the journal, such as `Microsoft.ContainerRegistry/registries`.
     pub resource_type: String,
-    /// Who answers.
+    /// The routes.
     pub routes: Router,
     /// A refusal in the form of the service.
     pub refuse: fn(&Refusal) -> Response,

@@ -40,9 +40,8 @@ const UNSUPPORTED_MEDIA_TYPE: Code = Code::azures(415, "UnsupportedMediaType");
 const REQUEST_CONTENT_TOO_LARGE: Code = Code::azures(413, "RequestContentTooLarge");
 
 impl Azure {
-    /// The HTTP surface: Resource Manager, cloud metadata, the control API under `/_cerulean/`, and what is served under
-    /// hosts of its own.
-    /// Also a tower service for callers in the same process.
+    /// The HTTP surface: Resource Manager, cloud metadata, the control API under `/_cerulean/`, and the services under
+    /// hosts of their own. Also a tower service for callers in the same process.
     pub fn router(&self) -> Router {
         let control =
             crate::control::router().merge(crate::caller::router()).merge(crate::metadata_control::router());
@@ -55,7 +54,7 @@ impl Azure {
     }
 }
 
-/// What the head of a request says.
+/// The head of a request.
 #[derive(Clone)]
 struct Head {
     method: String,
@@ -67,11 +66,11 @@ struct Head {
     user_agent: Option<String>,
     correlation: Option<String>,
     base: String,
-    /// The object id of who asks, once a token was judged.
+    /// The caller's object id, once its token was verified.
     caller: Option<String>,
 }
 
-/// Headers that say as query options do what is meant: the part of a resource, features of one request.
+/// Headers that count as query options: the part of a resource, features of one request.
 const PART_HEADERS: [&str; 2] = ["x-ms-snapshot", "akshttpcustomfeatures"];
 
 impl Head {
@@ -127,10 +126,10 @@ impl Head {
     }
 }
 
-/// Where the control API and the page are.
+/// The path of the control API and the page.
 const CONTROL: &str = "/_cerulean";
 
-/// What is known about a request once it was located and before its work is done.
+/// The result of admission, before a request is performed.
 struct Admitted {
     sequence: u64,
     time: Timestamp,
@@ -139,11 +138,11 @@ struct Admitted {
     remaining: Option<Remaining>,
     /// How long the answer takes.
     pause: Duration,
-    /// The application that asks, where tokens are judged.
+    /// The caller's application, where tokens are verified.
     caller: Option<String>,
 }
 
-/// Answers a request to Resource Manager, and writes both down where that is asked for.
+/// Answers a request to Resource Manager, and records the exchange if that is on.
 async fn answer_recorded(State(azure): State<Azure>, request: Request) -> Response {
     let recording = azure.inner.recording.read().clone();
     match recording {
@@ -156,7 +155,7 @@ async fn answer_recorded(State(azure): State<Azure>, request: Request) -> Respon
 }
 
 async fn answer(State(azure): State<Azure>, request: Request) -> Response {
-    // What is not served below here on this listener is no request to Resource Manager.
+    // Paths of the control API that this listener does not serve are no requests to Resource Manager.
     if request.uri().path().starts_with(CONTROL) {
         return nothing_at(request.uri().path());
     }
@@ -182,7 +181,7 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
         let late =
             Late { head: head.clone(), located: located.clone(), body: body.unwrap_or_default(), execution };
         let timeout = Err(Refusal::gateway_timeout(&located.resource_type));
-        // The work is done all the same, unless the fault says that it is not.
+        // The request is performed all the same, unless the fault drops it.
         if refusal.is_none() && !matches!(action, Some(FaultAction::DropRequest)) {
             late.do_after(azure.clone(), wait - GATEWAY_TIMEOUT);
         }
@@ -203,7 +202,7 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
         Some(FaultAction::Interfere { id, patch }) => {
             let asked = admitted.located.as_ref().ok().and_then(|located| located.resolved.as_ref());
             if let Some(id) = id.as_ref().or(asked.map(|resolved| &resolved.id)) {
-                // What is not there, or may not be changed like this, stays as it is.
+                // A resource that is absent, or cannot be changed like this, stays as it is.
                 let _ = azure.edit(id, |document| merge(document, patch.clone()));
             }
         }
@@ -244,7 +243,7 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
     if drop_answer { lost() } else { response }
 }
 
-/// When the operation that was started ends.
+/// When the started operation ends.
 fn due(state: &AzureState, outcome: &Result<Answer, Refusal>) -> Option<Instant> {
     let links = outcome.as_ref().ok()?.operation.as_ref()?;
     state.operations.get(&links.key).filter(|operation| operation.ended.is_none())?.due
@@ -253,7 +252,7 @@ fn due(state: &AzureState, outcome: &Result<Answer, Refusal>) -> Option<Instant>
 /// How long ARM waits for a provider.
 const GATEWAY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Work that its provider goes on with after ARM has given up on the answer.
+/// A request that its provider goes on with after ARM has given up on the answer.
 struct Late {
     head: Head,
     located: Located,
@@ -277,7 +276,7 @@ impl Late {
     }
 }
 
-/// ARM reads JSON only. Who names no type is believed to send it.
+/// ARM reads JSON only. A request without a content type counts as JSON.
 fn unsupported_media(headers: &HeaderMap) -> Option<Refusal> {
     let given = headers.get(CONTENT_TYPE)?;
     let text = String::from_utf8_lossy(given.as_bytes());
@@ -308,7 +307,7 @@ pub(crate) async fn read_body(body: Body, largest: u64) -> Result<Bytes, Refusal
     }
 }
 
-/// Numbers a request, finds out what it is about and decides whether it may go on.
+/// Numbers a request, finds its subject and decides whether it is admitted.
 fn admit(azure: &Azure, state: &mut AzureState, head: &mut Head, body: Result<&Bytes, &Refusal>) -> Admitted {
     state.requests += 1;
     let (sequence, time) = (state.requests, state.now());
@@ -321,7 +320,7 @@ fn admit(azure: &Azure, state: &mut AzureState, head: &mut Head, body: Result<&B
         pause: Duration::ZERO,
         caller: None,
     };
-    // A challenge names the tenant of the subscription that was asked for.
+    // A challenge names the tenant of the subscription in the path.
     let tenant = match Target::parse(&head.path) {
         Ok(Target::Within(subscription, _)) => state.tenant_of(&subscription),
         _ => &state.options.tenant,
@@ -370,7 +369,7 @@ fn admit(azure: &Azure, state: &mut AzureState, head: &mut Head, body: Result<&B
     admitted
 }
 
-/// Writes a request into the journal. `note` says what was done, even where the answer says otherwise.
+/// Writes a request into the journal. `note` has what was done, even where the answer says otherwise.
 fn record(
     state: &mut AzureState,
     head: &Head,
@@ -419,7 +418,7 @@ fn header(headers: &mut HeaderMap, name: &'static str, value: &str) {
     }
 }
 
-/// Says when to ask again.
+/// Sets the header with the time until the next poll.
 fn retry_after(headers: &mut HeaderMap, style: RetryAfterStyle, seconds: u64, now: Timestamp) {
     let milliseconds = || (seconds * 1_000).to_string();
     match style {
@@ -550,7 +549,7 @@ fn respond(
         _ => Bytes::new(),
     };
     let mut response = Response::new(Body::from(bytes));
-    // A declared fault may name any number; what is no final status becomes 500.
+    // A declared fault may name any number; a status that is not final becomes 500.
     let status = StatusCode::from_u16(status).ok().filter(|status| !status.is_informational());
     *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     *response.headers_mut() = headers;

@@ -1,8 +1,8 @@
-//! The latency profiles that have a name.
+//! The named latency profiles.
 
 use azure_engine::latency::LatencyProfile;
 
-/// Durations that users of Azure know, as the tables of the providers say.
+/// Realistic durations, from the tables of the providers.
 pub fn typical_latency() -> LatencyProfile {
     LatencyProfile::typical(&azure_providers::all())
 }

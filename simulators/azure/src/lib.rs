@@ -1,9 +1,8 @@
 //! Azure in one process: Resource Manager, Entra, instance metadata, packet oracle.
 //!
-//! [`Azure`] holds documents and rules, not canned answers. A resource provider is a module with a
-//! list of resource types (`providers.rs` names them); the engine knows none of them by name.
-//! It shares no code with our client or planner beyond resource ids, so that it stays an independent
-//! witness of what they do.
+//! [`Azure`] holds documents and rules, not canned answers. A resource provider is a module with a list of resource
+//! types (`providers.rs` names them); the engine knows none of them by name. It shares no code with our client or
+//! planner beyond resource ids, so that it tests them independently.
 
 mod azure;
 mod base_url;

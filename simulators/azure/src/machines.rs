@@ -1,4 +1,4 @@
-//! What the handle does with machines: their power, who is behind which address, what will happen to them.
+//! Methods about machines: their power, their addresses at the metadata service, and scheduled events.
 
 use azure_types::ResourceId;
 
@@ -50,20 +50,20 @@ impl PowerState {
 }
 
 impl Azure {
-    /// Which machine the metadata service takes a caller for.
+    /// The machine behind each source address of the metadata service.
     pub fn metadata_addresses(&self) -> MetadataAddresses {
         self.inner.metadata.read().clone()
     }
 
-    /// Says which machine the metadata service takes a caller for. An address that is not named is that
-    /// of the machine that holds it in a network, then the default one, then the only one there is.
+    /// Sets the machine behind each source address of the metadata service. For another address it is the machine that
+    /// holds the address in a network, then the default one, then the only one there is.
     pub fn set_metadata_addresses(&self, addresses: MetadataAddresses) {
         *self.inner.metadata.write() = addresses;
     }
 }
 
 impl Azure {
-    /// Announces a scheduled event to the machines it is about and those beside them. Gives its id.
+    /// Announces a scheduled event to its machines and those beside them. Returns its id.
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl Azure {
         self.change(|state| plan_event(state, plan))
     }
 
-    /// Takes a scheduled event back; `false` where there is none of that id.
+    /// Cancels a scheduled event; `false` if there is no event of that id.
     pub fn cancel_event(&self, id: &str) -> bool {
         self.change(|state| cancel_event(state, id))
     }

@@ -1,4 +1,4 @@
-//! The metadata service's part of the control API: who is behind which address, and scheduled events.
+//! The metadata service's part of the control API: machines by address, and scheduled events.
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;

@@ -1,15 +1,15 @@
-//! Parameters in the URLs of the control API. One that nobody reads would change nothing, and the answer would be to
-//! another question than was asked.
+//! Parameters in the URLs of the control API. An unknown one is refused: it would have no effect, and the answer would
+//! be to another question than the caller meant.
 
 use std::collections::BTreeMap;
 
 /// The parameters of a URL.
 pub(crate) type Parameters = BTreeMap<String, String>;
 
-/// Finds out whether all parameters are among those that are read.
+/// Checks that all parameters are known.
 ///
 /// # Errors
-/// The first that is not, and those that there are.
+/// The first unknown parameter, and the known ones.
 pub(crate) fn check(parameters: &Parameters, known: &[&str]) -> Result<(), String> {
     match parameters.iter().find(|(name, _)| !known.contains(&name.as_str())) {
         None => Ok(()),

@@ -1,5 +1,5 @@
-//! What our programs send and are shown, held against the contract that Azure publishes, where the environment names one.
-//! What violates it is refused, so that the test in which it happens fails.
+//! Holds what our programs send and are shown against the contract that Azure publishes, if the environment names one.
+//! Violations are refused, so that the test in which they happen fails.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,7 +17,8 @@ use azure_engine::target::{Scope, Target};
 /// The environment variable that names the folder of the contract. Cargo sets it for runs in this checkout.
 const FOLDER: &str = "CERULEAN_AZURE_CONTRACT";
 
-/// How the user agents of our programs begin: their requests are judged. Others, such as hostile ones, may send anything.
+/// Prefixes of the user agents of our programs: their requests are checked. Others, such as hostile ones, may send
+/// anything.
 const PROGRAMS: [&str; 2] = ["kubernetes-cloudprovider/", "cluster-api-provider-azure/"];
 
 const REQUEST: Code = Code::ours(400, "ContractViolated");
@@ -33,7 +34,8 @@ static CONTRACT: LazyLock<Option<Contract>> = LazyLock::new(|| {
     Contract::read(folder).inspect_err(|error| tracing::error!("{error}")).ok()
 });
 
-/// The resources, in lower case, that others than our programs have sent against the contract: what they sent is shown again.
+/// The resources, in lower case, that other clients than our programs have written against the contract: what they sent
+/// is shown again.
 pub(crate) type Strayed = BTreeSet<String>;
 
 /// A request as far as the contract says something about it.
@@ -54,7 +56,7 @@ impl Asked<'_> {
         (self.method != "POST" && (group || whole)).then_some(&**resource_type)
     }
 
-    /// Whether one of our programs asks.
+    /// Whether one of our programs sent it.
     fn is_ours(&self) -> bool {
         let ours = |agent: &str| PROGRAMS.iter().any(|program| agent.starts_with(program));
         self.user_agent.is_some_and(ours)
@@ -84,8 +86,8 @@ impl Asked<'_> {
             .map_err(|violations| refusal(REQUEST, self, "request", &violations))
     }
 
-    /// Holds what a client is shown against the contract; what others than our programs have strayed with, and versions that it
-    /// lacks, only for our programs.
+    /// Holds the answer to a client against the contract; resources that others have written against it, and versions
+    /// that it lacks, only for our programs.
     ///
     /// # Errors
     ///

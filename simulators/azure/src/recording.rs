@@ -1,5 +1,5 @@
-//! Writes what is asked and answered in the form of recorded conversations with Azure: a JSON line for each exchange, which can be
-//! played back to another Azure, or judged by its contract.
+//! Records exchanges in the form of recorded conversations with Azure: a JSON line for each exchange, which can be
+//! replayed to another Azure, or checked against its contract.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -17,13 +17,13 @@ use serde_json::{Map, Value, json};
 
 use azure_engine::member_table::secrets;
 
-/// What stands in the place of a secret.
+/// The replacement of a secret.
 const HIDDEN: &str = "(hidden)";
-/// Secrets of types that look at their members by themselves.
+/// Secrets of types that check their members themselves.
 const FURTHER: [&str; 5] = ["secret", "password", "clientSecret", "accountSasToken", "serviceSasToken"];
-/// What keys and passwords are called in the answers of actions that list them or make them anew.
+/// Members with keys and passwords in the answers of actions that list or regenerate them.
 const LISTED: [&str; 2] = ["value", "key"];
-/// The headers of an answer that a client goes by.
+/// The headers of an answer that clients use.
 const HEADERS: [&str; 5] = ["content-type", "etag", "location", "azure-asyncoperation", "retry-after"];
 
 /// A file of exchanges.
@@ -68,7 +68,7 @@ impl Recording {
     }
 
     fn write(&self, exchange: &Value) {
-        // A disk that is full must not stop what is simulated.
+        // A full disk must not stop the simulation.
         if let Err(error) = writeln!(self.file.lock(), "{exchange}") {
             tracing::error!(%error, "an exchange was not recorded");
         }
@@ -76,14 +76,14 @@ impl Recording {
 }
 
 impl Recording {
-    /// Lets a request be answered, and writes both sides down. Gives nothing where a fault lets the answer be lost.
+    /// Lets a request be answered, and records both sides. Records nothing where a fault loses the answer.
     pub(crate) async fn exchange<F: Future<Output = Response>>(
         &self,
         request: Request,
         answer: impl FnOnce(Request) -> F,
     ) -> Option<Response> {
         let (head, body) = request.into_parts();
-        // What is too large is refused, and its beginning is of no use.
+        // A body that is too large is refused, and its beginning is of no use.
         let Ok(body) = body.collect().await.map(http_body_util::Collected::to_bytes) else {
             return Some(answer(Request::from_parts(head, Body::empty())).await);
         };

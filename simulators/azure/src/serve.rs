@@ -45,7 +45,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// The address that was bound, with the real port where port 0 was asked for.
+    /// The bound address, with the real port if port 0 was requested.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -66,7 +66,7 @@ impl Server {
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a client may take for the TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long to wait when the system has no more file descriptors for new connections.
+/// Pause when the system has no more file descriptors for new connections.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Binds `address` and serves `router` on it until `stop` is cancelled: with TLS when given a

@@ -1,5 +1,5 @@
 //! A proxy that leads every tunnel (CONNECT) to one address: programs that honour `HTTPS_PROXY` reach the simulators
-//! under Azure's own names, without a change to themselves or to the machine.
+//! under Azure's own names, without a change to the programs or the machine.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-/// Longer heads are cut off: they are no requests for a tunnel.
+/// Longer heads are cut off: they are not requests for a tunnel.
 const MAX_HEAD_BYTES: usize = 8 * 1024;
 /// How many heads are remembered; the oldest are forgotten first.
 const MAX_HEADS: usize = 4096;
@@ -33,7 +33,7 @@ impl Tunnels {
         Self::start_at((std::net::Ipv4Addr::LOCALHOST, 0).into(), to, stop).await
     }
 
-    /// Opens a proxy on an address of one's choice.
+    /// Opens a proxy on a given address.
     ///
     /// # Errors
     ///
@@ -45,14 +45,14 @@ impl Tunnels {
         tokio::spawn(stop.run_until_cancelled_owned(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let asked = Arc::clone(&asked);
-                // Whoever goes away early has no use for an answer.
+                // A client that disconnects early needs no answer.
                 tokio::spawn(async move { drop(lead(stream, to, &asked).await) });
             }
         }));
         Ok(tunnels)
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

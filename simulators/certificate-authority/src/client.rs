@@ -1,10 +1,10 @@
-//! Clients that prove who they are by a certificate of the authority.
+//! Clients that authenticate by a certificate of the authority.
 
 use rustls_pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-/// Who a client's certificate says it is, as Kubernetes reads it. A server puts it into the extensions of each request that
-/// comes over a connection for which the certificate was verified.
+/// The identity in a client's certificate, as Kubernetes reads it. A server puts it into the extensions of each request
+/// on a connection for which the certificate was verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientCertificate {
     /// The user: the subject's common name.

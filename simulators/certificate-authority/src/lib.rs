@@ -1,8 +1,8 @@
 //! The simulators' certificate authority, authorities of clusters, and TLS for their listeners.
 //!
-//! Real clients insist on HTTPS towards Entra, Resource Manager and Kubernetes, so the simulators bring an
-//! authority that clients are told to trust: by `SSL_CERT_FILE`, or by a kubeconfig. It may be kept in a
-//! directory, so that clients go on trusting it after a restart.
+//! Real clients insist on HTTPS towards Entra, Resource Manager and Kubernetes, so the simulators bring an authority
+//! that clients trust through `SSL_CERT_FILE` or a kubeconfig. It may be stored in a directory, so that clients still
+//! trust it after a restart.
 
 mod client;
 mod private_key;
@@ -26,12 +26,12 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 
 pub use client::ClientCertificate;
 
-/// File in the authority's directory that clients are pointed at.
+/// File in the authority's directory with the certificate that clients trust.
 pub const CERTIFICATE_FILE: &str = "ca.crt";
 /// File in the authority's directory that holds its private key, readable by the owner alone.
 pub const KEY_FILE: &str = "ca.key";
 
-/// What can go wrong with certificates.
+/// Failures with certificates.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A key could not be made or a certificate not be signed.
@@ -139,8 +139,8 @@ impl CertificateAuthority {
         })
     }
 
-    /// Takes the authority kept in `directory`, or makes one and keeps it there, so that clients that
-    /// trust it go on doing so after a restart. The directory is created when missing.
+    /// Takes the authority stored in `directory`, or generates one and stores it there, so that clients that trust it
+    /// still do after a restart. The directory is created when missing.
     pub fn load_or_generate(directory: &Path) -> Result<Self, TlsError> {
         let (certificate_path, key_path) = (directory.join(CERTIFICATE_FILE), directory.join(KEY_FILE));
         match (read_if_exists(&certificate_path)?, read_if_exists(&key_path)?) {
@@ -149,7 +149,7 @@ impl CertificateAuthority {
             (Some(_), None) => {
                 Err(TlsError::UnusableFiles { path: directory.into(), reason: Unusable::NoKey })
             }
-            // A key alone is what an interrupted first start leaves behind: nobody can trust it yet.
+            // A key without a certificate is left by an interrupted first start: no client trusts it yet.
             (None, _) => {
                 let authority = Self::generate()?;
                 fs::create_dir_all(directory)
@@ -175,8 +175,8 @@ impl CertificateAuthority {
         Ok(Self { chain, certificate_pem, issuer })
     }
 
-    /// Takes any authority from its certificate and its private key: one that was made here and kept elsewhere, one that kubeadm
-    /// has made, or a user's. The certificates above it may follow its own.
+    /// Takes any authority from its certificate and its private key: one that was generated here and stored elsewhere,
+    /// one of kubeadm, or a user's. The certificates above it may follow its own.
     ///
     /// # Errors
     /// They cannot be read, or do not belong together.
@@ -184,7 +184,7 @@ impl CertificateAuthority {
         Self::from_pem(certificate_pem.to_owned(), key_pem).map_err(TlsError::UnusableAuthority)
     }
 
-    /// The authority's key as PEM, for who keeps it. It is a secret.
+    /// The authority's key as PEM, to be stored. It is a secret.
     pub fn key_pem(&self) -> String {
         self.issuer.key().serialize_pem()
     }
@@ -194,17 +194,18 @@ impl CertificateAuthority {
         self.issuer.key().public_key_pem()
     }
 
-    /// The public half of the key as certificates carry it (`SubjectPublicKeyInfo`, DER): what kubeadm's hashes are of.
+    /// The public half of the key as certificates carry it (`SubjectPublicKeyInfo`, DER), of which kubeadm takes the
+    /// hash.
     pub fn public_key_info(&self) -> Vec<u8> {
         self.issuer.key().subject_public_key_info()
     }
 
-    /// The authority's certificate as PEM, with those above it that it was given with: what clients must trust.
+    /// The authority's certificate as PEM, followed by the given ones above it: the trust anchor of clients.
     pub fn certificate_pem(&self) -> &str {
         &self.certificate_pem
     }
 
-    /// The authority's certificate as DER, and those above it that it was given with.
+    /// The authority's certificate as DER, and the given ones above it.
     pub fn certificates(&self) -> &[CertificateDer<'static>] {
         &self.chain
     }
@@ -221,12 +222,12 @@ impl CertificateAuthority {
         self.server_config_for(names, WebPkiClientVerifier::no_client_auth())
     }
 
-    /// The same for a listener that also takes clients' certificates of this authority. It asks for none.
+    /// The same for a listener that also accepts clients' certificates of this authority, but does not require them.
     pub fn server_config_with_clients(&self, names: &[&str]) -> Result<Arc<ServerConfig>, TlsError> {
         self.server_config_for(names, self.client_verifier(Asks::Optional)?)
     }
 
-    /// The same for a listener that takes clients with certificates of this authority alone.
+    /// The same for a listener that requires clients' certificates of this authority.
     pub fn server_config_for_clients(&self, names: &[&str]) -> Result<Arc<ServerConfig>, TlsError> {
         self.server_config_for(names, self.client_verifier(Asks::Required)?)
     }
@@ -266,7 +267,7 @@ impl CertificateAuthority {
         Ok(verifier)
     }
 
-    /// Who a client is that shows these certificates, its own first, at this time.
+    /// The identity of a client with these certificates, its own first, at this time.
     ///
     /// # Errors
     /// They are not of this authority, not for clients, or not valid at that time.
@@ -308,7 +309,7 @@ impl CertificateAuthority {
         self.sign(names_owned, subject, ExtendedKeyUsagePurpose::ServerAuth)
     }
 
-    /// Issues a client's certificate: who it is, and in which groups.
+    /// Issues a client's certificate with its user and groups.
     pub fn issue_client(&self, client: &ClientCertificate) -> Result<IssuedCertificate, TlsError> {
         let mut subject = DistinguishedName::new();
         client.groups.iter().for_each(|group| subject.push(DnType::OrganizationName, group.as_str()));
@@ -384,7 +385,7 @@ fn read_if_exists(path: &Path) -> Result<Option<String>, TlsError> {
     }
 }
 
-/// Writes by way of a new file, so that a reader never sees half of it.
+/// Writes through a new file, so that a reader never sees half of it.
 fn write_file(path: &Path, text: &str, private: bool) -> Result<(), TlsError> {
     let failed = |source| TlsError::WriteFile { path: path.into(), source };
     let fresh = path.with_extension("new");

@@ -13,13 +13,13 @@ const ELLIPTIC_CURVE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.1
 const CURVES: [ObjectIdentifier; 2] =
     [ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7"), ObjectIdentifier::new_unwrap("1.3.132.0.34")];
 
-/// Reads the first private key of a PEM text: PKCS#8 (`PRIVATE KEY`), PKCS#1 (`RSA PRIVATE KEY`, as kubeadm writes it) or SEC1
-/// (`EC PRIVATE KEY`). `None` if there is none, or of another algorithm or size than can be signed with.
+/// Reads the first private key of a PEM text: PKCS#8 (`PRIVATE KEY`), PKCS#1 (`RSA PRIVATE KEY`, as kubeadm writes it)
+/// or SEC1 (`EC PRIVATE KEY`). `None` if there is no key, or one of an algorithm or size that cannot sign.
 pub(crate) fn read(pem: &str) -> Option<KeyPair> {
     match PrivateKeyDer::from_pem_slice(pem.as_bytes()).ok()? {
         PrivateKeyDer::Pkcs8(key) => KeyPair::try_from(&key).ok(),
         PrivateKeyDer::Pkcs1(key) => wrapped(RSA, AnyRef::NULL, key.secret_pkcs1_der()),
-        // The curve may be left out in this form: the key says whether it is on it.
+        // The curve may be left out in this form: whether the key lies on it is checked.
         PrivateKeyDer::Sec1(key) => {
             CURVES.iter().find_map(|curve| wrapped(ELLIPTIC_CURVE, curve.into(), key.secret_sec1_der()))
         }

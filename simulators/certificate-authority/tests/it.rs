@@ -21,8 +21,8 @@ macro_rules! authority {
     };
 }
 
-/// Name, certificates and key. `kubeadm` is RSA in PKCS#1, `sec1` has its curve beside it, `intermediate` is P-384 with a root
-/// above it, `rsa` is PKCS#8 of 4096 bits.
+/// Name, certificates and key. `kubeadm` is RSA in PKCS#1, `sec1` has its curve beside it, `intermediate` is P-384 with
+/// a root above it, `rsa` is PKCS#8 of 4096 bits.
 const AUTHORITIES: [(&str, &str, &str); 4] =
     [authority!("kubeadm"), authority!("sec1"), authority!("intermediate"), authority!("rsa")];
 
@@ -52,7 +52,7 @@ fn any_authority_signs_for_those_who_trust_it() {
         let verified = verifier.build().unwrap().verify_server_cert(&leaf[0], &chain, &host, &[], now());
         assert!(verified.is_ok(), "{name}: {verified:?}");
         authority.server_config_with_clients(&["api.example.com"]).unwrap();
-        // What is kept of it anew is the same authority.
+        // Stored and loaded again, it is the same authority.
         CertificateAuthority::from_kept(authority.certificate_pem(), &authority.key_pem()).unwrap();
     }
 }

@@ -9,25 +9,24 @@ use serde_json::Value;
 use crate::edit::Edit;
 use crate::glob::matches;
 
-/// Somebody else who works in the same Azure. What an actor does is written to the journal under the
-/// principal `actor:{name}`.
+/// Another user of the same Azure. Its writes appear in the journal under the principal `actor:{name}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Actor {
-    /// Its name; a second actor of the same name takes the place of the first.
+    /// Its name; a second actor of the same name replaces the first.
     pub name: String,
-    /// Which resources it looks at.
+    /// The resources it acts on.
     #[serde(default)]
     pub on: Selection,
-    /// When it acts; policies act on writes and need none.
+    /// When it acts; policies act on writes and need no schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
     /// What it does.
     pub action: ActorAction,
 }
 
-/// Which resources an actor looks at. What is left out fits everything; texts may hold `*` and `?` and
-/// are compared ignoring case.
+/// The resources that an actor acts on. Members that are left out match everything; texts may hold `*` and `?` and are
+/// compared ignoring case.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Selection {
@@ -46,12 +45,12 @@ pub struct Selection {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Schedule {
-    /// Milliseconds from one act to the next.
+    /// Milliseconds between two acts.
     pub every_ms: u64,
     /// Milliseconds from its declaration to the first act; `every_ms` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_ms: Option<u64>,
-    /// Each pause is longer by up to so many milliseconds, drawn from the seed.
+    /// Maximum jitter of each interval in milliseconds, drawn from the seed.
     #[serde(default)]
     pub jitter_ms: u64,
     /// How many times it acts; no number means for ever.
@@ -59,16 +58,15 @@ pub struct Schedule {
     pub times: Option<u64>,
 }
 
-/// What an actor does. In texts `{now}` stands for the time and `{count}` for the number of the act,
-/// from 1.
+/// The action of an actor. In texts `{now}` stands for the time and `{count}` for the number of the act, from 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum ActorAction {
-    /// A policy: resources that are written get tags.
+    /// A policy: adds tags to written resources.
     Tag {
         /// The tags.
         tags: BTreeMap<String, String>,
-        /// Write over tags that are there; otherwise only missing ones are added.
+        /// Overwrite existing tags; otherwise only missing ones are added.
         #[serde(default)]
         replace: bool,
         /// Milliseconds after the write at which the tags are written, by a write of the actor's own.
@@ -78,7 +76,7 @@ pub enum ActorAction {
     },
     /// A policy: writes are refused with `RequestDisallowedByPolicy`.
     Deny {
-        /// What the document must be like, all of it; nothing means every document.
+        /// Conditions on the document, which must all be met; an empty list matches every document.
         #[serde(default)]
         when: Vec<Condition>,
     },
@@ -98,54 +96,53 @@ pub enum ActorAction {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         capacities: Vec<u64>,
     },
-    /// A spot market: takes machines of priority `Spot` away, by their eviction policy.
+    /// A spot market: evicts machines of priority `Spot`, by their eviction policy.
     Evict {
-        /// The part of the machines that goes with each act, from 0 to 1; at least one machine, unless
-        /// it is 0.
+        /// The share of the machines evicted by each act, from 0 to 1; at least one machine, unless it is 0.
         #[serde(default)]
         share: f64,
-        /// How long before a machine goes it is told so by a scheduled event, in seconds; Azure promises
-        /// 30. Without notice it goes at once.
+        /// Notice before a machine is evicted, as a scheduled event, in seconds; Azure promises 30. Without notice it
+        /// is evicted at once.
         #[serde(default)]
         notice_seconds: u64,
     },
 }
 
-/// What a policy looks for in a document.
+/// A condition of a policy on a document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Condition {
-    /// Steps joined by `/`; `*` leads to every item of an array, and one that fits is enough.
+    /// Steps joined by `/`; `*` stands for every item of an array, one of which must match.
     pub path: String,
-    /// What must be there; texts are compared ignoring case.
+    /// The required value; texts are compared ignoring case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equals: Option<Value>,
-    /// Whether anything must be there.
+    /// Whether the path must exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exists: Option<bool>,
 }
 
 impl Actor {
-    /// An actor that looks at every resource; narrow it with the other methods.
+    /// An actor that matches every resource; narrow it with the other methods.
     pub fn new(name: &str, action: ActorAction) -> Self {
         Self { name: name.into(), on: Selection::default(), schedule: None, action }
     }
 
-    /// Looks at one resource type only (wildcards allowed).
+    /// Matches one resource type only (wildcards allowed).
     #[must_use]
     pub fn on_type(mut self, resource_type: &str) -> Self {
         self.on.resource_type = Some(resource_type.into());
         self
     }
 
-    /// Looks at resources of this name only (wildcards allowed).
+    /// Matches resources of this name only (wildcards allowed).
     #[must_use]
     pub fn on_resource(mut self, name: &str) -> Self {
         self.on.resource = Some(name.into());
         self
     }
 
-    /// Acts again and again, with so much time between.
+    /// Acts repeatedly, at this interval.
     #[must_use]
     pub fn every(mut self, pause: std::time::Duration) -> Self {
         let every_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
@@ -160,14 +157,14 @@ impl Actor {
         self
     }
 
-    /// The principal under which the journal has its writes.
+    /// The principal of its writes in the journal.
     pub fn principal(&self) -> String {
         format!("actor:{}", self.name)
     }
 }
 
 impl Selection {
-    /// Whether it looks at a resource.
+    /// Whether it matches a resource.
     pub fn fits(&self, id: &ResourceId, resource_type: &str) -> bool {
         let fits = |pattern: &Option<String>, text: &str| pattern.as_deref().is_none_or(|p| matches(p, text));
         fits(&self.resource_type, resource_type)

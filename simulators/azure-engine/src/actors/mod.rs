@@ -1,9 +1,9 @@
-//! Actors: everybody else who works in the same Azure, such as policies that add tags, operators who
-//! edit by hand, autoscalers and the spot market.
+//! Actors: the other users of the same Azure, such as policies that add tags, operators who edit by hand, autoscalers
+//! and the spot market.
 //!
-//! They need no task of their own: what they do is done when the state is looked at, at the time for
-//! which it was due, as operations end. So the same seed and the same requests give the same history,
-//! however often anybody looks.
+//! They need no task of their own: like the ends of operations, their actions run when the state is read, at the time
+//! for which they were due. So the same seed and the same requests give the same history, however often the state is
+//! read.
 
 mod declaration;
 
@@ -26,34 +26,34 @@ const REQUEST_DISALLOWED_BY_POLICY: Code = Code::azures(403, "RequestDisallowedB
 
 /// A write, as policies see it.
 pub struct Write<'a> {
-    /// What is written.
+    /// The id of the resource.
     pub id: &'a ResourceId,
     /// Its full type.
     pub resource_type: &'a str,
-    /// Whether the resource bears tags.
+    /// Whether the resource can have tags.
     pub tagged: bool,
-    /// The principal of the actor who writes.
+    /// The principal of the actor that writes.
     pub by: Option<&'a str>,
 }
 
-/// The actors of one Azure, and what they have still to do.
+/// The actors of one Azure, and their pending actions.
 #[derive(Default)]
 pub struct Actors {
     declared: Vec<Declared>,
-    /// Tags to be written later, in the order of their time.
+    /// Tags to be written later, ordered by time.
     pending_writes: BTreeSet<(Instant, u64, PendingWrite)>,
-    /// How many pending writes there ever were.
+    /// The number of pending writes so far.
     numbered: u64,
 }
 
 struct Declared {
     actor: Actor,
-    /// Set by the first look at the clock.
+    /// Set when the clock is read first.
     next: Option<Instant>,
     done: u64,
 }
 
-/// A write that an actor owes to one resource.
+/// A write that an actor still has to make on one resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PendingWrite {
     pub(super) actor: String,
@@ -61,7 +61,7 @@ pub struct PendingWrite {
     pub(super) tries: u32,
 }
 
-/// What is to be done now.
+/// An action that is due now.
 pub(super) enum DueAction {
     /// Number `count` of an actor with a schedule.
     Scheduled(Actor, u64),
@@ -79,20 +79,20 @@ pub struct SavedActors {
 }
 
 impl Actors {
-    /// These actors, at work.
+    /// Makes the state of these actors.
     pub fn of(actors: &[Actor]) -> Self {
         let mut all = Self::default();
         actors.iter().for_each(|actor| all.declare(actor.clone()));
         all
     }
 
-    /// Lets an actor work, in place of one of the same name.
+    /// Adds an actor; it replaces one of the same name.
     pub fn declare(&mut self, actor: Actor) {
         self.remove(&actor.name);
         self.declared.push(Declared { actor, next: None, done: 0 });
     }
 
-    /// Whether there was one of that name.
+    /// Removes an actor. Returns whether there was one of that name.
     pub fn remove(&mut self, name: &str) -> bool {
         let before = self.declared.len();
         self.declared.retain(|declared| declared.actor.name != name);
@@ -100,12 +100,12 @@ impl Actors {
         self.declared.len() < before
     }
 
-    /// The actors at work.
+    /// The actors.
     pub fn list(&self) -> Vec<Actor> {
         self.declared.iter().map(|declared| declared.actor.clone()).collect()
     }
 
-    /// Before a write is checked: policies change the document or refuse it. `now` is the time in words.
+    /// Runs policies before a write is checked: they change the document or refuse it. `now` is the time as text.
     pub fn proposed(&self, write: &Write<'_>, now: &str, body: &mut Object) -> Result<(), Refusal> {
         for Declared { actor, .. } in self.fitting(write) {
             match &actor.action {
@@ -129,7 +129,7 @@ impl Actors {
         Ok(())
     }
 
-    /// After a write was accepted: policies that come later take note.
+    /// Notes an accepted write for policies that act later.
     pub fn accepted(&mut self, write: &Write<'_>, now: Instant) {
         let new: Vec<(Instant, PendingWrite)> = self
             .fitting(write)
@@ -142,7 +142,7 @@ impl Actors {
             })
             .collect();
         for (due, pending) in new {
-            // One look is enough for writes that follow each other.
+            // One pending write suffices for consecutive writes.
             if !self
                 .pending_writes
                 .iter()
@@ -158,7 +158,7 @@ impl Actors {
         self.pending_writes.insert((due, self.numbered, pending));
     }
 
-    /// Those who look at a write; nobody looks at its own.
+    /// The actors that match a write; an actor does not match its own writes.
     fn fitting<'a>(&'a self, write: &'a Write<'_>) -> impl Iterator<Item = &'a Declared> {
         self.declared.iter().filter(|declared| {
             declared.actor.on.fits(write.id, write.resource_type)
@@ -166,7 +166,7 @@ impl Actors {
         })
     }
 
-    /// When somebody acts next. `now` starts the clocks of those who were declared just now.
+    /// When the next actor acts. `now` starts the clocks of actors that were declared just now.
     pub fn due(&mut self, now: Instant) -> Option<Instant> {
         for declared in &mut self.declared {
             if let (None, Some(schedule)) = (declared.next, &declared.actor.schedule)
@@ -180,7 +180,7 @@ impl Actors {
         routine.chain(self.pending_writes.first().map(|(due, ..)| *due)).min()
     }
 
-    /// Takes what is due at `now`, and settles when its actor acts again.
+    /// Takes the next due action at `now`, and schedules its actor's next one.
     pub(super) fn take(&mut self, now: Instant, seed: Seed) -> Option<DueAction> {
         let first = self
             .declared
@@ -195,7 +195,7 @@ impl Actors {
                 declared.next = actor.schedule.as_ref().and_then(|schedule| {
                     let draw = seed.number("actor pause", &actor.name, count);
                     let jitter = draw.checked_rem(schedule.jitter_ms.saturating_add(1)).unwrap_or_default();
-                    // A pause of nothing would let nobody else act.
+                    // A pause of zero would keep all other actors from acting.
                     let pause = Duration::from_millis(schedule.every_ms.max(1).saturating_add(jitter));
                     schedule
                         .times
@@ -214,7 +214,7 @@ impl Actors {
         }
     }
 
-    /// What is saved of them.
+    /// Their saved form.
     pub fn save(&self, now: Instant) -> SavedActors {
         let distance =
             |then: &Instant| then.saturating_duration_since(now).as_millis().try_into().unwrap_or(u64::MAX);
@@ -233,7 +233,7 @@ impl Actors {
         }
     }
 
-    /// What was saved, taken up again.
+    /// Restores the saved form.
     pub fn restore(saved: SavedActors, now: Instant) -> Self {
         let after = |left: u64| now.checked_add(Duration::from_millis(left)).unwrap_or(now);
         Self {

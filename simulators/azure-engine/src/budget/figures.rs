@@ -1,13 +1,12 @@
-//! How many requests there may be, as it is chosen and as buckets keep it.
+//! The figures of budgets, as options and as buckets have them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Token buckets of ARM for one subscription, region and principal, by class of request, and what
-/// providers count beside them. The bucket of the whole subscription ("global") has `global_factor`
-/// times the size and refill.
+/// Token buckets of ARM for one subscription, region and principal, by class of request, and the budgets of providers.
+/// The bucket of the whole subscription ("global") has `global_factor` times the size and refill.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Budgets {
@@ -17,15 +16,15 @@ pub struct Budgets {
     pub writes: f64,
     /// Tokens in a full bucket for DELETE.
     pub deletes: f64,
-    /// Tokens a second that come back for reads.
+    /// Refill of read tokens per second.
     pub reads_per_second: f64,
-    /// Tokens a second that come back for writes.
+    /// Refill of write tokens per second.
     pub writes_per_second: f64,
-    /// Tokens a second that come back for deletes.
+    /// Refill of delete tokens per second.
     pub deletes_per_second: f64,
     /// Size of the subscription-wide bucket relative to one principal's.
     pub global_factor: f64,
-    /// Whether providers count, too.
+    /// Whether the budgets of providers are in force, too.
     pub providers: bool,
     /// Other figures for providers' policies, by full name such as `Microsoft.Compute/PutVMResource`;
     /// `null` turns one off.
@@ -54,17 +53,17 @@ impl Default for Budgets {
 pub struct PolicyFigures {
     /// Tokens in a full bucket.
     pub size: u32,
-    /// Tokens that come back in the policy's window: a minute for Compute's. A policy of five-minute
-    /// windows ignores it: its bucket is full again at the end.
+    /// Tokens refilled in the policy's window: a minute for Compute's. A policy of five-minute windows ignores it: its
+    /// bucket is full again at the end.
     pub refill: u32,
 }
 
-/// How tokens come back.
+/// How a bucket is refilled.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Refill {
-    /// That many a second.
+    /// That many tokens a second.
     Steady(f64),
-    /// All of them, when that much time has passed since the first request.
+    /// Completely, when that much time has passed since the first request.
     Window(Duration),
 }
 
@@ -78,7 +77,7 @@ impl Refill {
     }
 }
 
-/// How many tokens a bucket holds, and how they come back.
+/// The size of a bucket, and its refill.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// Tokens in a full bucket.

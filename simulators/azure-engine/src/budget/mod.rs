@@ -1,9 +1,8 @@
-//! Request budgets: Resource Manager's own, and what providers count beside them
-//! ("Understand how Azure Resource Manager throttles requests").
+//! Request budgets: Resource Manager's own, and those of providers ("Understand how Azure Resource Manager throttles
+//! requests").
 //!
-//! A request draws on one bucket of its principal and on one of the whole subscription, then on each
-//! bucket of the provider whose policy fits it. What ARM lets pass has cost its tokens, whatever the
-//! provider says.
+//! A request draws on one bucket of its principal and on one of the whole subscription, then on each bucket of the
+//! provider whose policy matches it. A request that ARM admits has cost its tokens, whatever the provider answers.
 
 mod figures;
 pub mod policy;
@@ -20,7 +19,7 @@ use self::policy::{Counted, Per, Policy};
 pub use self::state::{BudgetScope, BudgetState};
 use super::time_left::distance;
 
-/// The classes in which ARM counts.
+/// ARM's classes of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// GET and HEAD.
@@ -49,8 +48,8 @@ impl Class {
         }
     }
 
-    /// The headers that show what is left: for the principal, and for everybody together. Requests about
-    /// no subscription count for the tenant.
+    /// The headers that show what is left: for the principal, and for the whole subscription. Requests about no
+    /// subscription count for the tenant.
     pub fn headers(self, tenant: bool) -> [String; 2] {
         let (scope, class) = (if tenant { "tenant" } else { "subscription" }, self.as_str());
         ["", "global-"].map(|whose| format!("x-ms-ratelimit-remaining-{scope}-{whose}{class}"))
@@ -65,16 +64,16 @@ impl Class {
     }
 }
 
-/// Whose tokens a bucket holds. Ordered, so that a list of all buckets is stable.
+/// The key of a bucket. Ordered, so that a list of all buckets is stable.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key {
     /// `reads` and the like, or `{namespace}/{policy}`.
     pub policy: String,
     /// The subscription; empty for requests about none.
     pub subscription: String,
-    /// The region that counts.
+    /// The region.
     pub region: String,
-    /// Whose requests it counts.
+    /// The scope of the counted requests.
     pub subject: BudgetScope,
 }
 
@@ -115,7 +114,7 @@ impl Bucket {
         }
     }
 
-    /// Seconds until a token is there, at least one.
+    /// Seconds until a token is available, at least one.
     fn wait(&self, now: Instant) -> u32 {
         let seconds = match self.figures.refill {
             Refill::Steady(per_second) => (1.0 - self.tokens) / per_second.max(f64::MIN_POSITIVE),
@@ -145,7 +144,7 @@ pub struct SavedBucket {
 pub struct Remaining {
     /// The principal's.
     pub own: u64,
-    /// Everybody's.
+    /// The subscription's.
     pub global: u64,
     /// Whether it is about no subscription.
     pub tenant: bool,
@@ -156,11 +155,11 @@ pub struct Remaining {
 /// A budget that is used up.
 #[derive(Debug, Clone)]
 pub struct Exhausted {
-    /// What headers show all the same.
+    /// The values for headers.
     pub remaining: Remaining,
-    /// Seconds until a request may pass.
+    /// Seconds until a request is admitted.
     pub wait: u32,
-    /// The provider's policy; none where it is ARM's own budget.
+    /// The provider's policy; `None` for ARM's own budget.
     pub policy: Option<&'static Policy>,
     /// Tokens in a full bucket.
     pub size: f64,
@@ -170,29 +169,29 @@ pub struct Exhausted {
     pub window_age: std::time::Duration,
 }
 
-/// Who asks for what, where.
+/// The origin of a request: subscription, principal, region.
 pub struct Asker<'a> {
     /// The subscription; empty for requests about none.
     pub subscription: &'a str,
-    /// Who asks.
+    /// The principal that asks.
     pub principal: &'a str,
     /// The region that answers.
     pub region: &'a str,
     /// The request, as providers' policies see it.
     pub counted: &'a Counted<'a>,
-    /// The namespace asked, with its policies.
+    /// The namespace, with its policies.
     pub provider: Option<(&'static str, Vec<&'static Policy>)>,
 }
 
-/// Above how many buckets full ones are forgotten, which changes no answer: a bucket that is made anew is full. Thousands
-/// of resources with budgets of their own stay below it.
+/// Number of buckets above which full ones are dropped. That changes no answer, for a new bucket is full. Thousands of
+/// resources with budgets of their own stay below it.
 const MAX_BUCKETS: usize = 20_000;
 
 /// All buckets.
 #[derive(Default)]
 pub struct Buckets {
     buckets: BTreeMap<Key, Bucket>,
-    /// How many are left of those that were looked through last.
+    /// How many buckets were left by the last sweep.
     kept: usize,
 }
 
@@ -212,7 +211,7 @@ impl Buckets {
             self.take_side(side, now, &mut left)
                 .map_err(|exhausted| Exhausted { remaining: remaining(asker, &drawn, &left), ..exhausted })?;
         }
-        // To look through all of them takes a while: not before as many have come again as were left.
+        // A sweep reads all buckets: it waits until as many new ones have come as the last sweep left.
         if self.buckets.len() > MAX_BUCKETS.max(self.kept * 2) {
             self.buckets.retain(|_, bucket| {
                 bucket.refill(now);
@@ -223,7 +222,7 @@ impl Buckets {
         Ok(remaining(asker, &drawn, &left))
     }
 
-    /// Takes a token from each of some buckets or from none; adds what is left in each.
+    /// Takes a token from each of the buckets, or from none if any is empty; adds what is left in each.
     fn take_side(&mut self, side: &[Drawn], now: Instant, left: &mut Vec<u64>) -> Result<(), Exhausted> {
         let mut exhausted = None;
         let first = left.len();
@@ -256,14 +255,14 @@ impl Buckets {
         Ok(())
     }
 
-    /// What a request would leave if nobody else asked: what is shown where nothing is counted.
+    /// What would be left after a request if there were no other requests: shown where nothing is counted.
     pub fn full(budgets: &Budgets, asker: &Asker<'_>) -> Remaining {
         let drawn = drawn(budgets, asker);
         let left: Vec<u64> = drawn.iter().map(|(_, figures, _)| (figures.size - 1.0) as u64).collect();
         remaining(asker, &drawn, &left)
     }
 
-    /// Every bucket that was drawn on, as it is now.
+    /// The present state of every used bucket.
     pub fn states(&self, now: Instant) -> Vec<BudgetState> {
         self.buckets
             .iter()
@@ -291,7 +290,7 @@ impl Buckets {
             .collect()
     }
 
-    /// What is saved of them.
+    /// Their saved form.
     pub fn save(&self, now: Instant) -> Vec<SavedBucket> {
         self.buckets
             .iter()
@@ -307,7 +306,7 @@ impl Buckets {
             .collect()
     }
 
-    /// Takes up what was saved.
+    /// Restores the saved form.
     pub fn restore(&mut self, saved: Vec<SavedBucket>, now: Instant) {
         let before = |age| now.checked_sub(std::time::Duration::from_nanos(age)).unwrap_or(now);
         let bucket = |saved: SavedBucket| {

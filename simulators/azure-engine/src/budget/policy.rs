@@ -1,20 +1,20 @@
-//! What providers count: their policies, as data.
+//! The policies by which providers count requests, as data.
 
 use std::time::Duration;
 
 use super::figures::{Budgets, Figures, PolicyFigures, Refill};
 use crate::glob::matches;
 
-/// Whose requests share a bucket. There is one for every region.
+/// The scope of a bucket. There is one for every region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Per {
     /// All of the subscription.
     Subscription,
-    /// Those about one resource.
+    /// Requests about one resource.
     Resource,
 }
 
-/// Who words the refusal.
+/// The wording of the refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wording {
     /// ARM, on behalf of the provider: `ResourceRequestsThrottled`, and no header shows what is left.
@@ -30,20 +30,20 @@ pub enum Wording {
 pub struct Policy {
     /// Name, unique within the provider; shown in headers and refusals.
     pub name: &'static str,
-    /// Whose requests share it.
+    /// The scope of its buckets.
     pub per: Per,
     /// The requests that it counts: verb and full resource type, with wildcards. Besides HTTP's verbs
     /// there is `LIST`, a GET of a collection.
     pub on: &'static [(&'static str, &'static str)],
     /// Tokens in a full bucket.
     pub size: u32,
-    /// Tokens that come back in a window.
+    /// Tokens refilled in a window.
     pub refill: u32,
-    /// Over which time.
+    /// The window.
     pub window: Duration,
-    /// Whether tokens come back one by one, rather than all at the end of the window.
+    /// Whether tokens are refilled one by one, rather than all at the end of the window.
     pub steady: bool,
-    /// Who words the refusal.
+    /// The wording of the refusal.
     pub wording: Wording,
 }
 
@@ -51,9 +51,9 @@ pub struct Policy {
 pub struct Counted<'a> {
     /// The HTTP method.
     pub method: &'a str,
-    /// The full type asked for.
+    /// The full type.
     pub resource_type: &'a str,
-    /// Whether a collection is asked for.
+    /// Whether it reads a collection.
     pub list: bool,
     /// Id of the resource; of a list the scope; of an operation its path.
     pub resource: &'a str,
@@ -75,7 +75,7 @@ impl Policy {
         format!("{namespace}/{}", self.name)
     }
 
-    /// The figures in force; `None` where it is turned off.
+    /// The figures in force; `None` if it is turned off.
     pub fn figures(&self, budgets: &Budgets, full_name: &str) -> Option<Figures> {
         let published = PolicyFigures { size: self.size, refill: self.refill };
         let PolicyFigures { size, refill } = match budgets.policies.get(full_name) {

@@ -1,12 +1,12 @@
-//! What one may see of a budget.
+//! The public state of a budget.
 
 use serde::{Deserialize, Serialize};
 
-/// Whose requests draw on a budget, within subscription and region.
+/// The scope of a budget, within subscription and region.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "kind", content = "id")]
 pub enum BudgetScope {
-    /// Everybody's.
+    /// All requests of the subscription.
     Subscription,
     /// Those of one principal, by object id.
     Principal(String),
@@ -14,7 +14,7 @@ pub enum BudgetScope {
     Resource(String),
 }
 
-/// One budget that was drawn on, as it is now.
+/// The present state of one used budget.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BudgetState {
@@ -23,17 +23,17 @@ pub struct BudgetState {
     pub policy: String,
     /// The subscription; empty for requests about none.
     pub subscription: String,
-    /// The region that counts.
+    /// The region.
     pub region: String,
-    /// Whose requests it counts.
+    /// The scope of the counted requests.
     pub scope: BudgetScope,
     /// What is left.
     pub tokens: f64,
     /// What a full budget has.
     pub size: f64,
-    /// How fast it comes back, on average.
+    /// Its average refill rate.
     pub refill_per_second: f64,
-    /// The window, where everything comes back at its end rather than steadily.
+    /// The window, if the budget is refilled at its end rather than steadily.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub window_seconds: Option<u64>,
     /// How many requests it has refused.

@@ -1,4 +1,4 @@
-//! The requests, and what is kept of them.
+//! The journal of requests.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,7 +19,7 @@ pub struct Counts {
     pub writes: u64,
     /// DELETE.
     pub deletes: u64,
-    /// Looks at long-running operations.
+    /// Polls of long-running operations.
     pub polls: u64,
     /// Answers with a status of 400 or more.
     pub refused: u64,
@@ -29,7 +29,7 @@ pub struct Counts {
     pub writes_by_type: BTreeMap<String, u64>,
 }
 
-/// What was asked so far: a copy, taken at one moment.
+/// The requests so far: a copy, taken at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Journal {
     /// Requests in order; the oldest are dropped beyond the configured capacity.
@@ -54,7 +54,7 @@ impl Journal {
             .collect()
     }
 
-    /// The entries after a sequence number, with the counts of the whole.
+    /// The entries after a sequence number.
     pub fn since(&self, sequence: u64) -> Vec<&JournalEntry> {
         self.entries.iter().filter(|entry| entry.sequence > sequence).collect()
     }
@@ -87,7 +87,7 @@ impl JournalBook {
         self.entries.insert(at, kept);
     }
 
-    /// What was asked after the request with that number.
+    /// The requests after the one with that number.
     pub fn after(&self, sequence: u64) -> Journal {
         let from = self.entries.partition_point(|entry| entry.sequence <= sequence);
         Journal {
@@ -105,14 +105,14 @@ impl JournalBook {
         }
     }
 
-    /// Takes up what was saved.
+    /// Restores the saved form.
     pub fn restore(&mut self, journal: Journal) {
         let texts = &mut self.texts;
         self.entries = journal.entries.into_iter().map(|entry| Kept::of(entry, texts)).collect();
         self.counts = journal.counts;
     }
 
-    /// Forgets everything but the numbering.
+    /// Clears everything except the numbering.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.counts = Counts::default();

@@ -1,7 +1,7 @@
-//! How two runs differ: what one asked and the other did not.
+//! How two runs differ: requests that one made and the other did not.
 //!
-//! Two requests are the same if they ask the same of the same resource, get the same answer and change
-//! the same. Numbers, times and ids of requests do not count: two runs are told apart by what was done.
+//! Two requests are the same if they ask the same of the same resource, get the same answer and change the same.
+//! Numbers, times and ids of requests do not count: runs differ only in what was done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,36 +17,36 @@ use super::entry::{JournalEntry, RequestKind};
 pub struct JournalDiff {
     /// The first requests that are not the same; `None` when all are.
     pub first: Option<Divergence>,
-    /// The resources that were asked for differently, ordered by id.
+    /// The resources with different requests, ordered by id.
     pub resources: Vec<ResourceDiff>,
-    /// What the first run asked, counted.
+    /// The counts of the first run.
     pub counts_a: Counts,
-    /// What the second run asked, counted.
+    /// The counts of the second run.
     pub counts_b: Counts,
     /// Position from 1 of the first request that came at another time since its run began, where all
     /// requests are the same.
     pub first_at_another_time: Option<usize>,
 }
 
-/// The place where two runs part.
+/// The first difference of two runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Divergence {
     /// Position from 1: so many requests less one were the same.
     pub position: usize,
-    /// What the first run asked there; `None` when it had ended.
+    /// The first run's request there; `None` if it had ended.
     pub a: Option<JournalEntry>,
-    /// What the second run asked there; `None` when it had ended.
+    /// The second run's request there; `None` if it had ended.
     pub b: Option<JournalEntry>,
 }
 
-/// What two runs asked of one resource.
+/// The requests of two runs about one resource.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceDiff {
     /// Id of the resource, or the path of a list, in the spelling of its first mention.
     pub resource: String,
-    /// How often the first run asked each thing and got each answer: `PUT 200` and the like.
+    /// How often the first run made each request and got each answer: `PUT 200` and the like.
     pub a: BTreeMap<String, usize>,
     /// The same of the second run.
     pub b: BTreeMap<String, usize>,
@@ -57,14 +57,14 @@ pub struct ResourceDiff {
 }
 
 impl JournalDiff {
-    /// Whether the runs asked the same and got the same; no two runs on a real clock do so at the same times.
+    /// Whether requests and answers are the same; on a real clock the times of two runs always differ.
     pub fn is_empty(&self) -> bool {
         self.first.is_none()
     }
 }
 
-/// Tells two runs apart. Polls of operations are compared by their answer alone, because the operations'
-/// keys are new in every run with another seed.
+/// Compares two runs. Polls of operations are compared by their answer alone, because the operations' keys are new in
+/// every run with another seed.
 pub fn diff(a: &Journal, b: &Journal) -> JournalDiff {
     let counts = |journal: &Journal| {
         let mut counts = Counts::default();
@@ -91,7 +91,7 @@ pub fn diff(a: &Journal, b: &Journal) -> JournalDiff {
     }
 }
 
-/// What makes a request what it is.
+/// The parts by which requests are compared.
 fn essence(entry: &JournalEntry) -> impl PartialEq + use<'_> {
     let subject = match entry.kind {
         RequestKind::Poll => String::new(),

@@ -1,4 +1,4 @@
-//! What a write changed, in names of members.
+//! The names of members that a write changed.
 
 use std::collections::BTreeSet;
 

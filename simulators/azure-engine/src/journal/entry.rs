@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What a request wanted, for counting.
+/// The kind of a request, for counting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RequestKind {
@@ -42,13 +42,13 @@ pub struct JournalEntry {
     pub message: Option<String>,
     /// What kind of request it was.
     pub kind: RequestKind,
-    /// Full resource type asked for, such as `Microsoft.Network/loadBalancers`.
+    /// Full resource type, such as `Microsoft.Network/loadBalancers`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub resource_type: Option<String>,
-    /// Id of the resource asked for, in canonical spelling; absent for lists and unknown types.
+    /// Id of the resource, in canonical spelling; absent for lists and unknown types.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub resource: Option<String>,
-    /// Milliseconds that Azure let the caller wait for the answer; absent where it answered at once.
+    /// Milliseconds until the answer; absent for an immediate one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub answer_ms: Option<u64>,
     /// Milliseconds that the long-running operation started by it takes, from the answer on.
@@ -67,7 +67,7 @@ pub struct JournalEntry {
     /// Name of the declared fault that shaped the answer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fault: Option<String>,
-    /// Who asked, where it was no client: `actor:{name}`.
+    /// The principal, where it was no client: `actor:{name}`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub principal: Option<String>,
 }

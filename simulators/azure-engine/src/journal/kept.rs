@@ -1,4 +1,4 @@
-//! Entries as they are kept: what many of them say alike is there once, which leaves a third of the memory.
+//! The stored form of entries: texts that many of them share are stored once, which leaves a third of the memory.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,18 +1,18 @@
-//! A member, and how its row of a table is written.
+//! A member of a table, with the methods that build its row.
 
 use crate::error::Refusal;
 use crate::reference::Role;
 use crate::words::Wrong;
 
-/// What a member holds. Where a resource type is asked for it is `virtualNetworks/subnets` for one of the same
-/// namespace, and `Microsoft.Network/networkInterfaces` for one of another.
+/// The type of a member. Resource types are given as `virtualNetworks/subnets` for one of the same namespace, and as
+/// `Microsoft.Network/networkInterfaces` for one of another.
 #[derive(Debug, Clone, Copy)]
 pub enum Holds {
     /// True or false.
     Flag,
-    /// A whole number between two.
+    /// A whole number within bounds.
     Number(i64, i64),
-    /// One of some words, in Azure's spelling; with `true` the first where it is missing.
+    /// An enumeration, in Azure's spelling; with `true` the first value is the default.
     Word(&'static [&'static str], bool),
     /// A text.
     Text,
@@ -20,43 +20,43 @@ pub enum Holds {
     Texts,
     /// Texts by name, such as labels.
     TextMap,
-    /// A moment as RFC 3339 writes it.
+    /// A time in the form of RFC 3339.
     Time,
-    /// A time span as ISO 8601 writes it, such as `PT5M`.
+    /// A duration in the form of ISO 8601, such as `PT5M`.
     Duration,
-    /// A pointer (`{"id": …}`) to a resource of a type.
+    /// A reference (`{"id": …}`) to a resource of a type.
     Uses(&'static str),
-    /// A list of them.
+    /// A list of references.
     UsesAll(&'static str),
-    /// A pointer that is the id alone, as a text.
+    /// A reference that is only the id, as a text.
     UsesId(&'static str),
-    /// A pointer that keeps nothing from being deleted.
+    /// A reference that does not block the deletion of its target.
     Names(&'static str),
     /// An object with a table of its own.
     Object(&'static [Member]),
     /// A list of objects with a table.
     Objects(&'static [Member]),
-    /// A list of child documents: each has a name, which no other has, and `properties`, of which this is the table.
+    /// A list of child documents: each has a unique name, and `properties` with this table.
     Children(&'static [Member]),
-    /// What the type looks at by itself.
+    /// A member that the type itself checks.
     Anything,
-    /// What the service says of the resource; what clients send is dropped.
+    /// A member that the service derives; values of clients are dropped.
     Derived,
-    /// The same, with a text that is always there.
+    /// The same, with a constant text.
     Constant(&'static str),
-    /// The resources that point here, by the last segment of their type (an empty one means any). Never stored.
+    /// The referrers of the resource, by the last segment of their type (an empty one means any). Never stored.
     Users(&'static str),
-    /// The one resource that points here, in the same way; the end of its type's last segment will do.
+    /// The one referrer, in the same way; the end of its type's last segment suffices.
     User(&'static str),
-    /// A GUID that the service gives the resource for life. Never stored.
+    /// A GUID that the service assigns for the life of the resource. Never stored.
     Guid,
-    /// When the resource was made. Never stored.
+    /// The time of the resource's creation. Never stored.
     Created,
-    /// What the service chose when the resource was made: it stays, whatever clients send.
+    /// A value that the service chose at creation: it stays, whatever clients send.
     Kept,
 }
 
-/// What a missing member stands for.
+/// The default of a member.
 #[derive(Debug, Clone, Copy)]
 pub enum Otherwise {
     /// A number.
@@ -65,20 +65,20 @@ pub enum Otherwise {
     Text(&'static str),
     /// True or false.
     Flag(bool),
-    /// An object or a list without anything in it. What is in an empty object is filled in.
+    /// An empty object or list. The defaults of an empty object's members are filled in.
     Empty,
 }
 
-/// Until when a member can be changed.
+/// When a member is fixed.
 #[derive(Debug, Clone, Copy)]
 pub struct Fixed {
-    /// Only while somebody points at the resource.
+    /// Only while another resource points at this one.
     pub while_used: bool,
-    /// How a change is refused. Without it, it is said in the provider's words.
+    /// The refusal of a change. By default it has the provider's wording.
     pub refusal: Option<fn(&Wrong<'_>) -> Refusal>,
 }
 
-/// Whether a text is as it must be.
+/// Whether a text is valid.
 pub type Fits = fn(&str) -> bool;
 
 /// One member.
@@ -86,34 +86,34 @@ pub type Fits = fn(&str) -> bool;
 pub struct Member {
     /// Its name, in Azure's spelling.
     pub name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub holds: Holds,
-    /// What a missing one stands for.
+    /// Its default.
     pub otherwise: Option<Otherwise>,
-    /// Until when it can be changed.
+    /// When it is fixed.
     pub fixed: Option<Fixed>,
     /// Whether it is shown although it is an empty list.
     pub shown_empty: bool,
     /// Whether a document without it is refused.
     pub required: bool,
-    /// Whether it is never shown, and kept only for what runs outside.
+    /// Whether it is a secret: never shown, and stored only for work outside.
     pub secret: bool,
-    /// What refusals call it, where that is not its path below `properties`.
+    /// Its name in refusals, if that is not its path below `properties`.
     pub called: Option<&'static str>,
-    /// What a text must be, and how it is said.
+    /// The check of a text, and its description.
     pub fits: Option<(Fits, &'static str)>,
-    /// Why it points, where a pointer does not simply use what it leads to.
+    /// The role of a reference, if it does not simply use its target.
     pub role: Option<Role>,
-    /// Whether the document holds the address beside it (`privateIPAddress`) in the subnet that it points at.
+    /// Whether the document holds the address beside it (`privateIPAddress`) in the referenced subnet.
     pub addressed: bool,
     /// Whether an empty list is left out.
     pub none_if_empty: bool,
-    /// Whether what its table does not have is left out.
+    /// Whether members that its table does not have are dropped.
     pub closed: bool,
 }
 
 impl Member {
-    /// A member that holds this.
+    /// A member of this type.
     pub const fn new(name: &'static str, holds: Holds) -> Self {
         Self {
             name,
@@ -136,25 +136,25 @@ impl Member {
         Self { otherwise: Some(otherwise), ..self }
     }
 
-    /// What a missing number stands for.
+    /// Sets the default of a number.
     #[must_use]
     pub const fn or(self, otherwise: i64) -> Self {
         self.otherwise(Otherwise::Number(otherwise))
     }
 
-    /// What a missing text or word stands for.
+    /// Sets the default of a text or an enumeration.
     #[must_use]
     pub const fn or_text(self, otherwise: &'static str) -> Self {
         self.otherwise(Otherwise::Text(otherwise))
     }
 
-    /// What a missing flag stands for.
+    /// Sets the default of a flag.
     #[must_use]
     pub const fn or_flag(self, otherwise: bool) -> Self {
         self.otherwise(Otherwise::Flag(otherwise))
     }
 
-    /// A missing object or list is an empty one; what is in an object is filled in.
+    /// Makes the empty object or list the default; the defaults of an object's members are filled in.
     #[must_use]
     pub const fn or_empty(self) -> Self {
         self.otherwise(Otherwise::Empty)
@@ -166,50 +166,51 @@ impl Member {
         Self { required: true, ..self }
     }
 
-    /// It is chosen once: a change is refused in the provider's words, and who does not mention it means what it was.
+    /// Cannot be changed after creation: a change is refused in the provider's words, and a write that omits it keeps
+    /// the old value.
     #[must_use]
     pub const fn fixed(self) -> Self {
         Self { fixed: Some(Fixed { while_used: false, refusal: None }), ..self }
     }
 
-    /// The same, refused so.
+    /// The same, with this refusal.
     #[must_use]
     pub const fn fixed_as(self, refusal: fn(&Wrong<'_>) -> Refusal) -> Self {
         Self { fixed: Some(Fixed { while_used: false, refusal: Some(refusal) }), ..self }
     }
 
-    /// Cannot be changed while somebody points at the resource.
+    /// Cannot be changed while another resource points at this one.
     #[must_use]
     pub const fn fixed_while_used(self, refusal: fn(&Wrong<'_>) -> Refusal) -> Self {
         Self { fixed: Some(Fixed { while_used: true, refusal: Some(refusal) }), ..self }
     }
 
-    /// Shown although nobody is in the list.
+    /// Shown although the list is empty.
     #[must_use]
     pub const fn shown_empty(self) -> Self {
         Self { shown_empty: true, ..self }
     }
 
-    /// The type looks at it when it is written; no answer and no refusal names its value, and it is kept only where
-    /// something outside, such as what runs on a machine, is to be told.
+    /// A secret: the type reads it when it is written; no answer and no refusal shows its value. It is stored only
+    /// where something outside, such as what runs on a machine, needs it.
     #[must_use]
     pub const fn secret(self) -> Self {
         Self { secret: true, ..self }
     }
 
-    /// What refusals call it.
+    /// Sets its name in refusals.
     #[must_use]
     pub const fn called(self, called: &'static str) -> Self {
         Self { called: Some(called), ..self }
     }
 
-    /// Why a pointer points.
+    /// Sets the role of a reference.
     #[must_use]
     pub const fn role(self, role: Role) -> Self {
         Self { role: Some(role), ..self }
     }
 
-    /// A pointer to the subnet in which the document holds the address beside it.
+    /// A reference to the subnet in which the document holds the address beside it.
     #[must_use]
     pub const fn addressed(self) -> Self {
         Self { addressed: true, ..self }
@@ -221,13 +222,13 @@ impl Member {
         Self { none_if_empty: true, ..self }
     }
 
-    /// Of an object, or of the objects in a list, only what the table has is kept.
+    /// Drops members of an object, or of the objects in a list, that the table does not have.
     #[must_use]
     pub const fn closed(self) -> Self {
         Self { closed: true, ..self }
     }
 
-    /// A text that is not so is refused; `what` completes "it must be".
+    /// A text for which `fits` is false is refused; `what` completes "it must be".
     #[must_use]
     pub const fn fits(self, fits: Fits, what: &'static str) -> Self {
         Self { fits: Some((fits, what)), ..self }

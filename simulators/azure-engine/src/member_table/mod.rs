@@ -1,6 +1,6 @@
-//! What the members of a type's documents hold: one table a type, nested where the documents are. It drives what is
-//! read, filled in and refused when a document is written, what the document points at, who is shown to point at it, and
-//! what is taken in and never shown.
+//! Tables of the members of a type's documents: one table a type, nested where the documents are. A table drives what
+//! is read, filled in and refused when a document is written, which references the document has, which referrers it
+//! shows, and which members are accepted and never shown.
 //!
 //! ```
 //! use azure_engine::member_table::Holds::{Children, Flag, Number, Object, Text, Uses, Users, Word};
@@ -111,7 +111,7 @@ mod tests {
         ] {
             assert_eq!(stored(given.clone(), None, false), expected, "{given}");
         }
-        // What is stored is stored so again.
+        // A stored document is stored unchanged again.
         assert_eq!(stored(whole.clone(), Some(&whole), true), Ok(whole));
     }
 
@@ -225,7 +225,7 @@ mod tests {
             "subnet": id("o"),
         });
         assert_eq!(stored, Ok(expected.clone()));
-        // What was chosen once stays where it is not mentioned, and cannot become something else.
+        // A fixed member keeps its value if it is omitted, and cannot be changed.
         let old = expected.clone();
         let again =
             nested(json!({ "profile": {} }), Some(&old)).map(|stored| stored["profile"]["user"].clone());
@@ -235,7 +235,7 @@ mod tests {
             Err("PropertyChangeNotAllowed".to_owned())
         );
         assert!(nested(json!({ "profile": { "user": "A" } }), Some(&old)).is_ok());
-        // Nobody is shown the secret.
+        // The secret is never shown.
         let mut shown = into_object(expected.clone());
         conceal(&NESTED, &mut shown);
         if let Some(profile) = expected["profile"].as_object_mut() {
@@ -254,7 +254,7 @@ mod tests {
         let written = Written { id: &thing, protocol: &PROTOCOL, old: None, used: false };
         let item = json!({ "LUN": 3, "stranger": 1 });
         let mut document = into_object(json!({ "item": item, "items": [item] }));
-        // Only `properties` refuse strangers.
+        // Only `properties` refuse unknown members.
         normalise_below(&CLOSED, &written, "", &mut document).unwrap();
         let item = json!({ "lun": 3 });
         assert_eq!(Value::Object(document), json!({ "item": item, "items": [item] }));

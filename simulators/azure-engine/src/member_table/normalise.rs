@@ -1,4 +1,4 @@
-//! Bringing a written document into the form that is stored.
+//! Normalises a written document into its stored form.
 
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -10,28 +10,28 @@ use crate::protocol::Protocol;
 use crate::schema::{Shape, check_reference, shape};
 use crate::words::{NotAllowed, OutOfRange, Wrong};
 
-/// A document that is written, as its table judges it.
+/// A written document, as its table is applied to it.
 pub struct Written<'a> {
     /// The resource.
     pub id: &'a ResourceId,
     /// How requests about its type are answered.
     pub protocol: &'static Protocol,
-    /// Its `properties` before, where it exists.
+    /// Its `properties` before, if it exists.
     pub old: Option<&'a Value>,
-    /// Whether anybody points at it.
+    /// Whether another resource points at it.
     pub used: bool,
 }
 
-/// Brings `properties` into the form that is stored.
+/// Normalises `properties` into their stored form.
 ///
 /// # Errors
-/// A member that the type does not have, a value that is none of its member's, a member that must be there and is not,
-/// a change of what is fixed.
+/// A member that the type does not have, a value that does not fit its member, a required member that is missing, a
+/// change of a fixed member.
 pub fn normalise(table: &[Member], written: &Written<'_>, properties: &mut Object) -> Result<(), Refusal> {
     normalise_below(table, written, "properties", properties)
 }
 
-/// The same for what stands elsewhere in the document, such as beside `properties`; `root` is the path to it.
+/// The same for another part of the document, such as one beside `properties`; `root` is its path.
 pub(crate) fn normalise_below(
     table: &[Member],
     written: &Written<'_>,
@@ -43,12 +43,12 @@ pub(crate) fn normalise_below(
     walk.object(table, written.old, object)
 }
 
-/// Where in a document the table is being applied.
+/// The position in a document at which the table is applied.
 struct Walk<'a> {
     written: &'a Written<'a>,
     namespace: &'a str,
     path: String,
-    /// How much of the path leads to where the table begins.
+    /// The length of the path to the start of the table.
     root: usize,
 }
 
@@ -119,7 +119,7 @@ impl Walk<'_> {
         }
         self.check_fixed(member, before, object.get(name))?;
         if let (Some(Fixed { while_used: false, .. }), Some(before)) = (member.fixed, before) {
-            // It stays as it was spelled.
+            // It keeps its spelling.
             object.insert(name.into(), before.clone());
         }
         Ok(())
@@ -204,7 +204,7 @@ impl Walk<'_> {
             let length = self.step(at);
             let before = counterpart(before, child).and_then(|before| before.get("properties"));
             let child = self.entries(child)?;
-            // What the service says of a child, such as its id, is not the client's.
+            // Derived members of a child, such as its id, are dropped.
             child.retain(|key, _| ["name", "properties", "zones"].contains(&key.as_str()));
             let called = child.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
             if called.is_empty() {
@@ -320,19 +320,19 @@ impl Walk<'_> {
         Err(fixed.refusal.unwrap_or(self.written.protocol.words.fixed)(&self.wrong(member)))
     }
 
-    /// Goes to an item of a list; gives how long the path was.
+    /// Goes to an item of a list; returns the length of the path before.
     fn step(&mut self, at: usize) -> usize {
         let length = self.path.len();
         self.path.push_str(&format!("[{at}]"));
         length
     }
 
-    /// The path from where the table begins.
+    /// The path from the start of the table.
     fn below(&self) -> &str {
         self.path.get(self.root..).unwrap_or_default().trim_start_matches('.')
     }
 
-    /// What refusals call a member that the walk has come to.
+    /// The name in refusals of the present member.
     fn called(&self, member: &Member) -> &str {
         member.called.unwrap_or(self.below())
     }
@@ -342,7 +342,7 @@ impl Walk<'_> {
     }
 }
 
-/// Leaves out what a member's table does not have.
+/// Drops members that a member's table does not have.
 fn close(member: &Member, value: &mut Value) {
     let (Holds::Object(table) | Holds::Objects(table)) = member.holds else { return };
     match value {
@@ -352,7 +352,7 @@ fn close(member: &Member, value: &mut Value) {
     }
 }
 
-/// Whether a text or a list says nothing.
+/// Whether a text or a list is empty.
 fn is_empty(value: &Value) -> bool {
     value.as_str().is_some_and(str::is_empty) || value.as_array().is_some_and(Vec::is_empty)
 }
@@ -372,8 +372,8 @@ fn default(member: &Member) -> Option<Value> {
     })
 }
 
-/// Whether a member that is fixed is as it was. Azure reads names and ids in any case, and an empty list says as much as
-/// none.
+/// Whether a fixed member is unchanged. Azure compares names and ids ignoring case, and an empty list equals an absent
+/// one.
 fn same(before: Option<&Value>, after: Option<&Value>) -> bool {
     let said =
         |value: Option<&Value>| value.filter(|value| !value.as_array().is_some_and(Vec::is_empty)).cloned();
@@ -386,7 +386,7 @@ fn same(before: Option<&Value>, after: Option<&Value>) -> bool {
     }
 }
 
-/// The item of the list before that has the item's name.
+/// The item of the same name in the old list.
 fn counterpart<'a>(before: Option<&'a Value>, item: &Value) -> Option<&'a Value> {
     let list = before?.as_array()?;
     list.iter().find(|old| !name(old).is_empty() && name(old).eq_ignore_ascii_case(name(item)))

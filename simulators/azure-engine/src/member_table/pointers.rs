@@ -1,4 +1,4 @@
-//! What tables say about documents that are stored: what they point at, and what is not shown.
+//! What tables say about stored documents: their references, and their hidden members.
 
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -7,14 +7,14 @@ use super::member::{Holds, Member};
 use crate::document::{Object, name, stored_reference};
 use crate::reference::{Reference, Role};
 
-/// Everything that a stored document points at.
+/// All references of a stored document.
 pub fn pointers(table: &[Member], id: &ResourceId, document: &Value) -> Vec<Reference> {
     document
         .get("properties")
         .map_or_else(Vec::new, |properties| pointers_below(table, id, properties, Role::Uses))
 }
 
-/// Everything that an object points at which is described by a table; `from` is what points.
+/// All references of an object that a table describes; `from` is the referrer.
 pub fn pointers_below(table: &[Member], from: &ResourceId, object: &Value, role: Role) -> Vec<Reference> {
     let mut all = Vec::new();
     collect(table, from, object, role, &mut all);
@@ -53,7 +53,7 @@ fn collect(table: &[Member], from: &ResourceId, object: &Value, role: Role, all:
     }
 }
 
-/// Takes out of a document what is never shown.
+/// Removes secret members from a document.
 pub(crate) fn conceal(table: &[Member], object: &mut Object) {
     for member in table {
         if member.secret {
@@ -82,7 +82,7 @@ pub(crate) fn conceal(table: &[Member], object: &mut Object) {
     }
 }
 
-/// The names of what is never shown, of a table and all tables below it.
+/// The names of the secret members of a table and all tables below it.
 pub fn secrets(table: &'static [Member]) -> Vec<&'static str> {
     let mut all = Vec::new();
     for member in table {

@@ -1,4 +1,4 @@
-//! How Microsoft Graph words what it refuses.
+//! Refusals in the words of Microsoft Graph.
 
 use axum::Json;
 use axum::response::{IntoResponse as _, Response};

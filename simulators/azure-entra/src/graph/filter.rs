@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What documents must be like.
+/// The conditions on documents.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Filter(Vec<Clause>);
 
@@ -24,12 +24,12 @@ enum Test {
 }
 
 impl Filter {
-    /// Reads a filter; `None` where it is none, or of a kind that is not known here.
+    /// Reads a filter; `None` if it is invalid, or of a kind that is not simulated.
     pub(super) fn parse(text: &str) -> Option<Self> {
         conjuncts(text).into_iter().map(Clause::parse).collect::<Option<Vec<_>>>().map(Self)
     }
 
-    /// Whether a document is like that. Graph compares texts without case.
+    /// Whether a document meets the conditions. Graph compares texts without case.
     pub(super) fn holds(&self, document: &Value) -> bool {
         self.0.iter().all(|clause| clause.holds(document))
     }

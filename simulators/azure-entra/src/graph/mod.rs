@@ -1,5 +1,5 @@
-//! The part of Microsoft Graph that clients of Resource Manager ask: whose id an application has, and what is behind
-//! the ids in role assignments. There are service principals; a simulated directory has no users and no groups.
+//! The part of Microsoft Graph that clients of Resource Manager use: the object id of an application, and the objects
+//! behind the ids in role assignments. There are service principals; a simulated directory has no users and no groups.
 
 mod answers;
 mod filter;
@@ -95,7 +95,7 @@ async fn nothing(State(entra): State<Entra>, Path(segments): Path<String>, heade
     entra.answer(&headers, |_| Err(GraphRefusal::unknown_segment(first)))
 }
 
-/// `POST /directoryObjects/getByIds`: those that are there, and no word about the others.
+/// `POST /directoryObjects/getByIds`: the existing objects; other ids are left out.
 async fn by_ids(State(entra): State<Entra>, headers: HeaderMap, body: Bytes) -> Response {
     entra.answer(&headers, |tenant| {
         let body: Value = serde_json::from_slice(&body).map_err(|_| GraphRefusal::bad_body())?;
@@ -125,7 +125,7 @@ fn context(set: &str) -> String {
 }
 
 impl Entra {
-    /// The answer for whoever shows a token for Microsoft Graph: `asked` is told the tenant that issued it.
+    /// The answer to a caller with a token for Microsoft Graph: `asked` gets the tenant that issued it.
     fn answer(&self, headers: &HeaderMap, asked: impl FnOnce(&str) -> Answer) -> Response {
         let answer = self.admit(headers).and_then(|tenant| asked(&tenant));
         answer.map_or_else(|refusal| refusal.into_answer(self, headers), |body| body.into_response())

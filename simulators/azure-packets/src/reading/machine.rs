@@ -13,8 +13,7 @@ use azure_engine::documents::Documents;
 
 const SCALE_SET: &str = "Microsoft.Compute/virtualMachineScaleSets";
 
-/// What a scale set instance's own configuration says of an IP configuration, which decides over what
-/// its interface shows.
+/// The configurations of scale set instances by IP configuration, which override what the interfaces show.
 type InstanceConfigurations = HashMap<ResourceId, Value>;
 
 impl Network {
@@ -139,7 +138,7 @@ fn instance_view_id(machine: &ResourceId) -> Option<ResourceId> {
     Some(scope.child(below, "instanceView"))
 }
 
-/// Power by an instance view; a machine of which none is known is taken to run.
+/// The power state in an instance view; a machine without one counts as running.
 fn power(view: &Value) -> Power {
     let state = items(view, "/statuses")
         .filter_map(|status| text_at(status, "/code"))

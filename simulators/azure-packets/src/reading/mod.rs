@@ -74,7 +74,7 @@ mod tests {
 
     use crate::Network;
 
-    /// Notes what is read at different moments.
+    /// Collects parts that are read at different moments.
     #[derive(Default)]
     struct Watched {
         moments: Cell<u32>,

@@ -1,5 +1,5 @@
-//! The simulated network as people like to see it: address → rule → pool → nodes, security rules in
-//! the order in which they are asked, and what was asked of Azure lately.
+//! A view of the simulated network for people: address → rule → pool → nodes, security rules in the order of
+//! evaluation, and the latest requests to Azure.
 
 mod reading;
 mod topology;

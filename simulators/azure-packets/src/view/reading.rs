@@ -19,7 +19,7 @@ use azure_engine::documents::Documents;
 const SERVICE_TAGS: [&str; 2] = ["k8s-azure-service", "service"];
 
 impl Topology {
-    /// Reads the topology; `probes` tells which members are healthy.
+    /// Reads the topology; `probes` gives the health of members.
     pub fn read(documents: &dyn Documents, probes: &dyn ProbeAnswers) -> Self {
         let (mut network, mut public_ips, mut groups) = (Network::default(), Vec::new(), Vec::new());
         documents.at_once(&mut |documents| {
@@ -204,7 +204,7 @@ fn rule_view(
     }
 }
 
-/// What keeps the internet away from a rule behind a public address.
+/// What stops packets from the internet at a rule behind a public address.
 fn denial(
     network: &Network,
     probes: &dyn ProbeAnswers,

@@ -1,4 +1,4 @@
-//! What a view of the simulated network shows.
+//! The content of a view of the simulated network.
 
 use std::net::IpAddr;
 
@@ -10,9 +10,9 @@ use serde_json::Value;
 pub struct Topology {
     /// Frontends of load balancers, then public IPs that no load balancer uses.
     pub addresses: Vec<AddressView>,
-    /// Kubernetes Services of type LoadBalancer, where somebody told of them; see [`Topology::with_services`].
+    /// Kubernetes Services of type LoadBalancer, if given; see [`Topology::with_services`].
     pub services: Vec<ServiceView>,
-    /// Clusters that are made of these resources, where somebody told of them; see [`Topology::with_clusters`].
+    /// Clusters that are made of these resources, if given; see [`Topology::with_clusters`].
     pub clusters: Vec<ClusterView>,
     /// Machines, by name.
     pub nodes: Vec<NodeView>,
@@ -30,7 +30,8 @@ pub struct Topology {
     pub counts: Value,
 }
 
-/// A cluster that is being made, kept or deleted, as a tree: line by line, each deeper one below the one before it.
+/// A cluster that is being created, maintained or deleted, as a tree: line by line, each deeper one below the one
+/// before it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ClusterView {
     /// The cluster itself first, its parts after it.
@@ -42,17 +43,17 @@ pub struct ClusterView {
 pub struct ClusterPart {
     /// How deep it is; the cluster itself is at 0.
     pub depth: usize,
-    /// What it is about.
+    /// Its name.
     pub name: String,
-    /// How far that is.
+    /// Its progress.
     pub stand: Stand,
-    /// The same in words.
+    /// The progress in words.
     pub words: String,
     /// The zone of a machine.
     pub zone: Option<String>,
 }
 
-/// How far something is.
+/// Progress of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stand {
@@ -69,13 +70,13 @@ pub enum Stand {
 pub struct ServiceView {
     /// Its name, as `namespace/name`.
     pub name: String,
-    /// What the names of its frontends, rules and public addresses have in them, in lower case.
+    /// The common part of the names of its frontends, rules and public addresses, in lower case.
     pub base: String,
     /// Its addresses; none while it waits for them.
     pub addresses: Vec<IpAddr>,
 }
 
-/// An address and where it leads.
+/// An address and its rules.
 #[derive(Debug, Clone, Serialize)]
 pub struct AddressView {
     /// The address; `None` while Azure has not given one.
@@ -84,7 +85,8 @@ pub struct AddressView {
     pub internal: bool,
     /// The public IP's name.
     pub public_ip: Option<String>,
-    /// The Kubernetes Services that are known to have it, as `namespace/name`: by the public IP's tag, or by their status.
+    /// The Kubernetes Services that are known to have it, as `namespace/name`: by the public IP's tag, or by their
+    /// status.
     pub services: Vec<String>,
     /// The load balancer's name; `None` for a public IP that none uses.
     pub load_balancer: Option<String>,
@@ -191,7 +193,7 @@ pub struct RuleView {
     /// The security rule or want of a group that stops packets from the internet ([`SOMEONE`], [`SOMEONE_V6`]) behind a
     /// public address although members would take them, in a few words.
     pub denied: Option<String>,
-    /// How the probe asks, such as `HTTP 32000 /healthz`; `None` without a probe.
+    /// The probe's request, such as `HTTP 32000 /healthz`; `None` without a probe.
     pub probe: Option<String>,
     /// The backend pool's name.
     pub pool: Option<String>,
@@ -240,7 +242,7 @@ pub struct SecurityGroupView {
     pub name: String,
     /// Names of the subnets and network interfaces that it guards.
     pub guards: Vec<String>,
-    /// Its rules as Azure asks them: by direction, then by priority.
+    /// Its rules in the order of evaluation: by direction, then by priority.
     pub rules: Vec<SecurityRuleView>,
 }
 
@@ -267,10 +269,10 @@ pub struct SecurityRuleView {
     pub is_default: bool,
 }
 
-/// A host on the internet that packets come from unless told otherwise; set aside for documentation.
+/// The default source of packets, a host on the internet; set aside for documentation.
 pub const SOMEONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(203, 0, 113, 7));
 /// The same for IPv6.
 pub const SOMEONE_V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7));
 
-/// A page has room for so many members of one rule; a cluster may have thousands.
+/// Most members of one rule that are listed, for which a page has room; a cluster may have thousands.
 pub const MAX_MEMBERS: usize = 48;

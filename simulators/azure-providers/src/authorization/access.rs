@@ -1,4 +1,4 @@
-//! Whether somebody may do something: the roles that were assigned to them there or above it.
+//! Access checks: the roles assigned to a principal at a scope or above it.
 
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use super::role::{ASSIGNMENT_TYPE, DEFINITION_TYPE, OWNER, definition_of};
 use azure_engine::document::{items, text};
 use azure_engine::provider::{AzureState, Record};
 
-/// Which of a role's lists an action is looked for in.
+/// The list of a role in which an action is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plane {
     /// Resource Manager: `actions` and `notActions`.
@@ -26,7 +26,7 @@ impl Plane {
     }
 }
 
-/// Whether a principal, by its object id, may carry out an action on what has this id.
+/// Whether a principal, by its object id, may carry out an action at a scope.
 pub fn may(azure: &AzureState, object_id: &str, plane: Plane, action: &str, scope: &ResourceId) -> bool {
     roles(azure, object_id, |assigned| scope.is_within(assigned))
         .any(|role| allows(items(&role.body, "properties/permissions"), plane, action))
@@ -54,7 +54,7 @@ pub(super) fn roles<'a>(
         .filter_map(|record| definition_of(azure, record))
 }
 
-/// The permissions that a principal has at a scope; everything where nobody is told apart.
+/// The permissions that a principal has at a scope; those of an owner where callers are not identified.
 pub(super) fn permissions_at(azure: &AzureState, object_id: Option<&str>, scope: &ResourceId) -> Vec<Value> {
     match object_id {
         Some(object_id) => roles(azure, object_id, |assigned| scope.is_within(assigned))

@@ -1,4 +1,4 @@
-//! Role assignments: who has which role on what. They lie on what they are about, and go with it.
+//! Role assignments: which principal has which role at which scope. They lie on their scope and are deleted with it.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ const MEMBERS: [Member; 12] = [
     Member::new("updatedBy", Holds::Derived),
 ];
 
-/// What a principal is when nobody says and the directory has no other kind.
+/// The type of a principal where the document gives none and the directory has no other kind.
 const SERVICE_PRINCIPAL: &str = "ServicePrincipal";
 const PRINCIPAL_TYPES: [&str; 5] = [SERVICE_PRINCIPAL, "User", "Group", "ForeignGroup", "Device"];
 
@@ -128,7 +128,7 @@ impl ResourceType for RoleAssignments {
     }
 }
 
-/// Gives somebody a role on something, as whoever sets up an Azure does. It may be given already.
+/// Assigns a role to a principal at a scope, as a setup step outside requests. An existing assignment is no error.
 ///
 /// # Errors
 /// What Azure would refuse.
@@ -160,7 +160,7 @@ fn has(record: &Record, member: &str, wanted: &str) -> bool {
     text(&record.body, &format!("properties/{member}")).is_some_and(|text| text.eq_ignore_ascii_case(wanted))
 }
 
-/// The id of the role that is named, which must be there and assignable.
+/// The id of the named role, which must exist and be assignable.
 fn role(azure: &AzureState, properties: &Object, scope: &ResourceId) -> Result<ResourceId, Refusal> {
     let named = properties.get("roleDefinitionId").and_then(Value::as_str).unwrap_or_default();
     let mut segments = named.rsplit('/');
@@ -202,7 +202,7 @@ fn check_new(
     Ok(())
 }
 
-/// Whether the directory has a principal; where there is no directory it has everybody.
+/// Whether the directory has a principal; without a directory every principal is known.
 fn is_known(azure: &AzureState, principal: &str) -> bool {
     azure.principals.as_ref().is_none_or(|knows| knows(principal)) || identity::is_principal(azure, principal)
 }

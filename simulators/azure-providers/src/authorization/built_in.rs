@@ -1,4 +1,5 @@
-//! Azure's own roles, as far as clusters and those who run them are told to use them ("Azure built-in roles").
+//! Azure's built-in roles, as far as documentation recommends them for clusters and their operators ("Azure built-in
+//! roles").
 
 use azure_types::ResourceId;
 use jiff::Timestamp;
@@ -31,7 +32,7 @@ pub(super) fn give(azure: &mut AzureState) {
                     "notDataActions": role.not_data_actions,
                 }],
             } });
-            // Before any cluster was.
+            // Earlier than any cluster.
             let created = Timestamp::from_second(1_422_835_200).unwrap_or(Timestamp::UNIX_EPOCH);
             azure.store.insert(Record::new(&RoleDefinitions, &id, body, created));
         }

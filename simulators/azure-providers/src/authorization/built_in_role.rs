@@ -1,4 +1,4 @@
-//! What a table says of a role of Azure's own.
+//! The entries of the tables of built-in roles.
 
 pub(super) struct Role {
     pub(super) guid: &'static str,
@@ -14,7 +14,7 @@ pub(super) const fn role(guid: &'static str, name: &'static str, description: &'
     Role { guid, name, description, actions: &[], not_actions: &[], data_actions: &[], not_data_actions: &[] }
 }
 
-/// What most roles may read and do besides.
+/// Actions that most roles have in common.
 macro_rules! usual {
     ($($action:literal),* $(,)?) => {
         &[

@@ -1,4 +1,4 @@
-//! When definitions and assignments were made and changed, which their documents say themselves.
+//! Times at which definitions and assignments were created and changed, which their documents show.
 
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -6,10 +6,10 @@ use serde_json::Value;
 use azure_engine::document::Object;
 use azure_engine::provider::{AzureState, Record};
 
-/// Since when a document is as it is, among what is hidden.
+/// The hidden member with the time of the last change.
 const UPDATED: &str = "updatedOn";
 
-/// Adds when something was made and changed.
+/// Adds the times of creation and last change.
 pub(super) fn times(record: &Record, document: &mut Object) {
     let created = record.created.to_string();
     let updated = record.hidden.get(UPDATED).and_then(Value::as_str).unwrap_or(&created).to_owned();

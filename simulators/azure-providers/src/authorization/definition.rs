@@ -1,5 +1,5 @@
-//! Roles: the built-in ones, and those that a subscription makes for itself. They are kept in the subscription, and can be
-//! asked for below everything in it.
+//! Roles: the built-in ones, and those that a subscription makes for itself. They are kept in the subscription, and can
+//! be asked for below everything in it.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};

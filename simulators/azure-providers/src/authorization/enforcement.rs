@@ -1,4 +1,4 @@
-//! Enforcement: whether whoever asks may do what a request does, and join what it names.
+//! Enforcement: whether the caller may do what a request does, and join the resources that its body references.
 
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -15,12 +15,12 @@ use azure_engine::provider::AzureState;
 const AUTHORIZATION_FAILED: Code = Code::azures(403, "AuthorizationFailed");
 const LINKED_AUTHORIZATION_FAILED: Code = Code::azures(403, "LinkedAuthorizationFailed");
 
-/// Who asks.
+/// The caller.
 #[derive(Debug, Clone, Copy)]
 pub struct Asker<'a> {
     /// The application.
     pub client_id: &'a str,
-    /// What assignments name.
+    /// The object id that assignments name.
     pub object_id: &'a str,
 }
 
@@ -54,12 +54,12 @@ pub fn check(
     if !matches!(method, "PUT" | "PATCH" | "POST") {
         return Ok(());
     }
-    // What is no JSON is refused later.
+    // A body that is not JSON is refused later.
     let Ok(body) = serde_json::from_slice::<Value>(body) else { return Ok(()) };
     let joins = azure.providers.iter().flat_map(|provider| provider.joins);
     for (join, id) in joined(joins, &located.resource_type, &body) {
         let Ok(linked) = ResourceId::parse(id) else { continue };
-        // What is part of the resource itself takes no further right.
+        // A reference to a part of the resource itself needs no further right.
         if linked.is_within(scope) || may(azure, object_id, Plane::Control, join, &linked) {
             continue;
         }

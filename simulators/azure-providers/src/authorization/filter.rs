@@ -9,7 +9,7 @@ pub(super) enum Term<'a> {
     AtScope,
     /// At the scope, above it or below it.
     AtScopeAndBelow,
-    /// A member that is equal to a text. `assignedTo('…')` asks for the principal of that id.
+    /// A member that is equal to a text. `assignedTo('…')` selects the principal of that id.
     Is(&'a str, &'a str),
 }
 

@@ -1,4 +1,4 @@
-//! Locks: what lies where one is cannot be deleted, or not even changed ("Lock your Azure resources to protect your
+//! Locks: a locked scope cannot be deleted, or not even changed ("Lock your Azure resources to protect your
 //! infrastructure").
 
 use azure_engine::document::text;
@@ -55,7 +55,7 @@ impl ResourceType for Locks {
     }
 }
 
-/// Refuses what a lock forbids: to delete what is locked or holds something that is, and to change what may only be read.
+/// Refuses what a lock forbids: deleting a scope that is locked or contains a lock, and changing a read-only scope.
 ///
 /// # Errors
 /// `ScopeLocked`, with the scopes of the locks.

@@ -1,5 +1,5 @@
-//! `Microsoft.Authorization`: locks, roles, to whom they are assigned and where, and what follows from it: whether somebody may
-//! do something ("What is Azure role-based access control").
+//! `Microsoft.Authorization`: locks, roles and their assignments, and the access checks that follow from them ("What is
+//! Azure role-based access control").
 
 mod access;
 mod assignment;

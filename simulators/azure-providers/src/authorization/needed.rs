@@ -1,4 +1,4 @@
-//! Which action a request is, and on what ("Azure resource provider operations").
+//! The action that a request needs, and its scope ("Azure resource provider operations").
 
 use azure_types::ResourceId;
 
@@ -6,19 +6,19 @@ use azure_engine::dispatch::Located;
 use azure_engine::resolve::Resolved;
 use azure_engine::target::{Extension, Scope, Target};
 
-/// The action that a request is.
+/// The action that a request needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Needed {
     /// Such as `Microsoft.Network/loadBalancers/write`.
     pub(super) action: String,
-    /// On what.
+    /// Its scope.
     pub(super) scope: ResourceId,
-    /// Whether a right on anything in the subscription will do: operations lie in the subscription, also those on
-    /// resources of a group that somebody has rights on.
+    /// Whether a right on anything in the subscription suffices: operations lie in the subscription, also those on
+    /// resources of a group that the caller has rights on.
     pub(super) anywhere: bool,
 }
 
-/// What a request needs; nothing for what everybody may ask who has signed in.
+/// The action that a request needs; `None` for requests that every signed-in caller may make.
 pub(super) fn needed(located: &Located, method: &str, path: &str) -> Option<Needed> {
     let Target::Within(subscription, scope) = &located.target else { return None };
     let subscription = ResourceId::subscription(subscription);

@@ -15,7 +15,8 @@ fn stands_for(listed: &str, action: &str) -> bool {
     matches(listed, action) || listed.contains("/*/") && matches(&listed.replace("/*/", "/"), action)
 }
 
-/// Whether a role's `permissions` allow an action. `members` are the list of what is allowed and that of what is excepted.
+/// Whether a role's `permissions` allow an action. `members` are the list of what is allowed and that of what is
+/// excepted.
 ///
 /// What one permission excepts another one may allow.
 pub(super) fn allow(permissions: &[Value], members: (&str, &str), action: &str) -> bool {

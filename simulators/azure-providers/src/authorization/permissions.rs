@@ -1,4 +1,4 @@
-//! `{scope}/providers/Microsoft.Authorization/permissions`: what the caller may do there.
+//! `{scope}/providers/Microsoft.Authorization/permissions`: the caller's permissions at the scope.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use azure_engine::answer::Answer;
 use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Extension};
 
-/// Answers it.
+/// Answers that request.
 pub(super) fn answer(azure: &mut AzureState, asked: &Extension<'_>) -> Option<Result<Answer, Refusal>> {
     let [kind] = asked.segments else { return None };
     if !kind.eq_ignore_ascii_case("permissions") {

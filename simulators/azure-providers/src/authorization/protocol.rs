@@ -13,7 +13,7 @@ const INVALID_REQUEST_CONTENT: Code = Code::azures(400, "InvalidRequestContent")
 
 static WORDS: Words = Words { unreadable, ..USUAL };
 
-/// The provider says what it could not read in its own words.
+/// The provider words unreadable documents in its own way.
 fn unreadable(refusal: Refusal) -> Refusal {
     match refusal.details.as_deref() {
         Some([detail]) if refusal.code == azure_engine::error::UNREADABLE => {

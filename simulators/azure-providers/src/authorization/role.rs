@@ -14,9 +14,9 @@ pub(super) const ASSIGNMENT_TYPE: &str = "Microsoft.Authorization/roleAssignment
 /// The name of the role that may do everything, access included.
 pub const OWNER: &str = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635";
 
-/// What a role of a subscription's own is.
+/// The type of a subscription's own role.
 pub(super) const CUSTOM: &str = "CustomRole";
-/// What a role of Azure's is.
+/// The type of a built-in role.
 pub(super) const BUILT_IN: &str = "BuiltInRole";
 
 /// The id of a role in a subscription.
@@ -24,7 +24,7 @@ pub(super) fn id_in(subscription: &ResourceId, name: &str) -> ResourceId {
     subscription.resource("Microsoft.Authorization", "roleDefinitions", name)
 }
 
-/// A role that nobody knows.
+/// The refusal of an unknown role.
 pub(super) fn no_such_role(code: Code, name: &str) -> Refusal {
     code.says(format_args!(
         "The specified role definition with ID '{}' does not exist.",

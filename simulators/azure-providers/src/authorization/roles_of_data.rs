@@ -1,4 +1,4 @@
-//! Azure's own roles for what vaults and accounts hold, from the same list as those for resources.
+//! Azure's built-in roles for the contents of vaults and accounts, from the same list as those for resources.
 
 use super::built_in_role::{Role, role, usual};
 
@@ -211,7 +211,7 @@ pub(super) static ROLES: &[Role] = &[
     },
 ];
 
-/// What roles for a vault's contents may read of the vault.
+/// The actions of vault roles that read the vault itself.
 const VAULT_READ: &[&str] = usual![
     "Microsoft.KeyVault/checkNameAvailability/read",
     "Microsoft.KeyVault/deletedVaults/read",

@@ -1,5 +1,5 @@
-//! Azure's own roles for resources: who may make, change, read and delete them. Names, GUIDs and what each may do are
-//! those that Azure itself listed in August 2026 (`GET roleDefinitions`, as `azure/built-in-roles-raw.json` of
+//! Azure's built-in roles for resources: creating, changing, reading and deleting them. Names, GUIDs and permissions
+//! are those that Azure itself listed in August 2026 (`GET roleDefinitions`, as `azure/built-in-roles-raw.json` of
 //! github.com/iann0036/iam-dataset keeps it); the descriptions are ours.
 
 use super::built_in_role::{Role, role, usual};
@@ -350,7 +350,7 @@ pub(super) static ROLES: &[Role] = &[
     },
 ];
 
-/// What roles for what is in a cluster may read outside of it.
+/// The actions outside the cluster of roles for the contents of a cluster.
 const CLUSTER_USER: &[&str] = &[
     "Microsoft.Authorization/*/read",
     "Microsoft.Resources/subscriptions/operationresults/read",

@@ -10,7 +10,7 @@ use azure_engine::words::Wrong;
 
 const PROTOCOL: Protocol = Protocol {
     etagged: false,
-    // Placement has no state to be in.
+    // Placement has no provisioning state.
     shows_state: false,
     // A set is a promise about placement: nothing has to be built.
     puts_merge: false,

@@ -1,5 +1,5 @@
-//! Types of Compute that are tables: images, galleries, placement groups, reservations, hosts, encryption sets (Azure REST
-//! reference, "Compute").
+//! Types of Compute that are tables: images, galleries, placement groups, reservations, hosts, encryption sets (Azure
+//! REST reference, "Compute").
 
 use crate::compute::tables::protocol::protocol;
 use crate::plain::Plain;
@@ -14,7 +14,7 @@ const IN_USE: Code = Code::azures(409, "OperationNotAllowed");
 
 const STATE: Member = Member::new("provisioningState", Derived);
 
-/// Documents about a promise: nothing has to be built.
+/// The protocol of resources that only describe placement or capacity: they are there at once.
 const fn promise(resource_type: &'static str, noun: &'static str) -> Protocol {
     Protocol {
         etagged: false,
@@ -35,7 +35,7 @@ static NONE: [Member; 0] = [];
 static SIZED: [Member; 2] =
     [Member::new("name", Text).required(), Member::new("capacity", Number(0, 1_000)).or(1)];
 
-/// A `sku` that says which size, and how many.
+/// The member `sku`: size and count.
 static SKU: [Member; 1] = [Member::new("sku", Object(&SIZED)).required()];
 
 static IMAGE: [Member; 4] = [

@@ -95,8 +95,8 @@ impl ResourceType for Snapshots {
     }
 }
 
-/// Which sources can be copied how: in the background incremental snapshots alone, and the bytes of fast disks
-/// into incremental snapshots alone.
+/// Checks the way of copying: only incremental snapshots are copied in the background, and fast disks only into
+/// incremental snapshots.
 fn check_way(source: &Record, body: &Value) -> Result<(), Refusal> {
     let background = text(body, "properties/creationData/createOption") == Some("CopyStart");
     let incremental = flag(body, "properties/incremental");

@@ -1,4 +1,4 @@
-//! The administrator of a registry: one user with two passwords, which can be drawn anew one by one.
+//! The administrator of a registry: one user with two passwords, each of which can be regenerated.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use azure_engine::provider::{AzureState, Record};
 const DISABLED: Code = Code::azures(400, "UnAuthorizedForCredentialOperations");
 const UNKNOWN: Code = Code::ours(400, "InvalidPasswordName");
 
-/// What is kept: how often each password was drawn.
+/// The hidden member that counts how often each password was generated.
 const KEPT: &str = "passwordsDrawn";
 
 const NAMES: [&str; 2] = ["password", "password2"];

@@ -1,4 +1,4 @@
-//! Who may sign in at a registry, for the service under its own host.
+//! Authentication at a registry, for the service under its own host.
 
 use std::fmt;
 
@@ -12,17 +12,17 @@ use azure_engine::provider::AzureState;
 /// The action that pulls, which the role AcrPull has.
 const PULL: &str = "Microsoft.ContainerRegistry/registries/pull/read";
 
-/// Who may sign in at one registry.
+/// The identities that may sign in at one registry.
 pub struct Access {
     id: ResourceId,
-    /// Whether everybody may pull.
+    /// Whether anonymous pull is enabled.
     pub anonymous: bool,
     admin: Option<(String, [String; 2])>,
 }
 
 impl fmt::Debug for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Passwords are for who asks for them by name.
+        // Passwords are read only through their own method.
         f.debug_struct("Access").field("id", &self.id).finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! `Microsoft.ContainerRegistry`: registries, the passwords of their administrators, and who may pull from them.
+//! `Microsoft.ContainerRegistry`: registries, the passwords of their administrators, and the right to pull.
 
 mod credentials;
 mod login;

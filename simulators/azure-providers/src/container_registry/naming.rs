@@ -12,7 +12,7 @@ const INVALID: Code = Code::ours(400, "InvalidResourceName");
 /// Azure CLI's users quote code and words.
 const IN_USE: Code = Code::azures(409, "AlreadyInUse");
 
-/// Whether a registry may be called so.
+/// Whether a name is valid for a registry.
 pub(super) fn fits(name: &str) -> bool {
     (5..=50).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric())
 }
@@ -24,7 +24,7 @@ fn invalid_words(name: &str) -> String {
     )
 }
 
-/// The refusal of a name that no registry may have.
+/// The refusal of an invalid registry name.
 pub(super) fn invalid(name: &str) -> Refusal {
     INVALID.says(invalid_words(name))
 }

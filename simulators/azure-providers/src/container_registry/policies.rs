@@ -1,4 +1,4 @@
-//! What a registry is like: its members, with what Azure fills in (recorded), and what only the dear ones can.
+//! The members of a registry, with Azure's defaults (recorded), and features of the sku Premium.
 
 use serde_json::Value;
 
@@ -60,7 +60,8 @@ pub(super) static MEMBERS: [Member; 15] = [
 
 const NOT_OF_SKU: Code = Code::ours(400, "SkuNotSupported");
 
-/// What takes the sku Premium ("Azure Container Registry SKU features and limits"): the path of a member and what it then is.
+/// Features of the sku Premium ("Azure Container Registry SKU features and limits"): the path of a member and its
+/// value.
 const PREMIUM: [(&str, &str); 6] = [
     ("publicNetworkAccess", "Disabled"),
     ("zoneRedundancy", "Enabled"),
@@ -70,7 +71,7 @@ const PREMIUM: [(&str, &str); 6] = [
     ("policies/exportPolicy/status", "disabled"),
 ];
 
-/// Whether a registry of a sku can be so.
+/// Checks that a sku has the features that a registry uses.
 pub(super) fn check(sku: &str, properties: &Value) -> Result<(), Refusal> {
     let is = |path: &str, wanted: &str| {
         let given = azure_engine::document::at(properties, path);

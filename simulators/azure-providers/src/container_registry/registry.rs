@@ -60,8 +60,9 @@ impl ResourceType for Registries {
         let sku =
             ["Basic", "Standard", "Premium"].into_iter().find(|known| known.eq_ignore_ascii_case(given));
         let sku = sku.ok_or_else(|| {
-            BAD_SKU
-                .says(format_args!("The SKU '{given}' of a registry is none of Basic, Standard and Premium."))
+            BAD_SKU.says(format_args!(
+                "The SKU '{given}' of a registry is not one of Basic, Standard and Premium."
+            ))
         })?;
         let properties = Value::Object(take_properties(&mut proposal.body));
         check(sku, &properties)?;
@@ -142,7 +143,7 @@ impl ResourceType for Registries {
     }
 }
 
-/// What of its size and webhooks a registry uses ("Azure Container Registry SKU features and limits").
+/// The use of a registry's size and webhooks ("Azure Container Registry SKU features and limits").
 fn usages(record: &Record) -> Value {
     const GIB: u64 = 1 << 30;
     let (size, webhooks) = match text(&record.body, "sku/name") {

@@ -1,4 +1,5 @@
-//! The certificates of a cluster: an authority of its own and what its administrators show, drawn from the seed.
+//! The certificates of a cluster: an authority of its own and the client certificate of its administrators, drawn from
+//! the seed.
 
 use std::fmt;
 
@@ -18,11 +19,11 @@ const KEY_HEAD: [u8; 16] =
 
 /// PEM texts.
 pub(super) struct Certificates {
-    /// Who vouches for the cluster's API server.
+    /// The authority that signs the API server's certificate.
     pub(super) authority: String,
-    /// What an administrator shows.
+    /// The client certificate of an administrator.
     pub(super) client: String,
-    /// The private key to that.
+    /// Its private key.
     pub(super) client_key: String,
 }
 
@@ -32,7 +33,7 @@ impl fmt::Debug for Certificates {
     }
 }
 
-/// Those of a cluster: the same whenever they are asked for, others after a rotation.
+/// The certificates of a cluster: always the same until a rotation.
 ///
 /// # Errors
 /// The library cannot make them.

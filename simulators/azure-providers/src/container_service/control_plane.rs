@@ -1,4 +1,4 @@
-//! What pools must know of their cluster.
+//! The properties of a cluster that its pools depend on.
 
 use azure_engine::document::text;
 use azure_engine::error::Refusal;
@@ -19,20 +19,18 @@ pub(super) struct ControlPlane {
     pub(super) overlay: bool,
 }
 
-/// That of a cluster which is written, by its properties: as it will be.
+/// The control plane of a cluster that is being written, by its new properties.
 ///
-/// # Errors
-/// The version is none.
+/// # Errors The version is invalid.
 pub(super) fn control_of(properties: &Value) -> Result<ControlPlane, Refusal> {
     let asked = text(properties, "kubernetesVersion").unwrap_or_default();
     let version = resolve(asked, current(properties))?;
     Ok(of_version(properties, asked, version))
 }
 
-/// That of a stored cluster: as it is.
+/// The control plane of a stored cluster.
 ///
-/// # Errors
-/// The version is none.
+/// # Errors The version is invalid.
 pub(super) fn control_plane(cluster: &Record) -> Result<ControlPlane, Refusal> {
     let properties = cluster.body.get("properties").unwrap_or(&Value::Null);
     let asked = text(properties, "kubernetesVersion").unwrap_or_default();

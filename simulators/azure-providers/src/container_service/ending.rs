@@ -1,4 +1,4 @@
-//! How what goes on with a cluster or a pool ends before its time.
+//! Ends operations on a cluster or a pool before their time.
 
 use azure_engine::error::{Code, Refusal};
 use azure_engine::operation::Status;
@@ -8,7 +8,7 @@ use azure_types::ResourceId;
 
 const ABORTED: Code = Code::ours(409, "OperationCanceled");
 
-/// Lets it end badly.
+/// Ends the operation with a failure.
 pub(super) fn fail(azure: &mut AzureState, id: &ResourceId, refusal: Refusal) {
     let running = azure.store.get(id).and_then(|record| record.operation.clone());
     if running.is_some_and(|key| azure.operations.set_ending(&key, Status::Failed(refusal))) {
@@ -19,7 +19,7 @@ pub(super) fn fail(azure: &mut AzureState, id: &ResourceId, refusal: Refusal) {
     }
 }
 
-/// Stops it.
+/// Aborts the operation.
 pub(super) fn abort(azure: &mut AzureState, id: &ResourceId) {
     let running = azure.store.get(id).and_then(|record| azure.operations.running(record.operation.as_ref()));
     if let Some(key) = running.map(|running| running.key.clone()) {
@@ -27,7 +27,7 @@ pub(super) fn abort(azure: &mut AzureState, id: &ResourceId) {
     }
 }
 
-/// What was stopped says so.
+/// Marks an aborted resource.
 pub(super) fn aborted(azure: &mut AzureState, id: &ResourceId) {
     if let Some(record) = azure.store.get_mut(id) {
         record.state = State::Canceled;

@@ -1,4 +1,4 @@
-//! Kubeconfigs that a cluster gives out (Azure REST reference, "Managed Clusters - List Cluster Admin Credentials").
+//! Kubeconfigs of a cluster (Azure REST reference, "Managed Clusters - List Cluster Admin Credentials").
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::host::host;
 
 const NO_STATIC_CREDENTIAL: Code = Code::azures(400, "BadRequest");
 
-/// The application of AKS itself, for which users' tokens are.
+/// The application of AKS itself, the audience of users' tokens.
 const SERVER_APPLICATION: &str = "6dae42f8-4368-4678-94ff-3960e28e3630";
 /// The application that signs users in.
 const CLIENT_APPLICATION: &str = "80faf920-1908-4b52-b5ef-a8e7bedfc67a";
@@ -24,9 +24,9 @@ const CLIENT_APPLICATION: &str = "80faf920-1908-4b52-b5ef-a8e7bedfc67a";
 /// A Kubernetes that stands behind a managed cluster, as a kubeconfig has it.
 #[derive(Clone)]
 pub struct AttachedKubernetes {
-    /// The object `cluster`: the URL of the API server, and who vouches for it.
+    /// The object `cluster`: the URL of the API server, and its certificate authority.
     pub cluster: Value,
-    /// The object `user`: what it takes as proof.
+    /// The object `user`: its credentials.
     pub user: Value,
 }
 
@@ -41,13 +41,13 @@ impl fmt::Debug for AttachedKubernetes {
 /// Finds the Kubernetes behind a managed cluster by the cluster's id.
 type Finds = dyn Fn(&ResourceId) -> Option<AttachedKubernetes> + Send + Sync;
 
-/// Says which Kubernetes stands behind a managed cluster: the embedding program attaches it to the state. Without one,
-/// kubeconfigs name the cluster's own host, where nobody listens.
+/// Finds the Kubernetes behind a managed cluster: the embedding program attaches it to the state. Without one,
+/// kubeconfigs name the cluster's own host, on which no server listens.
 #[derive(Clone)]
 pub struct KubernetesOfClusters(Arc<Finds>);
 
 impl KubernetesOfClusters {
-    /// Asks this function.
+    /// Uses this function.
     pub fn new(finds: impl Fn(&ResourceId) -> Option<AttachedKubernetes> + Send + Sync + 'static) -> Self {
         Self(Arc::new(finds))
     }
@@ -59,7 +59,7 @@ impl fmt::Debug for KubernetesOfClusters {
     }
 }
 
-/// Whose kubeconfig it is.
+/// The role of a kubeconfig's user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Admin,
@@ -70,7 +70,7 @@ pub(super) enum Role {
 impl Role {
     const ALL: [Self; 3] = [Self::Admin, Self::User, Self::Monitoring];
 
-    /// What it is called in answers and in access profiles.
+    /// Its name in answers and in access profiles.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Admin => "clusterAdmin",

@@ -1,5 +1,5 @@
-//! Versions of Kubernetes that clusters and pools can have, and where they can go from there ("Supported Kubernetes
-//! versions in Azure Kubernetes Service (AKS)").
+//! Versions of Kubernetes that clusters and pools can have, and their upgrades ("Supported Kubernetes versions in Azure
+//! Kubernetes Service (AKS)").
 
 use std::fmt;
 
@@ -18,7 +18,8 @@ struct Minor {
     long_term: bool,
 }
 
-/// What there is; the recorded conversation has 1.30.9 where none is named. Newer ones are there for clusters of today.
+/// The available versions; the recorded conversation has 1.30.9 where none is named. Newer ones are there for clusters
+/// of today.
 const MINORS: [Minor; 7] = [
     Minor { minor: 28, patches: &[5, 9, 13, 14, 15], long_term: true },
     Minor { minor: 29, patches: &[2, 4, 7, 8, 9, 10, 11, 12, 13], long_term: false },
@@ -66,15 +67,15 @@ fn parts(text: &str) -> Option<(u32, Option<u32>)> {
     numbers.next().is_none().then_some((minor, patch))
 }
 
-/// What a client asks for where it asks for nothing.
+/// The version where a client names none.
 pub(super) fn usual() -> String {
     format!("1.{USUAL}")
 }
 
-/// The version that a client's text stands for: one without a patch is the newest of its kind, or stays what it is.
+/// The version that a client's text stands for: a text without a patch is the newest of its minor version, or stays
+/// what it is.
 ///
-/// # Errors
-/// There is none.
+/// # Errors There is no such version.
 pub(super) fn resolve(text: &str, current: Option<Version>) -> Result<Version, Refusal> {
     let unknown = || {
         NOT_SUPPORTED.says(format_args!(
@@ -98,7 +99,8 @@ pub(super) fn resolve(text: &str, current: Option<Version>) -> Result<Version, R
     Ok(Version { minor, patch })
 }
 
-/// Where a control plane can go, the oldest first: newer patches, and all of the next minor version.
+/// The versions that a control plane can be upgraded to, the oldest first: newer patches, and all of the next minor
+/// version.
 pub(super) fn upgrades(from: Version) -> Vec<Version> {
     let fits = |version: &Version| *version > from && version.minor <= from.minor + 1;
     all().filter(fits).collect()
@@ -110,10 +112,9 @@ fn all() -> impl DoubleEndedIterator<Item = Version> {
         .flat_map(|known| known.patches.iter().map(|patch| Version { minor: known.minor, patch: *patch }))
 }
 
-/// Whether a control plane can go from one version to another.
+/// Whether a control plane can be upgraded from one version to another.
 ///
-/// # Errors
-/// It would go back, or leave a minor version out.
+/// # Errors It would be a downgrade, or skip a minor version.
 pub(super) fn check_upgrade(from: Version, to: Version) -> Result<(), Refusal> {
     let upgrades = upgrades(from);
     if from == to || upgrades.contains(&to) {
@@ -156,10 +157,9 @@ pub(super) fn check_skew(pool: Version, control_plane: Version) -> Result<(), Re
     Ok(())
 }
 
-/// Whether a pool can go from one version to another.
+/// Whether a pool can be upgraded from one version to another.
 ///
-/// # Errors
-/// It would go back.
+/// # Errors It would be a downgrade.
 pub(super) fn check_pool_upgrade(from: Version, to: Version) -> Result<(), Refusal> {
     if to >= from {
         return Ok(());
@@ -170,7 +170,7 @@ pub(super) fn check_pool_upgrade(from: Version, to: Version) -> Result<(), Refus
     )))
 }
 
-/// What an upgrade profile says of one version.
+/// The entries of an upgrade profile for one version.
 pub(super) fn upgrade_list(from: Version, at_most: Option<Version>) -> Vec<Value> {
     let fits = |version: &Version| at_most.is_none_or(|most| *version <= most);
     let all = upgrades(from).into_iter().filter(fits);

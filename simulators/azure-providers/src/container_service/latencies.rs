@@ -2,7 +2,7 @@
 
 use azure_engine::latency::{CHOICE, TypicalLatency};
 
-/// The special before the general. What is in the node group takes its own time.
+/// The special before the general. Resources in the node group take their own time.
 pub(super) static LATENCIES: &[TypicalLatency] = &[
     ("CREATE", "managedClusters", 240_000, CHOICE),
     ("DELETE", "managedClusters", 240_000, CHOICE),

@@ -1,4 +1,4 @@
-//! What the provider answers about a location.
+//! Calls about a location.
 
 use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Call};

@@ -1,4 +1,4 @@
-//! When AKS may change a cluster by itself (Azure REST reference, "Maintenance Configurations"): synchronous.
+//! Maintenance windows of a cluster (Azure REST reference, "Maintenance Configurations"): synchronous.
 
 use azure_engine::document::{Object, at, items, take_properties};
 use azure_engine::error::{Code, Refusal};
@@ -24,7 +24,7 @@ const PROTOCOL: Protocol = Protocol {
     )
 };
 
-/// The names that there can be: what each window is for.
+/// The allowed names, one for the purpose of each window.
 const NAMES: [&str; 3] = ["default", "aksManagedAutoUpgradeSchedule", "aksManagedNodeOSUpgradeSchedule"];
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 /// Shortest and longest duration of a window, in hours.

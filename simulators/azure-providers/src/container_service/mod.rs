@@ -31,7 +31,7 @@ use azure_engine::version::Since;
 
 pub use self::kubeconfig::{AttachedKubernetes, KubernetesOfClusters};
 
-/// What came to its documents with which version.
+/// Members that its documents have since a version.
 static SINCE: [Since; 3] = [
     Since {
         of: "Microsoft.ContainerService/managedClusters",

@@ -1,6 +1,6 @@
-//! The NAT gateway that a cluster gets whose outbound type is `managedNATGateway` ("Create a managed or user-assigned NAT
-//! gateway for your Azure Kubernetes Service (AKS) cluster"): in the node group, with addresses of its own, and on every
-//! subnet of nodes.
+//! The NAT gateway of a cluster whose outbound type is `managedNATGateway` ("Create a managed or user-assigned NAT
+//! gateway for your Azure Kubernetes Service (AKS) cluster"): in the node group, with addresses of its own, and on
+//! every subnet of nodes.
 
 use azure_engine::document::{at, into_object, items, stored_reference, text};
 use azure_engine::error::Refusal;
@@ -11,19 +11,19 @@ use serde_json::{Value, json};
 
 use super::node_group::NodeGroup;
 
-/// The outbound type that asks for one.
+/// The outbound type with a managed gateway.
 pub(super) const MANAGED: &str = "managedNATGateway";
-/// Minutes after which an idle connection ends, where the client says nothing.
+/// Minutes after which an idle connection ends, by default.
 pub(super) const USUAL_IDLE: i64 = 4;
 /// Addresses that it may have ("Create a cluster with a managed NAT gateway").
 pub(super) const MOST_ADDRESSES: i64 = 16;
 
-/// Our choice: no source shows what AKS calls it.
+/// The gateway's id. The name is our choice: no source shows what AKS calls it.
 fn id(group: &NodeGroup) -> ResourceId {
     group.network_resource("natGateways", &format!("aks-agentpool-{}-natgateway", group.number))
 }
 
-/// Makes the gateway, brings it to what the cluster says, or takes it away.
+/// Creates the gateway, reconciles it with the cluster's document, or deletes it.
 ///
 /// # Errors
 /// What the network refuses.
@@ -61,7 +61,7 @@ pub(super) fn lay_out(group: &NodeGroup, azure: &mut AzureState) -> Result<(), R
     subnets.iter().try_for_each(|subnet| attach(azure, subnet, Some(&gateway)))
 }
 
-/// Takes the gateway away: from the subnets, and then itself.
+/// Takes the gateway off the subnets, then deletes it.
 ///
 /// # Errors
 /// What the network refuses.
@@ -76,7 +76,7 @@ pub(super) fn withdraw(group: &NodeGroup, azure: &mut AzureState) -> Result<(), 
     azure.ask(PLATFORM, "DELETE", &gateway, None, Value::Null).map(drop)
 }
 
-/// Puts a gateway on a subnet, or takes it away from there. Another's stays.
+/// Puts a gateway on a subnet, or takes it off. Another owner's gateway stays.
 fn attach(azure: &mut AzureState, subnet: &ResourceId, gateway: Option<&ResourceId>) -> Result<(), Refusal> {
     let Some(mut document) = azure.document(subnet) else { return Ok(()) };
     let there = at(&document, "properties/natGateway").is_some();
@@ -92,7 +92,7 @@ fn attach(azure: &mut AzureState, subnet: &ResourceId, gateway: Option<&Resource
     azure.ask(PLATFORM, "PUT", subnet, None, document).map(drop)
 }
 
-/// The addresses from which a cluster with such a gateway speaks now.
+/// The present outbound addresses of a cluster with such a gateway.
 pub(super) fn effective_outbound(group: &NodeGroup, azure: &AzureState) -> Vec<Value> {
     let gateway = azure.store.get(&id(group));
     gateway.map_or(&[][..], |gateway| items(&gateway.body, "properties/publicIpAddresses")).to_vec()

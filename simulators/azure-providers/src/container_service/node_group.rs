@@ -1,5 +1,5 @@
-//! What a cluster has in the group that the provider makes for it ("Use Azure Kubernetes Service (AKS) clusters", node
-//! resource group): network, balancer, outbound addresses, route table, the identity of its kubelets.
+//! The resources of a cluster in the group that the provider creates for it ("Use Azure Kubernetes Service (AKS)
+//! clusters", node resource group): network, balancer, outbound addresses, route table, the identity of its kubelets.
 
 use azure_engine::document::{at, into_object, items, name, stored_reference, text};
 use azure_engine::error::Refusal;
@@ -19,10 +19,10 @@ const SUBNET_RANGE: &str = "10.224.0.0/16";
 
 /// The balancer's name, which the cloud controller manager knows, too.
 const BALANCER: &str = "kubernetes";
-/// Its pools: all nodes speak to the outside through the first and are reached through the second.
+/// Its pools: outbound traffic of all nodes uses the first, inbound traffic the second.
 pub(super) const POOLS: [&str; 2] = ["aksOutboundBackendPool", "kubernetes"];
 
-/// What the provider calls a cluster's node group where the client does not say.
+/// The default name of a cluster's node group.
 pub(super) fn usual_name(cluster: &ResourceId, location: &str) -> String {
     let group = cluster.group_name().unwrap_or_default();
     let whole = format!("MC_{group}_{}_{location}", cluster.name());
@@ -35,7 +35,7 @@ pub(super) struct NodeGroup {
     pub(super) id: ResourceId,
     /// Eight digits that all its names share.
     pub(super) number: String,
-    /// Whose nodes they are.
+    /// The cluster of the nodes.
     pub(super) cluster: ResourceId,
     /// Where they are.
     pub(super) location: String,
@@ -43,7 +43,7 @@ pub(super) struct NodeGroup {
 }
 
 impl NodeGroup {
-    /// That of a stored cluster.
+    /// The node group of a stored cluster.
     pub(super) fn of(azure: &AzureState, cluster: &ResourceId) -> Option<Self> {
         let record = azure.store.get(cluster)?;
         let group = text(&record.body, "properties/nodeResourceGroup")?;
@@ -58,7 +58,7 @@ impl NodeGroup {
         })
     }
 
-    /// Something of the network in the group.
+    /// The id of a network resource in the group.
     pub(super) fn network_resource(&self, kind: &str, name: &str) -> ResourceId {
         self.id.resource("Microsoft.Network", kind, name)
     }
@@ -69,7 +69,7 @@ impl NodeGroup {
         self.id.resource("Microsoft.ManagedIdentity", "userAssignedIdentities", &name)
     }
 
-    /// The subnet of nodes whose cluster brings none.
+    /// The subnet of nodes where the client gives none.
     pub(super) fn subnet(&self) -> ResourceId {
         self.network_resource("virtualNetworks", &format!("aks-vnet-{}", self.number))
             .child("subnets", "aks-subnet")
@@ -97,7 +97,7 @@ impl NodeGroup {
         Value::Object(tags)
     }
 
-    /// Makes what is missing, and brings the rest to what the cluster says.
+    /// Creates what is missing, and reconciles the rest with the cluster's document.
     ///
     /// # Errors
     /// What the other providers refuse.
@@ -139,7 +139,8 @@ impl NodeGroup {
         subnets
     }
 
-    /// The network of nodes whose cluster brings none; with routes to pods, also a given subnet gets the table.
+    /// Creates the network of nodes where the client gives none; with routes to pods, a given subnet gets the route
+    /// table, too.
     fn lay_out_subnets(&self, azure: &mut AzureState, routed: bool) -> Result<(), Refusal> {
         let pools = azure.store.of_type_below(type_names::POOLS, &self.cluster);
         let given: Vec<Option<ResourceId>> =
@@ -175,7 +176,7 @@ impl NodeGroup {
         self.network_resource("publicIPAddresses", &name)
     }
 
-    /// An outbound address that the provider makes, by its number.
+    /// An outbound address that the provider creates, by its number.
     ///
     /// # Errors
     /// What the network refuses.
@@ -239,7 +240,7 @@ impl NodeGroup {
             })
         });
         let exists = azure.store.get(&balancer).is_some();
-        // Frontends of Services, which are the cloud controller manager's, stay.
+        // Frontends of Services stay: they belong to the cloud controller manager.
         let others = items(&document, "properties/frontendIPConfigurations").iter();
         let others: Vec<Value> =
             others.filter(|frontend| !held.iter().any(|held| held == name(frontend))).cloned().collect();
@@ -275,7 +276,7 @@ impl NodeGroup {
         frontends
     }
 
-    /// The addresses from which the cluster speaks now.
+    /// The present outbound addresses of the cluster.
     pub(super) fn effective_outbound(&self, azure: &AzureState) -> Vec<Value> {
         let Some(balancer) = azure.document(&self.balancer()) else { return Vec::new() };
         let names = outbound_names(&balancer);
@@ -287,7 +288,7 @@ impl NodeGroup {
             .collect()
     }
 
-    /// Makes something of the group, unless it is there.
+    /// Creates a resource of the group, unless it exists.
     ///
     /// # Errors
     /// What its provider refuses.
@@ -313,7 +314,7 @@ fn outbound_names(balancer: &Value) -> Vec<String> {
     ids.map(|id| id.name().to_owned()).collect()
 }
 
-/// The identity of kubelets that a client brings.
+/// The kubelet identity that a client gives.
 pub(super) fn given_identity(properties: &Value) -> Option<ResourceId> {
     stored_reference(properties, "identityProfile/kubeletidentity/resourceId")
 }

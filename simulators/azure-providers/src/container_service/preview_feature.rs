@@ -1,5 +1,5 @@
-//! What of clusters and pools needs a feature in preview that the subscription has asked for ("AKS preview features"), or
-//! that the request's header names.
+//! Members of clusters and pools that need a preview feature, which the subscription has registered ("AKS preview
+//! features") or the request's header names.
 
 use azure_engine::document::{at, items, name};
 use azure_engine::error::{Code, Refusal};
@@ -11,17 +11,17 @@ use super::type_names::POOLS;
 use super::words::BAD_REQUEST;
 use crate::features::{is_registered, offered};
 
-/// What makes a member something that needs a feature.
+/// The condition under which a member needs a feature.
 enum Wanted {
-    /// It is there.
+    /// The member is present.
     There,
-    /// It is switched on.
+    /// The member is true.
     On,
-    /// It has this value.
+    /// The member has this value.
     Text(&'static str),
 }
 
-/// How AKS refuses it.
+/// The wording of AKS' refusal.
 enum Refuses {
     /// hashicorp/terraform-provider-azurerm#13684.
     NotRegistered,
@@ -74,7 +74,7 @@ const HEADER: &str = "akshttpcustomfeatures";
 const PREVIEW_FEATURE_NOT_REGISTERED: Code = Code::azures(400, "PreviewFeatureNotRegistered");
 const ADDON_NOT_ENABLED: Code = Code::ours(400, "PodIdentityAddonFeatureFlagNotEnabled");
 
-/// Refuses a document of a cluster that needs a feature which nobody asked for.
+/// Refuses a document of a cluster that needs an unregistered feature.
 pub(super) fn check_cluster(azure: &AzureState, asked: &Asked<'_>) -> Result<(), Refusal> {
     let Some(properties) = asked.body.get("properties").filter(|_| is_document(asked)) else { return Ok(()) };
     check(azure, asked, asked.id, properties, &OF_CLUSTERS)?;
@@ -111,7 +111,7 @@ fn check(
     previews.iter().find(needed).map_or(Ok(()), |preview| Err(preview.refusal()))
 }
 
-/// Whether a feature can be used in this request.
+/// Whether this request may use a feature.
 fn has(azure: &AzureState, asked: &Asked<'_>, feature: &str) -> bool {
     let subscription = asked.id.subscription_id();
     let named = || {

@@ -1,5 +1,5 @@
-//! How a private cluster's API server is reached ("Create a private Azure Kubernetes Service (AKS) cluster"): an endpoint in
-//! the nodes' subnet, and a private zone in which its name stands.
+//! Access to a private cluster's API server ("Create a private Azure Kubernetes Service (AKS) cluster"): an endpoint in
+//! the nodes' subnet, and a private zone with its name.
 
 use azure_engine::document::{at, into_object, items, stored_reference, text};
 use azure_engine::error::Refusal;
@@ -22,7 +22,7 @@ fn has_endpoint(cluster: &Record) -> bool {
     on("enablePrivateCluster") && !on("enableVnetIntegration")
 }
 
-/// The zone that a client brings.
+/// The zone that a client gives.
 fn given_zone(cluster: &Record) -> Option<ResourceId> {
     stored_reference(&cluster.body, "properties/apiServerAccessProfile/privateDNSZone")
 }
@@ -101,7 +101,7 @@ fn address(azure: &AzureState, endpoint: &ResourceId) -> Option<String> {
     text(configuration, "properties/privateIPAddress").map(str::to_owned)
 }
 
-/// What endpoints may lead to (`privateLinkResources`).
+/// The possible targets of endpoints (`privateLinkResources`).
 pub(super) fn link_resources(cluster: &Record) -> Value {
     let resource = json!({
         "id": cluster.id.child("privateLinkResources", GROUP),

@@ -1,9 +1,9 @@
-//! Members of stored objects, with what stands for a missing one.
+//! Readers of members of stored objects, with defaults.
 
 use azure_engine::document::Object;
 use serde_json::Value;
 
-/// Takes out texts that are empty: the Azure CLI sends them for what it does not choose.
+/// Removes empty texts: the Azure CLI sends them for members that it does not choose.
 pub(super) fn drop_empty(object: &mut Object) {
     object.retain(|_, value| value.as_str() != Some(""));
 }

@@ -1,4 +1,4 @@
-//! The scale set behind a pool: its model, and as many instances as the pool has nodes.
+//! The scale set behind a pool: its model, with one instance for each node of the pool.
 
 use azure_engine::document::{Object, at, fill, into_object, stored_reference, text};
 use azure_engine::error::Refusal;
@@ -23,7 +23,7 @@ pub(super) fn of_pool(azure: &AzureState, pool: &ResourceId) -> Option<ResourceI
     Some(group.id.resource("Microsoft.Compute", "virtualMachineScaleSets", &name))
 }
 
-/// Makes the scale set of a pool, or changes what is no longer as the pool says.
+/// Creates the scale set of a pool, or updates what differs from the pool.
 ///
 /// # Errors
 /// What Compute refuses.
@@ -46,10 +46,9 @@ pub(super) fn reconcile(azure: &mut AzureState, pool: &ResourceId) -> Result<(),
     azure.ask(PLATFORM, "PUT", &set, None, change).map(drop)
 }
 
-/// Waits for what still goes on with a pool's scale set: AKS is done when that is.
+/// Waits for a running operation of a pool's scale set: AKS ends after it.
 ///
-/// # Errors
-/// It went wrong.
+/// # Errors The operation failed.
 pub(super) fn settle(azure: &mut AzureState, pool: &ResourceId) -> Result<(), Refusal> {
     let Some(set) = of_pool(azure, pool) else { return Ok(()) };
     let key = azure.store.get(&set).and_then(|record| record.operation.clone());
@@ -61,7 +60,7 @@ pub(super) fn settle(azure: &mut AzureState, pool: &ResourceId) -> Result<(), Re
     }
 }
 
-/// Brings the machines of a pool to its scale set's model, where they are not yet.
+/// Updates the machines of a pool that are behind its scale set's model.
 ///
 /// # Errors
 /// What Compute refuses.
@@ -85,15 +84,15 @@ pub(super) fn follow_model(azure: &mut AzureState, pool: &ResourceId) -> Result<
     azure.ask(PLATFORM, "POST", &set, Some("manualupgrade"), json!({ "instanceIds": old })).map(drop)
 }
 
-/// Lets the scale set of a pool go.
+/// Deletes the scale set of a pool.
 pub(super) fn delete(azure: &mut AzureState, pool: &ResourceId) {
     if let Some(set) = of_pool(azure, pool).filter(|set| azure.store.get(set).is_some()) {
-        // What cannot be deleted now goes with the pool's record.
+        // A scale set that cannot be deleted now is deleted with the pool's record.
         let _ = azure.ask(PLATFORM, "DELETE", &set, None, Value::Null);
     }
 }
 
-/// What a pool's scale set is to be.
+/// The desired document of a pool's scale set.
 fn document(azure: &AzureState, pool: &ResourceId, set: &ResourceId) -> Option<Value> {
     let cluster_id = pool.parent()?;
     let cluster = azure.store.get(&cluster_id)?;

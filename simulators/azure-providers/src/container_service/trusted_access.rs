@@ -1,4 +1,4 @@
-//! Which of a cluster's doors other services of Azure may use (Azure REST reference, "Trusted Access Role Bindings").
+//! Access of other Azure services to a cluster (Azure REST reference, "Trusted Access Role Bindings").
 
 use azure_engine::document::{Object, take_properties, text};
 use azure_engine::error::Refusal;
@@ -20,7 +20,7 @@ const PROTOCOL: Protocol = Protocol {
     )
 };
 
-/// The services whose roles there are, with their roles.
+/// The services that have roles, with their roles.
 const ROLES: [(&str, &str); 3] = [
     ("Microsoft.DataProtection/backupVaults", "backup-operator"),
     ("Microsoft.MachineLearningServices/workspaces", "mlworkload"),

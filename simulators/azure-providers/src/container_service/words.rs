@@ -1,17 +1,17 @@
-//! Refusals that any resource may get, as AKS words them, and the codes that several of its types share.
+//! Refusals that any resource may get, as AKS words them, and codes that several of its types share.
 
 use azure_engine::error::{Code, Refusal, UNREADABLE};
 use azure_engine::words::{NotAllowed, OutOfRange, USUAL, Words};
 
-/// A member's value is none that it can have.
+/// A member has an invalid value.
 pub(super) const INVALID_PARAMETER: Code = Code::azures(400, "InvalidParameter");
-/// What cannot be done now, or not to this resource.
+/// The operation is not allowed now, or not on this resource.
 pub(super) const NOT_ALLOWED: Code = Code::azures(400, "OperationNotAllowed");
-/// Something else goes on.
+/// Another operation runs.
 pub(super) const IN_PROGRESS: Code = Code::azures(409, "OperationNotAllowed");
-/// A member was chosen when the resource was made.
+/// A member is fixed at creation.
 pub(super) const FIXED: Code = Code::azures(400, "PropertyChangeNotAllowed");
-/// A request that makes no sense as a whole.
+/// A request that is contradictory as a whole.
 pub(super) const BAD_REQUEST: Code = Code::azures(400, "BadRequest");
 
 const PREEMPTED: Code = Code::azures(409, "OperationPreempted");
@@ -39,7 +39,7 @@ pub(super) static WORDS: Words = Words {
     },
     not_allowed: |wrong| {
         let NotAllowed { member, value, allowed, .. } = wrong;
-        invalid(member, format_args!("{value} is none of {}.", allowed.join(", ")))
+        invalid(member, format_args!("{value} is not one of {}.", allowed.join(", ")))
     },
     missing: |wrong| missing(wrong.member),
     fixed: |wrong| fixed(wrong.member),
@@ -49,7 +49,7 @@ pub(super) static WORDS: Words = Words {
     ..USUAL
 };
 
-/// Something else goes on with the cluster, or with one of its pools.
+/// Another operation runs on the cluster, or on one of its pools.
 pub(super) fn in_progress(what: &str) -> Refusal {
     IN_PROGRESS.says(format_args!(
         "Operation is not allowed: Another operation ({what}) is in progress, please wait for it to finish before \
@@ -57,7 +57,7 @@ pub(super) fn in_progress(what: &str) -> Refusal {
     ))
 }
 
-/// A member's value is none that it can have, and why.
+/// A member has an invalid value, and why.
 pub(super) fn invalid(member: &str, why: impl std::fmt::Display) -> Refusal {
     INVALID_PARAMETER
         .says(format_args!(
@@ -67,17 +67,17 @@ pub(super) fn invalid(member: &str, why: impl std::fmt::Display) -> Refusal {
         .at(member)
 }
 
-/// A member must be there and is not.
+/// A required member is missing.
 pub(super) fn missing(member: &str) -> Refusal {
     INVALID_PARAMETER.says(format_args!("Required parameter {member} is missing (null).")).at(member)
 }
 
-/// A member was chosen when the resource was made.
+/// A member is fixed at creation.
 pub(super) fn fixed(member: &str) -> Refusal {
     FIXED.says(format_args!("Changing property '{member}' is not allowed.")).at(member)
 }
 
-/// Of what it cannot read, AKS says no more than the reason.
+/// For an unreadable document, AKS returns only the reason.
 fn unreadable(mut refusal: Refusal) -> Refusal {
     if refusal.code != UNREADABLE {
         return refusal;

@@ -1,5 +1,5 @@
-//! `Microsoft.Features`: features that a subscription must ask for before it can use them ("Set up preview features in
-//! Azure subscription"). [`offered`] says which there are; whoever needs one asks [`is_registered`].
+//! `Microsoft.Features`: features that a subscription must register before it can use them ("Set up preview features in
+//! Azure subscription"). [`offered`] lists them; types that need one call [`is_registered`].
 
 pub(crate) mod offered;
 
@@ -20,7 +20,7 @@ const FEATURE_NOT_FOUND: Code = Code::ours(404, "FeatureNotFound");
 const REGISTERED: &str = "Registered";
 const NOT_REGISTERED: &str = "NotRegistered";
 
-/// An action, what a feature is meanwhile, and what it is afterwards.
+/// An action, the state of a feature meanwhile, and the state afterwards.
 const ACTIONS: [(&str, &str, &str); 2] =
     [("register", "Registering", REGISTERED), ("unregister", "Unregistering", "Unregistered")];
 
@@ -28,7 +28,7 @@ pub(crate) fn provider() -> Provider {
     Provider { calls: vec![answer], ..Provider::new(NAMESPACE, Vec::new()) }
 }
 
-/// Whether a subscription has asked for a feature, such as `Microsoft.ContainerService/KubeletDisk`, and got it.
+/// Whether a subscription has registered a feature, such as `Microsoft.ContainerService/KubeletDisk`.
 pub(crate) fn is_registered(azure: &AzureState, subscription: &str, feature: &str) -> bool {
     state(azure, subscription, feature) == REGISTERED
 }

@@ -1,9 +1,9 @@
-//! The features that there are: those of AKS that are still in preview and that something here depends on. What has left
-//! preview is not listed, and nobody has to ask for it.
+//! The offered features: those of AKS that are still in preview and that a simulated type depends on. Features that
+//! have left preview need no registration and are not listed.
 
-/// Temporary disks of nodes hold what kubelets hold.
+/// Kubelets store their data on temporary disks.
 pub(crate) const KUBELET_DISK: &str = "Microsoft.ContainerService/KubeletDisk";
-/// Nodes that nobody can sign in to.
+/// Nodes without SSH access.
 pub(crate) const DISABLE_SSH: &str = "Microsoft.ContainerService/DisableSSHPreview";
 /// Other settings of kube-proxy.
 pub(crate) const KUBE_PROXY_CONFIGURATION: &str = "Microsoft.ContainerService/KubeProxyConfigurationPreview";

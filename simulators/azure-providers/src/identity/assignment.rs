@@ -64,7 +64,7 @@ pub(crate) fn check_identity(azure: &AzureState, id: &ResourceId, body: &mut Obj
     Ok(())
 }
 
-/// Fills in who the identities of a resource are.
+/// Fills in the client and object ids of a resource's identities.
 pub(crate) fn present_identity(azure: &AzureState, record: &Record, document: &mut Object) {
     let own = is_own(&record.body);
     let Some(Value::Object(identity)) = document.get_mut("identity") else { return };
@@ -76,7 +76,7 @@ pub(crate) fn present_identity(azure: &AzureState, record: &Record, document: &m
     if let Some(Value::Object(assigned)) = identity.get_mut("userAssignedIdentities") {
         for (named, shown) in assigned.iter_mut() {
             let ids = ResourceId::parse(named).ok().and_then(|id| user_assigned::ids(azure, &id));
-            // One that was deleted since leaves an empty entry.
+            // A deleted identity leaves an empty entry.
             *shown = match ids {
                 Some(Ids { principal, client }) => {
                     json!({ "principalId": principal, "clientId": client })
@@ -98,7 +98,7 @@ pub struct ManagedIdentity {
     pub resource_id: Option<ResourceId>,
 }
 
-/// The identities that whoever runs on a machine may be: those of the machine, or of the set it is of.
+/// The identities available on a machine: those of the machine, or of its scale set.
 pub fn assigned(azure: &AzureState, machine: &ResourceId) -> Vec<ManagedIdentity> {
     let mut holders = Vec::new();
     let mut next = Some(machine.clone());

@@ -1,4 +1,4 @@
-//! Managed identities as a directory sees them: who they are, and whose tokens sign them in.
+//! Managed identities as a directory sees them: their ids, and their federated credentials.
 
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -18,17 +18,17 @@ pub struct DirectoryIdentity {
     pub principal: String,
     /// Its tenant.
     pub tenant: String,
-    /// Whose tokens sign it in.
+    /// Its federated credentials.
     pub trusts: Vec<Trusted>,
 }
 
-/// Whose tokens sign an identity in.
+/// A federated credential: tokens that sign an identity in.
 pub struct Trusted {
-    /// Who issues them.
+    /// The issuer of the tokens.
     pub issuer: String,
-    /// About whom.
+    /// Their subject.
     pub subject: String,
-    /// For whom; `None` for the usual audience.
+    /// Their audience; `None` for the usual one.
     pub audience: Option<String>,
 }
 

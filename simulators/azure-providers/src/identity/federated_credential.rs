@@ -1,4 +1,4 @@
-//! Federated credentials of a user-assigned identity: whose tokens sign it in.
+//! Federated credentials of a user-assigned identity: the tokens that sign it in.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};

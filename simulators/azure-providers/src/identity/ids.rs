@@ -1,4 +1,4 @@
-//! Who an identity is.
+//! The ids of an identity.
 
 use azure_types::ResourceId;
 
@@ -9,7 +9,7 @@ pub(super) fn own_spelling(id: &ResourceId) -> String {
     id.as_str().replacen("/resourceGroups/", "/resourcegroups/", 1)
 }
 
-/// Who an identity is: the same for its whole life, another when it was deleted and made anew.
+/// The ids of an identity: constant during its life, new ones after it was deleted and recreated.
 pub(super) struct Ids {
     pub(super) principal: String,
     pub(super) client: String,

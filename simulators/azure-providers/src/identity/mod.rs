@@ -1,5 +1,5 @@
-//! `Microsoft.ManagedIdentity`: user-assigned identities and whom they trust, the identities that
-//! resources have, and what a directory must know of either.
+//! `Microsoft.ManagedIdentity`: user-assigned identities and their federated credentials, the identities of resources,
+//! and what a directory must know of either.
 
 mod assignment;
 mod directory;

@@ -23,7 +23,7 @@ const USUAL: Protocol = protocol(RESOURCE_TYPE, "IpGroup");
 const PROTOCOL: Protocol = Protocol {
     concurrency: Concurrency::Busy,
     etag: EtagForm::Guid,
-    // Recorded: an update that changes nothing is an operation, too, and a deletion is none.
+    // Recorded: an update that changes nothing is an operation, a deletion is not.
     unchanged_at_once: false,
     synchronous_delete: true,
     delete_status: 200,

@@ -1,4 +1,4 @@
-//! Access policies of a vault: who may do what with its secrets and keys.
+//! Access policies of a vault: the rights of principals on its secrets and keys.
 
 use serde_json::{Value, json};
 
@@ -127,7 +127,7 @@ pub(super) fn allows(vault: &Record, principal: &str, kind: &str, permission: &s
     })
 }
 
-/// Identifies whom a policy is for.
+/// Identifies the holder of a policy.
 fn holder(policy: &Value) -> (String, String) {
     let lower = |member: &str| text(policy, member).unwrap_or_default().to_ascii_lowercase();
     (lower("objectId"), lower("applicationId"))
@@ -152,7 +152,7 @@ pub(super) fn changed(old: &[Value], change: &str, given: &[Value]) -> Option<Ve
     Some(kept)
 }
 
-/// Adds permissions to those that somebody has.
+/// Adds a policy's permissions to a known holder's.
 fn join(known: &mut Value, policy: &Value) {
     let mut allowed = known.get("permissions").cloned().map(into_object).unwrap_or_default();
     for (kind, words) in members(policy.get("permissions").unwrap_or(&Value::Null)) {

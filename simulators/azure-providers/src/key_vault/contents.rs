@@ -1,4 +1,4 @@
-//! What all vaults hold: part of the state, saved with it. A deleted vault keeps what it held.
+//! The contents of all vaults: part of the state, saved with it. A deleted vault keeps its contents.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ const SECONDS_A_DAY: i64 = 24 * 3_600;
 
 type Items = BTreeMap<String, Item>;
 
-/// What one vault holds.
+/// The contents of one vault.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Held {
@@ -32,7 +32,7 @@ struct Held {
     over: Option<i64>,
 }
 
-/// What all vaults hold, by lower-case name.
+/// The contents of all vaults, by lower-case name.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Contents {
@@ -52,7 +52,7 @@ impl Contents {
         self.vaults.entry(vault.to_ascii_lowercase()).or_default().items.entry(kind).or_default()
     }
 
-    /// Finds out anew when something ends: after each deletion and each end of one.
+    /// Recalculates the time of the next end: after each deletion and each end of one.
     fn look_ahead(&mut self) {
         let deleted = |held: &Held| {
             let items = held.items.values().flat_map(BTreeMap::values);
@@ -118,7 +118,7 @@ pub(super) fn made(azure: &AzureState) -> u64 {
     azure.timetable::<Contents>().map_or(0, |contents| contents.made)
 }
 
-/// A vault of the name is there.
+/// Notes that a vault of the name exists.
 pub(super) fn open(azure: &mut AzureState, vault: &str) {
     change(azure, |contents| {
         contents.vaults.entry(vault.to_ascii_lowercase()).or_default().over = None;
@@ -126,7 +126,7 @@ pub(super) fn open(azure: &mut AzureState, vault: &str) {
     });
 }
 
-/// The vault was deleted, until `over`.
+/// Notes that the vault was deleted, recoverable until `over`.
 pub(super) fn close(azure: &mut AzureState, vault: &str, over: i64) {
     change(azure, |contents| {
         contents.vaults.entry(vault.to_ascii_lowercase()).or_default().over = Some(over);
@@ -134,7 +134,7 @@ pub(super) fn close(azure: &mut AzureState, vault: &str, over: i64) {
     });
 }
 
-/// The end of a deleted vault and of all that it held.
+/// Removes a deleted vault with its contents.
 pub(super) fn destroy(azure: &mut AzureState, vault: &str) {
     soft_delete::forget(azure, vault);
     change(azure, |contents| {
@@ -172,7 +172,7 @@ pub(super) fn within(mut refusal: Refusal, inner: &str) -> Refusal {
     refusal
 }
 
-/// What of a kind a vault holds, by name: what is there, or what was deleted.
+/// The items of a kind in a vault, by name: the present ones, or the deleted ones.
 pub(super) fn all<'a>(
     azure: &'a AzureState,
     vault: &str,
@@ -221,7 +221,7 @@ fn check_name(kind: Kind, name: &str) -> Result<(), Refusal> {
     )))
 }
 
-/// Adds a version: of something new, or of what is there.
+/// Adds a version: of a new item, or of an existing one.
 pub(super) fn add(
     azure: &mut AzureState,
     vault: &str,
@@ -257,7 +257,7 @@ pub(super) fn add(
     Ok(version)
 }
 
-/// Changes what is said of a version.
+/// Changes the attributes of a version.
 pub(super) fn update(
     azure: &mut AzureState,
     vault: &str,
@@ -278,7 +278,7 @@ pub(super) fn update(
     version(azure, vault, kind, name, Some(&id)).cloned()
 }
 
-/// Deletes something; it can be recovered while its vault says so.
+/// Deletes an item; it can be recovered if its vault has soft delete.
 pub(super) fn delete(azure: &mut AzureState, vault: &str, kind: Kind, name: &str) -> Result<Item, Refusal> {
     item(azure, vault, kind, name, false)?;
     let days = host::find(azure, vault).map_or(90, |record| soft_delete::retention(&record.body));
@@ -293,7 +293,7 @@ pub(super) fn delete(azure: &mut AzureState, vault: &str, kind: Kind, name: &str
     item(azure, vault, kind, name, true).cloned()
 }
 
-/// Takes a deletion back.
+/// Recovers a deleted item.
 pub(super) fn recover(azure: &mut AzureState, vault: &str, kind: Kind, name: &str) -> Result<Item, Refusal> {
     item(azure, vault, kind, name, true)?;
     change(azure, |contents| {
@@ -305,7 +305,7 @@ pub(super) fn recover(azure: &mut AzureState, vault: &str, kind: Kind, name: &st
     item(azure, vault, kind, name, false).cloned()
 }
 
-/// Makes a deletion final.
+/// Purges a deleted item.
 pub(super) fn purge(azure: &mut AzureState, vault: &str, kind: Kind, name: &str) -> Result<(), Refusal> {
     item(azure, vault, kind, name, true)?;
     if host::find(azure, vault).is_some_and(|record| soft_delete::is_protected(&record.body)) {

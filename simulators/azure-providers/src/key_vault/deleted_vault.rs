@@ -1,4 +1,4 @@
-//! Deleted vaults: kept with all that they hold until their time is over, recovered by `createMode`, or purged.
+//! Deleted vaults: stored with their contents until their retention ends, recovered by `createMode`, or purged.
 
 use azure_types::ResourceId;
 use jiff::SignedDuration;
@@ -36,7 +36,7 @@ const PROTOCOL: Protocol = Protocol {
 const ABSENT: Code = Code::azures(404, "DeletedVaultNotFound");
 const PROTECTED: Code = Code::ours(405, "MethodNotAllowed");
 
-/// What is kept of the vault: its document.
+/// The hidden member with the vault's document.
 const KEPT: &str = "vault";
 /// The name of the purge as an operation.
 const PURGE: &str = "purge";
@@ -92,7 +92,7 @@ pub(super) fn kept(deleted: &Record) -> Value {
     deleted.hidden.get(KEPT).cloned().unwrap_or_default()
 }
 
-/// A vault is gone: it can be recovered until its time is over.
+/// Stores a deleted vault: it can be recovered until its retention ends.
 pub(super) fn keep(azure: &mut AzureState, vault: &Record) {
     let now = azure.now();
     let days = SignedDuration::from_hours(24 * soft_delete::retention(&vault.body));

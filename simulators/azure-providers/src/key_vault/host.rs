@@ -18,7 +18,7 @@ pub(super) fn of(name: &str) -> String {
     format!("{}.{SUFFIX}", name.to_ascii_lowercase())
 }
 
-/// Where a vault's secrets are asked for.
+/// The base URI of a vault's secrets.
 pub(super) fn uri(vault: &Record) -> String {
     format!("https://{}/", of(vault.id.name()))
 }

@@ -26,7 +26,7 @@ impl Kind {
         }
     }
 
-    /// What refusals call one.
+    /// The noun for it in refusals.
     pub(super) fn noun(self) -> &'static str {
         match self {
             Self::Secrets => "Secret",
@@ -35,7 +35,7 @@ impl Kind {
     }
 }
 
-/// A text that can be shown to who may read it, and is in no log and no debug output.
+/// A text that is shown only to callers that may read it, and appears in no log and no debug output.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Hidden(String);
@@ -65,7 +65,7 @@ pub(super) enum Content {
     Key(Object),
 }
 
-/// What clients may say of a version beside its content. What is missing stays as it was.
+/// Attributes of a version that clients may set. Missing ones keep their values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Said {
     pub(super) enabled: Option<bool>,
@@ -107,7 +107,7 @@ impl Version {
         }
     }
 
-    /// Takes over what a client says.
+    /// Takes over a client's attributes.
     pub(super) fn say(&mut self, said: Said, now: i64) {
         self.enabled = said.enabled.unwrap_or(self.enabled);
         self.not_before = said.not_before.or(self.not_before);
@@ -133,7 +133,7 @@ impl Version {
         shown
     }
 
-    /// The same with what becomes of it when it is deleted, as the vault's host shows them.
+    /// The same with the recovery level, as the vault's host shows them.
     pub(super) fn attributes_in(&self, vault: &Record) -> Value {
         let (days, protected) = (soft_delete::retention(&vault.body), soft_delete::is_protected(&vault.body));
         // "Deletion recovery level".
@@ -150,7 +150,7 @@ impl Version {
     }
 }
 
-/// A deletion that can be taken back.
+/// A deletion that can be undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Deletion {

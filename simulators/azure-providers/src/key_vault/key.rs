@@ -1,5 +1,5 @@
-//! Keys: what disk encryption sets and clients ask of them. They have a public part drawn from the seed, and nothing can be
-//! encrypted with them.
+//! Keys, as disk encryption sets and clients use them. Their public part is drawn from the seed; encryption is not
+//! simulated.
 
 use azure_types::ResourceId;
 use base64::Engine as _;
@@ -15,13 +15,13 @@ use azure_engine::provider::{AzureState, Record};
 const BAD: Code = Code::azures(400, "BadParameter");
 const ABSENT: Code = Code::azures(404, "ResourceNotFound");
 
-/// What keys are for, if nobody says it.
+/// The default operations of keys.
 const OPERATIONS: [&str; 6] = ["encrypt", "decrypt", "sign", "verify", "wrapKey", "unwrapKey"];
 
 /// Curves and the length of their coordinates in bytes.
 const CURVES: [(&str, usize); 4] = [("P-256", 32), ("P-384", 48), ("P-521", 66), ("P-256K", 32)];
 
-/// The public part of a new key, after what a client asks for.
+/// Generates the public part of a new key with the parameters of the request.
 pub(super) fn generate(
     azure: &AzureState,
     subject: &str,
@@ -46,7 +46,7 @@ pub(super) fn generate(
                 );
             }
             let mut modulus = drawn("modulus", usize::try_from(size / 8).unwrap_or(256));
-            // As long as it says, and odd.
+            // Of exactly the requested length, and odd.
             if let Some(first) = modulus.first_mut() {
                 *first |= 0x80;
             }
@@ -142,7 +142,7 @@ fn shown(vault: &Record, item: &Item, version: &Version, alone: bool) -> Value {
     document
 }
 
-/// PUT: creates a key that is not there; one that is there stays.
+/// PUT: creates a missing key; an existing one stays.
 pub(super) fn put(
     azure: &mut AzureState,
     vault: &ResourceId,

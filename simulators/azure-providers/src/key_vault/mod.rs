@@ -1,5 +1,5 @@
-//! `Microsoft.KeyVault`: vaults, what was deleted and can be recovered, their secrets and keys over Resource Manager, and
-//! both under hosts of their own (`{vault}.vault.azure.net`).
+//! `Microsoft.KeyVault`: vaults, deleted vaults that can be recovered, their secrets and keys over Resource Manager,
+//! and both under hosts of their own (`{vault}.vault.azure.net`).
 
 mod access_policy;
 mod contents;

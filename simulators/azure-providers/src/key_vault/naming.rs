@@ -14,7 +14,7 @@ const NOT_VALID: Code = Code::azures(400, "VaultNameNotValid");
 /// azure-sdk and Pulumi users quote code and words.
 const DELETED: Code = Code::azures(409, "ConflictError");
 
-/// Whether a vault may be called so.
+/// Whether a name is valid for a vault.
 pub(super) fn fits(name: &str) -> bool {
     (3..=24).contains(&name.len())
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -23,7 +23,7 @@ pub(super) fn fits(name: &str) -> bool {
         && !name.contains("--")
 }
 
-/// The refusal of a name that no vault may have.
+/// The refusal of an invalid vault name.
 pub(super) fn invalid(name: &str) -> Refusal {
     NOT_VALID.says(invalid_words(name))
 }
@@ -42,7 +42,7 @@ fn taken_words(name: &str) -> String {
     )
 }
 
-/// Whether a new vault may have the name: nobody else has it, and no deleted one of the subscription.
+/// Whether a new vault may have the name: no other vault has it, and no deleted one of the subscription.
 pub(super) fn check_free(azure: &AzureState, id: &ResourceId) -> Result<(), Refusal> {
     if host::find(azure, id.name()).is_some() {
         return Err(ALREADY_EXISTS.says(taken_words(id.name())));

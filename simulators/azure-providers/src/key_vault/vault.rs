@@ -168,7 +168,7 @@ fn text_of<'a>(properties: &'a Object, member: &str) -> &'a str {
     properties.get(member).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What cannot be taken back once it is so ("Azure Key Vault soft-delete overview").
+/// Settings that cannot be turned off again ("Azure Key Vault soft-delete overview").
 fn check_forever(proposal: &Proposal<'_>, properties: &Object) -> Result<(), Refusal> {
     let given = |member: &str| properties.get(member);
     if given("enableSoftDelete") == Some(&Value::Bool(false)) {
@@ -211,7 +211,7 @@ fn check_network(rules: &mut Value) -> Result<(), Refusal> {
         let address = given.split('/').next().unwrap_or_default();
         let range = given.parse::<ipnet::IpNet>().is_ok() || given.parse::<std::net::IpAddr>().is_ok();
         if !range {
-            return Err(BAD.says(format_args!("The address '{address}' of a network rule is none.")));
+            return Err(BAD.says(format_args!("The address '{address}' of a network rule is invalid.")));
         }
     }
     for rule in items(rules, "virtualNetworkRules") {

@@ -36,7 +36,7 @@ const PROTOCOL: Protocol = {
     }
 };
 
-/// Where extensions can be.
+/// The resources that extensions can be installed on.
 const CLUSTERS: &str = "Microsoft.ContainerService/managedClusters";
 
 const NO_CLUSTER: Code = Code::ours(400, "InvalidClusterType");
@@ -92,7 +92,7 @@ impl ResourceType for Extensions {
                 return Err(FIXED.says(format_args!("The {member} of the extension {id} cannot be changed.")));
             }
         }
-        // Extensions come to a namespace of their own unless they are told one.
+        // Extensions are installed into a namespace of their own by default.
         let namespace = kind.to_ascii_lowercase().replace('.', "-");
         let scope = properties.get("scope");
         if scope.is_none_or(|scope| scope.get("cluster").is_none() && scope.get("namespace").is_none()) {
@@ -102,7 +102,7 @@ impl ResourceType for Extensions {
         fill(&mut properties, "releaseTrain", "Stable");
         fill(&mut properties, "configurationSettings", json!({}));
         fill(&mut properties, "statuses", json!([]));
-        // Secrets are written, and only their names are shown.
+        // Of secret settings, only the names are shown.
         if let Some(Value::Object(secrets)) = properties.get_mut("configurationProtectedSettings") {
             secrets.values_mut().for_each(|value| *value = "".into());
         }

@@ -51,7 +51,7 @@ fn listed(document: &Value, path: &str) -> BTreeSet<ResourceId> {
     items(document, path).iter().filter_map(|item| stored_reference(item, "id")).collect()
 }
 
-/// The virtual network that the members of a group are in; those of `but` left out.
+/// The virtual network of the members of a group, without those of `but`.
 fn network_of(azure: &AzureState, group: &ResourceId, but: Option<&ResourceId>) -> Option<ResourceId> {
     // Rules name groups, too, and there may be a thousand of them.
     let members = azure

@@ -94,13 +94,13 @@ impl ResourceType for NatGateways {
     }
 }
 
-/// What a list of pointers leads to.
+/// The targets of a list of references.
 fn pointed_at(properties: &Object, member: &str) -> Vec<ResourceId> {
     let list = properties.get(member).and_then(Value::as_array);
     list.into_iter().flatten().filter_map(|item| stored_reference(item, "id")).collect()
 }
 
-/// Sku and zones are chosen once.
+/// Sku and zones are fixed at creation.
 fn check_unchanged(proposal: &Proposal<'_>, sku: &str) -> Result<(), Refusal> {
     if proposal.old_member("sku/name").and_then(Value::as_str).is_some_and(|old| old != sku) {
         let text = format!("The sku of NAT gateway {} cannot be changed to {sku}.", proposal.id);
@@ -109,8 +109,7 @@ fn check_unchanged(proposal: &Proposal<'_>, sku: &str) -> Result<(), Refusal> {
     check_zones_unchanged(proposal)
 }
 
-/// A public IP or prefix that the gateway speaks from has its sku and the list's version, and no other
-/// user.
+/// A public IP or prefix of the gateway has the gateway's sku and the list's version, and no other user.
 fn check_source(
     azure: &AzureState,
     id: &ResourceId,

@@ -81,7 +81,7 @@ impl ResourceType for RouteTables {
     }
 }
 
-/// Checks where a route leads and gives its prefix.
+/// Checks a route's next hop and returns its prefix.
 fn check_route(id: &ResourceId, properties: &mut Object) -> Result<String, Refusal> {
     properties.insert("hasBgpOverride".into(), false.into());
     let text = |member: &str| properties.get(member).and_then(Value::as_str).unwrap_or_default();

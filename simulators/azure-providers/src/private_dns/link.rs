@@ -55,7 +55,7 @@ impl ResourceType for Links {
         let zone = id.parent().unwrap_or_else(|| id.clone());
         let mut properties = take_properties(&mut proposal.body);
         fill(&mut properties, "registrationEnabled", false);
-        // Only zones of private link can send what they do not know on.
+        // Only zones of private link can forward unknown names.
         if zone.name().to_lowercase().split('.').any(|label| label == "privatelink") {
             fill(&mut properties, "resolutionPolicy", "Default");
         }
@@ -83,7 +83,7 @@ impl ResourceType for Links {
     }
 
     fn references(&self, record: &Record) -> Vec<Reference> {
-        // A network may go; its links go with it.
+        // A network may be deleted; its links are deleted with it.
         let named = |to| Reference { from: record.id.clone(), to, role: Role::Names, address: None };
         network(&record.body).map(named).into_iter().collect()
     }

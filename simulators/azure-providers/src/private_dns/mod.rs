@@ -1,5 +1,5 @@
-//! Private DNS, a provider of its own in the namespace `Microsoft.Network`: zones, their record sets, their links to virtual
-//! networks, and the zone groups of private endpoints.
+//! Private DNS, a provider of its own in the namespace `Microsoft.Network`: zones, their record sets, their links to
+//! virtual networks, and the zone groups of private endpoints.
 
 mod link;
 pub(crate) mod names;
@@ -29,7 +29,7 @@ pub(crate) fn provider() -> Provider {
     }
 }
 
-/// What came to documents of zones with which version.
+/// Members that documents of zones have since a version.
 static SINCE: [Since; 1] = [Since {
     of: "Microsoft.Network/privateDnsZones",
     member: "properties/internalId",
@@ -44,7 +44,7 @@ static LIMITS: &[Limit] = &[
     Limit::of("privateDns.registrationLinksPerZone", 100),
 ];
 
-/// Who links a network or puts names into a zone must be allowed to join it.
+/// A caller that links a network or puts names into a zone must be allowed to join it.
 static JOINS: [Join; 2] = [
     Join {
         of: "Microsoft.Network/privateDnsZones/virtualNetworkLinks",

@@ -1,4 +1,4 @@
-//! Names of zones and of what is in them.
+//! Names of zones and of their record sets.
 
 use azure_types::ResourceId;
 
@@ -10,7 +10,7 @@ pub(crate) fn bad(name: &str) -> Refusal {
     BAD.says(format_args!("The resource name '{name}' is invalid."))
 }
 
-/// A label of a domain name. Services have underscores in theirs.
+/// Whether a text is a label of a domain name. Services have underscores in theirs.
 fn is_label(label: &str) -> bool {
     (1..=63).contains(&label.len())
         && label.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
@@ -24,12 +24,12 @@ pub(crate) fn is_domain(name: &str) -> bool {
     name.len() <= 253 && name.split('.').all(is_label)
 }
 
-/// Whether a zone may be called so: two to 34 labels.
+/// Whether a name is valid for a zone: two to 34 labels.
 pub(crate) fn is_zone(name: &str) -> bool {
     is_domain(name) && !name.ends_with('.') && (2..=34).contains(&name.split('.').count())
 }
 
-/// Whether a record set may be called so: relative to its zone, `@` for the zone itself, `*` as the first label.
+/// Whether a name is valid for a record set: relative to its zone, `@` for the zone itself, `*` as the first label.
 pub(crate) fn is_relative(name: &str) -> bool {
     let rest = name.strip_prefix("*.").unwrap_or(name);
     matches!(name, "@" | "*") || (is_domain(rest) && !rest.ends_with('.'))

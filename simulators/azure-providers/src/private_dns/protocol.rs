@@ -29,13 +29,13 @@ pub(super) const fn protocol(resource_type: &'static str, noun: &'static str, et
     }
 }
 
-/// What an operation is called, which its key says.
+/// The name of an operation, which is part of its key.
 pub(super) fn operation_name(noun: &str, verb: &str) -> String {
     let verb = if verb == "Put" { "Upsert" } else { verb };
     format!("{verb}{noun}")
 }
 
-/// How requests about record sets are answered: they are there at once.
+/// The protocol of record sets: synchronous.
 pub(crate) const fn record_set(
     resource_type: &'static str,
     api_versions: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! In which private zones the names of services stand ("Azure Private Endpoint private DNS zone values").
+//! The private zones of services' names ("Azure Private Endpoint private DNS zone values").
 
 /// (suffix of the public names, zone).
 const ZONES: [(&str, &str); 8] = [
@@ -12,7 +12,7 @@ const ZONES: [(&str, &str); 8] = [
     ("azurecr.io", "privatelink.azurecr.io"),
 ];
 
-/// The name of the record set for a public name in a zone; none in a zone for other names.
+/// The name of the record set for a public name in a zone; `None` for names that do not belong there.
 pub(super) fn record_name(fqdn: &str, zone: &str) -> Option<String> {
     let (suffix, _) = ZONES.iter().find(|(_, known)| known.eq_ignore_ascii_case(zone))?;
     let name = fqdn.strip_suffix(suffix)?.strip_suffix('.')?;

@@ -16,7 +16,7 @@ use azure_engine::member_table::Holds::Derived;
 use azure_engine::member_table::Member;
 use azure_engine::provider::{AzureState, EtagForm, Expand, Proposal, Protocol, Record, ResourceType};
 
-/// ARM's own code for what others lie in.
+/// ARM's own code for resources that contain others.
 const NESTED: Code = Code::azures(409, "CannotDeleteResource");
 
 pub(super) struct Zones;
@@ -34,7 +34,7 @@ static MEMBERS: [Member; 8] = [
     Member::new("provisioningState", Derived),
 ];
 
-/// What records of private zones are like.
+/// The records of private zones.
 static FAMILY: Family = Family {
     zone: ZONES,
     ttl: "ttl",

@@ -1,5 +1,5 @@
-//! Zone groups of private endpoints: they keep the endpoint's names in private zones (Azure REST reference, "Private Dns Zone
-//! Groups").
+//! Zone groups of private endpoints: they maintain the endpoint's names in private zones (Azure REST reference,
+//! "Private Dns Zone Groups").
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use azure_engine::reference::{Reference, Role};
 
 const CONFIGS: &str = "privateDnsZoneConfigs";
 
-/// How long resolvers may keep the names.
+/// The time to live of the names.
 const TTL: u32 = 10;
 
 /// Recorded.
@@ -145,10 +145,10 @@ fn shown(azure: &AzureState, record: &Record) -> Value {
     })
 }
 
-/// By what the records of a group are known: whose they are.
+/// The hidden member of a record that holds the group owning it.
 const OWNER: &str = "zoneGroup";
 
-/// The records that a group has made.
+/// The records that a group has created.
 fn own_records(azure: &AzureState, group: &ResourceId) -> Vec<ResourceId> {
     let group = group.to_lower();
     let sets = azure.store.of_type("Microsoft.Network/privateDnsZones/A");
@@ -156,7 +156,7 @@ fn own_records(azure: &AzureState, group: &ResourceId) -> Vec<ResourceId> {
     own.map(|record| record.id.clone()).collect()
 }
 
-/// Makes the records of the endpoint's names in the group's zones, and takes others away.
+/// Creates the records of the endpoint's names in the group's zones, and deletes others.
 fn keep_records(azure: &mut AzureState, group: &ResourceId) {
     let Some(record) = azure.store.get(group) else { return };
     let endpoint = group.parent().and_then(|endpoint| azure.store.get(&endpoint));
@@ -188,7 +188,7 @@ fn keep_records(azure: &mut AzureState, group: &ResourceId) {
         let properties = json!({ "ttl": TTL, "metadata": { "creator": creator }, "aRecords": addresses });
         let mut body = Object::new();
         body.insert("properties".into(), properties);
-        // A name that cannot stand there is left out.
+        // A name that is invalid in the zone is left out.
         if azure.make(&id, body).is_ok()
             && let Some(record) = azure.store.get_mut(&id)
         {

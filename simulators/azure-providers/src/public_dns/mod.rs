@@ -1,5 +1,5 @@
-//! Public DNS, a provider of its own in the namespace `Microsoft.Network`: zones and their record sets. Nobody asks them for
-//! names.
+//! Public DNS, a provider of its own in the namespace `Microsoft.Network`: zones and their record sets. No name server
+//! serves them.
 
 mod zone;
 

@@ -52,7 +52,7 @@ static MEMBERS: [Member; 8] = [
     Member::new("zoneType", Constant("Public")),
 ];
 
-/// What records of public zones are like.
+/// The records of public zones.
 static FAMILY: Family = Family {
     zone: RESOURCE_TYPE,
     ttl: "TTL",

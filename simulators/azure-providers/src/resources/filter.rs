@@ -8,10 +8,10 @@ use azure_engine::error::Refusal;
 
 const INVALID_FILTER_IN_QUERY_STRING: Code = Code::azures(400, "InvalidFilterInQueryString");
 
-/// How deep parentheses may stand in each other: each level is a call of the parser on the stack.
+/// Most nested parentheses: each level is a call of the parser on the stack.
 const MAX_DEPTH: usize = 16;
 
-/// What a list is to hold.
+/// The condition of a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Filter {
     All(Vec<Filter>),
@@ -48,8 +48,8 @@ impl Filter {
         })
     }
 
-    /// Whether a document with these tags fits. `field` gives the values of the other fields. A name
-    /// and a value that are asked for must be of one tag.
+    /// Whether a document with these tags matches. `field` gives the values of the other fields. A requested name and
+    /// value must be of one tag.
     pub(crate) fn admits(&self, tags: Option<&Value>, field: &dyn Fn(&str) -> Option<String>) -> bool {
         let mut pairs: Vec<(Option<&str>, Option<&str>)> = tags
             .into_iter()

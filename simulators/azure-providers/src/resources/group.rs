@@ -172,7 +172,7 @@ pub fn delete_group(
         return Ok(Answer { operation: Some(links(key, None)), ..Answer::empty(202) });
     }
     let inside: Vec<ResourceId> = azure.store.below(&id).map(|record| record.id.clone()).collect();
-    // What its resources take along, such as the group of a cluster's nodes, holds nothing back.
+    // Resources that are deleted with others, such as the group of a cluster's nodes, do not block the deletion.
     let taken: Vec<ResourceId> = inside
         .iter()
         .filter_map(|member| azure.store.get(member))
@@ -188,7 +188,7 @@ pub fn delete_group(
             })
         });
         for target in children.chain([member.clone()]) {
-            // Peers of a network let it go; who is connected to a service does not.
+            // Peerings of a network do not block it; connections to a service do.
             let holds =
                 |role| role != Role::Names || target.resource_type().ends_with("/privateLinkServices");
             let mut users = azure.store.referrers(&target).filter(|user| holds(user.role));

@@ -19,7 +19,7 @@ pub(super) struct Region {
     place: Option<&'static Place>,
 }
 
-/// What is published about a region ("List of Azure regions").
+/// The published facts of a region ("List of Azure regions").
 struct Place {
     name: &'static str,
     display_name: &'static str,
@@ -91,8 +91,8 @@ static PLACES: &[Place] = places! {
     "israelcentral", "Israel Central", "Middle East", "Israel", "31.2655698", "33.4506633", "Israel", "", true;
 };
 
-/// Regions that subscriptions get on demand, and those of other clouds: taken where a document names them, and listed
-/// nowhere.
+/// Regions that subscriptions get on demand, and those of other clouds: accepted where a document names them, and
+/// listed nowhere.
 const OTHERS: [&str; 38] = [
     "australiacentral",
     "australiacentral2",
@@ -134,19 +134,19 @@ const OTHERS: [&str; 38] = [
     "westindia",
 ];
 
-/// The names of all regions that are known here: those that Azure lists for everybody, and those that a document
-/// may name.
+/// The names of all regions that are known here: those that Azure lists for all subscriptions, and those that a
+/// document may name.
 pub fn region_names() -> impl Iterator<Item = &'static str> {
     PLACES.iter().map(|place| place.name).chain(OTHERS)
 }
 
-/// The region that another one is paired with, where it is with one.
+/// The paired region of a region, if it has one.
 pub(crate) fn paired_region(region: &str) -> Option<&'static str> {
     let place = PLACES.iter().find(|place| place.name == region)?;
     Some(place.paired).filter(|paired| !paired.is_empty())
 }
 
-/// A region's name as portals show it; the name itself where none is known.
+/// A region's display name; the name itself if it is unknown.
 pub fn region_display_name(region: &str) -> &str {
     PLACES.iter().find(|place| place.name == region).map_or(region, |place| place.display_name)
 }

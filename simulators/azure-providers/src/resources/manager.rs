@@ -1,4 +1,4 @@
-//! Resource Manager itself: what it answers below no provider's path.
+//! Resource Manager itself: paths outside providers.
 
 use azure_types::ResourceId;
 use serde_json::Value;

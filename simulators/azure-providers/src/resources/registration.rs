@@ -1,4 +1,4 @@
-//! Providers' records, and whether a subscription is registered to use them ("Azure resource providers and types").
+//! Providers' records, and their registration in subscriptions ("Azure resource providers and types").
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -21,10 +21,10 @@ use azure_engine::provider::AzureState;
 const MISSING_SUBSCRIPTION_REGISTRATION: Code = Code::azures(409, "MissingSubscriptionRegistration");
 const CANNOT_UNREGISTER_PROVIDER: Code = Code::ours(409, "CannotUnregisterProvider");
 
-/// The providers that no subscription can do without.
+/// The providers that are always registered.
 const FREE: [&str; 3] = ["Microsoft.Resources", "Microsoft.Authorization", "Microsoft.Features"];
 
-/// Types whose records say which zones there are.
+/// Types whose records list the zones.
 const ZONAL: [&str; 7] = [
     "virtualMachines",
     "virtualMachineScaleSets",
@@ -93,7 +93,7 @@ pub(crate) fn change_registration(
     Ok(Answer { note, ..answer })
 }
 
-/// Puts a provider, or a feature of one, into a passing state, and after a while into its last.
+/// Puts a provider, or a feature of one, into a transitional state, and after a while into its final one.
 pub(crate) fn begin_registration(
     azure: &mut AzureState,
     subscription: &ResourceId,
@@ -106,7 +106,7 @@ pub(crate) fn begin_registration(
     azure.start(subscription, &Subscriptions, "POST", format!("{passing} {called}"), completion, execution)
 }
 
-/// A provider's record; the zones stand with virtual machines and what is made of them.
+/// A provider's record; the zones stand with virtual machines and related types.
 fn provider_document(azure: &AzureState, subscription: Option<&str>, namespace: &str) -> Option<Value> {
     let namespace = azure.namespace(namespace)?;
     let regions: Vec<Region> = regions(azure);
@@ -134,7 +134,7 @@ fn provider_document(azure: &AzureState, subscription: Option<&str>, namespace: 
         let zoned: Vec<Value> = regions
             .iter()
             .filter(|region| ZONAL.contains(&name) && !region.zones.is_empty())
-            // Azure lists zones in no order; the newest first is one that shows who relies on it.
+            // Azure lists zones in no order; the newest first shows which clients rely on one.
             .map(|region| json!({ "location": region.display_name, "zones": region.zones.iter().rev().collect::<Vec<_>>() }))
             .collect();
         if !zoned.is_empty() {

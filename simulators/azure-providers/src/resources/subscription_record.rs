@@ -1,4 +1,4 @@
-//! What is known about a subscription beyond the options: its tags, and which providers it uses.
+//! The state of a subscription beyond the options: its tags, and the providers it has registered.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use azure_engine::error::Refusal;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{AzureState, Proposal, Protocol, Record, ResourceType};
 
-/// What a subscription's record calls the states of providers and features, by their lower-case names.
+/// The hidden member with the states of providers and features, by their lower-case names.
 const STATES: &str = "registrations";
 
 pub(super) const REGISTERED: &str = "Registered";
@@ -16,7 +16,7 @@ pub(super) const REGISTERING: &str = "Registering";
 pub(super) const UNREGISTERING: &str = "Unregistering";
 pub(super) const NOT_REGISTERED: &str = "NotRegistered";
 
-/// There is a record only of a subscription where something was said about it.
+/// The type of subscriptions' records. A subscription has one once its state was changed.
 pub(crate) struct Subscriptions;
 
 const PROTOCOL: Protocol = Protocol {
@@ -48,7 +48,7 @@ impl ResourceType for Subscriptions {
     }
 }
 
-/// Makes the record of a subscription, where there is none.
+/// Creates the record of a subscription, unless it exists.
 pub(super) fn hold(azure: &mut AzureState, id: &ResourceId) {
     if azure.store.get(id).is_none() {
         let created = azure.now();

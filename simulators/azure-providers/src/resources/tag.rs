@@ -97,7 +97,7 @@ fn changed(mut tags: Object, given: Object, operation: &str) -> Result<Object, R
         }
         "delete" => {
             for (name, value) in given {
-                // A value that is named must be the one that is there.
+                // A given value must equal the present one.
                 let any = value.as_str().is_none_or(str::is_empty);
                 tags.retain(|held, has| !held.eq_ignore_ascii_case(&name) || !(any || *has == value));
             }

@@ -1,4 +1,4 @@
-//! What the provider answers beside its resources.
+//! Calls of the provider beside its resources.
 
 use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Call};

@@ -135,12 +135,12 @@ impl ResourceType for Containers {
     }
 }
 
-/// The refusal of a container that is not there.
+/// The refusal of an absent container.
 pub(super) fn absent(azure: &AzureState) -> Refusal {
     ABSENT.says(said(azure, "The specified container does not exist."))
 }
 
-/// Whether anybody may read what is in a container.
+/// The public access level of a container.
 pub(super) fn public_access(document: &Value) -> &str {
     text(document, "properties/publicAccess").unwrap_or("None")
 }

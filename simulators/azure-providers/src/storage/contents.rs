@@ -1,4 +1,4 @@
-//! What is in shares and containers, and what was in those that are gone: kept beside the resources and saved with them.
+//! The contents of shares and containers, and of deleted ones: stored beside the resources and saved with them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,28 +43,28 @@ pub(super) struct Entry {
     pub(super) modified: Timestamp,
 }
 
-/// A share that can be had back.
+/// A deleted share that can be restored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DeletedShare {
-    /// Its id while it was there.
+    /// Its former id.
     pub(super) id: ResourceId,
     /// Distinguishes it from others of its name.
     pub(super) version: String,
     /// Its document.
     pub(super) body: Value,
-    /// What the service knew of it.
+    /// Its hidden state.
     pub(super) hidden: Object,
     /// When it was deleted.
     pub(super) deleted: Timestamp,
-    /// When it is gone for good.
+    /// When it is removed for good.
     pub(super) until: Timestamp,
 }
 
 /// Files and directories by path, or blobs by name.
 pub(super) type Entries = BTreeMap<String, Entry>;
 
-/// What is in all shares and containers.
+/// The contents of all shares and containers.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Contents {
@@ -72,7 +72,7 @@ pub(super) struct Contents {
     /// version.
     entries: BTreeMap<String, Entries>,
     deleted: Vec<DeletedShare>,
-    /// Names that cannot be used until a time, because what they stood for is still going.
+    /// Names that cannot be used until a time, because their former resource is still being deleted.
     going: BTreeMap<String, Timestamp>,
     /// How many etags there were.
     changes: u64,
@@ -121,7 +121,7 @@ fn change(azure: &mut AzureState, change: impl FnOnce(&mut Contents)) {
     }
 }
 
-/// What is in a share or container, or in a snapshot of it.
+/// The contents of a share or container, or of a snapshot of it.
 pub(super) fn entries<'a>(
     azure: &'a AzureState,
     id: &ResourceId,
@@ -152,7 +152,7 @@ pub(super) fn used_bytes(azure: &AzureState, id: &ResourceId) -> u64 {
     entries.filter_map(|entry| entry.bytes.as_ref()).map(|bytes| bytes.0.len() as u64).sum()
 }
 
-/// Takes up what is in a share under a snapshot's time.
+/// Copies the contents of a share under a snapshot's time.
 pub(super) fn copy(azure: &mut AzureState, id: &ResourceId, part: &str) {
     change(azure, |contents| {
         if let Some(entries) = contents.entries.get(&id.to_lower()).cloned() {
@@ -161,13 +161,13 @@ pub(super) fn copy(azure: &mut AzureState, id: &ResourceId, part: &str) {
     });
 }
 
-/// Forgets a snapshot.
+/// Removes a snapshot.
 pub(super) fn forget_copy(azure: &mut AzureState, id: &ResourceId, part: &str) {
     change(azure, |contents| drop(contents.entries.remove(&copy_key(id, part))));
 }
 
-/// Forgets what was in a resource that is gone, with what had been deleted in it before. Of a share that can be had back
-/// everything is kept.
+/// Removes the contents of a deleted resource, with everything deleted in it before. A share that can be restored keeps
+/// everything.
 pub(super) fn forget(azure: &mut AzureState, id: &ResourceId) {
     let own = id.to_lower();
     let is_account = id.type_and_name_pairs().len() == 1;
@@ -192,7 +192,7 @@ pub(super) fn forget(azure: &mut AzureState, id: &ResourceId) {
     });
 }
 
-/// Keeps a deleted share with what is in it.
+/// Stores a deleted share with its contents.
 pub(super) fn keep(azure: &mut AzureState, share: DeletedShare) {
     change(azure, |contents| {
         if let Some(entries) = contents.entries.remove(&share.id.to_lower()) {
@@ -202,7 +202,7 @@ pub(super) fn keep(azure: &mut AzureState, share: DeletedShare) {
     });
 }
 
-/// Takes a deleted share back, under another name perhaps.
+/// Restores a deleted share, perhaps under another name.
 pub(super) fn take(
     azure: &mut AzureState,
     share: &ResourceId,
@@ -220,7 +220,7 @@ pub(super) fn take(
     Some(taken)
 }
 
-/// The deleted shares of an account that can be had back.
+/// The deleted shares of an account that can be restored.
 pub(super) fn deleted_shares<'a>(
     azure: &'a AzureState,
     account: &ResourceId,
@@ -237,7 +237,7 @@ pub(super) fn hold_name(azure: &mut AzureState, id: &ResourceId, until: Timestam
     });
 }
 
-/// Whether a name cannot be used yet.
+/// Whether a name is still blocked.
 pub(super) fn is_going(azure: &AzureState, id: &ResourceId) -> bool {
     let now = azure.time();
     let until = azure.timetable::<Contents>().and_then(|contents| contents.going.get(&id.to_lower()));

@@ -1,8 +1,8 @@
-//! What lists of shares and containers are asked for: `$filter`, `$maxpagesize`.
+//! Query options of lists of shares and containers: `$filter`, `$maxpagesize`.
 
 use std::collections::BTreeMap;
 
-/// Most items of one page, also where nobody asks for fewer.
+/// Most items of one page, which is also the default.
 const MAX_PAGE: usize = 5_000;
 
 /// How many items a page has at most.

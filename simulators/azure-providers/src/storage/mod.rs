@@ -1,4 +1,4 @@
-//! The resource provider `Microsoft.Storage`: accounts, their services, containers and file shares, and what is in them.
+//! The resource provider `Microsoft.Storage`: accounts, their services, containers and file shares, and their contents.
 
 mod account;
 mod calls;

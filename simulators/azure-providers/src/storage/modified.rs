@@ -1,4 +1,4 @@
-//! When something was changed last.
+//! Times of the last change.
 
 use azure_engine::provider::{AzureState, Record};
 use azure_types::ResourceId;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 const MEMBER: &str = "lastModified";
 
-/// Says that a resource was changed now.
+/// Notes that a resource was changed now.
 pub(super) fn note(azure: &mut AzureState, id: &ResourceId) {
     let now = azure.now().to_string();
     if let Some(record) = azure.store.get_mut(id) {

@@ -33,7 +33,7 @@ pub(super) const fn protocol(resource_type: &'static str, noun: &'static str) ->
     }
 }
 
-/// The same for what an account holds, which has no location, tags or state of its own.
+/// The same for the parts of an account, which have no location, tags or state of their own.
 pub(super) const fn part(resource_type: &'static str, noun: &'static str) -> Protocol {
     Protocol {
         tracked: false,
@@ -46,7 +46,7 @@ pub(super) const fn part(resource_type: &'static str, noun: &'static str) -> Pro
     }
 }
 
-/// The text of a refusal by one of the storage services: what it says, with the request's id and time.
+/// The message of a refusal by one of the storage services: its text, with the request's id and time.
 pub(super) fn said(azure: &AzureState, words: &str) -> String {
     let request = azure.seed.guid("request", "", azure.requests);
     format!("{words}\nRequestId:{request}\nTime:{}", azure.time())

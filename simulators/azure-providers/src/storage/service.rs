@@ -1,4 +1,5 @@
-//! The services of an account: their settings, which are there from the beginning (`blobServices/default` and the like).
+//! The services of an account: their settings, which are there from the beginning (`blobServices/default` and the
+//! like).
 
 use azure_engine::document::{Object, at, into_object, merge, take_properties};
 use azure_engine::error::{Code, Refusal};
@@ -19,9 +20,9 @@ pub(super) struct Service {
     pub(super) endpoint: &'static str,
     /// Azure's word.
     word: &'static str,
-    /// Members with `enabled` and `days`: what is deleted can be had back for that long.
+    /// Members with `enabled` and `days`: how long deleted items can be restored.
     retention: &'static [&'static str],
-    /// What is shown where nobody has set it.
+    /// The defaults of its settings.
     defaults: fn(&Value) -> Value,
 }
 
@@ -83,7 +84,7 @@ pub(super) const FILE_SERVICES: &str = "fileServices";
 pub(super) const BLOB_SERVICES: &str = "blobServices";
 
 const NOT_OFFERED: Code = Code::azures(400, "FeatureNotSupportedForAccount");
-/// Longest time for which what was deleted can be had back, in days.
+/// Longest retention of deleted items, in days.
 const MAX_RETENTION: i64 = 365;
 
 impl Service {
@@ -102,7 +103,7 @@ impl ResourceType for Service {
     fn write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let mut properties = Value::Object(take_properties(&mut proposal.body));
         let old = proposal.old.and_then(|old| old.body.get("properties"));
-        // A PUT leaves as it is what it does not name.
+        // A PUT keeps members that it leaves out.
         if let (Some(old), Source::Put) = (old, proposal.source) {
             let mut merged = into_object(old.clone());
             merged.extend(into_object(properties));
@@ -162,7 +163,7 @@ fn retain(sent: &Value, shown: &mut Value) {
     });
 }
 
-/// For how many days deleted shares of an account can be had back; `None` where they cannot.
+/// The retention of deleted shares of an account, in days; `None` where it is disabled.
 pub(super) fn share_retention(azure: &AzureState, account: &ResourceId) -> Option<i64> {
     let settings = azure.document(&account.child(FILE_SERVICES, "default"))?;
     let policy = at(&settings, "properties/shareDeleteRetentionPolicy")?;

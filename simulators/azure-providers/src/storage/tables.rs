@@ -1,5 +1,5 @@
-//! What Storage counts, how much there may be of everything, and what names look like ("Scalability targets for the
-//! Azure Storage resource provider", "Naming rules and restrictions for Azure resources").
+//! Request budgets, limits and name rules of Storage ("Scalability targets for the Azure Storage resource provider",
+//! "Naming rules and restrictions for Azure resources").
 
 use std::time::Duration;
 
@@ -72,14 +72,14 @@ pub(super) static LIMITS: &[Limit] = &[
     Limit::of("storage.ipRulesPerAccount", 400),
 ];
 
-/// Whom a firewall lets in, somebody must be allowed to say.
+/// A caller that lets a subnet through a firewall needs a right on the subnet.
 pub(super) static JOINS: [Join; 1] = [Join {
     of: ACCOUNTS,
     members: &["virtualNetworkRules"],
     action: "Microsoft.Network/virtualNetworks/subnets/joinViaServiceEndpoint/action",
 }];
 
-/// How long it takes.
+/// How long operations take.
 pub(super) static LATENCIES: &[TypicalLatency] = &[
     ("CREATE", "storageAccounts", 20_000, CHOICE),
     // "Delete Share": a share of the same name cannot be made for at least 30 seconds.
@@ -92,12 +92,12 @@ pub(super) static LATENCIES: &[TypicalLatency] = &[
     ("*", "storageAccounts*", 0, CHOICE),
 ];
 
-/// What it takes for an account to have a name.
+/// Whether a name is valid for an account.
 pub(super) fn is_account_name(name: &str) -> bool {
     (3..=24).contains(&name.len()) && name.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
 }
 
-/// Why a name is none.
+/// The refusal of an invalid account name.
 pub(super) fn bad_account_name(name: &str) -> Refusal {
     BAD_ACCOUNT_NAME.says(format_args!(
         "{name} is not a valid storage account name. Storage account name must be between 3 and 24 characters in length \

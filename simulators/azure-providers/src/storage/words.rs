@@ -3,9 +3,9 @@
 use azure_engine::error::{Code, Refusal, UNREADABLE};
 use azure_engine::words::{OutOfRange, USUAL, Words};
 
-/// A value that a member may not have.
+/// An invalid value of a member.
 pub(super) const BAD_VALUE: Code = Code::azures(400, "InvalidRequestPropertyValue");
-/// Parameters that are missing, or do not go together.
+/// Parameters that are missing or exclude each other.
 pub(super) const BAD_PARAMETERS: Code = Code::azures(400, "InvalidValuesForRequestParameters");
 const MISMATCH: Code = Code::azures(412, "ConditionNotMet");
 const BUSY: Code = Code::azures(409, "StorageAccountOperationInProgress");

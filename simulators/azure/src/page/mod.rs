@@ -1,7 +1,7 @@
 //! The page that shows a simulated Azure while it works, and the endpoints behind it.
 //!
-//! One HTML file without anything from outside. It learns of changes by server-sent events and then
-//! reads the topology anew; without events it asks every other second.
+//! One HTML file without external resources. It is notified of changes by server-sent events and then reads the
+//! topology anew; without events it polls every other second.
 
 mod of_azure;
 pub(crate) mod resources;
@@ -32,22 +32,22 @@ use azure_packets::{FlowPlan, Packet, Protocol, Source};
 pub use of_azure::AzurePage;
 pub use source::PageSource;
 
-/// Where the page is.
+/// The path of the page.
 pub const PATH: &str = "/_cerulean/";
 
 const PAGE: &str = include_str!("page.html");
 /// Everything that the page uses is in the page.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:";
-/// Changes come in bursts; a reader hears of them at most this often, which still looks like at once.
+/// Changes come in bursts; a reader is notified at most this often, which still looks immediate.
 const EVENT_INTERVAL: Duration = Duration::from_millis(150);
 /// The page at [`PATH`] (and at `/`), and `/_cerulean/topology`, `/_cerulean/packet`,
 /// `/_cerulean/flows` (POST of a [`FlowPlan`], answered with a [`FlowReport`](azure_packets::FlowReport)) and
 /// `/_cerulean/events`.
 ///
-/// A packet is sent by `GET /_cerulean/packet?to=ADDRESS&port=PORT` with, as needed, `protocol`
-/// (`tcp` or `udp`), who sends (`from`, an address on the internet; `node`, a machine; `pod`, an
-/// address; `network` with `from`, a host in a virtual network; `endpoint`, a client of a private
-/// endpoint) and `source_port`; or by POST of a [`Packet`] as JSON. The answer is a [`Verdict`](azure_packets::Verdict).
+/// A packet is sent by `GET /_cerulean/packet?to=ADDRESS&port=PORT` with, as needed, `protocol` (`tcp` or `udp`), the
+/// sender (`from`, an address on the internet; `node`, a machine; `pod`, an address; `network` with `from`, a host in a
+/// virtual network; `endpoint`, a client of a private endpoint) and `source_port`; or by POST of a [`Packet`] as JSON.
+/// The answer is a [`Verdict`](azure_packets::Verdict).
 pub fn router<S: PageSource>(source: Arc<S>) -> Router {
     let routes = Router::new()
         .route("/", get(|| async { Redirect::temporary(PATH) }))
@@ -111,7 +111,7 @@ fn refused(text: &str) -> Response {
         .into_response()
 }
 
-/// What a packet in a URL may have.
+/// The allowed parameters of a packet in a URL.
 const PACKET_PARAMETERS: [&str; 9] =
     ["to", "port", "protocol", "from", "node", "pod", "network", "endpoint", "source_port"];
 
@@ -163,7 +163,7 @@ async fn events<S: PageSource>(State(source): State<Arc<S>>) -> impl IntoRespons
     Sse::new(revisions(source.changed())).keep_alive(KeepAlive::default())
 }
 
-/// The revision now, and each later one that a reader should know of.
+/// The present revision, and each later one that a reader is notified of.
 fn revisions(changed: watch::Receiver<u64>) -> impl Stream<Item = Result<Event, Infallible>> {
     futures::stream::unfold((changed, false), |(mut changed, told)| async move {
         if told {

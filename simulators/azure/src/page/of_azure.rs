@@ -11,7 +11,7 @@ use azure_packets::{FlowPlan, FlowReport, Packet, ProbeAnswers, Verdict, flows, 
 /// How many requests the page shows at most; the journal may hold far more.
 const MAX_JOURNAL_ENTRIES: usize = 300;
 
-/// Shows an [`Azure`], with the stand-in nodes' word on health probes.
+/// Shows an [`Azure`]; the stand-in nodes answer its health probes.
 #[derive(Debug, Clone)]
 pub struct AzurePage<P> {
     azure: Azure,
@@ -19,7 +19,7 @@ pub struct AzurePage<P> {
 }
 
 impl<P: ProbeAnswers> AzurePage<P> {
-    /// Shows `azure`; `probes` tells what its machines answer.
+    /// Shows `azure`; `probes` gives the answers of its machines.
     pub fn new(azure: Azure, probes: P) -> Self {
         Self { azure, probes }
     }

@@ -1,4 +1,4 @@
-//! What the page's view of all resources reads: a light list, and one document.
+//! Endpoints of the page's view of all resources: a light list, and one document.
 
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse as _, Response};

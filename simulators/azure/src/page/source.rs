@@ -1,19 +1,19 @@
-//! What the page is about.
+//! The source of the page's data.
 
 use tokio::sync::watch;
 
 use azure_packets::view::Topology;
 use azure_packets::{FlowPlan, FlowReport, Packet, Verdict};
 
-/// What the page is about.
+/// The source of the page's data.
 pub trait PageSource: Send + Sync + 'static {
-    /// What there is now.
+    /// The present topology.
     fn topology(&self) -> Topology;
 
-    /// What becomes of a packet now.
+    /// The present verdict on a packet.
     fn packet(&self, packet: &Packet) -> Verdict;
 
-    /// How many flows spread now, and what would become of them.
+    /// The present spread of many flows, and what a change would do to them.
     fn flows(&self, plan: &FlowPlan) -> FlowReport;
 
     /// A number that changes whenever the topology may have.

@@ -5,7 +5,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use serde_json::json;
 
-/// The refusal of somebody who may not.
+/// The refusal of an unauthorized client.
 pub(super) fn unauthorized(message: &str) -> Response {
     errors(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", message)
 }

@@ -1,4 +1,4 @@
-//! What is in a registry, for those who may pull it.
+//! Pulls of images from a registry.
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -57,7 +57,7 @@ pub(super) async fn pull(
 }
 
 impl Registries {
-    /// What the caller's access token is good for in this registry.
+    /// The claims of the caller's access token for this registry.
     fn access(&self, headers: &HeaderMap) -> Option<AccessClaims> {
         let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
         let (scheme, token) = header.split_once(' ')?;

@@ -1,8 +1,8 @@
 //! Container registries: the sign-in of Azure's, and enough of the registry itself to prove a pull secret by using it.
 //!
-//! A client that is not known is sent to the registry's own token service, which exchanges Entra's tokens for refresh
-//! tokens (`/oauth2/exchange`) and those, or passwords, for access tokens (`/oauth2/token`). What an access token is
-//! good for follows from the roles that the registry's owner has assigned.
+//! An unauthenticated client is sent to the registry's own token service, which exchanges Entra's tokens for refresh
+//! tokens (`/oauth2/exchange`) and those, or passwords, for access tokens (`/oauth2/token`). The rights of an access
+//! token follow from the roles that the registry's owner has assigned.
 //!
 //! * <https://azure.github.io/acr/AAD-OAuth.html>
 //! * <https://distribution.github.io/distribution/spec/auth/token/>

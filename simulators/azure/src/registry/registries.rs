@@ -1,4 +1,4 @@
-//! Registries: who may pull from them, what was asked.
+//! Registries: their pullers, and the requests they got.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::azure::{Azure, Inner};
 use azure_entra::{Entra, KeyError, SigningKey};
 use azure_providers::container_registry::{Access, access};
 
-/// Whom tokens name that were given for the administrator's password; no object id is like this.
+/// The subject of tokens for the administrator's password; no object id looks like this.
 pub(super) const ADMINISTRATOR: &str = "the administrator of the registry";
 
 /// One registry.
@@ -25,12 +25,12 @@ pub struct Registry {
     pub(super) pullers: BTreeSet<String>,
     pub(super) is_anonymous: bool,
     pub(super) images: Images,
-    /// Who may sign in, where it was made over Resource Manager.
+    /// The access rules of a registry that was created over Resource Manager.
     pub(super) access: Option<Arc<Access>>,
 }
 
 impl Registry {
-    /// A registry without images, which nobody may pull from.
+    /// A registry without images and without pullers.
     pub fn new(login_server: &str) -> Self {
         Self {
             login_server: login_server.to_ascii_lowercase(),
@@ -53,7 +53,7 @@ impl Registry {
         self
     }
 
-    /// Lets everybody pull without signing in.
+    /// Enables anonymous pull.
     #[must_use]
     pub fn with_anonymous_pull(mut self) -> Self {
         self.is_anonymous = true;
@@ -81,13 +81,13 @@ pub(super) struct Shared {
     pub(super) registries: Mutex<BTreeMap<String, Registry>>,
     /// The oldest are forgotten.
     pub(super) journal: Mutex<VecDeque<RegistryRequest>>,
-    /// The statuses of the next answers, instead of what they would be.
+    /// The statuses of the next answers, instead of the real ones.
     pub(super) faults: Mutex<VecDeque<u16>>,
-    /// Whose registries are served, too.
+    /// The Azure whose registries are served, too.
     azure: RwLock<Weak<Inner>>,
 }
 
-/// How many requests are remembered: more than any test looks at.
+/// How many requests are remembered: more than any test reads.
 const MAX_REQUESTS: usize = 10_000;
 
 /// One request that a registry has answered.
@@ -116,7 +116,7 @@ impl Shared {
 }
 
 impl Registries {
-    /// None yet. Entra's tokens are accepted, and passwords of its applications.
+    /// No registries yet. Entra's tokens are accepted, and passwords of its applications.
     ///
     /// # Errors
     ///
@@ -138,18 +138,18 @@ impl Registries {
         self.shared.registries.lock().insert(registry.login_server.clone(), registry);
     }
 
-    /// What was asked so far: the last 10,000 requests.
+    /// The last 10,000 requests.
     pub fn requests(&self) -> Vec<RegistryRequest> {
         self.shared.journal.lock().iter().cloned().collect()
     }
 
-    /// Answers the next requests with these statuses, one each, and does nothing else about them.
+    /// Answers the next requests with these statuses, one each, and ignores them otherwise.
     pub fn answer_next_with(&self, statuses: &[u16]) {
         self.shared.faults.lock().extend(statuses);
     }
 
-    /// Serves the registries of an Azure, too: whoever has the role AcrPull there, or an administrator's password, pulls what
-    /// was added here under the same login server.
+    /// Serves the registries of an Azure, too: a principal with the role AcrPull there, or the administrator's
+    /// password, pulls the images added here under the same login server.
     pub fn serve_those_of(&self, azure: &Azure) {
         *self.shared.azure.write() = Arc::downgrade(&azure.inner);
     }
@@ -170,7 +170,7 @@ impl Registries {
         Some(registry)
     }
 
-    /// Whether somebody may pull, by the object id or as the administrator.
+    /// Whether a principal, by its object id, or the administrator may pull.
     pub(super) fn may_pull(&self, registry: &Registry, owner: &str) -> bool {
         if registry.is_anonymous || registry.pullers.contains(&owner.to_ascii_lowercase()) {
             return true;

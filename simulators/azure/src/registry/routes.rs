@@ -1,4 +1,4 @@
-//! Where registries are asked over HTTP.
+//! The HTTP routes of registries.
 
 use axum::Router;
 use axum::routing::{get, post};
@@ -11,7 +11,7 @@ use super::{images, token_service};
 use crate::host_routes::HostRoutes;
 
 impl Registries {
-    /// The HTTP surface of all registries: the `Host` of a request says which one is meant.
+    /// The HTTP surface of all registries: the `Host` of a request selects the registry.
     pub fn router(&self) -> Router {
         Router::new()
             .route("/v2/", get(images::base))
@@ -58,7 +58,7 @@ async fn note(
     };
     let fault = registries.shared.faults.lock().pop_front();
     let response = match fault.and_then(|status| StatusCode::from_u16(status).ok()) {
-        Some(status) => errors(status, "UNAVAILABLE", "the registry is told to fail"),
+        Some(status) => errors(status, "UNAVAILABLE", "a test makes the registry fail"),
         None => next.run(request).await,
     };
     noted.status = response.status().as_u16();

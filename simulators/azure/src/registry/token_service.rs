@@ -20,7 +20,7 @@ use azure_entra::{Jwt, REGISTRY_AUDIENCE, TokenVerifier as _};
 
 /// The action that the role AcrPull allows.
 pub(super) const PULL: &str = "pull";
-/// The user of who signs in with a refresh token for a password.
+/// The user name with which clients send a refresh token as password.
 const TOKEN_USER: &str = "00000000-0000-0000-0000-000000000000";
 const REFRESH_GRANT: &str = "refresh_token";
 const ACCESS_GRANT: &str = "access_token";
@@ -33,12 +33,12 @@ const ACCESS_LIFETIME: SignedDuration = SignedDuration::from_mins(75);
 pub(super) struct AccessClaims {
     /// The login server.
     aud: String,
-    /// The object id of its owner; empty for nobody.
+    /// The object id of its owner; empty for anonymous access.
     sub: String,
     nbf: i64,
     exp: i64,
     grant_type: String,
-    /// What an access token is good for.
+    /// The rights of an access token.
     #[serde(default)]
     access: Vec<Access>,
 }
@@ -127,7 +127,7 @@ pub(super) async fn token_by_form(
     }
 }
 
-/// `GET /oauth2/token`, with a password as in basic authentication or for nobody.
+/// `GET /oauth2/token`, with a password as in basic authentication, or anonymous.
 pub(super) async fn token_by_query(
     State(registries): State<Registries>,
     headers: HeaderMap,
@@ -203,7 +203,7 @@ impl Registries {
         self.claims(refresh_token, REFRESH_GRANT, &registry.login_server).map(|claims| claims.sub)
     }
 
-    /// The object id of whoever shows a password: a refresh token, or the secret of an application.
+    /// The object id that a password proves: a refresh token, or the secret of an application.
     fn signed_in(&self, user: &str, password: &str, registry: &Registry) -> Option<String> {
         if user == TOKEN_USER {
             self.owner_of(password, registry)
@@ -214,7 +214,7 @@ impl Registries {
         }
     }
 
-    /// An access token for what of these scopes its owner may do; a refusal where that is nothing.
+    /// An access token with those of the scopes that its owner has; a refusal if it has none.
     fn give_access(&self, registry: &Registry, owner: &str, scopes: Vec<String>) -> Response {
         let may_pull = self.may_pull(registry, owner);
         let scopes: Vec<&str> = scopes.iter().flat_map(|scopes| scopes.split_whitespace()).collect();
@@ -230,7 +230,7 @@ impl Registries {
         };
         let access: Vec<Access> = scopes.iter().filter_map(granted).collect();
         if !may_pull || (access.is_empty() && !scopes.is_empty()) {
-            return unauthorized("the principal may do none of what it asks for");
+            return unauthorized("the principal has none of the requested rights");
         }
         let token = self.sign(registry, owner, ACCESS_GRANT, ACCESS_LIFETIME, access);
         token.map_or_else(unavailable, |token| Json(json!({ "access_token": token })).into_response())

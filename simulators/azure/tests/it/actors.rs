@@ -76,7 +76,7 @@ async fn a_late_policy_writes_tags_behind_everybodys_back() {
     let acts = acts(&client, "late");
     let (_, status, changes) = acts.last().unwrap();
     assert_eq!((*status, changes.as_slice()), (200, &["+tags/seen".to_owned()][..]));
-    // Its own write is no reason for another.
+    // Its own write does not trigger it again.
     sleep(10 * MINUTE).await;
     assert_eq!(client.get(&id).await.etag(), found.etag());
     assert_eq!(self::acts(&client, "late").len(), acts.len());
@@ -246,7 +246,7 @@ async fn spot_machines_are_told_that_they_go() {
     let planned = told.as_array().unwrap();
     assert_eq!(planned.len(), 2, "each machine hears of it once: {told}");
     assert!(planned.iter().all(|event| event["plan"]["eventType"] == "Preempt"), "{told}");
-    assert_eq!(client.azure.documents_of_type(kind).len(), 2, "nobody has gone yet");
+    assert_eq!(client.azure.documents_of_type(kind).len(), 2, "no machine is gone yet");
     sleep(MINUTE).await;
     assert_eq!(client.azure.documents_of_type(kind).len(), 0);
     let by_platform =
@@ -307,7 +307,7 @@ async fn actors_are_declared_listed_and_sent_away_over_http() {
     client.send("POST", path, Some(unknown), &headers).await.expect(400);
     let listed = client.send("GET", path, None, &[]).await.expect(200);
     assert_eq!(listed.body[0]["action"]["edit"]["remove"], json!(["tags/a"]));
-    // Whoever watches hears of it without asking.
+    // Subscribers are notified without a request.
     let mut watch = client.azure.subscribe();
     watch.mark_unchanged();
     tokio::time::timeout(Duration::from_secs(5), watch.changed()).await.unwrap().unwrap();

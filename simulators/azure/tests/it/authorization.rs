@@ -128,7 +128,7 @@ async fn a_role_of_ones_own_is_made_assigned_and_removed() {
     }
     let given = assignment(&group(), 1);
     ask(&client, "PUT", given.as_str(), assigned(&looks, SOMEBODY)).await.expect(201);
-    // It is for the group alone.
+    // It can be assigned in the group alone.
     ask(&client, "PUT", assignment(&subscription(), 2).as_str(), assigned(&looks, SOMEBODY))
         .await
         .refused(400, "RoleDefinitionDoesNotExist");

@@ -91,7 +91,7 @@ async fn principals_have_their_own_budgets_and_share_the_subscriptions() {
     let options = Options { budgets: Some(budgets), ..Options::default() };
     let client = Client::new(options);
     let path = format!("/subscriptions/{}?api-version=2021-04-01", crate::common::SUBSCRIPTION);
-    // {"oid":"a"} and {"oid":"b"}: nobody checks the tokens, but they say who asks.
+    // {"oid":"a"} and {"oid":"b"}: the tokens are not verified, but their claims name the caller.
     let ask = async |token: &str| {
         let header = format!("Bearer x.{token}.y");
         client.send("GET", &path, None, &[("authorization", &header)]).await.status

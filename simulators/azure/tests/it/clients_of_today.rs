@@ -1,4 +1,4 @@
-//! Everything that the controller manager in use today asks of Azure gets an answer: each call,
+//! Everything that the controller manager in use today requests of Azure gets an answer: each call,
 
 //! with the versions of the public cloud and of Azure Stack.
 

@@ -1,4 +1,4 @@
-//! The control API from outside: whom it answers, and how its errors look.
+//! The control API from outside: the hosts it answers, and the form of its errors.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ async fn page_and_control_api_refuse_hosts_with_names_of_their_own() {
     assert_eq!(ask(&router, revoke().header("host", "localhost"), "{}").await.0, 204);
     // HTTP/2 names the host in the URI.
     assert_eq!(ask(&router, Request::get("http://rebound.example/_cerulean/journal"), "").await.0, 403);
-    // Resource Manager has whatever name its clients give it.
+    // Resource Manager answers under whatever name its clients use.
     let groups =
         format!("/subscriptions/{}/resourcegroups?api-version=2021-04-01", Options::default().subscription);
     assert_eq!(ask(&router, Request::get(groups).header("host", "management.example"), "").await.0, 200);

@@ -1,5 +1,5 @@
-//! `docs/azure-coverage.md` says what is simulated: types and actions from the tables of the providers, codes from where
-//! they are declared. `UPDATE_COVERAGE=1 cargo test -p azure-simulator --test it coverage` writes it anew.
+//! `docs/azure-coverage.md` says what is simulated: types and actions from the tables of the providers, codes from
+//! where they are declared. `UPDATE_COVERAGE=1 cargo test -p azure-simulator --test it coverage` writes it anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

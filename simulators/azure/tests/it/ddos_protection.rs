@@ -1,4 +1,4 @@
-//! DDoS protection plans: who names them, and that they stay as long as somebody does.
+//! DDoS protection plans: the resources that reference them, and that they stay while referenced.
 
 use crate::common::*;
 use azure_simulator::Options;

@@ -18,7 +18,7 @@ fn token(object_id: &str) -> String {
     format!("Bearer {}.{}.", part(json!({})), part(json!({ "oid": object_id, "appid": "client" })))
 }
 
-/// An Azure that enforces rights: a group with a network, an owner, and somebody with this role on the group.
+/// An Azure that enforces rights: a group with a network, an owner, and a worker with this role on the group.
 async fn enforced(role: Option<&str>) -> Client {
     let client = Client::with_group(Options { owners: vec![OWNER.into()], ..Options::default() }).await;
     client.network("10.0.0.0/16").await;
@@ -111,7 +111,7 @@ async fn who_has_no_role_may_do_nothing_and_an_owner_everything() {
         let allowed = ask(&client, OWNER, method, &path, Value::Null).await;
         assert_ne!(allowed.status, 403, "{method} {path}");
     }
-    // Without a token nobody is anybody, and what everybody may know needs no right.
+    // Without a token a request is refused; what every caller may read needs no right.
     client.get(&network).await.refused(401, "AuthenticationFailed");
     ask(&client, WORKER, "GET", "/subscriptions", Value::Null).await.expect(200);
     client.azure.enforce_authorization(false);
@@ -138,7 +138,7 @@ async fn roles_reach_down_from_where_they_were_assigned() {
     let status = put.header("azure-asyncoperation").unwrap().replace("http://azure.test", "");
     let token = token(WORKER);
     client.send("GET", &status, None, &[("authorization", &token)]).await.expect(200);
-    // A contributor gives no roles.
+    // A contributor cannot assign roles.
     let role =
         format!("/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{READER}");
     let id = subnet.resource("Microsoft.Authorization", "roleAssignments", OWNER);
@@ -148,7 +148,7 @@ async fn roles_reach_down_from_where_they_were_assigned() {
     ask(&client, OWNER, "PUT", id.as_str(), body).await.expect(201);
     let permissions = format!("{network}/providers/Microsoft.Authorization/permissions");
     let shown = ask(&client, WORKER, "GET", &permissions, Value::Null).await.expect(200);
-    assert_eq!(shown.body["value"][0]["actions"], json!(["*"]), "nobody judges tokens here");
+    assert_eq!(shown.body["value"][0]["actions"], json!(["*"]), "tokens are not verified here");
 }
 
 #[tokio::test(start_paused = true)]

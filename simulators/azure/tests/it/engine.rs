@@ -147,7 +147,7 @@ async fn foreign_operators_edit_behind_everybodys_back() {
     let before = client.get(&id).await.etag();
     let requests = client.azure.journal().counts.requests;
     client.azure.edit(&id, |document| document["tags"] = json!({ "policy": "was here" })).unwrap();
-    assert_eq!(client.azure.journal().counts.requests, requests, "nobody asked over HTTP");
+    assert_eq!(client.azure.journal().counts.requests, requests, "there were no requests over HTTP");
     assert_eq!(client.get(&id).await.body["tags"]["policy"], "was here");
     client.put_if(&id, public_ip(), &before).await.refused(412, "PreconditionFailed");
     assert!(client.azure.edit(&network_id("publicIPAddresses/none"), |_| ()).is_err());
@@ -398,7 +398,7 @@ async fn faults_come_through_the_control_api() {
         .await
         .expect(400);
     client.send("GET", "/_cerulean/nothing-here", None, &[]).await.expect(404);
-    // A body without its type, which nobody reads: JSON says so, too.
+    // A body without a content type is refused by the router; that refusal is JSON, too.
     for path in ["/_cerulean/faults", "/_cerulean/scheduled-events"] {
         client.send("POST", path, Some(json!({})), &[]).await.refused(415, "UnsupportedMediaType");
     }

@@ -1,4 +1,4 @@
-//! Machines that boot: what runs on them is told of it, and what it answers shows.
+//! Machines that boot: the guest is informed, and its answer shows.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-/// Answers what was prepared, and remembers what it was told.
+/// Gives prepared answers, and remembers the starts.
 #[derive(Default)]
 struct Prepared {
     starts: Mutex<Vec<GuestStart>>,
@@ -170,7 +170,7 @@ async fn an_extension_that_fails_on_one_instance_fails_the_set() {
         assert!(!text.contains("protectedSettings") && !text.contains("am9pbg"), "{text}");
     }
     client.get(&set.child("extensions", "other")).await.refused(404, "ResourceNotFound");
-    // Machines that come later are told, too.
+    // The guest is informed of later machines, too.
     client.azure.scale(&set, 3).unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(guest.starts.lock().len(), 3);

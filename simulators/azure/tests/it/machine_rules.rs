@@ -310,7 +310,7 @@ async fn systems_are_told_what_they_need_and_nothing_odd() {
         }
         for (id, body) in [(&id, one), (&compute_id("virtualMachineScaleSets/set"), set)] {
             let reply = client.put(id, body).await;
-            assert!(!reply.body.to_string().contains("hidden-"), "secrets are not told");
+            assert!(!reply.body.to_string().contains("hidden-"), "secrets are not shown");
             check(reply, expected, &format!("{} {path}", id.resource_type()));
             if expected.is_none() {
                 client.delete(id).await.expect(202);

@@ -184,7 +184,7 @@ fn security_rules_match_by_prefix_list_port_range_protocol_and_tag() {
     documents.rule("deny", 100, "Deny", json!({ "sourceAddressPrefix": "AzureCloud" }));
     let network =
         Network::read(&documents).with_service_tag("AzureCloud", vec!["203.0.113.0/24".parse().unwrap()]);
-    assert!(!network.trace(&AlwaysHealthy, &tcp(PUBLIC, 80)).arrives, "a tag whose prefixes were told");
+    assert!(!network.trace(&AlwaysHealthy, &tcp(PUBLIC, 80)).arrives, "a tag whose prefixes were configured");
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn means_go_before_each_other_in_azures_order() {
     let mut documents = cluster();
     machine(&mut documents, "single", "10.0.0.50", &nodes());
 
-    // Who nobody has taken charge of gets an address that nobody knows.
+    // A machine without any other outbound access gets an unknown address.
     let found = outbound(&documents, "single");
     assert_eq!((found.means, found.addresses.len()), (OutboundMeans::DefaultAccess, 0));
 
@@ -154,7 +154,7 @@ fn what_no_public_ip_of_this_azure_has_is_outside() {
     assert!(verdict.sentence().contains("leaves for the internet"), "{verdict}");
     let verdict = send(&documents, &from_node("node0", "20.38.98.7", 443));
     assert!(verdict.sentence().contains("leaves for a service of Azure"), "{verdict}");
-    // Simulated public addresses that are not given out belong to nobody.
+    // Simulated public addresses that are not allocated have no owner.
     let verdict = send(&documents, &from_node("node0", "198.18.7.7", 443));
     assert!(matches!(refusal(&verdict), Refusal::NoSuchAddress { .. }), "{verdict}");
 }

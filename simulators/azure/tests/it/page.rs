@@ -370,7 +370,7 @@ async fn the_page_follows_after_the_journal_was_emptied() {
     changed.mark_unchanged();
     let forget = Request::delete("/_cerulean/journal").body(Body::empty()).unwrap();
     assert_eq!(azure.router().oneshot(forget).await.unwrap().status(), StatusCode::NO_CONTENT);
-    assert!(changed.has_changed().unwrap(), "the page is told");
+    assert!(changed.has_changed().unwrap(), "the page is notified");
     let journal =
         async || get_json(&page, "/_cerulean/topology").await["journal"].as_array().unwrap().clone();
     assert!(journal().await.is_empty());

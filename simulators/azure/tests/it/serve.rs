@@ -103,7 +103,7 @@ async fn plain_http_stops_without_waiting_for_idle_or_endless_connections() {
 
     stop.cancel();
     tokio::time::timeout(Duration::from_secs(8), server.stopped()).await.expect("the server stops");
-    assert!(TcpStream::connect(address).await.is_err(), "nobody listens any more");
+    assert!(TcpStream::connect(address).await.is_err(), "the listener is closed");
     drop((idle, endless));
 }
 

@@ -39,7 +39,10 @@ async fn sizes_have_capabilities_zones_and_restrictions() {
         modern["locationInfo"][0]["zoneDetails"],
         serde_json::json!([{ "name": ["1", "2", "3"], "capabilities": [{ "name": "UltraSSDAvailable", "value": "True" }] }])
     );
-    assert!(!modern["capabilities"].to_string().contains("UltraSSDAvailable"), "it is the zones' to tell");
+    assert!(
+        !modern["capabilities"].to_string().contains("UltraSSDAvailable"),
+        "the entries of the zones have it"
+    );
     assert_eq!(size["locationInfo"][0]["zoneDetails"], serde_json::json!([]));
     assert_eq!(modern["restrictions"][0]["type"], "Zone");
     assert_eq!(find("virtualMachines", "Standard_F2s_v2")["restrictions"][0]["type"], "Location");

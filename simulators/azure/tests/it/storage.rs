@@ -67,7 +67,7 @@ async fn an_account_is_made_in_the_background_and_changed_at_once() {
     let patched = json!({ "properties": { "allowSharedKeyAccess": false }, "tags": { "a": "b" } });
     let patched = ask(&client, "PATCH", id.as_str(), patched).await.expect(200);
     assert_eq!(patched.body["properties"]["allowSharedKeyAccess"], false);
-    // A PUT of what exists leaves as it is what it does not name.
+    // A PUT of an existing account keeps the members that it leaves out.
     let again = of_kind("StorageV2", "Standard_LRS");
     let again = ask(&client, "PUT", id.as_str(), again).await.expect(200);
     assert_eq!(again.body["properties"]["allowSharedKeyAccess"], false);

@@ -148,7 +148,7 @@ async fn only_who_proves_it_is_let_in() {
     without.signed("GET", &list, &[], b"").await.refused(403, "KeyBasedAuthenticationNotPermitted");
     let closed = Storage::with(json!({ "networkAcls": { "defaultAction": "Deny" } })).await;
     closed.signed("GET", &list, &[], b"").await.refused(403, "AuthorizationFailure");
-    // Whom a rule lets in may be whoever asks.
+    // A rule may let any caller in.
     let rules = json!({ "defaultAction": "Deny", "ipRules": [{ "value": "192.0.2.1" }] });
     let guarded = Storage::with(json!({ "networkAcls": rules })).await;
     guarded.signed("GET", &list, &[], b"").await.expect(200);
@@ -341,11 +341,7 @@ async fn blobs_are_whole_or_put_together_from_blocks() {
     let put = storage.signed("PUT", &blob, &[kind], b"hello").await.expect(201);
     storage.send("GET", &blob, &[("if-none-match", "*")], b"").await.refused(412, "ConditionNotMet");
     let read = storage.send("GET", &blob, &[], b"").await.expect(200);
-    assert_eq!(
-        (read.body.as_str(), read.header("etag")),
-        ("hello", put.header("etag")),
-        "anybody may read it"
-    );
+    assert_eq!((read.body.as_str(), read.header("etag")), ("hello", put.header("etag")), "it is public");
     storage
         .send("GET", &format!("{container}&comp=list"), &[], b"")
         .await

@@ -331,7 +331,7 @@ async fn what_a_machine_is_made_of_stays() {
     }
 }
 
-/// Where a machine stands, as its instance view tells it.
+/// The fault and update domain of a machine, from its instance view.
 async fn domains(client: &Client, id: &ResourceId) -> [Value; 2] {
     let path = format!("{id}/instanceView?api-version=2025-04-01");
     let view = client.send("GET", &path, None, &[]).await.expect(200).body;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::common::SUBSCRIPTION;
 
-/// Checks that nothing dangles, that no address has two owners, and that all lie in a group that exists.
+/// Checks that no reference dangles, that no address has two owners, and that all resources lie in an existing group.
 pub fn check(azure: &Azure) {
     let mut owners = Owners::default();
     for document in azure.documents() {
@@ -88,7 +88,7 @@ fn address(azure: &Azure, owners: &mut Owners, holder: &Value) {
     );
 }
 
-/// Who is in a pool is told by both sides.
+/// Both sides of a pool show the same members.
 fn membership(azure: &Azure) {
     for pool in azure.documents_of_type("Microsoft.Network/loadBalancers/backendAddressPools") {
         for member in pool["properties"]["backendIPConfigurations"].as_array().into_iter().flatten() {

@@ -203,7 +203,7 @@ async fn run(acts: &[Act], seed: u64, faults: Vec<Fault>, check: bool) -> Azure 
         }
     }
     tokio::time::sleep(Duration::from_secs(3_600)).await;
-    // What operations have begun ends when somebody asks: here, while time is the runtime's.
+    // Due operations end at the next read: here, while the runtime has the time.
     client.azure.running_operations();
     client.azure
 }

@@ -12,16 +12,16 @@ use azure_engine::error::Refusal;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, Record};
 
-/// Where a disk keeps until when access is granted.
+/// The hidden member with the time until which access is granted.
 const HIDDEN: &str = "accessUntil";
 
-/// Whether somebody may have access to the bytes now.
+/// Whether access to the bytes is granted now.
 pub(crate) fn is_granted(azure: &AzureState, record: &Record) -> bool {
     let until = record.hidden.get(HIDDEN).and_then(Value::as_str);
     until.and_then(|until| until.parse::<Timestamp>().ok()).is_some_and(|until| azure.time() < until)
 }
 
-/// Refuses what cannot be done while somebody has access.
+/// Refuses operations that need a disk without granted access.
 pub(crate) fn check_none(azure: &AzureState, disk: &Record) -> Result<(), Refusal> {
     OPERATION_NOT_ALLOWED.says_when(
         is_granted(azure, disk),
@@ -67,7 +67,7 @@ fn grant(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Action
     let until = azure.now().checked_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
     let key = azure.seed.guid("access", id.as_str(), azure.store.incarnation(id)).replace('-', "");
     let rights = if access == "Write" { "rw" } else { "r" };
-    // Nobody can be reached by this name: there are no bytes behind a simulated disk.
+    // The host name does not resolve: there are no bytes behind a simulated disk.
     let url = format!("https://md-{key}.blob.storage.invalid/{key}?sr=b&sp={rights}&sig={key}");
     if let Some(record) = azure.store.get_mut(id) {
         let denied = text(&record.body, "properties/networkAccessPolicy") == Some("DenyAll");

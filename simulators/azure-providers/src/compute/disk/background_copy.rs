@@ -1,4 +1,4 @@
-//! Copies that go on after a snapshot was made: of the fast kinds of disks, and from region to region.
+//! Copies that continue after a snapshot was created: of the fast kinds of disks, and from region to region.
 
 use azure_types::ResourceId;
 use jiff::SignedDuration;
@@ -13,7 +13,7 @@ use azure_engine::provider::{AzureState, Record};
 const COPY_MS_PER_GIB: u64 = 200;
 const MIN_COPY_MS: u64 = 10_000;
 
-/// Where a snapshot keeps that its bytes are those of a fast disk.
+/// The hidden member that marks snapshots of fast disks.
 const HIDDEN: &str = "ofFastDisk";
 
 /// Whether a kind of disk is one that is copied in the background.
@@ -27,7 +27,7 @@ pub(crate) fn is_of_fast_disk(source: &Record) -> bool {
     source.hidden.contains_key(HIDDEN) || (disk && text(&source.body, "sku/name").is_some_and(is_fast))
 }
 
-/// Remembers of a new snapshot what it is of: its source may go before it.
+/// Stores in a new snapshot whether its source is a fast disk: the source may be deleted before it.
 pub(crate) fn remember(azure: &mut AzureState, snapshot: &ResourceId) {
     let body = azure.store.get(snapshot).map(|record| &record.body);
     let source = body.and_then(|body| stored_reference(body, "properties/creationData/sourceResourceId"));
@@ -37,7 +37,7 @@ pub(crate) fn remember(azure: &mut AzureState, snapshot: &ResourceId) {
     }
 }
 
-/// How far the copy of a snapshot is, in percent. Full snapshots do not tell.
+/// The progress of a snapshot's copy, in percent. Full snapshots show none.
 pub(crate) fn progress(azure: &AzureState, snapshot: &Record) -> Option<f64> {
     if !flag(&snapshot.body, "properties/incremental") {
         return None;

@@ -1,4 +1,4 @@
-//! What new disks and snapshots are made of (`creationData`), checked against what is there.
+//! The sources of new disks and snapshots (`creationData`), checked against existing resources.
 
 use azure_types::ResourceId;
 
@@ -11,11 +11,11 @@ use azure_engine::provider::{AzureState, Record};
 use azure_engine::store::State;
 use serde_json::Value;
 
-/// The size of what is not known better, such as a blob or an image: that of a small system.
+/// The size where none is known, such as that of a blob or an image: the size of a small system.
 pub(crate) const USUAL_GIB: u64 = 30;
 
-/// The disk or snapshot that a new one (a `noun`) copies, where it copies one. It is written down with its unique id, and
-/// its size is taken where no larger one is asked for. Only a copy in the background reaches into another region.
+/// The disk or snapshot that a new one (a `noun`) copies, where it copies one. It is written down with its unique id,
+/// and its size is taken where no larger one is asked for. Only a copy in the background reaches into another region.
 pub(crate) fn find<'a>(
     azure: &'a AzureState,
     noun: &str,

@@ -1,4 +1,4 @@
-//! Disks that are made with a machine.
+//! Disks that are created together with a machine.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub(crate) fn disk_id(machine: &ResourceId, name: &str) -> ResourceId {
     group.resource("Microsoft.Compute", "disks", name)
 }
 
-/// Refuses a name for a disk that is to be made where there is one of that name: it would have two owners.
+/// Refuses the name of a new disk where a disk of that name exists: it would have two owners.
 pub(crate) fn check_name_free(
     azure: &AzureState,
     machine: &ResourceId,
@@ -46,7 +46,7 @@ pub(crate) fn entries_mut(properties: &mut Value) -> Vec<&mut Value> {
     entries
 }
 
-/// Makes the disks that a machine's entries ask for, ready at once, and says in the entries which they are.
+/// Creates the disks of a machine's entries, ready at once, and puts their ids into the entries.
 pub(crate) fn create_asked_for(azure: &mut AzureState, machine: &ResourceId) {
     let now = azure.now();
     let Some(record) = azure.store.get(machine) else { return };

@@ -8,7 +8,7 @@ use azure_engine::words::Wrong;
 use crate::compute::disk::sku::{MAX_GIB, SKUS};
 use crate::compute::tables::codes::BAD_REQUEST;
 
-/// A number that the type itself looks at.
+/// A number that the type itself checks.
 const ANY: Holds = Number(i64::MIN, i64::MAX);
 
 const ACCESS: Holds = Word(&["AllowAll", "AllowPrivate", "DenyAll"], false);
@@ -21,14 +21,14 @@ static SNAPSHOT_SKU: [Member; 2] =
 pub(crate) static DISK_ENVELOPE: [Member; 1] = [Member::new("sku", Object(&DISK_SKU))];
 pub(crate) static SNAPSHOT_ENVELOPE: [Member; 1] = [Member::new("sku", Object(&SNAPSHOT_SKU)).or_empty()];
 
-/// What a disk or snapshot is of stays as it was when it was made. In these words, which call snapshots disks, too,
-/// clients look for `existing disk`.
+/// The source of a disk or snapshot cannot change after creation. Clients look for `existing disk` in this message,
+/// which calls snapshots disks, too.
 fn fixed(wrong: &Wrong<'_>) -> Refusal {
     let (member, name) = (wrong.member.rsplit('.').next().unwrap_or_default(), wrong.id.name());
     BAD_REQUEST.says(format_args!("Changing property '{member}' is not allowed for existing disk '{name}'."))
 }
 
-/// How something comes to be, which can be in some ways.
+/// The member `creationData` with the allowed ways of creation.
 const fn creation(option: &'static str, options: &'static [&'static str]) -> [Member; 8] {
     [
         Member::new("createOption", Word(options, false)).required().called(option).fixed_as(fixed),

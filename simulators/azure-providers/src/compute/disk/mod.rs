@@ -114,7 +114,7 @@ impl ResourceType for Disks {
     }
 
     fn accepted(&self, _azure: &AzureState, _record: &Record, document: &mut Object) {
-        // What the service finds out about a disk comes with the end of the operation.
+        // Members that the service finds out about a disk appear with the end of the operation.
         if let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) {
             strip(
                 properties,
@@ -166,7 +166,7 @@ impl ResourceType for Disks {
     }
 }
 
-/// Whether a disk is with a machine that runs, with one that does not, or free.
+/// The state of a disk: with a running machine, with a stopped one, or free.
 fn state(azure: &AzureState, record: &Record, holders: &[&ResourceId]) -> &'static str {
     match holders {
         _ if access::is_granted(azure, record) => "ActiveSAS",
@@ -176,7 +176,7 @@ fn state(azure: &AzureState, record: &Record, holders: &[&ResourceId]) -> &'stat
     }
 }
 
-/// The size of what is written: disks and snapshots grow only.
+/// Checks the size in a write, and returns it: disks and snapshots only grow.
 pub(crate) fn check_growth(noun: &str, proposal: &Proposal<'_>, body: &Value) -> Result<u64, Refusal> {
     let size = number(body, "properties/diskSizeGB").ok_or_else(|| missing(&format!("{noun}.diskSizeGB")))?;
     let before = proposal.old_member("properties/diskSizeGB").and_then(Value::as_u64).unwrap_or_default();
@@ -188,7 +188,7 @@ pub(crate) fn check_growth(noun: &str, proposal: &Proposal<'_>, body: &Value) ->
     Ok(size)
 }
 
-/// What the service knows of a disk or snapshot that is there, and what it chooses where nobody has chosen.
+/// Members that the service derives for an existing disk or snapshot, and its defaults.
 pub(crate) fn present_usual(azure: &AzureState, record: &Record, document: &mut Object, state: &str) {
     let kind = kind_of(record);
     document.insert("sku".into(), json!({ "name": kind, "tier": tier(kind) }));

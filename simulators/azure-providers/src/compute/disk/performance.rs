@@ -41,7 +41,7 @@ const STANDARD_SSD: [DiskSize; 4] = [
 const STANDARD: [DiskSize; 3] =
     [size(4_096, 500, 60, ""), size(8_192, 1_300, 300, ""), size(32_767, 2_000, 500, "")];
 
-/// What a disk that was given no figures of its own can do.
+/// The performance of a disk without figures of its own.
 #[derive(Default)]
 pub(crate) struct Performance {
     pub(crate) iops: u64,
@@ -54,7 +54,7 @@ pub(crate) fn of(sku: &str, gib: u64) -> Performance {
     let sizes: &[DiskSize] = match sku {
         "Premium_LRS" | "Premium_ZRS" => &PREMIUM,
         "StandardSSD_LRS" | "StandardSSD_ZRS" => &STANDARD_SSD,
-        // These two have what was asked for; this is what they have when nothing was.
+        // These two kinds have the figures that the client chose; these are the defaults.
         "PremiumV2_LRS" => return Performance { iops: 3_000, mbps: 125, tier: None },
         "UltraSSD_LRS" => return Performance { iops: 500, mbps: 100, tier: None },
         _ => &STANDARD,

@@ -1,5 +1,5 @@
-//! What a disk can be asked for beside its size, which depends on its kind: how many machines share it, how fast it
-//! is, and when its kind can change ("Azure managed disk types", "Share an Azure managed disk").
+//! Rules for the members of a disk that depend on its kind: the number of machines that share it, its performance, and
+//! changes of its kind ("Azure managed disk types", "Share an Azure managed disk").
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use azure_engine::document::{number, remove_at};
 use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Proposal};
 
-/// Checks all of it. What follows from kind and size is not kept, so that it changes with them.
+/// Checks all of it. Figures that follow from kind and size are not stored, so that they change with them.
 pub(crate) fn check(
     azure: &AzureState,
     proposal: &Proposal<'_>,
@@ -62,7 +62,8 @@ fn check_kind(azure: &AzureState, proposal: &Proposal<'_>, sku: &str) -> Result<
     }
 }
 
-/// Fast disks alone are told how fast they are. Of others, who sends back what was shown asks for nothing.
+/// Only fast disks take performance figures. For other disks, a client that sends back the figures it was shown changes
+/// nothing.
 fn check_figures(proposal: &Proposal<'_>, sku: &str, body: &mut Value) -> Result<(), Refusal> {
     let shown = proposal.old.filter(|old| !is_fast(kind_of(old))).map(|old| {
         performance::of(kind_of(old), number(&old.body, "properties/diskSizeGB").unwrap_or_default())

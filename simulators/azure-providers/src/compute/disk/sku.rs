@@ -28,7 +28,7 @@ pub(crate) fn largest(sku: &str) -> i64 {
     if matches!(sku, "PremiumV2_LRS" | "UltraSSD_LRS") { MAX_GIB } else { 32_767 }
 }
 
-/// A disk of a kind has a size that there is.
+/// Checks that a kind of disk has this size.
 pub(crate) fn check_size(member: &str, gib: u64, sku: &str) -> Result<(), Refusal> {
     let (gib, largest) = (i64::try_from(gib).unwrap_or(i64::MAX), largest(sku));
     if (1..=largest).contains(&gib) { Ok(()) } else { Err(out_of_range(member, gib, 1, largest)) }
@@ -42,7 +42,7 @@ pub(crate) fn tier(sku: &str) -> &'static str {
     }
 }
 
-/// The kind that a document asks for; its tier goes with it.
+/// Takes the kind out of a document, and drops its tier.
 pub(crate) fn take_kind(body: &mut Value) -> String {
     let kind = text(body, "sku/name").unwrap_or(SKUS[0]).to_owned();
     if let Some(sku) = body.get_mut("sku") {
@@ -51,7 +51,7 @@ pub(crate) fn take_kind(body: &mut Value) -> String {
     kind
 }
 
-/// The kind of a disk or snapshot that is there.
+/// The kind of a stored disk or snapshot.
 pub(crate) fn kind_of(record: &Record) -> &str {
     text(&record.body, "sku/name").unwrap_or(SKUS[0])
 }

@@ -50,7 +50,7 @@ pub(crate) fn normalise(azure: &AzureState, id: &ResourceId, body: &mut Value) -
 /// Checks the data disks of a scale set's model, of which every instance gets its own.
 pub(crate) fn normalise_model(size: &str, storage: &mut Value) -> Result<(), Refusal> {
     each(storage, size, |_, entry| {
-        // It could be attached to one instance alone.
+        // An existing disk could be attached to one instance alone.
         if let Some(id) = at(entry, "managedDisk/id") {
             return Err(bad(format_args!("disk {id} cannot be in the model of a scale set")));
         }
@@ -84,8 +84,8 @@ fn each(
     OPERATION_NOT_ALLOWED.says_when(list.len() > most, text).map_err(|refusal| refusal.at("dataDisks"))
 }
 
-/// What a disk without a name is called: the system disk is the first of a machine. Numbers of instances are used once in
-/// the life of a set.
+/// What a disk without a name is called: the system disk is the first of a machine. Numbers of instances are used once
+/// in the life of a set.
 fn usual_name(azure: &AzureState, machine: &ResourceId, number: usize, lun: Option<&Value>) -> String {
     let subject = format!("{machine}/{}", lun.unwrap_or(&Value::Null));
     let (name, incarnation) = match instance_prefix(machine) {
@@ -151,7 +151,7 @@ pub(crate) fn present(azure: &AzureState, document: &mut Value) {
     }
 }
 
-/// How the host caches a disk.
+/// The caching mode of a disk on the host.
 fn caching(entry: &Value) -> &str {
     text(entry, "caching").unwrap_or("None")
 }
@@ -161,7 +161,7 @@ fn shares(disk: &Record) -> u64 {
     number(&disk.body, "properties/maxShares").unwrap_or(1)
 }
 
-/// What several machines write no host keeps a copy of.
+/// Hosts do not cache disks that several machines write.
 fn check_shared_caching(entry: &Value, disk: &Record) -> Result<(), Refusal> {
     let (caching, shares, name) = (caching(entry), shares(disk), disk.id.name());
     BAD_REQUEST.says_when(caching != "None" && shares > 1, format_args!(
@@ -169,7 +169,7 @@ fn check_shared_caching(entry: &Value, disk: &Record) -> Result<(), Refusal> {
     ))
 }
 
-/// Hosts cache no fast disks.
+/// Hosts do not cache fast disks.
 fn check_caching(entry: &Value, kind: &str) -> Result<(), Refusal> {
     let caching = caching(entry);
     let text = format_args!(
@@ -178,7 +178,7 @@ fn check_caching(entry: &Value, kind: &str) -> Result<(), Refusal> {
     Refusal::invalid_when(caching != "None" && is_fast(kind), "dataDisk.caching", text)
 }
 
-/// Not every size takes premium disks. What those outside the catalogue take nobody knows.
+/// Refuses premium disks on sizes that do not take them. Sizes outside the catalogue are not checked.
 pub(crate) fn check_kind(size: &str, kind: &str, disk: &str, target: &str) -> Result<(), Refusal> {
     let wrong = kind.starts_with("Premium") && !sizes::find(size).is_none_or(Size::premium);
     Refusal::invalid_when(
@@ -191,7 +191,7 @@ pub(crate) fn check_kind(size: &str, kind: &str, disk: &str, target: &str) -> Re
     )
 }
 
-/// Whether a disk can be with this machine, too.
+/// Whether a disk can be attached to this machine, too.
 fn attachable(azure: &AzureState, machine: &Machine<'_>, disk: &Record) -> Result<(), Refusal> {
     let users = || azure.store.referrers(&disk.id).map(|user| &user.from);
     if !users().any(|user| user == machine.id) {
@@ -209,7 +209,8 @@ fn attachable(azure: &AzureState, machine: &Machine<'_>, disk: &Record) -> Resul
             ))
             .at(disk.id.as_str()));
     }
-    // A machine in a zone takes disks of that zone, and one in no zone those of none; both take those that are in all.
+    // A machine takes disks of its own zone, a machine without a zone takes disks without one; both take disks
+    // replicated to all zones.
     let zone = items(&disk.body, "zones").first().and_then(Value::as_str);
     let noun = if instance_prefix(machine.id).is_some() {
         "virtual machine scale set instance"
@@ -226,7 +227,7 @@ fn attachable(azure: &AzureState, machine: &Machine<'_>, disk: &Record) -> Resul
     )
 }
 
-/// The disks that a scale set's model asks for, for one new instance: they go with it.
+/// The disks of a scale set's model, for one new instance: they are deleted with it.
 pub(crate) fn of_model(azure: &AzureState, instance: &ResourceId, model: &[Value]) -> Value {
     let disk = |(number, entry): (usize, &Value)| {
         let mut entry = entry.clone();
@@ -237,7 +238,7 @@ pub(crate) fn of_model(azure: &AzureState, instance: &ResourceId, model: &[Value
     model.iter().enumerate().map(disk).collect()
 }
 
-/// The disks that go with their machine.
+/// The disks that are deleted with their machine.
 pub(crate) fn owned(body: &Value) -> Vec<ResourceId> {
     at(body, "properties/storageProfile/osDisk")
         .into_iter()
@@ -257,7 +258,7 @@ pub(crate) fn change(
     action.eq_ignore_ascii_case("attachDetachDataDisks").then(|| attach_and_detach(azure, id, body))
 }
 
-/// Does that: what it comes to is written as a whole list would be.
+/// Performs that action: the resulting list is written as a whole list would be.
 fn attach_and_detach(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Action, Refusal> {
     let record = azure.store.get(id).ok_or_else(|| azure.not_found(id))?;
     let mut list: Vec<Value> = items(&record.body, "properties/storageProfile/dataDisks").to_vec();
@@ -283,7 +284,7 @@ fn attach_and_detach(azure: &mut AzureState, id: &ResourceId, body: &Value) -> R
     envelope.insert("properties".into(), json!({ "storageProfile": { "dataDisks": list } }));
     let written =
         azure.judge(record.resource_type, Proposal::new(id, Some(record), envelope, Source::Put))?;
-    // Who asked is told the storage profile that came of it.
+    // The answer shows the resulting storage profile.
     let told = at(&written, "properties/storageProfile").cloned().unwrap_or_default();
     if let Some(record) = azure.store.get_mut(id) {
         record.body = written;
@@ -301,7 +302,7 @@ fn bad(why: impl std::fmt::Display) -> Refusal {
     Refusal::invalid_parameter("dataDisks", format!("The data disks cannot be as asked for: {why}."))
 }
 
-/// Refuses to start a machine while somebody reads one of its disks.
+/// Refuses to start a machine while one of its disks has granted access.
 pub(crate) fn check_unread(azure: &AzureState, machine: &ResourceId) -> Result<(), Refusal> {
     let Some(storage) =
         azure.store.get(machine).and_then(|machine| at(&machine.body, "properties/storageProfile"))

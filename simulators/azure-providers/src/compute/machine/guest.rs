@@ -1,7 +1,7 @@
-//! What runs on a machine: it is told when the machine starts, and says how that went ("Azure Virtual Machine Agent
-//! overview", "Virtual machine extensions and features").
+//! The guest of a machine: what runs on it. It is informed when the machine starts, and reports the result ("Azure
+//! Virtual Machine Agent overview", "Virtual machine extensions and features").
 //!
-//! What is asked for is `{computerName, first, customData, userData, extensions}`; an answer is
+//! A request holds `{computerName, first, customData, userData, extensions}`; an answer is
 //! `{failure: timeout | TEXT, extensions: {NAME: {failed, message}}}`.
 
 use azure_types::ResourceId;
@@ -22,12 +22,12 @@ const OS_PROVISIONING_FAILED: Code = Code::azures(409, "OSProvisioningInternalEr
 const EXTENSION_FAILED: Code = Code::azures(409, "VMExtensionProvisioningError");
 const EXTENSION_TIMED_OUT: Code = Code::azures(409, "VMExtensionProvisioningTimeout");
 
-/// What the last answer was, among what is hidden.
+/// The hidden member with the last answer.
 const ANSWER: &str = "guest";
-/// The failure of what never answered.
+/// The failure of a guest that never answered.
 pub const TIMEOUT: &str = "timeout";
 
-/// The set that a machine was made from.
+/// The scale set that a machine was created from.
 fn model_of<'a>(azure: &'a AzureState, record: &Record) -> Option<&'a Record> {
     match record.resource_type.name() {
         INSTANCE_TYPE => set_of(azure, &record.id),
@@ -35,7 +35,7 @@ fn model_of<'a>(azure: &'a AzureState, record: &Record) -> Option<&'a Record> {
     }
 }
 
-/// Tells the guest that its machine starts, for the first time or again.
+/// Informs the guest that its machine starts, for the first time or again.
 pub(crate) fn start(azure: &mut AzureState, id: &ResourceId, first: bool) {
     if !azure.outside.listens {
         return;
@@ -59,7 +59,7 @@ pub(crate) fn start(azure: &mut AzureState, id: &ResourceId, first: bool) {
     azure.ask_outside(id, what);
 }
 
-/// Tells the guest of a machine that an extension is put on it.
+/// Informs the guest of a machine that an extension was added.
 pub(crate) fn extend(azure: &mut AzureState, extension: &ResourceId) {
     let Some(record) = azure.store.get(extension) else { return };
     let machine = extension.parent().and_then(|machine| azure.store.get(&machine));
@@ -76,7 +76,7 @@ pub(crate) fn of_model(set: &Record) -> &[Value] {
     items(&set.body, "properties/virtualMachineProfile/extensionProfile/extensions")
 }
 
-/// Takes the guest's answer; says why the creation of the machine fails.
+/// Takes the guest's answer; returns why the creation of the machine fails.
 pub(crate) fn told(azure: &mut AzureState, id: &ResourceId, answer: &Value) -> Option<Refusal> {
     let record = azure.store.get(id)?;
     let created = record.state == State::Creating;
@@ -106,7 +106,7 @@ pub(crate) fn told(azure: &mut AzureState, id: &ResourceId, answer: &Value) -> O
     if !created {
         return None;
     }
-    // It has power, whatever its system makes of it.
+    // The machine has power, whatever the state of its system.
     record.hidden.entry("power").or_insert_with(|| "running".into());
     if !own {
         machine::settle(azure, id, failure.is_some());
@@ -138,14 +138,14 @@ pub(crate) fn refusal_of(extension: &Value, result: &Value) -> Option<Refusal> {
     )))
 }
 
-/// How the agent of a running machine is: ready, as machines without a guest are, or not.
+/// Whether the agent of a running machine is ready; machines without a guest count as ready.
 pub(crate) fn is_ready(record: &Record) -> bool {
     record.hidden.get(ANSWER).is_none_or(|answer| {
         answer.get("pending").is_none() && answer.get("failure").is_none_or(Value::is_null)
     })
 }
 
-/// The state of an extension from the model, as the guest said.
+/// The state of an extension from the model, as the guest reported it.
 fn state_of(record: &Record, name: &str) -> (&'static str, String) {
     let answer = record.hidden.get(ANSWER);
     let result = answer.and_then(|answer| at(answer, "extensions")?.get(name));
@@ -177,7 +177,7 @@ pub(crate) fn extensions(azure: &AzureState, record: &Record) -> Vec<Value> {
     of_set.chain(own.into_iter().map(|own| azure.present(own, Default::default()))).collect()
 }
 
-/// What instance views say of them.
+/// Their entries in instance views.
 pub(crate) fn views(azure: &AzureState, record: &Record) -> Vec<Value> {
     let of = |extension: &Value, member: &str| {
         text(extension, &format!("properties/{member}")).unwrap_or_default().to_owned()

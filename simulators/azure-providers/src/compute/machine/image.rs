@@ -1,4 +1,4 @@
-//! The images of machines: which version `latest` is, and what the system in it calls itself. Images that the catalogue
+//! The images of machines: the version behind `latest`, and the name of the system in it. Images that the catalogue
 //! does not have get a version that looks like theirs.
 
 use serde_json::Value;
@@ -14,8 +14,7 @@ use azure_types::ResourceId;
 const GALLERY_IMAGE_NOT_FOUND: Code = Code::azures(404, "GalleryImageNotFound");
 const IMAGE_NOT_FOUND: Code = Code::ours(404, "ImageNotFound");
 
-/// An image that is named by an id must be there: one of the group's, or one in a gallery. Those of the marketplace are taken
-/// as they are named.
+/// An image named by id must exist: one of the group's, or one in a gallery. Marketplace images are not checked.
 pub(crate) fn check(azure: &AzureState, storage: &Value, location: &str) -> Result<(), Refusal> {
     for member in ["communityGalleryImageId", "sharedGalleryImageId"] {
         let named = text(storage, &format!("imageReference/{member}"));
@@ -81,7 +80,7 @@ pub(crate) fn of(storage: &Value) -> Image {
     Image { windows, os_name: name.to_owned(), os_version: version.to_owned(), exact }
 }
 
-/// Fills in what the image of a storage profile says of the system disk; says which image that is.
+/// Fills in the members of the system disk that follow from its image; returns that image.
 pub(crate) fn fill_system_disk(storage: &mut Value) -> Image {
     let image = of(storage);
     fill_at(storage, "osDisk/osType", if image.windows { "Windows" } else { "Linux" });
@@ -89,7 +88,7 @@ pub(crate) fn fill_system_disk(storage: &mut Value) -> Image {
     image
 }
 
-/// Says in a storage profile which version of its image it is of.
+/// Puts the exact version of its image into a storage profile.
 pub(crate) fn name_version(storage: &mut Value, image: &Image) {
     if let Some(reference) = storage.get_mut("imageReference").and_then(Value::as_object_mut) {
         reference.insert("exactVersion".into(), image.exact.as_str().into());

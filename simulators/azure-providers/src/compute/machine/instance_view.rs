@@ -1,4 +1,4 @@
-//! Instance views: what a machine looks like from outside.
+//! Instance views: the run-time state of a machine.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ fn status((code, level, shown): (&str, &str, &str), time: &str) -> Value {
     json!({ "code": code, "level": level, "displayStatus": shown, "time": time })
 }
 
-/// The power state, where the machine has one: one that is being made has none yet.
+/// The power state; `None` while the machine is being created.
 fn power(record: &Record) -> Option<&str> {
     record.hidden.get("power").and_then(Value::as_str)
 }
@@ -45,7 +45,7 @@ pub(crate) fn present(azure: &AzureState, record: &Record, document: &mut Object
     }
 }
 
-/// The instance view of a machine: of an instance it tells where it stands in its set, too.
+/// The instance view of a machine; that of an instance shows its place in the set, too.
 pub(crate) fn of(azure: &AzureState, record: &Record) -> Value {
     let mut view = of_machine(azure, record);
     if record.resource_type.name() == INSTANCE_TYPE {

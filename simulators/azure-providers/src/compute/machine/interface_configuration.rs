@@ -16,7 +16,7 @@ use azure_engine::reference::{Reference, Role};
 /// Oldest version of Network in which configurations may be written.
 const OLDEST_NETWORK: &str = "2020-11-01";
 
-/// What is to be made for one machine.
+/// The interfaces and addresses to create for one machine.
 pub(crate) struct Interfaces {
     /// (id, document, `primary`) of the interfaces.
     nics: Vec<(ResourceId, Object, Value)>,
@@ -51,14 +51,14 @@ impl Interfaces {
         all
     }
 
-    /// Whether all of it could be made now.
+    /// Checks that all of it can be created now.
     pub(crate) fn check(&self, azure: &AzureState) -> Result<(), Refusal> {
         for (id, body) in &self.addresses {
             azure.draft(id, body.clone())?;
         }
         for (id, body, _) in &self.nics {
             let mut body = Value::Object(body.clone());
-            // Its public addresses are not there yet.
+            // Its public addresses do not exist yet.
             for ip in items_mut(&mut body, "properties/ipConfigurations") {
                 remove_at(ip, "properties/publicIPAddress");
             }

@@ -13,7 +13,7 @@ const NETWORK_INTERFACE_COUNT_EXCEEDED: Code = Code::azures(400, "NetworkInterfa
 const ADDING_OR_DELETING_NETWORK_INTERFACES_ON_A_RUNNING_VIRTUAL_MACHINE_NOT_SUPPORTED: Code =
     Code::azures(400, "AddingOrDeletingNetworkInterfacesOnARunningVirtualMachineNotSupported");
 
-/// Refuses more interfaces than the size of a machine has room for. Of sizes outside the catalogue nobody knows.
+/// Refuses more interfaces than the size of a machine takes. Sizes outside the catalogue are not checked.
 pub(crate) fn check(size: &str, count: usize, what: &str, whose: &str) -> Result<(), Refusal> {
     let most = sizes::find(size).map_or(u64::MAX, |size| size.interfaces);
     NETWORK_INTERFACE_COUNT_EXCEEDED.details_when(
@@ -25,7 +25,7 @@ pub(crate) fn check(size: &str, count: usize, what: &str, whose: &str) -> Result
     )
 }
 
-/// Refuses to give interfaces to a machine that is not deallocated, or to take some from it.
+/// Refuses to add interfaces to a machine that is not deallocated, or to remove some from it.
 pub(crate) fn check_change(machine: &Record, interfaces: &[ResourceId]) -> Result<(), Refusal> {
     let before: BTreeSet<String> = items(&machine.body, "properties/networkProfile/networkInterfaces")
         .iter()
@@ -33,7 +33,7 @@ pub(crate) fn check_change(machine: &Record, interfaces: &[ResourceId]) -> Resul
         .map(|id| id.to_lower())
         .collect();
     let after: BTreeSet<String> = interfaces.iter().map(ResourceId::to_lower).collect();
-    // A machine that was never made runs nowhere.
+    // A machine whose creation never finished does not run.
     let runs = machine.hidden.get("power").is_some_and(|power| power != "deallocated");
     let why = if (before.len() == 1) == (after.len() == 1) {
         "must be stop-deallocated before network interfaces are added to it or taken from it."

@@ -85,7 +85,7 @@ pub(crate) static STORAGE: [Member; 3] = [
     Member::new("imageReference", Anything).fixed().called("imageReference"),
     Member::new("osDisk", Object(&SYSTEM_DISK)).or_empty(),
 ];
-/// The disks that the model of a scale set asks for.
+/// The disks of a scale set's model.
 pub(crate) static STORAGE_OF_MODEL: [Member; 2] = [
     Member::new("dataDisks", Objects(&DATA_DISK_OF_MODEL)),
     Member::new("osDisk", Object(&SYSTEM_DISK_OF_MODEL)).or_empty(),
@@ -110,7 +110,7 @@ static LINUX: [Member; 3] = [
     Member::new("provisionVMAgent", Flag),
 ];
 
-/// The system of a machine, by the member that its name comes from.
+/// The system of a machine; the arguments are the members for its name and its administrator.
 pub(crate) const fn system(name: Member, administrator: Member) -> [Member; 8] {
     [
         Member::new("adminPassword", Text).secret(),

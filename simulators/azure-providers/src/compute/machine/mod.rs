@@ -1,4 +1,4 @@
-//! What is a machine, and what it is called.
+//! Which records are machines, and their names.
 
 pub(crate) mod data_disk;
 pub(crate) mod fault_domain;
@@ -24,7 +24,7 @@ pub fn is_machine(record: &Record) -> bool {
     record.resource_type.name().rsplit('/').next() == Some("virtualMachines")
 }
 
-/// What a machine is called: a scale set instance by its set and number.
+/// The name of a machine: that of a scale set instance consists of its set and number.
 pub fn machine_name(id: &ResourceId) -> String {
     match id.parent().filter(|parent| parent.namespace().is_some()) {
         Some(set) => format!("{}_{}", set.name(), id.name()),

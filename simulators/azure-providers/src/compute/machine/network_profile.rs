@@ -45,8 +45,8 @@ pub(crate) fn normalise(profile: &mut Value, subject: &ResourceId) -> Result<(),
     Ok(())
 }
 
-/// Checks that each network interface may be in its subnets and in all pools that it is to be in; `interface`
-/// gives its id by its name, or the scale set whose model it stands in.
+/// Checks that each network interface may be in its subnets and in all its pools; `interface` gives its id by its name,
+/// or the scale set whose model it stands in.
 pub(crate) fn check(
     azure: &AzureState,
     profile: &Value,

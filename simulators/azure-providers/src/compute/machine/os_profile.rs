@@ -1,4 +1,4 @@
-//! The system of a machine: who administers it, and what it is told when it starts for the first time.
+//! The system of a machine: its administrator, and the data for its first start.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,7 +17,7 @@ const RESERVED: &str = "1 123 a actuser adm admin admin1 admin2 administrator as
                         root server sql support support_388945a0 sys test test1 test2 test3 user user1 user2 user3 user4 \
                         user5";
 
-/// Checks what a client sent, secrets included: none of them is named in a refusal.
+/// Checks what a client sent, secrets included: no refusal names a secret.
 fn check(os: &Value) -> Result<(), Refusal> {
     let admin = text(os, "adminUsername").unwrap_or_default();
     Refusal::invalid_when(
@@ -43,7 +43,7 @@ pub(crate) fn normalise(proposal: &Proposal<'_>, windows: bool, body: &mut Value
         if text(body, "properties/storageProfile/osDisk/createOption") == Some("Attach") {
             return Ok(());
         }
-        // A system from the marketplace has no administrator yet. Images of one's own may have one.
+        // A marketplace image has no administrator yet. A custom image may have one.
         let bare = at(body, "properties/storageProfile/imageReference/publisher").is_some();
         if bare && proposal.old.is_none() && proposal.source != Source::Service {
             return Err(missing("osProfile"));
@@ -59,7 +59,7 @@ pub(crate) fn normalise(proposal: &Proposal<'_>, windows: bool, body: &mut Value
     Ok(())
 }
 
-/// Checks a system, of a machine or of a model, and fills what is left open; says which member tells of its kind.
+/// Checks the system of a machine or a model, and fills defaults; returns the member that belongs to its kind.
 pub(crate) fn normalise_system(windows: bool, os: &mut Value) -> Result<&'static str, Refusal> {
     check(os)?;
     fill_at(os, "secrets", json!([]));

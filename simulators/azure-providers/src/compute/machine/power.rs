@@ -25,7 +25,7 @@ const RESOURCE_NOT_FOUND: Code = Code::azures(404, "ResourceNotFound");
 struct Known {
     name: &'static str,
     power: Option<(&'static str, &'static str)>,
-    /// Whether the caller must say which instances.
+    /// Whether the caller must name the instances.
     names_instances: bool,
 }
 
@@ -37,7 +37,7 @@ const fn known(
     Known { name, power, names_instances }
 }
 
-/// A machine that starts.
+/// The states of a starting machine.
 const UP: Option<(&str, &str)> = Some(("starting", "running"));
 
 const ACTIONS: [Known; 9] = [
@@ -105,7 +105,7 @@ fn named_instances(
         return Err(missing("instanceIds"));
     }
     if names.is_empty() || names.iter().any(|name| name == "*") {
-        // Who is protected from what the set does is left out, unless it is named.
+        // Instances that are protected from actions of the set are left out, unless the caller names them.
         let protected = |record: &Record| protects(record, "protectFromScaleSetActions");
         return Ok(all.into_iter().filter(|id| !azure.store.get(id).is_some_and(protected)).collect());
     }
@@ -143,7 +143,7 @@ pub(crate) fn finish(azure: &mut AzureState, _id: &ResourceId, action: &str, tar
     azure.revision += 1;
 }
 
-/// Switches a machine at once, as if somebody pulled its plug.
+/// Switches a machine's power state at once, like pulling its plug.
 pub fn set(azure: &mut AzureState, instance: &ResourceId, state: &str) -> Result<(), Refusal> {
     let missing = || RESOURCE_NOT_FOUND.says(format_args!("The Resource '{instance}' was not found."));
     let record = azure.store.get_mut(instance).ok_or_else(missing)?;

@@ -1,4 +1,4 @@
-//! Spot machines, which Azure takes back when it needs the room.
+//! Spot machines, which Azure evicts when it needs the capacity.
 
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -12,13 +12,13 @@ const EVICTION_POLICY_CAN_BE_SET_ONLY_ON_AZURE_SPOT_VIRTUAL_MACHINES: Code =
 const MAX_PRICE_IS_SUPPORTED_ONLY_FOR_AZURE_SPOT_VIRTUAL_MACHINES: Code =
     Code::azures(400, "MaxPriceIsSupportedOnlyForAzureSpotVirtualMachines");
 
-/// Whether the priority of a machine or a model is the one of spot machines, or what it was called before.
+/// Whether the priority of a machine or a model is that of spot machines, or its former name.
 pub(crate) fn is_of_spot(profile: &Value) -> bool {
     let priority = text(profile, "priority").unwrap_or_default();
     ["Spot", "Low"].iter().any(|name| priority.eq_ignore_ascii_case(name))
 }
 
-/// Refuses what only spot machines are told ("Error messages for Azure Spot Virtual Machines and scale sets").
+/// Refuses members that only spot machines take ("Error messages for Azure Spot Virtual Machines and scale sets").
 pub(crate) fn check_members(profile: &Value) -> Result<(), Refusal> {
     let wrong = |member: &str| !is_of_spot(profile) && at(profile, member).is_some();
     EVICTION_POLICY_CAN_BE_SET_ONLY_ON_AZURE_SPOT_VIRTUAL_MACHINES.says_when(
@@ -31,8 +31,8 @@ pub(crate) fn check_members(profile: &Value) -> Result<(), Refusal> {
     )
 }
 
-/// What a spot machine was told when it was made; `None` for others. The instances of a scale set are what
-/// its model says.
+/// The profile with which a spot machine was created; `None` for other machines. For the instances of a scale set it is
+/// the model's.
 fn profile<'a>(azure: &'a AzureState, machine: &'a Record) -> Option<&'a Value> {
     let own = machine.body.get("properties");
     let model = || {

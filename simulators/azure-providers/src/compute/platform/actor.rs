@@ -1,4 +1,4 @@
-//! What actors do with machines and scale sets: autoscalers and the spot market.
+//! Actions of actors on machines and scale sets: autoscalers and the spot market.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub(crate) fn act(azure: &mut AzureState, actor: &Actor, act: &Act) {
     }
 }
 
-/// The scale sets that an actor looks at, ordered by id.
+/// The scale sets that an actor acts on, ordered by id.
 fn scale_sets(azure: &AzureState, actor: &Actor) -> Vec<ResourceId> {
     let sets = azure.store.of_type(SET_TYPE);
     sets.filter(|record| actor.on.fits(&record.id, SET_TYPE)).map(|record| record.id.clone()).collect()
@@ -37,14 +37,14 @@ fn scale(azure: &mut AzureState, actor: &Actor, act: &Act, (min, max): (u64, u64
         let drawn = || min + act.draw.wrapping_add(number as u64 * 7).checked_rem(range).unwrap_or_default();
         let capacity = scheduled.copied().unwrap_or_else(drawn).clamp(min, max.max(min));
         if azure.document(id).is_some_and(|set| set.pointer("/sku/capacity") != Some(&json!(capacity))) {
-            // What is refused now is tried again with the next act.
+            // A refused write is repeated by the next act.
             let sku = json!({ "sku": { "capacity": capacity } });
             let _ = azure.ask(&actor.principal(), "PATCH", id, None, sku);
         }
     }
 }
 
-/// Takes a share of the spot machines that run.
+/// Evicts a share of the running spot machines.
 fn evict(azure: &mut AzureState, actor: &Actor, share: f64, notice: u64, draw: u64) {
     let events = azure.timetable::<ScheduledEvents>();
     let announced = |id: &ResourceId| events.is_some_and(|events| events.announces(EventType::Preempt, id));
@@ -65,11 +65,11 @@ fn evict(azure: &mut AzureState, actor: &Actor, share: f64, notice: u64, draw: u
         if let Some(in_seconds) = i64::try_from(notice).ok().filter(|notice| *notice > 0) {
             let mut plan = EventPlan::of(EventType::Preempt, vec![id]);
             plan.in_seconds = Some(in_seconds);
-            // Who is gone by now needs no announcement.
+            // A machine that is gone by now needs no announcement.
             let _ = scheduled_events::plan_event(azure, plan);
             continue;
         }
-        // What cannot be taken now stays for the next time.
+        // A machine that cannot be evicted now stays for the next act.
         let _ = match deletes {
             true => azure.ask(&actor.principal(), "DELETE", &id, None, Value::Null),
             false => azure.ask(&actor.principal(), "POST", &id, Some("deallocate"), Value::Null),
@@ -77,7 +77,7 @@ fn evict(azure: &mut AzureState, actor: &Actor, share: f64, notice: u64, draw: u
     }
 }
 
-/// The machines that an actor looks at, by themselves or by their scale set.
+/// The machines that an actor acts on, matched by themselves or by their scale set.
 fn machines<'a>(azure: &'a AzureState, actor: &Actor) -> Vec<&'a Record> {
     let fits = |machine: &&Record| {
         let kind = machine.resource_type.name();

@@ -1,4 +1,4 @@
-//! Scheduled events: what will soon happen to machines, announced to them and to those beside them.
+//! Scheduled events: maintenance and evictions of machines, announced to them and to the machines beside them.
 //!
 //! Events are planned through the control API; restarts and redeployments by users show as events while
 //! they run. An event starts when a machine approves it or when its time has come, lasts its duration
@@ -35,7 +35,7 @@ pub enum EventType {
 }
 
 impl EventType {
-    /// How long before an event Azure announces it, in seconds, and how long it takes.
+    /// How long before an event Azure announces it, and how long it takes, both in seconds.
     fn usual(self) -> (i64, i64) {
         match self {
             Self::Freeze => (900, 5),
@@ -47,7 +47,7 @@ impl EventType {
     }
 }
 
-/// An event that is to come.
+/// A planned event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EventPlan {
@@ -55,10 +55,10 @@ pub struct EventPlan {
     pub event_type: EventType,
     /// To which machines.
     pub machines: Vec<ResourceId>,
-    /// Seconds until it happens without approval; what Azure promises where it is missing.
+    /// Seconds until it happens without approval; Azure's minimum where it is missing.
     #[serde(default)]
     pub in_seconds: Option<i64>,
-    /// How long it takes, in seconds; -1 where nobody knows.
+    /// Its duration in seconds; -1 if unknown.
     #[serde(default)]
     pub duration_seconds: Option<i64>,
     /// Why, in words.
@@ -200,7 +200,7 @@ pub fn plan_event(azure: &mut AzureState, plan: EventPlan) -> Result<String, Ref
     Ok(id)
 }
 
-/// Takes an event back; `false` where there is none of that id.
+/// Cancels an event; `false` where there is no event of that id.
 pub fn cancel_event(azure: &mut AzureState, id: &str) -> bool {
     let Some(events) = azure.timetable_mut::<ScheduledEvents>() else { return false };
     let before = events.list.len();
@@ -234,7 +234,7 @@ fn start_event(azure: &mut AzureState, id: &str) {
     let (kind, machines) = (event.plan.event_type, event.plan.machines.clone());
     azure.revision += 1;
     for machine in machines {
-        // What cannot be done now is not done: the event goes by.
+        // An action that is refused is skipped: the event passes.
         let _ = match kind {
             EventType::Terminate => azure.ask(PLATFORM, "DELETE", &machine, None, Value::Null),
             EventType::Preempt if deleted_when_evicted(azure, &machine) == Some(true) => {
@@ -247,7 +247,7 @@ fn start_event(azure: &mut AzureState, id: &str) {
     }
 }
 
-/// What machines hear of the same events by: their scale set, their availability set, or the machine.
+/// The group of machines that see the same events: their scale set, their availability set, or the machine.
 fn hearing_group(azure: &AzureState, machine: &ResourceId) -> String {
     if let Some(set) = machine.parent().filter(|parent| parent.namespace().is_some()) {
         return set.to_lower();

@@ -1,5 +1,4 @@
-//! As many machines as a scale set's capacity says: which zone a new one goes to, and which machine
-//! goes first.
+//! Reconciles the machines of a scale set with its capacity: the zone of new ones, and which ones are deleted first.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +13,7 @@ use azure_engine::document::{at, flag, items, number};
 use azure_engine::provider::{AzureState, Record};
 use azure_engine::store::State;
 
-/// Makes the machines that are missing, or marks the surplus for deletion.
+/// Creates missing machines, or marks the surplus for deletion.
 pub(crate) fn reconcile(azure: &mut AzureState, id: &ResourceId) {
     let Some(set) = azure.store.get(id) else { return };
     let capacity = number(&set.body, "sku/capacity").unwrap_or_default() as usize;
@@ -42,7 +41,7 @@ pub(crate) fn reconcile(azure: &mut AzureState, id: &ResourceId) {
     while live.len() > capacity {
         let free = live.iter().enumerate().filter(|(_, machine)| !protects(machine, "protectFromScaleIn"));
         let next = free.max_by_key(|(_, machine)| by_zone.get(&zone_of(machine)).copied());
-        // Where all that are left are protected, nobody goes.
+        // Where all that are left are protected, none is deleted.
         let Some(gone) = next.map(|(at, _)| at).map(|at| live.remove(at)) else { break };
         *by_zone.entry(zone_of(gone)).or_default() -= 1;
         going.push(gone.id.clone());
@@ -61,12 +60,12 @@ pub(crate) fn reconcile(azure: &mut AzureState, id: &ResourceId) {
     }
 }
 
-/// Whether an instance's protection policy says so.
+/// Whether an instance's protection policy has this member set.
 pub(crate) fn protects(instance: &Record, member: &str) -> bool {
     flag(&instance.body, &format!("properties/protectionPolicy/{member}"))
 }
 
-/// Lowers the capacity by the number of machines that were taken out one by one.
+/// Lowers the capacity by the number of machines that were deleted one by one.
 pub(crate) fn lower(azure: &mut AzureState, id: &ResourceId, by: u64) {
     let Some(record) = azure.store.get_mut(id) else { return };
     record.version += 1;

@@ -37,7 +37,7 @@ pub(super) fn write(
 ) -> Result<bool, Refusal> {
     const PROFILE: &str = "extensionProfile";
     let Some(record) = azure.store.get(set) else { return Ok(false) };
-    // The stored document has what is never shown.
+    // The stored document has the secret members.
     let mut model = record.body.clone();
     let profile = &mut model["properties"]["virtualMachineProfile"][PROFILE];
     let mut all = items(profile, "extensions").to_vec();

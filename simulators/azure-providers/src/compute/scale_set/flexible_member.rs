@@ -1,4 +1,4 @@
-//! The machines of a flexible set, as they are made from its model.
+//! The machines of a flexible set, created from its model.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ pub(crate) fn check_profile(id: &ResourceId, profile: &Value) -> Result<(), Refu
     interface_configuration::check_version(id, &profile["networkProfile"])
 }
 
-/// A machine that a set is to have.
+/// A machine that a set needs.
 pub(crate) struct Member {
     id: ResourceId,
     interfaces: Interfaces,
@@ -102,7 +102,7 @@ pub(crate) fn create(azure: &mut AzureState, set_id: &ResourceId, zone: Option<S
     let (set_id, body) = (set.id.clone(), set.body.clone());
     let Member { id, interfaces, document } = member(azure, &set_id, &body, number, zone);
     let Some(machines) = azure.resource_type(MACHINE_TYPE) else { return };
-    // What could refuse it was checked with the set's write.
+    // All refusals were checked with the set's write.
     let Ok(stored) = azure.judge(machines, Proposal::of_service(&id, document)) else { return };
     if interfaces.make(azure).is_err() {
         return;

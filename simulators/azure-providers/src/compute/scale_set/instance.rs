@@ -62,8 +62,8 @@ impl ResourceType for Instances {
 
     fn listed(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
         let mut shown = azure.present(record, listing.expand);
-        // A machine of its own is an instance here: clients make its own id of this one (`azure/types.go` of Cluster API's
-        // provider for Azure).
+        // A machine of its own is an instance here: clients make its own id of this one (`azure/types.go` of Cluster
+        // API's provider for Azure).
         if let Some(set) = flexible::set_of(record).filter(|_| record.resource_type.name() != self.name()) {
             shown["id"] = set.child("virtualMachines", record.id.name()).to_string().into();
             shown["type"] = self.name().into();

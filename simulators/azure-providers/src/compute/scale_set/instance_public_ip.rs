@@ -10,7 +10,7 @@ use crate::compute::scale_set::instance_address::ip_configuration_id;
 use azure_engine::document::{at, name};
 use azure_engine::provider::{AzureState, Record};
 
-/// What an IP configuration says about its public address.
+/// The public address in an IP configuration.
 fn configuration(ip: &Value) -> Option<&Value> {
     at(ip, "properties/publicIPAddressConfiguration")
 }
@@ -20,8 +20,8 @@ pub(crate) fn address(record: &Record) -> Option<IpAddr> {
     record.hidden.get("publicAddress")?.as_str()?.parse().ok()
 }
 
-/// Gives an instance whose configuration asks for one a public address, or takes it back. The first
-/// configuration that asks gets it: Azure knows one for each instance.
+/// Gives an instance a public address if one of its configurations has one, or takes it back. The first such
+/// configuration gets it: Azure has one for each instance.
 pub(crate) fn allocate(azure: &mut AzureState, id: &azure_types::ResourceId) {
     let Some(record) = azure.store.get(id) else { return };
     let profile = at(&record.body, "properties/networkProfileConfiguration");

@@ -159,7 +159,7 @@ impl ResourceType for ScaleSets {
         if let (Completion::Action(action, targets), false) = (completion, failed) {
             power::finish(azure, id, action, targets);
         }
-        // What the operation brought about in its machines ends with it.
+        // The states of its machines that the operation changed end with it.
         let pending: Vec<(ResourceId, State)> = members::all(azure, id)
             .into_iter()
             .filter(|machine| machine.state != State::Succeeded)
@@ -228,7 +228,7 @@ impl ResourceType for ScaleSets {
     }
 }
 
-/// How many machines are asked for: one placement group holds fewer than others.
+/// The capacity of a write, within bounds: one placement group holds fewer machines than several.
 fn capacity_of(azure: &AzureState, id: &ResourceId, body: &Value) -> Result<u64, Refusal> {
     let (set, group) =
         (azure.limit("compute.instancesPerScaleSet"), azure.limit("compute.instancesPerPlacementGroup"));
@@ -242,7 +242,7 @@ fn capacity_of(azure: &AzureState, id: &ResourceId, body: &Value) -> Result<u64,
     capacity.ok_or_else(|| Refusal::invalid_parameter("sku.capacity", text))
 }
 
-/// More machines, or machines of another size, must be to be had.
+/// Checks that more machines, or machines of another size, are available.
 fn check_size(
     azure: &AzureState,
     proposal: &Proposal<'_>,

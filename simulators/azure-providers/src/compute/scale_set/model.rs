@@ -80,7 +80,7 @@ pub(crate) static MEMBERS: [Member; 13] = [
     Member::new("zoneBalance", Flag),
 ];
 
-/// What an instance is told apart from its model, and what it is by its model.
+/// The members of an instance: its own, and those that it has from its model.
 pub(crate) static INSTANCE: [Member; 14] = [
     Member::new("hardwareProfile", Kept),
     Member::new("instanceView", Derived),

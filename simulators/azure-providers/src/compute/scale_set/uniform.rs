@@ -49,12 +49,12 @@ pub(crate) fn create(azure: &mut AzureState, set_id: &ResourceId, zone: Option<S
     guest::start(azure, &id, true);
 }
 
-/// Gives an instance what the model says.
+/// Copies the model into an instance.
 fn copy_model(azure: &AzureState, set: &ResourceId, model: &Value, record: &mut Record) {
     let profile = at(model, "properties/virtualMachineProfile").cloned().unwrap_or_default();
     let mut os = profile["osProfile"].clone();
     remove_at(&mut os, "computerNamePrefix");
-    // What the first start is told stays with the model: there may be thousands of instances.
+    // Custom data stay with the model: there may be thousands of instances.
     remove_at(&mut os, "customData");
     if let Some(computer) = record.hidden.get("computerName") {
         os["computerName"] = computer.clone();
@@ -94,7 +94,7 @@ fn copy_model(azure: &AzureState, set: &ResourceId, model: &Value, record: &mut 
     }
 }
 
-/// Whether an instance is as the model of its set says.
+/// Whether an instance matches the model of its set.
 pub(crate) fn follows(record: &Record, set: &Record) -> bool {
     let model =
         at(&set.body, "properties/virtualMachineProfile/networkProfile/networkInterfaceConfigurations");

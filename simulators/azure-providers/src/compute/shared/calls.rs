@@ -1,5 +1,4 @@
-//! What the Compute provider answers beside its resources: the catalogue of sizes, and what it has in a
-//! location.
+//! Calls of the Compute provider beside its resources: the catalogue of sizes, and resources by location.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The catalogue of sizes and kinds of disks: `skus`, `vmSizes`, and what is not to be had.
+//! The catalogue of sizes and kinds of disks: `skus`, `vmSizes`, and restrictions.
 
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ fn machine_sku(azure: &AzureState, size: &Size, location: &str) -> Value {
     let parts: Vec<&str> = size.name.splitn(2, '_').collect();
     let zones = zones(azure, location);
     let ultra = modern && size.premium();
-    // Where there are zones, ultra disks are to be had in them alone.
+    // In regions with zones, ultra disks are available only in zones.
     let details: Vec<Value> = (ultra && !zones.is_empty())
         .then(|| json!({ "name": zones, "capabilities": [capability("UltraSSDAvailable", truth(true))] }))
         .into_iter()
@@ -121,7 +121,7 @@ fn disk_sku(azure: &AzureState, name: &str, location: &str) -> Value {
     })
 }
 
-/// Where the options say that a size is not to be had.
+/// The restrictions of a size by the options.
 fn restrictions(azure: &AzureState, size: &str, location: &str) -> Vec<Value> {
     let Some(zones) = restricted(azure, size).filter(|_| location == azure.options.region) else {
         return Vec::new();
@@ -143,7 +143,7 @@ fn restricted<'a>(azure: &'a AzureState, size: &str) -> Option<&'a Vec<String>> 
     found.map(|(_, zones)| zones)
 }
 
-/// Refuses a size that is not to be had where a document wants it, in the words of Azure-Samples/azuresandbox#70.
+/// Refuses an unavailable size, in the words of Azure-Samples/azuresandbox#70.
 pub(crate) fn check_available(azure: &AzureState, size: &str, body: &Value) -> Result<(), Refusal> {
     let location = text(body, "location").unwrap_or_default();
     let restricted = restricted(azure, size).filter(|_| location == azure.options.region);

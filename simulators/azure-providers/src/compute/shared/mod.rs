@@ -1,4 +1,4 @@
-//! What several types use: zones, quotas, the catalogue of sizes, and what a location is asked.
+//! Shared parts of several types: zones, quotas, the catalogue of sizes, and calls about a location.
 
 pub(crate) mod calls;
 pub(crate) mod catalogue;

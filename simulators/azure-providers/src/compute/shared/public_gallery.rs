@@ -1,6 +1,6 @@
-//! Galleries of others: those that everybody may use, by their public name (`communityGalleries`), and those that a
-//! subscription lets others use (`sharedGalleries`); read by location, and named by machines ("Share images using a community
-//! gallery", "Share a gallery with subscriptions or tenants").
+//! Galleries of other owners: public ones, by their public name (`communityGalleries`), and those that a subscription
+//! shares (`sharedGalleries`); read by location, and referenced by machines ("Share images using a community gallery",
+//! "Share a gallery with subscriptions or tenants").
 
 use azure_engine::code::Code;
 use azure_engine::document::{at, items, text};
@@ -13,19 +13,19 @@ use crate::compute::tables::cluster_api_images;
 const NOT_FOUND: Code = Code::ours(404, "NotFound");
 const GALLERIES: &str = "Microsoft.Compute/galleries";
 
-/// How galleries are used by others.
+/// The ways of sharing a gallery.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sharing {
-    /// By everybody.
+    /// With the public.
     Community,
-    /// By whom their owner names.
+    /// With the subscriptions and tenants that its owner names.
     Shared,
 }
 
 impl Sharing {
     const ALL: [Self; 2] = [Self::Community, Self::Shared];
 
-    /// As ids of its images begin, and the paths that read them are called, ignoring case.
+    /// The first segment of its images' ids, and the path that reads them, ignoring case.
     fn word(self) -> &'static str {
         if self == Self::Community { "communityGalleries" } else { "sharedGalleries" }
     }
@@ -34,7 +34,7 @@ impl Sharing {
         if self == Self::Community { "CommunityGalleries" } else { "SharedGalleries" }
     }
 
-    /// What a gallery's `sharingProfile` says.
+    /// The value in a gallery's `sharingProfile`.
     fn permission(self) -> &'static str {
         if self == Self::Community { "Community" } else { "Groups" }
     }
@@ -60,7 +60,7 @@ struct Version {
     regions: Option<Vec<String>>,
 }
 
-/// All galleries that are used so.
+/// All galleries that are shared in this way.
 fn galleries(azure: &AzureState, sharing: Sharing) -> Vec<Gallery> {
     let shared = |record: &&Record| {
         text(&record.body, "properties/sharingProfile/permissions") == Some(sharing.permission())
@@ -70,7 +70,7 @@ fn galleries(azure: &AzureState, sharing: Sharing) -> Vec<Gallery> {
     fixed.into_iter().chain(stored).collect()
 }
 
-/// The gallery in which Cluster API's images for Azure are.
+/// The gallery of Cluster API's images for Azure.
 fn cluster_api() -> Gallery {
     let image = |definition: &cluster_api_images::Definition| {
         let version = |name: String| Version {
@@ -103,7 +103,7 @@ fn cluster_api() -> Gallery {
     }
 }
 
-/// A gallery of a subscription that others may use.
+/// A stored gallery that its subscription shares.
 fn stored(azure: &AzureState, sharing: Sharing, gallery: &Record) -> Gallery {
     let name = match sharing {
         Sharing::Shared => {
@@ -255,8 +255,9 @@ pub(crate) fn answer(
     }
 }
 
-/// Whether a machine can be made of an image by such an id: `/CommunityGalleries/{gallery}/Images/{image}/Versions/{version}`,
-/// where `latest` is any version. Galleries that are not known here are taken at their word.
+/// Whether a machine can be created from an image with such an id:
+/// `/CommunityGalleries/{gallery}/Images/{image}/Versions/{version}`, where `latest` is any version. Unknown galleries
+/// are accepted.
 pub(crate) fn has(azure: &AzureState, id: &str, location: &str) -> bool {
     let segments: Vec<&str> = id.trim_start_matches('/').split('/').collect();
     let [kind, gallery, images, image, versions, version] = segments.as_slice() else { return false };

@@ -15,7 +15,7 @@ pub(crate) fn answer(
     segments: &[&str],
 ) -> Option<Result<Value, Refusal>> {
     let is = |segment: &&str, word: &str| segment.eq_ignore_ascii_case(word);
-    // Names that are chosen, and which part of an image is asked for.
+    // The given names, and the requested part of an image.
     let (chosen, part): (Vec<&str>, usize) = match segments {
         [a] if is(a, "publishers") => (vec![], 0),
         [a, publisher, b, c, d]

@@ -20,7 +20,7 @@ fn size_of(record: &Record) -> &str {
         .unwrap_or_default()
 }
 
-/// The machines of a region of a subscription; those that `but` says are left out.
+/// The machines of a region of a subscription, without those for which `but` is true.
 fn machines<'a>(
     azure: &'a AzureState,
     subscription: &'a str,
@@ -36,8 +36,8 @@ fn machines<'a>(
         .filter(move |record| text(&record.body, "location") == Some(location))
 }
 
-/// Refuses machines whose cores would be too many for the region or for their family. `count` machines
-/// are to be there in all for `id`, a machine or a scale set. Spot machines have a quota to themselves.
+/// Refuses machines whose cores would exceed the quota of the region or of their family. `count` is the total number of
+/// machines of `id`, a machine or a scale set. Spot machines have a quota of their own.
 pub(crate) fn check(
     azure: &AzureState,
     id: &ResourceId,

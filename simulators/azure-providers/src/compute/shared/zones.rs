@@ -15,7 +15,7 @@ const LOCATION_NOT_SUPPORT_AVAILABILITY_ZONES: Code =
 const INVALID_AVAILABILITY_ZONE: Code = Code::ours(400, "InvalidAvailabilityZone");
 const RESOURCE_TYPE_NOT_SUPPORT_MULTI_ZONES: Code = Code::ours(400, "ResourceTypeNotSupportMultiZones");
 
-/// How many zones a type can be in.
+/// The number of zones that a type can be in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Span {
     /// A disk or machine is in one place.
@@ -24,8 +24,8 @@ pub(crate) enum Span {
     Many,
 }
 
-/// Checks that the zones of a document are zones of its region, and that it stays in them: a scale set may spread, where
-/// machines and disks are stays. No zones at all are left out.
+/// Checks that the zones of a document are zones of its region, and that it stays in them: a scale set may spread,
+/// machines and disks stay. An empty list is left out.
 pub(crate) fn check(
     azure: &AzureState,
     proposal: &Proposal<'_>,
@@ -74,19 +74,19 @@ fn check_known(azure: &AzureState, id: &ResourceId, span: Span, body: &Value) ->
     ))
 }
 
-/// Disks that are kept in all zones are in none of them.
+/// Disks that are replicated to all zones have no zone.
 pub(crate) fn check_kind(sku: &str, body: &Value) -> Result<(), Refusal> {
     let wrong = is_redundant(sku) && body.get("zones").is_some();
     let text = format_args!("A disk with sku '{sku}' cannot be created in an availability zone.");
     OPERATION_NOT_ALLOWED.says_when(wrong, text)
 }
 
-/// Whether a kind of disk is kept in all zones, so that machines of every zone can have it.
+/// Whether a kind of disk is replicated to all zones, so that machines of every zone can attach it.
 pub(crate) fn is_redundant(sku: &str) -> bool {
     sku.ends_with("_ZRS")
 }
 
-/// A machine that joins a scale set stands where the set does: in one of its zones, or in none where it has none.
+/// A machine that joins a scale set is in one of the set's zones, or in none where the set has none.
 pub(crate) fn check_member(set: &Record, zone: Option<&Value>) -> Result<(), Refusal> {
     let zones = items(&set.body, "zones");
     if zone.map_or(zones.is_empty(), |zone| zones.contains(zone)) {

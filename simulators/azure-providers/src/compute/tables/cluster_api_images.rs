@@ -1,9 +1,9 @@
-//! Images of machines that are nodes of Kubernetes, as Cluster API's provider for Azure publishes them (its `docs/book`,
-//! "Custom images", and `azure/defaults.go`): one version for each release of Kubernetes.
+//! Images of Kubernetes nodes, as Cluster API's provider for Azure publishes them (its `docs/book`, "Custom images",
+//! and `azure/defaults.go`): one version for each release of Kubernetes.
 
 /// The gallery's public name.
 pub(crate) const GALLERY: &str = "ClusterAPI-f72ceb4f-5159-4c26-a0fe-2ea738f0d019";
-/// Who publishes them, and as what; our choice.
+/// Their publisher; our choice.
 pub(crate) const PUBLISHER: &str = "ClusterAPI";
 pub(crate) const OFFER: &str = "capi";
 
@@ -23,9 +23,8 @@ pub(crate) static DEFINITIONS: [Definition; 5] = [
     Definition { name: "capi-win-2025-containerd", system: "Windows", generation: "V1", gigabytes: 128 },
 ];
 
-/// Releases of Kubernetes by their minor version: the first patch that is in the gallery, those before are in the
-/// marketplace, and the last. Of those that are still looked after, the last is as many as come in a month each until
-/// autumn 2026.
+/// Releases of Kubernetes by minor version: the first patch in the gallery (older ones are in the marketplace), and the
+/// last. For supported minor versions the last assumes one patch a month until autumn 2026.
 const RELEASES: [(u8, u8, u8); 10] = [
     (28, 13, 15),
     (29, 8, 15),

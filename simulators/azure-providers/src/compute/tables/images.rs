@@ -1,5 +1,5 @@
-//! Images of the marketplace, in versions that publishers released in January 2026 or before. Machines are made of others,
-//! too.
+//! Images of the marketplace, in versions that publishers released in January 2026 or before. Machines can be created
+//! from other images, too.
 
 /// An image.
 pub(crate) struct MarketplaceImage {
@@ -52,7 +52,7 @@ pub(crate) static IMAGES: [MarketplaceImage; 9] = [
     ),
 ];
 
-/// An image that has the same system as this one. Skus of an offer differ in what they begin with if their systems do.
+/// An image with the same system. Skus of an offer with different systems differ in their beginnings.
 pub(crate) fn find(offer: &str, sku: &str) -> Option<&'static MarketplaceImage> {
     let stem = |sku: &str| sku.split('-').next().unwrap_or_default().to_ascii_lowercase();
     let mut of_offer = IMAGES.iter().filter(|image| image.offer.eq_ignore_ascii_case(offer));

@@ -1,8 +1,8 @@
-//! What whoever writes machines must be allowed to join or read ("Azure permissions for Compute", "… for Networking").
+//! The rights to join or read that writers of machines need ("Azure permissions for Compute", "… for Networking").
 
 use azure_engine::join::Join;
 
-/// Documents of a type, a member that points, and the action on what it points at.
+/// Documents of a type, a referencing member, and the action on the referenced resource.
 macro_rules! join {
     ($of:literal, $member:literal, $action:literal) => {
         Join {

@@ -61,7 +61,7 @@ fn quota(excess: &Excess<'_>) -> Refusal {
 }
 
 /// Compute's words for every quota. Reports show them with this code for cores (Azure/karpenter-provider-azure#192);
-/// `QuotaExceeded` is what the validation of a template says.
+/// `QuotaExceeded` comes from the validation of a template.
 pub(crate) fn over_quota(called: &str, region: &str, most: u64, used: u64, more: u64) -> Refusal {
     OPERATION_NOT_ALLOWED.says(format_args!(
         "Operation could not be completed as it results in exceeding approved {called} quota. Additional details - \

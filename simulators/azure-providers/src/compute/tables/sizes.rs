@@ -1,5 +1,5 @@
-//! Sizes of machines with their published figures ("Sizes for virtual machines in Azure"). Sizes that
-//! are not here are taken, too; general rules stand in for their figures.
+//! Sizes of machines with their published figures ("Sizes for virtual machines in Azure"). Other sizes are accepted,
+//! too; general rules give their figures.
 
 /// One size.
 pub(crate) struct Size {

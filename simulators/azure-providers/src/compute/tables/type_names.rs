@@ -1,4 +1,4 @@
-//! Names of types that others than the type itself ask for.
+//! Names of types that other types use.
 
 /// Machines of their own.
 pub(crate) const MACHINE_TYPE: &str = "Microsoft.Compute/virtualMachines";

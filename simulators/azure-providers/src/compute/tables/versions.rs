@@ -1,4 +1,4 @@
-//! What came to Compute's documents with which version.
+//! Members that Compute's documents have since a version.
 
 use azure_engine::version::Since;
 
@@ -16,7 +16,8 @@ const AGENT_OF_A_MODEL: &str =
 const CARDS_OF_AN_INSTANCE: &str = "properties/networkProfileConfiguration/networkInterfaceConfigurations/properties/disableTcpStateTracking";
 const CARDS: &str = "properties/virtualMachineProfile/networkProfile/networkInterfaceConfigurations/properties/disableTcpStateTracking";
 
-// Of members of a model it is known that 2021-07-01 has not got them and 2024-07-01 has; in between the first version is our choice.
+// Of members of a model it is known that 2021-07-01 lacks them and 2024-07-01 has them; the first version in between is
+// our choice.
 pub(crate) static SINCE: [Since; 21] = [
     // Observed in "recent versions": the first of 2024.
     since("Microsoft.Compute/virtualMachine*", "etag", "2024-03-01"),

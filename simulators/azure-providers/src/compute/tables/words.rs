@@ -55,17 +55,17 @@ pub(crate) static WORDS: Words = Words {
     unreadable,
 };
 
-/// A member must be there and is not.
+/// A required member is missing.
 pub(crate) fn missing(member: &str) -> Refusal {
     Refusal::invalid_parameter(member, format!("Required parameter '{member}' is missing (null)."))
 }
 
-/// A member stays as it was when the resource was made.
+/// A member cannot change after creation.
 pub(crate) fn fixed(member: &str) -> Refusal {
     FIXED.says(format_args!("Changing property '{member}' is not allowed.")).at(member)
 }
 
-/// Of what it cannot read, Compute says no more than the reason.
+/// For an unreadable document, Compute returns only the reason.
 fn unreadable(mut refusal: Refusal) -> Refusal {
     if refusal.code != UNREADABLE {
         return refusal;
@@ -77,7 +77,7 @@ fn unreadable(mut refusal: Refusal) -> Refusal {
     refusal
 }
 
-/// A number is none that there is.
+/// A number is outside its range.
 pub(crate) fn out_of_range(member: &str, value: i64, least: i64, most: i64) -> Refusal {
     let range = format!("The value must be between {least} and {most}, inclusive.");
     let text = format!("The value {value} of parameter '{member}' is out of range. {range}");

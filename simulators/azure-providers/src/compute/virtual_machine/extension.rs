@@ -39,7 +39,7 @@ static MEMBERS: [Member; 13] = [
     Member::new("instanceView", Derived),
 ];
 
-/// What the guest said of it, among what is hidden.
+/// The hidden member with the guest's message.
 const MESSAGE: &str = "message";
 
 impl ResourceType for Extensions {

@@ -76,7 +76,7 @@ impl ResourceType for VirtualMachines {
         let location = text(&body, "location").unwrap_or_default().to_owned();
         if proposal.old_member(SIZE).and_then(Value::as_str) != Some(&size) {
             catalogue::check_available(azure, &size, &body)?;
-            // Who makes a machine for a set has counted it.
+            // A scale set that creates a machine has checked the quota.
             if proposal.source != Source::Service {
                 quota::check(azure, id, &location, &size, 1, spot::is_of_spot(&body["properties"]))?;
             }
@@ -96,7 +96,7 @@ impl ResourceType for VirtualMachines {
 
     fn references(&self, record: &Record) -> Vec<Reference> {
         let mut all = pointers(&members::MACHINE, &record.id, &record.body);
-        // What configurations of interfaces point at is the interfaces' to use.
+        // References inside interface configurations belong to the interfaces.
         all.retain(|reference| reference.from == record.id);
         let profile = at(&record.body, "properties/networkProfile").into_iter();
         all.extend(profile.flat_map(|profile| interface_configuration::references(&record.id, profile)));
@@ -167,13 +167,13 @@ impl ResourceType for VirtualMachines {
 
     fn listed(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
         let Some(filter) = listing.query.get("$filter") else {
-            // Who asks for the status alone gets the models with it.
+            // `statusOnly` returns the models, too.
             let status =
                 listing.query.get("statusonly").is_some_and(|asked| asked.eq_ignore_ascii_case("true"));
             let expand = Expand { instance_view: listing.expand.instance_view || status };
             return Some(azure.present(record, expand));
         };
-        // `'virtualMachineScaleSet/id' eq '{id}'`; who asks for views with it gets no models.
+        // `'virtualMachineScaleSet/id' eq '{id}'`; with this filter, `$expand` returns no models.
         let wanted = filter.rsplit_once(" eq ")?.1.trim().trim_matches('\'');
         let set = text(&record.body, "properties/virtualMachineScaleSet/id")?;
         if !set.eq_ignore_ascii_case(wanted) {
@@ -214,7 +214,7 @@ fn check_scale_set(azure: &AzureState, proposal: &Proposal<'_>, body: &Value) ->
         set.id
     );
     Refusal::invalid_when(!flexible::is_flexible(set), "virtualMachineScaleSet.id", text)?;
-    // A set may have got zones since.
+    // The set may have been given zones since.
     if proposal.old.is_some() { Ok(()) } else { zones::check_member(set, items(body, "zones").first()) }
 }
 
@@ -281,7 +281,7 @@ fn network_profile(
         interface_configuration::check_version(id, profile)?;
         new_interfaces(azure, id, profile, location).check(azure)?;
     } else if let Some(profile) = profile.as_object_mut() {
-        // They were made with the machine, and are resources of their own since.
+        // The interfaces were created with the machine, and are resources of their own since.
         strip(profile, &["networkInterfaceConfigurations", "networkApiVersion"]);
     }
     let nics: Vec<ResourceId> =

@@ -1,4 +1,4 @@
-//! What a pool cannot be.
+//! Checks of pools.
 
 use azure_engine::document::{Object, items};
 use azure_engine::error::{Code, Refusal};
@@ -38,7 +38,7 @@ pub(crate) fn check_name(name: &str, os: &str) -> Result<(), Refusal> {
     ))
 }
 
-/// Refuses a change of what was chosen when the pool was made.
+/// Refuses a change of a member that is fixed at creation.
 pub(super) fn check_fixed(old: &Value, new: &Object) -> Result<(), Refusal> {
     let same = |member: &str| match (old.get(member), new.get(member)) {
         (Some(Value::String(old)), Some(Value::String(new))) => old.eq_ignore_ascii_case(new),
@@ -51,7 +51,7 @@ pub(super) fn check_fixed(old: &Value, new: &Object) -> Result<(), Refusal> {
     }
 }
 
-/// Refuses members that do not go together.
+/// Refuses members that exclude each other.
 pub(super) fn check_members(name: &str, control: &ControlPlane, new: &Object) -> Result<(), Refusal> {
     let system = word(new, "mode") == "System";
     let windows = word(new, "osType") == "Windows";
@@ -83,7 +83,7 @@ pub(super) fn check_members(name: &str, control: &ControlPlane, new: &Object) ->
     Ok(())
 }
 
-/// How many nodes there can be, by themselves or as the autoscaler decides.
+/// Checks the number of nodes, fixed or as the autoscaler's bounds.
 fn check_count(name: &str, system: bool, new: &Object) -> Result<(), Refusal> {
     let least = i64::from(system);
     let count = number(new, "count");
@@ -117,7 +117,7 @@ fn check_count(name: &str, system: bool, new: &Object) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A pool is not scaled while its autoscaler is switched on.
+/// Refuses to scale a pool while its autoscaler is on.
 pub(super) fn check_scaling(name: &str, old: &Value, new: &Object) -> Result<(), Refusal> {
     let was_on = old.get("enableAutoScaling") == Some(&Value::Bool(true));
     let count = old.get("count").and_then(Value::as_i64);
@@ -129,7 +129,7 @@ pub(super) fn check_scaling(name: &str, old: &Value, new: &Object) -> Result<(),
     Ok(())
 }
 
-/// Refuses to change a pool while its cluster is being changed or stands still.
+/// Refuses to change a pool while its cluster is being changed or is stopped.
 pub(crate) fn check_cluster(azure: &AzureState, cluster: &Record) -> Result<(), Refusal> {
     if azure.operations.running(cluster.operation.as_ref()).is_some() || cluster.state == State::Deleting {
         return Err(in_progress(cluster.state.as_str()));
@@ -154,7 +154,7 @@ pub(crate) fn check_pools(azure: &AzureState, cluster: &ResourceId) -> Result<()
     }
 }
 
-/// Refuses to take the last pool away, or the last in which the cluster's own pods run.
+/// Refuses to delete the last pool, or the last system pool.
 pub(super) fn check_system_pool_left(azure: &AzureState, pool: &ResourceId) -> Result<(), Refusal> {
     let Some(cluster) = pool.parent() else { return Ok(()) };
     let others = azure.store.of_type_below(POOLS, &cluster);
@@ -171,7 +171,7 @@ pub(super) fn check_system_pool_left(azure: &AzureState, pool: &ResourceId) -> R
     }
 }
 
-/// Refuses machines that are none of the pool's.
+/// Refuses machines that are not in the pool.
 pub(super) fn machine_names(body: &Value) -> Result<Vec<String>, Refusal> {
     let names: Vec<String> =
         items(body, "machineNames").iter().filter_map(Value::as_str).map(str::to_owned).collect();

@@ -68,10 +68,9 @@ fn shown(azure: &AzureState, pool: &ResourceId, name: &str, instance: &ResourceI
     shown
 }
 
-/// Takes machines out of a pool that a client names.
+/// Deletes machines of a pool that a client names.
 ///
-/// # Errors
-/// One of them is none of the pool's, or the scale set refuses.
+/// # Errors A machine is not in the pool, or the scale set refuses.
 pub(super) fn delete(azure: &mut AzureState, pool: &ResourceId, body: &Value) -> Result<(), Refusal> {
     let names = machine_names(body)?;
     let known = instances(azure, pool);

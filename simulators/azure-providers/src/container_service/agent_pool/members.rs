@@ -40,7 +40,7 @@ pub(super) static MEMBERS: [Member; 52] = [
     Member::new("nodePublicIPPrefixID", Anything),
     Member::new("nodeTaints", Anything),
     Member::new("orchestratorVersion", Anything),
-    // Zero stands for what the machine's size brings.
+    // Zero stands for the default of the machine's size.
     Member::new("osDiskSizeGB", Number(0, 2_048)),
     Member::new("osDiskType", Word(&["Managed", "Ephemeral"], true)),
     Member::new(
@@ -69,7 +69,7 @@ pub(super) static MEMBERS: [Member; 52] = [
     Member::new("vnetSubnetID", Anything),
 ];
 
-/// What is chosen when a pool is made, and never again.
+/// Members that are fixed at creation.
 pub(super) const FIXED: [&str; 20] = [
     "availabilityZones",
     "enableEncryptionAtHost",

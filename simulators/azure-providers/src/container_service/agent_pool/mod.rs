@@ -30,9 +30,9 @@ use super::type_names::{POOLS, PROVISION};
 use super::words::NOT_ALLOWED;
 use super::{node_image, preview_feature, scale_set};
 
-/// What pools are made of that say no size: our choice, Azure takes what the region has.
+/// The size of machines of pools without one: our choice, Azure takes what the region has.
 const USUAL_SIZE: &str = "Standard_D2s_v3";
-/// Gigabytes of a system disk whose pool says nothing.
+/// Gigabytes of a system disk where the pool gives no size.
 const USUAL_DISK: i64 = 128;
 
 pub(super) struct AgentPools;
@@ -49,7 +49,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(POOLS, "AgentPool")
 };
 
-/// What a change of a member is called, the weightiest first.
+/// The names of changes of a member, the most important first.
 const CHANGES: [(&str, &str); 2] = [("orchestratorVersion", "Upgrading"), ("count", "Scaling")];
 
 impl ResourceType for AgentPools {
@@ -195,7 +195,7 @@ impl ResourceType for AgentPools {
     }
 }
 
-/// Ends well what went on with a pool: its nodes are as it says.
+/// Ends the operation of a pool successfully: its nodes are as it says.
 pub(super) fn finish(azure: &mut AzureState, id: &ResourceId) {
     if let Some(record) = azure.store.get_mut(id) {
         let asked = text(&record.body, "properties/orchestratorVersion").unwrap_or_default();
@@ -214,7 +214,7 @@ pub(super) fn finish(azure: &mut AzureState, id: &ResourceId) {
     }
 }
 
-/// Checks what a client sent about a pool and fills in what it left out; `old` is what is stored.
+/// Checks a client's document of a pool and fills in defaults; `old` is the stored document.
 ///
 /// # Errors
 /// What AKS refuses.
@@ -257,7 +257,7 @@ pub(super) fn complete(
     Ok(new)
 }
 
-/// What a client leaves out stays as it is.
+/// Members that a client leaves out keep their values.
 fn keep(old: Option<&Value>, new: &mut Object) {
     for (member, value) in old.and_then(Value::as_object).into_iter().flatten() {
         if !new.contains_key(member) {
@@ -305,7 +305,7 @@ fn defaults(control: &ControlPlane, updating: bool, new: &mut Object) {
     }
 }
 
-/// Nodes that Azure may take back say so, that only pods come that can bear it.
+/// Spot nodes get a label and a taint, so that only pods that tolerate evictions are scheduled there.
 fn spot(new: &mut Object) {
     const PRIORITY: &str = "kubernetes.azure.com/scalesetpriority";
     fill(new, "scaleSetEvictionPolicy", "Delete");
@@ -322,7 +322,7 @@ fn spot(new: &mut Object) {
     new.insert("nodeTaints".into(), taints.into());
 }
 
-/// What is asked for, what runs, and the image of the nodes.
+/// Sets the requested version, the running version, and the image of the nodes.
 fn versions(control: &ControlPlane, old: Option<&Value>, new: &mut Object) -> Result<(), Refusal> {
     fill(new, "orchestratorVersion", control.asked.as_str());
     let current = old.and_then(|old| text(old, "currentOrchestratorVersion")).and_then(Version::stored);

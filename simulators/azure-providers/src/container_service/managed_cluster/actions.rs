@@ -15,7 +15,7 @@ use crate::container_service::ending::abort;
 use crate::container_service::kubeconfig::{Role, access_profile, credentials};
 use crate::container_service::type_names::{POOLS, PROVISION};
 
-/// Actions that read, and that may come whatever goes on.
+/// Whether an action only reads: it is allowed while an operation runs.
 pub(super) fn reads(action: &str) -> bool {
     let action = action.to_ascii_lowercase();
     action.starts_with("list") || action.starts_with("accessprofiles/") || action == "abort"

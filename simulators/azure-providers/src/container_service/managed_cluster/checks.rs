@@ -1,4 +1,4 @@
-//! What a cluster cannot be.
+//! Checks of clusters.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ const NO_SYSTEM_POOL: Code = Code::azures(400, "MustDefineAtLeastOneSystemPool")
 const MIXED_VERSIONS: Code = Code::azures(400, "NotAllAgentPoolOrchestratorVersionSpecifiedAndUnchanged");
 const GROUP_EXISTS: Code = Code::ours(409, "NodeResourceGroupAlreadyExists");
 
-/// Refuses a change of what was chosen when the cluster was made.
+/// Refuses a change of a member that is fixed at creation.
 pub(super) fn check_fixed(proposal: &Proposal<'_>, new: &Value) -> Result<(), Refusal> {
     let changed = |path: &str| {
         let old = proposal.old_member(&format!("properties/{path}"));
@@ -45,7 +45,7 @@ pub(super) fn check_identity(body: &Object, properties: &Object) -> Result<(), R
     Err(missing("servicePrincipalProfile"))
 }
 
-/// The names under which a cluster can be found: exactly one way to choose them.
+/// The DNS names of a cluster: a client uses exactly one of the ways to choose them.
 pub(super) fn check_dns(properties: &Object) -> Result<(), Refusal> {
     let given = |member: &str| properties.get(member).and_then(Value::as_str);
     let (member, value) = match (given("dnsPrefix"), given("fqdnSubdomain")) {
@@ -127,14 +127,14 @@ pub(super) fn check_network(properties: &Value) -> Result<(), Refusal> {
     ] {
         let given = text(&profile, member);
         if given.is_some_and(|given| !words.contains(&given)) {
-            let why = format!("'{}' is none of {}.", given.unwrap_or_default(), words.join(", "));
+            let why = format!("'{}' is not one of {}.", given.unwrap_or_default(), words.join(", "));
             return Err(invalid(&format!("networkProfile.{member}"), why));
         }
     }
     Ok(())
 }
 
-/// Local accounts go only where the directory knows users.
+/// Local accounts can be disabled only for clusters with managed Entra ID.
 pub(super) fn check_accounts(properties: &Value) -> Result<(), Refusal> {
     let without = at(properties, "disableLocalAccounts") == Some(&Value::Bool(true));
     let managed = at(properties, "aadProfile/managed") == Some(&Value::Bool(true));
@@ -192,7 +192,7 @@ pub(super) fn check_pool_version(old: &Value, new: &Object, control: Version) ->
     ))
 }
 
-/// The group of the nodes is the provider's to make.
+/// The group of the nodes must not exist: the provider creates it.
 pub(super) fn check_node_group(azure: &AzureState, id: &ResourceId, group: &str) -> Result<(), Refusal> {
     let group = ResourceId::group(id.subscription_id(), group);
     match azure.store.get(&group) {

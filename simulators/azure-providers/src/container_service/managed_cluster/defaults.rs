@@ -1,4 +1,4 @@
-//! What AKS fills in where a client says nothing; all of it was recorded.
+//! Defaults that AKS fills in; all of them were recorded.
 
 use azure_engine::document::{Object, fill, into_object, strip};
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ pub(super) fn fill_in(properties: &mut Object, tenant: &str) {
             profile.remove(secret);
         }
     }
-    // Whose the kubelets' identity is, is derived.
+    // The ids of the kubelets' identity are derived.
     if let Some(Value::Object(identity)) =
         properties.get_mut("identityProfile").and_then(|profile| profile.get_mut("kubeletidentity"))
     {
@@ -64,7 +64,7 @@ fn network(profile: &mut Object) {
     let text = |profile: &Object, member: &str| {
         profile.get(member).and_then(Value::as_str).unwrap_or_default().to_ascii_lowercase()
     };
-    // Who chooses no plugin gets the overlay network.
+    // A cluster without a plugin gets the overlay network.
     if !profile.contains_key("networkPlugin") {
         profile.insert("networkPlugin".into(), "azure".into());
         fill(profile, "networkPluginMode", "overlay");

@@ -1,5 +1,5 @@
-//! What the members of a cluster's `properties` hold (Azure REST reference, "Managed Clusters"), and which of them are
-//! chosen once.
+//! The members of a cluster's `properties` (Azure REST reference, "Managed Clusters"), and which of them are fixed at
+//! creation.
 
 use azure_engine::member_table::Holds::{Anything, Derived, Flag, Text, Word};
 use azure_engine::member_table::Member;
@@ -59,7 +59,7 @@ pub(super) static MEMBERS: [Member; 52] = [
     Member::new("workloadAutoScalerProfile", Anything),
 ];
 
-/// What is chosen when a cluster is made, by path; a request that leaves it out keeps it.
+/// Members that are fixed at creation, by path; a request that leaves one out keeps it.
 pub(super) const FIXED: [&str; 14] = [
     "apiServerAccessProfile/enablePrivateCluster",
     "apiServerAccessProfile/privateDNSZone",

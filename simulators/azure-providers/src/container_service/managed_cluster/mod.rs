@@ -1,5 +1,5 @@
-//! Managed clusters (Azure REST reference, "Managed Clusters"): a control plane that is Azure's, pools of nodes, and the
-//! group in which these are.
+//! Managed clusters (Azure REST reference, "Managed Clusters"): a control plane that Azure runs, pools of nodes, and
+//! the group that holds them.
 
 mod actions;
 mod checks;
@@ -219,7 +219,7 @@ impl ResourceType for ManagedClusters {
 }
 
 impl ManagedClusters {
-    /// What comes right after a write or a deletion was accepted: the node group is made, or goes.
+    /// The step right after a write or a deletion was accepted: the node group is created, or deleted.
     fn step(&self, azure: &mut AzureState, id: &ResourceId) {
         let going = azure.store.get(id).is_some_and(|record| record.state == State::Deleting);
         let done = match NodeGroup::of(azure, id).filter(|_| going) {
@@ -238,7 +238,7 @@ impl ManagedClusters {
     }
 }
 
-/// Brings the node group and the scale sets in it to what the cluster says.
+/// Reconciles the node group and the scale sets in it with the cluster's document.
 fn provision(azure: &mut AzureState, id: &ResourceId) -> Result<(), Refusal> {
     let Some(group) = NodeGroup::of(azure, id) else { return Ok(()) };
     group.lay_out(azure)?;
@@ -247,7 +247,7 @@ fn provision(azure: &mut AzureState, id: &ResourceId) -> Result<(), Refusal> {
     pools(azure, id).iter().try_for_each(|pool| scale_set::reconcile(azure, pool))
 }
 
-/// Ends what went on with a cluster and, through it, with its pools.
+/// Ends the operation of a cluster and, through it, those of its pools.
 fn finish(azure: &mut AzureState, id: &ResourceId, failed: bool) {
     if !failed {
         if let Some(record) = azure.store.get_mut(id)
@@ -278,7 +278,7 @@ fn pools(azure: &AzureState, cluster: &ResourceId) -> Vec<ResourceId> {
     pools.into_iter().map(|pool| pool.id.clone()).collect()
 }
 
-/// What a PUT leaves out stays as it is; of nested objects this is so for the network alone.
+/// Members that a PUT leaves out keep their values; of nested objects this holds for the network alone.
 fn keep(old: Option<&Record>, body: &mut Object, properties: &mut Object) {
     let Some(old) = old else { return };
     for member in ["identity", "sku", "tags"] {
@@ -309,7 +309,7 @@ fn sku(body: &mut Object) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What is asked for and what runs.
+/// Sets the requested and the running version.
 fn versions(old: Option<&Record>, properties: &mut Object) -> Result<(), Refusal> {
     fill(properties, "kubernetesVersion", kubernetes_version::usual());
     let current =

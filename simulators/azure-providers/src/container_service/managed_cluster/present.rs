@@ -1,4 +1,4 @@
-//! What is derived when a cluster is shown: its hosts, its pools, its identity, its outbound addresses.
+//! Derived members of a cluster's document: its hosts, its pools, its identity, its outbound addresses.
 
 use azure_engine::document::{Object, at, fill, into_object};
 use azure_engine::provider::{AzureState, Expand, Record};
@@ -14,7 +14,7 @@ use crate::container_service::type_names::POOLS;
 /// Most pools of a cluster, as documents of clusters say it.
 const MAX_POOLS: u64 = 100;
 
-/// Adds what is derived.
+/// Adds the derived members.
 pub(super) fn present(azure: &AzureState, record: &Record, document: &mut Object) {
     document.insert("id".into(), own_spelling(&record.id).into());
     document.insert("type".into(), "Microsoft.ContainerService/ManagedClusters".into());
@@ -42,7 +42,7 @@ pub(super) fn present(azure: &AzureState, record: &Record, document: &mut Object
             profile.insert("issuerURL".into(), url.into());
         }
     }
-    // What is being made has none of this yet.
+    // A cluster that is being created has none of this yet.
     if record.state == State::Creating {
         properties.remove("identityProfile");
         return;
@@ -83,7 +83,7 @@ fn pools(azure: &AzureState, cluster: &Record) -> Value {
     shown.collect()
 }
 
-/// What an answer shows while the write goes on, and later reads do not.
+/// Members that an answer shows while the write runs, and later reads do not.
 pub(super) fn accepted(document: &mut Object) {
     let profiles =
         document.get_mut("properties").and_then(|properties| properties.get_mut("agentPoolProfiles"));

@@ -1,4 +1,4 @@
-//! Who may do what in a vault: its access policies, or roles where it goes by those.
+//! Access to a vault: by its access policies, or by roles if it uses those.
 
 use serde_json::Value;
 
@@ -15,15 +15,15 @@ use azure_engine::provider::{AzureState, Record};
 /// "Azure Key Vault REST API Error Codes".
 const FORBIDDEN: Code = Code::azures(403, "Forbidden");
 
-/// What a caller wants to do.
+/// The access that a request needs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wish {
     pub(super) kind: Kind,
-    /// As access policies name it.
+    /// Its name in access policies.
     pub(super) permission: &'static str,
 }
 
-/// What roles call it ("Azure permissions for Security").
+/// Its names in roles ("Azure permissions for Security").
 const ACTIONS: [(Kind, &str, &str); 13] = [
     (Kind::Secrets, "get", "secrets/getSecret/action"),
     (Kind::Secrets, "list", "secrets/readMetadata/action"),
@@ -40,8 +40,8 @@ const ACTIONS: [(Kind, &str, &str); 13] = [
     (Kind::Keys, "purge", "keys/purge/action"),
 ];
 
-/// Whether a caller may do it. Where nobody judges tokens, everybody may; so may everybody by roles while these are not
-/// enforced.
+/// Whether a caller may do it. Where tokens are not verified, all callers may; for vaults with roles, too, while roles
+/// are not enforced.
 pub(super) fn check(
     azure: &AzureState,
     vault: &Record,

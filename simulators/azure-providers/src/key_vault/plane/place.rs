@@ -1,4 +1,4 @@
-//! What the path of a request is about.
+//! The subject of a request's path.
 
 use azure_engine::data_plane::{DataRequest, DataSubject};
 use azure_engine::provider::AzureState;
@@ -6,7 +6,7 @@ use azure_engine::provider::AzureState;
 use super::super::host;
 use super::super::item::Kind;
 
-/// What a path is about: a kind, whether of what was deleted, and what stands behind.
+/// The subject of a path: a kind, whether deleted items are meant, and the segments behind.
 pub(super) struct Place<'a> {
     pub(super) kind: Kind,
     pub(super) deleted: bool,
@@ -29,7 +29,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Which resource a request is about, and whether it lists.
+/// The resource that a request is about, and whether it lists.
 pub(super) fn locate(azure: &AzureState, request: &DataRequest<'_>) -> DataSubject {
     let place = Place::parse(request.path);
     let below = place.as_ref().map_or(String::new(), |place| format!("/{}", place.kind.collection()));

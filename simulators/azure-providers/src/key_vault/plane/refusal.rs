@@ -5,7 +5,7 @@ use azure_engine::error::Refusal;
 use azure_engine::provider::AzureState;
 use serde_json::json;
 
-/// The answer to what is refused.
+/// The answer to a refused request.
 pub(super) fn refuse(_azure: &AzureState, request: &DataRequest<'_>, refusal: &Refusal) -> DataAnswer {
     let mut error = json!({ "code": refusal.code, "message": refusal.message });
     if refusal.status == 401 {

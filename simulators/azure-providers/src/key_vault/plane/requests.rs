@@ -1,4 +1,4 @@
-//! What is asked of a vault's host.
+//! Requests to a vault's host.
 
 use azure_engine::answer::Note;
 use azure_engine::data_plane::{DataAnswer, DataRequest};
@@ -24,7 +24,7 @@ const METHOD: Code = Code::ours(405, "MethodNotAllowed");
 /// Most lines of a page.
 const MAX_RESULTS: usize = 25;
 
-/// Does what a request asks for.
+/// Performs a request.
 pub(super) fn perform(azure: &mut AzureState, request: &DataRequest<'_>) -> Result<DataAnswer, Refusal> {
     let vault = host::find(azure, request.account)
         .ok_or_else(|| NOT_FOUND.says(format_args!("There is no vault '{}'.", request.account)))?;
@@ -149,7 +149,7 @@ fn written(
     Ok(noted(answer, kind, name, what))
 }
 
-/// The journal hears what was done, and no content.
+/// The journal records the action, and no content.
 fn noted(answer: DataAnswer, kind: Kind, name: &str, what: &str) -> DataAnswer {
     let changes = vec![format!("{}/{name}: {what}", kind.collection())];
     DataAnswer { note: Note { changes, ..Note::default() }, ..answer }
@@ -183,7 +183,7 @@ fn versions(
     name: &str,
 ) -> Result<DataAnswer, Refusal> {
     let item = contents::item(azure, vault.id.name(), kind, name, false);
-    // Recorded by SDKs: the versions of what is not there are none.
+    // Recorded by SDKs: an absent item has an empty list of versions.
     let all = item.map_or_else(|_| Vec::new(), |item| item.versions.iter().collect());
     page(request, all, |version| version.id.as_str(), |version| shown::line(vault, kind, name, version, true))
 }

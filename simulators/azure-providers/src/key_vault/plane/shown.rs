@@ -6,7 +6,7 @@ use super::super::host;
 use super::super::item::{Content, Item, Kind, Version};
 use azure_engine::provider::Record;
 
-/// The id of something in a vault, of one version where it is named.
+/// The id of an item in a vault, of one version where it is named.
 fn id(vault: &Record, collection: &str, name: &str, version: Option<&str>) -> String {
     let version = version.map_or_else(String::new, |version| format!("/{version}"));
     format!("{}{collection}/{name}{version}", host::uri(vault))
@@ -21,7 +21,8 @@ pub(super) fn whole(vault: &Record, kind: Kind, name: &str, version: &Version) -
     document
 }
 
-/// The same without a secret's value: a line of a list (`full` names the version), or what is said of what was deleted.
+/// The same without a secret's value: a line of a list (`full` names the version), or the description of a deleted
+/// item.
 pub(super) fn described(vault: &Record, kind: Kind, name: &str, version: &Version, full: bool) -> Value {
     let id = id(vault, kind.collection(), name, full.then_some(version.id.as_str()));
     let mut document = json!({ "attributes": version.attributes_in(vault), "tags": version.tags });
@@ -54,7 +55,7 @@ pub(super) fn line(vault: &Record, kind: Kind, name: &str, version: &Version, fu
     document
 }
 
-/// Adds what is said of something that was deleted.
+/// Adds the members of a deleted item.
 pub(super) fn deleted(vault: &Record, kind: Kind, item: &Item, mut document: Value) -> Value {
     if let Some(deletion) = item.deletion {
         let collection = format!("deleted{}", kind.collection());

@@ -1,4 +1,4 @@
-//! IP configurations of network interfaces: an address in a subnet, and what it takes part in.
+//! IP configurations of network interfaces: an address in a subnet, and memberships of pools, rules and groups.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -37,12 +37,13 @@ pub(super) static MEMBERS: [Member; 14] = [
     Member::new("virtualNetworkTaps", Derived),
 ];
 
-/// The length of the blocks of addresses that there are ("Assign private IP address prefixes to virtual machines").
+/// The length of the blocks of addresses that can be assigned ("Assign private IP address prefixes to virtual
+/// machines").
 const BLOCK: i64 = 28;
 
-/// Checks one IP configuration of an interface and gives it its address. `first` is the subnet of the first one, which those
-/// that ask for a block of addresses take if they name none ("Network Interfaces - Create Or Update", the example with an
-/// address prefix); `promised` collects the addresses of this write.
+/// Checks one IP configuration of an interface and gives it its address. `first` is the subnet of the first
+/// configuration: a configuration with a block of addresses and no subnet takes it ("Network Interfaces - Create Or
+/// Update", the example with an address prefix); `promised` collects the addresses of this write.
 pub(super) fn check(
     azure: &AzureState,
     interface: &ResourceId,
@@ -79,7 +80,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// The address of a configuration: the one it asks for, the one it has, or a free one.
+/// The address of a configuration: the requested one, the one it has, or a free one.
 fn address(
     azure: &AzureState,
     interface: &ResourceId,

@@ -175,7 +175,7 @@ fn is_primary(azure: &AzureState, machine: &ResourceId, interface: &ResourceId) 
         })
 }
 
-/// Machines of one virtual network find each other by names under one suffix.
+/// The DNS suffix under which machines of one virtual network resolve each other's names.
 fn domain_suffix(azure: &AzureState, record: &Record) -> String {
     let network = items(&record.body, "properties/ipConfigurations")
         .first()
@@ -219,7 +219,7 @@ fn check_configurations(
     )
 }
 
-/// One configuration is the primary one: the first, where none says so. It stays.
+/// One configuration is primary: the first, where none is marked. It stays so.
 fn mark_primary(
     id: &ResourceId,
     old: Option<&Record>,

@@ -1,5 +1,5 @@
-//! The entries of a backend pool: addresses that the pool holds itself, and what was said about members
-//! that joined by network interface.
+//! The entries of a backend pool: addresses that the pool holds itself, and settings for members that joined by network
+//! interface.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -33,7 +33,7 @@ pub(super) static ENTRY: [Member; 5] = [
     Member::new("type", Derived),
 ];
 
-// A network is not held by a pool that names it: only its subnets are.
+// A pool does not hold its network: only the network's subnets are in use.
 static MEMBERS: [Member; 6] = [
     Member::new("adminState", Word(&["None", "Up", "Down"], false)),
     Member::new("inboundNatRulesPortMapping", Derived),
@@ -56,8 +56,8 @@ pub(crate) fn generated_name(member: &ResourceId) -> String {
     format!("{group}_{instance}{interface}{}", member.name())
 }
 
-/// Checks the entries that a client sent. Those that the service generated for members by network
-/// interface are kept only for what they say of the member: its admin state.
+/// Checks the entries that a client sent. Of entries that the service generated for members by network interface, only
+/// the member's admin state is kept.
 pub(super) fn checked(
     balancer: &Balancer<'_>,
     pool: &ResourceId,
@@ -108,8 +108,8 @@ pub(super) fn checked(
     Ok(kept)
 }
 
-/// What an entry without an address says of a member by network interface: named by id, or by the name
-/// that the service gave the entry, as read-only members are left out by some clients.
+/// The settings of an entry without an address for a member by network interface: matched by id, or by the name that
+/// the service gave the entry, as read-only members are left out by some clients.
 fn of_member(azure: &AzureState, pool: &ResourceId, entry: &Value) -> Option<Value> {
     let state = text(entry, "properties/adminState").filter(|state| *state != "None")?;
     let id = text(entry, "properties/networkInterfaceIPConfiguration/id");

@@ -55,7 +55,7 @@ pub(super) fn check(
             backend_address::checked(balancer, id, network.as_ref(), given)?
         }
         None => {
-            // Who does not speak of the addresses keeps them, and the network that they are in.
+            // A write without addresses keeps them, and their network.
             let kept = old.and_then(|old| stored_reference(old, "properties/virtualNetwork/id"));
             if let (None, Some(kept)) = (&network, kept) {
                 properties.insert("virtualNetwork".into(), json!({ "id": kept }));
@@ -78,13 +78,13 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Whether an entry is a member itself, rather than a note on a member by network interface.
+/// Whether an entry is a member itself, rather than settings for a member by network interface.
 pub(crate) fn holds_address(entry: &Value) -> bool {
     entry.get("properties").is_some_and(|properties| properties.get("ipAddress").is_some())
 }
 
-/// Shows the pool's entries: its own, with the network interface that has the address, and those that
-/// the service makes for members by network interface.
+/// Adds the pool's entries: its own, with the network interface that has the address, and generated ones for members by
+/// network interface.
 pub(crate) fn present(
     azure: &AzureState,
     balancer: &Record,

@@ -121,7 +121,7 @@ fn private_address(
 ) -> Result<IpAddr, Refusal> {
     let given = properties.get("privateIPAddress").and_then(Value::as_str);
     if properties.get("privateIPAllocationMethod").and_then(Value::as_str) == Some("Static") {
-        // An address may pass from one frontend of the balancer to another in one write.
+        // An address may move from one frontend of the balancer to another in one write.
         let balancer = id.parent();
         return static_address(azure, id, subnet, given, |owner| {
             balancer.as_ref().is_some_and(|balancer| owner.is_within(balancer))
@@ -140,7 +140,7 @@ fn private_address(
     }
 }
 
-/// A subnet with a NAT gateway takes nothing of sku Basic.
+/// Refuses sku Basic in a subnet with a NAT gateway.
 fn check_subnet_of_basic(
     balancer: &Balancer<'_>,
     id: &ResourceId,
@@ -159,7 +159,7 @@ fn check_subnet_of_basic(
         )))
 }
 
-/// Zones of an internal frontend are its own; a public one is where its public IP is.
+/// An internal frontend has zones of its own; a public one has those of its public IP.
 fn zones(
     balancer: &Balancer<'_>,
     id: &ResourceId,
@@ -257,7 +257,7 @@ pub(crate) fn public_ip_in_use(id: &ResourceId, public: &ResourceId, user: &Reso
         ))
 }
 
-/// Refuses to let a frontend go that something outside its balancer uses.
+/// Refuses to remove a frontend that something outside its balancer uses.
 pub(crate) fn check_unused(
     azure: &AzureState,
     balancer: &ResourceId,

@@ -68,7 +68,7 @@ pub(crate) fn is_generated(rule: &Value) -> bool {
     at(rule, "properties/backendIPConfiguration").is_some()
 }
 
-/// Whether a rule that a client sent is one that the service made for a pool of the same document.
+/// Whether a rule that a client sent is one that the service generated for a pool of the same document.
 fn names_generated(rule: &str, pools: &[String]) -> bool {
     rule.rsplit_once('.').is_some_and(|(pool, instance)| {
         pools.iter().any(|known| known.eq_ignore_ascii_case(pool))
@@ -77,8 +77,7 @@ fn names_generated(rule: &str, pools: &[String]) -> bool {
     })
 }
 
-/// Makes the rules of all instances, and drops those of instances that are gone. A rule that stays
-/// keeps its port.
+/// Generates the rules of all instances, and drops those of deleted instances. A rule that stays keeps its port.
 pub(crate) fn generate_rules(azure: &mut AzureState, balancer: &ResourceId) {
     let Some(record) = azure.store.get(balancer) else { return };
     let rules = items(&record.body, "properties/inboundNatRules");
@@ -125,8 +124,8 @@ pub(crate) fn generate_rules(azure: &mut AzureState, balancer: &ResourceId) {
     azure.changed(balancer);
 }
 
-/// Puts the rules of instances as they are stored in the place of what a client says of them: they are the service's, and
-/// stay as long as their pool does.
+/// Restores the stored rules of instances in a client's document: the service owns them, and they stay as long as their
+/// pool does.
 pub(super) fn keep_generated(old: Option<&Record>, properties: &mut Object) {
     let pools = properties.get("inboundNatPools").and_then(Value::as_array).into_iter().flatten();
     let pools: Vec<String> = pools.map(|pool| name(pool).to_owned()).collect();

@@ -37,7 +37,7 @@ pub(super) static MEMBERS: [Member; 12] = [
     STATE,
 ];
 
-/// Where a record remembers which member of a pool has which port.
+/// The hidden member with the port of each member of a pool.
 const PORTS: &str = "inboundNatRulePorts";
 
 /// Checks an inbound NAT rule.
@@ -46,7 +46,7 @@ pub(super) fn check(
     id: &ResourceId,
     properties: &mut Object,
 ) -> Result<(), Refusal> {
-    // The service's own was checked with its pool.
+    // A generated rule was checked with its pool.
     if properties.contains_key("backendIPConfiguration") {
         return Ok(());
     }
@@ -54,7 +54,7 @@ pub(super) fn check(
     let refuse_when = |wrong: bool, why: &str| {
         WRONG_PORTS.details_when(wrong, format_args!("Inbound NAT rule {id} {why}."))
     };
-    // A port 0 means that it is not meant.
+    // Port 0 counts as absent.
     for member in ["frontendPort", "frontendPortRangeStart", "frontendPortRangeEnd"] {
         if properties.get(member) == Some(&json!(0)) {
             properties.remove(member);
@@ -91,7 +91,7 @@ fn of_pool<'a>(record: &'a Record, pool: &'a ResourceId) -> impl Iterator<Item =
         .filter(move |rule| stored_reference(rule, "properties/backendAddressPool/id").as_ref() == Some(pool))
 }
 
-/// Gives every member of a pool its port of every rule; who has one keeps it.
+/// Gives every member of a pool its port of every rule; a member that has one keeps it.
 pub(crate) fn assign_ports(azure: &mut AzureState, balancer: &ResourceId) {
     let Some(record) = azure.store.get(balancer) else { return };
     let mut assigned = Object::new();

@@ -137,7 +137,7 @@ impl ResourceType for LoadBalancers {
         Ok(proposal.stored(into_object(properties)))
     }
 
-    /// Each pointer once: a rule names its pool in two members, and a pool its network with each address.
+    /// Returns each reference once: a rule names its pool in two members, and a pool its network with each address.
     fn references(&self, record: &Record) -> Vec<Reference> {
         let mut all = pointers(&MEMBERS, &record.id, &record.body);
         let mut seen = BTreeSet::new();
@@ -146,7 +146,7 @@ impl ResourceType for LoadBalancers {
     }
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
-        // Who joined by network interface a pool or rule that is gone is no member any more.
+        // Interfaces leave the pools and rules that the write removes.
         for collection in ["backendAddressPools", "inboundNatRules"] {
             let path = format!("properties/{collection}");
             let left =
@@ -246,7 +246,7 @@ impl ResourceType for LoadBalancers {
     }
 }
 
-/// The sku is chosen once; nothing new is made with the retired one where options say so.
+/// The sku is fixed at creation; if the options retire sku Basic, no new balancer has it.
 fn check_sku(balancer: &Balancer<'_>, proposal: &Proposal<'_>) -> Result<(), Refusal> {
     let Balancer { id, sku, .. } = balancer;
     let old = |path: &str| proposal.old_member(path).and_then(Value::as_str);
@@ -276,7 +276,7 @@ fn check_own_children(id: &ResourceId, properties: &Value) -> Result<(), Refusal
 
 const RULES: [&str; 4] = ["loadBalancingRules", "inboundNatRules", "inboundNatPools", "outboundRules"];
 
-/// Limits of what one balancer may have, and what needs a frontend at all.
+/// Limits on the parts of one balancer, and parts that need a frontend.
 fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
     let count = |collection: &str| items(properties, collection).len() as u64;
     let basic = balancer.sku == "Basic";
@@ -310,7 +310,7 @@ fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refus
             )));
         }
     }
-    // The reference check reports rules without a frontend, and says more.
+    // Rules without a frontend are reported by the reference check, in more detail.
     NO_FRONTEND.details_when(count("frontendIPConfigurations") == 0 && count("probes") > 0, format_args!(
                 "Load balancer {} has no frontend IP configurations and cannot have child resources such as probes.",
                 balancer.id
@@ -356,7 +356,7 @@ fn check_prefix_frontends(balancer: &Balancer<'_>, properties: &Value) -> Result
     Ok(())
 }
 
-/// What scale sets use stays.
+/// Refuses to remove children that scale sets use.
 fn check_removed(azure: &AzureState, old: &Record, properties: &Value) -> Result<(), Refusal> {
     let remaining = |collection: &str| names(items(properties, collection));
     let left = remaining("frontendIPConfigurations");

@@ -1,5 +1,5 @@
-//! Outbound rules: which public addresses the members of a pool speak from, and with how many ports
-//! each (Azure Load Balancer, "Outbound rules").
+//! Outbound rules: the public addresses for outbound traffic of a pool's members, and the number of ports for each
+//! member (Azure Load Balancer, "Outbound rules").
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ pub(super) static MEMBERS: [Member; 7] = [
     STATE,
 ];
 
-/// Ports of one public address that can be given to members.
+/// Ports of one public address that can be allocated to members.
 const PORTS_PER_ADDRESS: i64 = 64_000;
 
 /// Checks an outbound rule by itself.
@@ -94,7 +94,7 @@ fn public_addresses(azure: &AzureState, frontend: &Value) -> i64 {
     }
 }
 
-/// A frontend that does outbound work by a rule must not do so by chance.
+/// A frontend with an outbound rule must have implicit outbound traffic disabled on its other rules.
 fn check_rules_on(
     balancer: &Balancer<'_>,
     properties: &Value,
@@ -119,7 +119,7 @@ fn check_rules_on(
     }
 }
 
-/// The ports that are asked for must exist: in eights, within the addresses, for all members.
+/// The requested ports must exist: multiples of eight, within the addresses, for all members.
 fn check_ports(
     balancer: &Balancer<'_>,
     id: &ResourceId,

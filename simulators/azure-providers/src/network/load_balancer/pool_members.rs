@@ -1,4 +1,4 @@
-//! Who is in a backend pool.
+//! The members of a backend pool.
 
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use azure_engine::document::{items, name, text};
 use azure_engine::provider::{AzureState, Record};
 use azure_engine::reference::{Role, is_of};
 
-/// The IP configurations that are in a pool by their own choice.
+/// The IP configurations that reference a pool.
 pub(crate) fn members<'a>(azure: &'a AzureState, pool: &ResourceId) -> impl Iterator<Item = &'a ResourceId> {
     azure
         .store
@@ -16,8 +16,7 @@ pub(crate) fn members<'a>(azure: &'a AzureState, pool: &ResourceId) -> impl Iter
         .map(|referrer| &referrer.from)
 }
 
-/// Names by which the members of a pool are remembered: the id of an IP configuration in lower case,
-/// or the address that the pool holds.
+/// The keys of a pool's members: the id of an IP configuration in lower case, or the address that the pool holds.
 pub(crate) fn member_keys(azure: &AzureState, balancer: &Record, pool: &ResourceId) -> Vec<String> {
     let addresses = entries(balancer, pool).filter_map(|entry| text(entry, "properties/ipAddress"));
     addresses.map(str::to_owned).chain(members(azure, pool).map(ResourceId::to_lower)).collect()

@@ -1,4 +1,4 @@
-//! Which pools a network interface may be in at once.
+//! Rules for the pools that a network interface may be in at once.
 
 use azure_types::ResourceId;
 
@@ -21,23 +21,23 @@ const NAT_RULE_IN_USE: Code = Code::ours(400, "InboundNatRuleInUse");
 const NAT_RULE_OF_POOL: Code = Code::ours(400, "InboundNatRuleLeadsToBackendAddressPool");
 const TOO_MANY_RULES: Code = Code::azures(400, "LoadBalancerRuleCountLimitReachedForNic");
 
-/// What an interface behind too many rules gets.
+/// The refusal of an interface behind too many rules.
 pub(crate) fn too_many_rules(member: &ResourceId, most: u64) -> Refusal {
     TOO_MANY_RULES.details(format_args!(
         "{member} cannot be behind more than {most} load balancing and inbound NAT rules."
     ))
 }
 
-/// Refuses memberships that cannot be: in a pool that holds addresses itself, behind balancers of
-/// different skus, behind two of one kind (public or internal), or behind too many rules. `pools` are
-/// all pools of one network interface, `member` is its id or that of the scale set whose model it is in.
+/// Refuses invalid memberships: in a pool that holds addresses itself, behind balancers of different skus, behind two
+/// of one kind (public or internal), or behind too many rules. `pools` are all pools of one network interface, `member`
+/// is its id or that of the scale set whose model it is in.
 pub(crate) fn check(azure: &AzureState, member: &ResourceId, pools: &[ResourceId]) -> Result<(), Refusal> {
     let mut behind: Vec<&Record> = Vec::new();
     let mut rules = 0;
     for pool in pools {
         // The reference check reports an absent balancer or pool.
         let Some(balancer) = azure.store.holder(pool).filter(|holder| holder.id != *pool) else { continue };
-        // Who was in the pool when it was changed to addresses may say so until it is told otherwise.
+        // An interface that was in the pool when the pool changed to addresses may keep its reference.
         let is_in = azure.store.referrers(pool).any(|user| user.from.is_within(member));
         MIXED_MEMBERSHIP.details_when(
             !is_in && entries(balancer, pool).any(holds_address),

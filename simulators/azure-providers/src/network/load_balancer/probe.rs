@@ -32,7 +32,7 @@ pub(super) fn check(
 ) -> Result<(), Refusal> {
     let is = |member: &str, word: &str| properties.get(member).is_some_and(|value| value == word);
     if balancer.sku == "Basic" {
-        // What sku Basic does not have.
+        // Not available with sku Basic.
         NOT_OF_BASIC.details_when(
             is("protocol", "Https") || is("noHealthyBackendsBehavior", "AllProbedUp"),
             format_args!("Probe {id} needs a load balancer with sku Standard."),

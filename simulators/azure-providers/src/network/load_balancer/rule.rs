@@ -17,7 +17,7 @@ const OUT_OF_RANGE: Code = Code::ours(400, "InvalidPropertyValue");
 pub(super) const FRONTENDS: &str = "loadBalancers/frontendIPConfigurations";
 pub(super) const POOLS: &str = "loadBalancers/backendAddressPools";
 
-/// What rules of all kinds have; the longest timeout is as Azure documents for load balancers.
+/// A member of rules of all kinds; the longest timeout is as Azure documents for load balancers.
 pub(super) const IDLE_TIMEOUT: Member = Member::new("idleTimeoutInMinutes", Number(4, 100)).or(4);
 pub(super) const TCP_RESET: Member = Member::new("enableTcpReset", Flag).or_flag(false);
 pub(super) const FLOATING_IP: Member = Member::new("enableFloatingIP", Flag).or_flag(false);
@@ -60,7 +60,7 @@ pub(super) fn check(
         )?;
     }
     require_frontend(properties, id)?;
-    // A rule spreads over one pool. The single reference is what clients write; the list mirrors it.
+    // A rule has one pool. Clients write the single reference; the list mirrors it.
     let many = properties.remove("backendAddressPools").unwrap_or_default();
     let many = many.as_array().map_or(&[][..], Vec::as_slice);
     let count = many.len();
@@ -75,7 +75,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// A port that must be in a range which depends on other members.
+/// Checks a port in a range that depends on other members.
 pub(super) fn check_port(
     properties: &Object,
     member: &str,

@@ -1,4 +1,4 @@
-//! The rules of one load balancer against each other: two of them must not claim the same traffic.
+//! Conflicts between the rules of one load balancer: two of them must not claim the same traffic.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,10 +13,10 @@ const ALL_PROTOCOLS: Code = Code::ours(400, "LoadBalancingRuleWithAllProtocolNot
 const SAME_BACKEND_PORT: Code = Code::azures(400, "RulesUseSameBackendPortProtocolAndPool");
 const SAME_FRONTEND_PORT: Code = Code::azures(400, "RulesUseSameFrontendPortProtocolAndIPConfig");
 
-/// Claimed ranges of ports by their first port: the last one, and who claims them.
+/// Claimed ranges of ports by their first port: the last port, and the claiming rule.
 type Ranges = BTreeMap<i64, (i64, ResourceId)>;
 
-/// Who claims which ports of the frontends.
+/// The claimed ports of the frontends.
 #[derive(Default)]
 struct Claims {
     /// By frontend and protocol.
@@ -119,7 +119,7 @@ pub(crate) fn check(balancer: &Balancer<'_>, properties: &Value) -> Result<(), R
         }
     }
     for rule in items(properties, "inboundNatRules") {
-        // Those that the service made lie within their pool's range, which is claimed below.
+        // Generated rules lie within their pool's range, which is claimed below.
         if super::inbound_nat_pool::is_generated(rule) {
             continue;
         }

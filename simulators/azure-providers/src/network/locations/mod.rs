@@ -1,4 +1,4 @@
-//! What the Network provider answers below a location: how much is used, and whether a name is free.
+//! Calls of the Network provider below a location: usages, and whether a name is free.
 
 pub(crate) mod usages;
 

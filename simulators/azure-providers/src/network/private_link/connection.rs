@@ -1,5 +1,5 @@
-//! The connections of a private link service: kept with the private endpoints that asked for them,
-//! shown and decided on the service's side.
+//! The connections of a private link service: stored with the private endpoints that requested them, shown and approved
+//! on the service's side.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -64,12 +64,12 @@ impl Connection {
             .find(|item| name(item).eq_ignore_ascii_case(&self.name))
     }
 
-    /// The endpoint that asked for it.
+    /// The endpoint that requested it.
     pub(crate) fn endpoint<'a>(&'a self, azure: &'a AzureState) -> &'a ResourceId {
         azure.store.get(&self.endpoint).map_or(&self.endpoint, |record| &record.id)
     }
 
-    /// Whether it was approved, and by what words.
+    /// Its state: whether it was approved, and the description.
     pub(crate) fn state(&self, azure: &AzureState) -> Option<Value> {
         self.document(azure)?.get("properties")?.get("privateLinkServiceConnectionState").cloned()
     }

@@ -58,7 +58,7 @@ static MEMBERS: [Member; 12] = [
     Member::new(AUTOMATIC, Children(&CONNECTION)).or_empty(),
     Member::new("provisioningState", Derived),
     Member::new("resourceGuid", Guid),
-    // The address is the interface's; the endpoint itself only keeps the subnet from going.
+    // The interface holds the address; the endpoint itself only keeps the subnet from being deleted.
     Member::new("subnet", Uses("virtualNetworks/subnets")).role(Role::Model).fixed_as(subnet_changed),
 ];
 
@@ -86,7 +86,7 @@ fn subnet_changed(_: &Wrong<'_>) -> Refusal {
     SUBNET_CHANGED.details("The subnet of a private endpoint cannot be changed.")
 }
 
-/// Where the id of the service stands that an alias was found to name; never shown.
+/// The member with the id of the service that an alias was resolved to; never shown.
 const FOUND: &str = "privateLinkServiceFound";
 
 pub(crate) struct PrivateEndpoints;
@@ -137,7 +137,7 @@ impl ResourceType for PrivateEndpoints {
     fn references(&self, record: &Record) -> Vec<Reference> {
         let services = [AUTOMATIC, MANUAL].into_iter().flat_map(|collection| {
             items(&record.body, &format!("properties/{collection}")).iter().filter_map(move |child| {
-                // Who was disconnected is no connection of the service any more.
+                // A disconnected endpoint is no longer a connection of the service.
                 if text(child, "properties/privateLinkServiceConnectionState/status") == Some("Disconnected")
                 {
                     return None;
@@ -235,7 +235,7 @@ fn interface(azure: &AzureState, record: &Record) -> ResourceId {
     own_interface::id(azure, record, text(&record.body, "properties/customNetworkInterfaceName"))
 }
 
-/// What a stored connection leads to.
+/// The target of a stored connection.
 fn target(connection: &Value) -> Option<ResourceId> {
     stored_reference(connection, &format!("properties/{FOUND}"))
         .or_else(|| stored_reference(connection, "properties/privateLinkServiceId"))
@@ -268,7 +268,7 @@ fn subnet(azure: &AzureState, id: &ResourceId, properties: &document::Object) ->
     }
 }
 
-/// How many endpoints a virtual network and a service may have.
+/// Checks how many endpoints a virtual network and a service have.
 fn check_limits(
     azure: &AzureState,
     id: &ResourceId,
@@ -299,7 +299,7 @@ fn check_limits(
     Ok(())
 }
 
-/// The name of the interface may be chosen, and must be free.
+/// Checks a chosen name of the interface, which must be free.
 fn check_interface_name(
     azure: &AzureState,
     proposal: &Proposal<'_>,
@@ -315,7 +315,7 @@ fn check_interface_name(
     }
 }
 
-/// Checks one connection and finds its state: kept, given by right, or waiting.
+/// Checks one connection and finds its state: unchanged, approved automatically, or pending.
 fn check_connection(
     azure: &AzureState,
     proposal: &Proposal<'_>,
@@ -334,7 +334,7 @@ fn check_connection(
             .map_err(|_| Refusal::bad_id(&wanted, "properties.privateLinkServiceId"))?;
         let ours = to.resource_type().eq_ignore_ascii_case(PRIVATE_LINK_SERVICES);
         let service = azure.store.get(&to).filter(|service| service.state != State::Deleting);
-        // Resources of kinds that this Azure has must exist; others are taken at their word.
+        // Resources of simulated types must exist; others are accepted without a check.
         if service.is_none() && azure.resource_type(&to.resource_type()).is_some() {
             return Err(Refusal::invalid_reference(&to, id));
         }

@@ -1,5 +1,5 @@
-//! The network interfaces that the service makes for private endpoints and private link services:
-//! they hold the addresses in the subnet, and nobody but the service writes them.
+//! The network interfaces that the service creates for private endpoints and private link services: they hold the
+//! addresses in the subnet, and only the service writes them.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ pub(crate) struct Wanted {
     /// The address, where the owner chose it.
     pub(crate) address: Option<IpAddr>,
     pub(crate) primary: bool,
-    /// What it connects to behind the endpoint: group and member, and the names that lead there.
+    /// What it connects to behind the endpoint: group and member, and their names.
     pub(crate) group: Option<(String, String, Vec<String>)>,
 }
 
@@ -70,8 +70,8 @@ pub(crate) fn addresses(azure: &AzureState, interface: &ResourceId) -> Vec<Strin
         .collect()
 }
 
-/// Checks an address that the owner chose: it must be free, or the interface's already, and no other
-/// configuration of the write may have it; `promised` collects those.
+/// Checks an address that the owner chose: it must be free, or the interface's already, and not be used by another
+/// configuration of the write; `promised` collects those.
 pub(crate) fn check_static(
     azure: &AzureState,
     owner: &ResourceId,
@@ -100,7 +100,7 @@ pub(crate) fn keep(
     for wanted in wanted {
         let kept = address_of(azure, Some(interface), &wanted.name, &wanted.subnet);
         let address = wanted.address.or(kept.filter(|kept| !promised.contains(kept)));
-        // Room was found when the write was checked.
+        // Free addresses were checked with the write.
         let Some(address) = address.or_else(|| free_address(azure, &wanted.subnet, false, &promised).ok())
         else {
             continue;

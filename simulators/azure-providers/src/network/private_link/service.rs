@@ -66,7 +66,7 @@ static CONFIGURATION: [Member; 6] = [
     Member::new("privateIPAddressVersion", Word(&["IPv4", "IPv6"], true)),
     Member::new("privateIPAllocationMethod", Word(&["Dynamic", "Static"], true)),
     Member::new("provisioningState", Derived),
-    // The addresses are its interface's; the service itself only keeps the subnet from going.
+    // The interface holds the addresses; the service itself only keeps the subnet from being deleted.
     Member::new("subnet", Uses("virtualNetworks/subnets")).role(Role::Model),
 ];
 
@@ -200,7 +200,7 @@ impl ResourceType for PrivateLinkServices {
     }
 }
 
-/// The frontends must be of one standard balancer, and no other service's; they are chosen once.
+/// The frontends must belong to one standard balancer and to no other service; they are fixed at creation.
 fn check_frontends(
     azure: &AzureState,
     proposal: &Proposal<'_>,
@@ -243,7 +243,7 @@ fn check_frontends(
     )
 }
 
-/// The addresses from which the service speaks to its balancer.
+/// Checks the addresses of traffic from the service to its balancer.
 fn check_configurations(
     azure: &AzureState,
     id: &ResourceId,
@@ -257,7 +257,7 @@ fn check_configurations(
     )?;
     let interface = azure.store.get(id).map(|record| own_interface::id(azure, record, None));
     let mut promised = BTreeSet::new();
-    // How many addresses each subnet is to give.
+    // The number of addresses that each subnet has to provide.
     let mut wanted: BTreeMap<ResourceId, usize> = BTreeMap::new();
     for (me, properties) in each_child(id, properties, CONFIGURATIONS) {
         IPV6.details_when(
@@ -295,7 +295,7 @@ fn check_configurations(
     Ok(())
 }
 
-/// Exactly one configuration is the primary one: the first, where none says so.
+/// Exactly one configuration is primary: the first, where none is marked.
 fn mark_primary(id: &ResourceId, properties: &mut document::Object) -> Result<(), Refusal> {
     let marked = each_child(id, properties, CONFIGURATIONS);
     let marked = marked.filter(|(_, one)| one.get("primary") == Some(&Value::Bool(true))).count();
@@ -329,13 +329,13 @@ fn lists(record: &Record, list: &str, subscription: &str) -> bool {
         .any(|listed| listed == "*" || listed.eq_ignore_ascii_case(subscription))
 }
 
-/// Whether a subscription may know of a service: its own, or one that `visibility` lists.
+/// Whether a subscription may see a service: its own, or one that `visibility` lists.
 pub(crate) fn visible(record: &Record, subscription: &str) -> bool {
     record.id.subscription_id().eq_ignore_ascii_case(subscription)
         || lists(record, "visibility", subscription)
 }
 
-/// Whether connections from a subscription need no decision.
+/// Whether connections from a subscription are approved automatically.
 pub(crate) fn approves(record: &Record, subscription: &str) -> bool {
     visible(record, subscription) && lists(record, "autoApproval", subscription)
 }

@@ -1,4 +1,5 @@
-//! The connections of private endpoints as resources of other providers show and decide them: vaults, registries, accounts.
+//! The connections of private endpoints as resources of other providers show and approve them: vaults, registries,
+//! accounts.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! What private endpoints may lead to beside private link services, and the names by which it is
-//! known: they resolve to the endpoint's address where its zones are linked.
+//! Targets of private endpoints other than private link services, and their names: these resolve to the endpoint's
+//! address where its zones are linked.
 
 use azure_types::ResourceId;
 
@@ -22,7 +22,7 @@ const TARGETS: [(&str, &str, &[&str]); 9] = [
     ("Microsoft.ContainerService/managedClusters", "management", &[]),
 ];
 
-/// Whether private endpoints may lead to a resource of this type.
+/// Whether private endpoints may connect to a resource of this type.
 pub(crate) fn takes(target: &ResourceId) -> bool {
     let kind = target.resource_type();
     TARGETS.iter().any(|(of, ..)| of.eq_ignore_ascii_case(&kind))

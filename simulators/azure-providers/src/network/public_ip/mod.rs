@@ -123,7 +123,7 @@ impl ResourceType for PublicIpAddresses {
                 check_prefix(azure, &proposal, &sku, &prefix, &properties)?;
             }
         }
-        // An address that was given stays, whatever the client sends or leaves out.
+        // An allocated address stays, whatever the client sends or leaves out.
         let keeps = is_static || azure.store.referrers(id).next().is_some();
         if let (true, Some(address)) = (keeps, proposal.old_member("properties/ipAddress")) {
             properties.insert("ipAddress".into(), address.clone());
@@ -152,8 +152,8 @@ impl ResourceType for PublicIpAddresses {
     }
 }
 
-/// Allocates where an address is due: static ones when provisioning is over, dynamic ones while
-/// something uses them; and takes a dynamic one back.
+/// Allocates an address: a static one when provisioning ends, a dynamic one while something uses it; and releases a
+/// dynamic one.
 fn give_address(azure: &mut AzureState, id: &ResourceId) {
     let Some(record) = azure.store.get(id) else { return };
     let is_static = text(&record.body, "properties/publicIPAllocationMethod") == Some("Static");
@@ -221,7 +221,7 @@ fn domain_name(label: &str, location: &str) -> String {
     format!("{label}.{location}.cloudapp.azure.com")
 }
 
-/// Names with a scope hold a hash of it, so that only its owner can have them again.
+/// Names with a scope hold a hash of it, so that only its owner can reuse them.
 fn scope_hash(azure: &AzureState, id: &ResourceId, scope: &str) -> Result<String, Refusal> {
     let group = ResourceId::group(id.subscription_id(), id.group_name().unwrap_or_default());
     let subject = match scope.to_ascii_lowercase().as_str() {
@@ -239,7 +239,7 @@ fn scope_hash(azure: &AzureState, id: &ResourceId, scope: &str) -> Result<String
     Ok(guid.chars().filter(|c| *c != '-').take(16).collect())
 }
 
-/// A domain name label in lower case; refused where it is no name.
+/// A domain name label in lower case; refused if it is invalid.
 pub(crate) fn domain_name_label(label: &str) -> Result<String, Refusal> {
     let label = label.to_ascii_lowercase();
     let fits = label.len() >= 3
@@ -266,7 +266,7 @@ fn with_domain_name<'a>(azure: &'a AzureState, name: &'a str) -> impl Iterator<I
     all.filter(move |record| text(&record.body, "properties/dnsSettings/fqdn") == Some(name))
 }
 
-/// What sku Basic does not have.
+/// Checks the restrictions of sku Basic.
 fn check_basic(proposal: &Proposal<'_>) -> Result<(), Refusal> {
     if !proposal.body.contains_key("zones") {
         return Ok(());
@@ -335,7 +335,7 @@ fn check_immutable(
     let used = azure.store.referrers(id).next().is_some();
     let (old_sku, was_static) =
         (was("sku/name"), was("properties/publicIPAllocationMethod") == Some("Static"));
-    // The one way up: a static address that nothing uses may become a standard one.
+    // The one upgrade: an unused static address may become a standard one.
     let upgrade = old_sku == Some("Basic") && sku == "Standard" && !used && was_static;
     SKU_CHANGED.details_when(
         old_sku != Some(sku) && !upgrade,

@@ -146,7 +146,7 @@ pub(crate) fn size(azure: &AzureState, prefix: &ResourceId) -> i64 {
     1_i64 << hosts.min(62)
 }
 
-/// An address of a prefix that nobody holds.
+/// A free address of a prefix.
 pub(crate) fn free_address(azure: &AzureState, range: &IpNet) -> Option<IpAddr> {
     // Every address of a public prefix can be used, its first and last ones too.
     let start = range.network();

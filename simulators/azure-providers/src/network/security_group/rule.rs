@@ -115,7 +115,7 @@ fn missing(wrong: bool, id: &ResourceId, member: &str) -> Result<(), Refusal> {
     )
 }
 
-/// What a rule says of one place, in one member or in the other.
+/// The values of a rule for source or destination, from the single or the plural member.
 fn values(
     properties: &mut Object,
     single: &str,
@@ -137,7 +137,7 @@ fn values(
     Ok(one.map(str::to_owned).into_iter().chain(many).collect())
 }
 
-/// Several prefixes in one place are of one family, apart from each other, and no tags.
+/// Several prefixes of one side are of one family, do not overlap, and are no tags.
 fn check_prefix_list(member: &str, list: &[String], id: &ResourceId) -> Result<(), Refusal> {
     let refuse = |code: Code, why: String| {
         Err(code.details(format_args!("Security rule parameter {member} for rule with Id {id} {why}.")))
@@ -202,7 +202,7 @@ pub(crate) fn check_conflicts(rules: &[Value]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The rules that every security group ends with; their names say what they do.
+/// The default rules at the end of every security group; their names say what they do.
 const DEFAULTS: [(&str, &str, &str, &str, i64); 6] = [
     ("AllowVnetInBound", "inbound traffic from all VMs in VNET", VNET, VNET, 65_000),
     ("AllowAzureLoadBalancerInBound", "inbound traffic from azure load balancer", BALANCER, "*", 65_001),

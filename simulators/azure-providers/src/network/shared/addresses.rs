@@ -23,7 +23,7 @@ const SUBNET_IS_FULL: Code = Code::azures(400, "SubnetIsFull");
 /// Azure keeps the network address, three addresses after it and, for IPv4, the last one.
 const RESERVED_AT_START: u128 = 4;
 
-/// What an address in a subnet can be asked for.
+/// The state of an address in a subnet.
 enum Vacancy {
     Free,
     OutsideSubnet,
@@ -31,8 +31,8 @@ enum Vacancy {
     TakenBy(ResourceId),
 }
 
-/// The prefixes of a stored subnet document. One that stands in both members, as Azure Service Operator and others send
-/// it, counts once.
+/// The prefixes of a stored subnet document. A prefix in both members, as Azure Service Operator and others send it,
+/// counts once.
 pub(crate) fn prefixes_of(subnet: &Value) -> Vec<IpNet> {
     let single = text(subnet, "properties/addressPrefix").into_iter();
     let many = items(subnet, "properties/addressPrefixes").iter().filter_map(Value::as_str);
@@ -78,7 +78,7 @@ fn address(number: u128, v6: bool) -> IpAddr {
     }
 }
 
-/// Whether an address can be had in a subnet.
+/// The state of an address in a subnet.
 fn vacancy(azure: &AzureState, subnet: &ResourceId, wanted: IpAddr) -> Vacancy {
     let prefixes = subnet_prefixes(azure, subnet);
     let Some(prefix) = prefixes.iter().find(|prefix| prefix.contains(&wanted)) else {
@@ -94,12 +94,12 @@ fn vacancy(azure: &AzureState, subnet: &ResourceId, wanted: IpAddr) -> Vacancy {
     }
 }
 
-/// Whether an address of a subnet can be given out.
+/// Whether an address of a subnet is free.
 pub(crate) fn is_vacant(azure: &AzureState, subnet: &ResourceId, address: IpAddr) -> bool {
     matches!(vacancy(azure, subnet, address), Vacancy::Free)
 }
 
-/// An address that a configuration asks for and another one has.
+/// The refusal of a requested address that another configuration has.
 pub(crate) fn address_taken(id: &ResourceId, address: IpAddr, owner: &ResourceId) -> Refusal {
     ADDRESS_TAKEN.details(format_args!(
             "IP configuration {id} is using the private IP address {address} which is already allocated to resource \
@@ -107,8 +107,8 @@ pub(crate) fn address_taken(id: &ResourceId, address: IpAddr, owner: &ResourceId
         ))
 }
 
-/// The address that a configuration with static allocation asks for: in the subnet, not reserved, and
-/// free or its `own` already.
+/// The requested address of a configuration with static allocation: in the subnet, not reserved, and free or its `own`
+/// already.
 pub(crate) fn static_address(
     azure: &AzureState,
     id: &ResourceId,
@@ -171,7 +171,7 @@ pub(crate) fn free_address(
     Err(full(subnet, &prefixes, 1))
 }
 
-/// A public address that nobody holds: where the search begins depends on the seed and the owner.
+/// A free public address: where the search begins depends on the seed and the owner.
 pub(crate) fn free_public_address(
     azure: &AzureState,
     owner: &ResourceId,
@@ -207,8 +207,7 @@ fn public_prefixes(azure: &AzureState) -> Vec<IpNet> {
         .collect()
 }
 
-/// A range of public addresses in which nobody holds one: where the search begins depends on the seed
-/// and the owner.
+/// A free range of public addresses: where the search begins depends on the seed and the owner.
 pub(crate) fn free_public_prefix(
     azure: &AzureState,
     owner: &ResourceId,
@@ -231,7 +230,7 @@ pub(crate) fn free_public_prefix(
     })
 }
 
-/// Who holds an address anywhere in a virtual network.
+/// The holder of an address anywhere in a virtual network.
 pub(crate) fn holder_in_network(
     azure: &AzureState,
     network: &ResourceId,
@@ -278,7 +277,7 @@ fn joined(prefixes: &[IpNet]) -> String {
     prefixes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether a virtual network may hold so many addresses more, in whichever of its subnets.
+/// Whether a virtual network may hold so many more addresses, in whichever of its subnets.
 pub(crate) fn check_addresses(azure: &AzureState, subnet: &ResourceId, more: usize) -> Result<(), Refusal> {
     let most = azure.limit("network.addressesPerVirtualNetwork");
     let Some(network) = subnet.parent().and_then(|network| azure.store.get(&network)) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! How many resources there are.
+//! Counts of resources.
 
 use azure_types::ResourceId;
 

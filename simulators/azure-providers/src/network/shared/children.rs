@@ -6,7 +6,7 @@ use serde_json::Value;
 use azure_engine::document::{Object, items, name};
 use azure_engine::provider::Record;
 
-/// The children of a collection that the type's table has looked at: the id of each and its `properties`.
+/// The children of a collection that the type's table has checked: the id of each and its `properties`.
 pub(crate) fn each_child<'a>(
     parent: &'a ResourceId,
     properties: &'a mut Object,

@@ -1,4 +1,4 @@
-//! What is said of the traffic of public addresses.
+//! IP tags of public addresses.
 
 use azure_engine::member_table::Holds::Text;
 use azure_engine::member_table::Member;

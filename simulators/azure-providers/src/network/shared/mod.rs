@@ -1,4 +1,4 @@
-//! What two types use.
+//! Shared parts of several types.
 
 pub(crate) mod addresses;
 pub(crate) mod checks;

@@ -1,4 +1,4 @@
-//! Names of types that others than the type itself ask for.
+//! Names of types that other types use.
 
 pub(crate) const PUBLIC_IP_ADDRESSES: &str = "Microsoft.Network/publicIPAddresses";
 

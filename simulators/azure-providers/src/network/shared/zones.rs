@@ -43,7 +43,7 @@ pub(crate) fn check_zones(
     Ok(())
 }
 
-/// Zones are chosen once.
+/// Zones are fixed at creation.
 pub(crate) fn check_zones_unchanged(proposal: &Proposal<'_>) -> Result<(), Refusal> {
     let none = json!([]);
     let zones = |value: Option<&Value>| value.cloned().unwrap_or_else(|| none.clone());

@@ -1,5 +1,5 @@
-//! What Network counts: per subscription and region, in windows of five minutes
-//! ("Understand how Azure Resource Manager throttles requests"). Polls of operations count as reads.
+//! Request budgets of Network: per subscription and region, in windows of five minutes ("Understand how Azure Resource
+//! Manager throttles requests"). Polls of operations count as reads.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What whoever writes networks must be allowed to join ("Azure permissions for Networking").
+//! The rights to join that writers of networks need ("Azure permissions for Networking").
 
 use azure_engine::join::Join;
 

@@ -1,4 +1,4 @@
-//! The tables of the provider: what it counts, bounds, names and knows, and how long it takes.
+//! The tables of the provider: budgets, limits, names, versions and latencies.
 
 pub(crate) mod budgets;
 pub(crate) mod joins;

@@ -1,4 +1,4 @@
-//! What came to Network's documents with which version.
+//! Members that Network's documents have since a version.
 
 use azure_engine::version::Since;
 
@@ -14,8 +14,8 @@ const CARDS: &str = "Microsoft.Network/networkInterfaces";
 const ENDPOINTS: &str = "Microsoft.Network/privateEndpoints";
 const BALANCERS: &str = "Microsoft.Network/loadBalancers";
 
-// Of members of the other types it is known that 2020-11-01 has not got them and 2024-05-01 has; in between the first version is
-// our choice.
+// Of members of the other types it is known that 2020-11-01 lacks them and 2024-05-01 has them; the first version in
+// between is our choice.
 pub(crate) static SINCE: [Since; 19] = [
     since("Microsoft.Network/virtualNetworks", "properties/privateEndpointVNetPolicies", "2024-01-01"),
     since(BALANCERS, "properties/loadBalancingRules/properties/backendAddressPools", "2021-03-01"),

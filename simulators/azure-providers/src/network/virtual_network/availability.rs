@@ -14,7 +14,7 @@ use azure_engine::provider::{AzureState, Record};
 
 const OUTSIDE_SUBNETS: Code = Code::ours(400, "PrivateIPAddressNotInAnySubnet");
 
-/// How many free addresses are proposed in the place of a taken one.
+/// How many free addresses are proposed instead of a taken one.
 const MAX_PROPOSALS: usize = 5;
 
 pub(crate) fn answer(

@@ -1,4 +1,4 @@
-//! What a subnet is given to: delegations and service endpoints.
+//! Delegations and service endpoints of subnets.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ pub(super) fn check(subnet: &ResourceId, properties: &mut Object) -> Result<(), 
                 "Delegation of subnet {subnet} has the service name '{service}', which no service has."
             ),
         )?;
-        // Which actions a service may take follows from the service.
+        // The service determines its allowed actions.
         inner.insert("actions".into(), json!(["Microsoft.Network/virtualNetworks/subnets/join/action"]));
         count += 1;
     }
@@ -52,7 +52,7 @@ pub(super) fn check(subnet: &ResourceId, properties: &mut Object) -> Result<(), 
         .details_when(count > 1, format_args!("Subnet {subnet} cannot have more than one delegation."))
 }
 
-/// Checks the service endpoints of a subnet and says where each serves.
+/// Checks the service endpoints of a subnet and fills in the regions of each.
 pub(super) fn locate_endpoints(
     subnet: &ResourceId,
     location: &str,
@@ -79,7 +79,7 @@ pub(super) fn locate_endpoints(
     Ok(())
 }
 
-/// Delegations stay as they are while anybody is in the subnet.
+/// Delegations cannot change while the subnet is in use.
 pub(crate) fn check_change(
     azure: &AzureState,
     subnet: &ResourceId,
@@ -100,7 +100,7 @@ pub(crate) fn check_change(
     }
 }
 
-/// A subnet that is given to a service takes no other machines.
+/// Refuses machines in a subnet that is delegated to a service.
 pub(crate) fn check_undelegated(
     azure: &AzureState,
     subnet: &ResourceId,

@@ -186,7 +186,7 @@ fn address_space(id: &ResourceId, space: Option<&Value>) -> Result<Vec<IpNet>, R
     Ok(all)
 }
 
-/// What a network has beside addresses.
+/// Checks the members of a network other than addresses.
 fn check_options(id: &ResourceId, properties: &document::Object) -> Result<(), Refusal> {
     let servers = properties.get("dhcpOptions").map_or(&[][..], |options| items(options, "dnsServers"));
     for server in servers.iter().filter_map(Value::as_str) {
@@ -198,7 +198,7 @@ fn check_options(id: &ResourceId, properties: &document::Object) -> Result<(), R
     Ok(())
 }
 
-/// A subnet that anybody uses stays.
+/// Refuses to remove a subnet that is in use.
 fn check_unused_subnet(azure: &AzureState, subnet: &ResourceId) -> Result<(), Refusal> {
     let users: Vec<&str> = azure.store.referrers(subnet).map(|user| user.from.as_str()).collect();
     SUBNET_IN_USE.details_when(

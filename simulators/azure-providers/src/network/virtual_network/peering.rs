@@ -1,4 +1,4 @@
-//! Peerings of virtual networks, each written on one side and alive when both sides have one.
+//! Peerings of virtual networks, each written on one side and connected when both sides have one.
 
 use azure_types::ResourceId;
 use ipnet::IpNet;
@@ -36,12 +36,12 @@ pub(super) static MEMBERS: [Member; 22] = [
     Member::new("peeringState", Derived),
     Member::new("peeringSyncLevel", Derived),
     Member::new("provisioningState", Derived),
-    // What this side last heard of the other side's addresses is heard again with every write.
+    // The other side's address space is read again with every write.
     Member::new("remoteAddressSpace", Derived),
     Member::new("remoteBgpCommunities", Derived),
     Member::new("remoteGateways", Derived),
     Member::new("remoteSubnetNames", Anything),
-    // The other network may be in another region, and may go: nothing here holds it.
+    // The other network may be in another region, and may be deleted: this reference does not hold it.
     Member::new("remoteVirtualNetwork", Uses("virtualNetworks")).role(Role::Names).required(),
     Member::new("remoteVirtualNetworkAddressSpace", Derived),
     Member::new("remoteVirtualNetworkEncryption", Derived),
@@ -116,7 +116,7 @@ fn check(
     )
 }
 
-/// A side that was left alone must be made anew before it can be joined again.
+/// A side whose other side was deleted must be recreated before it can be connected again.
 fn check_other_side(id: &ResourceId, network: &ResourceId, other: &Record) -> Result<(), Refusal> {
     let Some(back) = back(other, network).filter(|back| was_connected(other, name(back))) else {
         return Ok(());
@@ -151,8 +151,8 @@ fn check_overlap(
         )))
 }
 
-/// Notes on both sides which peerings are connected now, so that a side that loses its other one
-/// knows that it had it.
+/// Notes on both sides which peerings are connected now, so that a side that loses its other one knows that it was
+/// connected.
 pub(crate) fn note_connections(azure: &mut AzureState, network: &ResourceId) {
     let Some(record) = azure.store.get(network) else { return };
     let mut notes: Vec<(ResourceId, Vec<String>)> = Vec::new();
@@ -182,7 +182,7 @@ pub(crate) fn note_connections(azure: &mut AzureState, network: &ResourceId) {
     }
 }
 
-/// Adds what the other side says.
+/// Adds the members that come from the other side.
 pub(crate) fn present(azure: &AzureState, record: &Record, id: &ResourceId, properties: &mut Object) {
     let guid = azure.seed.guid("peering", id.as_str(), record.incarnation);
     properties.insert("resourceGuid".into(), guid.into());

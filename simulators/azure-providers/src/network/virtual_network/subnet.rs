@@ -97,7 +97,7 @@ pub(crate) fn wrong_notation(id: &ResourceId, prefix: &IpNet) -> Refusal {
         ))
 }
 
-/// Every prefix is one, and one of IPv6 is of the size that Azure's networks have.
+/// Checks that every prefix is valid, and that an IPv6 prefix has the size that Azure's networks have.
 fn check_notation(id: &ResourceId, document: &Value) -> Result<(), Refusal> {
     let single = at(document, "properties/addressPrefix");
     for given in single.into_iter().chain(items(document, "properties/addressPrefixes")) {

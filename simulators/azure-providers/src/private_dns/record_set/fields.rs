@@ -1,4 +1,4 @@
-//! What the members of records hold.
+//! The members of records.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -69,7 +69,7 @@ pub(crate) fn spell(object: &mut Object, names: &[&'static str]) {
     }
 }
 
-/// A record with the members that it has, each as it must be; what is missing is as it was before.
+/// A record with its members, each checked; missing ones keep their values.
 pub(crate) fn kept(given: Value, wanted: &[Field], old: Option<Value>) -> Result<Value, Refusal> {
     let mut given = into_object(given);
     let mut kept = old.map(into_object).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Record sets: all records of one type and name in a zone. The tables of a kind of zones say which members each type has.
+//! Record sets: all records of one type and name in a zone. The tables of a kind of zones give the members of each
+//! type.
 
 pub(crate) mod fields;
 pub(crate) mod views;
@@ -19,11 +20,11 @@ const TOO_MANY: Code = Code::ours(400, "RecordSetLimitExceeded");
 /// Longest time that a resolver may keep an answer.
 const MAX_TTL: i64 = i32::MAX as i64;
 
-/// What is the same for all record sets of one kind of zones.
+/// The common part of all record sets of one kind of zones.
 pub(crate) struct Family {
     /// The full type of the zones.
     pub(crate) zone: &'static str,
-    /// What they call the time to live.
+    /// Their member with the time to live.
     pub(crate) ttl: &'static str,
     /// The limit of record sets in a zone.
     pub(crate) record_sets: &'static str,
@@ -31,15 +32,15 @@ pub(crate) struct Family {
     pub(crate) records: &'static str,
     /// Whether sets say if a machine registered them.
     pub(crate) registered: bool,
-    /// What the service makes in a new zone: ids and properties.
+    /// The records that the service creates in a new zone: ids and properties.
     pub(crate) made: fn(&ResourceId) -> Vec<(ResourceId, Value)>,
 }
 
 impl Family {
-    /// Makes what belongs into a new zone.
+    /// Creates the records of a new zone.
     pub(crate) fn make(&self, azure: &mut AzureState, zone: &ResourceId) {
         for (id, properties) in (self.made)(zone) {
-            // What the service makes is right.
+            // These records are always valid.
             let _ = azure.make(&id, into_object(json!({ "properties": properties })));
         }
     }
@@ -70,9 +71,9 @@ pub(crate) enum Records {
     Many(&'static str, &'static [Field]),
     /// At most one.
     One(&'static str, &'static [Field]),
-    /// One, which the service makes with its zone and clients may change.
+    /// One, which the service creates with its zone and clients may change.
     Made(&'static str, &'static [Field]),
-    /// A list that the service makes with its zone at `@`, to which clients may add; they may make others.
+    /// A list that the service creates with its zone at `@`, to which clients may add; they may create others.
     Given(&'static str, &'static [Field]),
 }
 
@@ -89,7 +90,7 @@ impl RecordSets {
         self.protocol.resource_type.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Whether the service made this one.
+    /// Whether the service created this record set.
     fn is_made(&self, id: &ResourceId) -> bool {
         id.name() == "@" && matches!(self.records, Records::Made(..) | Records::Given(..))
     }
@@ -163,7 +164,7 @@ impl RecordSets {
         }
     }
 
-    /// The records that are kept.
+    /// The records to store.
     fn records(
         &self,
         azure: &AzureState,
@@ -209,7 +210,7 @@ impl RecordSets {
         }
     }
 
-    /// A record that the service made with the zone and that is not among these.
+    /// A record that the service created with the zone and that is missing here.
     fn missing(&self, id: &ResourceId, kept: &[Value]) -> Option<Value> {
         if !matches!(self.records, Records::Given(..)) || !self.is_made(id) {
             return None;
@@ -219,7 +220,7 @@ impl RecordSets {
         records.iter().find(|record| !kept.contains(record)).cloned()
     }
 
-    /// What the service makes is where it is, and only there.
+    /// Refuses a record set of a type that only the service creates, and more record sets than the limit.
     fn check_made(&self, azure: &AzureState, proposal: &Proposal<'_>) -> Result<(), Refusal> {
         let id = proposal.id;
         match self.records {
@@ -242,7 +243,7 @@ impl RecordSets {
         }
     }
 
-    /// An alias of a name is all that there is of it.
+    /// Refuses other records beside a CNAME.
     fn check_beside(&self, azure: &AzureState, id: &ResourceId) -> Result<(), Refusal> {
         let is_alias = self.kind() == "CNAME";
         let zone = id.parent().unwrap_or_else(|| id.clone());

@@ -1,4 +1,4 @@
-//! What can be done with an account beside reading and writing it.
+//! POST actions of an account.
 
 use azure_engine::answer::Answer;
 use azure_engine::error::Refusal;

@@ -1,4 +1,4 @@
-//! Under which names accounts are reached, and where they are.
+//! The host names of accounts, and their regions.
 
 use azure_engine::document::Object;
 use azure_engine::provider::{AzureState, Record};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::tables::ACCOUNTS;
 use super::sku::{is_read_access, kind_of, secondary_region, sku_of};
 
-/// What all names end with.
+/// The suffix of all host names.
 const SUFFIX: &str = "core.windows.net";
 
 /// The zones of static web sites by region, as their published addresses show them; `z1` elsewhere is our choice.
@@ -70,7 +70,7 @@ pub(super) fn present(record: &Record, region: &str, properties: &mut Object) {
     }
 }
 
-/// What private endpoints may lead to (`privateLinkResources`).
+/// The possible targets of private endpoints (`privateLinkResources`).
 pub(super) fn link_resources(record: &Record) -> Value {
     let shown = kind_of(&record.body).services.iter().map(|service| {
         json!({

@@ -1,4 +1,4 @@
-//! The two keys of an account: listed, rotated, and what they sign.
+//! The two keys of an account: listed, rotated, and used to sign.
 
 use azure_engine::document::{Object, text};
 use azure_engine::error::Refusal;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::super::words::bad_parameters;
 
 const NAMES: [&str; 2] = ["key1", "key2"];
-/// The member of a record's hidden part that says how often each key was made anew, and when last.
+/// The member of a record's hidden part that counts how often each key was regenerated, with the last time.
 const ROTATIONS: &str = "keys";
 /// Bytes of a key.
 const LENGTH: u64 = 64;
@@ -58,7 +58,7 @@ pub(super) fn listed(azure: &AzureState, record: &Record) -> Value {
     json!({ "keys": keys })
 }
 
-/// Makes a key anew.
+/// Regenerates a key.
 pub(super) fn regenerate(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<(), Refusal> {
     let asked = text(body, "keyName").unwrap_or_default();
     let Some(key) = NAMES.iter().find(|key| key.eq_ignore_ascii_case(asked)) else {

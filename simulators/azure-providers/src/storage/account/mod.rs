@@ -1,7 +1,7 @@
-//! Storage accounts: made in the background, changed and deleted at once.
+//! Storage accounts: created in the background, changed and deleted at once.
 //!
-//! `sku` knows kinds and skus, `keys` the two keys, `sas` what they sign, `network_rules` the firewall, `endpoints` names
-//! and regions.
+//! `sku` holds kinds and skus, `keys` the two keys, `sas` signed tokens, `network_rules` the firewall, `endpoints`
+//! names and regions.
 
 mod actions;
 mod endpoints;
@@ -97,7 +97,7 @@ static MEMBERS: [Member; 40] = [
 const TAKEN: Code = Code::azures(409, "StorageAccountAlreadyTaken");
 const FIXED: Code = Code::azures(409, "AccountPropertyCannotBeUpdated");
 
-/// What an account is made with, and what it is where nobody said so.
+/// Members that are fixed at creation, and their defaults.
 const FIXED_MEMBERS: [(&str, &str); 4] = [
     ("isHnsEnabled", "false"),
     ("isNfsV3Enabled", "false"),
@@ -105,7 +105,7 @@ const FIXED_MEMBERS: [(&str, &str); 4] = [
     ("encryption/requireInfrastructureEncryption", "false"),
 ];
 
-/// Refuses changes of what an account is made with.
+/// Refuses changes of members that are fixed at creation.
 fn check_fixed(old: &Value, properties: &Value) -> Result<(), Refusal> {
     for (member, otherwise) in FIXED_MEMBERS {
         let shown = |value: Option<&Value>| value.map_or_else(|| otherwise.to_owned(), Value::to_string);
@@ -120,7 +120,7 @@ fn check_fixed(old: &Value, properties: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The refusal of a name that another account has.
+/// The refusal of a taken name.
 fn taken(name: &str) -> String {
     format!("The storage account named {name} is already taken.")
 }
@@ -180,7 +180,7 @@ impl ResourceType for Accounts {
         let Some(kind) = azure.store.get(id).map(|record| sku::kind_of(&record.body)) else { return };
         for service in &SERVICES {
             if kind.services.contains(&service.endpoint) {
-                // What is empty is never refused.
+                // An empty document is never refused.
                 let _ = azure.make(&id.child(service.segment, "default"), Object::new());
             }
         }
@@ -239,7 +239,7 @@ impl ResourceType for Accounts {
     }
 }
 
-/// What others call `actionsRequired` is `actionRequired` here.
+/// Renames the member `actionsRequired` of other providers to `actionRequired`.
 fn in_own_words(value: Value) -> Value {
     match value {
         Value::Array(items) => items.into_iter().map(in_own_words).collect(),
@@ -252,7 +252,7 @@ fn in_own_words(value: Value) -> Value {
     }
 }
 
-/// Brings `encryption` into the form that is stored: blobs and files are encrypted in any case.
+/// Brings `encryption` into the form that is stored: blobs and files are always encrypted.
 fn encryption(properties: &mut Object) -> Result<(), Refusal> {
     let mut encryption = match properties.remove("encryption") {
         None => Object::new(),

@@ -13,10 +13,10 @@ const TOO_MANY: Code = Code::ours(400, "NetworkAclsTooManyRules");
 const NO_SUBNET: Code = Code::azures(400, "NetworkAclsValidationFailure");
 const NO_ENDPOINT: Code = Code::azures(400, "SubnetsHaveNoServiceEndpointsConfigured");
 
-/// The service that a subnet must have an endpoint for.
+/// The service endpoints, one of which the subnet of a rule must have.
 const SERVICES: [&str; 2] = ["Microsoft.Storage", "Microsoft.Storage.Global"];
 
-/// Brings the rules into the form that is stored; an account without any lets everybody in.
+/// Brings the rules into the form that is stored; an account without rules allows all traffic.
 pub(super) fn normalise(azure: &AzureState, properties: &mut Object) -> Result<(), Refusal> {
     let mut rules = match properties.remove("networkAcls") {
         None => Object::new(),
@@ -62,7 +62,7 @@ fn check_addresses(rule: &Object) -> Result<(), Refusal> {
         .says(format_args!("The value '{given}' is not allowed for property networkAcls.ipRule[*].value.")))
 }
 
-/// A subnet must exist here and have an endpoint for storage. Subnets of other subscriptions are taken as they are.
+/// A subnet must exist here and have an endpoint for storage. Subnets of other subscriptions are not checked.
 fn check_subnet(azure: &AzureState, rule: &mut Object) -> Result<(), Refusal> {
     let given = rule.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
     let Ok(id) = ResourceId::parse(&given) else {
@@ -92,8 +92,8 @@ fn check_subnet(azure: &AzureState, rule: &mut Object) -> Result<(), Refusal> {
     }
 }
 
-/// Whether anybody at all can reach an account: nobody says from where a request comes, so whom a rule or a private
-/// endpoint lets in may be whoever asks.
+/// Whether any caller can reach an account. Requests have no known origin, so a rule or a private endpoint may let
+/// every caller in.
 pub(crate) fn is_reachable(azure: &AzureState, record: &Record) -> bool {
     let has = |list: &str| !items(&record.body, &format!("properties/networkAcls/{list}")).is_empty();
     let private = || !service_connections::list(azure, &record.id).is_empty();

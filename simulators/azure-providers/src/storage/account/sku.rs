@@ -10,7 +10,7 @@ use crate::resources::paired_region;
 
 const CHANGED: Code = Code::ours(409, "StorageAccountSkuChangeNotAllowed");
 
-/// What one kind of account can be.
+/// The properties of one kind of account.
 pub(crate) struct Kind {
     /// Azure's word.
     pub(crate) name: &'static str,
@@ -89,7 +89,7 @@ fn tier(sku: &str) -> &'static str {
     if sku.starts_with("Premium") { "Premium" } else { "Standard" }
 }
 
-/// Whether a sku is billed by what shares provision ("provisioned v2").
+/// Whether a sku is billed by provisioned performance ("provisioned v2").
 pub(crate) fn is_provisioned_v2(sku: &str) -> bool {
     sku.split('_').next().is_some_and(|tier| tier.ends_with("V2"))
 }
@@ -129,7 +129,7 @@ pub(super) fn normalise(body: &mut Object, old: Option<&Value>) -> Result<(), Re
     Ok(())
 }
 
-/// The region that a sku copies to, where it copies to one.
+/// The secondary region of a sku, if it has one.
 pub(super) fn secondary_region(sku: &str, region: &str) -> Option<&'static str> {
     sku.contains("GRS").then(|| paired_region(region)).flatten()
 }
@@ -139,7 +139,7 @@ pub(super) fn is_read_access(sku: &str) -> bool {
     sku.contains("_RAG")
 }
 
-/// `skus`: what can be had where.
+/// `skus`: the skus available in each region.
 pub(crate) fn list(azure: &AzureState) -> Value {
     let region = azure.options.region.as_str();
     let all = KINDS.iter().flat_map(|kind| kind.skus.iter().map(move |sku| (kind, sku)));

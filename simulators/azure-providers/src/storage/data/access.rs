@@ -1,5 +1,4 @@
-//! Who may ask the services: whoever signs with a key, has a signed token, shows a token of Entra, or reads what is
-//! public.
+//! Access to the services: by a signature with a key, a signed token, a token of Entra, or public read access.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +41,8 @@ pub(super) fn check(azure: &AzureState, account: &Record, asked: &Asked<'_>) -> 
 fn authenticate(azure: &AzureState, account: &Record, asked: &Asked<'_>) -> Result<(), Refusal> {
     if let Some(caller) = asked.request.caller {
         check_roles(azure, asked, &caller.object_id)?;
-        // Tokens reach files only of who says that he means to pass by the files' own permissions.
+        // Tokens give access to files only with the header that declares the intent to bypass the files' own
+        // permissions.
         let intent = asked.served.word != "file" || asked.header("x-ms-file-request-intent").is_some();
         return match intent {
             true => Ok(()),
@@ -67,8 +67,8 @@ fn authenticate(azure: &AzureState, account: &Record, asked: &Asked<'_>) -> Resu
     }
 }
 
-/// Whether a principal has a role for what it asks, where that is enforced: shares and containers are Resource Manager's
-/// to give, what is in them is the services' own.
+/// Whether a principal has a role for a request, where roles are enforced: rights on shares and containers are those of
+/// Resource Manager, rights on their contents the services' own.
 fn check_roles(azure: &AzureState, asked: &Asked<'_>, object_id: &str) -> Result<(), Refusal> {
     if !azure.enforce_authorization {
         return Ok(());
@@ -185,7 +185,7 @@ fn time(text: &str) -> Option<Timestamp> {
     whole.iter().find_map(|text| text.parse().ok())
 }
 
-/// Whether anybody may read what is asked for.
+/// Whether a request is a read that public access allows.
 fn is_public_read(azure: &AzureState, asked: &Asked<'_>) -> bool {
     if asked.served.word != "blob" || asked.part.is_empty() || !matches!(asked.request.method, "GET" | "HEAD")
     {

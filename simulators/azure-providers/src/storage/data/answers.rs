@@ -1,4 +1,4 @@
-//! What all answers of the services have.
+//! The common part of all answers of the services.
 
 use azure_engine::data_plane::{DataAnswer, DataRequest};
 use azure_engine::error::Refusal;
@@ -7,7 +7,7 @@ use azure_engine::provider::AzureState;
 use super::asked::Asked;
 use super::xml::{Element, document};
 
-/// The newest version that answers name; who asks for one is answered in it.
+/// The newest version that answers name; a request that names a version is answered in it.
 const VERSION: &str = "2025-01-05";
 
 fn versioned(request: &DataRequest<'_>, answer: DataAnswer) -> DataAnswer {
@@ -19,14 +19,14 @@ fn versioned(request: &DataRequest<'_>, answer: DataAnswer) -> DataAnswer {
     }
 }
 
-/// Adds what all answers have.
+/// Adds the common headers.
 pub(super) fn complete(asked: &Asked<'_>, answer: DataAnswer) -> DataAnswer {
     versioned(asked.request, answer)
 }
 
 /// A refusal: its code in a header, all of it in the body.
 pub(super) fn refused(azure: &AzureState, request: &DataRequest<'_>, refusal: &Refusal) -> DataAnswer {
-    // Those of the services name the request already; those of Resource Manager and of faults do not.
+    // Messages of the services contain the request id already; those of Resource Manager and of faults do not.
     let message = match refusal.message.contains("\nRequestId:") {
         true => refusal.message.clone(),
         false => crate::storage::protocol::said(azure, &refusal.message),

@@ -1,4 +1,4 @@
-//! A request to one of the services, taken apart.
+//! A parsed request to one of the services.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ const UNSUPPORTED: Code = Code::azures(405, "UnsupportedHttpVerb");
 pub(super) struct Served {
     /// Its segment below an account.
     pub(super) segment: &'static str,
-    /// Its letter in tokens of accounts, and its word in those of resources.
+    /// Its letter in tokens of accounts.
     pub(super) letter: char,
     pub(super) word: &'static str,
     /// What it is divided into, as a segment below the service.
@@ -23,7 +23,7 @@ pub(super) struct Served {
     pub(super) operate: fn(&mut AzureState, &Asked<'_>) -> Result<DataAnswer, Refusal>,
 }
 
-/// A request, taken apart.
+/// A parsed request.
 pub(super) struct Asked<'a> {
     pub(super) request: &'a DataRequest<'a>,
     pub(super) served: &'static Served,
@@ -64,7 +64,7 @@ impl Asked<'_> {
     }
 }
 
-/// The refusal of what a service does not do here.
+/// The refusal of an operation that is not simulated.
 pub(super) fn unsupported(azure: &AzureState) -> Refusal {
     UNSUPPORTED.says(said(azure, "The resource doesn't support specified Http Verb."))
 }
@@ -81,12 +81,12 @@ pub(super) fn split(path: &str) -> Option<(String, String)> {
     Some((decode(part)?, decode(below.trim_end_matches('/'))?))
 }
 
-/// The account's name: that of the copy in another region is the same account.
+/// The account's name: the secondary endpoint belongs to the same account.
 pub(super) fn account_name(host_name: &str) -> &str {
     host_name.strip_suffix("-secondary").unwrap_or(host_name)
 }
 
-/// What a client without a good token is told.
+/// The challenge for a client without a valid token.
 pub(super) fn challenge(authority: &str) -> String {
     format!("Bearer authorization_uri={authority}/oauth2/authorize resource_id=https://storage.azure.com")
 }

@@ -1,4 +1,4 @@
-//! Block blobs: whole ones, and such that are put together from blocks ("Operations on blobs").
+//! Block blobs: uploaded whole or put together from blocks ("Operations on blobs").
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const BLOB_HEADERS: [(&str, &str); 6] = [
     ("x-ms-blob-content-md5", "content-md5"),
 ];
 
-/// Blocks that are in no blob yet have names that no blob can have.
+/// The names of uncommitted blocks, which no blob can have.
 fn block_name(blob: &str, block: &str) -> String {
     format!("\0{blob}\0{block}")
 }
@@ -129,7 +129,7 @@ fn put(azure: &mut AzureState, asked: &Asked<'_>, bytes: Vec<u8>) -> Result<Data
     Ok(changed(DataAnswer::empty(201), &etag, &modified).with("x-ms-request-server-encrypted", "true"))
 }
 
-/// Puts a blob together from blocks.
+/// Commits a blob from blocks.
 fn put_blocks(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataAnswer, Refusal> {
     let list = String::from_utf8_lossy(asked.request.body).into_owned();
     let mut names = Vec::new();
@@ -177,7 +177,7 @@ fn show(azure: &AzureState, asked: &Asked<'_>, entry: &Entry) -> Result<DataAnsw
     Ok(answer)
 }
 
-/// The blobs of a container; with a delimiter as directories would show them.
+/// Lists the blobs of a container; with a delimiter, grouped by prefix.
 pub(super) fn list(azure: &AzureState, asked: &Asked<'_>) -> DataAnswer {
     let none = Entries::new();
     let entries = contents::entries(azure, &asked.part_id(), None).unwrap_or(&none);

@@ -29,7 +29,7 @@ const READ_ONLY: Code = Code::azures(400, "InvalidQueryParameterValue");
 
 /// The largest file, in bytes: four TiB.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024 * 1024 * 1024;
-/// The largest file that is kept here; a bigger one is refused, because its bytes are in memory.
+/// The largest file that is stored here; a bigger one is refused, because its bytes are in memory.
 const MAX_KEPT_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// Headers of a file that are set under one name and read under another.
@@ -45,7 +45,7 @@ fn not_found(azure: &AzureState) -> Refusal {
     NOT_FOUND.says(said(azure, "The specified resource does not exist."))
 }
 
-/// A request about what is in a share.
+/// A request about the contents of a share.
 pub(super) fn operate(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataAnswer, Refusal> {
     let id = asked.part_id();
     let Some(record) = azure.store.get(&id) else { return Err(share::absent(azure)) };
@@ -109,7 +109,7 @@ fn bad_header(azure: &AzureState) -> Refusal {
     BAD_HEADER.says(said(azure, "The value for one of the HTTP headers is not in the correct format."))
 }
 
-/// What is at a path, however it is spelled.
+/// The entry at a path, ignoring case.
 fn find<'a>(entries: &'a Entries, path: &str) -> Option<(&'a String, &'a Entry)> {
     if let Some(found) = entries.get_key_value(path) {
         return Some(found);
@@ -162,7 +162,7 @@ fn file_headers(asked: &Asked<'_>) -> BTreeMap<String, String> {
     given.filter_map(|(from, to)| Some(((*to).to_owned(), asked.header(from)?.to_owned()))).collect()
 }
 
-/// A new entry with what the request says of it.
+/// A new entry with the headers of the request.
 fn entry(azure: &mut AzureState, asked: &Asked<'_>, bytes: Option<Bytes>) -> Entry {
     Entry {
         bytes,
@@ -190,7 +190,7 @@ fn put(azure: &mut AzureState, asked: &Asked<'_>, bytes: Option<Bytes>) -> Resul
     }
     match find(entries, &asked.path).map(|(_, entry)| entry.bytes.is_some()) {
         _ if asked.path.is_empty() => return Err(exists(azure)),
-        // A file takes the place of another one.
+        // A file replaces another one.
         Some(true) if new.bytes.is_some() => {}
         Some(is_file) if is_file != new.bytes.is_some() => {
             return Err(OTHER_TYPE.says(said(azure, OTHER_TYPE_WORDS)));
@@ -210,7 +210,7 @@ fn exists(azure: &AzureState) -> Refusal {
     EXISTS.says(said(azure, "The specified resource already exists."))
 }
 
-/// `Put Range`: what is sent, or zeros.
+/// `Put Range`: the sent bytes, or zeros.
 fn write_range(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataAnswer, Refusal> {
     let id = asked.part_id();
     let etag = contents::next_etag(azure);
@@ -300,7 +300,7 @@ fn copy(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataAnswer, Refusal
     Ok(DataAnswer { status: 202, ..answer }.with("x-ms-copy-id", id).with("x-ms-copy-status", "success"))
 }
 
-/// All of a file counts as written.
+/// The ranges of a file: all of it counts as written.
 fn ranges(entry: &Entry) -> DataAnswer {
     let length = entry.bytes.as_ref().map_or(0, |bytes| bytes.0.len());
     let mut list = Element::new("Ranges");

@@ -3,10 +3,10 @@
 use super::asked::Asked;
 use super::xml::Element;
 
-/// Most items of one page, also where nobody asks for fewer.
+/// Most items of one page, which is also the default.
 const MAX_ITEMS: usize = 5_000;
 
-/// The page that a request asks for of items in the order of their keys; the marker of the next one.
+/// The requested page of items in the order of their keys; the marker of the next one.
 pub(super) fn page<T>(asked: &Asked<'_>, mut items: Vec<T>, key: impl Fn(&T) -> &str) -> (Vec<T>, String) {
     let prefix = asked.option("prefix").unwrap_or_default();
     let marker = asked.option("marker").unwrap_or_default();
@@ -18,7 +18,7 @@ pub(super) fn page<T>(asked: &Asked<'_>, mut items: Vec<T>, key: impl Fn(&T) -> 
     (items, next)
 }
 
-/// What stands around the items of a list.
+/// The document around the items of a list.
 pub(super) fn around(asked: &Asked<'_>, items: Element, next: &str) -> Element {
     let endpoint = format!("https://{}/", asked.request.host);
     let mut root = Element::new("EnumerationResults").attribute("ServiceEndpoint", &endpoint);

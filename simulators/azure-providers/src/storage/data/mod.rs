@@ -1,7 +1,7 @@
 //! The storage services themselves: `{account}.file.core.windows.net` and `{account}.blob.core.windows.net`.
 //!
-//! `access` decides who may ask, `answers` words what all answers have, and each operation is in the file of what it is
-//! about: shares and files, containers and blobs.
+//! `access` decides on access, `answers` adds the common part of all answers, and each operation is in the file of its
+//! subject: shares and files, containers and blobs.
 
 mod access;
 mod answers;
@@ -25,7 +25,7 @@ use super::account;
 use super::protocol::said;
 use super::service::{BLOB_SERVICES, FILE_SERVICES};
 
-/// What clients of both services ask tokens for.
+/// The audiences of tokens for both services.
 const AUDIENCES: &[&str] = &["https://storage.azure.com"];
 /// The largest body that one request may have: a block of a blob, a range of a file is smaller.
 const MAX_BODY_BYTES: u64 = 256 * 1024 * 1024;

@@ -9,12 +9,12 @@ use crate::storage::protocol::said;
 
 const BAD_RANGE: Code = Code::azures(416, "InvalidRange");
 
-/// The refusal of a range that is not there.
+/// The refusal of a range outside the file.
 pub(super) fn bad(azure: &AzureState) -> Refusal {
     BAD_RANGE.says(said(azure, "The range specified is invalid for the current size of the resource."))
 }
 
-/// First and last byte of `bytes=a-b`; the last one is open in `bytes=a-`.
+/// First and last byte of `bytes=a-b`; in `bytes=a-` the end is open.
 pub(super) fn parse(text: &str) -> Option<(usize, Option<usize>)> {
     let (first, last) = text.trim().strip_prefix("bytes=")?.split_once('-')?;
     let last = if last.is_empty() { None } else { Some(last.parse().ok()?) };

@@ -19,7 +19,7 @@ const HEADERS: [&str; 11] = [
     "range",
 ];
 
-/// What a client signs.
+/// The text that a client signs.
 pub(super) fn text(request: &DataRequest<'_>, account: &str) -> String {
     let header = |name: &str| request.headers.get(name).map(|value| value.trim()).unwrap_or_default();
     let dated = request.headers.contains_key("x-ms-date");

@@ -101,13 +101,13 @@ fn write(azure: &mut AzureState, asked: &Asked<'_>, status: u16) -> Result<DataA
     let document = json!({ "properties": properties });
     let written = azure.put(&resolved, document, &Conditions::default(), &Execution::default())?;
     let answer = shown(azure, asked, status)?;
-    // What is created says no more than that.
+    // The answer to a creation has only etag and time.
     let headers = answer.headers.into_iter();
     let headers = headers.filter(|(name, _)| matches!(name.as_str(), "etag" | "last-modified")).collect();
     Ok(DataAnswer { headers, note: written.note, ..DataAnswer::empty(status) })
 }
 
-/// The document that a request means: the share, or a snapshot of it.
+/// The document that a request refers to: the share, or a snapshot of it.
 fn document(azure: &AzureState, asked: &Asked<'_>) -> Result<Value, Refusal> {
     let id = asked.part_id();
     match asked.option("sharesnapshot") {

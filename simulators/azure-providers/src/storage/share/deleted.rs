@@ -1,4 +1,4 @@
-//! Shares that were deleted and can be had back for some days ("Prevent accidental deletion of Azure file shares").
+//! Deleted shares that can be restored for some days ("Prevent accidental deletion of Azure file shares").
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use super::shown;
 
 const IN_THE_WAY: Code = Code::azures(409, "ShareAlreadyExists");
 
-/// Keeps a share that is about to go, if the account wants that, and its name from being used while it goes.
+/// Stores a share that is about to be deleted, if the account has soft delete, and blocks its name meanwhile.
 pub(super) fn keep(azure: &mut AzureState, id: &ResourceId) {
     let now = azure.now();
     let retention = account_of(id).and_then(|account| share_retention(azure, &account));
@@ -35,7 +35,7 @@ pub(super) fn keep(azure: &mut AzureState, id: &ResourceId) {
         };
         contents::keep(azure, share);
     }
-    // The name is free when everything behind it is gone.
+    // The name becomes free when everything behind it is gone.
     let draw = azure.seed.number("share garbage", id.as_str(), azure.requests);
     let wait = azure.latency.of("DELETE", RESOURCE_TYPE, Some("collect"), draw);
     if wait > Duration::ZERO {
@@ -67,7 +67,7 @@ pub(super) fn document(azure: &AzureState, share: &DeletedShare) -> Option<Value
     Some(document)
 }
 
-/// `POST shares/{name}/restore`: the name in the path is the one that the share will have.
+/// `POST shares/{name}/restore`: the path has the new name of the share.
 pub(crate) fn restore(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Answer, Refusal> {
     let name = text(body, "deletedShareName").unwrap_or_else(|| id.name()).to_owned();
     let version = text(body, "deletedShareVersion").unwrap_or_default().to_owned();

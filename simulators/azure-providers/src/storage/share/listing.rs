@@ -1,4 +1,4 @@
-//! Lists of shares, with what is beside them: snapshots, and what was deleted.
+//! Lists of shares, with snapshots and deleted shares.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::super::listing::{admits, page_size};
 use super::names::RESOURCE_TYPE;
 use super::{deleted, shown, snapshot};
 
-/// What a list is to show beside the shares.
+/// What a list includes beside the shares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Expanded {
     pub(crate) snapshots: bool,

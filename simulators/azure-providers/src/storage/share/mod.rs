@@ -1,7 +1,7 @@
 //! File shares.
 //!
-//! `quota` says how big they may be, `snapshot` keeps their snapshots, `deleted` what can be had back, `listing` shows
-//! all of these in one list.
+//! `quota` bounds their size, `snapshot` holds their snapshots, `deleted` the deleted shares, `listing` shows all of
+//! these in one list.
 
 mod deleted;
 mod listing;
@@ -146,7 +146,7 @@ impl ResourceType for Shares {
         let account = account_of(&record.id).and_then(|account| azure.store.get(&account));
         let premium = account.is_some_and(|account| kind_of(&account.body).name == "FileStorage");
         let Some(Value::Object(properties)) = document.get_mut("properties") else { return };
-        // Where there is nothing to choose, one share alone does not say what it speaks.
+        // Shares of standard accounts speak SMB unless they say otherwise: the document of a single one leaves it out.
         let speaks_smb = properties.get("enabledProtocols").and_then(Value::as_str) == Some("SMB");
         if !premium && speaks_smb {
             properties.remove("enabledProtocols");
@@ -233,7 +233,7 @@ impl ResourceType for Shares {
     }
 }
 
-/// Deletes a share; one with snapshots only where these may go, too.
+/// Deletes a share; one with snapshots only if the request includes these.
 pub(super) fn delete(
     azure: &mut AzureState,
     id: &ResourceId,
@@ -248,7 +248,7 @@ pub(super) fn delete(
     azure.delete(&resolved, &Conditions::default(), &Execution::default())
 }
 
-/// NFS takes an account that speaks it, and a share speaks one protocol for ever.
+/// NFS needs an account that supports it, and a share's protocol is fixed.
 fn check_protocols(
     azure: &AzureState,
     account: &Value,

@@ -1,4 +1,4 @@
-//! What shares are called, and refusals that are the same wherever a share is asked for.
+//! Names of shares, and refusals that are the same for all requests about shares.
 
 use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::AzureState;
@@ -16,7 +16,7 @@ pub(super) fn bad_header(azure: &AzureState) -> Refusal {
     BAD_HEADER.says(said(azure, "The value for one of the HTTP headers is not in the correct format."))
 }
 
-/// The refusal of a share that is not there.
+/// The refusal of an absent share.
 pub(crate) fn absent(azure: &AzureState) -> Refusal {
     ABSENT.says(said(azure, "The specified share does not exist."))
 }

@@ -15,7 +15,7 @@ use crate::storage::contents;
 const FULL: Code = Code::azures(409, "TotalSharesProvisionedCapacityExceedsAccountLimit");
 const TOO_MANY: Code = Code::azures(409, "TotalSharesCountExceedsAccountLimit");
 
-/// Least and most GiB of a share, and what one has that nobody sized.
+/// Least, most and default GiB of a share.
 fn range(account: &Value) -> (i64, i64, i64) {
     let premium = sku_of(account).starts_with("Premium");
     let large = at(account, "properties/largeFileSharesState").and_then(Value::as_str) == Some("Enabled");
@@ -54,7 +54,7 @@ pub(super) fn normalise(
     Ok(())
 }
 
-/// What a share gets that asks for no performance of its own: operations a second and MiB a second.
+/// The default performance of a share: operations a second and MiB a second.
 fn provisioned(sku: &str, quota: i64) -> (i64, i64) {
     let share = |parts: i64, of: i64| (quota * parts + of - 1) / of;
     match sku.starts_with("Premium") {
@@ -63,7 +63,7 @@ fn provisioned(sku: &str, quota: i64) -> (i64, i64) {
     }
 }
 
-/// All shares of an account together keep within its size; those that can be had back count.
+/// All shares of an account together must fit its size; deleted shares that can be restored count.
 fn check_room(azure: &AzureState, share: &ResourceId, account: &Value, quota: i64) -> Result<(), Refusal> {
     let Some(id) = account_of(share) else { return Ok(()) };
     let size = |body: &Value| at(body, "properties/shareQuota").and_then(Value::as_i64).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Snapshots of shares: what a share was like at a time. They are kept with the share and go with it.
+//! Snapshots of shares: the state of a share at a time. They are stored with the share and deleted with it.
 
 use azure_engine::document::{Object, text};
 use azure_engine::error::{Code, Refusal};
@@ -28,7 +28,7 @@ fn name(time: Timestamp) -> String {
     format!("{}.{:07}Z", time.strftime("%Y-%m-%dT%H:%M:%S"), time.subsec_nanosecond() / 100)
 }
 
-/// The refusal of a snapshot that is not there.
+/// The refusal of an absent snapshot.
 fn absent(azure: &AzureState) -> Refusal {
     ABSENT.says(said(azure, "The specified share snapshot does not exist."))
 }

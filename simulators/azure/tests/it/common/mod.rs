@@ -66,7 +66,7 @@ impl Reply {
 /// A status and a code, and what the message says.
 pub type Refused = (u16, &'static str, &'static str);
 
-/// That an answer is the refusal that a table expects; none expected, that it is none.
+/// Asserts that an answer is the expected refusal, or that it is a success where none is expected.
 #[track_caller]
 pub fn check(reply: Reply, expected: Option<Refused>, what: &impl std::fmt::Display) {
     match expected {

@@ -241,7 +241,7 @@ async fn states_say_what_goes_on_and_busy_clusters_refuse_the_rest() {
     );
     put(&client, &cluster(), body(|_| ())).await.refused(409, "OperationNotAllowed");
     put(&client, &pool("work"), user_pool(|_| ())).await.refused(409, "OperationNotAllowed");
-    // Who only reads need not wait.
+    // Reading actions need not wait.
     act(&client, &cluster(), "listClusterUserCredential", Value::Null).await.expect(200);
     client.wait(&made).await;
     assert_eq!(
@@ -273,7 +273,7 @@ async fn states_say_what_goes_on_and_busy_clusters_refuse_the_rest() {
     assert_eq!(state(&cluster()).await, "Starting");
     client.wait(&start).await;
     assert_eq!(instances(&client, "system"), 2);
-    // An operation that somebody stops.
+    // An operation that a client aborts.
     put(&client, &pool("system"), json!({ "properties": { "count": 4 } })).await.expect(200);
     let abort = act(&client, &pool("system"), "abort", Value::Null).await.expect(202);
     client.wait(&abort).await;
@@ -353,7 +353,7 @@ async fn kubeconfigs_name_the_clusters_host_and_valid_certificates() {
     let rotated = act(&client, &cluster(), "rotateClusterCertificates", Value::Null).await.expect(202);
     client.wait(&rotated).await;
     assert_ne!(config("listClusterAdminCredential").await.1, admin);
-    // Without local accounts, only users whom the directory knows come in.
+    // Without local accounts, only users of the directory get access.
     done(
         &client,
         &cluster(),
