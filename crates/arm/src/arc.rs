@@ -59,14 +59,14 @@ impl ArcIdentity {
                 "IDENTITY_ENDPOINT={endpoint}: {why}: set it as the agent of Azure Arc does, such as http://localhost:40342/metadata/identity/oauth2/token"
             ),
         };
-        let uri: Uri = endpoint.parse().map_err(|_| bad("is no URL"))?;
+        let uri: Uri = endpoint.parse().map_err(|_| bad("is not a URL"))?;
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
         let is_local = host == "localhost" || host.parse().is_ok_and(|it: std::net::IpAddr| it.is_loopback());
         match uri.scheme_str() {
             Some("https") => {}
             Some("http") if is_local => {}
             Some("http") => return Err(bad("is plain HTTP to another machine")),
-            _ => return Err(bad("is no URL")),
+            _ => return Err(bad("is not a URL")),
         }
         Ok(Self { transport, endpoint: uri, folder: TOKENS.into(), last })
     }

@@ -88,7 +88,7 @@ fn set(target: &mut String, value: Option<String>) {
 
 fn endpoint(setting: &str, text: &str) -> Result<Url, Error> {
     let bad = |why: String| Error::Configuration { reason: format!("{setting}={text}: {why}") };
-    let url = Url::parse(text.trim()).map_err(|error| bad(format!("is no URL: {error}")))?;
+    let url = Url::parse(text.trim()).map_err(|error| bad(format!("is not a URL: {error}")))?;
     if !matches!(url.scheme(), "https" | "http") || url.host_str().is_none() {
         return Err(bad("must be an https URL with a host".to_owned()));
     }

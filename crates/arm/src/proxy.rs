@@ -149,7 +149,9 @@ impl Proxy {
             )));
         }
         let no_url = || {
-            bad("is no URL of a proxy: give http://host:port, with signs in user and password escaped as %40")
+            bad(
+                "is not the URL of a proxy: give http://host:port, with signs in user and password escaped as %40",
+            )
         };
         let matcher = Matcher::builder().https(url.as_str()).build();
         let found = matcher.intercept(&Uri::from_static("https://azure")).ok_or_else(no_url)?;
@@ -337,8 +339,8 @@ mod tests {
     fn a_proxy_that_cannot_be_used_is_refused_by_its_variable() {
         for (value, words) in [
             ("socks5://user:hunter2@proxy:1080", "HTTPS_PROXY: socks5 proxies are not supported"),
-            ("http://user:hunter2 @proxy:1080", "HTTPS_PROXY: is no URL of a proxy"),
-            ("http://", "HTTPS_PROXY: is no URL of a proxy"),
+            ("http://user:hunter2 @proxy:1080", "HTTPS_PROXY: is not the URL of a proxy"),
+            ("http://", "HTTPS_PROXY: is not the URL of a proxy"),
         ] {
             let error = settings(&[("HTTPS_PROXY", value)]).unwrap_err();
             assert!(error.to_string().starts_with(words), "{error}");

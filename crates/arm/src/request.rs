@@ -157,7 +157,7 @@ pub(crate) fn follow(base: &Url, link: &str, subject: &Subject) -> Result<Uri, E
         Err(_) => Url::parse(link)
             .ok()
             .and_then(|url| url.as_str().parse().ok())
-            .ok_or_else(|| malformed("it holds a link that is no URL".into()))?,
+            .ok_or_else(|| malformed("it holds a link that is not a URL".into()))?,
     };
     // Relative links stay on the host of the request.
     if uri.authority().is_none() {

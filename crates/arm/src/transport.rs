@@ -166,7 +166,7 @@ impl Transport {
             .map(|(host, to)| match to.parse::<Uri>() {
                 Ok(uri) if uri.scheme().is_some() && uri.authority().is_some() => Ok((host.clone(), uri)),
                 _ => Err(configuration(format!(
-                    "requests to {host} cannot be redirected to `{to}`: it is no URL"
+                    "requests to {host} cannot be redirected to `{to}`: it is not a URL"
                 ))),
             })
             .collect::<Result<Vec<_>, Error>>()?;

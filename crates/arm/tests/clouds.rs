@@ -117,7 +117,7 @@ async fn a_description_that_is_none_ends_the_start_with_one_line() {
         (200, json!("<html>"), "is not the cloud's metadata"),
         (200, json!({"error": {}}), "is not the cloud's metadata"),
         (0, Value::Null, "cannot read the cloud's metadata: "),
-        (200, json!([{"name": "A", "resourceManager": "arm.a"}]), "is no URL"),
+        (200, json!([{"name": "A", "resourceManager": "arm.a"}]), "is not a URL"),
     ] {
         let (transport, _) = azure(move |_, _| reply(status, body.clone()));
         let error = Cloud::resolve(&config("A"), &transport).await.unwrap_err().to_string();

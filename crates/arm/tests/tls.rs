@@ -297,5 +297,5 @@ async fn a_host_can_be_redirected() {
     let answer = transport.send(request).await.unwrap();
     assert_eq!(answer.body(), &bytes::Bytes::from_static(b"{\"here\":true}"));
     let bad = TransportOptions { redirects: vec![("a".into(), "nowhere".into())], ..options(&authority) };
-    assert!(Transport::connect(bad).unwrap_err().to_string().contains("it is no URL"));
+    assert!(Transport::connect(bad).unwrap_err().to_string().contains("it is not a URL"));
 }

@@ -181,7 +181,7 @@ impl Azure {
         let own = &self.settings.endpoints;
         let url = |setting: &str, text: &str| {
             text.parse().map_err(|error| arm::Error::Configuration {
-                reason: format!("{setting}={text} is no URL: {error}"),
+                reason: format!("{setting}={text} is not a URL: {error}"),
             })
         };
         if let Some(text) = &own.resource_manager {

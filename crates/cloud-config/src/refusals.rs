@@ -316,7 +316,7 @@ impl CloudConfig {
         if !endpoint.is_empty() && !scheme("https://") && !scheme("http://") {
             let key = "resourceManagerEndpoint";
             let remedy = Remedy::give(key, "a URL with its scheme, such as https://management.azure.com");
-            problems.push(Problem::new(key, format!("{endpoint:?}"), "is no URL", remedy));
+            problems.push(Problem::new(key, format!("{endpoint:?}"), "is not a URL", remedy));
         }
         problems.extend(tags::limits(&self.tags));
         problems

@@ -85,7 +85,7 @@ async fn a_proxy_that_is_down_or_unusable_is_named_without_its_password() {
             "through the proxy http://127.0.0.1:1 of HTTPS_PROXY cannot be reached",
         ),
         ("socks5://user:hunter2@127.0.0.1:1", "HTTPS_PROXY: socks5 proxies are not supported"),
-        ("http://user:hunter2 @127.0.0.1:1", "HTTPS_PROXY: is no URL of a proxy"),
+        ("http://user:hunter2 @127.0.0.1:1", "HTTPS_PROXY: is not the URL of a proxy"),
     ] {
         let error = fixture.reach(&fixture.kubeconfig, &[("HTTPS_PROXY", url)]).await.unwrap_err();
         assert!(error.contains(words) && !error.contains("hunter2"), "{error}");

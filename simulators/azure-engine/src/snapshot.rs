@@ -30,11 +30,11 @@ const FORMAT: u64 = 1;
 /// Why a saved state cannot be restored.
 #[derive(Debug, thiserror::Error)]
 pub enum BadSnapshot {
-    /// It is no saved state.
-    #[error("this is no saved state of a simulated Azure: {0}")]
+    /// It is not a saved state.
+    #[error("not a saved state of a simulated Azure: {0}")]
     Unreadable(#[source] serde_json::Error),
     /// A newer program has written it.
-    #[error("the saved state has format {0}, and this program knows formats up to {FORMAT}")]
+    #[error("the saved state has format {0}, but this program supports only formats up to {FORMAT}")]
     Format(u64),
     /// It holds a type that is not simulated here.
     #[error("the saved state has a resource of type {0}, which is not simulated here")]

@@ -77,7 +77,7 @@ fn read_journal(azure: &Azure, query: &Parameters) -> Result<Response, Refusal> 
         None | Some("json") => Ok(Json(journal).into_response()),
         Some("lines") => Ok(([(CONTENT_TYPE, "application/x-ndjson")], journal.to_lines()).into_response()),
         Some(other) => {
-            let text = format!("format is '{other}', and must be json (as without it) or lines");
+            let text = format!("format is '{other}', but must be json (the default) or lines");
             Err(Refusal::invalid_parameter("format", text))
         }
     }

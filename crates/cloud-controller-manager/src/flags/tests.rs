@@ -214,7 +214,7 @@ fn node_137_values_that_cannot_be_are_refused_with_a_remedy_that_holds() {
         (&["--leader-elect-retry-period=0"], "without a pause"),
         (&["--tls-cert-file=x"], "given together"),
         (&["--tls-private-key-file=x"], "given together"),
-        (&["--tls-min-version=1.3"], "--tls-min-version=1.3: is none of"),
+        (&["--tls-min-version=1.3"], "--tls-min-version=1.3: is not one of"),
         (&["--log-format=xml"], "--log-format=xml: is neither text nor json"),
     ] {
         let mut all = vec!["--cloud-config=x"];
