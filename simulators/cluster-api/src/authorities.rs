@@ -44,7 +44,7 @@ pub(crate) fn secret_text(secret: &Value, key: &str) -> Option<String> {
 /// The token that lets an administrator in at the API of a cluster with this key of its authority.
 ///
 /// Cluster API gives administrators a client certificate. The simulated Kubernetes knows tokens alone, so the kubeconfigs
-/// that are made here hold a token that follows from the key, and whoever plays the API server derives the same.
+/// that are made here hold a token that is derived from the key; the simulated API server derives the same one.
 pub fn administrator_token(authority_key_pem: &str) -> String {
     let digest = ring::digest::digest(
         &ring::digest::SHA256,

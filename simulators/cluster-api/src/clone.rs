@@ -28,7 +28,7 @@ pub(crate) enum Bootstrap<'a> {
     Template(&'a Value),
     /// The `spec` of a KubeadmConfig.
     Spec(Value),
-    /// There is none: the machine names its Secret.
+    /// No bootstrap object: the machine names its Secret.
     None,
 }
 

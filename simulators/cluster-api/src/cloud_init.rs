@@ -1,4 +1,4 @@
-//! What a machine is told at its first boot, as cloud-init reads it: files, commands, and kubeadm's configuration.
+//! The bootstrap data of a machine as cloud-init reads them: files, commands, and kubeadm's configuration.
 
 use std::fmt::Write as _;
 

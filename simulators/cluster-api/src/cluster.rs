@@ -312,7 +312,7 @@ pub(crate) fn counts(wanted: u64, machines: &[&Value]) -> Value {
     })
 }
 
-/// Makes a template belong to the cluster, as whoever clones it does.
+/// Makes the cluster the owner of a template, as every controller that clones a template does.
 pub(crate) fn claim_template(round: &mut Round<'_>, reference: &Value) -> Option<GroupKind> {
     let (kind, template) = round.referred(reference)?;
     claim(round, &kind, template, &owner(Kind::Cluster, round.cluster, false), &[]);

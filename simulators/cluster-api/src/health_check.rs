@@ -10,7 +10,7 @@ use crate::machine_deployment::{observed, scaled};
 use crate::objects::{Kind, is_deleting, list, name, selects, text, time};
 use crate::round::{Round, condition_of};
 
-/// How long a node may take to come, where nobody says.
+/// How long a node may take to come, by default.
 const STARTUP_SECONDS: u64 = 600;
 
 /// What checks say of a machine.
@@ -42,7 +42,7 @@ pub(crate) fn keep_all(round: &mut Round<'_>) {
     }
 }
 
-/// What all checks that select a machine say of it; `None` if there is none.
+/// The result of all checks that select a machine; `None` without such a check.
 pub(crate) fn check(round: &mut Round<'_>, machine: &Value) -> Option<Health> {
     let mut health = None;
     for check in round.of(Kind::MachineHealthCheck) {
@@ -79,7 +79,7 @@ fn judge(round: &mut Round<'_>, check: &Value, machine: &Value) -> Option<(&'sta
     let Some(reference) = machine["status"]["nodeRef"]["name"].as_str() else {
         let limit = check["spec"]["checks"]["nodeStartupTimeoutSeconds"].as_u64().unwrap_or(STARTUP_SECONDS);
         let born = time(&machine["metadata"]["creationTimestamp"])?;
-        // Nobody comes before there is a cluster to join.
+        // No node comes before there is a cluster to join.
         let joinable =
             condition_of(round.cluster, "ControlPlaneInitialized").filter(|one| one["status"] == "True")?;
         let since = time(&joinable["lastTransitionTime"]).map_or(born, |at| at.max(born));

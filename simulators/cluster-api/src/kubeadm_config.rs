@@ -1,4 +1,4 @@
-//! KubeadmConfigs: what a machine is told at its first boot, as a Secret that its provider passes on.
+//! KubeadmConfigs: the bootstrap data of a machine, as a Secret that its infrastructure provider passes on.
 //!
 //! Left out: Ignition, discovery by file, users whose passwords are in Secrets, templates in files, and locks of the first
 //! start other than that the oldest machine of the control plane has it.
@@ -247,7 +247,7 @@ fn new_token(round: &mut Round<'_>) -> (String, Value) {
     (format!("{id}.{secret}"), made)
 }
 
-/// Keeps the token alive until somebody has used it; that of a pool, whose machines come at any time, is replaced by a new one
+/// Keeps the token alive until a machine has used it; that of a pool, whose machines come at any time, is replaced by a new one
 /// after half of its life.
 fn renew(round: &mut Round<'_>, before: &Value, after: &mut Value, machine: &Owner<'_>) {
     let token = text(&before["spec"]["joinConfiguration"]["discovery"]["bootstrapToken"]["token"]);

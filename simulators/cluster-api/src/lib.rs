@@ -6,7 +6,7 @@
 //! [`install`] applies the definitions of its kinds, [`conversion_router`] answers for their versions, and [`ClusterApi`] is
 //! the controllers. Each is a file with a pure function from what is known of a cluster to what is to be done next;
 //! one runner watches, asks all of them about the clusters that changed, and does it. What a controller leaves out stands at
-//! the head of its file. No kubeadm runs: whoever plays the machines reads the bootstrap data, and [`Workloads`] leads to
+//! the head of its file. No kubeadm runs: the simulated machines read the bootstrap data, and [`Workloads`] leads to
 //! the clusters that come of it.
 
 mod authorities;
@@ -114,7 +114,7 @@ impl ClusterApi {
 
     /// Waits until all has ended, after the shutdown that was given to [`ClusterApi::start`].
     pub async fn stopped(self) {
-        // The task does not panic, and nobody aborts it.
+        // The task does not panic, and is not aborted.
         let _ = self.task.await;
     }
 }

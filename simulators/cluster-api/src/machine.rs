@@ -25,7 +25,7 @@ use crate::{control_plane, health_check, machine_deployment};
 /// How soon a node that still has pods is looked at again.
 const DRAIN_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How long it is tried to delete a node, where nobody says.
+/// How long the deletion of a node is retried, by default.
 const NODE_DELETION_SECONDS: u64 = 10;
 
 /// Looks at all machines of the cluster.
@@ -193,7 +193,7 @@ fn delete(round: &mut Round<'_>, before: &Value, after: &mut Value) {
             deleting(round, after, "WaitingForPreDrainHook", &waiting_for("pre-drain", &hooks));
             return;
         }
-        // Also where somebody has deleted the infrastructure already: as long as it is there, its pods are.
+        // Also if the infrastructure is being deleted already: as long as it exists, so do its pods.
         if infrastructure.is_some()
             && annotation(before, EXCLUDE_DRAINING).is_none()
             && !drained(round, before, after, node)
@@ -401,7 +401,7 @@ fn available(round: &mut Round<'_>, after: &mut Value, ready: bool) {
     round.condition(after, "Available", ready && long, reason, "");
 }
 
-/// Whether who made the machine would make it the same now; `None` if nobody made it.
+/// Whether the machine's owner would make it the same now; `None` without an owner.
 fn is_up_to_date(round: &Round<'_>, machine: &Value) -> Option<bool> {
     let control_plane = owner_of(machine, Kind::KubeadmControlPlane);
     if let Some(owner) = control_plane.and_then(|name| round.get(Kind::KubeadmControlPlane, name)) {

@@ -1,7 +1,7 @@
 //! MachineDeployments: a set of machines for each template, and the way from one to the next.
 //!
 //! A rollout follows `maxSurge` and `maxUnavailable`, or `OnDelete`. Left out: limits for remediation, changes in place of
-//! machines that are there, and old sets that somebody wants back. Sets that are empty and old go at once.
+//! machines that are there, and old sets that are wanted again. Sets that are empty and old go at once.
 
 use serde_json::{Value, json};
 
@@ -159,7 +159,7 @@ fn roll(round: &mut Round<'_>, deployment: &Value, current: &Value, old: &[&Valu
     let least = wanted.saturating_sub(unavailable);
     let new_missing = now.saturating_sub(number(&current["status"]["availableReplicas"]));
     let mut may_go = total.saturating_sub(least + new_missing);
-    // Those that serve nobody go first.
+    // Unavailable machines go first.
     let mut counts: Vec<u64> = old.iter().map(|set| replicas(set)).collect();
     for healthy in [false, true] {
         for (set, count) in old.iter().zip(&mut counts) {

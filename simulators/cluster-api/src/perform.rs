@@ -94,7 +94,7 @@ impl Runner {
                 Err(error) => {
                     for (kind, key) in made.iter().rev() {
                         if let Err(error) = self.delete(kind, key).await {
-                            tracing::debug!(?key, %error, "an object that nobody needs is left");
+                            tracing::debug!(?key, %error, "an object that is no longer needed is left");
                         }
                     }
                     return Err(error);
@@ -153,7 +153,7 @@ impl Runner {
         let changed = if status {
             api.patch_status(&key.1, &parameters, &Patch::Merge(&patch)).await?
         } else {
-            // Lists are written whole: nobody else's entry may get lost.
+            // Lists are written whole: entries of other controllers must not get lost.
             if let Some(version) = version {
                 patch["metadata"]["resourceVersion"] = version;
             }
@@ -227,7 +227,7 @@ impl Runner {
             let owners = list(&pod["metadata"]["ownerReferences"]);
             let stays = owners.iter().any(|one| one["kind"] == "DaemonSet" || one["kind"] == "Node")
                 || annotation(&pod, "kubernetes.io/config.mirror").is_some();
-            // Nobody ends the pods of a node that is silent.
+            // The pods of a node that does not respond are not ended.
             if stays || (is_deleting(&pod) && !is_up) {
                 continue;
             }

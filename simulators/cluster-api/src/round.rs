@@ -129,7 +129,7 @@ impl<'a> Round<'a> {
         self.objects.contracts.get(kind)
     }
 
-    /// Whether nobody is to touch the object.
+    /// Whether no controller may change the object.
     pub(crate) fn is_paused(&self, object: &Value) -> bool {
         self.cluster["spec"]["paused"] == true || annotation(object, PAUSED).is_some()
     }

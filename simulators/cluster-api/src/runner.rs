@@ -69,7 +69,7 @@ struct Connection {
 
 /// What a connection has to say.
 enum Heard {
-    /// Somebody answers.
+    /// The API server of the workload cluster answers.
     Connected(Client),
     Seen(Box<Seen>),
 }
@@ -271,7 +271,7 @@ impl Runner {
         }
         match cluster_of(object) {
             Some(cluster) => vec![cluster],
-            // Somebody may wait for it.
+            // Other objects may wait for it.
             None => self.objects.within(&Kind::Cluster.into(), namespace).map(key).collect(),
         }
     }
@@ -420,13 +420,13 @@ impl Runner {
         self.connections.get(cluster)?.client.clone()
     }
 
-    /// What is known of a workload cluster, to be told of what was written.
+    /// The known state of a workload cluster, which is informed of writes.
     pub(crate) fn workload(&mut self, cluster: &Key) -> Option<&mut Workload> {
         self.connections.get_mut(cluster).map(|one| &mut one.workload)
     }
 }
 
-/// What of an object in a workload cluster anybody here looks at: heartbeats say nothing new.
+/// The part of an object in a workload cluster that the controllers read: heartbeats change nothing in it.
 fn what_matters(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object["metadata"].as_object_mut() {

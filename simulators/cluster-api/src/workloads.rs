@@ -9,8 +9,8 @@ use futures::future::BoxFuture;
 /// Leads to workload clusters.
 pub trait Workloads: Send + Sync + 'static {
     /// A client for the API of the cluster `namespace/name` at `endpoint` (`host:port`), with what its kubeconfig (YAML) holds.
-    /// `None` if there is no way at all; a client whose requests fail is as good as none until they do not. It is asked again
-    /// as long as nobody answers.
+    /// `None` if the cluster cannot be reached. Requests of the client may fail until the cluster answers; the controllers retry
+    /// them.
     fn client<'a>(
         &'a self,
         namespace: &'a str,

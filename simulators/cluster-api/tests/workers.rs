@@ -149,7 +149,7 @@ async fn nodes_are_drained_before_their_machines_go() {
     let machine = of_workers(&world).remove(0);
     assert_eq!(condition(&machine, "Deleting")["reason"], "DrainingNode", "{machine:#}");
     assert_eq!(world.workload.get("Node", "", &node).unwrap()["spec"]["unschedulable"], true);
-    // Its infrastructure is untouched as long as somebody is served.
+    // Its infrastructure is untouched while its node drains.
     let infrastructure = world.get("AzureMachine", text(&machine["spec"]["infrastructureRef"]["name"]));
     assert!(infrastructure["metadata"]["deletionTimestamp"].is_null());
     world.workload.delete("PodDisruptionBudget", "default", "web").unwrap();

@@ -59,7 +59,7 @@ impl Workloads for Way {
         async move {
             assert_eq!(endpoint, "api.example:6443");
             assert!(kubeconfig.contains("https://api.example:6443"), "{kubeconfig}");
-            // Nobody answers before the first machine has started the cluster.
+            // The cluster does not answer before its first machine has started.
             self.0.workload.get("ConfigMap", "kube-system", "kubeadm-config")?;
             Some(Client::new(self.0.workload.router(), "default"))
         }
