@@ -11,6 +11,8 @@ pub struct HostRoutes {
     pub suffix: String,
     /// What faults, latencies and the journal call it, such as `Microsoft.ContainerRegistry/registries`.
     pub resource_type: String,
+    /// The largest body that is read, in bytes; without it, as Resource Manager reads.
+    pub max_body_bytes: Option<u64>,
     /// Who answers.
     pub routes: Router,
     /// A refusal in the form of the service.

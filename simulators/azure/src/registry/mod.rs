@@ -1,4 +1,5 @@
-//! Container registries: the sign-in of Azure's, and enough of the registry itself to prove a pull secret by using it.
+//! Container registries: the sign-in of Azure's, and enough of the registry itself to push an image and to prove a pull secret by
+//! using it.
 //!
 //! A client that is not known is sent to the registry's own token service, which exchanges Entra's tokens for refresh
 //! tokens (`/oauth2/exchange`) and those, or passwords, for access tokens (`/oauth2/token`). What an access token is
@@ -6,10 +7,12 @@
 //!
 //! * <https://azure.github.io/acr/AAD-OAuth.html>
 //! * <https://distribution.github.io/distribution/spec/auth/token/>
+//! * <https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md>
 
 mod answers;
 mod image_store;
 mod images;
+mod pushes;
 mod registries;
 mod routes;
 mod token_service;
