@@ -1,6 +1,14 @@
 //! containerd as a node runs it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The control group of the containers of every containerd that serves kubelets.
+pub(crate) const CONTROL_GROUP: &str = "k8s.io";
+
+/// The folder that has one of each container that runs, or did when containerd was killed; named after it.
+pub(crate) fn running(folder: &Path) -> PathBuf {
+    folder.join("state/io.containerd.runtime.v2.task").join(CONTROL_GROUP)
+}
 
 /// Its configuration, with all files in `folder`. Pods are in a network of their own on each node, which leads nowhere else.
 pub(crate) fn configuration(folder: &Path, plugins: &Path, sandbox_image: &str) -> String {

@@ -5,7 +5,7 @@
 //! the program ─▶ unshare ─▶ the program again, in namespaces of its own ─▶ servers, kubelets, containers
 //! ```
 //!
-//! Control groups are no part of it: the one of all containers is removed afterwards.
+//! Control groups are no part of it: those of containers that have not ended by themselves are removed afterwards.
 
 use std::fs;
 use std::io::Read as _;
@@ -15,6 +15,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use crate::command::run;
+use crate::containerd;
 use crate::error::{StartError, failed};
 
 /// Says to a program that it runs inside, and names its folder.
@@ -103,34 +104,37 @@ impl Enclosure {
     pub fn gateway(&self) -> Ipv4Addr {
         self.gateway
     }
-
-    /// The control group of all containers.
-    pub(crate) fn control_group(&self) -> String {
-        control_group(&self.folder)
-    }
 }
 
-/// Removes the control groups of what ran in a folder. Its processes may take a moment to be gone.
+/// Removes the control groups of containers that ran on the nodes of a folder. Their processes may take a moment to be gone.
 fn clear(folder: &Path) -> Result<(), StartError> {
-    let group = control_group(folder);
-    let name = group.trim_start_matches('/');
     let root = Path::new(CONTROL_GROUPS);
-    let hierarchies = fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path());
-    for group in hierarchies.chain([root.to_owned()]).map(|hierarchy| hierarchy.join(name)) {
-        let mut attempts = 0;
-        while group.is_dir() {
-            match remove_group(&group) {
-                Err(error) if attempts == MAX_ATTEMPTS => return Err(failed(&group)(error)),
-                _ => attempts += 1,
+    let hierarchies = entries(root).chain([root.to_owned()]);
+    let containers: Vec<PathBuf> =
+        entries(folder).flat_map(|node| entries(&containerd::running(&node))).collect();
+    for all in
+        hierarchies.map(|hierarchy| hierarchy.join(containerd::CONTROL_GROUP)).filter(|all| all.is_dir())
+    {
+        for group in containers.iter().filter_map(|container| Some(all.join(container.file_name()?))) {
+            let mut attempts = 0;
+            while group.is_dir() {
+                match remove_group(&group) {
+                    Err(error) if attempts == MAX_ATTEMPTS => return Err(failed(&group)(error)),
+                    Err(_) => std::thread::sleep(ATTEMPT_INTERVAL),
+                    Ok(()) => {}
+                }
+                attempts += 1;
             }
-            std::thread::sleep(ATTEMPT_INTERVAL);
         }
+        // Containers of another containerd on this machine keep theirs.
+        let _ = fs::remove_dir(all);
     }
     Ok(())
 }
 
-fn control_group(folder: &Path) -> String {
-    format!("/{}", folder.file_name().unwrap_or_default().to_string_lossy())
+/// What is in a folder; nothing where there is none.
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
 /// Removes a control group and those below. What looks like files in it goes with it.
@@ -154,6 +158,5 @@ mod tests {
             let refused = Enclosure::run(Path::new(hidden), &[], seen).unwrap_err().to_string();
             assert!(refused.starts_with(hidden) && refused.contains("TMPDIR"), "{refused}");
         }
-        assert_eq!(control_group(seen), "/run-1");
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 /// A kubelet that speaks each second, so that it is missed soon, and that leaves the machine's own control groups alone: they
 /// are of one version or the other, and belong to whatever else runs here.
-pub(crate) fn configuration(folder: &Path, address: Ipv4Addr, control_group: &str) -> String {
+pub(crate) fn configuration(folder: &Path, address: Ipv4Addr) -> String {
     let configuration = json!({
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -15,7 +15,6 @@ pub(crate) fn configuration(folder: &Path, address: Ipv4Addr, control_group: &st
         "authentication": {"anonymous": {"enabled": true}, "webhook": {"enabled": false}},
         "authorization": {"mode": "AlwaysAllow"},
         "cgroupDriver": "cgroupfs",
-        "cgroupRoot": control_group,
         "cgroupsPerQOS": false,
         "containerRuntimeEndpoint": format!("unix://{}/containerd.sock", folder.display()),
         "enforceNodeAllocatable": [],

@@ -66,8 +66,7 @@ impl RealNode {
         let of_runtime = folder.join("containerd.toml");
         write(&of_runtime, containerd::configuration(&folder, plugins, &settings.sandbox_image))?;
         write(&networks.join("10-pods.conflist"), containerd::network(&folder, number))?;
-        let group = enclosure.control_group();
-        write(&folder.join("kubelet.yaml"), kubelet::configuration(&folder, settings.address, &group))?;
+        write(&folder.join("kubelet.yaml"), kubelet::configuration(&folder, settings.address))?;
 
         let mut command = on_machine(&settings.name, Path::new("containerd"));
         command.arg("--config").arg(&of_runtime).envs(settings.environment.iter().cloned());
