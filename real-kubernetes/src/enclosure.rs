@@ -120,7 +120,7 @@ fn clear(folder: &Path) -> Result<(), StartError> {
             while group.is_dir() {
                 match remove_group(&group) {
                     Err(error) if attempts == MAX_ATTEMPTS => return Err(failed(&group)(error)),
-                    Err(_) => std::thread::sleep(ATTEMPT_INTERVAL),
+                    Err(_) => pause(),
                     Ok(()) => {}
                 }
                 attempts += 1;
@@ -130,6 +130,14 @@ fn clear(folder: &Path) -> Result<(), StartError> {
         let _ = fs::remove_dir(all);
     }
     Ok(())
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "no runtime runs where this waits, as it waits for the program before"
+)]
+fn pause() {
+    std::thread::sleep(ATTEMPT_INTERVAL);
 }
 
 /// What is in a folder; nothing where there is none.

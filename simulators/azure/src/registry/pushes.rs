@@ -31,7 +31,7 @@ pub(super) async fn begin(
     };
     let server = match registries.pusher(&headers, repository) {
         Ok(server) => server,
-        Err(refusal) => return refusal,
+        Err(refusal) => return *refusal,
     };
     let id = registries.shared.uploads.lock().begin(&server, repository);
     taken(repository, &id, 0)
@@ -47,7 +47,7 @@ pub(super) async fn append(
     let Some((repository, id)) = below.split_once("/blobs/uploads/") else { return unknown("UNSUPPORTED") };
     let server = match registries.pusher(&headers, repository) {
         Ok(server) => server,
-        Err(refusal) => return refusal,
+        Err(refusal) => return *refusal,
     };
     match registries.shared.uploads.lock().append(&server, repository, id, &part) {
         Some(length) => taken(repository, id, length),
@@ -72,7 +72,7 @@ pub(super) async fn finish(
         };
     let server = match registries.pusher(&headers, repository) {
         Ok(server) => server,
-        Err(refusal) => return refusal,
+        Err(refusal) => return *refusal,
     };
     match upload {
         Some(upload) => {
@@ -88,12 +88,12 @@ pub(super) async fn finish(
 
 impl Registries {
     /// The login server, if the caller may push to a repository of it; else the answer.
-    fn pusher(&self, headers: &HeaderMap, repository: &str) -> Result<String, Response> {
+    fn pusher(&self, headers: &HeaderMap, repository: &str) -> Result<String, Box<Response>> {
         let may_push = self.access(headers).is_some_and(|claims| claims.allows(repository, PUSH));
         match self.of(headers) {
-            _ if !may_push => Err(challenge(headers, Some(repository), &[PULL, PUSH])),
+            _ if !may_push => Err(Box::new(challenge(headers, Some(repository), &[PULL, PUSH]))),
             Some(_) => Ok(host(headers)),
-            None => Err(unknown("NAME_UNKNOWN")),
+            None => Err(Box::new(unknown("NAME_UNKNOWN"))),
         }
     }
 
