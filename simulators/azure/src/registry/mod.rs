@@ -7,7 +7,7 @@
 //!
 //! * <https://azure.github.io/acr/AAD-OAuth.html>
 //! * <https://distribution.github.io/distribution/spec/auth/token/>
-//! * <https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md>
+//! * <https://github.com/opencontainers/distribution-spec>, version 1.1.1
 
 mod answers;
 mod image_store;
