@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloud::{ClusterState, Existence, Machines, Presence, Proof};
+use cloud::{ClusterState, Existence, LogicalTime, Machines, Presence, Proof};
 use k8s::{Node, Taint, is_deleting, names};
 use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, Client};
@@ -133,6 +133,8 @@ pub(crate) struct NodeLifecycle {
     state: ClusterState,
     freshness: Arc<Freshness>,
     schedule: Schedule,
+    /// When a node was ready whose machine had been shut down: what the cloud said of it before is over.
+    ready_again: Mutex<HashMap<String, LogicalTime>>,
     recorder: Recorder,
     warnings: RepeatedWarnings,
 }
@@ -149,13 +151,15 @@ impl NodeLifecycle {
     ) -> Self {
         let schedule = Schedule::new(first_pause);
         let warnings = RepeatedWarnings::default();
-        Self { api: Api::all(client), machines, state, freshness, schedule, recorder, warnings }
+        let ready_again = Mutex::default();
+        Self { api: Api::all(client), machines, state, freshness, schedule, ready_again, recorder, warnings }
     }
 
     /// Reconciles one node.
     pub async fn reconcile(&self, name: &str) -> Next {
         let Some(node) = self.state.node(name) else {
             self.schedule.forget(name);
+            self.ready_again.lock().remove(name);
             self.warnings.forget(name);
             return Next::Done;
         };
@@ -166,6 +170,7 @@ impl NodeLifecycle {
             }
             NodeAction::RemoveShutdownTaint => {
                 self.schedule.forget(name);
+                self.ready_again.lock().insert(name.to_owned(), LogicalTime::now());
                 self.edit_shutdown_taint(&node, false, "the node is ready").await
             }
             NodeAction::LookForMachine => self.look_for_machine(&node).await,
@@ -176,7 +181,9 @@ impl NodeLifecycle {
         if let Some(wait) = self.schedule.wait(node) {
             return Next::After(wait);
         }
-        let newer_than = self.freshness.within(MAX_ANSWER_AGE);
+        let shared = self.freshness.within(MAX_ANSWER_AGE);
+        let ready_again = self.ready_again.lock().get(node.name()).copied();
+        let newer_than = ready_again.map_or(shared, |ready| ready.max(shared));
         let existence = self.machines.presence(node, newer_than).await;
         if !matches!(existence, Existence::Unknown(_)) {
             self.warnings.forget(node.name());

@@ -152,7 +152,9 @@ struct Admitted {
 async fn answer(azure: &Azure, service: &Service, host: String, request: Request) -> Response {
     let largest = match service {
         Service::Plane(plane) => plane.max_body_bytes,
-        Service::Routes(_) => azure.change(|state| state.limit("resources.requestBytes")),
+        Service::Routes(routes) => routes
+            .max_body_bytes
+            .unwrap_or_else(|| azure.change(|state| state.limit("resources.requestBytes"))),
     };
     let (parts, body) = request.into_parts();
     let (body, unread) = match read_body(body, largest).await {

@@ -11,6 +11,8 @@ pub struct HostRoutes {
     pub suffix: String,
     /// Their type for faults, latencies and the journal, such as `Microsoft.ContainerRegistry/registries`.
     pub resource_type: String,
+    /// The largest body that is read, in bytes; by default Resource Manager's limit.
+    pub max_body_bytes: Option<u64>,
     /// The routes.
     pub routes: Router,
     /// A refusal in the form of the service.

@@ -6,10 +6,12 @@
 mod bad_input;
 pub mod capz;
 mod cluster;
+mod kubelets;
 mod manager;
 mod metadata;
 mod real_kubernetes;
 mod scenario;
+mod service_account;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,6 +50,8 @@ pub struct Arguments {
 enum Other {
     /// A cluster on Azure comes, grows, shrinks and goes, by the manager of clusters.
     Capz(capz::Arguments),
+    /// Real kubelets on simulated machines: nodes, a Service, and an image from the simulated registry.
+    Kubelets(kubelets::Arguments),
 }
 
 /// Which Kubernetes API is asked for.
@@ -100,8 +104,10 @@ impl Api {
 /// # Errors
 /// The first step that does not come true.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    if let Some(Other::Capz(arguments)) = &arguments.other {
-        return capz::run(arguments);
+    match &arguments.other {
+        Some(Other::Capz(arguments)) => return capz::run(arguments),
+        Some(Other::Kubelets(arguments)) => return kubelets::run(arguments),
+        None => {}
     }
     if let Some(directory) = arguments.inside_namespace.as_deref() {
         return runtime()?.block_on(metadata::check(&arguments.given.or_built()?, directory));

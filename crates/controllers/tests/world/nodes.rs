@@ -388,6 +388,27 @@ async fn another_machine_with_the_name_of_a_deleted_one_is_spared() {
     assert_eq!(world.count_of("n1", "DeletingNodeFailed"), 0);
 }
 
+/// NODE-085: that a machine was shut down says nothing once its node has been ready again, however short ago it was said: the
+/// machine may run, and with an out-of-service taint its volumes would be taken from it.
+#[tokio::test(start_paused = true)]
+async fn node_085_a_node_that_was_ready_again_is_judged_by_what_is_read_afterwards() {
+    let mut world = World::new();
+    world.cloud.set_presence("n1", Present(Presence { shut_down: true }));
+    world.start(World::nodes()).await;
+    world.ready("n1", "Unknown");
+    seconds(1).await;
+    assert_eq!(world.taints("n1"), [SHUTDOWN, OUT_OF_SERVICE]);
+    world.cloud.set_presence("n1", Present(Presence { shut_down: false }));
+    world.ready("n1", "True");
+    seconds(1).await;
+    assert_eq!(world.taints("n1"), Vec::<String>::new());
+    let before = world.cloud.lists().len();
+    world.ready("n1", "Unknown");
+    seconds(1).await;
+    assert_eq!(world.cloud.lists().len(), before + 1, "what was read before the node was ready is believed");
+    assert_eq!(world.taints("n1"), Vec::<String>::new());
+}
+
 /// NODE-241.
 #[tokio::test(start_paused = true)]
 async fn node_241_a_shutdown_taint_goes_as_soon_as_the_machine_runs() {

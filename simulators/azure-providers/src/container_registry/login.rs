@@ -9,8 +9,10 @@ use super::{credentials, login_server};
 use crate::authorization::{Plane, may};
 use azure_engine::provider::AzureState;
 
-/// The action that pulls, which the role AcrPull has.
+/// The action that pulls, which the roles AcrPull and AcrPush have.
 const PULL: &str = "Microsoft.ContainerRegistry/registries/pull/read";
+/// The action that pushes, which the role AcrPush has.
+const PUSH: &str = "Microsoft.ContainerRegistry/registries/push/write";
 
 /// The identities that may sign in at one registry.
 pub struct Access {
@@ -42,6 +44,11 @@ impl Access {
     /// Whether a principal, by its object id, may pull.
     pub fn may_pull(&self, azure: &AzureState, object_id: &str) -> bool {
         may(azure, object_id, Plane::Control, PULL, &self.id)
+    }
+
+    /// Whether a principal, by its object id, may push.
+    pub fn may_push(&self, azure: &AzureState, object_id: &str) -> bool {
+        may(azure, object_id, Plane::Control, PUSH, &self.id)
     }
 
     /// Whether these are the administrator's name and one of the passwords.

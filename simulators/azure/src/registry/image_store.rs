@@ -28,6 +28,55 @@ impl Images {
     }
 }
 
+/// Blobs that are being pushed, by the id of their upload: whose repository they are for, and what has come of them.
+#[derive(Debug, Default)]
+pub(super) struct Uploads {
+    begun: u64,
+    open: BTreeMap<String, Upload>,
+}
+
+#[derive(Debug)]
+struct Upload {
+    login_server: String,
+    repository: String,
+    content: Vec<u8>,
+}
+
+impl Uploads {
+    /// Begins one, and gives its id.
+    pub(super) fn begin(&mut self, login_server: &str, repository: &str) -> String {
+        self.begun += 1;
+        let id = format!("upload-{}", self.begun);
+        let upload = Upload {
+            login_server: login_server.to_owned(),
+            repository: repository.to_owned(),
+            content: Vec::new(),
+        };
+        self.open.insert(id.clone(), upload);
+        id
+    }
+
+    /// Adds to what has come, and gives its length; `None` where there is no such upload.
+    pub(super) fn append(
+        &mut self,
+        login_server: &str,
+        repository: &str,
+        id: &str,
+        part: &[u8],
+    ) -> Option<usize> {
+        let is_it =
+            |upload: &&mut Upload| upload.login_server == login_server && upload.repository == repository;
+        let upload = self.open.get_mut(id).filter(is_it)?;
+        upload.content.extend_from_slice(part);
+        Some(upload.content.len())
+    }
+
+    /// Ends one, and gives what has come.
+    pub(super) fn end(&mut self, id: &str) -> Vec<u8> {
+        self.open.remove(id).map(|upload| upload.content).unwrap_or_default()
+    }
+}
+
 #[derive(Debug, Clone, Default)]
 pub(super) struct Repository {
     pub(super) tags: BTreeMap<String, String>,

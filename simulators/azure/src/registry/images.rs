@@ -8,14 +8,14 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::json;
 
 use super::answers::{unauthorized, unknown};
-use super::registries::{Registries, host};
-use super::token_service::{AccessClaims, PULL};
+use super::registries::{PULL, Registries, host};
+use super::token_service::AccessClaims;
 
 /// `GET /v2/`: whether the caller is signed in.
 pub(super) async fn base(State(registries): State<Registries>, headers: HeaderMap) -> Response {
     match registries.access(&headers) {
         Some(_) => (StatusCode::OK, Json(json!({}))).into_response(),
-        None => challenge(&headers, None),
+        None => challenge(&headers, None, &[]),
     }
 }
 
@@ -29,7 +29,7 @@ pub(super) async fn pull(
     let [reference, collection, repository] = parts[..] else { return unknown("NAME_UNKNOWN") };
     let may_pull = registries.access(&headers).is_some_and(|claims| claims.allows(repository, PULL));
     if !may_pull {
-        return challenge(&headers, Some(repository));
+        return challenge(&headers, Some(repository), &[PULL]);
     }
     let Some(registry) = registries.of(&headers) else { return unknown("NAME_UNKNOWN") };
     let Some(held) = registry.images.repositories.get(repository) else { return unknown("NAME_UNKNOWN") };
@@ -58,7 +58,7 @@ pub(super) async fn pull(
 
 impl Registries {
     /// The claims of the caller's access token for this registry.
-    fn access(&self, headers: &HeaderMap) -> Option<AccessClaims> {
+    pub(super) fn access(&self, headers: &HeaderMap) -> Option<AccessClaims> {
         let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
         let (scheme, token) = header.split_once(' ')?;
         if !scheme.eq_ignore_ascii_case("Bearer") {
@@ -69,11 +69,11 @@ impl Registries {
 }
 
 /// Sends a caller without a token, or with one that is not enough, to the token service.
-fn challenge(headers: &HeaderMap, repository: Option<&str>) -> Response {
+pub(super) fn challenge(headers: &HeaderMap, repository: Option<&str>, actions: &[&str]) -> Response {
     let host = host(headers);
     let mut text = format!(r#"Bearer realm="https://{host}/oauth2/token",service="{host}""#);
     if let Some(repository) = repository {
-        text.push_str(&format!(r#",scope="repository:{repository}:{PULL}""#));
+        text.push_str(&format!(r#",scope="repository:{repository}:{}""#, actions.join(",")));
     }
     let mut response =
         unauthorized("authentication required, visit https://aka.ms/acr/authorization for more information.");

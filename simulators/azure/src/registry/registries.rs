@@ -1,4 +1,4 @@
-//! Registries: their pullers, and the requests they got.
+//! Registries: the identities that pull and push, and the requests they got.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -9,10 +9,15 @@ use http::header::HOST;
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 
-use super::image_store::Images;
+use super::image_store::{Images, Uploads};
 use crate::azure::{Azure, Inner};
 use azure_entra::{Entra, KeyError, SigningKey};
 use azure_providers::container_registry::{Access, access};
+
+/// The action that the roles AcrPull and AcrPush allow.
+pub(super) const PULL: &str = "pull";
+/// The action that the role AcrPush allows.
+pub(super) const PUSH: &str = "push";
 
 /// The subject of tokens for the administrator's password; no object id looks like this.
 pub(super) const ADMINISTRATOR: &str = "the administrator of the registry";
@@ -79,6 +84,8 @@ pub(super) struct Shared {
     /// Signs refresh and access tokens.
     pub(super) key: SigningKey,
     pub(super) registries: Mutex<BTreeMap<String, Registry>>,
+    /// Blobs that are being pushed.
+    pub(super) uploads: Mutex<Uploads>,
     /// The oldest are forgotten.
     pub(super) journal: Mutex<VecDeque<RegistryRequest>>,
     /// The statuses of the next answers, instead of the real ones.
@@ -126,6 +133,7 @@ impl Registries {
             entra,
             key: SigningKey::generate()?,
             registries: Mutex::default(),
+            uploads: Mutex::default(),
             journal: Mutex::default(),
             faults: Mutex::default(),
             azure: RwLock::default(),
@@ -148,8 +156,8 @@ impl Registries {
         self.shared.faults.lock().extend(statuses);
     }
 
-    /// Serves the registries of an Azure, too: a principal with the role AcrPull there, or the administrator's
-    /// password, pulls the images added here under the same login server.
+    /// Serves the registries of an Azure, too: a principal with the role AcrPull there pulls the images that were added here
+    /// under the same login server, or pushed by a principal with the role AcrPush; the administrator's passwords do both.
     pub fn serve_those_of(&self, azure: &Azure) {
         *self.shared.azure.write() = Arc::downgrade(&azure.inner);
     }
@@ -170,13 +178,26 @@ impl Registries {
         Some(registry)
     }
 
-    /// Whether a principal, by its object id, or the administrator may pull.
-    pub(super) fn may_pull(&self, registry: &Registry, owner: &str) -> bool {
-        if registry.is_anonymous || registry.pullers.contains(&owner.to_ascii_lowercase()) {
-            return true;
-        }
-        let (Some(access), Some(azure)) = (&registry.access, self.azure()) else { return false };
-        owner == ADMINISTRATOR || azure.change(|state| access.may_pull(state, owner))
+    /// What a principal may do, by the object id or as the administrator.
+    pub(super) fn rights(&self, registry: &Registry, owner: &str) -> Vec<&'static str> {
+        let known = registry.is_anonymous || registry.pullers.contains(&owner.to_ascii_lowercase());
+        let (pulls, pushes) = match (&registry.access, self.azure()) {
+            (Some(_), Some(_)) if owner == ADMINISTRATOR => (true, true),
+            (Some(access), Some(azure)) => {
+                azure.change(|state| (access.may_pull(state, owner), access.may_push(state, owner)))
+            }
+            _ => (false, false),
+        };
+        let rights = [(known || pulls, PULL), (pushes, PUSH)];
+        rights.into_iter().filter(|(has, _)| *has).map(|(_, action)| action).collect()
+    }
+
+    /// Changes what a registry holds.
+    pub(super) fn change_images<T>(&self, login_server: &str, change: impl FnOnce(&mut Images) -> T) -> T {
+        let mut registries = self.shared.registries.lock();
+        let registry =
+            registries.entry(login_server.to_owned()).or_insert_with(|| Registry::new(login_server));
+        change(&mut registry.images)
     }
 }
 

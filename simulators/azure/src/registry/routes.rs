@@ -1,23 +1,31 @@
 //! The HTTP routes of registries.
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post};
 use http::StatusCode;
 use http::header::HOST;
 
 use super::answers::errors;
 use super::registries::{Registries, RegistryRequest, host};
-use super::{images, token_service};
+use super::{images, pushes, token_service};
 use crate::host_routes::HostRoutes;
+
+/// The largest part of a blob that is taken at once, in bytes.
+const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
 impl Registries {
     /// The HTTP surface of all registries: the `Host` of a request selects the registry.
     pub fn router(&self) -> Router {
         Router::new()
             .route("/v2/", get(images::base))
-            .route("/v2/{*below}", get(images::pull))
+            .route(
+                "/v2/{*below}",
+                get(images::pull).post(pushes::begin).patch(pushes::append).put(pushes::finish),
+            )
             .route("/oauth2/exchange", post(token_service::exchange))
             .route("/oauth2/token", post(token_service::token_by_form).get(token_service::token_by_query))
+            .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
             .layer(axum::middleware::from_fn_with_state(self.clone(), note))
             .with_state(self.clone())
     }
@@ -27,6 +35,7 @@ impl Registries {
         HostRoutes {
             suffix: "azurecr.io".to_owned(),
             resource_type: "Microsoft.ContainerRegistry/registries".to_owned(),
+            max_body_bytes: u64::try_from(MAX_BODY_BYTES).ok(),
             routes: self.router(),
             refuse: |refusal| {
                 let status =

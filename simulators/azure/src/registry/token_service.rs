@@ -14,12 +14,10 @@ use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::registries::{ADMINISTRATOR, Registries, Registry, host};
+use super::registries::{ADMINISTRATOR, PULL, Registries, Registry, host};
 use crate::registry::answers::{errors, unauthorized};
 use azure_entra::{Jwt, REGISTRY_AUDIENCE, TokenVerifier as _};
 
-/// The action that the role AcrPull allows.
-pub(super) const PULL: &str = "pull";
 /// The user name with which clients send a refresh token as password.
 const TOKEN_USER: &str = "00000000-0000-0000-0000-000000000000";
 const REFRESH_GRANT: &str = "refresh_token";
@@ -91,7 +89,7 @@ pub(super) async fn exchange(
         Ok(principal) => principal,
         Err(failure) => return unauthorized(&failure.to_string()),
     };
-    if !registries.may_pull(&registry, &principal.object_id) {
+    if !registries.rights(&registry, &principal.object_id).contains(&PULL) {
         return unauthorized("the principal has no role on this registry");
     }
     let refresh =
@@ -216,20 +214,23 @@ impl Registries {
 
     /// An access token with those of the scopes that its owner has; a refusal if it has none.
     fn give_access(&self, registry: &Registry, owner: &str, scopes: Vec<String>) -> Response {
-        let may_pull = self.may_pull(registry, owner);
+        let rights = self.rights(registry, owner);
         let scopes: Vec<&str> = scopes.iter().flat_map(|scopes| scopes.split_whitespace()).collect();
         let granted = |scope: &&str| {
             let (r#type, rest) = scope.split_once(':')?;
             let (name, actions) = rest.rsplit_once(':')?;
-            let wants_to_pull = actions.split(',').any(|action| action == PULL || action == "*");
-            (r#type == "repository" && wants_to_pull && may_pull).then(|| Access {
+            let is_wanted =
+                |right: &&&str| actions.split(',').any(|action| action == **right || action == "*");
+            let actions: BTreeSet<String> =
+                rights.iter().filter(is_wanted).map(|right| (*right).to_owned()).collect();
+            (r#type == "repository" && !actions.is_empty()).then(|| Access {
                 r#type: r#type.to_owned(),
                 name: name.to_owned(),
-                actions: BTreeSet::from([PULL.to_owned()]),
+                actions,
             })
         };
         let access: Vec<Access> = scopes.iter().filter_map(granted).collect();
-        if !may_pull || (access.is_empty() && !scopes.is_empty()) {
+        if rights.is_empty() || (access.is_empty() && !scopes.is_empty()) {
             return unauthorized("the principal has none of the requested rights");
         }
         let token = self.sign(registry, owner, ACCESS_GRANT, ACCESS_LIFETIME, access);

@@ -174,6 +174,7 @@ mod served {
     const OBJECT_ID: &str = "6c11a2b3-0000-4000-8000-000000000003";
     const HOST: &str = "shelf1.azurecr.io";
     const ACR_PULL: &str = "7f951dda-4ed3-4680-a7ca-43fe172d538d";
+    const ACR_PUSH: &str = "8311e382-0749-4cb8-b61a-304f252e45ec";
 
     async fn ask(azure: &Azure, method: &str, path: &str, authorization: &str, form: &str) -> (u16, Value) {
         let request = Request::builder().method(method).uri(path).header("host", HOST);
@@ -251,5 +252,151 @@ mod served {
             401,
             "no registry"
         );
+    }
+
+    /// One who pulls or pushes, with what the token service gives.
+    struct Pusher {
+        azure: Azure,
+        bearer: String,
+    }
+
+    struct Reply {
+        status: u16,
+        headers: http::HeaderMap,
+        body: Value,
+    }
+
+    impl Pusher {
+        async fn send(&self, method: &str, path: &str, media_type: &str, body: &[u8]) -> Reply {
+            let request = Request::builder().method(method).uri(path).header("host", HOST);
+            let request = request.header("authorization", &self.bearer).header("content-type", media_type);
+            let response =
+                self.azure.router().oneshot(request.body(Body::from(body.to_vec())).unwrap()).await.unwrap();
+            let (status, headers) = (response.status().as_u16(), response.headers().clone());
+            let bytes = response.into_body().collect().await.unwrap().to_bytes();
+            Reply { status, headers, body: serde_json::from_slice(&bytes).unwrap_or_default() }
+        }
+
+        async fn upload(&self, parts: &[&[u8]], digest: &str) -> Reply {
+            let begun = self.send("POST", "/v2/team/app/blobs/uploads/", "", b"").await;
+            assert_eq!(begun.status, 202, "{}", begun.body);
+            let at = begun.headers["location"].to_str().unwrap().to_owned();
+            let (last, first) = parts.split_last().unwrap();
+            let mut length = 0;
+            for part in first {
+                length += part.len();
+                let taken = self.send("PATCH", &at, "application/octet-stream", part).await;
+                assert_eq!(taken.status, 202, "{}", taken.body);
+                assert_eq!(taken.headers["range"].to_str().unwrap(), format!("0-{}", length - 1));
+            }
+            let url = format!("{at}?digest={digest}");
+            let ended = self.send("PUT", &url, "application/octet-stream", last).await;
+            let again = self.send("PUT", &url, "application/octet-stream", last).await;
+            assert_eq!(
+                (again.status, &again.body["errors"][0]["code"]),
+                (404, &json!("BLOB_UPLOAD_UNKNOWN"))
+            );
+            ended
+        }
+    }
+
+    fn digest(content: &[u8]) -> String {
+        let hash = ring::digest::digest(&ring::digest::SHA256, content);
+        format!("sha256:{}", hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    }
+
+    #[tokio::test]
+    async fn an_image_is_pushed_by_its_parts_and_by_who_may() {
+        let client = with_registry("Shelf1", "Standard", json!({ "adminUserEnabled": true })).await;
+        let azure = client.azure.clone();
+        let entra = Entra::new(EntraOptions::new(azure.options().tenant.clone(), azure.clock())).unwrap();
+        entra.register(Application::new(CLIENT_ID, OBJECT_ID).with_secret("s"));
+        entra.look_up_in(Arc::new(azure.clone()));
+        let registries = Registries::new(entra).unwrap();
+        registries.serve_those_of(&azure);
+        azure.serve_hosts(registries.hosts());
+        let credentials = path("registries/shelf1/listCredentials");
+        let credentials = client.send("POST", &credentials, None, &[]).await.expect(200).body;
+        let password = credentials["passwords"][0]["value"].as_str().unwrap().to_owned();
+        let sign_in = async |user: &str, password: &str, actions: &str| {
+            let basic = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
+            let url = format!("/oauth2/token?service={HOST}&scope=repository:team/app:{actions}");
+            let (status, token) = ask(&azure, "GET", &url, &basic, "").await;
+            let bearer = format!("Bearer {}", token["access_token"].as_str().unwrap_or_default());
+            (status, Pusher { azure: azure.clone(), bearer })
+        };
+        let registry = path("registries/shelf1").split('?').next().unwrap().to_owned();
+        let assign = async |number: u8, role: &str| {
+            let url = format!(
+                "{registry}/providers/Microsoft.Authorization/roleAssignments/11111111-0000-4000-8000-00000000000{number}\
+                 ?api-version=2022-04-01"
+            );
+            let role = format!(
+                "/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{role}"
+            );
+            let body = json!({ "properties": {
+                "roleDefinitionId": role, "principalId": OBJECT_ID, "principalType": "ServicePrincipal" } });
+            client.send("PUT", &url, Some(body), &[]).await.expect(201);
+        };
+
+        // Who may pull alone gets no more, and is sent to sign in when he pushes.
+        assign(1, ACR_PULL).await;
+        assert_eq!(sign_in(CLIENT_ID, "s", "push").await.0, 401);
+        let (status, puller) = sign_in(CLIENT_ID, "s", "pull,push").await;
+        assert_eq!(status, 200);
+        let begun = puller.send("POST", "/v2/team/app/blobs/uploads/", "", b"").await;
+        let challenge = begun.headers["www-authenticate"].to_str().unwrap();
+        assert_eq!(begun.status, 401);
+        assert!(challenge.ends_with("scope=\"repository:team/app:pull,push\""), "{challenge}");
+
+        assign(2, ACR_PUSH).await;
+        let (_, application) = sign_in(CLIENT_ID, "s", "pull,push").await;
+        let (_, administrator) = sign_in("shelf1", &password, "pull,push").await;
+        let (layer, config) = (&b"a layer"[..], &b"{}"[..]);
+        let manifest = |layer: &str| {
+            let blob = |digest: &str| json!({ "digest": digest });
+            json!({ "schemaVersion": 2, "config": blob(&digest(config)), "layers": [blob(layer)] })
+        };
+        let wrong = application.upload(&[b"another"], &digest(layer)).await;
+        assert_eq!((wrong.status, &wrong.body["errors"][0]["code"]), (400, &json!("DIGEST_INVALID")));
+        let made = application.upload(&[b"a ", b"lay", b"er"], &digest(layer)).await;
+        assert_eq!(
+            (made.status, made.headers["docker-content-digest"].to_str().unwrap()),
+            (201, &*digest(layer))
+        );
+        let made = administrator.upload(&[config], &digest(config)).await;
+        assert_eq!(
+            made.headers["location"].to_str().unwrap(),
+            format!("/v2/team/app/blobs/{}", digest(config))
+        );
+
+        const OCI: &str = "application/vnd.oci.image.manifest.v1+json";
+        let (at, good) = ("/v2/team/app/manifests/v1", manifest(&digest(layer)).to_string());
+        for (body, code) in [
+            (manifest(&digest(b"absent")).to_string(), "MANIFEST_BLOB_UNKNOWN"),
+            ("no JSON".to_owned(), "MANIFEST_INVALID"),
+        ] {
+            let refused = application.send("PUT", at, OCI, body.as_bytes()).await;
+            assert_eq!((refused.status, &refused.body["errors"][0]["code"]), (400, &json!(code)));
+        }
+        assert_eq!(puller.send("PUT", at, OCI, good.as_bytes()).await.status, 401);
+        assert_eq!(puller.send("GET", at, "", b"").await.status, 404, "nothing is tagged yet");
+        let made = application.send("PUT", at, OCI, good.as_bytes()).await;
+        let name = digest(good.as_bytes());
+        assert_eq!((made.status, made.headers["docker-content-digest"].to_str().unwrap()), (201, &*name));
+
+        // What runtimes look at before they pull, and what they pull.
+        for reference in ["v1", &name] {
+            let head = puller.send("HEAD", &format!("/v2/team/app/manifests/{reference}"), "", b"").await;
+            let text = |header: &str| head.headers[header].to_str().unwrap().to_owned();
+            let expected = (200, good.len().to_string(), OCI.to_owned(), name.clone());
+            let seen =
+                (head.status, text("content-length"), text("content-type"), text("docker-content-digest"));
+            assert_eq!(seen, expected, "{reference}");
+        }
+        let pulled = puller.send("GET", at, "", b"").await;
+        assert_eq!(pulled.body, manifest(&digest(layer)));
+        let blob = puller.send("GET", &format!("/v2/team/app/blobs/{}", digest(layer)), "", b"").await;
+        assert_eq!((blob.status, blob.headers["content-length"].to_str().unwrap()), (200, "7"));
     }
 }

@@ -1,0 +1,64 @@
+//! A program that runs beside this one, with its log in a file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::error::{StartError, failed};
+
+/// How many of the last lines of a log an error holds.
+const MAX_LOG_LINES: usize = 25;
+
+/// A started program. It is killed when this value goes.
+#[derive(Debug)]
+pub(crate) struct Program {
+    name: &'static str,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Program {
+    /// Starts `command` in `directory`, where its log goes, too, behind what is there.
+    pub(crate) fn start(
+        name: &'static str,
+        directory: &Path,
+        command: &mut Command,
+    ) -> Result<Self, StartError> {
+        let log = directory.join(format!("{name}.log"));
+        let file = fs::File::options().create(true).append(true).open(&log).map_err(failed(&log))?;
+        let errors = file.try_clone().map_err(failed(&log))?;
+        let path = PathBuf::from(command.get_program());
+        let child = command
+            .current_dir(directory)
+            .stdin(Stdio::null())
+            .stdout(file)
+            .stderr(errors)
+            .spawn()
+            .map_err(failed(&path))?;
+        Ok(Self { name, child, log })
+    }
+
+    /// Fails when the program has ended by itself.
+    pub(crate) fn must_run(&mut self) -> Result<(), StartError> {
+        match self.child.try_wait() {
+            Ok(Some(status)) => Err(self.complaint(format!("has ended by itself with {status}"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is wrong with it, and the end of its log.
+    pub(crate) fn complaint(&self, what: String) -> StartError {
+        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        let last = lines.get(lines.len().saturating_sub(MAX_LOG_LINES)..).unwrap_or_default();
+        StartError::NotReady { name: self.name, what, log: last.join("\n") }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Already gone is as good.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,111 @@
+//! Real kubelets on simulated machines: `cargo xtask e2e kubelets`.
+//!
+//! Kubernetes is real as a whole, from etcd to the containers. Azure is simulated, and each node is a machine of it, with the
+//! address that Azure has given to it and instance metadata at 169.254.169.254. The release binaries of the controller manager, the
+//! node manager and the credential provider for registries run beside them, the first two with the rights that the docs state.
+//!
+//! ```text
+//! this program ─▶ the same in namespaces of its own (real_kubernetes::Enclosure) ─▶ place ─▶ story
+//! ```
+
+mod place;
+mod registry;
+mod rights;
+mod story;
+
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail, ensure};
+use real_kubernetes::{Enclosure, Lack};
+use tokio::time::Instant;
+
+use super::{Api, Kubernetes};
+use crate::print;
+use crate::program::build_release;
+use place::Place;
+
+/// The first address of the machines' subnet, which Azure keeps for its gateway.
+const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 240, 0, 1);
+/// Where instance metadata is in Azure.
+const METADATA: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
+
+/// How to run it.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Use the programs in this folder instead of building release ones.
+    #[arg(long, value_name = "FOLDER")]
+    programs: Option<PathBuf>,
+    /// Keep the folder with logs and files, and say where it is.
+    #[arg(long)]
+    keep: bool,
+    /// Run the story itself: what the chore does in namespaces of its own.
+    #[arg(long, hide = true, requires = "programs")]
+    inside: bool,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// The first step that does not come true; in CI also what this machine lacks.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let Some(api) = Api::find(Kubernetes::Real)? else { return Ok(()) };
+    let assets = api.assets().context("there is no folder of programs")?;
+    if let (true, Some(programs)) = (arguments.inside, &arguments.programs) {
+        return super::runtime()?.block_on(inside(assets, programs));
+    }
+    if !is_possible(assets)? {
+        return Ok(());
+    }
+    let programs = match &arguments.programs {
+        Some(folder) => folder.canonicalize().with_context(|| folder.display().to_string())?,
+        None => {
+            print::line("building the release binaries");
+            build_release()?
+        }
+    };
+    let directory = tempfile::Builder::new().prefix("cerulean-e2e-kubelets-").tempdir()?;
+    let options = ["e2e", "kubelets", "--inside", "--programs"].map(str::to_owned);
+    let options = [&options[..], &[programs.display().to_string()]].concat();
+    let ended = Enclosure::run(&std::env::current_exe()?, &options, directory.path())?;
+    if arguments.keep || !ended.success() {
+        print::line(format_args!("files and logs: {}", directory.keep().display()));
+    }
+    ensure!(ended.success(), "the story ended with {ended}");
+    Ok(())
+}
+
+/// Whether this machine can have nodes; packages that are missing are installed. In CI it must.
+fn is_possible(assets: &Path) -> anyhow::Result<bool> {
+    let mut lacks = real_kubernetes::lacks(assets);
+    if !lacks.is_empty() && lacks.iter().all(|lack| matches!(lack, Lack::Package(_))) {
+        let words: Vec<String> = lacks.iter().map(ToString::to_string).collect();
+        print::line(format_args!("installing, because {}", words.join(", ")));
+        real_kubernetes::install(&lacks)?;
+        lacks = real_kubernetes::lacks(assets);
+    }
+    if lacks.is_empty() {
+        return Ok(true);
+    }
+    let words: Vec<String> = lacks.iter().map(ToString::to_string).collect();
+    let words = words.join("; ");
+    if std::env::var_os("CI").is_some() {
+        bail!("no nodes can run on this machine, and in CI they must: {words}");
+    }
+    print::line(format_args!("skipped: no nodes can run on this machine: {words}"));
+    Ok(false)
+}
+
+/// What runs in namespaces of its own.
+async fn inside(assets: &Path, programs: &Path) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    let enclosure = Enclosure::enter(GATEWAY, &[METADATA])?;
+    let mut place = Place::start(&enclosure, assets, programs).await?;
+    print::line(format_args!("  ok  a cluster of two nodes after {:.1} s", begun.elapsed().as_secs_f64()));
+    let played = story::play(&mut place).await;
+    let words: Vec<_> = place.programs.iter().collect();
+    played.map_err(|problem| super::with_words(problem, &words))?;
+    place.stop().await?;
+    print::line(format_args!("all steps passed in {:.1} s", begun.elapsed().as_secs_f64()));
+    Ok(())
+}

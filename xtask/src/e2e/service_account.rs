@@ -1,0 +1,18 @@
+//! Tokens of service accounts, as pods have them.
+
+use anyhow::Context as _;
+use kube::Client;
+use serde_json::{Value, json};
+
+/// A token of a service account, from a real API server.
+///
+/// # Errors
+/// What the server says.
+pub async fn token(client: &Client, namespace: &str, name: &str) -> anyhow::Result<String> {
+    let wanted = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {} });
+    let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
+    let request = http::Request::post(path).header("Content-Type", "application/json");
+    let answer: Value = client.request(request.body(wanted.to_string().into_bytes())?).await?;
+    let token = answer["status"]["token"].as_str();
+    token.map(str::to_owned).with_context(|| format!("there is no token for {namespace}/{name} in {answer}"))
+}
