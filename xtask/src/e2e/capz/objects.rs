@@ -47,6 +47,34 @@ pub async fn create(client: &Client, object: &Value) -> anyhow::Result<()> {
     }
 }
 
+/// Creates an object, or says at once why not.
+///
+/// # Errors
+/// What the server says.
+pub async fn create_now(client: &Client, object: &Value) -> anyhow::Result<()> {
+    let parsed: DynamicObject = serde_json::from_value(object.clone())?;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let namespace = object["metadata"]["namespace"].as_str();
+    let api = api(client, &text(&object["apiVersion"]), &text(&object["kind"]), namespace);
+    api.create(&PostParams::default(), &parsed).await?;
+    Ok(())
+}
+
+/// An object of a namespace, in this version.
+///
+/// # Errors
+/// What the server says.
+pub async fn get(
+    client: &Client,
+    version: &str,
+    kind: &str,
+    namespace: &str,
+    name: &str,
+) -> anyhow::Result<Value> {
+    let found = api(client, version, kind, Some(namespace)).get(name).await;
+    Ok(serde_json::to_value(found.with_context(|| format!("{kind} {name}"))?)?)
+}
+
 /// Deletes an object that is like this one by name, if it is there.
 ///
 /// # Errors
