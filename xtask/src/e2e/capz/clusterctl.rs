@@ -10,82 +10,128 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use super::objects::{create, read};
-use super::provider::Provider;
 use super::server::Server;
 use crate::program::Program;
 
 /// The label of all that clusterctl installs; it moves the kinds whose definitions bear it.
 pub const LABEL: &str = "clusterctl.cluster.x-k8s.io";
+/// The version of its own kinds.
+pub const INVENTORY_VERSION: &str = "clusterctl.cluster.x-k8s.io/v1alpha3";
 /// The definition of its inventory, in its sources.
 const INVENTORY: &str = "cmd/clusterctl/config/crd/bases/clusterctl.cluster.x-k8s.io_providers.yaml";
-/// The version that ours goes by: no clusterctl asks for more than that it is one.
-const OUR_VERSION: &str = "v1.27.0";
 /// How long it may take.
 const PATIENCE: Duration = Duration::from_secs(300);
 const LOOK: Duration = Duration::from_millis(200);
+
+/// A provider, as its inventory has it.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// What the label of a provider says on all that belongs to it.
+    pub label: &'static str,
+    /// What users call it.
+    pub name: &'static str,
+    /// Its kind.
+    pub kind: &'static str,
+    /// The flag of `clusterctl init` that names it.
+    pub flag: &'static str,
+    /// The namespace of what runs.
+    pub namespace: &'static str,
+    /// Its version.
+    pub version: String,
+    /// The folder of its manifests in Cluster API's sources; ours are in this repository.
+    pub manifests: Option<&'static str>,
+}
+
+impl Entry {
+    /// Ours. clusterctl asks of the version only that it is one, and not lower than what is there.
+    pub fn ours() -> Self {
+        Self {
+            label: "infrastructure-azure",
+            name: "azure",
+            kind: "InfrastructureProvider",
+            flag: "infrastructure",
+            namespace: "capz-system",
+            version: "v1.27.0".to_owned(),
+            manifests: None,
+        }
+    }
+
+    fn object(&self) -> Value {
+        json!({ "apiVersion": INVENTORY_VERSION, "kind": "Provider",
+            "metadata": { "name": self.label, "namespace": self.namespace, "labels": { LABEL: "",
+                "cluster.x-k8s.io/provider": self.label, "clusterctl.cluster.x-k8s.io/core": "inventory" } },
+            "providerName": self.name, "type": self.kind, "version": self.version })
+    }
+}
 
 /// Writes down which providers there are, as `clusterctl init` does.
 ///
 /// # Errors
 /// The API server does not take that, or the sources lack the definition.
-pub async fn install_inventory(
-    sources: &Path,
-    client: &Client,
-    versions: &[(&Provider, String)],
-) -> anyhow::Result<()> {
+pub async fn install_inventory(sources: &Path, client: &Client, entries: &[Entry]) -> anyhow::Result<()> {
     for mut definition in read(&sources.join(INVENTORY))? {
         definition["metadata"]["labels"] =
             json!({ LABEL: "", "clusterctl.cluster.x-k8s.io/core": "inventory" });
         create(client, &definition).await?;
     }
-    let ours = entry("infrastructure-azure", "azure", "InfrastructureProvider", "capz-system", OUR_VERSION);
-    let theirs = versions.iter().map(|(provider, version)| {
-        entry(provider.label, provider.name, provider.kind, "capi-system", version)
-    });
-    for provider in theirs.chain([ours]) {
-        create(client, &provider).await?;
+    for entry in entries {
+        create(client, &entry.object()).await?;
     }
     Ok(())
 }
 
-fn entry(label: &str, name: &str, kind: &str, namespace: &str, version: &str) -> Value {
-    json!({ "apiVersion": "clusterctl.cluster.x-k8s.io/v1alpha3", "kind": "Provider",
-        "metadata": { "name": label, "namespace": namespace, "labels": {
-            LABEL: "", "cluster.x-k8s.io/provider": label, "clusterctl.cluster.x-k8s.io/core": "inventory" } },
-        "providerName": name, "type": kind, "version": version })
-}
-
-/// `clusterctl move` of all clusters in the namespace `default`.
+/// Runs it to its end.
 ///
 /// # Errors
 /// It fails, with its words, or takes too long.
-pub async fn move_all(clusterctl: &Path, directory: &Path, from: &Server, to: &Server) -> anyhow::Result<()> {
-    let mut moving = Program::start(
-        "clusterctl-move",
-        directory,
-        Command::new(clusterctl)
-            .args(["move", "--namespace=default", "-v=5"])
-            .arg(format!("--kubeconfig={}", from.kubeconfig.display()))
-            .arg(format!("--to-kubeconfig={}", to.kubeconfig.display()))
-            // Nothing of this machine's is read, and no newer version looked for.
-            .env_clear()
-            .env("CLUSTERCTL_DISABLE_VERSIONCHECK", "true")
-            .env("HOME", directory)
-            .env("XDG_CONFIG_HOME", directory),
-    )?;
+pub async fn run(
+    clusterctl: &Path,
+    directory: &Path,
+    arguments: &[String],
+    environment: &[(&str, &str)],
+) -> anyhow::Result<()> {
+    let title = format!("clusterctl {}", arguments.first().map_or("", String::as_str));
+    let mut command = bare(clusterctl, directory);
+    command.args(arguments).arg("-v=5").envs(environment.iter().copied());
+    let mut running = Program::start("clusterctl", directory, &mut command)?;
     let status = tokio::time::timeout(PATIENCE, async {
         loop {
-            if let Some(status) = moving.ended()? {
+            if let Some(status) = running.ended()? {
                 return anyhow::Ok(status);
             }
             tokio::time::sleep(LOOK).await;
         }
     });
     let Ok(status) = status.await else {
-        bail!("clusterctl move did not end within {} s:\n{}", PATIENCE.as_secs(), moving.last_words());
+        bail!("{title} did not end within {} s:\n{}", PATIENCE.as_secs(), running.last_words());
     };
-    ensure!(status?.success(), "clusterctl move failed:\n{}", moving.last_words());
+    ensure!(status?.success(), "{title} failed:\n{}", running.last_words());
     Ok(())
+}
+
+/// It, without what this machine says of it: nothing is read of a user's, and no newer version looked for.
+fn bare(clusterctl: &Path, directory: &Path) -> Command {
+    let mut command = Command::new(clusterctl);
+    command
+        .env_clear()
+        .env("CLUSTERCTL_DISABLE_VERSIONCHECK", "true")
+        .env("HOME", directory)
+        .env("XDG_CONFIG_HOME", directory);
+    command
+}
+
+/// `clusterctl move` of all clusters in the namespace `default`.
+///
+/// # Errors
+/// As [`run`].
+pub async fn move_all(clusterctl: &Path, directory: &Path, from: &Server, to: &Server) -> anyhow::Result<()> {
+    let arguments = [
+        "move".to_owned(),
+        "--namespace=default".to_owned(),
+        format!("--kubeconfig={}", from.kubeconfig.display()),
+        format!("--to-kubeconfig={}", to.kubeconfig.display()),
+    ];
+    run(clusterctl, directory, &arguments, &[]).await
 }
 
 /// What `clusterctl generate yaml` makes of a template with these variables.
@@ -98,17 +144,12 @@ pub fn generated(
     template: &Path,
     variables: &BTreeMap<&str, &str>,
 ) -> anyhow::Result<Vec<Value>> {
-    let made = Command::new(clusterctl)
+    let made = bare(clusterctl, directory)
         .args(["generate", "yaml", "--from"])
         .arg(template)
-        .env_clear()
-        .env("CLUSTERCTL_DISABLE_VERSIONCHECK", "true")
-        .env("HOME", directory)
-        .env("XDG_CONFIG_HOME", directory)
         .envs(variables)
         .output()
         .with_context(|| format!("cannot start {}", clusterctl.display()))?;
     ensure!(made.status.success(), "clusterctl generate: {}", String::from_utf8_lossy(&made.stderr));
-    let text = String::from_utf8(made.stdout)?;
-    Ok(serde_saphyr::from_multiple(&text)?)
+    Ok(serde_saphyr::from_multiple(&String::from_utf8(made.stdout)?)?)
 }

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clock::Clock;
 use simulated_cluster::{Part, play_cluster_api};
 
+use super::clusterctl::Entry;
 use super::place::{Place, SEED};
 use super::provider::{self, Provider};
 use super::server::Server;
@@ -23,6 +24,8 @@ pub struct Programs {
     pub sources: Option<PathBuf>,
     /// Cluster API's tool for management clusters.
     pub clusterctl: Option<PathBuf>,
+    /// kubectl, which puts manifests together.
+    pub kubectl: Option<PathBuf>,
     /// The folder with a real API server; the simulated one without.
     pub assets: Option<PathBuf>,
 }
@@ -33,6 +36,8 @@ pub struct Management {
     pub server: Server,
     /// What runs in it.
     pub programs: Vec<Program>,
+    /// The real providers in it, and ours.
+    pub entries: Vec<Entry>,
 }
 
 impl Management {
@@ -48,19 +53,20 @@ impl Management {
         let clock = Arc::new(|| Clock::system().now());
         play_cluster_api(&played, &server.client, &place.workloads, clock, SEED, &place.stop).await?;
         let mut running = Vec::new();
-        let mut versions = Vec::new();
+        let mut entries = Vec::new();
         for (provider, program) in &programs.real {
             let sources = programs.sources.as_deref().context("--core-sources is missing")?;
             let (started, version) =
                 provider::start(provider, program, sources, directory, place, &server).await?;
             running.push(started);
-            versions.push((*provider, version));
+            entries.extend(provider.entry(sources, version));
         }
         running.push(manager::start(&programs.manager, directory, place, &server).await?);
+        entries.push(Entry::ours());
         if let Some(sources) = programs.sources.as_deref() {
-            clusterctl::install_inventory(sources, &server.client, &versions).await?;
+            clusterctl::install_inventory(sources, &server.client, &entries).await?;
         }
-        Ok(Self { server, programs: running })
+        Ok(Self { server, programs: running, entries })
     }
 
     /// Fails when one of its programs has ended by itself.

@@ -80,6 +80,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         real: real_providers(arguments)?,
         sources: arguments.core_sources.clone(),
         clusterctl: arguments.clusterctl.clone(),
+        kubectl: std::env::var_os("KUBEBUILDER_ASSETS").map(|folder| Path::new(&folder).join("kubectl")),
         assets: api.assets().map(Path::to_owned),
     };
     for provider in &PROVIDERS {

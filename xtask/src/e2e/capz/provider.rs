@@ -8,7 +8,7 @@ use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use simulated_cluster::{Part, WebhookServer, free_port};
 
-use super::clusterctl::LABEL;
+use super::clusterctl::{Entry, LABEL};
 use super::objects::{create, read, read_all};
 use super::place::Place;
 use super::server::Server;
@@ -25,11 +25,9 @@ pub struct Provider {
     /// Where its manifests are in the sources: since version 1.14, and before.
     manifests: &'static [&'static str],
     /// What the label of a provider says on its definitions.
-    pub label: &'static str,
-    /// Its name and kind in clusterctl's inventory.
-    pub name: &'static str,
-    /// As `name`.
-    pub kind: &'static str,
+    label: &'static str,
+    /// Its name and kind in clusterctl's inventory, and the flag of `clusterctl init` for it.
+    inventory: (&'static str, &'static str, &'static str),
 }
 
 /// All of them, in the order in which they are started.
@@ -40,8 +38,7 @@ pub const PROVIDERS: [Provider; 3] = [
         program: "manager",
         manifests: &["core/config", "config"],
         label: "cluster-api",
-        name: "cluster-api",
-        kind: "CoreProvider",
+        inventory: ("cluster-api", "CoreProvider", "core"),
     },
     Provider {
         part: Part::Bootstrap,
@@ -49,8 +46,7 @@ pub const PROVIDERS: [Provider; 3] = [
         program: "kubeadm-bootstrap-manager",
         manifests: &["bootstrap/kubeadm/config"],
         label: "bootstrap-kubeadm",
-        name: "kubeadm",
-        kind: "BootstrapProvider",
+        inventory: ("kubeadm", "BootstrapProvider", "bootstrap"),
     },
     Provider {
         part: Part::ControlPlane,
@@ -58,14 +54,35 @@ pub const PROVIDERS: [Provider; 3] = [
         program: "kubeadm-control-plane-manager",
         manifests: &["controlplane/kubeadm/config"],
         label: "control-plane-kubeadm",
-        name: "kubeadm",
-        kind: "ControlPlaneProvider",
+        inventory: ("kubeadm", "ControlPlaneProvider", "control-plane"),
     },
 ];
 
 /// The versions of the contract that all definitions name in labels.
 const CONTRACTS: [(&str, &str); 2] =
     [("cluster.x-k8s.io/v1beta1", "v1beta1"), ("cluster.x-k8s.io/v1beta2", "v1beta2")];
+
+impl Provider {
+    /// It in clusterctl's inventory, in this version.
+    pub fn entry(&self, sources: &Path, version: String) -> Option<Entry> {
+        let (name, kind, flag) = self.inventory;
+        let manifests = self.folder(sources);
+        Some(Entry {
+            label: self.label,
+            name,
+            kind,
+            flag,
+            namespace: "capi-system",
+            version,
+            manifests: Some(manifests?),
+        })
+    }
+
+    /// Where its manifests are in these sources.
+    fn folder(&self, sources: &Path) -> Option<&'static str> {
+        self.manifests.iter().copied().find(|folder| sources.join(folder).is_dir())
+    }
+}
 
 /// Gates that are opened: classes of clusters, and bootstrap data for Flatcar.
 const GATES: &str = "--feature-gates=ClusterTopology=true,KubeadmBootstrapFormatIgnition=true";
@@ -83,7 +100,7 @@ pub async fn start(
     server: &Server,
 ) -> anyhow::Result<(Program, String)> {
     let name = provider.label;
-    let config = provider.manifests.iter().map(|folder| sources.join(folder)).find(|folder| folder.is_dir());
+    let config = provider.folder(sources).map(|folder| sources.join(folder));
     let config = config.with_context(|| format!("{}: there are no manifests in it", sources.display()))?;
     let webhooks = WebhookServer::new(directory.join(format!("{name}-webhooks")))?;
     let definitions = read_all(&config.join("crd/bases"))?;

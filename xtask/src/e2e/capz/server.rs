@@ -24,15 +24,15 @@ pub struct Server {
     pub kubeconfig: PathBuf,
     /// How our manager reaches it: a real API server gives it the rights of its manifest and no others.
     pub manager_kubeconfig: PathBuf,
-    _servers: Option<RealKubernetes>,
+    servers: Option<RealKubernetes>,
 }
 
 impl Server {
-    /// Starts it with our definitions and the namespaces of providers; a real one with the programs in `assets`.
+    /// Starts it with nothing in it; a real one with the programs in `assets`.
     ///
     /// # Errors
-    /// What does not start, or is not taken.
-    pub async fn start(
+    /// What does not start.
+    pub async fn empty(
         directory: &Path,
         assets: Option<&Path>,
         stop: &CancellationToken,
@@ -54,21 +54,33 @@ impl Server {
             }
         };
         let client = client_of(&std::fs::read_to_string(&kubeconfig)?).await?;
+        Ok(Self { client, manager_kubeconfig: kubeconfig.clone(), kubeconfig, servers })
+    }
+
+    /// Starts it with our definitions, the namespaces of providers, and the rights of our manager.
+    ///
+    /// # Errors
+    /// What does not start, or is not taken.
+    pub async fn start(
+        directory: &Path,
+        assets: Option<&Path>,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<Self> {
+        let mut server = Self::empty(directory, assets, stop).await?;
         for kind in &KINDS {
             let mut definition = definition(kind);
             definition["metadata"]["labels"][LABEL] = "".into();
-            create(&client, &definition).await?;
+            create(&server.client, &definition).await?;
         }
         for namespace in ["capi-system", "capz-system"] {
             let object =
                 json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
-            create(&client, &object).await?;
+            create(&server.client, &object).await?;
         }
-        let manager_kubeconfig = match &servers {
-            Some(servers) => of_the_manager(servers, &client, directory).await?,
-            None => kubeconfig.clone(),
-        };
-        Ok(Self { client, kubeconfig, manager_kubeconfig, _servers: servers })
+        if let Some(servers) = &server.servers {
+            server.manager_kubeconfig = of_the_manager(servers, &server.client, directory).await?;
+        }
+        Ok(server)
     }
 }
 

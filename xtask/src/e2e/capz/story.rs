@@ -9,6 +9,8 @@ use super::stories;
 /// A story.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Story {
+    /// clusterctl installs the providers, and takes them away.
+    Init,
     /// Nine nodes, three of them of a pool: they come, grow, shrink, are replaced, rest, and go.
     Life,
     /// The control plane and workers get another version of Kubernetes, and another number of machines.
@@ -33,6 +35,7 @@ impl Story {
     /// What it is about.
     pub const fn title(self) -> &'static str {
         match self {
+            Self::Init => "clusterctl init",
             Self::Life => "a cluster from its beginning to its end",
             Self::Upgrade => "another version of Kubernetes",
             Self::Health => "health checks",
@@ -51,7 +54,8 @@ impl Story {
             _ if !Part::ALL.iter().all(|part| is_real(*part)) => {
                 Some("the real managers (--core, --kubeadm)")
             }
-            Self::Move if programs.clusterctl.is_none() => Some("clusterctl (--clusterctl)"),
+            Self::Init | Self::Move if programs.clusterctl.is_none() => Some("clusterctl (--clusterctl)"),
+            Self::Init if programs.kubectl.is_none() => Some("kubectl (KUBEBUILDER_ASSETS)"),
             _ => None,
         }
     }
@@ -62,6 +66,7 @@ impl Story {
     /// The first step that does not come true.
     pub async fn play(self, stage: &mut Stage<'_>) -> anyhow::Result<()> {
         match self {
+            Self::Init => stories::init::play(stage).await,
             Self::Life => stories::life::play(stage).await,
             Self::Upgrade => stories::upgrade::play(stage).await,
             Self::Health => stories::health::play(stage).await,

@@ -2,6 +2,7 @@
 
 pub mod flavors;
 pub mod health;
+pub mod init;
 pub mod life;
 pub mod moving;
 pub mod pools;
