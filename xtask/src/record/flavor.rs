@@ -95,3 +95,23 @@ pub fn filled_in(text: &str, variables: &BTreeMap<&str, &str>) -> anyhow::Result
     };
     Ok(format!("{before}{value}{}", filled_in(&after[1..], variables)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_filled_in_as_clusterctl_fills_them_in() {
+        let variables = BTreeMap::from([("A", "x"), ("V", "v1.2.3")]);
+        for (text, filled) in [
+            ("a ${A} b", "a x b"),
+            ("${B:=${A}-vnet}.", "x-vnet."),
+            ("${A:=y}${B:-y}", "xy"),
+            ("${V%.*}", "v1.2"),
+            ("$(curl)", "$(curl)"),
+        ] {
+            assert_eq!(filled_in(text, &variables).ok().as_deref(), Some(filled), "{text}");
+        }
+        assert!(filled_in("${B}", &variables).is_err());
+    }
+}

@@ -9,8 +9,7 @@ use anyhow::{Context as _, bail, ensure};
 use kube::Client;
 use serde_json::{Value, json};
 
-use super::objects::{create, read};
-use super::server::Server;
+use super::objects::{create, define, read};
 use crate::program::Program;
 
 /// The label of all that clusterctl installs; it moves the kinds whose definitions bear it.
@@ -72,7 +71,7 @@ pub async fn install_inventory(sources: &Path, client: &Client, entries: &[Entry
     for mut definition in read(&sources.join(INVENTORY))? {
         definition["metadata"]["labels"] =
             json!({ LABEL: "", "clusterctl.cluster.x-k8s.io/core": "inventory" });
-        create(client, &definition).await?;
+        define(client, &definition).await?;
     }
     for entry in entries {
         create(client, &entry.object()).await?;
@@ -120,16 +119,16 @@ fn bare(clusterctl: &Path, directory: &Path) -> Command {
     command
 }
 
-/// `clusterctl move` of all clusters in the namespace `default`.
+/// `clusterctl move` of all clusters in the namespace `default`, between two management clusters that are reached so.
 ///
 /// # Errors
 /// As [`run`].
-pub async fn move_all(clusterctl: &Path, directory: &Path, from: &Server, to: &Server) -> anyhow::Result<()> {
+pub async fn move_all(clusterctl: &Path, directory: &Path, from: &Path, to: &Path) -> anyhow::Result<()> {
     let arguments = [
         "move".to_owned(),
         "--namespace=default".to_owned(),
-        format!("--kubeconfig={}", from.kubeconfig.display()),
-        format!("--to-kubeconfig={}", to.kubeconfig.display()),
+        format!("--kubeconfig={}", from.display()),
+        format!("--to-kubeconfig={}", to.display()),
     ];
     run(clusterctl, directory, &arguments, &[]).await
 }

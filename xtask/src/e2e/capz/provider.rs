@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use simulated_cluster::{Part, WebhookServer, free_port};
 
 use super::clusterctl::{Entry, LABEL};
-use super::objects::{create, read, read_all};
+use super::objects::{create, define, read, read_all};
 use super::place::Place;
 use super::server::Server;
 use crate::program::Program;
@@ -113,7 +113,7 @@ pub async fn start(
         definition["spec"]["conversion"] = json!({ "strategy": "Webhook", "webhook": {
             "conversionReviewVersions": ["v1"], "clientConfig": webhooks.client_config("/convert"),
         } });
-        create(&server.client, &definition).await?;
+        define(&server.client, &definition).await?;
     }
     let mut running = Program::start(
         name,

@@ -11,7 +11,7 @@ use simulated_cluster::{HostedKubernetes, HostedKubernetesOptions, client_of};
 use tokio_util::sync::CancellationToken;
 
 use super::clusterctl::LABEL;
-use super::objects::create;
+use super::objects::{create, define};
 use super::place::SEED;
 use crate::e2e::real_kubernetes::RealKubernetes;
 use crate::program::root;
@@ -70,7 +70,7 @@ impl Server {
         for kind in &KINDS {
             let mut definition = definition(kind);
             definition["metadata"]["labels"][LABEL] = "".into();
-            create(&server.client, &definition).await?;
+            define(&server.client, &definition).await?;
         }
         for namespace in ["capi-system", "capz-system"] {
             let object =

@@ -9,7 +9,7 @@ use super::stories;
 /// A story.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Story {
-    /// clusterctl installs the providers, and takes them away.
+    /// clusterctl installs the providers, and takes ours away.
     Init,
     /// Nine nodes, three of them of a pool: they come, grow, shrink, are replaced, rest, and go.
     Life,
@@ -29,8 +29,16 @@ pub enum Story {
 
 impl Story {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Life, Self::Upgrade, Self::Health, Self::Pools, Self::Topology, Self::Move, Self::Flavors];
+    pub const ALL: [Self; 8] = [
+        Self::Init,
+        Self::Life,
+        Self::Upgrade,
+        Self::Health,
+        Self::Pools,
+        Self::Topology,
+        Self::Move,
+        Self::Flavors,
+    ];
 
     /// What it is about.
     pub const fn title(self) -> &'static str {

@@ -1,14 +1,16 @@
-//! Installing the providers, and taking them away again, by clusterctl.
+//! Installing the providers, and taking ours away again, by clusterctl.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use kube::Client;
 use kube::api::ListParams;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::e2e::capz::clusterctl::{self, Entry, LABEL};
-use crate::e2e::capz::objects::{api, create};
+use crate::e2e::capz::objects::{api, define};
 use crate::e2e::capz::server::Server;
 use crate::e2e::capz::stage::Stage;
 use crate::print;
@@ -17,9 +19,15 @@ use crate::program::root;
 const EXTENSIONS: &str = "apiextensions.k8s.io/v1";
 const REGISTRATIONS: &str = "admissionregistration.k8s.io/v1";
 
+/// The label of all that belongs to our provider.
+const OURS: &str = "cluster.x-k8s.io/provider=infrastructure-azure";
+/// How long it may take until what was deleted is gone.
+const GOING: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(200);
+
 /// Kinds of what clusterctl installs, and of each kind how many there are at least.
 const INSTALLED: [(&str, &str, usize); 7] = [
-    (EXTENSIONS, "CustomResourceDefinition", 25),
+    (EXTENSIONS, "CustomResourceDefinition", 24),
     ("apps/v1", "Deployment", 4),
     ("cert-manager.io/v1", "Certificate", 4),
     ("cert-manager.io/v1", "Issuer", 4),
@@ -30,7 +38,7 @@ const INSTALLED: [(&str, &str, usize); 7] = [
 /// The kinds of cert-manager that its manifests make objects of.
 const CERTIFICATES: [(&str, &str); 2] = [("certificates", "Certificate"), ("issuers", "Issuer")];
 
-/// `clusterctl init` of all four providers, from folders, in an empty management cluster; then `clusterctl delete`.
+/// `clusterctl init` of all four providers, from folders, in an empty management cluster; then `clusterctl delete` of ours.
 ///
 /// # Errors
 /// clusterctl fails, or something is missing or left.
@@ -39,7 +47,7 @@ pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     std::fs::create_dir_all(&directory)?;
     let server = Server::empty(&directory, stage.programs.assets.as_deref(), &stage.place.stop).await?;
     for (plural, kind) in CERTIFICATES {
-        create(&server.client, &definition_of_certificates(plural, kind)).await?;
+        define(&server.client, &definition_of_certificates(plural, kind)).await?;
     }
     let entries = stage.management.entries.clone();
     let configuration = repository(stage, &directory, &entries)?;
@@ -49,28 +57,31 @@ pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     let environment = [("CAPZ_IMAGE", "registry.example/capz-controller-manager:e2e")];
     run(stage, &directory, &server, &configuration, &arguments, &environment).await?;
     for (version, kind, least) in INSTALLED {
-        let found = installed(&server.client, version, kind).await?;
+        let found = installed(&server.client, version, kind, LABEL).await?;
         ensure!(found.len() >= least, "{} of the kind {kind}, and not {least}: {found:?}", found.len());
     }
     print::line(format_args!("  ok    clusterctl init installs {} providers", entries.len()));
 
-    let away: Vec<String> =
-        ["delete", "--all", "--include-crd", "--include-namespace"].map(str::to_owned).to_vec();
+    let away = ["delete", "--infrastructure=azure", "--include-crd"].map(str::to_owned);
     run(stage, &directory, &server, &configuration, &away, &[]).await?;
+    let deadline = Instant::now() + GOING;
     for (version, kind, _) in INSTALLED {
-        let left = installed(&server.client, version, kind).await?;
-        // The definition of the inventory stays, and nothing else.
-        let left: Vec<&String> = left.iter().filter(|name| !name.contains(LABEL)).collect();
-        ensure!(left.is_empty(), "left of the kind {kind}: {left:?}");
+        loop {
+            let left = installed(&server.client, version, kind, OURS).await?;
+            if left.is_empty() {
+                break;
+            }
+            ensure!(Instant::now() < deadline, "left of the kind {kind}: {left:?}");
+            tokio::time::sleep(LOOK).await;
+        }
     }
-    print::line("  ok    clusterctl delete takes all of them away");
+    print::line("  ok    clusterctl delete takes ours away");
     Ok(())
 }
 
 /// The names of objects of a kind that clusterctl has installed.
-async fn installed(client: &Client, version: &str, kind: &str) -> anyhow::Result<Vec<String>> {
-    let of_clusterctl = ListParams::default().labels(LABEL);
-    let found = match api(client, version, kind, None).list(&of_clusterctl).await {
+async fn installed(client: &Client, version: &str, kind: &str, label: &str) -> anyhow::Result<Vec<String>> {
+    let found = match api(client, version, kind, None).list(&ListParams::default().labels(label)).await {
         Err(kube::Error::Api(status)) if status.code == 404 => return Ok(Vec::new()),
         found => found?,
     };

@@ -29,7 +29,8 @@ pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
         let other = stage.other.as_mut().context("there is one management cluster")?;
         let directory = stage.directory.join(way);
         std::fs::create_dir_all(&directory)?;
-        move_all(&clusterctl, &directory, &stage.management.server, &other.server).await?;
+        move_all(&clusterctl, &directory, &stage.management.server.kubeconfig, &other.server.kubeconfig)
+            .await?;
         print::line(format_args!("  ok    clusterctl move, {way}"));
         swap(&mut stage.management, other);
         let left = View::read(stage.place, &other.server.client).await?;
