@@ -1,6 +1,6 @@
 //! Another version of Kubernetes for control plane and workers, and control planes of another number of machines.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::e2e::capz::example::{
     CLUSTER, CONTROL_PLANE, OF_CONTROL_PLANE, OF_DEPLOYMENT, WORKERS, larger, small,
@@ -25,6 +25,13 @@ pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     let example = small()?;
     stage.create(&example).await?;
     stage.until("four nodes are ready", |view| view.runs(4, 0)).await?;
+    // The control plane provider reads it from each API server, past the load balancer.
+    stage
+        .until("it is known when the certificates of API servers end", |view| {
+            let known = |it: &Value| it["status"]["certificatesExpiryDate"].is_string();
+            view.machines(OF_CONTROL_PLANE, CONTROL_PLANE).filter(|it| known(it)).count() == 3
+        })
+        .await?;
 
     let before = stage.view().await?.names("Machine");
     stage
