@@ -52,7 +52,7 @@ pub async fn start(
     let deadline = Instant::now() + super::READY;
     while !completes(server).await? {
         program.must_run()?;
-        ensure!(Instant::now() < deadline, "nobody asks the webhooks:\n{}", program.last_words());
+        ensure!(Instant::now() < deadline, "the webhooks are not asked:\n{}", program.last_words());
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     Ok(program)

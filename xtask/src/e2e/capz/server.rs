@@ -93,7 +93,7 @@ async fn of_the_manager(
     let rights = root().join("deploy/capz/parts/40-rights.yaml");
     let applied = servers.kubectl().arg("apply").arg("-f").arg(rights).output()?;
     ensure!(applied.status.success(), "{}", String::from_utf8_lossy(&applied.stderr));
-    // Nobody here puts aggregated roles together.
+    // Aggregated roles are put together by a controller, which does not run here.
     let binding = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": { "name": "base" },
         "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "capz-base-manager-role" },

@@ -145,20 +145,27 @@ impl<'a> Stage<'a> {
     pub async fn rests(&mut self) -> anyhow::Result<()> {
         let before = self.view().await?.names("Machine");
         tokio::time::sleep(REST / 2).await;
-        let since = self.place.azure.azure.journal().entries.last().map_or(0, |entry| entry.sequence);
+        let since = self.moment();
         tokio::time::sleep(REST).await;
         self.must_run()?;
         let after = self.view().await?.names("Machine");
         ensure!(before == after, "machines come and go: {before:?} became {after:?}");
-        let entries = self.place.azure.azure.journal_after(since).entries;
-        let writes: Vec<String> = entries
-            .iter()
-            .filter(|entry| !["GET", "POST"].contains(&entry.method.as_str()))
-            .map(|entry| format!("{} {}", entry.method, entry.path))
-            .collect();
+        let writes = self.writes_since(since);
         ensure!(writes.is_empty(), "written to Azure at rest: {writes:?}");
-        print::line(format_args!("  ok    nothing is written at rest, and no machine comes or goes"));
+        print::line("  ok    nothing is written at rest, and no machine comes or goes");
         Ok(())
+    }
+
+    /// How many requests Azure has had.
+    pub fn moment(&self) -> u64 {
+        self.place.azure.azure.journal().entries.last().map_or(0, |entry| entry.sequence)
+    }
+
+    /// What was written to Azure since then.
+    pub fn writes_since(&self, moment: u64) -> Vec<String> {
+        let entries = self.place.azure.azure.journal_after(moment).entries;
+        let writes = entries.iter().filter(|entry| !["GET", "POST"].contains(&entry.method.as_str()));
+        writes.map(|entry| format!("{} {}", entry.method, entry.path)).collect()
     }
 
     /// A user deletes the cluster: nothing is left of it, and Azure is as before.

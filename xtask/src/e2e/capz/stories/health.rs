@@ -57,7 +57,7 @@ fn deallocate(place: &Place, machine: &ResourceId) -> anyhow::Result<()> {
 }
 
 /// A health check of the machines with this label.
-pub fn health_check(name: &str, cluster: &str, (label, value): (&str, &str)) -> Value {
+fn health_check(name: &str, cluster: &str, (label, value): (&str, &str)) -> Value {
     let silent = |status: &str| json!({ "type": "Ready", "status": status, "timeoutSeconds": SILENCE });
     json!({ "apiVersion": CORE, "kind": "MachineHealthCheck",
         "metadata": { "name": name, "namespace": "default" },

@@ -25,7 +25,7 @@ pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     for way in ["there", "back"] {
         let machines = stage.view().await?.names("Machine");
         let azure = stage.place.azure.azure.documents();
-        let since = stage.place.azure.azure.journal().entries.last().map_or(0, |entry| entry.sequence);
+        let since = stage.moment();
         let other = stage.other.as_mut().context("there is one management cluster")?;
         let directory = stage.directory.join(way);
         std::fs::create_dir_all(&directory)?;
@@ -40,12 +40,7 @@ pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
         stage.until("nine nodes run as before", |view| view.runs(6, POOLED)).await?;
         stage.rests().await?;
         ensure!(stage.view().await?.names("Machine") == machines, "machines were replaced");
-        let entries = stage.place.azure.azure.journal_after(since).entries;
-        let writes: Vec<String> = entries
-            .iter()
-            .filter(|entry| !["GET", "POST"].contains(&entry.method.as_str()))
-            .map(|entry| format!("{} {}", entry.method, entry.path))
-            .collect();
+        let writes = stage.writes_since(since);
         ensure!(writes.is_empty(), "written to Azure: {writes:?}");
         ensure!(stage.place.azure.azure.documents() == azure, "Azure is not as it was");
         print::line("  ok    nothing was written to Azure");
