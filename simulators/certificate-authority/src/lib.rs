@@ -212,33 +212,39 @@ impl CertificateAuthority {
 
     /// Issues a server certificate for DNS names and IP addresses.
     pub fn issue(&self, names: &[&str]) -> Result<IssuedCertificate, TlsError> {
-        let (certificate, key) = self.issue_leaf(names)?;
+        let (certificate, key) = self.issue_leaf(names, COMMON_NAME)?;
         Ok(IssuedCertificate { certificate_pem: certificate.pem(), key_pem: key.serialize_pem() })
     }
 
     /// TLS for a listener that is reached under these DNS names and IP addresses, offering HTTP/2 and
     /// HTTP/1.1.
     pub fn server_config(&self, names: &[&str]) -> Result<Arc<ServerConfig>, TlsError> {
-        self.server_config_for(names, WebPkiClientVerifier::no_client_auth())
+        self.server_config_for(names, COMMON_NAME, WebPkiClientVerifier::no_client_auth())
     }
 
-    /// The same for a listener that also accepts clients' certificates of this authority, but does not require them.
-    pub fn server_config_with_clients(&self, names: &[&str]) -> Result<Arc<ServerConfig>, TlsError> {
-        self.server_config_for(names, self.client_verifier(Asks::Optional)?)
+    /// The same for a listener that also accepts clients' certificates of this authority, but does not require them. The common
+    /// name of its own certificate is that of `program`.
+    pub fn server_config_with_clients(
+        &self,
+        names: &[&str],
+        program: &str,
+    ) -> Result<Arc<ServerConfig>, TlsError> {
+        self.server_config_for(names, program, self.client_verifier(Asks::Optional)?)
     }
 
     /// The same for a listener that requires clients' certificates of this authority.
     pub fn server_config_for_clients(&self, names: &[&str]) -> Result<Arc<ServerConfig>, TlsError> {
-        self.server_config_for(names, self.client_verifier(Asks::Required)?)
+        self.server_config_for(names, COMMON_NAME, self.client_verifier(Asks::Required)?)
     }
 
     fn server_config_for(
         &self,
         names: &[&str],
+        common_name: &str,
         clients: Arc<dyn ClientCertVerifier>,
     ) -> Result<Arc<ServerConfig>, TlsError> {
         let refused = |source| TlsError::Configure { subject: names.join(", "), source };
-        let (certificate, key) = self.issue_leaf(names)?;
+        let (certificate, key) = self.issue_leaf(names, common_name)?;
         let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
         let mut chain = vec![certificate.into()];
         chain.extend(self.chain.iter().cloned());
@@ -302,10 +308,14 @@ impl CertificateAuthority {
             .with_no_client_auth())
     }
 
-    fn issue_leaf(&self, names: &[&str]) -> Result<(rcgen::Certificate, KeyPair), TlsError> {
+    fn issue_leaf(
+        &self,
+        names: &[&str],
+        common_name: &str,
+    ) -> Result<(rcgen::Certificate, KeyPair), TlsError> {
         let names_owned: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut subject = DistinguishedName::new();
-        subject.push(DnType::CommonName, "Cerulean simulator");
+        subject.push(DnType::CommonName, common_name);
         self.sign(names_owned, subject, ExtendedKeyUsagePurpose::ServerAuth)
     }
 
@@ -353,6 +363,8 @@ impl fmt::Debug for IssuedCertificate {
     }
 }
 
+/// What servers are called that have no name of their own.
+const COMMON_NAME: &str = "Cerulean simulator";
 const AUTHORITY_NAME: &str = "Cerulean simulator authority";
 // Fixed dates keep certificates independent of the clock. Years from 2050 on need another encoding,
 // which some clients do not read.

@@ -51,7 +51,7 @@ fn any_authority_signs_for_those_who_trust_it() {
         let host = "api.example.com".try_into().unwrap();
         let verified = verifier.build().unwrap().verify_server_cert(&leaf[0], &chain, &host, &[], now());
         assert!(verified.is_ok(), "{name}: {verified:?}");
-        authority.server_config_with_clients(&["api.example.com"]).unwrap();
+        authority.server_config_with_clients(&["api.example.com"], "kube-apiserver").unwrap();
         // Stored and loaded again, it is the same authority.
         CertificateAuthority::from_kept(authority.certificate_pem(), &authority.key_pem()).unwrap();
     }

@@ -39,6 +39,9 @@ const NAMES: [&str; 6] =
 /// Timeout of the TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// What kubeadm calls the certificate of an API server; KubeadmControlPlane finds it by that.
+const PROGRAM: &str = "kube-apiserver";
+
 /// How long open requests may take to end after the shutdown; watches never end by themselves.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -86,7 +89,7 @@ impl Kubernetes {
         address: SocketAddr,
         shutdown: CancellationToken,
     ) -> Result<SocketAddr, ServeError> {
-        let acceptor = TlsAcceptor::from(authority.server_config_with_clients(names)?);
+        let acceptor = TlsAcceptor::from(authority.server_config_with_clients(names, PROGRAM)?);
         listen(address, Some(acceptor), self.router(), shutdown).await
     }
 }

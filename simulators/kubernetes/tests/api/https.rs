@@ -1,5 +1,7 @@
 //! The server over TLS, through the kubeconfig that it writes. These tests use sockets and real time.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use certificate_authority::{CertificateAuthority, ClientCertificate};
@@ -10,6 +12,8 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use kubernetes_simulator::{Kubernetes, Options, Token};
 use serde_json::json;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
 use tokio_util::sync::CancellationToken;
 
 use crate::*;
@@ -65,4 +69,19 @@ async fn a_client_is_who_its_certificate_says() {
     let seen = who(&*kubernetes.authority().unwrap()).await.unwrap();
     assert_eq!(seen, json!({"username": "jane", "groups": ["developers", "system:authenticated"]}));
     who(&CertificateAuthority::generate().unwrap()).await.expect_err("one of another authority");
+}
+
+/// KubeadmControlPlane finds the certificate whose end it reads by the name that kubeadm gives it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_certificate_has_the_name_that_kubeadm_gives_it() {
+    let kubernetes = Kubernetes::new(Options::default());
+    let shutdown = CancellationToken::new();
+    let authority = CertificateAuthority::generate().unwrap();
+    let any = "127.0.0.1:0".parse().unwrap();
+    let address = kubernetes.serve_https_as(&authority, &["localhost"], any, shutdown).await.unwrap();
+    let stream = TcpStream::connect(address).await.unwrap();
+    let connector = TlsConnector::from(Arc::new(authority.client_config().unwrap()));
+    let connected = connector.connect("localhost".try_into().unwrap(), stream).await.unwrap();
+    let shown = connected.get_ref().1.peer_certificates().unwrap();
+    assert_eq!(ClientCertificate::read(&shown[0]).unwrap().user, "kube-apiserver");
 }

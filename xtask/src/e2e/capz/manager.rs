@@ -13,51 +13,59 @@ use tokio::time::Instant;
 
 use super::objects::{api, create};
 use super::place::Place;
+use super::server::Server;
 use crate::program::Program;
 
 /// Starts it as its manifest does, and registers its webhooks once it serves them.
 ///
 /// # Errors
 /// It does not start, or the API server does not take the webhooks.
-pub async fn start(binary: &Path, directory: &Path, place: &Place) -> anyhow::Result<Program> {
-    let server = WebhookServer::new(directory.join("capz-webhooks"))?;
+pub async fn start(
+    binary: &Path,
+    directory: &Path,
+    place: &Place,
+    server: &Server,
+) -> anyhow::Result<Program> {
+    let webhooks = WebhookServer::new(directory.join("capz-webhooks"))?;
     let mut program = Program::start(
         "capz-controller-manager",
         directory,
         Command::new(binary)
-            .arg(format!("--kubeconfig={}", place.manager_kubeconfig.display()))
-            .arg(format!("--webhook-port={}", server.port))
-            .arg(format!("--webhook-cert-dir={}", server.certificates.display()))
+            .arg(format!("--kubeconfig={}", server.manager_kubeconfig.display()))
+            .arg(format!("--webhook-port={}", webhooks.port))
+            .arg(format!("--webhook-cert-dir={}", webhooks.certificates.display()))
             .arg(format!("--health-addr=127.0.0.1:{}", free_port()?))
             .arg(format!("--diagnostics-address=127.0.0.1:{}", free_port()?))
             .args(["--insecure-diagnostics", "--leader-elect", "--leader-election-namespace=capz-system"])
+            // What flavors need.
+            .arg("--feature-gates=EdgeZone=true,APIServerILB=true")
             // What is on this machine is reached without a proxy.
             .env_clear()
             .env("SSL_CERT_FILE", &place.azure.certificate_authority)
             .env("AZURE_RESOURCE_MANAGER_ENDPOINT", &place.azure.https)
             .env("AZURE_AUTHORITY_HOST", &place.azure.authority),
     )?;
-    super::serves(&server, &mut program).await?;
+    super::serves(&webhooks, &mut program).await?;
     for task in [Task::Default, Task::Validate] {
-        create(&place.client, &server.registration(registration(task))).await?;
+        create(&server.client, &webhooks.registration(registration(task))).await?;
     }
     let deadline = Instant::now() + super::READY;
-    while !completes(place).await? {
+    while !completes(server).await? {
         program.must_run()?;
-        ensure!(Instant::now() < deadline, "nobody asks the webhooks:\n{}", program.last_words());
+        ensure!(Instant::now() < deadline, "the webhooks are not asked:\n{}", program.last_words());
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     Ok(program)
 }
 
 /// Whether an object would be completed: a registration counts a moment after it is there.
-async fn completes(place: &Place) -> anyhow::Result<bool> {
+async fn completes(server: &Server) -> anyhow::Result<bool> {
     let cluster = json!({
         "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "AzureCluster", "metadata": { "name": "probe" },
         "spec": { "location": "westeurope", "identityRef": { "kind": "AzureClusterIdentity", "name": "identity" } },
     });
     let clusters =
-        api(&place.client, "infrastructure.cluster.x-k8s.io/v1beta1", "AzureCluster", Some("default"));
+        api(&server.client, "infrastructure.cluster.x-k8s.io/v1beta1", "AzureCluster", Some("default"));
     let parameters = PostParams { dry_run: true, ..PostParams::default() };
     let made = clusters.create(&parameters, &serde_json::from_value(cluster)?).await?;
     Ok(made.data["spec"]["resourceGroup"] == "probe")

@@ -1,16 +1,23 @@
 //! A cluster on Azure from what a user applies to nothing again, by the release binary of our manager over TLS:
-//! `cargo xtask e2e capz [--kubernetes real] [--core PATH] [--kubeadm FOLDER] [--core-sources FOLDER]`.
+//! `cargo xtask e2e capz [--kubernetes real] [--core PATH] [--kubeadm FOLDER] [--core-sources FOLDER] [--clusterctl PATH] [STORY…]`.
 //!
 //! Azure and the machines are simulated. The management cluster is the simulator or, with `--kubernetes
 //! real`, etcd and kube-apiserver, where the manager has the rights of its manifest. Cluster API's core and kubeadm's providers are
 //! stand-ins or, with `--core` and `--kubeadm`, the real managers with their own definitions and webhooks, which reach the workload
 //! cluster through Azure's load balancer by a proxy.
 
+mod clusterctl;
+mod example;
+mod flavor;
+mod management;
 mod manager;
 pub mod objects;
 mod place;
-mod play;
 mod provider;
+mod server;
+mod stage;
+mod stories;
+mod story;
 mod view;
 
 use std::path::{Path, PathBuf};
@@ -23,8 +30,11 @@ use tokio::time::Instant;
 use super::{Api, Kubernetes};
 use crate::print;
 use crate::program::{Program, build_release};
+use management::Programs;
 use place::Place;
 use provider::{PROVIDERS, Provider};
+use stage::Stage;
+use story::Story;
 
 /// How long a program may take until it serves its webhooks.
 const READY: Duration = Duration::from_secs(60);
@@ -45,44 +55,72 @@ pub struct Arguments {
     /// The folder with the sources of those managers, for their definitions and webhooks.
     #[arg(long)]
     core_sources: Option<PathBuf>,
+    /// A built `clusterctl`, which fills flavors in, and moves clusters.
+    #[arg(long, value_name = "PATH")]
+    clusterctl: Option<PathBuf>,
     /// A built `capz-controller-manager`, instead of a new release build.
     #[arg(long, value_name = "PATH")]
     manager: Option<PathBuf>,
-    /// Keep the folder with logs and files, and say where it is.
+    /// Keep the folders with logs and files, and say where they are.
     #[arg(long)]
     keep: bool,
+    /// The stories; without, all that can be played with these programs.
+    #[arg(value_enum)]
+    stories: Vec<Story>,
 }
 
-/// Runs it.
+/// Plays the stories one after the other, each in a place of its own.
 ///
 /// # Errors
-/// The first step that does not come true.
+/// The first step that does not come true, or a program is missing for a story that was asked for.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let Some(api) = Api::find(arguments.kubernetes)? else { return Ok(()) };
-    let binary = match &arguments.manager {
+    let mut programs = Programs {
+        manager: PathBuf::new(),
+        real: real_providers(arguments)?,
+        sources: arguments.core_sources.clone(),
+        clusterctl: arguments.clusterctl.clone(),
+        kubectl: std::env::var_os("KUBEBUILDER_ASSETS").map(|folder| Path::new(&folder).join("kubectl")),
+        assets: api.assets().map(Path::to_owned),
+    };
+    for provider in &PROVIDERS {
+        match programs.real.iter().find(|(other, _)| other.part == provider.part) {
+            Some((_, path)) => {
+                print::line(format_args!("Cluster API's {}: {}", provider.title, path.display()));
+            }
+            None => print::line(format_args!("a stand-in plays {}", provider.part.name())),
+        }
+    }
+    let mut stories =
+        if arguments.stories.is_empty() { Story::ALL.to_vec() } else { arguments.stories.clone() };
+    stories.retain(|story| match story.lacks(&programs) {
+        Some(what) => {
+            print::line(format_args!("left out: {}, which needs {what}", story.title()));
+            false
+        }
+        None => true,
+    });
+    ensure!(!stories.is_empty(), "none of these stories can be played with these programs");
+    programs.manager = match &arguments.manager {
         Some(path) => path.clone(),
         None => {
             print::line("building the release binaries");
             build_release()?.join("capz-controller-manager")
         }
     };
-    let directory = tempfile::Builder::new().prefix("cerulean-e2e-capz-").tempdir()?;
-    let real = real_providers(arguments)?;
-    for provider in PROVIDERS.iter().filter(|one| real.iter().all(|(other, _)| other.part != one.part)) {
-        print::line(format_args!("a stand-in plays {}", provider.part.name()));
-    }
+    let runtime = super::runtime()?;
     let begun = Instant::now();
-    let done = super::runtime()?.block_on(run_in(
-        directory.path(),
-        &binary,
-        &api,
-        &real,
-        arguments.core_sources.as_deref(),
-    ));
-    if arguments.keep || done.is_err() {
-        print::line(format_args!("files and logs: {}", directory.keep().display()));
+    for story in stories {
+        print::line(story.title());
+        let directory = tempfile::Builder::new().prefix("cerulean-e2e-capz-").tempdir()?;
+        let begun = Instant::now();
+        let played = runtime.block_on(play(story, &programs, directory.path()));
+        if arguments.keep || played.is_err() {
+            print::line(format_args!("files and logs: {}", directory.keep().display()));
+        }
+        played.with_context(|| story.title())?;
+        print::line(format_args!("passed in {:.1} s", begun.elapsed().as_secs_f64()));
     }
-    done?;
     print::line(format_args!("all steps passed in {:.1} s", begun.elapsed().as_secs_f64()));
     Ok(())
 }
@@ -109,28 +147,12 @@ fn real_providers(arguments: &Arguments) -> anyhow::Result<Vec<(&'static Provide
     Ok(real)
 }
 
-async fn run_in(
-    directory: &Path,
-    binary: &Path,
-    api: &Api,
-    real: &[(&Provider, PathBuf)],
-    sources: Option<&Path>,
-) -> anyhow::Result<()> {
-    let parts: Vec<Part> = real.iter().map(|(provider, _)| provider.part).collect();
-    let place = Place::start(directory, api.assets(), &parts).await?;
-    let mut programs: Vec<Program> = Vec::new();
-    for (provider, program) in real {
-        let sources = sources.context("--core-sources is missing")?;
-        programs.push(provider::start(provider, program, sources, directory, &place).await?);
-    }
-    programs.push(manager::start(binary, directory, &place).await?);
-    let played = play::play(&place, &mut programs).await;
-    let words: Vec<&Program> = programs.iter().collect();
-    played.map_err(|problem| super::with_words(problem, &words))?;
-    for program in &mut programs {
-        program.terminate(super::PATIENCE).await?;
-    }
-    Ok(())
+async fn play(story: Story, programs: &Programs, directory: &Path) -> anyhow::Result<()> {
+    let place = Place::start(directory).await?;
+    let mut stage = Stage::set(programs, &place, directory).await?;
+    let played = story.play(&mut stage).await;
+    played.map_err(|problem| super::with_words(problem, &stage.running()))?;
+    stage.end().await
 }
 
 /// Waits until a program serves its webhooks.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Client, ResourceExt as _};
@@ -45,6 +45,58 @@ pub async fn create(client: &Client, object: &Value) -> anyhow::Result<()> {
             Err(error) => return Err(error).with_context(|| format!("{kind} {}", parsed.name_any())),
         }
     }
+}
+
+/// Creates the definition of a kind, and waits until the server says that it serves it: programs look there when they start.
+///
+/// # Errors
+/// What the server says, or it does not serve it in time.
+pub async fn define(client: &Client, definition: &Value) -> anyhow::Result<()> {
+    create(client, definition).await?;
+    let spec = &definition["spec"];
+    let group = spec["group"].as_str().unwrap_or_default();
+    let deadline = Instant::now() + READY;
+    for version in spec["versions"].as_array().into_iter().flatten().filter(|it| it["served"] == true) {
+        let version = format!("{group}/{}", version["name"].as_str().unwrap_or_default());
+        let is_it = |one: &str| spec["names"]["plural"] == one;
+        loop {
+            let found = client.list_api_group_resources(&version).await;
+            if found.is_ok_and(|found| found.resources.iter().any(|one| is_it(&one.name))) {
+                break;
+            }
+            ensure!(Instant::now() < deadline, "{version} {} is not served", spec["names"]["plural"]);
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+    Ok(())
+}
+
+/// Creates an object, or says at once why not.
+///
+/// # Errors
+/// What the server says.
+pub async fn create_now(client: &Client, object: &Value) -> anyhow::Result<()> {
+    let parsed: DynamicObject = serde_json::from_value(object.clone())?;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let namespace = object["metadata"]["namespace"].as_str();
+    let api = api(client, &text(&object["apiVersion"]), &text(&object["kind"]), namespace);
+    api.create(&PostParams::default(), &parsed).await?;
+    Ok(())
+}
+
+/// An object of a namespace, in this version.
+///
+/// # Errors
+/// What the server says.
+pub async fn get(
+    client: &Client,
+    version: &str,
+    kind: &str,
+    namespace: &str,
+    name: &str,
+) -> anyhow::Result<Value> {
+    let found = api(client, version, kind, Some(namespace)).get(name).await;
+    Ok(serde_json::to_value(found.with_context(|| format!("{kind} {name}"))?)?)
 }
 
 /// Deletes an object that is like this one by name, if it is there.

@@ -8,9 +8,10 @@ use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use simulated_cluster::{Part, WebhookServer, free_port};
 
-use super::objects::{create, read, read_all};
+use super::clusterctl::{Entry, LABEL};
+use super::objects::{create, define, read, read_all};
 use super::place::Place;
-use crate::print;
+use super::server::Server;
 use crate::program::Program;
 
 /// A program of Cluster API, in the place of a part of the stand-in.
@@ -18,13 +19,15 @@ pub struct Provider {
     /// What it is instead of.
     pub part: Part,
     /// What it is called in what is printed.
-    title: &'static str,
+    pub title: &'static str,
     /// The program, as Cluster API's own build calls it.
     pub program: &'static str,
     /// Where its manifests are in the sources: since version 1.14, and before.
     manifests: &'static [&'static str],
     /// What the label of a provider says on its definitions.
     label: &'static str,
+    /// Its name and kind in clusterctl's inventory, and the flag of `clusterctl init` for it.
+    inventory: (&'static str, &'static str, &'static str),
 }
 
 /// All of them, in the order in which they are started.
@@ -35,6 +38,7 @@ pub const PROVIDERS: [Provider; 3] = [
         program: "manager",
         manifests: &["core/config", "config"],
         label: "cluster-api",
+        inventory: ("cluster-api", "CoreProvider", "core"),
     },
     Provider {
         part: Part::Bootstrap,
@@ -42,6 +46,7 @@ pub const PROVIDERS: [Provider; 3] = [
         program: "kubeadm-bootstrap-manager",
         manifests: &["bootstrap/kubeadm/config"],
         label: "bootstrap-kubeadm",
+        inventory: ("kubeadm", "BootstrapProvider", "bootstrap"),
     },
     Provider {
         part: Part::ControlPlane,
@@ -49,6 +54,7 @@ pub const PROVIDERS: [Provider; 3] = [
         program: "kubeadm-control-plane-manager",
         manifests: &["controlplane/kubeadm/config"],
         label: "control-plane-kubeadm",
+        inventory: ("kubeadm", "ControlPlaneProvider", "control-plane"),
     },
 ];
 
@@ -56,7 +62,32 @@ pub const PROVIDERS: [Provider; 3] = [
 const CONTRACTS: [(&str, &str); 2] =
     [("cluster.x-k8s.io/v1beta1", "v1beta1"), ("cluster.x-k8s.io/v1beta2", "v1beta2")];
 
-/// Applies its definitions, starts it, and registers its webhooks once it serves them.
+impl Provider {
+    /// It in clusterctl's inventory, in this version.
+    pub fn entry(&self, sources: &Path, version: String) -> Option<Entry> {
+        let (name, kind, flag) = self.inventory;
+        let manifests = self.folder(sources);
+        Some(Entry {
+            label: self.label,
+            name,
+            kind,
+            flag,
+            namespace: "capi-system",
+            version,
+            manifests: Some(manifests?),
+        })
+    }
+
+    /// Where its manifests are in these sources.
+    fn folder(&self, sources: &Path) -> Option<&'static str> {
+        self.manifests.iter().copied().find(|folder| sources.join(folder).is_dir())
+    }
+}
+
+/// Gates that are opened: classes of clusters, and bootstrap data for Flatcar.
+const GATES: &str = "--feature-gates=ClusterTopology=true,KubeadmBootstrapFormatIgnition=true";
+
+/// Applies its definitions, starts it, and registers its webhooks once it serves them. Gives it with its version.
 ///
 /// # Errors
 /// Something is missing in the sources, is not taken, or does not start.
@@ -66,48 +97,48 @@ pub async fn start(
     sources: &Path,
     directory: &Path,
     place: &Place,
-) -> anyhow::Result<Program> {
+    server: &Server,
+) -> anyhow::Result<(Program, String)> {
     let name = provider.label;
-    let config = provider.manifests.iter().map(|folder| sources.join(folder)).find(|folder| folder.is_dir());
+    let config = provider.folder(sources).map(|folder| sources.join(folder));
     let config = config.with_context(|| format!("{}: there are no manifests in it", sources.display()))?;
-    let server = WebhookServer::new(directory.join(format!("{name}-webhooks")))?;
+    let webhooks = WebhookServer::new(directory.join(format!("{name}-webhooks")))?;
     let definitions = read_all(&config.join("crd/bases"))?;
     for mut definition in definitions.into_iter().filter(|it| it["kind"] == "CustomResourceDefinition") {
         definition["metadata"]["labels"]["cluster.x-k8s.io/provider"] = name.into();
+        definition["metadata"]["labels"][LABEL] = "".into();
         for (label, value) in CONTRACTS {
             definition["metadata"]["labels"][label] = value.into();
         }
         definition["spec"]["conversion"] = json!({ "strategy": "Webhook", "webhook": {
-            "conversionReviewVersions": ["v1"], "clientConfig": server.client_config("/convert"),
+            "conversionReviewVersions": ["v1"], "clientConfig": webhooks.client_config("/convert"),
         } });
-        create(&place.client, &definition).await?;
+        define(&server.client, &definition).await?;
     }
     let mut running = Program::start(
         name,
         directory,
         Command::new(program)
-            .arg(format!("--kubeconfig={}", place.kubeconfig.display()))
-            .arg(format!("--webhook-port={}", server.port))
-            .arg(format!("--webhook-cert-dir={}", server.certificates.display()))
+            .arg(format!("--kubeconfig={}", server.kubeconfig.display()))
+            .arg(format!("--webhook-port={}", webhooks.port))
+            .arg(format!("--webhook-cert-dir={}", webhooks.certificates.display()))
             .arg(format!("--health-addr=127.0.0.1:{}", free_port()?))
             .arg(format!("--diagnostics-address=127.0.0.1:{}", free_port()?))
-            .args(["--insecure-diagnostics", "--v=4"])
+            .args(["--insecure-diagnostics", "--v=4", GATES])
             .env_clear()
             // API servers of workload clusters are in Azure's networks; Go reaches what is on this machine without it.
             .env("HTTPS_PROXY", &place.proxy),
     )?;
-    super::serves(&server, &mut running).await?;
+    super::serves(&webhooks, &mut running).await?;
     let registrations: Vec<Value> = read(&config.join("webhook/manifests.yaml"))?;
     ensure!(!registrations.is_empty(), "the sources of the {} hold no webhooks", provider.title);
     for mut registration in registrations {
         // All of them are called the same in their sources.
         let own = registration["metadata"]["name"].as_str().unwrap_or_default();
         registration["metadata"]["name"] = format!("{name}-{own}").into();
-        create(&place.client, &server.registration(registration)).await?;
+        create(&server.client, &webhooks.registration(registration)).await?;
     }
     let output = running.output();
     let said = output.split_once("Version: ").and_then(|(_, text)| text.split_whitespace().next());
-    let version = said.unwrap_or("of an unknown version");
-    print::line(format_args!("Cluster API's {} runs: {version}", provider.title));
-    Ok(running)
+    Ok((running, said.unwrap_or("v0.0.0").to_owned()))
 }

@@ -1,5 +1,8 @@
 //! What there is at a moment: objects in the management cluster, machines in Azure, and nodes of the workload cluster.
 
+use std::collections::BTreeSet;
+
+use kube::Client;
 use kube::api::ListParams;
 use serde_json::Value;
 
@@ -8,13 +11,12 @@ use super::place::Place;
 
 /// The version of Cluster API's own kinds.
 pub const CORE: &str = "cluster.x-k8s.io/v1beta2";
-const CONTROL_PLANE: &str = "controlplane.cluster.x-k8s.io/v1beta2";
-const BOOTSTRAP: &str = "bootstrap.cluster.x-k8s.io/v1beta2";
-const OURS: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
-/// The cluster of the example.
-pub const CLUSTER: &str = "harbour";
-/// Its machine pool.
-pub const POOL: &str = "harbour-spot";
+/// That of control planes.
+pub const CONTROL_PLANE: &str = "controlplane.cluster.x-k8s.io/v1beta2";
+/// That of bootstrap data.
+pub const BOOTSTRAP: &str = "bootstrap.cluster.x-k8s.io/v1beta2";
+/// That of our kinds.
+pub const OURS: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
 const MACHINES: &str = "Microsoft.Compute/virtualMachines";
 
 /// Kinds whose objects are looked at.
@@ -34,12 +36,14 @@ const MORE_KINDS: &[(&str, &str)] = &[
     (CONTROL_PLANE, "KubeadmControlPlane"),
     (BOOTSTRAP, "KubeadmConfig"),
 ];
+/// Kinds that are shown where the real core serves them.
+const CORES_OWN: &[(&str, &str)] = &[(CORE, "MachineHealthCheck"), (CORE, "ClusterClass")];
 
 /// Objects by their kinds, and the rest.
 pub struct View {
     objects: Vec<(&'static str, Value)>,
-    /// The sizes of the virtual machines that Azure has.
-    pub sizes: Vec<String>,
+    /// The virtual machines in Azure that are part of no scale set.
+    machines: Vec<Value>,
     ready_nodes: usize,
 }
 
@@ -48,16 +52,13 @@ impl View {
     ///
     /// # Errors
     /// What the server says.
-    pub async fn read(place: &Place) -> anyhow::Result<Self> {
-        let machines = place.azure.azure.documents_of_type(MACHINES);
-        let size = |it: &Value| it["properties"]["hardwareProfile"]["vmSize"].as_str().map(str::to_owned);
-        let nodes = place.workloads.cluster(CLUSTER).map(|cluster| cluster.kubernetes.list("Node"));
-        let nodes = nodes.unwrap_or_default();
-        Ok(Self {
-            objects: read(place, KINDS).await?,
-            sizes: machines.iter().map(|it| size(it).unwrap_or_default()).collect(),
-            ready_nodes: nodes.iter().filter(|node| is_true(node, "Ready")).count(),
-        })
+    pub async fn read(place: &Place, client: &Client) -> anyhow::Result<Self> {
+        let mut machines = place.azure.azure.documents_of_type(MACHINES);
+        machines.retain(|it| it["properties"]["virtualMachineScaleSet"].is_null());
+        let clusters = place.workloads.clusters();
+        let nodes = clusters.iter().flat_map(|cluster| cluster.kubernetes.list("Node"));
+        let ready_nodes = nodes.filter(|node| is_true(node, "Ready")).count();
+        Ok(Self { objects: read(client, KINDS).await?, machines, ready_nodes })
     }
 
     /// The objects of a kind.
@@ -70,23 +71,39 @@ impl View {
         self.all(kind).find(|object| object["metadata"]["name"] == name).unwrap_or(&Value::Null)
     }
 
-    /// So many machines of their own run, and so many of the pool: in the core's eyes, in ours, in Azure, and as nodes.
+    /// The names of all objects of a kind.
+    pub fn names(&self, kind: &str) -> BTreeSet<String> {
+        self.all(kind).filter_map(|it| it["metadata"]["name"].as_str()).map(str::to_owned).collect()
+    }
+
+    /// The Machines with this label.
+    pub fn machines<'a>(&'a self, label: &'a str, value: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.all("Machine").filter(move |it| it["metadata"]["labels"][label] == value)
+    }
+
+    /// How many machines of their own have this size in Azure.
+    pub fn of_size(&self, size: &str) -> usize {
+        self.machines.iter().filter(|it| it["properties"]["hardwareProfile"]["vmSize"] == size).count()
+    }
+
+    /// So many machines of their own run, and so many of pools: in the core's eyes, in ours, in Azure, and as nodes.
     pub fn runs(&self, own: usize, pooled: usize) -> bool {
-        let pool = &self.get("AzureMachinePool", POOL)["status"];
+        let replicas = self.all("AzureMachinePool").map(|pool| pool["status"]["replicas"].as_u64());
         self.all("Machine").count() == own + pooled
             && self.all("Machine").all(|it| it["status"]["phase"] == "Running")
-            && pool["ready"] == true
-            && pool["replicas"] == pooled
+            && self.all("AzureMachinePool").all(|pool| pool["status"]["ready"] == true)
+            && replicas.map(Option::unwrap_or_default).sum::<u64>() == pooled as u64
             && self.all("AzureMachinePoolMachine").count() == pooled
             && self.all("AzureMachine").count() == own
             && self.all("AzureMachine").all(|it| is_true(it, "Ready"))
-            && self.sizes.len() == own
+            && self.machines.len() == own
             && self.ready_nodes == own + pooled
     }
 
-    /// What is not true, for whoever looks for the reason.
-    pub async fn words(&self, place: &Place) -> String {
-        let more = read(place, MORE_KINDS).await.unwrap_or_default();
+    /// What is not true, for the search for the reason.
+    pub async fn words(&self, client: &Client) -> String {
+        let mut more = read(client, MORE_KINDS).await.unwrap_or_default();
+        more.extend(read(client, CORES_OWN).await.unwrap_or_default());
         let mut lines = Vec::new();
         for (kind, object) in self.objects.iter().chain(&more) {
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
@@ -102,19 +119,18 @@ impl View {
                 }
             }
         }
-        lines.push(format!("machines in Azure: {}, ready nodes: {}", self.sizes.len(), self.ready_nodes));
+        lines.push(format!("machines in Azure: {}, ready nodes: {}", self.machines.len(), self.ready_nodes));
         lines.join("\n")
     }
 }
 
 async fn read(
-    place: &Place,
+    client: &Client,
     kinds: &[(&'static str, &'static str)],
 ) -> anyhow::Result<Vec<(&'static str, Value)>> {
     let mut objects = Vec::new();
     for (version, kind) in kinds {
-        let listed = api(&place.client, version, kind, Some("default")).list(&ListParams::default()).await?;
-        for object in listed {
+        for object in api(client, version, kind, Some("default")).list(&ListParams::default()).await? {
             objects.push((*kind, serde_json::to_value(object)?));
         }
     }
