@@ -14,6 +14,7 @@ use super::clusterctl::LABEL;
 use super::objects::{create, define};
 use super::place::SEED;
 use crate::e2e::real_kubernetes::RealKubernetes;
+use crate::e2e::service_account;
 use crate::program::root;
 
 /// It ends with this value.
@@ -100,12 +101,9 @@ async fn of_the_manager(
         "subjects": [{ "kind": "ServiceAccount", "name": "capz-manager", "namespace": "capz-system" }],
     });
     create(client, &binding).await?;
-    let wanted = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {} });
-    let path = "/api/v1/namespaces/capz-system/serviceaccounts/capz-manager/token";
-    let request = http::Request::post(path).header("Content-Type", "application/json");
-    let answer: Value = client.request(request.body(wanted.to_string().into_bytes())?).await?;
+    let token = service_account::token(client, "capz-system", "capz-manager").await?;
     let mut kubeconfig: Value = serde_saphyr::from_str(&std::fs::read_to_string(servers.kubeconfig())?)?;
-    kubeconfig["users"][0]["user"]["token"] = answer["status"]["token"].clone();
+    kubeconfig["users"][0]["user"]["token"] = token.into();
     let path = directory.join("manager.kubeconfig");
     std::fs::write(&path, kubeconfig.to_string())?;
     Ok(path)

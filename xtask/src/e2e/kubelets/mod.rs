@@ -81,7 +81,9 @@ fn is_possible(assets: &Path) -> anyhow::Result<bool> {
     if !lacks.is_empty() && lacks.iter().all(|lack| matches!(lack, Lack::Package(_))) {
         let words: Vec<String> = lacks.iter().map(ToString::to_string).collect();
         print::line(format_args!("installing, because {}", words.join(", ")));
-        real_kubernetes::install(&lacks)?;
+        if let Err(problem) = real_kubernetes::install(&lacks) {
+            print::line(format_args!("cannot install them: {problem}"));
+        }
         lacks = real_kubernetes::lacks(assets);
     }
     if lacks.is_empty() {
