@@ -130,7 +130,13 @@ async fn read(
 ) -> anyhow::Result<Vec<(&'static str, Value)>> {
     let mut objects = Vec::new();
     for (version, kind) in kinds {
-        for object in api(client, version, kind, Some("default")).list(&ListParams::default()).await? {
+        let all = api(client, version, kind, Some("default"));
+        let listed = match all.list(&ListParams::default()).await {
+            // A connection that was idle may have been closed at the other end just now.
+            Err(kube::Error::Service(_)) => all.list(&ListParams::default()).await,
+            listed => listed,
+        };
+        for object in listed? {
             objects.push((*kind, serde_json::to_value(object)?));
         }
     }
