@@ -85,6 +85,18 @@ impl RealKubernetes {
     /// # Errors
     /// What cannot be had, or the end of the log of a program that does not come up.
     pub async fn start(assets: &Path, directory: &Path) -> Result<Self, StartError> {
+        Self::start_with(assets, directory, &[]).await
+    }
+
+    /// The same with more flags of kube-apiserver, each a name and a value.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn start_with(
+        assets: &Path,
+        directory: &Path,
+        more: &[(&str, &str)],
+    ) -> Result<Self, StartError> {
         for name in ["etcd", "kube-apiserver"] {
             if !assets.join(name).exists() {
                 return Err(StartError::Missing { folder: assets.to_owned(), name });
@@ -117,24 +129,21 @@ impl RealKubernetes {
                 ("--initial-cluster", &format!("default={peers}")),
             ],
         )?;
-        this.run(
-            "kube-apiserver",
-            assets,
-            directory,
-            &[
-                ("--etcd-servers", &store),
-                ("--secure-port", &port.to_string()),
-                ("--bind-address", "127.0.0.1"),
-                ("--cert-dir", "certificates"),
-                ("--service-account-key-file", "accounts.pub"),
-                ("--service-account-signing-key-file", "accounts.key"),
-                ("--service-account-issuer", "https://kubernetes.default.svc"),
-                ("--service-cluster-ip-range", "10.0.0.0/16"),
-                ("--token-auth-file", "tokens.csv"),
-                ("--authorization-mode", "RBAC"),
-                ("--disable-admission-plugins", "ServiceAccount"),
-            ],
-        )?;
+        let port_flag = port.to_string();
+        let own = [
+            ("--etcd-servers", store.as_str()),
+            ("--secure-port", &port_flag),
+            ("--bind-address", "127.0.0.1"),
+            ("--cert-dir", "certificates"),
+            ("--service-account-key-file", "accounts.pub"),
+            ("--service-account-signing-key-file", "accounts.key"),
+            ("--service-account-issuer", "https://kubernetes.default.svc"),
+            ("--service-cluster-ip-range", "10.0.0.0/16"),
+            ("--token-auth-file", "tokens.csv"),
+            ("--authorization-mode", "RBAC"),
+            ("--disable-admission-plugins", "ServiceAccount"),
+        ];
+        this.run("kube-apiserver", assets, directory, &[&own, more].concat())?;
         let authority = directory.join("certificates/apiserver.crt");
         this.until("made no certificate", async || authority.exists()).await?;
         let text = kubeconfig_for(port, &authority);
@@ -145,6 +154,34 @@ impl RealKubernetes {
         })
         .await?;
         Ok(this)
+    }
+
+    /// Starts the kube-controller-manager that is in `assets`, with these of its controllers alone.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be started.
+    pub fn start_controllers(
+        &mut self,
+        assets: &Path,
+        directory: &Path,
+        controllers: &[&str],
+    ) -> Result<(), StartError> {
+        let name = "kube-controller-manager";
+        if !assets.join(name).exists() {
+            return Err(StartError::Missing { folder: assets.to_owned(), name });
+        }
+        let kubeconfig = self.kubeconfig.display().to_string();
+        self.run(
+            name,
+            assets,
+            directory,
+            &[
+                ("--kubeconfig", &kubeconfig),
+                ("--leader-elect", "false"),
+                ("--secure-port", "0"),
+                ("--controllers", &controllers.join(",")),
+            ],
+        )
     }
 
     /// A client of the server, which does not retry.

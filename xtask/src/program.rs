@@ -121,6 +121,14 @@ impl Program {
         }
     }
 
+    /// How it ended, if it has.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn ended(&mut self) -> std::io::Result<Option<ExitStatus>> {
+        self.child.try_wait()
+    }
+
     /// The end of the program's output.
     pub fn last_words(&self) -> String {
         let output = self.output();

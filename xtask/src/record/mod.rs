@@ -27,8 +27,10 @@ use tokio::time::Instant;
 use crate::e2e::capz::objects::create;
 use crate::print;
 use crate::program::{Program, root};
+use kube::Client;
+use objects::Objects;
 use operator::Operator;
-use place::{CLIENT_SECRET, Place};
+use place::{CLIENT_SECRET, Place, World};
 use provider::Provider;
 
 /// How long a cluster may take until it rests.
@@ -98,7 +100,7 @@ async fn record(arguments: &Arguments, flavor: &str, directory: &Path) -> anyhow
     provider.register(&place).await?;
     let lines = make(&place, flavor, &shape, &mut programs).await;
     // For whoever keeps the folder: Azure, with all that lines leave out.
-    std::fs::write(directory.join("azure.json"), json!(place.azure.azure.documents()).to_string())?;
+    std::fs::write(directory.join("azure.json"), json!(place.world.azure.azure.documents()).to_string())?;
     let words: Vec<&Program> = programs.iter().collect();
     lines.map_err(|problem| crate::e2e::with_words(problem, &words))
 }
@@ -110,9 +112,9 @@ async fn make(
     shape: &Shape,
     programs: &mut [Program],
 ) -> anyhow::Result<String> {
-    apply(place, flavor, shape, |_| ()).await?;
-    rest(place, programs).await?;
-    let mut lines = azure::lines(&place.azure.azure);
+    apply(&place.world, &place.client, flavor, shape, |_| ()).await?;
+    rest(&place.client, || programs.iter_mut().try_for_each(Program::must_run)).await?;
+    let mut lines = azure::lines(&place.world.azure.azure);
     lines.extend(objects::lines(&place.kubernetes));
     // What is the place's own is nobody's business.
     let public = BTreeMap::from([
@@ -134,7 +136,8 @@ async fn make(
 /// # Errors
 /// Azure or the API server does not take something.
 pub async fn apply(
-    place: &Place,
+    world: &World,
+    client: &Client,
     flavor: &str,
     shape: &Shape,
     edit: impl Fn(&mut Value),
@@ -146,22 +149,22 @@ pub async fn apply(
     for (id, body) in
         [(&group, json!({ "location": "eastus" })), (&identity, json!({ "location": "eastus" }))]
     {
-        place.azure.azure.put(id, body).map_err(|refusal| anyhow::anyhow!("{id}: {refusal:?}"))?;
+        world.azure.azure.put(id, body).map_err(|refusal| anyhow::anyhow!("{id}: {refusal:?}"))?;
     }
     let secret = json!({ "apiVersion": "v1", "kind": "Secret",
         "metadata": { "name": SECRET, "namespace": "default" },
         "data": { "clientSecret": STANDARD.encode(CLIENT_SECRET) } });
-    create(&place.client, &secret).await?;
+    create(client, &secret).await?;
     let mut objects = flavor::objects(flavor, shape, SECRET)?;
     if let [cluster] = objects.as_slice()
         && flavor == "topology"
     {
         let class = flavor::of_template("clusterclass", flavor, shape, SECRET)?;
-        objects = topology::expanded(&place.client, &class, cluster).await?;
+        objects = topology::expanded(client, &class, cluster).await?;
     }
     for mut object in objects {
         edit(&mut object);
-        create(&place.client, &object).await?;
+        create(client, &object).await?;
     }
     Ok(())
 }
@@ -169,16 +172,14 @@ pub async fn apply(
 /// Waits until all is ready, and nothing has been written for a while.
 ///
 /// # Errors
-/// A program ends, or it takes too long.
-pub async fn rest(place: &Place, programs: &mut [Program]) -> anyhow::Result<()> {
+/// A program does not run any more, or it takes too long.
+pub async fn rest(client: &Client, mut must_run: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
     let begun = Instant::now();
     let (mut seen, mut since) = (Value::Null, begun);
     loop {
-        for program in programs.iter_mut() {
-            program.must_run()?;
-        }
-        let now = objects::state(&place.kubernetes);
-        let waiting = objects::waiting(&place.kubernetes);
+        must_run()?;
+        let objects = Objects::read(client).await?;
+        let (now, waiting) = (objects.state(), objects.waiting());
         if now != seen || !waiting.is_empty() {
             (seen, since) = (now, Instant::now());
         }
