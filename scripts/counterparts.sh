@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds what `cargo xtask seam --kubernetes real` plays with, from sources alone: the established provider's manager with its
-# components, Azure Service Operator with its definitions, clusterctl, and kube-controller-manager.
+# components, Azure Service Operator with its definitions, and clusterctl.
 #
 #   scripts/counterparts.sh FOLDER CHECKOUT
 #
@@ -14,7 +14,6 @@ folder=$(mkdir -p "${1:?usage: counterparts.sh FOLDER CHECKOUT}" && cd "$1" && p
 checkout=$(cd "${2:?usage: counterparts.sh FOLDER CHECKOUT}" && pwd)
 release=${RELEASE:-v1.26.0}
 clusterctl=v1.14.2
-kubernetes=v1.36.3
 controller_gen=v0.20.0
 kustomize=v5.7.1
 operator=$(awk '$1 == "github.com/Azure/azure-service-operator/v2" {print $2}' "$checkout/go.mod")
@@ -44,21 +43,6 @@ if [ ! -d "$folder/operator-sources" ]; then
 fi
 sources=$folder/operator-sources
 build operator "$sources" ./cmd/controller
-
-if [ ! -x "$folder/kube-controller-manager" ]; then
-  say "building kube-controller-manager"
-  mkdir -p "$folder/kubernetes" && cd "$folder/kubernetes"
-  # k8s.io/kubernetes names its own parts without versions: each is the same minor and patch below v0.
-  [ -f go.mod ] || {
-    go mod init kubernetes
-    parts=$(cd "$(go mod download -json "k8s.io/kubernetes@$kubernetes" | python3 -c 'import json, sys; print(json.load(sys.stdin)["Dir"])')" &&
-      awk '$1 ~ /^k8s.io\// && $2 == "v0.0.0" {print $1}' go.mod)
-    for part in $parts; do go mod edit -replace "$part=$part@v0${kubernetes#v1}"; done
-    go get "k8s.io/kubernetes/cmd/kube-controller-manager@$kubernetes"
-  }
-  CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$kubernetes" \
-    -o "$folder/kube-controller-manager" k8s.io/kubernetes/cmd/kube-controller-manager
-fi
 
 if [ ! -f "$folder/infrastructure-components.yaml" ]; then
   say "definitions, role and webhooks of the operator"

@@ -445,6 +445,33 @@ async fn no_definition_with_objects_keeps_a_converter_that_is_gone() {
     }
 }
 
+/// S4: the established provider's role does not let it be seen whether the Service is there. While objects are converted, that is not
+/// missed; where they are not, the owner hears what right is missing instead of waiting for ever.
+#[tokio::test(start_paused = true)]
+async fn who_may_not_see_the_converter_says_so_where_it_matters() {
+    let mut world = left(NEW, &json!({ "strategy": "None" }));
+    refuse(&world, 403, "get", "services");
+    world.start();
+    world.until("gone", all_gone).await;
+    assert!(!world.events(CLUSTER, FLAVOR).contains(&"OperatorObjectsLeft".to_owned()));
+
+    let mut world = left(NEW, &by_service());
+    refuse(&world, 403, "get", "services");
+    let loaded = world.sequence();
+    world.start();
+    world
+        .until("told", |world| world.events(CLUSTER, FLAVOR).contains(&"OperatorObjectsLeft".to_owned()))
+        .await;
+    let all = world.kubernetes.list("Event");
+    let told = all.iter().find(|it| it["reason"] == "OperatorObjectsLeft").unwrap();
+    let note = told["note"].as_str().or(told["message"].as_str()).unwrap();
+    assert!(note.contains("Service capz-system/azureserviceoperator-webhook-service"), "{note}");
+    assert!(note.contains("deploy/capz/parts/40-rights.yaml"), "{note}");
+    assert_eq!(writes(&world, loaded), Vec::<String>::new(), "nothing is done before");
+    world.kubernetes.clear_faults();
+    world.until("gone", all_gone).await;
+}
+
 /// S3: neither a cluster nor a machine begins before the operator does nothing any more.
 #[tokio::test(start_paused = true)]
 async fn nothing_begins_before_the_operator_is_known_to_do_nothing() {

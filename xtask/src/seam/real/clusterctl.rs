@@ -22,7 +22,7 @@ pub const ESTABLISHED: &str = "v1.26.0";
 /// See [`ESTABLISHED`].
 pub const OURS: &str = "v1.27.0";
 /// See [`ESTABLISHED`].
-pub const BACK: &str = "v1.28.0";
+pub const BACK: &str = "v1.27.1";
 /// The image that our manifest names.
 pub const OUR_IMAGE: &str = "registry.example/capz-controller-manager:v0.1.0";
 /// The version that Cluster API's own providers are said to have.
@@ -97,11 +97,9 @@ impl Clusterctl {
             let text =
                 std::fs::read_to_string(&components).with_context(|| components.display().to_string())?;
             std::fs::write(folder.join("infrastructure-components.yaml"), text)?;
-            let mut text = std::fs::read_to_string(from.join("metadata.yaml"))?;
-            if version == BACK {
-                text += "  - major: 1\n    minor: 28\n    contract: v1beta1\n";
-            }
-            std::fs::write(folder.join("metadata.yaml"), text)?;
+            // The release that is left must be in a series of the one that comes: on the way back that is ours.
+            let series = if version == BACK { &deploy } else { from };
+            std::fs::copy(series.join("metadata.yaml"), folder.join("metadata.yaml"))?;
         }
         let url =
             repository.join("infrastructure-azure").join(ESTABLISHED).join("infrastructure-components.yaml");

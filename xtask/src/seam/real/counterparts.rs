@@ -11,8 +11,6 @@ pub struct Counterparts {
     pub folder: PathBuf,
     /// The folder with the established provider's components and its `metadata.yaml`.
     pub components: PathBuf,
-    /// The folder with kube-controller-manager.
-    pub controllers: PathBuf,
     /// Azure Service Operator.
     pub operator: PathBuf,
     /// The established provider's manager.
@@ -23,7 +21,7 @@ pub struct Counterparts {
     pub ours: PathBuf,
     /// `cerulean`, if it was named.
     pub cerulean: Option<PathBuf>,
-    /// The folder with etcd, kube-apiserver and kubectl.
+    /// The folder with etcd, kube-apiserver, kube-controller-manager and kubectl.
     pub assets: PathBuf,
 }
 
@@ -37,7 +35,6 @@ impl Counterparts {
         let assets = std::env::var_os("KUBEBUILDER_ASSETS").context("KUBEBUILDER_ASSETS is not set")?;
         let this = Self {
             components: folder.clone(),
-            controllers: folder.clone(),
             operator: folder.join("operator"),
             provider: folder.join("provider"),
             clusterctl: folder.join("clusterctl"),

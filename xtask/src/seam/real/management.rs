@@ -121,7 +121,7 @@ impl Management {
         ];
         let mut servers =
             RealKubernetes::start_with(&counterparts.assets, &directory.join("kubernetes"), &flags).await?;
-        servers.start_controllers(&counterparts.controllers, &directory.join("kubernetes"), &CONTROLLERS)?;
+        servers.start_controllers(&counterparts.assets, &directory.join("kubernetes"), &CONTROLLERS)?;
         let client = servers.client().await?;
         certificates::define(&client).await?;
         let certificates = tokio::spawn(certificates::play(client.clone()));
