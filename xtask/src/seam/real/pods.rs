@@ -34,6 +34,10 @@ const WEBHOOKS: [&str; 2] = ["9443", "webhook-server"];
 /// Flags with ports, which are other ones here.
 const PORTS: [&str; 5] =
     ["--webhook-port", "--webhook-cert-dir", "--health-addr", "--diagnostics-address", "--metrics-addr"];
+/// Programs of controller-runtime find the namespace of their leases in this file of a pod, and nowhere else. What is mounted over is seen
+/// by the program alone, which keeps the process id.
+const IN_POD: &str = r#"folder=/run/secrets/kubernetes.io/serviceaccount
+mount -t tmpfs none /run && mkdir -p $folder && printf %s "$0" >$folder/namespace && exec "$@""#;
 /// An address of the documentation: a packet is not sent, but it shows which of this machine's addresses would be used.
 const ELSEWHERE: &str = "192.0.2.1:9";
 
@@ -368,12 +372,15 @@ impl Node {
         image: &Image,
         kubeconfig: &Path,
     ) -> anyhow::Result<Command> {
-        let mut command = Command::new(&image.program);
+        let mut command = Command::new("unshare");
         let arguments = container["args"].as_array().into_iter().flatten().map(text);
         command
+            .args(["--map-root-user", "--mount", "sh", "-c", IN_POD, NAMESPACE])
+            .arg(&image.program)
             .args(arguments.filter(|one| !PORTS.iter().any(|flag| one.starts_with(&format!("{flag}=")))))
             .current_dir(&image.folder)
             .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("KUBECONFIG", kubeconfig)
             .env("SSL_CERT_FILE", &self.surroundings.certificate_authority)
             .env("HTTPS_PROXY", &self.surroundings.proxy)
