@@ -7,8 +7,9 @@
 # CHECKOUT is a checkout of cluster-api-provider-azure, at the release that is to be taken over. Its go.mod names the operator's version.
 # What is not there yet is built, into FOLDER. Needs Go and a Go module proxy.
 #
-# The operator is built with the kinds of the four groups of which the provider has objects. Releases have what controller-gen and kustomize make of the sources. Here the same is made again, for these
-# groups: definitions with schemas and conversion, the role, and the registrations of webhooks.
+# The operator is built with the kinds of the four groups of which the provider has objects. Releases have what controller-gen and
+# kustomize make of the sources; here the same is made again for these groups: definitions with schemas and conversion, the role, and
+# the registrations of webhooks.
 set -euo pipefail
 folder=$(mkdir -p "${1:?usage: counterparts.sh FOLDER CHECKOUT}" && cd "$1" && pwd)
 checkout=$(cd "${2:?usage: counterparts.sh FOLDER CHECKOUT}" && pwd)
