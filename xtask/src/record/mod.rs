@@ -178,7 +178,15 @@ pub async fn rest(client: &Client, mut must_run: impl FnMut() -> anyhow::Result<
     let (mut seen, mut since) = (Value::Null, begun);
     loop {
         must_run()?;
-        let objects = Objects::read(client).await?;
+        let objects = match Objects::read(client).await {
+            Ok(objects) => objects,
+            // A server that has just taken definitions anew does not have their storage ready for a moment.
+            Err(_) if begun.elapsed() < PATIENCE => {
+                tokio::time::sleep(LOOK).await;
+                continue;
+            }
+            Err(problem) => return Err(problem),
+        };
         let (now, waiting) = (objects.state(), objects.waiting());
         if now != seen || !waiting.is_empty() {
             (seen, since) = (now, Instant::now());

