@@ -47,13 +47,26 @@ impl RealKubernetes {
     /// # Errors
     /// What cannot be had, or the end of the log of a program that does not come up.
     pub async fn start(assets: &Path, directory: &Path) -> Result<Self, StartError> {
-        Self::start_at(Ipv4Addr::LOCALHOST, &[], assets, directory).await
+        Self::start_with(assets, directory, &[]).await
+    }
+
+    /// The same with more flags of kube-apiserver, each a name and a value.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn start_with(
+        assets: &Path,
+        directory: &Path,
+        flags: &[(&str, &str)],
+    ) -> Result<Self, StartError> {
+        Self::start_at(Ipv4Addr::LOCALHOST, &[], flags, assets, directory).await
     }
 
     /// The same on another address of this machine, for kubelets of nodes with these names: each has the rights of its own node.
     pub(crate) async fn start_at(
         address: Ipv4Addr,
         nodes: &[&str],
+        more: &[(&str, &str)],
         assets: &Path,
         directory: &Path,
     ) -> Result<Self, StartError> {
@@ -97,25 +110,24 @@ impl RealKubernetes {
                 ("--initial-cluster", &format!("default={peers}")),
             ],
         )?;
-        this.run(
-            "kube-apiserver",
-            &[
-                ("--etcd-servers", &store),
-                ("--secure-port", &port.to_string()),
-                ("--bind-address", &address.to_string()),
-                ("--cert-dir", "certificates"),
-                ("--service-account-key-file", "accounts.pub"),
-                ("--service-account-signing-key-file", "accounts.key"),
-                ("--service-account-issuer", "https://kubernetes.default.svc"),
-                ("--service-cluster-ip-range", "10.0.0.0/16"),
-                ("--token-auth-file", "tokens.csv"),
-                ("--authorization-mode", "Node,RBAC"),
-                ("--enable-admission-plugins", "NodeRestriction"),
-                ("--disable-admission-plugins", "ServiceAccount"),
-                // What a cloud provider says of a node is where its kubelet is reached.
-                ("--kubelet-preferred-address-types", "InternalIP"),
-            ],
-        )?;
+        let (port, bound) = (port.to_string(), address.to_string());
+        let own = [
+            ("--etcd-servers", store.as_str()),
+            ("--secure-port", &port),
+            ("--bind-address", &bound),
+            ("--cert-dir", "certificates"),
+            ("--service-account-key-file", "accounts.pub"),
+            ("--service-account-signing-key-file", "accounts.key"),
+            ("--service-account-issuer", "https://kubernetes.default.svc"),
+            ("--service-cluster-ip-range", "10.0.0.0/16"),
+            ("--token-auth-file", "tokens.csv"),
+            ("--authorization-mode", "Node,RBAC"),
+            ("--enable-admission-plugins", "NodeRestriction"),
+            ("--disable-admission-plugins", "ServiceAccount"),
+            // What a cloud provider says of a node is where its kubelet is reached.
+            ("--kubelet-preferred-address-types", "InternalIP"),
+        ];
+        this.run("kube-apiserver", &[&own, more].concat())?;
         let authority = directory.join(CERTIFICATE);
         this.until("made no certificate", async || authority.exists()).await?;
         this.write_kubeconfig("administrator", TOKEN)?;
@@ -143,6 +155,28 @@ impl RealKubernetes {
         ];
         self.run("kube-controller-manager", &[&everywhere[..], &of_controllers].concat())?;
         self.run("kube-scheduler", &everywhere)
+    }
+
+    /// Starts kube-controller-manager with these of its controllers alone.
+    ///
+    /// # Errors
+    /// It is missing among the programs, or cannot be started.
+    pub fn start_some_controllers(&mut self, controllers: &[&str]) -> Result<(), StartError> {
+        let name = "kube-controller-manager";
+        if !self.assets.join(name).exists() {
+            return Err(StartError::Missing { folder: self.assets.clone(), name });
+        }
+        let kubeconfig = self.kubeconfig.display().to_string();
+        let controllers = controllers.join(",");
+        self.run(
+            name,
+            &[
+                ("--kubeconfig", &kubeconfig),
+                ("--leader-elect", "false"),
+                ("--secure-port", "0"),
+                ("--controllers", &controllers),
+            ],
+        )
     }
 
     /// A client of the server, which does not retry.

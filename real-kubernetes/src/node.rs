@@ -168,7 +168,7 @@ impl RealCluster {
     ) -> Result<Self, StartError> {
         let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
         let folder = enclosure.folder().join("kubernetes");
-        let mut servers = RealKubernetes::start_at(enclosure.gateway(), &names, assets, &folder).await?;
+        let mut servers = RealKubernetes::start_at(enclosure.gateway(), &names, &[], assets, &folder).await?;
         servers.start_controllers()?;
         let mut this = Self { nodes: Vec::new(), servers };
         for (number, settings) in nodes.into_iter().enumerate() {

@@ -69,7 +69,7 @@ async fn operator(cluster: &Cluster, settings: &Settings) -> anyhow::Result<Vec<
                 of_clusters.extend(listed.of_clusters);
                 of_others.extend(listed.of_others.into_iter().map(|object| format!("{} {object}", kind.kind)));
             }
-            Err(_) if reader.is_gone(&definition.converter).await => findings.push(Finding::good(format!(
+            Err(_) if matches!(reader.is_gone(&definition.converter).await, Ok(true)) => findings.push(Finding::good(format!(
                 "The objects of {name} cannot be listed, for what converts them is gone: capz-controller-manager reads them as they are stored, \
                  and changes the definition for that (spec.conversion.strategy: None)."
             ))),

@@ -90,6 +90,8 @@ pub enum Converter {
 pub struct Definition {
     /// The version in which objects are stored.
     pub storage: String,
+    /// Another one that is served: what is stored is converted to it.
+    pub other: Option<String>,
     /// What converts objects that are stored in an older one, or read in another one.
     pub converter: Converter,
 }
@@ -98,7 +100,9 @@ impl Definition {
     /// What a CustomResourceDefinition says; nothing if no version of it is stored.
     pub fn of(definition: &Value) -> Option<Self> {
         let spec = &definition["spec"];
-        let storage = spec["versions"].as_array()?.iter().find(|version| version["storage"] == true)?;
+        let versions = spec["versions"].as_array()?;
+        let storage = versions.iter().find(|version| version["storage"] == true)?;
+        let other = versions.iter().find(|version| version["storage"] != true && version["served"] == true);
         let service = &spec["conversion"]["webhook"]["clientConfig"]["service"];
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let converter = match (text(&service["namespace"]), text(&service["name"])) {
@@ -106,7 +110,8 @@ impl Definition {
             (Some(namespace), Some(name)) => Converter::Service { namespace, name },
             _ => Converter::Elsewhere,
         };
-        Some(Self { storage: text(&storage["name"])?, converter })
+        let other = other.and_then(|version| text(&version["name"]));
+        Some(Self { storage: text(&storage["name"])?, other, converter })
     }
 
     /// The patch by which objects are read without the Service that converts them.
@@ -359,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_definition_says_how_objects_are_read_without_the_operator() {
-        let version = |name: &str, storage: bool| json!({ "name": name, "storage": storage });
+        let version = |name: &str, storage: bool| json!({ "name": name, "served": true, "storage": storage });
         let service = json!({ "service": { "namespace": "capz-system", "name": "webhooks" } });
         for (conversion, converter) in [
             (json!({ "strategy": "None" }), Converter::Nothing),
@@ -374,7 +379,7 @@ mod tests {
         ] {
             let versions = [version("v1", false), version("v1storage", true)];
             let definition = json!({ "spec": { "versions": versions, "conversion": conversion } });
-            let expected = Definition { storage: "v1storage".into(), converter };
+            let expected = Definition { storage: "v1storage".into(), other: Some("v1".into()), converter };
             assert_eq!(Definition::of(&definition), Some(expected));
         }
         assert_eq!(Definition::of(&json!({ "spec": { "versions": [version("v1", false)] } })), None);

@@ -147,7 +147,7 @@ impl Operator {
         mut not_before: Instant,
         is_done: fn(&[OperatorObject]) -> bool,
     ) -> Result<Vec<OperatorObject>, OperatorError> {
-        let mut objects = Vec::new();
+        let (mut objects, mut unknown) = (Vec::new(), None);
         for _ in 0..ROUNDS {
             let seen = self.seen(not_before).await?;
             objects = seen.objects.get(owner).cloned().unwrap_or_default();
@@ -157,7 +157,7 @@ impl Operator {
             // Nothing goes while one of them could still do harm: what belongs to it would go, too.
             let may_go = objects.iter().all(OperatorObject::is_harmless);
             if may_go {
-                self.do_without_converters(&seen.defined, &objects).await?;
+                unknown = self.do_without_converters(&seen.defined, &objects).await?;
             }
             let mut steps = Vec::new();
             for object in &objects {
@@ -172,6 +172,9 @@ impl Operator {
                 done?;
             }
             not_before = Instant::now();
+        }
+        if let Some(unknown) = unknown {
+            return Err(unknown);
         }
         // What they are waited for with is not shown by this look.
         *self.look.lock().await = None;
@@ -280,15 +283,20 @@ impl Operator {
             // The definition went just now.
             kube::Error::Api(status) if status.is_not_found() => return Ok(Vec::new()),
             kube::Error::Api(status) if status.is_forbidden() => {}
-            _ if self.objects.is_gone(&definition.converter).await => {
-                self.do_without_converter(kind).await?;
-                let again = self.objects.list(kind, &definition.storage).await;
-                return match again {
-                    Ok(found) => Ok(found.of_clusters),
-                    Err(error) => Err(Self::not_listed(kind, definition, &error)),
-                };
-            }
-            _ => {}
+            _ => match self.objects.is_gone(&definition.converter).await {
+                Ok(true) => {
+                    self.do_without_converter(kind).await?;
+                    let again = self.objects.list(kind, &definition.storage).await;
+                    return match again {
+                        Ok(found) => Ok(found.of_clusters),
+                        Err(error) => Err(Self::not_listed(kind, definition, &error)),
+                    };
+                }
+                Err(kube::Error::Api(status)) if status.is_forbidden() => {
+                    return Err(Self::not_known(&definition.converter, &kube::Error::Api(status)));
+                }
+                Ok(false) | Err(_) => {}
+            },
         }
         Err(Self::not_listed(kind, definition, &error))
     }
@@ -308,20 +316,37 @@ impl Operator {
     }
 
     /// Where what converts objects of these kinds is gone, they are shown as they are stored from now on. Otherwise the garbage collector,
-    /// which looks at another version, could not let them go.
+    /// which looks at another version, could not let them go. Gives why that is not known of some that are not converted.
     async fn do_without_converters(
         &self,
         defined: &[(&'static OperatorKind, Definition)],
         objects: &[OperatorObject],
-    ) -> Result<(), OperatorError> {
+    ) -> Result<Option<OperatorError>, OperatorError> {
+        let mut unknown = None;
         for (kind, definition) in defined {
-            if objects.iter().any(|object| object.kind == *kind)
-                && self.objects.is_gone(&definition.converter).await
-            {
-                self.do_without_converter(kind).await?;
+            let Some(object) = objects.iter().find(|object| object.kind == *kind) else { continue };
+            match self.objects.is_gone(&definition.converter).await {
+                Ok(true) => self.do_without_converter(kind).await?,
+                Ok(false) => {}
+                // While the operator runs, this right is not missed.
+                Err(error) => {
+                    if self.objects.is_not_converted(kind, definition, &object.namespace).await {
+                        unknown = Some(Self::not_known(&definition.converter, &error));
+                    }
+                }
             }
         }
-        Ok(())
+        Ok(unknown)
+    }
+
+    fn not_known(converter: &Converter, error: &kube::Error) -> OperatorError {
+        let what = match converter {
+            Converter::Service { namespace, name } => {
+                format!("see whether Service {namespace}/{name}, which does not convert objects, is there")
+            }
+            Converter::Nothing | Converter::Elsewhere => "see what converts objects".to_owned(),
+        };
+        OperatorError::refused(what, error)
     }
 
     async fn do_without_converter(&self, kind: &OperatorKind) -> Result<(), OperatorError> {

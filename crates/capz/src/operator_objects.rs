@@ -69,12 +69,29 @@ impl OperatorObjects {
         }
     }
 
-    /// Whether the Service that converts objects is known not to exist.
-    pub async fn is_gone(&self, converter: &Converter) -> bool {
-        let Converter::Service { namespace, name } = converter else { return false };
+    /// Whether the Service that converts objects does not exist.
+    ///
+    /// # Errors
+    /// The API server does not say it.
+    pub async fn is_gone(&self, converter: &Converter) -> Result<bool, kube::Error> {
+        let Converter::Service { namespace, name } = converter else { return Ok(false) };
         let kind = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", "Service"), "services");
         let services: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &kind);
-        matches!(services.get_metadata_opt(name).await, Ok(None))
+        Ok(services.get_metadata_opt(name).await?.is_none())
+    }
+
+    /// Whether the API server fails to have the objects of a kind converted, which must be there.
+    pub async fn is_not_converted(
+        &self,
+        kind: &OperatorKind,
+        definition: &Definition,
+        namespace: &str,
+    ) -> bool {
+        let Some(other) = &definition.other else { return false };
+        let objects: Api<DynamicObject> =
+            Api::namespaced_with(self.client.clone(), namespace, &resource(kind, other));
+        let listed = objects.list_metadata(&ListParams::default().limit(1)).await;
+        matches!(listed, Err(kube::Error::Api(status)) if status.message.contains("conversion webhook"))
     }
 }
 

@@ -56,7 +56,7 @@ enum Other {
 
 /// Which Kubernetes API is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kubernetes {
+pub enum Kubernetes {
     /// The simulator's.
     Simulated,
     /// etcd and kube-apiserver from `KUBEBUILDER_ASSETS`.

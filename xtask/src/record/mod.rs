@@ -29,8 +29,10 @@ use tokio::time::Instant;
 use crate::e2e::capz::objects::create;
 use crate::print;
 use crate::program::{Program, root};
+use kube::Client;
+use objects::Objects;
 use operator::Operator;
-use place::{CLIENT_SECRET, Place};
+use place::{CLIENT_SECRET, Place, World};
 use provider::Provider;
 
 /// The time limit for a cluster to come to rest.
@@ -100,7 +102,7 @@ async fn record(arguments: &Arguments, flavor: &str, directory: &Path) -> anyhow
     provider.register(&place).await?;
     let lines = make(&place, flavor, &shape, &mut programs).await;
     // For users of `--keep`: Azure, with everything that the lines leave out.
-    std::fs::write(directory.join("azure.json"), json!(place.azure.azure.documents()).to_string())?;
+    std::fs::write(directory.join("azure.json"), json!(place.world.azure.azure.documents()).to_string())?;
     let words: Vec<&Program> = programs.iter().collect();
     lines.map_err(|problem| crate::e2e::with_words(problem, &words))
 }
@@ -112,9 +114,9 @@ async fn make(
     shape: &Shape,
     programs: &mut [Program],
 ) -> anyhow::Result<String> {
-    apply(place, flavor, shape, |_| ()).await?;
-    rest(place, programs).await?;
-    let mut lines = azure::lines(&place.azure.azure);
+    apply(&place.world, &place.client, flavor, shape, |_| ()).await?;
+    rest(&place.client, || programs.iter_mut().try_for_each(Program::must_run)).await?;
+    let mut lines = azure::lines(&place.world.azure.azure);
     lines.extend(objects::lines(&place.kubernetes));
     // Values of this environment are replaced by placeholders.
     let public = BTreeMap::from([
@@ -136,7 +138,8 @@ async fn make(
 /// # Errors
 /// Azure or the API server refuses something.
 pub async fn apply(
-    place: &Place,
+    world: &World,
+    client: &Client,
     flavor: &str,
     shape: &Shape,
     edit: impl Fn(&mut Value),
@@ -148,22 +151,22 @@ pub async fn apply(
     for (id, body) in
         [(&group, json!({ "location": "eastus" })), (&identity, json!({ "location": "eastus" }))]
     {
-        place.azure.azure.put(id, body).map_err(|refusal| anyhow::anyhow!("{id}: {refusal:?}"))?;
+        world.azure.azure.put(id, body).map_err(|refusal| anyhow::anyhow!("{id}: {refusal:?}"))?;
     }
     let secret = json!({ "apiVersion": "v1", "kind": "Secret",
         "metadata": { "name": SECRET, "namespace": "default" },
         "data": { "clientSecret": STANDARD.encode(CLIENT_SECRET) } });
-    create(&place.client, &secret).await?;
+    create(client, &secret).await?;
     let mut objects = flavor::objects(flavor, shape, SECRET)?;
     if let [cluster] = objects.as_slice()
         && flavor == "topology"
     {
         let class = flavor::of_template("clusterclass", flavor, shape, SECRET)?;
-        objects = topology::expanded(&place.client, &class, cluster).await?;
+        objects = topology::expanded(client, &class, cluster).await?;
     }
     for mut object in objects {
         edit(&mut object);
-        create(&place.client, &object).await?;
+        create(client, &object).await?;
     }
     Ok(())
 }
@@ -171,16 +174,22 @@ pub async fn apply(
 /// Waits until everything is ready, and nothing has been written for a while.
 ///
 /// # Errors
-/// A program ends, or it takes too long.
-pub async fn rest(place: &Place, programs: &mut [Program]) -> anyhow::Result<()> {
+/// A program does not run any more, or it takes too long.
+pub async fn rest(client: &Client, mut must_run: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
     let begun = Instant::now();
     let (mut seen, mut since) = (Value::Null, begun);
     loop {
-        for program in programs.iter_mut() {
-            program.must_run()?;
-        }
-        let now = objects::state(&place.kubernetes);
-        let waiting = objects::waiting(&place.kubernetes);
+        must_run()?;
+        let objects = match Objects::read(client).await {
+            Ok(objects) => objects,
+            // A server that has just taken definitions anew does not have their storage ready for a moment.
+            Err(_) if begun.elapsed() < PATIENCE => {
+                tokio::time::sleep(LOOK).await;
+                continue;
+            }
+            Err(problem) => return Err(problem),
+        };
+        let (now, waiting) = (objects.state(), objects.waiting());
         if now != seen || !waiting.is_empty() {
             (seen, since) = (now, Instant::now());
         }

@@ -1,9 +1,17 @@
 //! The contents of Kubernetes once a cluster is at rest.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use kube::Client;
+use kube::api::ListParams;
 use kubernetes_simulator::{Kubernetes, Object};
 use serde_json::{Value, json};
+
+use crate::e2e::capz::objects::api;
+
+const CORE: &str = "cluster.x-k8s.io/v1beta2";
+const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
 
 /// The recorded kinds, owners first.
 const KINDS: [&str; 10] = [
@@ -27,39 +35,67 @@ const TIME: &str = "2026-08-20T10:00:00Z";
 /// The placeholder for bootstrap data, in Base64.
 const DATA: &str = "I2Nsb3VkLWNvbmZpZw==";
 
-/// The state that changes while there is any activity.
-pub fn state(kubernetes: &Kubernetes) -> Value {
-    let versions = KINDS.iter().flat_map(|kind| kubernetes.list(kind)).map(|object| {
-        json!([object["kind"], object["metadata"]["name"], object["metadata"]["resourceVersion"]])
-    });
-    versions.collect()
-}
+/// The objects of a management cluster, by their kinds.
+pub struct Objects(BTreeMap<&'static str, Vec<Value>>);
 
-/// The objects that are not ready yet, one line each.
-pub fn waiting(kubernetes: &Kubernetes) -> Vec<String> {
-    let mut waiting = Vec::new();
-    for kind in ["MachinePool", "Machine"] {
-        for object in kubernetes.list(kind) {
-            let phase = &object["status"]["phase"];
-            if phase != "Running" {
-                waiting.push(format!("{kind} {}: phase {phase}", object.name()));
+impl Objects {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub async fn read(client: &Client) -> anyhow::Result<Self> {
+        let mut objects = BTreeMap::new();
+        for kind in KINDS {
+            let version = if kind.starts_with("Azure") { INFRASTRUCTURE } else { CORE };
+            let listed = api(client, version, kind, None).list(&ListParams::default()).await?;
+            let listed: Result<Vec<Value>, _> = listed.items.iter().map(serde_json::to_value).collect();
+            objects.insert(kind, listed?);
+        }
+        Ok(Self(objects))
+    }
+
+    /// The objects of a kind.
+    pub fn of(&self, kind: &str) -> &[Value] {
+        self.0.get(kind).map_or(&[], Vec::as_slice)
+    }
+
+    /// The state that changes while there is any activity.
+    pub fn state(&self) -> Value {
+        let all = self.0.iter().flat_map(|(kind, objects)| objects.iter().map(move |object| (kind, object)));
+        all.map(|(kind, object)| {
+            let metadata = &object["metadata"];
+            json!([kind, metadata["name"], metadata["uid"], metadata["resourceVersion"]])
+        })
+        .collect()
+    }
+
+    /// The objects that are not ready yet, one line each.
+    pub fn waiting(&self) -> Vec<String> {
+        let mut waiting = Vec::new();
+        for kind in ["MachinePool", "Machine"] {
+            for object in self.of(kind) {
+                let phase = &object["status"]["phase"];
+                if phase != "Running" {
+                    waiting.push(format!("{kind} {}: phase {phase}", object["metadata"]["name"]));
+                }
             }
         }
-    }
-    for kind in READY {
-        for object in kubernetes.list(kind) {
-            let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
-            let wrong: Vec<&Value> = conditions.iter().filter(|one| one["status"] != "True").collect();
-            let operations = &object["status"]["longRunningOperationStates"];
-            if object["status"]["ready"] != true || !wrong.is_empty() || !operations.is_null() {
-                waiting.push(format!("{kind} {}: {} {operations}", object.name(), json!(wrong)));
+        for kind in READY {
+            for object in self.of(kind) {
+                let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+                let wrong: Vec<&Value> = conditions.iter().filter(|one| one["status"] != "True").collect();
+                let operations = &object["status"]["longRunningOperationStates"];
+                if object["status"]["ready"] != true || !wrong.is_empty() || !operations.is_null() {
+                    let name = &object["metadata"]["name"];
+                    waiting.push(format!("{kind} {name}: {} {operations}", json!(wrong)));
+                }
             }
         }
+        if self.of("AzureCluster").is_empty() || self.of("Machine").is_empty() {
+            waiting.push("there is no cluster".to_owned());
+        }
+        waiting
     }
-    if kubernetes.list("AzureCluster").is_empty() || kubernetes.list("Machine").is_empty() {
-        waiting.push("there is no cluster".to_owned());
-    }
-    waiting
 }
 
 /// One line for each object, with the Secrets of bootstrap data before the objects that refer to them.

@@ -154,9 +154,9 @@ impl Operator {
                 .args(["--crd-management=none", "--v=2"])
                 .env_clear()
                 .env("KUBECONFIG", &place.kubeconfig)
-                .env("SSL_CERT_FILE", &place.azure.certificate_authority)
+                .env("SSL_CERT_FILE", &place.world.azure.certificate_authority)
                 .env("POD_NAMESPACE", SERVICE.0)
-                .env("HTTPS_PROXY", &place.proxy),
+                .env("HTTPS_PROXY", &place.world.proxy),
         )?;
         serves(&self.server, &mut running).await?;
         create(&place.client, &defaults(&self.server)).await?;

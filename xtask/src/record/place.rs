@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::ensure;
 use azure_simulator::packet::Source;
 use azure_simulator::{LatencyProfile, Options as AzureOptions};
-use cluster_api_stand_in::Part;
+use cluster_api_stand_in::{Part, WallClock};
 use kube::Client;
 use kubernetes_simulator::{Kubernetes, Options, Token};
 use simulated_cluster::{
@@ -29,47 +29,44 @@ const LOOK: Duration = Duration::from_millis(200);
 /// The latency of each write to Azure.
 const LATENCY: Duration = Duration::from_millis(300);
 
-/// The whole environment; it ends with this value.
-pub struct Place {
-    /// Azure, served on sockets.
+/// Azure, and the clusters that come of machines in it; it ends with this value.
+pub struct World {
+    /// Azure on sockets.
     pub azure: HostedAzure,
-    /// The management cluster.
-    pub kubernetes: Kubernetes,
-    /// A client of it.
-    pub client: Client,
-    /// The kubeconfig for programs.
-    pub kubeconfig: PathBuf,
-    /// The proxy to Azure and to API servers of clusters.
+    /// The clusters.
+    pub workloads: WorkloadClusters,
+    /// The proxy by which programs reach Azure and API servers of clusters.
     pub proxy: String,
+    /// Ends what is played beside them.
+    pub stop: CancellationToken,
     _ends: DropGuard,
 }
 
-impl Place {
-    /// Starts it in the subscription, tenant and region of `shape`; the managers of clusters reach their API servers
-    /// from `management`.
+impl World {
+    /// Starts it in the subscription, tenant and region of `shape`, with these `options`; the managers of clusters reach their API
+    /// servers from `management`.
     ///
     /// # Errors
     /// Something does not start.
     /// What does not start.
-    pub async fn start(directory: &Path, shape: &Shape, management: Source) -> anyhow::Result<Self> {
+    pub async fn start(
+        directory: &Path,
+        shape: &Shape,
+        management: Source,
+        options: AzureOptions,
+    ) -> anyhow::Result<Self> {
         let stop = CancellationToken::new();
         let ends = stop.clone().drop_guard();
         let options = AzureOptions {
             seed: SEED,
             latency: LatencyProfile::instant().with("*", "*", LATENCY),
-            ..AzureOptions::default()
+            ..options
         };
         let options = HostedAzureOptions {
             client_secret: Some(Token::new(CLIENT_SECRET)),
             ..HostedAzureOptions::of(shape, options, directory)
         };
         let azure = HostedAzure::start(options, &stop).await?;
-        let kubernetes = Kubernetes::new(Options { seed: SEED, ..Options::default() });
-        let address = kubernetes.serve_https(([127, 0, 0, 1], 0).into(), stop.clone()).await?;
-        let kubeconfig = directory.join("kubeconfig");
-        std::fs::write(&kubeconfig, kubernetes.kubeconfig(&format!("https://{address}"))?)?;
-        let client = Client::new(kubernetes.router(), "default");
-
         let boot = |_: &_| Boot {
             system: Duration::from_millis(300),
             bootstrap: Duration::from_millis(300),
@@ -80,8 +77,45 @@ impl Place {
         let workloads = WorkloadClusters::start(azure.azure.clone(), options, stop.clone());
         let clusters = format!("http://{}", workloads.proxy(([127, 0, 0, 1], 0).into(), None).await?);
         let proxy = tunnel::start(&azure.proxy, &clusters).await?;
-        play_cluster_api(Part::ALL, &client, &workloads, kubernetes.clock(), SEED, &stop).await?;
-        Ok(Self { azure, kubernetes, client, kubeconfig, proxy, _ends: ends })
+        Ok(Self { azure, workloads, proxy, stop, _ends: ends })
+    }
+
+    /// Plays Cluster API in a management cluster.
+    ///
+    /// # Errors
+    /// The API server does not take its kinds.
+    pub async fn play_cluster_api(&self, client: &Client, clock: WallClock) -> anyhow::Result<()> {
+        Ok(play_cluster_api(Part::ALL, client, &self.workloads, clock, SEED, &self.stop).await?)
+    }
+}
+
+/// All of it, with a simulated management cluster; it ends with this value.
+pub struct Place {
+    /// Azure, and the clusters in it.
+    pub world: World,
+    /// The management cluster.
+    pub kubernetes: Kubernetes,
+    /// A client of it.
+    pub client: Client,
+    /// How programs reach it.
+    pub kubeconfig: PathBuf,
+}
+
+impl Place {
+    /// Starts it in the subscription, tenant and region of `shape`; whoever manages clusters reaches their API servers from
+    /// `management`.
+    ///
+    /// # Errors
+    /// What does not start.
+    pub async fn start(directory: &Path, shape: &Shape, management: Source) -> anyhow::Result<Self> {
+        let world = World::start(directory, shape, management, AzureOptions::default()).await?;
+        let kubernetes = Kubernetes::new(Options { seed: SEED, ..Options::default() });
+        let address = kubernetes.serve_https(([127, 0, 0, 1], 0).into(), world.stop.clone()).await?;
+        let kubeconfig = directory.join("kubeconfig");
+        std::fs::write(&kubeconfig, kubernetes.kubeconfig(&format!("https://{address}"))?)?;
+        let client = Client::new(kubernetes.router(), "default");
+        world.play_cluster_api(&client, kubernetes.clock()).await?;
+        Ok(Self { world, kubernetes, client, kubeconfig })
     }
 }
 

@@ -75,10 +75,10 @@ impl Provider {
                 .args(more)
                 .env_clear()
                 .env("KUBECONFIG", &place.kubeconfig)
-                .env("SSL_CERT_FILE", &place.azure.certificate_authority)
+                .env("SSL_CERT_FILE", &place.world.azure.certificate_authority)
                 .env("POD_NAMESPACE", "capz-system")
                 // Go connects to this machine without the proxy; our program needs the variable for that.
-                .env("HTTPS_PROXY", &place.proxy)
+                .env("HTTPS_PROXY", &place.world.proxy)
                 .env("NO_PROXY", "127.0.0.1"),
         )?;
         serves(&self.server, &mut running).await?;

@@ -1,34 +1,49 @@
 //! Where our manager of clusters meets what ran before it:
-//! `cargo xtask seam --operator PATH --provider PATH --sources FOLDER [--manager PATH] [STORY…]`.
+//! `cargo xtask seam --operator PATH --provider PATH --sources FOLDER [--manager PATH] [STORY…]`, or with a real API server, garbage
+//! collector and clusterctl, and the rights of the manifests, `cargo xtask seam --kubernetes real --counterparts FOLDER [STORY…]`.
 //!
 //! The established provider's manager and Azure Service Operator, both real, make a cluster in the simulated Azure, with the stand-in for
 //! Cluster API. Ours takes its place, and it takes ours. Whatever happens, nothing is deleted in Azure that the user did not delete.
 
+mod azure;
+mod cluster;
+mod real;
 mod stage;
 mod story;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use tokio::time::Instant;
 
+use crate::e2e::Kubernetes;
 use crate::print;
 use crate::program::build_release;
+use real::Counterparts;
 use stage::Programs;
 use story::Story;
 
 /// What to play, with which programs.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
+    /// Which Kubernetes API the management cluster has.
+    #[arg(long, value_enum, default_value_t = Kubernetes::Simulated)]
+    kubernetes: Kubernetes,
     /// A build of Azure Service Operator's controller.
-    #[arg(long, value_name = "PATH")]
-    operator: PathBuf,
+    #[arg(long, value_name = "PATH", required_unless_present = "counterparts")]
+    operator: Option<PathBuf>,
     /// A build of the established provider's manager.
-    #[arg(long, value_name = "PATH")]
-    provider: PathBuf,
+    #[arg(long, value_name = "PATH", required_unless_present = "counterparts")]
+    provider: Option<PathBuf>,
     /// The folder with the sources of that manager, for its definitions and webhooks.
-    #[arg(long, value_name = "FOLDER")]
-    sources: PathBuf,
+    #[arg(long, value_name = "FOLDER", required_unless_present = "counterparts")]
+    sources: Option<PathBuf>,
+    /// The folder that `scripts/counterparts.sh` has filled.
+    #[arg(long, value_name = "FOLDER", required_if_eq("kubernetes", "real"))]
+    counterparts: Option<PathBuf>,
+    /// A built `cerulean`, for its `check takeover`; left out without.
+    #[arg(long, value_name = "PATH")]
+    cerulean: Option<PathBuf>,
     /// A built `capz-controller-manager`, instead of a new release build.
     #[arg(long, value_name = "PATH")]
     manager: Option<PathBuf>,
@@ -55,20 +70,41 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             build_release()?.join("capz-controller-manager")
         }
     };
-    let programs = Programs {
-        operator: arguments.operator.clone(),
-        provider: arguments.provider.clone(),
-        sources: arguments.sources.clone(),
-        manager,
-        flavor: arguments.flavor.clone(),
+    let play: Box<dyn Fn(Story, &Path) -> anyhow::Result<()>> =
+        match (arguments.kubernetes, &arguments.counterparts) {
+            (Kubernetes::Real, Some(folder)) => {
+                let counterparts = Counterparts::in_folder(folder, manager, arguments.cerulean.clone())?;
+                let flavor = arguments.flavor.clone();
+                Box::new(move |story, directory| {
+                    crate::e2e::runtime()?.block_on(real::play(story, &counterparts, &flavor, directory))
+                })
+            }
+            _ => {
+                let given = |path: &Option<PathBuf>| {
+                    path.clone().context("--operator, --provider or --sources is missing")
+                };
+                let programs = Programs {
+                    operator: given(&arguments.operator)?,
+                    provider: given(&arguments.provider)?,
+                    sources: given(&arguments.sources)?,
+                    manager,
+                    flavor: arguments.flavor.clone(),
+                };
+                Box::new(move |story, directory| {
+                    crate::e2e::runtime()?.block_on(story.play(&programs, directory))
+                })
+            }
+        };
+    let stories = match (&arguments.stories, arguments.kubernetes) {
+        (stories, _) if !stories.is_empty() => stories.clone(),
+        (_, Kubernetes::Real) => Story::REAL.to_vec(),
+        (_, Kubernetes::Simulated) => Story::SIMULATED.to_vec(),
     };
-    let stories = if arguments.stories.is_empty() { Story::ALL.to_vec() } else { arguments.stories.clone() };
-    let runtime = crate::e2e::runtime()?;
     for story in stories {
         print::line(format_args!("{}", story.title()));
         let directory = tempfile::Builder::new().prefix("cerulean-seam-").tempdir()?;
         let begun = Instant::now();
-        let played = runtime.block_on(story.play(&programs, directory.path()));
+        let played = play(story, directory.path());
         if arguments.keep || played.is_err() {
             print::line(format_args!("files and logs: {}", directory.keep().display()));
         }

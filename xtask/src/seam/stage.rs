@@ -4,20 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, bail};
 use azure_simulator::packet::Source;
-use azure_types::ResourceId;
 use serde_json::{Value, json};
 use simulated_cluster::{Shape, WorkloadOptions};
 use tokio::time::Instant;
 
+use super::azure::{Watch, documents};
+use super::cluster::apply_cluster;
 use crate::e2e::capz::objects::{api, delete, merge};
 use crate::print;
 use crate::program::Program;
 use crate::record::operator::Operator;
 use crate::record::place::Place;
 use crate::record::provider::Provider;
-use crate::record::{apply, rest};
+use crate::record::rest;
 
 /// How long a step may take.
 const STEP: Duration = Duration::from_secs(300);
@@ -36,8 +37,6 @@ const KINDS: [&str; 6] = [
     "BastionHost",
     "PrivateEndpoint",
 ];
-/// The tag that ours writes on the group of a cluster that it takes over.
-const ID: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster-id";
 const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
 const POLICY: &str = "serviceoperator.azure.com/reconcile-policy";
 const CORE: &str = "cluster.x-k8s.io/v1beta2";
@@ -151,17 +150,7 @@ impl<'a> Stage<'a> {
     /// It does not come to rest.
     pub async fn make_cluster(&mut self) -> anyhow::Result<()> {
         self.provider.register(&self.place).await?;
-        let shared = ResourceId::group(&self.shape.subscription, "shared");
-        let account = shared.resource("Microsoft.Storage", "storageAccounts", "sharedfiles");
-        let of_account =
-            json!({ "location": "eastus", "sku": { "name": "Standard_LRS" }, "kind": "StorageV2" });
-        for (id, body) in [(&shared, json!({ "location": "eastus" })), (&account, of_account)] {
-            self.place.azure.azure.put(id, body).map_err(|refusal| anyhow::anyhow!("{id}: {refusal:?}"))?;
-        }
-        apply(&self.place, &self.programs.flavor, &self.shape, |object| {
-            add_private_endpoint(object, &account)
-        })
-        .await?;
+        apply_cluster(&self.place.world, &self.place.client, &self.programs.flavor, &self.shape).await?;
         self.rests().await
     }
 
@@ -170,58 +159,13 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// It takes too long, or a program ends.
     pub async fn rests(&mut self) -> anyhow::Result<()> {
-        let mut running: Vec<Program> = Vec::new();
-        let has_operator = self.of_operator.is_some();
-        running.extend(self.of_operator.take());
-        running.extend(self.manager.take());
-        let done = rest(&self.place, &mut running).await;
-        let mut running = running.into_iter();
-        if has_operator {
-            self.of_operator = running.next();
-        }
-        self.manager = running.next();
-        done
+        let client = self.place.client.clone();
+        rest(&client, || self.must_run()).await
     }
 
     /// From now on Azure is watched, and must stay as it is.
-    pub fn watch_azure(&self) -> Azure {
-        let since = self.place.azure.azure.journal().entries.last().map_or(0, |entry| entry.sequence);
-        Azure { documents: self.documents(), since }
-    }
-
-    fn documents(&self) -> BTreeMap<String, Value> {
-        let documents = self.place.azure.azure.documents();
-        documents.into_iter().map(|it| (it["id"].as_str().unwrap_or_default().to_lowercase(), it)).collect()
-    }
-
-    /// That nothing was deleted in Azure since, and nothing is other than it was, but for the tag with the cluster's id.
-    ///
-    /// # Errors
-    /// What was deleted or changed.
-    pub fn azure_is_as_it_was(&self, before: &Azure) -> anyhow::Result<()> {
-        let entries = self.place.azure.azure.journal_after(before.since).entries;
-        let deleted: Vec<&String> =
-            entries.iter().filter(|entry| entry.method == "DELETE").map(|entry| &entry.path).collect();
-        ensure!(deleted.is_empty(), "deleted in Azure: {deleted:?}");
-        let (mut changed, now) = (Vec::new(), self.documents());
-        for (id, document) in &before.documents {
-            match now.get(id) {
-                None => changed.push(format!("{id} is gone")),
-                Some(found) if plain(found) != plain(document) => {
-                    changed.push(format!("{id}: {} became {}", plain(document), plain(found)));
-                }
-                Some(_) => {}
-            }
-        }
-        changed.extend(
-            now.keys().filter(|id| !before.documents.contains_key(*id)).map(|id| format!("{id} is new")),
-        );
-        ensure!(changed.is_empty(), "changed in Azure: {}", changed.join("\n"));
-        let writes = entries.iter().filter(|entry| entry.method != "GET").count();
-        print::line(format_args!(
-            "  Azure is as it was: nothing deleted, {writes} writes that changed nothing but the id"
-        ));
-        Ok(())
+    pub fn watch_azure(&self) -> Watch {
+        Watch::begin(&self.place.world.azure.azure)
     }
 
     /// Waits that long for what must not happen.
@@ -348,48 +292,11 @@ impl<'a> Stage<'a> {
         self.place.kubernetes.list("AzureCluster").is_empty()
             && self.place.kubernetes.list("Cluster").is_empty()
             && self.policies().is_empty()
-            && !self.documents().keys().any(|id| id.contains(&group))
+            && !documents(&self.place.world.azure.azure).keys().any(|id| id.contains(&group))
     }
 
     /// The last words of what runs.
     pub fn programs(&self) -> Vec<&Program> {
         self.of_operator.iter().chain(&self.manager).collect()
     }
-}
-
-/// Gives a cluster's subnet for nodes a private endpoint, which no flavor has.
-fn add_private_endpoint(object: &mut Value, account: &ResourceId) {
-    let subnets = object.pointer_mut("/spec/networkSpec/subnets").and_then(Value::as_array_mut);
-    for subnet in subnets.into_iter().flatten().filter(|subnet| subnet["role"] == "node") {
-        subnet["privateEndpoints"] = json!([{ "name": "files", "location": "eastus", "privateLinkServiceConnections": [
-            { "name": "to-files", "privateLinkServiceID": account.as_str(), "groupIDs": ["file"] }] }]);
-    }
-}
-
-/// Azure at some moment.
-pub struct Azure {
-    documents: BTreeMap<String, Value>,
-    since: u64,
-}
-
-/// A document without what changes with each write, and without the tag of ours.
-fn plain(document: &Value) -> Value {
-    let mut plain = document.clone();
-    fn strip(value: &mut Value) {
-        match value {
-            Value::Object(members) => {
-                members.retain(|member, _| member != "etag" && member != ID);
-                // The operator writes a subnet's prefix into both of the members for it.
-                let alone = members.get("addressPrefix").map(|prefix| json!([prefix]));
-                if alone.is_some() && members.get("addressPrefixes") == alone.as_ref() {
-                    members.remove("addressPrefixes");
-                }
-                members.values_mut().for_each(strip);
-            }
-            Value::Array(items) => items.iter_mut().for_each(strip),
-            _ => {}
-        }
-    }
-    strip(&mut plain);
-    plain
 }

@@ -11,6 +11,8 @@ pub enum Story {
     Swap,
     /// clusterctl exchanges the provider, and takes the operator away; it comes back, and the established provider deletes the cluster.
     Upgrade,
+    /// With a real API server alone: clusterctl first, while all objects of the operator are there.
+    UpgradeFirst,
     /// The cluster is paused before ours looks at it, rolled back, paused again, and leaves the management cluster while the operator runs.
     Move,
     /// Ours makes the cluster, the established provider takes it over and hands it back; it is deleted at that moment.
@@ -18,8 +20,10 @@ pub enum Story {
 }
 
 impl Story {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Swap, Self::Upgrade, Self::Move, Self::Back];
+    /// All that are played with a simulated API server.
+    pub const SIMULATED: [Self; 4] = [Self::Swap, Self::Upgrade, Self::Move, Self::Back];
+    /// All that are played with a real one.
+    pub const REAL: [Self; 5] = [Self::Swap, Self::Upgrade, Self::UpgradeFirst, Self::Move, Self::Back];
 
     /// What it is about.
     pub fn title(self) -> &'static str {
@@ -29,6 +33,9 @@ impl Story {
             }
             Self::Upgrade => {
                 "the provider is upgraded and the operator gone; rolled back, and then the cluster is deleted"
+            }
+            Self::UpgradeFirst => {
+                "the provider is upgraded before anything else, and rolled back; then the cluster is deleted"
             }
             Self::Move => {
                 "the cluster is paused, rolled back, paused again, and moved away while the operator runs"
@@ -45,7 +52,7 @@ impl Story {
         let mut stage = Stage::set(programs, directory).await?;
         let played = match self {
             Self::Swap => swap(&mut stage).await,
-            Self::Upgrade => upgrade(&mut stage).await,
+            Self::Upgrade | Self::UpgradeFirst => upgrade(&mut stage).await,
             Self::Move => leave(&mut stage).await,
             Self::Back => back(&mut stage).await,
         };
@@ -70,11 +77,11 @@ async fn swap(stage: &mut Stage<'_>) -> anyhow::Result<()> {
         stage.ours().await?;
         stage.until(NO_OBJECTS, |stage| stage.policies().is_empty()).await?;
         stage.rests().await?;
-        stage.azure_is_as_it_was(&azure)?;
+        azure.is_as_it_was()?;
         stage.established().await?;
         stage.until(AGAIN, |stage| stage.all_have("manage") && stage.all_are_ready()).await?;
         stage.rests().await?;
-        stage.azure_is_as_it_was(&azure)?;
+        azure.is_as_it_was()?;
     }
     stage.ours().await?;
     stage.delete_cluster().await?;
@@ -88,14 +95,14 @@ async fn upgrade(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     stage.ours().await?;
     stage.until(NO_OBJECTS, |stage| stage.policies().is_empty()).await?;
     stage.rests().await?;
-    stage.azure_is_as_it_was(&azure)?;
+    azure.is_as_it_was()?;
     stage.bring_operator_back().await?;
     stage.watch().await?;
-    stage.azure_is_as_it_was(&azure)?;
+    azure.is_as_it_was()?;
     stage.established().await?;
     stage.until(AGAIN, |stage| stage.all_have("manage") && stage.all_are_ready()).await?;
     stage.rests().await?;
-    stage.azure_is_as_it_was(&azure)?;
+    azure.is_as_it_was()?;
     stage.delete_cluster().await?;
     stage.until("the cluster is gone", Stage::is_gone).await
 }
@@ -113,7 +120,7 @@ async fn leave(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     stage.pause(false).await?;
     stage.until(AGAIN, |stage| stage.all_have("manage") && stage.all_are_ready()).await?;
     stage.rests().await?;
-    stage.azure_is_as_it_was(&azure)?;
+    azure.is_as_it_was()?;
     stage.end_manager().await?;
     stage.pause(true).await?;
     stage.ours().await?;
@@ -121,7 +128,7 @@ async fn leave(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     stage.leave().await?;
     stage.until("its objects are gone", |stage| stage.policies().is_empty()).await?;
     stage.watch().await?;
-    stage.azure_is_as_it_was(&azure)
+    azure.is_as_it_was()
 }
 
 async fn back(stage: &mut Stage<'_>) -> anyhow::Result<()> {
@@ -133,7 +140,7 @@ async fn back(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     let taken = "the established provider has objects for a cluster of ours, and they are ready";
     stage.until(taken, |stage| stage.all_have("manage") && stage.all_are_ready()).await?;
     stage.rests().await?;
-    stage.azure_is_as_it_was(&azure)?;
+    azure.is_as_it_was()?;
     stage.ours().await?;
     stage.delete_cluster().await?;
     stage.until("the cluster is gone", Stage::is_gone).await

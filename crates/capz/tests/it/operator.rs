@@ -449,6 +449,33 @@ async fn no_definition_with_objects_keeps_a_converter_that_is_gone() {
     }
 }
 
+/// S4: the established provider's role does not allow a look at the converter's Service. While objects are converted the right is not
+/// needed; where they are not, an event names the missing right.
+#[tokio::test(start_paused = true)]
+async fn who_may_not_see_the_converter_says_so_where_it_matters() {
+    let mut world = left(NEW, &json!({ "strategy": "None" }));
+    refuse(&world, 403, "get", "services");
+    world.start();
+    world.until("gone", all_gone).await;
+    assert!(!world.events(CLUSTER, FLAVOR).contains(&"OperatorObjectsLeft".to_owned()));
+
+    let mut world = left(NEW, &by_service());
+    refuse(&world, 403, "get", "services");
+    let loaded = world.sequence();
+    world.start();
+    world
+        .until("an event", |world| world.events(CLUSTER, FLAVOR).contains(&"OperatorObjectsLeft".to_owned()))
+        .await;
+    let all = world.kubernetes.list("Event");
+    let event = all.iter().find(|it| it["reason"] == "OperatorObjectsLeft").unwrap();
+    let note = event["note"].as_str().or(event["message"].as_str()).unwrap();
+    assert!(note.contains("Service capz-system/azureserviceoperator-webhook-service"), "{note}");
+    assert!(note.contains("deploy/capz/parts/40-rights.yaml"), "{note}");
+    assert_eq!(writes(&world, loaded), Vec::<String>::new(), "nothing is done before");
+    world.kubernetes.clear_faults();
+    world.until("gone", all_gone).await;
+}
+
 /// S3: neither a cluster nor a machine begins before the operator has stopped acting.
 #[tokio::test(start_paused = true)]
 async fn nothing_begins_before_the_operator_is_known_to_do_nothing() {

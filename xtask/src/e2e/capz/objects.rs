@@ -24,7 +24,8 @@ pub fn api(client: &Client, api_version: &str, kind: &str, namespace: Option<&st
     }
 }
 
-/// Creates an object; a server that has just taken a definition may not know the kind for a moment, or not have its storage ready.
+/// Creates an object; a server that has just taken a definition may not know the kind for a moment, or not have its storage ready, and
+/// one that has just taken webhooks may not reach them.
 ///
 /// # Errors
 /// What the server says.
@@ -37,14 +38,17 @@ pub async fn create(client: &Client, object: &Value) -> anyhow::Result<()> {
     loop {
         match api.create(&PostParams::default(), &parsed).await {
             Ok(_) => return Ok(()),
-            Err(kube::Error::Api(status))
-                if matches!(status.code, 404 | 429) && Instant::now() < deadline =>
-            {
+            Err(kube::Error::Api(status)) if is_passing(&status) && Instant::now() < deadline => {
                 tokio::time::sleep(LOOK).await;
             }
             Err(error) => return Err(error).with_context(|| format!("{kind} {}", parsed.name_any())),
         }
     }
+}
+
+fn is_passing(status: &kube::core::Status) -> bool {
+    matches!(status.code, 404 | 429)
+        || (status.code == 500 && status.message.contains("failed calling webhook"))
 }
 
 /// Creates the definition of a kind, and waits until the server says that it serves it: programs look there when they start.

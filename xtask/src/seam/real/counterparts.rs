@@ -1,0 +1,51 @@
+//! The real programs, and the manifests that they are installed by.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+
+/// The real programs and their manifests.
+#[derive(Debug)]
+pub struct Counterparts {
+    /// The folder in which the operator finds its definitions, in `crds`.
+    pub folder: PathBuf,
+    /// The folder with the established provider's components and its `metadata.yaml`.
+    pub components: PathBuf,
+    /// Azure Service Operator.
+    pub operator: PathBuf,
+    /// The established provider's manager.
+    pub provider: PathBuf,
+    /// clusterctl.
+    pub clusterctl: PathBuf,
+    /// Our manager.
+    pub ours: PathBuf,
+    /// `cerulean`, if it was named.
+    pub cerulean: Option<PathBuf>,
+    /// The folder with etcd, kube-apiserver, kube-controller-manager and kubectl.
+    pub assets: PathBuf,
+}
+
+impl Counterparts {
+    /// What `scripts/counterparts.sh` has put into a folder, ours, and the programs of Kubernetes.
+    ///
+    /// # Errors
+    /// Something is missing.
+    pub fn in_folder(folder: &Path, ours: PathBuf, cerulean: Option<PathBuf>) -> anyhow::Result<Self> {
+        let folder = std::path::absolute(folder)?;
+        let assets = std::env::var_os("KUBEBUILDER_ASSETS").context("KUBEBUILDER_ASSETS is not set")?;
+        let this = Self {
+            components: folder.clone(),
+            operator: folder.join("operator"),
+            provider: folder.join("provider"),
+            clusterctl: folder.join("clusterctl"),
+            ours: std::path::absolute(ours)?,
+            cerulean,
+            assets: assets.into(),
+            folder,
+        };
+        for path in [&this.operator, &this.provider, &this.clusterctl, &this.ours] {
+            ensure!(path.exists(), "{}: there is no such program", path.display());
+        }
+        Ok(this)
+    }
+}

@@ -1,0 +1,427 @@
+//! A management cluster with a real API server, garbage collector and controllers of workloads; kubelet and cert-manager are played.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use clock::Clock;
+use kube::Client;
+use kube::api::ListParams;
+use real_kubernetes::RealKubernetes;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::certificates;
+use super::clusterctl::{OUR_IMAGE, left_in, set_image};
+use super::counterparts::Counterparts;
+use super::pods::{Image, NAMESPACE, Pods, Surroundings};
+use crate::e2e::capz::objects::{api, create, delete, merge};
+use crate::print;
+use crate::record::objects::Objects;
+use crate::record::place::World;
+use crate::record::rest;
+
+/// How long a step may take.
+const STEP: Duration = Duration::from_secs(300);
+const LOOK: Duration = Duration::from_millis(500);
+/// The controllers that run. The others have no part in this, or are played.
+const CONTROLLERS: [&str; 5] = [
+    "garbage-collector-controller",
+    "namespace-controller",
+    "deployment-controller",
+    "replicaset-controller",
+    "clusterrole-aggregation-controller",
+];
+/// What of each request is written down: who asked for what, and what the answer was.
+const AUDIT: &str = r#"{"apiVersion":"audit.k8s.io/v1","kind":"Policy","omitStages":["RequestReceived"],"rules":[{"level":"Metadata"}]}"#;
+/// The kinds of the operator's objects that the provider makes for a cluster.
+const KINDS: [(&str, &str, &str); 6] = [
+    ("resources.azure.com", "ResourceGroup", "resourcegroups"),
+    ("network.azure.com", "VirtualNetwork", "virtualnetworks"),
+    ("network.azure.com", "VirtualNetworksSubnet", "virtualnetworkssubnets"),
+    ("network.azure.com", "NatGateway", "natgateways"),
+    ("network.azure.com", "BastionHost", "bastionhosts"),
+    ("network.azure.com", "PrivateEndpoint", "privateendpoints"),
+];
+const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+const POLICY: &str = "serviceoperator.azure.com/reconcile-policy";
+
+/// The management cluster.
+pub struct Management {
+    servers: RealKubernetes,
+    kubectl: PathBuf,
+    /// A client, as its administrator.
+    pub client: Client,
+    pods: Pods,
+    certificates: tokio::task::JoinHandle<()>,
+    audit: PathBuf,
+}
+
+impl Drop for Management {
+    fn drop(&mut self) {
+        self.certificates.abort();
+    }
+}
+
+/// What there is at a moment.
+pub struct View {
+    /// The operator's objects.
+    pub operators: Vec<Value>,
+    /// The provider's and the core's.
+    pub objects: Objects,
+}
+
+impl View {
+    /// Whether there are objects of the operator, and all have this policy.
+    pub fn all_have(&self, policy: &str) -> bool {
+        let found: BTreeSet<&str> = self.operators.iter().map(policy_of).collect();
+        found == BTreeSet::from([policy])
+    }
+
+    /// Whether the operator calls all of its objects ready.
+    pub fn all_are_ready(&self) -> bool {
+        !self.operators.is_empty()
+            && self.operators.iter().all(|it| {
+                let conditions = it["status"]["conditions"].as_array();
+                conditions.into_iter().flatten().any(|one| one["type"] == "Ready" && one["status"] == "True")
+            })
+    }
+
+    /// The operator's objects with their policies, for who looks for a reason.
+    fn words(&self) -> BTreeMap<String, String> {
+        let all = self.operators.iter();
+        all.map(|it| (format!("{} {}", it["kind"], it["metadata"]["name"]), policy_of(it).to_owned()))
+            .collect()
+    }
+}
+
+fn policy_of(object: &Value) -> &str {
+    object["metadata"]["annotations"][POLICY].as_str().unwrap_or_default()
+}
+
+impl Management {
+    /// Starts it, with Cluster API played.
+    ///
+    /// # Errors
+    /// What does not start.
+    pub async fn start(counterparts: &Counterparts, directory: &Path, world: &World) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(directory)?;
+        let policy = directory.join("audit.json");
+        let audit = directory.join("audit.log");
+        std::fs::write(&policy, AUDIT)?;
+        let (policy, log) = (policy.display().to_string(), audit.display().to_string());
+        let flags = [
+            // Webhooks are reached at the addresses of pods: there is no kube-proxy.
+            ("--enable-aggregator-routing", "true"),
+            ("--audit-policy-file", policy.as_str()),
+            ("--audit-log-path", &log),
+        ];
+        let mut servers =
+            RealKubernetes::start_with(&counterparts.assets, &directory.join("kubernetes"), &flags).await?;
+        servers.start_some_controllers(&CONTROLLERS)?;
+        let client = servers.client().await?;
+        certificates::define(&client).await?;
+        let certificates = tokio::spawn(certificates::play(client.clone()));
+        let kubeconfig: Value = serde_saphyr::from_str(&std::fs::read_to_string(&servers.kubeconfig)?)?;
+        let pods = directory.join("pods");
+        std::fs::create_dir_all(&pods)?;
+        let surroundings = Surroundings {
+            directory: pods,
+            kubeconfig,
+            proxy: world.proxy.clone(),
+            certificate_authority: world.azure.certificate_authority.clone(),
+        };
+        let pods = Pods::run(client.clone(), images(counterparts), surroundings)?;
+        world.play_cluster_api(&client, Arc::new(|| Clock::system().now())).await?;
+        let kubectl = counterparts.assets.join("kubectl");
+        Ok(Self { servers, kubectl, client, pods, certificates, audit })
+    }
+
+    /// How an administrator reaches it.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.servers.kubeconfig
+    }
+
+    /// kubectl for it.
+    pub fn kubectl(&self) -> Command {
+        let mut command = Command::new(&self.kubectl);
+        command.arg("--kubeconfig").arg(self.kubeconfig());
+        command
+    }
+
+    /// Exchanges the image of the manager as the guide says, and waits until only the new one runs.
+    ///
+    /// # Errors
+    /// It does not come to that.
+    pub async fn set_image(&self, image: &str) -> anyhow::Result<()> {
+        let output = self.kubectl().args(set_image(image)).output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let what =
+            if image == OUR_IMAGE { "our image runs alone" } else { "the established image runs alone" };
+        self.until_runs(what, |pod| pod["spec"]["containers"][0]["image"] == image).await
+    }
+
+    /// Waits until the provider's Deployments are rolled out, and all pods of the manager are such.
+    ///
+    /// # Errors
+    /// It does not come to that.
+    pub async fn until_runs(&self, what: &str, is_it: impl Fn(&Value) -> bool) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        loop {
+            self.must_run()?;
+            let all = api(&self.client, "v1", "Pod", Some(NAMESPACE)).list(&ListParams::default()).await?;
+            let pods: Result<Vec<Value>, _> = all.items.iter().map(serde_json::to_value).collect();
+            let pods = pods?;
+            let managers: Vec<&Value> = pods
+                .iter()
+                .filter(|pod| pod["metadata"]["labels"]["control-plane"] == "capz-controller-manager")
+                .collect();
+            if !managers.is_empty() && managers.iter().all(|pod| is_it(pod)) && pods.iter().all(is_ready) {
+                break;
+            }
+            if begun.elapsed() > STEP {
+                bail!("not within {} s: {what}\n{pods:#?}", STEP.as_secs());
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        print::line(format_args!("  {what}: {:.0} s", begun.elapsed().as_secs_f64()));
+        Ok(())
+    }
+
+    /// What there is now.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub async fn view(&self) -> anyhow::Result<View> {
+        let mut operators = Vec::new();
+        for (group, kind, plural) in KINDS {
+            let definitions = api(&self.client, DEFINITIONS.0, DEFINITIONS.1, None);
+            let Some(definition) = definitions.get_opt(&format!("{plural}.{group}")).await? else { continue };
+            let versions = definition.data["spec"]["versions"].as_array().into_iter().flatten();
+            // What is stored is shown without anything that converts it.
+            let stored = versions.filter(|it| it["storage"] == true).find_map(|it| it["name"].as_str());
+            let version = format!("{group}/{}", stored.context("a definition that stores nothing")?);
+            for object in api(&self.client, &version, kind, None).list(&ListParams::default()).await? {
+                let mut object = serde_json::to_value(object)?;
+                object["kind"] = kind.into();
+                operators.push(object);
+            }
+        }
+        Ok(View { operators, objects: Objects::read(&self.client).await? })
+    }
+
+    /// Waits until this holds.
+    ///
+    /// # Errors
+    /// It takes too long, or a program ends.
+    pub async fn until(&self, what: &str, holds: impl Fn(&View) -> bool) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        loop {
+            self.must_run()?;
+            let view = self.view().await;
+            match &view {
+                Ok(view) if holds(view) => break,
+                Ok(_) | Err(_) if begun.elapsed() <= STEP => {}
+                Ok(view) => {
+                    let clusters = view.objects.of("AzureCluster");
+                    bail!(
+                        "not within {} s: {what}\n{:#}\n{clusters:#?}",
+                        STEP.as_secs(),
+                        json!(view.words())
+                    );
+                }
+                Err(problem) => bail!("not within {} s: {what}: {problem:#}", STEP.as_secs()),
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        print::line(format_args!("  {what}: {:.0} s", begun.elapsed().as_secs_f64()));
+        Ok(())
+    }
+
+    /// Waits until no object of a cluster is left, with the guide's command, which must answer.
+    ///
+    /// # Errors
+    /// It does not answer, or it takes too long.
+    pub async fn until_none_left(&self) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        loop {
+            self.must_run()?;
+            let left = left_in(&mut self.kubectl())?;
+            if left.is_empty() {
+                break;
+            }
+            ensure!(begun.elapsed() < STEP, "left after {} s:\n{}", STEP.as_secs(), left.join("\n"));
+            tokio::time::sleep(LOOK).await;
+        }
+        print::line(format_args!(
+            "  kubectl shows no object of the operator: {:.0} s",
+            begun.elapsed().as_secs_f64()
+        ));
+        Ok(())
+    }
+
+    /// Waits until the cluster is as declared, and nothing has been written for a while.
+    ///
+    /// # Errors
+    /// It takes too long, or a program ends.
+    pub async fn rests(&self) -> anyhow::Result<()> {
+        rest(&self.client, || self.must_run()).await
+    }
+
+    /// The image of the manager's Deployment.
+    ///
+    /// # Errors
+    /// There is none.
+    pub async fn image(&self) -> anyhow::Result<String> {
+        let deployments = api(&self.client, "apps/v1", "Deployment", Some(NAMESPACE));
+        let found = deployments.get("capz-controller-manager").await?;
+        let image = found.data["spec"]["template"]["spec"]["containers"][0]["image"].as_str();
+        image.map(str::to_owned).context("the Deployment has no image")
+    }
+
+    /// Whether the operator has a Deployment, or the Service of its webhooks.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub async fn has_operator(&self) -> anyhow::Result<bool> {
+        let deployments = api(&self.client, "apps/v1", "Deployment", Some(NAMESPACE));
+        let services = api(&self.client, "v1", "Service", Some(NAMESPACE));
+        Ok(deployments.get_opt("azureserviceoperator-controller-manager").await?.is_some()
+            || services.get_opt("azureserviceoperator-webhook-service").await?.is_some())
+    }
+
+    /// Labels the operator's definitions as the guide says.
+    ///
+    /// # Errors
+    /// What kubectl says.
+    pub fn label_definitions(&self) -> anyhow::Result<()> {
+        let label = ["label", "crd", "-l", "app.kubernetes.io/name=azure-service-operator"];
+        let output =
+            self.kubectl().args(label).arg("cluster.x-k8s.io/provider=infrastructure-azure").output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let said = String::from_utf8_lossy(&output.stdout);
+        print::line(format_args!("  kubectl labels {} definitions", said.lines().count()));
+        Ok(())
+    }
+
+    /// Scales the manager's Deployment, and waits for its pods.
+    ///
+    /// # Errors
+    /// They do not come or go.
+    pub async fn scale_manager(&self, replicas: usize) -> anyhow::Result<()> {
+        let scale = ["scale", "deployment/capz-controller-manager", "--namespace", NAMESPACE];
+        let output = self.kubectl().args(scale).arg(format!("--replicas={replicas}")).output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let begun = Instant::now();
+        let of_manager = ListParams::default().labels("control-plane=capz-controller-manager");
+        loop {
+            self.must_run()?;
+            let pods = api(&self.client, "v1", "Pod", Some(NAMESPACE)).list(&of_manager).await?;
+            if pods.items.len() == replicas {
+                return Ok(());
+            }
+            ensure!(begun.elapsed() < STEP, "the Deployment has {} pods", pods.items.len());
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// That a namespace comes and goes: the namespace controller lists objects of all kinds in it.
+    ///
+    /// # Errors
+    /// It does not go.
+    pub async fn namespace_comes_and_goes(&self) -> anyhow::Result<()> {
+        let named = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "passing" } });
+        create(&self.client, &named).await?;
+        delete(&self.client, &named).await?;
+        let begun = Instant::now();
+        while let Some(found) = api(&self.client, "v1", "Namespace", None).get_opt("passing").await? {
+            ensure!(begun.elapsed() < STEP, "the namespace does not go: {}", found.data["status"]);
+            tokio::time::sleep(LOOK).await;
+        }
+        print::line(format_args!("  a namespace comes and goes: {:.0} s", begun.elapsed().as_secs_f64()));
+        Ok(())
+    }
+
+    /// Changes an object of the core's.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub async fn change_cluster(&self, name: &str, patch: &Value) -> anyhow::Result<()> {
+        merge(&self.client, ("cluster.x-k8s.io/v1beta2", "Cluster"), name, patch).await
+    }
+
+    /// That all pods run as they should.
+    ///
+    /// # Errors
+    /// What went wrong.
+    pub fn must_run(&self) -> anyhow::Result<()> {
+        self.pods.must_run()?;
+        let ended = self.pods.restarts(OURS_NAME);
+        ensure!(ended == 0, "our manager ended by itself {ended} times:\n{}", self.pods.words());
+        Ok(())
+    }
+
+    /// The last words of what runs.
+    pub fn words(&self) -> String {
+        self.pods.words()
+    }
+
+    /// What the provider's manager was not allowed to do so far.
+    ///
+    /// # Errors
+    /// The log of requests cannot be read.
+    pub fn forbidden(&self) -> anyhow::Result<BTreeSet<String>> {
+        let log = std::fs::read_to_string(&self.audit)?;
+        let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let refused = lines.filter(|line| {
+            line["responseStatus"]["code"] == 403
+                && line["user"]["username"] == format!("system:serviceaccount:{NAMESPACE}:capz-manager")
+        });
+        let said = refused.map(|line| {
+            let of = &line["objectRef"];
+            let text = |member: &str| of[member].as_str().unwrap_or_default().to_owned();
+            let verb = line["verb"].as_str().unwrap_or_default();
+            format!("{verb} {} {} {}", text("apiGroup"), text("resource"), text("name"))
+        });
+        Ok(said.collect())
+    }
+}
+
+fn is_ready(pod: &Value) -> bool {
+    let conditions = pod["status"]["conditions"].as_array();
+    conditions.into_iter().flatten().any(|one| one["type"] == "Ready" && one["status"] == "True")
+}
+
+/// What is in the name of our image.
+const OURS_NAME: &str = "registry.example/capz-controller-manager";
+
+/// What images stand for.
+fn images(counterparts: &Counterparts) -> Vec<Image> {
+    let sooner = &["--reconciler-requeue=2s", "--debouncing-timer=1s"];
+    let manager = |name, program: &PathBuf, more| Image {
+        name,
+        program: program.clone(),
+        folder: counterparts.folder.clone(),
+        metrics: "--diagnostics-address",
+        more,
+    };
+    vec![
+        Image {
+            name: "azureserviceoperator",
+            program: counterparts.operator.clone(),
+            // Its image has its definitions beside it, in `crds`.
+            folder: counterparts.folder.clone(),
+            metrics: "--metrics-addr",
+            more: &[],
+        },
+        manager("cluster-api-azure-controller", &counterparts.provider, sooner),
+        manager(
+            OURS_NAME,
+            &counterparts.ours,
+            &["--reconciler-requeue=2s", "--debouncing-timer=1s", "--sync-period=30s"],
+        ),
+    ]
+}

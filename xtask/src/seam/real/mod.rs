@@ -1,0 +1,12 @@
+//! The stories with a real API server, the real garbage collector, the real clusterctl, and the rights of the manifests.
+
+mod certificates;
+mod clusterctl;
+mod counterparts;
+mod management;
+mod pods;
+mod stage;
+mod story;
+
+pub use counterparts::Counterparts;
+pub use story::play;

@@ -1,0 +1,143 @@
+//! Where the stories are played: Azure, a management cluster, and clusterctl.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::ensure;
+use azure_simulator::Options;
+use clock::Clock;
+use kube::api::DeleteParams;
+use serde_json::Value;
+use simulated_cluster::{Shape, WorkloadOptions};
+use tokio::time::Instant;
+
+use super::clusterctl::Clusterctl;
+use super::counterparts::Counterparts;
+use super::management::{Management, View};
+use crate::e2e::capz::objects::api;
+use crate::print;
+use crate::record::place::World;
+use crate::seam::azure::{Watch, documents};
+use crate::seam::cluster::apply_cluster;
+
+/// Azure, and the management cluster where a story begins.
+pub struct Stage<'a> {
+    counterparts: &'a Counterparts,
+    /// The flavor of the cluster, and its name.
+    pub flavor: &'a str,
+    shape: Shape,
+    world: World,
+    directory: PathBuf,
+    /// The management cluster.
+    pub here: Management,
+    /// clusterctl, with its repository.
+    pub clusterctl: Clusterctl,
+}
+
+impl<'a> Stage<'a> {
+    /// Starts a management cluster in which no provider is installed.
+    ///
+    /// # Errors
+    /// What does not start.
+    pub async fn set(
+        counterparts: &'a Counterparts,
+        flavor: &'a str,
+        directory: &Path,
+    ) -> anyhow::Result<Self> {
+        let shape = Shape { region: "eastus".to_owned(), ..Shape::default() };
+        let options = Options { start: Clock::system().now(), ..Options::default() };
+        let world = World::start(directory, &shape, WorkloadOptions::default().management, options).await?;
+        let here = Management::start(counterparts, &directory.join("here"), &world).await?;
+        let clusterctl = Clusterctl::prepare(counterparts, &here.client, directory).await?;
+        Ok(Self { counterparts, flavor, shape, world, directory: directory.to_owned(), here, clusterctl })
+    }
+
+    /// A second management cluster, without a provider.
+    ///
+    /// # Errors
+    /// What does not start.
+    pub async fn second(&self) -> anyhow::Result<Management> {
+        Management::start(self.counterparts, &self.directory.join("there"), &self.world).await
+    }
+
+    /// A user applies the cluster, and waits.
+    ///
+    /// # Errors
+    /// It does not come to rest.
+    pub async fn make_cluster(&self) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        apply_cluster(&self.world, &self.here.client, self.flavor, &self.shape).await?;
+        self.here.rests().await?;
+        print::line(format_args!("  the cluster is made and rests: {:.0} s", begun.elapsed().as_secs_f64()));
+        Ok(())
+    }
+
+    /// What `cerulean check takeover` says; nothing may be in the way.
+    ///
+    /// # Errors
+    /// Something is.
+    pub fn check_takeover(&self, management: &Management) -> anyhow::Result<()> {
+        let Some(cerulean) = &self.counterparts.cerulean else {
+            print::line("  cerulean check takeover: left out, for --cerulean names no program");
+            return Ok(());
+        };
+        let output = Command::new(cerulean)
+            .args(["check", "takeover", "--kubeconfig"])
+            .arg(management.kubeconfig())
+            .env("NO_PROXY", "127.0.0.1")
+            .output()?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        ensure!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+        print::line(format_args!("  cerulean check takeover:\n{}", said.trim_end()));
+        Ok(())
+    }
+
+    /// Upgrades the provider with clusterctl.
+    ///
+    /// # Errors
+    /// What clusterctl says.
+    pub async fn upgrade(&self, version: &str) -> anyhow::Result<()> {
+        let to = format!("azure:{version}");
+        self.clusterctl.run(self.here.kubeconfig(), &["upgrade", "apply", "--infrastructure", &to]).await
+    }
+
+    /// Moves everything with clusterctl.
+    ///
+    /// # Errors
+    /// What clusterctl says.
+    pub async fn move_cluster(&self, from: &Management, to: &Management) -> anyhow::Result<()> {
+        let to = to.kubeconfig().display().to_string();
+        self.clusterctl
+            .run(from.kubeconfig(), &["move", "--namespace", "default", "--to-kubeconfig", &to])
+            .await
+    }
+
+    /// A user deletes the Cluster.
+    ///
+    /// # Errors
+    /// The API server does not do that.
+    pub async fn delete_cluster(&self, management: &Management) -> anyhow::Result<()> {
+        let clusters = api(&management.client, "cluster.x-k8s.io/v1beta2", "Cluster", Some("default"));
+        clusters.delete(self.flavor, &DeleteParams::default()).await?;
+        Ok(())
+    }
+
+    /// From now on Azure is watched.
+    pub fn watch_azure(&self) -> Watch {
+        Watch::begin(&self.world.azure.azure)
+    }
+
+    /// Whether nothing is left of the cluster, neither in Azure nor in Kubernetes.
+    pub fn is_gone(&self, view: &View) -> bool {
+        let group = format!("/resourcegroups/{}", self.flavor);
+        let none = |kind| -> bool { view.objects.of(kind).iter().all(Value::is_null) };
+        ["AzureCluster", "Cluster", "Machine", "AzureMachine"].into_iter().all(none)
+            && view.operators.is_empty()
+            && !documents(&self.world.azure.azure).keys().any(|id| id.contains(&group))
+    }
+
+    /// The last words of what runs.
+    pub fn words(&self) -> String {
+        self.here.words()
+    }
+}

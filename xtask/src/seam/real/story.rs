@@ -1,0 +1,174 @@
+//! What is played with the real tools: each step is a command of the guide, docs/taking-over.md.
+
+use std::path::Path;
+
+use anyhow::ensure;
+use serde_json::json;
+
+use super::clusterctl::{BACK, ESTABLISHED, OUR_IMAGE, OURS};
+use super::counterparts::Counterparts;
+use super::stage::Stage;
+use crate::print;
+use crate::seam::story::Story;
+
+const AGAIN: &str = "the established provider has its objects again, and they are ready";
+const GONE: &str = "the cluster is gone, in Azure and in Kubernetes";
+
+/// Plays a story in a folder.
+///
+/// # Errors
+/// The first step that does not come true.
+pub async fn play(
+    story: Story,
+    counterparts: &Counterparts,
+    flavor: &str,
+    directory: &Path,
+) -> anyhow::Result<()> {
+    let mut stage = Stage::set(counterparts, flavor, directory).await?;
+    let played = match story {
+        Story::Swap => swap(&mut stage).await,
+        Story::Upgrade => upgrade(&mut stage).await,
+        Story::UpgradeFirst => upgrade_first(&mut stage).await,
+        Story::Move => leave(&mut stage).await,
+        Story::Back => back(&mut stage).await,
+    };
+    played.map_err(|problem| problem.context(format!("last words of the programs:\n{}\n", stage.words())))
+}
+
+/// clusterctl installs the established provider, and a user makes a cluster with it.
+async fn made_by_established(stage: &mut Stage<'_>) -> anyhow::Result<()> {
+    let here = &stage.here;
+    stage.clusterctl.init(here.kubeconfig(), ESTABLISHED).await?;
+    here.until_runs("the established provider and the operator run", |_| true).await?;
+    stage.make_cluster().await?;
+    here.until("the established provider has made a cluster", |view| view.all_have("manage")).await
+}
+
+async fn swap(stage: &mut Stage<'_>) -> anyhow::Result<()> {
+    made_by_established(stage).await?;
+    let (azure, here) = (stage.watch_azure(), &stage.here);
+    let established = here.image().await?;
+    stage.check_takeover(here)?;
+    for _ in 0..2 {
+        here.set_image(OUR_IMAGE).await?;
+        here.until_none_left().await?;
+        here.rests().await?;
+        azure.is_as_it_was()?;
+        here.set_image(&established).await?;
+        here.until(AGAIN, |view| view.all_have("manage") && view.all_are_ready()).await?;
+        here.rests().await?;
+        azure.is_as_it_was()?;
+    }
+    here.set_image(OUR_IMAGE).await?;
+    stage.delete_cluster(here).await?;
+    here.until(GONE, |view| stage.is_gone(view)).await?;
+    let forbidden = here.forbidden()?;
+    print::line(format_args!("  not allowed with the established provider's role: {forbidden:?}"));
+    // While the operator runs, this one is not missed.
+    let known = "get  services azureserviceoperator-webhook-service";
+    ensure!(
+        forbidden.iter().all(|one| one == known),
+        "the image needs rights that the established role does not give"
+    );
+    Ok(())
+}
+
+/// The order of the guide: image, wait, labels, clusterctl.
+async fn upgrade(stage: &mut Stage<'_>) -> anyhow::Result<()> {
+    made_by_established(stage).await?;
+    let (azure, here) = (stage.watch_azure(), &stage.here);
+    stage.check_takeover(here)?;
+    here.set_image(OUR_IMAGE).await?;
+    here.until_none_left().await?;
+    here.label_definitions()?;
+    stage.upgrade(OURS).await?;
+    here.until_runs("our manifest's pods run", |pod| pod["spec"]["containers"][0]["image"] == OUR_IMAGE)
+        .await?;
+    ensure!(!here.has_operator().await?, "clusterctl has left the operator");
+    here.rests().await?;
+    azure.is_as_it_was()?;
+    stage.upgrade(BACK).await?;
+    here.until_runs("the established provider and the operator run", |_| true).await?;
+    here.until(AGAIN, |view| view.all_have("manage") && view.all_are_ready()).await?;
+    here.rests().await?;
+    azure.is_as_it_was()?;
+    stage.delete_cluster(here).await?;
+    here.until(GONE, |view| stage.is_gone(view)).await
+}
+
+/// The other order: clusterctl first, with the objects there.
+async fn upgrade_first(stage: &mut Stage<'_>) -> anyhow::Result<()> {
+    made_by_established(stage).await?;
+    let (azure, here) = (stage.watch_azure(), &stage.here);
+    here.label_definitions()?;
+    stage.upgrade(OURS).await?;
+    here.until_runs("our manifest's pods run", |pod| pod["spec"]["containers"][0]["image"] == OUR_IMAGE)
+        .await?;
+    ensure!(!here.has_operator().await?, "clusterctl has left the operator");
+    here.until_none_left().await?;
+    here.rests().await?;
+    azure.is_as_it_was()?;
+    here.namespace_comes_and_goes().await?;
+    stage.upgrade(BACK).await?;
+    here.until_runs("the established provider and the operator run", |_| true).await?;
+    here.until(AGAIN, |view| view.all_have("manage") && view.all_are_ready()).await?;
+    here.rests().await?;
+    azure.is_as_it_was()?;
+    here.set_image(OUR_IMAGE).await?;
+    stage.delete_cluster(here).await?;
+    here.until(GONE, |view| stage.is_gone(view)).await
+}
+
+/// From a management cluster of the established provider to one of ours, and back.
+async fn leave(stage: &mut Stage<'_>) -> anyhow::Result<()> {
+    made_by_established(stage).await?;
+    let azure = stage.watch_azure();
+    let there = stage.second().await?;
+    stage.clusterctl.init(there.kubeconfig(), OURS).await?;
+    there.until_runs("our manifest's pods run there", |_| true).await?;
+    let here = &stage.here;
+    stage.move_cluster(here, &there).await?;
+    there.rests().await?;
+    azure.is_as_it_was()?;
+    here.until("nothing is left here", |view| {
+        view.operators.is_empty() && view.objects.of("AzureCluster").is_empty()
+    })
+    .await?;
+    azure.is_as_it_was()?;
+    stage.move_cluster(&there, here).await?;
+    here.until(AGAIN, |view| view.all_have("manage") && view.all_are_ready()).await?;
+    here.rests().await?;
+    azure.is_as_it_was()?;
+    // Nothing has made the objects harmless when ours begins: the established provider does not see the pause.
+    here.scale_manager(0).await?;
+    here.change_cluster(stage.flavor, &json!({ "spec": { "paused": true } })).await?;
+    here.set_image(OUR_IMAGE).await?;
+    here.until("the operator does nothing for a paused cluster", |view| view.all_have("skip")).await?;
+    stage.move_cluster(here, &there).await?;
+    there.change_cluster(stage.flavor, &json!({ "spec": { "paused": false } })).await?;
+    there.rests().await?;
+    here.until("nothing is left here", |view| {
+        view.operators.is_empty() && view.objects.of("AzureCluster").is_empty()
+    })
+    .await?;
+    azure.is_as_it_was()?;
+    stage.delete_cluster(&there).await?;
+    there.until(GONE, |view| stage.is_gone(view)).await
+}
+
+async fn back(stage: &mut Stage<'_>) -> anyhow::Result<()> {
+    let here = &stage.here;
+    stage.clusterctl.init(here.kubeconfig(), OURS).await?;
+    here.until_runs("our manifest's pods run", |_| true).await?;
+    stage.make_cluster().await?;
+    let azure = stage.watch_azure();
+    stage.upgrade(BACK).await?;
+    here.until_runs("the established provider and the operator run", |_| true).await?;
+    let taken = "the established provider has objects for a cluster of ours, and they are ready";
+    here.until(taken, |view| view.all_have("manage") && view.all_are_ready()).await?;
+    here.rests().await?;
+    azure.is_as_it_was()?;
+    here.set_image(OUR_IMAGE).await?;
+    stage.delete_cluster(here).await?;
+    here.until(GONE, |view| stage.is_gone(view)).await
+}
