@@ -1,4 +1,4 @@
-//! What is wrong must be told apart: one line on standard error, a non-zero exit, no panic.
+//! Each mistake has its own message: one line on standard error, a non-zero exit, no panic.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -102,7 +102,7 @@ fn run_briefly(command: Command) -> anyhow::Result<Output> {
     Ok(limited.output()?)
 }
 
-/// The kubeconfig with a server that nobody runs.
+/// The kubeconfig with a server that does not run.
 fn replace_server(kubeconfig: &str) -> String {
     let servers = kubeconfig.lines().filter_map(|line| line.split_once("https://127.0.0.1:"));
     let port: String = servers

@@ -57,7 +57,7 @@ pub async fn run(
     );
     print::line("  ok  SIGTERM: the controller manager stopped in good order");
 
-    // Counted while nobody runs: the first thing that the next one does counts.
+    // Counted while no manager runs, so that the first call of the next one counts.
     let before = scenario.call_counts().await?;
     let mut manager = manager::start(built, directory, &scenario.cluster, "manager-2")?;
     let second = scenario.restart_until_nothing_is_left(before, &mut manager).await;
@@ -127,7 +127,7 @@ impl Scenario<'_> {
         std::fs::write(&file, REFUSED)?;
         self.apply(&[file]).await?;
         let words = self
-            .until("Azure's refusal is told in an event", manager, async || self.refusal("misplaced").await)
+            .until("Azure's refusal is in an event", manager, async || self.refusal("misplaced").await)
             .await?;
         print::line(format_args!("  ok  refused in Azure's own words: {words}"));
         self.delete_service("default", "misplaced").await?;
@@ -142,7 +142,7 @@ impl Scenario<'_> {
         Ok((self.calls(&["writes", "deletes"]).await?, self.calls(&["reads"]).await?))
     }
 
-    /// `before` are the counts when nobody ran.
+    /// `before` are the counts while no manager ran.
     async fn restart_until_nothing_is_left(
         &self,
         (writes, reads): (u64, u64),

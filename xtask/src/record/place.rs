@@ -102,7 +102,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Starts it in the subscription, tenant and region of `shape`; whoever manages clusters reaches their API servers from
+    /// Starts it in the subscription, tenant and region of `shape`; managers of clusters reach their API servers from
     /// `management`.
     ///
     /// # Errors

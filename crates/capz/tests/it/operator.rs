@@ -423,8 +423,8 @@ async fn objects_go_whose_converter_is_gone() {
     tokio::time::sleep(SYNC).await;
     assert_eq!(writes(&world, loaded), Vec::<String>::new(), "nothing is done before");
     let all = world.kubernetes.list("Event");
-    let told = all.iter().find(|it| it["reason"] == "OperatorObjectsLeft").unwrap();
-    let note = told["note"].as_str().or(told["message"].as_str()).unwrap();
+    let event = all.iter().find(|it| it["reason"] == "OperatorObjectsLeft").unwrap();
+    let note = event["note"].as_str().or(event["message"].as_str()).unwrap();
     assert!(note.contains("or delete that Service"), "{note}");
 
     world.kubernetes.delete("Service", "capz-system", "azureserviceoperator-webhook-service").unwrap();

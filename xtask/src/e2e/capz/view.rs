@@ -66,7 +66,7 @@ impl View {
         self.objects.iter().filter(move |(one, _)| *one == kind).map(|(_, object)| object)
     }
 
-    /// An object; Null where there is none.
+    /// An object; Null if it does not exist.
     pub fn get(&self, kind: &str, name: &str) -> &Value {
         self.all(kind).find(|object| object["metadata"]["name"] == name).unwrap_or(&Value::Null)
     }

@@ -27,7 +27,7 @@ pub const MACHINES: [&str; 2] = ["node-a", "node-b"];
 pub const IMAGE: &str = "harbour.azurecr.io/team/app:v1";
 /// What a container of it says.
 pub const WORDS: &str = "pulled from the simulated registry";
-/// The image of what holds a pod's namespaces, which everybody may pull.
+/// The image of pods' sandboxes, which all clients may pull.
 const SANDBOX_IMAGE: &str = "anchors.azurecr.io/pause:1";
 /// The role that pulls.
 const ACR_PULL: &str = "7f951dda-4ed3-4680-a7ca-43fe172d538d";
@@ -154,7 +154,7 @@ impl Place {
         Ok(())
     }
 
-    /// Lets a machine pull from the registry that is not everybody's.
+    /// Lets a machine pull from the registry that refuses anonymous clients.
     ///
     /// # Errors
     /// What Azure says.
@@ -209,13 +209,13 @@ fn address(azure: &HostedAzure, interface: &ResourceId) -> anyhow::Result<Ipv4Ad
     Ok(address.context("the interface has no address")?.parse()?)
 }
 
-/// Makes two registries, one of which everybody pulls from, and pushes an image to each.
+/// Makes two registries, one of them with anonymous pull, and pushes an image to each.
 async fn push_images(azure: &HostedAzure, shape: &Shape, folder: &Path) -> anyhow::Result<()> {
     let image = Image::of_busybox(folder, &format!("echo {WORDS}; sleep 2000000000"))?;
-    for (name, everybody) in [(IMAGE, false), (SANDBOX_IMAGE, true)] {
+    for (name, anonymous) in [(IMAGE, false), (SANDBOX_IMAGE, true)] {
         let host = host_of(name);
         let document = json!({
-            "location": shape.region, "sku": {"name": "Standard"}, "properties": {"anonymousPullEnabled": everybody},
+            "location": shape.region, "sku": {"name": "Standard"}, "properties": {"anonymousPullEnabled": anonymous},
         });
         azure.azure.put(&registry(shape, host), document)?;
         let (_, path) = name.split_once('/').context("an image has a host")?;

@@ -13,7 +13,7 @@ use hyper_util::rt::TokioExecutor;
 use real_kubernetes::{Image, digest};
 use serde_json::Value;
 
-/// Somebody who pushes to one registry.
+/// A client that pushes to one registry.
 pub struct Pusher<'a> {
     /// The URL of the simulated Azure's listener without TLS: the name of the host says which registry is meant.
     pub azure: &'a str,

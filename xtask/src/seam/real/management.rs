@@ -274,7 +274,7 @@ impl Management {
     /// The image of the manager's Deployment.
     ///
     /// # Errors
-    /// There is none.
+    /// It does not exist.
     pub async fn image(&self) -> anyhow::Result<String> {
         let deployments = api(&self.client, "apps/v1", "Deployment", Some(NAMESPACE));
         let found = deployments.get("capz-controller-manager").await?;

@@ -384,7 +384,7 @@ impl Node {
             .env("KUBECONFIG", kubeconfig)
             .env("SSL_CERT_FILE", &self.surroundings.certificate_authority)
             .env("HTTPS_PROXY", &self.surroundings.proxy)
-            // Go reaches what is on this machine without it; ours is told.
+            // Go connects to this machine without the proxy; our program needs the variable for that.
             .env("NO_PROXY", "127.0.0.1");
         for variable in container["env"].as_array().into_iter().flatten() {
             let from = &variable["valueFrom"];
@@ -417,7 +417,7 @@ impl Node {
             .map(Some)
     }
 
-    /// Writes the Secret that is the pod's volume `cert`; false while there is none.
+    /// Writes the Secret that is the pod's volume `cert`; false while it does not exist.
     async fn mounted(&self, pod: &Value, folder: &Path) -> anyhow::Result<bool> {
         let folder = folder.join("cert");
         std::fs::create_dir_all(&folder)?;
