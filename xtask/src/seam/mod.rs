@@ -23,6 +23,9 @@ use real::Counterparts;
 use stage::Programs;
 use story::Story;
 
+/// Plays a story, with its files in a folder.
+type Play = Box<dyn Fn(Story, &Path) -> anyhow::Result<()>>;
+
 /// What to play, with which programs.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -70,31 +73,30 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             build_release()?.join("capz-controller-manager")
         }
     };
-    let play: Box<dyn Fn(Story, &Path) -> anyhow::Result<()>> =
-        match (arguments.kubernetes, &arguments.counterparts) {
-            (Kubernetes::Real, Some(folder)) => {
-                let counterparts = Counterparts::in_folder(folder, manager, arguments.cerulean.clone())?;
-                let flavor = arguments.flavor.clone();
-                Box::new(move |story, directory| {
-                    crate::e2e::runtime()?.block_on(real::play(story, &counterparts, &flavor, directory))
-                })
-            }
-            _ => {
-                let given = |path: &Option<PathBuf>| {
-                    path.clone().context("--operator, --provider or --sources is missing")
-                };
-                let programs = Programs {
-                    operator: given(&arguments.operator)?,
-                    provider: given(&arguments.provider)?,
-                    sources: given(&arguments.sources)?,
-                    manager,
-                    flavor: arguments.flavor.clone(),
-                };
-                Box::new(move |story, directory| {
-                    crate::e2e::runtime()?.block_on(story.play(&programs, directory))
-                })
-            }
-        };
+    let play: Play = match (arguments.kubernetes, &arguments.counterparts) {
+        (Kubernetes::Real, Some(folder)) => {
+            let counterparts = Counterparts::in_folder(folder, manager, arguments.cerulean.clone())?;
+            let flavor = arguments.flavor.clone();
+            Box::new(move |story, directory| {
+                crate::e2e::runtime()?.block_on(real::play(story, &counterparts, &flavor, directory))
+            })
+        }
+        _ => {
+            let given = |path: &Option<PathBuf>| {
+                path.clone().context("--operator, --provider or --sources is missing")
+            };
+            let programs = Programs {
+                operator: given(&arguments.operator)?,
+                provider: given(&arguments.provider)?,
+                sources: given(&arguments.sources)?,
+                manager,
+                flavor: arguments.flavor.clone(),
+            };
+            Box::new(move |story, directory| {
+                crate::e2e::runtime()?.block_on(story.play(&programs, directory))
+            })
+        }
+    };
     let stories = match (&arguments.stories, arguments.kubernetes) {
         (stories, _) if !stories.is_empty() => stories.clone(),
         (_, Kubernetes::Real) => Story::REAL.to_vec(),
