@@ -1,4 +1,4 @@
-//! The webhook that an API server asks for objects in another version.
+//! The conversion webhook.
 
 use axum::routing::post;
 use axum::{Json, Router};
