@@ -181,7 +181,7 @@ impl Operator {
         Ok(())
     }
 
-    /// Defines its kinds again, as it does itself when it comes back.
+    /// Defines its kinds again, as the operator does itself when it is installed again.
     ///
     /// # Errors
     /// The API server refuses that.

@@ -27,7 +27,7 @@ const SENDER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 7));
 /// Runs all steps.
 ///
 /// # Errors
-/// The first one that does not come true.
+/// The first failed step.
 pub async fn play(place: &mut Place) -> anyhow::Result<()> {
     let nodes: Api<Node> = Api::all(place.client.clone());
     until(place, "each kubelet has made its node", async |_| {
