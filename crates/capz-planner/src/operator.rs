@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-/// The annotation of AzureClusters with the resources that the operator must not delete, and their policies: `{"<id>":
-/// "skip"}`. Such resources are used unchanged, and neither written nor deleted.
+/// The annotation of AzureClusters with the resources that the operator must not delete, and their policies:
+/// `{"<id>": "skip"}`. Such resources are used unchanged, and neither written nor deleted.
 pub const KEPT: &str = "sigs.k8s.io/cluster-api-provider-azure-kept-resources";
 
 /// The annotation with the operator's rights to the resource of an object. Without it, the operator may write and

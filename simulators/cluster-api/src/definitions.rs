@@ -18,8 +18,8 @@ pub struct ConversionWebhook {
     pub authority: String,
 }
 
-/// A column of `kubectl get`: its name, the JSON path in `v1beta1` and in `v1beta2`, its type, and whether only `-o
-/// wide` shows it.
+/// A column of `kubectl get`: its name, the JSON path in `v1beta1` and in `v1beta2`, its type, and whether only
+/// `-o wide` shows it.
 type Column = (&'static str, &'static str, &'static str, &'static str, bool);
 
 struct Definition {

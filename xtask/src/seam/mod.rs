@@ -1,7 +1,7 @@
 //! Replaces the established provider by our manager of clusters, and back:
 //! `cargo xtask seam --operator PATH --provider PATH --sources FOLDER [--manager PATH] [STORY…]`, or with a real API
-//! server, garbage collector and clusterctl, and the rights of the manifests, `cargo xtask seam --kubernetes real
-//! --counterparts FOLDER [STORY…]`.
+//! server, garbage collector and clusterctl, and the rights of the manifests,
+//! `cargo xtask seam --kubernetes real --counterparts FOLDER [STORY…]`.
 //!
 //! The established provider's manager and Azure Service Operator, both real, create a cluster in the simulated Azure,
 //! with the stand-in for Cluster API. Our manager replaces them, and they replace it. In all stories nothing is deleted

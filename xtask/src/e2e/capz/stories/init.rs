@@ -38,8 +38,8 @@ const INSTALLED: [(&str, &str, usize); 7] = [
 /// The kinds of cert-manager of which the manifests contain objects.
 const CERTIFICATES: [(&str, &str); 2] = [("certificates", "Certificate"), ("issuers", "Issuer")];
 
-/// Runs `clusterctl init` for all four providers, from folders, in an empty management cluster; then `clusterctl
-/// delete` for ours.
+/// Runs `clusterctl init` for all four providers, from folders, in an empty management cluster; then
+/// `clusterctl delete` for ours.
 ///
 /// # Errors
 /// clusterctl fails, or an object is missing or left.
