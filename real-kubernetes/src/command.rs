@@ -1,10 +1,10 @@
-//! Commands of the system that run to their end.
+//! Runs commands of the system.
 
 use std::process::{Command, Output, Stdio};
 
 use crate::error::StartError;
 
-/// Runs a command to its end.
+/// Runs a command and waits for its end.
 pub(crate) fn run(command: &[&str]) -> Result<Output, StartError> {
     let refused = |said: String| StartError::Command { command: command.join(" "), said };
     let Some((program, arguments)) = command.split_first() else { return Err(refused("no program".into())) };

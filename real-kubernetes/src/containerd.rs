@@ -1,16 +1,17 @@
-//! containerd as a node runs it.
+//! The configuration of a node's containerd.
 
 use std::path::{Path, PathBuf};
 
-/// The control group of the containers of every containerd that serves kubelets.
+/// The control group that containerd creates for the containers of kubelets, on any machine.
 pub(crate) const CONTROL_GROUP: &str = "k8s.io";
 
-/// The folder that has one of each container that runs, or did when containerd was killed; named after it.
+/// The folder with an entry for each running container, also for those that ran when containerd was killed; entries are
+/// named after their containers.
 pub(crate) fn running(folder: &Path) -> PathBuf {
     folder.join("state/io.containerd.runtime.v2.task").join(CONTROL_GROUP)
 }
 
-/// Its configuration, with all files in `folder`. Pods are in a network of their own on each node, which leads nowhere else.
+/// The configuration, with all files in `folder`. Each node has its own pod network, which is not connected to others.
 pub(crate) fn configuration(folder: &Path, plugins: &Path, sandbox_image: &str) -> String {
     let (folder, plugins) = (folder.display(), plugins.display());
     format!(
@@ -36,7 +37,7 @@ state = "{folder}/state"
     )
 }
 
-/// The network of a node's pods, for the `number`th node.
+/// The configuration of the pod network of the `number`th node.
 pub(crate) fn network(folder: &Path, number: usize) -> String {
     let pods = format!("10.244.{number}.0/24");
     let addresses = serde_json::json!({

@@ -1,4 +1,4 @@
-//! etcd and kube-apiserver and, where nodes join, the controllers and the scheduler.
+//! etcd, kube-apiserver and, for clusters with nodes, the controllers and the scheduler.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
@@ -14,30 +14,30 @@ use crate::error::{StartError, failed};
 use crate::kubeconfig;
 use crate::program::Program;
 
-/// The token of the administrator; it opens nothing but this value's own server on this machine.
+/// The token of the administrator. It is valid only for this value's server on this machine.
 const TOKEN: &str = "administrator-of-a-test";
 
-/// How long the API server may take to be ready.
+/// The time limit for the API server to be ready.
 const READY_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// How often is looked whether something is so.
+/// The polling interval of conditions.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Where the API server's own certificate and key are, in its directory.
+/// The API server's certificate, in the server's directory; its key is in the same folder.
 const CERTIFICATE: &str = "certificates/apiserver.crt";
 
-/// After how long a node whose kubelet is silent is not ready: kubelets here speak each second.
+/// The time after which a node with a silent kubelet is not ready: kubelets here report each second.
 const NODE_GRACE: &str = "6s";
 
-/// Running servers; they are killed when this value goes.
+/// Running servers, which are killed when this value is dropped.
 #[derive(Debug)]
 pub struct RealKubernetes {
-    /// How to reach them.
+    /// The kubeconfig of the administrator.
     pub kubeconfig: PathBuf,
     assets: PathBuf,
     directory: PathBuf,
     address: SocketAddr,
-    /// Each before those that it needs, in the order in which they are stopped.
+    /// The programs in the order in which they are stopped: each before those that it needs.
     programs: Vec<Program>,
 }
 
@@ -45,12 +45,12 @@ impl RealKubernetes {
     /// Starts etcd and kube-apiserver from `assets` with their files in `directory`, and waits until the API is ready.
     ///
     /// # Errors
-    /// What cannot be had, or the end of the log of a program that does not come up.
+    /// A file, port or program is missing, or a program does not start: then with the end of its log.
     pub async fn start(assets: &Path, directory: &Path) -> Result<Self, StartError> {
         Self::start_with(assets, directory, &[]).await
     }
 
-    /// The same with more flags of kube-apiserver, each a name and a value.
+    /// Like [`Self::start`], with additional flags of kube-apiserver, each a name and a value.
     ///
     /// # Errors
     /// As [`Self::start`].
@@ -62,7 +62,8 @@ impl RealKubernetes {
         Self::start_at(Ipv4Addr::LOCALHOST, &[], flags, assets, directory).await
     }
 
-    /// The same on another address of this machine, for kubelets of nodes with these names: each has the rights of its own node.
+    /// Like [`Self::start`], at another address of this machine, for kubelets of nodes with these names: each has the
+    /// rights of its own node.
     pub(crate) async fn start_at(
         address: Ipv4Addr,
         nodes: &[&str],
@@ -89,7 +90,7 @@ impl RealKubernetes {
         let administrator = format!("{TOKEN},administrator,administrator,system:masters\n");
         let all: String = std::iter::once(administrator).chain(kubelets).collect();
         fs::write(&tokens, all).map_err(failed(&tokens))?;
-        // The value exists before anything is started, so that whatever fails, all is stopped.
+        // The value exists before any program starts, so that a failure at any point stops all programs.
         let mut this = Self {
             kubeconfig: directory.join("administrator.kubeconfig"),
             assets: assets.to_owned(),
@@ -124,7 +125,7 @@ impl RealKubernetes {
             ("--authorization-mode", "Node,RBAC"),
             ("--enable-admission-plugins", "NodeRestriction"),
             ("--disable-admission-plugins", "ServiceAccount"),
-            // What a cloud provider says of a node is where its kubelet is reached.
+            // Kubelets are reached at the addresses that a cloud provider writes to nodes.
             ("--kubelet-preferred-address-types", "InternalIP"),
         ];
         this.run("kube-apiserver", &[&own, more].concat())?;
@@ -157,10 +158,10 @@ impl RealKubernetes {
         self.run("kube-scheduler", &everywhere)
     }
 
-    /// Starts kube-controller-manager with these of its controllers alone.
+    /// Starts kube-controller-manager with only these controllers.
     ///
     /// # Errors
-    /// It is missing among the programs, or cannot be started.
+    /// The program is missing or does not start.
     pub fn start_some_controllers(&mut self, controllers: &[&str]) -> Result<(), StartError> {
         let name = "kube-controller-manager";
         if !self.assets.join(name).exists() {
@@ -179,10 +180,10 @@ impl RealKubernetes {
         )
     }
 
-    /// A client of the server, which does not retry.
+    /// Returns a client of the server that does not retry.
     ///
     /// # Errors
-    /// The kubeconfig cannot be used.
+    /// The kubeconfig is invalid.
     pub async fn client(&self) -> Result<Client, StartError> {
         let failed = |error: &dyn std::fmt::Display| StartError::Api(error.to_string());
         let file = Kubeconfig::read_from(&self.kubeconfig).map_err(|error| failed(&error))?;
@@ -193,7 +194,7 @@ impl RealKubernetes {
         Client::try_from(config).map_err(|error| failed(&error))
     }
 
-    /// A kubeconfig for the bearer of a token, in a file of this name.
+    /// Writes a kubeconfig with this bearer token to a file of this name.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -221,7 +222,7 @@ impl RealKubernetes {
         Ok(())
     }
 
-    /// Waits until something is so while all programs run.
+    /// Waits until a condition holds, while all programs run.
     async fn until(&mut self, otherwise: &str, is_so: impl AsyncFn() -> bool) -> Result<(), StartError> {
         let deadline = Instant::now() + READY_TIMEOUT;
         while !is_so().await {
@@ -252,7 +253,7 @@ async fn answers(client: &Client, path: &str) -> bool {
     }
 }
 
-/// Ports that were free a moment ago, all at once, so that they differ.
+/// Returns ports that were free a moment ago. They are bound at the same time, so that they differ.
 fn free_ports() -> Result<[u16; 3], StartError> {
     let no_port = |source| StartError::System { what: "no free port".to_owned(), source };
     let mut listeners = Vec::new();

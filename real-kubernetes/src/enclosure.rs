@@ -1,11 +1,12 @@
-//! Namespaces in which nodes run, so that nothing is left of them: processes, mounts, network interfaces and files of the system
-//! end with the process that began them, however it ends.
+//! Namespaces in which nodes run, so that nothing remains of them: processes, mounts, network interfaces and files of
+//! the system disappear with the process that created them, however it ends.
 //!
 //! ```text
 //! the program ─▶ unshare ─▶ the program again, in namespaces of its own ─▶ servers, kubelets, containers
 //! ```
 //!
-//! Control groups are no part of it: those of containers that have not ended by themselves are removed afterwards.
+//! Control groups are not part of a namespace: those of containers that have not ended by themselves are removed
+//! afterwards.
 
 use std::fs;
 use std::io::Read as _;
@@ -18,20 +19,21 @@ use crate::command::run;
 use crate::containerd;
 use crate::error::{StartError, failed};
 
-/// Says to a program that it runs inside, and names its folder.
+/// Marks a program as running inside, and contains its folder.
 const VARIABLE: &str = "CERULEAN_ENCLOSURE";
 
-/// Folders that are empty inside: programs have files there whose place cannot be chosen.
+/// Folders that are empty inside: programs have files there whose path is not configurable.
 const HIDDEN: [&str; 3] = ["/run", "/var/lib", "/var/log"];
 
-/// Where each hierarchy of control groups is a folder, or the only one is.
+/// The folder of control groups: with a folder for each hierarchy (version 1), or itself the only hierarchy (version
+/// 2).
 const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
 
-/// How often, and how far apart, a control group is removed that is not empty yet.
+/// Attempts to remove a control group that is not empty yet.
 const MAX_ATTEMPTS: u32 = 50;
 const ATTEMPT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The namespaces that this process is in.
+/// The namespaces that this process runs in.
 #[derive(Debug)]
 pub struct Enclosure {
     folder: PathBuf,
@@ -39,10 +41,10 @@ pub struct Enclosure {
 }
 
 impl Enclosure {
-    /// Runs `program` inside to its end, with its files in `folder`, whose name nothing else has.
+    /// Runs `program` inside and waits for its end, with its files in `folder`, whose name must be unique.
     ///
     /// # Errors
-    /// The program or the folder is where nothing can be seen from inside, or a control group of it stays.
+    /// The program or the folder is in a hidden folder, or a control group cannot be removed.
     pub fn run(program: &Path, arguments: &[String], folder: &Path) -> Result<ExitStatus, StartError> {
         for path in [program, folder] {
             if let Some(hidden) = HIDDEN.iter().find(|hidden| path.starts_with(hidden)) {
@@ -57,10 +59,10 @@ impl Enclosure {
         let mut command = Command::new("unshare");
         command.args(["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]);
         command.args(["--propagation", "private"]);
-        // The first process of a namespace takes no signals and has orphans to bury: the shell is good at that.
+        // The first process of a namespace ignores signals by default and must reap orphans: the shell does both well.
         command.args(["sh", "-c", "\"$@\"; exit $?", "sh"]).arg(program).args(arguments);
         let mut child = command.env(VARIABLE, folder).stdin(Stdio::piped()).spawn().map_err(system)?;
-        // It ends when this closes: with this process, whatever ends it.
+        // The program ends when this pipe closes: when this process ends for any reason.
         let input = child.stdin.take();
         let ended = child.wait().map_err(system);
         drop(input);
@@ -68,11 +70,11 @@ impl Enclosure {
         ended
     }
 
-    /// Prepares the namespaces that this process was started in by [`Self::run`]: files, and a network in which `gateway` and
+    /// Prepares the namespaces in which [`Self::run`] started this process: files, and a network in which `gateway` and
     /// `more` are addresses of this process.
     ///
     /// # Errors
-    /// It was started otherwise, or the system refuses.
+    /// The process was not started by [`Self::run`], or the system refuses.
     pub fn enter(gateway: Ipv4Addr, more: &[Ipv4Addr]) -> Result<Self, StartError> {
         let folder = std::env::var_os(VARIABLE).map(PathBuf::from).ok_or_else(|| {
             StartError::NotEnclosed(format!(
@@ -82,7 +84,7 @@ impl Enclosure {
         std::thread::spawn(|| {
             let mut input = std::io::stdin();
             while input.read(&mut [0; 64]).is_ok_and(|length| length > 0) {}
-            // The process that waits for this one has gone.
+            // The process that waits for this one has ended.
             std::process::exit(1);
         });
         for hidden in HIDDEN {
@@ -95,18 +97,19 @@ impl Enclosure {
         Ok(Self { folder, gateway })
     }
 
-    /// Where everything has its files.
+    /// The folder for all files.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// This process' address in the network of the nodes, which is their way to everywhere.
+    /// This process' address in the network of the nodes, which is their default gateway.
     pub fn gateway(&self) -> Ipv4Addr {
         self.gateway
     }
 }
 
-/// Removes the control groups of containers that ran on the nodes of a folder. Their processes may take a moment to be gone.
+/// Removes the control groups of containers that ran on the nodes of a folder. Their processes may take a moment to
+/// end.
 fn clear(folder: &Path) -> Result<(), StartError> {
     let root = Path::new(CONTROL_GROUPS);
     let hierarchies = entries(root).chain([root.to_owned()]);
@@ -126,7 +129,7 @@ fn clear(folder: &Path) -> Result<(), StartError> {
                 attempts += 1;
             }
         }
-        // Containers of another containerd on this machine keep theirs.
+        // Fails if another containerd on this machine has containers, which keep their groups.
         let _ = fs::remove_dir(all);
     }
     Ok(())
@@ -145,7 +148,7 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
-/// Removes a control group and those below. What looks like files in it goes with it.
+/// Removes a control group and its descendants. The kernel removes the files in it.
 fn remove_group(group: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(group)?.flatten() {
         if entry.file_type()?.is_dir() {

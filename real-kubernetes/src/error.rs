@@ -1,11 +1,11 @@
-//! Why there is no server, or no node.
+//! Errors of starting servers and nodes.
 
 use std::path::{Path, PathBuf};
 
-/// Why there is no server, or no node.
+/// Why servers or nodes cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// A program is not where it is looked for.
+    /// A program is missing in a folder.
     #[error("KUBEBUILDER_ASSETS={}: there is no {name} in it", folder.display())]
     Missing {
         /// The folder.
@@ -13,18 +13,18 @@ pub enum StartError {
         /// The program.
         name: &'static str,
     },
-    /// A file or folder cannot be written, a program not be started, or no port be had.
+    /// A file or folder cannot be written, a program cannot be started, or a port is not available.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The failed action.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The key for service accounts cannot be made.
+    /// The key for service accounts cannot be generated.
     #[error("cannot make the key for service accounts: {0}")]
     Key(#[from] rcgen::Error),
-    /// A program has ended by itself, or does not become ready.
+    /// A program has ended by itself, or is not ready in time.
     #[error("{name} {what}:\n{log}")]
     NotReady {
         /// The program.
@@ -34,7 +34,7 @@ pub enum StartError {
         /// The end of its log.
         log: String,
     },
-    /// The server does not answer as it should.
+    /// The server gives an unexpected answer.
     #[error("the API server: {0}")]
     Api(String),
     /// A command that prepares the machine fails.
@@ -42,15 +42,15 @@ pub enum StartError {
     Command {
         /// The command with its arguments.
         command: String,
-        /// What it said.
+        /// The output of the command.
         said: String,
     },
-    /// Nodes are started in namespaces of their own alone.
+    /// Nodes are only started in separate namespaces.
     #[error("{0}")]
     NotEnclosed(String),
 }
 
-/// What could not be done with a path.
+/// The error for a failed action with a path.
 pub(crate) fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> StartError + use<> {
     let what = path.display().to_string();
     move |source| StartError::System { what, source }

@@ -1,4 +1,4 @@
-//! An image for containers, made of busybox alone.
+//! A container image that contains only busybox.
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,12 @@ use crate::command::run;
 use crate::error::{StartError, failed};
 use crate::requirements::busybox;
 
-/// An image: what is pushed to a registry, in this order.
+/// An image: its blobs and manifest are pushed to a registry in this order.
 #[derive(Debug, Clone)]
 pub struct Image {
-    /// Its blobs: the layer and the configuration.
+    /// The blobs: the layer and the configuration.
     pub blobs: Vec<Vec<u8>>,
-    /// The manifest that names them.
+    /// The manifest that refers to the blobs.
     pub manifest: Value,
 }
 
@@ -22,7 +22,7 @@ impl Image {
     /// The media type of the manifest.
     pub const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 
-    /// An image that runs `command` with busybox' shell. `folder` is for files on the way.
+    /// An image that runs `command` with busybox' shell. `folder` is for temporary files.
     ///
     /// # Errors
     /// There is no busybox, or the system refuses.
@@ -64,7 +64,7 @@ impl Image {
     }
 }
 
-/// The name of a blob.
+/// The digest of a blob.
 pub fn digest(content: &[u8]) -> String {
     let hash = ring::digest::digest(&ring::digest::SHA256, content);
     let hex: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();

@@ -1,11 +1,11 @@
-//! How programs reach the API server.
+//! Kubeconfigs.
 
 use std::net::SocketAddr;
 use std::path::Path;
 
 use serde_json::json;
 
-/// A kubeconfig for the bearer of a token; `authority` is the file with the certificate that the server shows.
+/// A kubeconfig with a bearer token; `authority` is the file with the server's certificate.
 pub(crate) fn text(server: SocketAddr, authority: &Path, token: &str) -> String {
     let cluster = json!({"server": format!("https://{server}"), "certificate-authority": authority});
     let config = json!({

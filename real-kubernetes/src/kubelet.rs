@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::json;
 
-/// A kubelet that speaks each second, so that it is missed soon, and that leaves the machine's own control groups alone: they
-/// are of one version or the other, and belong to whatever else runs here.
+/// Configures a kubelet to report each second, so that its absence is noticed soon, and not to use the machine's own
+/// control groups: they may be of either version, and belong to other programs.
 pub(crate) fn configuration(folder: &Path, address: Ipv4Addr) -> String {
     let configuration = json!({
         "apiVersion": "kubelet.config.k8s.io/v1beta1",

@@ -1,12 +1,12 @@
-//! A real Kubernetes on this machine, for as long as the value lives: etcd and kube-apiserver on loopback, or a whole cluster with
-//! nodes.
+//! A real Kubernetes on this machine, which ends with its value: etcd and kube-apiserver on loopback, or a whole
+//! cluster with nodes.
 //!
-//! The programs are those of `KUBEBUILDER_ASSETS`, of any version from 1.21 on, which has EndpointSlices. The bearer of the token
-//! is a cluster administrator; authorization is by roles, as in clusters that people have.
+//! The programs are those in `KUBEBUILDER_ASSETS`, of any version from 1.21 on, which has EndpointSlices. The token
+//! belongs to a cluster administrator; authorization uses RBAC, as in production clusters.
 //!
-//! A cluster with nodes has controllers, a scheduler and kubelets besides, each kubelet with a containerd, an address and the rights
-//! of its own node. It needs root and what [`lacks`] names, and runs in namespaces of its own ([`Enclosure`]), so that nothing of it
-//! stays. Each node is a network namespace:
+//! A cluster with nodes also has controllers, a scheduler and kubelets. Each kubelet has a containerd, an address and
+//! the rights of its own node. Such a cluster needs root and the requirements that [`lacks`] checks, and runs in
+//! separate namespaces ([`Enclosure`]), so that nothing of it remains. Each node is a network namespace:
 //!
 //! ```text
 //!                          ┌ 10.240.0.4 containerd, kubelet, pods

@@ -1,4 +1,4 @@
-//! A node: a machine with an address of its own, containerd and a kubelet.
+//! A node: a machine with its own address, containerd and a kubelet.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -16,26 +16,26 @@ use crate::program::Program;
 use crate::requirements::network_plugins;
 use crate::{containerd, kubelet};
 
-/// How long containerd may take until it listens.
+/// The time limit for containerd to listen.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How a node is.
+/// The settings of a node.
 #[derive(Debug, Clone)]
 pub struct NodeSettings {
-    /// Its name, and its host's.
+    /// The name of the node and its host.
     pub name: String,
     /// The address of its machine.
     pub address: Ipv4Addr,
-    /// The image of what holds a pod's namespaces. containerd pulls it without credentials.
+    /// The image of pods' sandboxes. containerd pulls it without credentials.
     pub sandbox_image: String,
-    /// Variables of containerd, such as the proxy by which it reaches registries.
+    /// Environment variables of containerd, such as the proxy to registries.
     pub environment: Vec<(String, String)>,
-    /// The configuration of programs that give credentials for images, and the folder with these programs.
+    /// The configuration of credential providers for images, and the folder with their programs.
     pub credential_provider: Option<(PathBuf, PathBuf)>,
 }
 
-/// A running node. What runs on it ends with it.
+/// A running node. Its programs end with this value.
 #[derive(Debug)]
 pub struct RealNode {
     settings: NodeSettings,
@@ -47,7 +47,7 @@ pub struct RealNode {
 }
 
 impl RealNode {
-    /// Starts the machine and what runs on it. Its kubelet waits for a cloud provider, and says no provider id.
+    /// Starts the machine, containerd and the kubelet. The kubelet waits for a cloud provider, and sets no provider ID.
     async fn start(
         enclosure: &Enclosure,
         servers: &RealKubernetes,
@@ -92,12 +92,12 @@ impl RealNode {
         Ok(this)
     }
 
-    /// Its name.
+    /// The name.
     pub fn name(&self) -> &str {
         &self.settings.name
     }
 
-    /// The address of its machine.
+    /// The address of the machine.
     pub fn address(&self) -> Ipv4Addr {
         self.settings.address
     }
@@ -105,7 +105,7 @@ impl RealNode {
     /// Starts the kubelet, unless it runs.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// The kubelet does not start.
     pub fn start_kubelet(&mut self) -> Result<(), StartError> {
         if self.kubelet.is_some() {
             return Ok(());
@@ -127,7 +127,7 @@ impl RealNode {
         Ok(())
     }
 
-    /// Stops the kubelet at once, as a machine that is switched off does.
+    /// Kills the kubelet, as when its machine is switched off.
     pub fn stop_kubelet(&mut self) {
         self.kubelet = None;
     }
@@ -137,10 +137,10 @@ impl RealNode {
         on_machine(&self.settings.name, program)
     }
 
-    /// Fails when a program has ended by itself.
+    /// Fails if a program has ended by itself.
     ///
     /// # Errors
-    /// The end of its log.
+    /// The program with the end of its log.
     pub fn must_run(&mut self) -> Result<(), StartError> {
         self.containerd.must_run()?;
         self.kubelet.as_mut().map_or(Ok(()), Program::must_run)
@@ -150,17 +150,17 @@ impl RealNode {
 /// Servers, controllers and nodes.
 #[derive(Debug)]
 pub struct RealCluster {
-    /// The nodes, as they were given.
+    /// The nodes, in the order of their settings.
     pub nodes: Vec<RealNode>,
     /// The servers.
     pub servers: RealKubernetes,
 }
 
 impl RealCluster {
-    /// Starts all of it from the programs in `assets`, in this order.
+    /// Starts the servers, the controllers and the nodes from the programs in `assets`, in this order.
     ///
     /// # Errors
-    /// What does not start, with the end of its log.
+    /// The first program that does not start, with the end of its log.
     pub async fn start(
         enclosure: &Enclosure,
         assets: &Path,
@@ -178,14 +178,14 @@ impl RealCluster {
     }
 }
 
-/// A command in the network of a machine.
+/// A command in the network namespace of a machine.
 fn on_machine(name: &str, program: &Path) -> Command {
     let mut command = Command::new("nsenter");
     command.arg(format!("--net=/run/netns/{name}")).arg(program);
     command
 }
 
-/// Gives a machine a network of its own with its address, and the way between it and this process.
+/// Creates a network namespace for a machine with its address, and connects it with this process.
 fn connect(gateway: Ipv4Addr, number: usize, settings: &NodeSettings) -> Result<(), StartError> {
     for command in connection(gateway, number, settings) {
         run(&command.iter().map(String::as_str).collect::<Vec<_>>())?;
@@ -193,7 +193,7 @@ fn connect(gateway: Ipv4Addr, number: usize, settings: &NodeSettings) -> Result<
     Ok(())
 }
 
-/// The commands for that.
+/// The commands that create the network.
 fn connection(gateway: Ipv4Addr, number: usize, settings: &NodeSettings) -> Vec<Vec<String>> {
     let NodeSettings { name, address, .. } = settings;
     let here = format!("machine{number}");

@@ -1,4 +1,4 @@
-//! A program that runs beside this one, with its log in a file.
+//! A child process with its log in a file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::process::{Child, Command, Stdio};
 
 use crate::error::{StartError, failed};
 
-/// How many of the last lines of a log an error holds.
+/// The number of last log lines in an error.
 const MAX_LOG_LINES: usize = 25;
 
-/// A started program. It is killed when this value goes.
+/// A running program, which is killed when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Program {
     name: &'static str,
@@ -18,7 +18,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Starts `command` in `directory`, where its log goes, too, behind what is there.
+    /// Starts `command` in `directory`, and appends its output to a log there.
     pub(crate) fn start(
         name: &'static str,
         directory: &Path,
@@ -38,7 +38,7 @@ impl Program {
         Ok(Self { name, child, log })
     }
 
-    /// Fails when the program has ended by itself.
+    /// Fails if the program has ended by itself.
     pub(crate) fn must_run(&mut self) -> Result<(), StartError> {
         match self.child.try_wait() {
             Ok(Some(status)) => Err(self.complaint(format!("has ended by itself with {status}"))),
@@ -46,7 +46,7 @@ impl Program {
         }
     }
 
-    /// What is wrong with it, and the end of its log.
+    /// An error for this program, with the end of its log.
     pub(crate) fn complaint(&self, what: String) -> StartError {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
@@ -57,7 +57,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Already gone is as good.
+        // An error means that the program has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

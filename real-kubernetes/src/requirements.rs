@@ -1,4 +1,4 @@
-//! What a cluster with nodes needs of the machine.
+//! Requirements of clusters with nodes.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -7,14 +7,14 @@ use std::process::{Command, Stdio};
 
 use crate::error::StartError;
 
-/// Where the plugins for containers' networks are: with Debian's package, and from their own release.
+/// The folders of container network plugins: of Debian's package, and of their own release.
 const NETWORK_PLUGINS: [&str; 2] = ["/usr/lib/cni", "/opt/cni/bin"];
 
-/// Programs from `KUBEBUILDER_ASSETS`.
+/// Required programs in `KUBEBUILDER_ASSETS`.
 const ASSETS: [&str; 6] =
     ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl"];
 
-/// Programs of the system, and the package of Debian that has each.
+/// Required programs of the system, each with its Debian package.
 const PROGRAMS: [(&str, &str); 8] = [
     ("containerd", "containerd"),
     ("runc", "runc"),
@@ -26,16 +26,16 @@ const PROGRAMS: [(&str, &str); 8] = [
     ("unshare", "util-linux"),
 ];
 
-/// What is missing.
+/// A missing requirement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lack {
-    /// This process is not root's: namespaces with containers need it.
+    /// This process does not run as root, which namespaces with containers require.
     Root,
-    /// The system makes no namespaces for this process, as in most containers.
+    /// The system does not allow this process to create namespaces, as in most containers.
     Namespaces,
-    /// A program that `KUBEBUILDER_ASSETS` does not hold.
+    /// A program is missing in `KUBEBUILDER_ASSETS`.
     Asset(&'static str),
-    /// A program of the system, by the package of Debian that has it.
+    /// A program of the system is missing, with the Debian package that contains it.
     Package(&'static str),
 }
 
@@ -52,7 +52,7 @@ impl std::fmt::Display for Lack {
     }
 }
 
-/// What this machine lacks for a cluster with nodes.
+/// Returns the missing requirements of a cluster with nodes on this machine.
 pub fn lacks(assets: &Path) -> Vec<Lack> {
     let folders: Vec<PathBuf> =
         std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
@@ -68,10 +68,10 @@ pub fn lacks(assets: &Path) -> Vec<Lack> {
     root.into_iter().chain(namespaces).chain(assets).chain(packages).collect()
 }
 
-/// Installs the packages among what is missing.
+/// Installs the packages among the missing requirements.
 ///
 /// # Errors
-/// What the package manager said.
+/// The package manager's error.
 pub fn install(lacks: &[Lack]) -> Result<(), StartError> {
     let packages: Vec<&str> = lacks
         .iter()
@@ -99,12 +99,12 @@ pub fn install(lacks: &[Lack]) -> Result<(), StartError> {
     Ok(())
 }
 
-/// The folder with the plugins for containers' networks.
+/// The folder with the container network plugins.
 pub(crate) fn network_plugins() -> Option<&'static Path> {
     NETWORK_PLUGINS.into_iter().map(Path::new).find(|folder| is_program(&folder.join("ptp")))
 }
 
-/// The busybox that needs nothing else.
+/// The path of busybox.
 pub(crate) fn busybox() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join("busybox")).find(|program| is_program(program))

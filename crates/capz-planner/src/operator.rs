@@ -1,37 +1,40 @@
-//! Azure Service Operator: the established provider writes some of a cluster's resources by its objects, and where such an object
-//! is deleted the operator deletes the resource in Azure. So when a cluster is taken over, they are made harmless first, and then
-//! they go. The established provider makes them anew for what exists in Azure when it comes back.
+//! Azure Service Operator: the established provider writes some resources of a cluster through the operator's objects,
+//! and if such an object is deleted, the operator deletes the resource in Azure. So when a cluster is taken over, its
+//! objects are first made harmless and then deleted. The established provider creates them again for existing resources
+//! in Azure when it comes back.
 //!
 //! ```text
 //!  manage, detach-on-delete, … ──Skip──▶ skip ──Delete──▶ being deleted ──Release──▶ gone
 //!                                         └─ stays while the cluster is paused
 //! ```
 //!
-//! What to do is said of one look at an object, whatever was done before: another hand may have put its policy back.
+//! The next step follows from one observation of an object alone, regardless of earlier steps: a third party may have
+//! restored its policy.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-/// The annotation of AzureClusters with resources that the operator was not to delete, and by which policy it was so:
-/// `{"<id>": "skip"}`. They are used as they are, and neither written nor deleted.
+/// The annotation of AzureClusters with the resources that the operator must not delete, and their policies:
+/// `{"<id>": "skip"}`. Such resources are used unchanged, and neither written nor deleted.
 pub const KEPT: &str = "sigs.k8s.io/cluster-api-provider-azure-kept-resources";
 
-/// The annotation by which the operator knows what it may do with the resource of an object. Without it, it may do everything.
+/// The annotation with the operator's rights to the resource of an object. Without it, the operator may write and
+/// delete the resource.
 const POLICY: &str = "serviceoperator.azure.com/reconcile-policy";
-/// The policy by which the operator does nothing, neither when the object changes nor when it is deleted.
+/// The policy with which the operator does nothing, neither when the object is changed nor when it is deleted.
 const SKIP: &str = "skip";
-/// The policy by which the operator writes, and does not delete.
+/// The policy with which the operator writes the resource, but does not delete it.
 const DETACH_ON_DELETE: &str = "detach-on-delete";
-/// The annotation in which the established provider remembers the policy of an object whose cluster is paused. It puts that back
-/// by itself when it works on the cluster again.
+/// The annotation in which the established provider saves the policy of an object while its cluster is paused. It
+/// restores the policy from here when it reconciles the cluster again.
 const POLICY_BEFORE: &str = "sigs.k8s.io/cluster-api-provider-azure-pre-pause-reconcile-policy";
-/// The annotation with the id of the resource in Azure.
+/// The annotation with the resource's id in Azure.
 const RESOURCE: &str = "serviceoperator.azure.com/resource-id";
-/// The finalizer by which an object waits for the operator.
+/// The operator's finalizer.
 const FINALIZER: &str = "serviceoperator.azure.com/finalizer";
-/// The reason of the condition `Ready` where Azure has no such resource.
+/// The reason of the condition `Ready` if the resource does not exist in Azure.
 const NOT_FOUND: &str = "AzureResourceNotFound";
 
 /// A kind of the operator's objects.
@@ -39,14 +42,14 @@ const NOT_FOUND: &str = "AzureResourceNotFound";
 pub struct OperatorKind {
     /// Its group.
     pub group: &'static str,
-    /// Its name.
+    /// Its kind.
     pub kind: &'static str,
-    /// Its name in paths.
+    /// Its plural.
     pub plural: &'static str,
 }
 
 impl OperatorKind {
-    /// The name of its definition.
+    /// The name of its CustomResourceDefinition.
     pub fn definition(&self) -> String {
         format!("{}.{}", self.plural, self.group)
     }
@@ -58,7 +61,7 @@ const fn of_network(kind: &'static str, plural: &'static str) -> OperatorKind {
     OperatorKind { group: NETWORK, kind, plural }
 }
 
-/// The kinds of which the established provider makes objects for an AzureCluster.
+/// The kinds of the objects that the established provider creates for an AzureCluster.
 pub const KINDS: [OperatorKind; 6] = [
     OperatorKind { group: "resources.azure.com", kind: "ResourceGroup", plural: "resourcegroups" },
     of_network("VirtualNetwork", "virtualnetworks"),
@@ -68,36 +71,36 @@ pub const KINDS: [OperatorKind; 6] = [
     of_network("PrivateEndpoint", "privateendpoints"),
 ];
 
-/// What converts the objects of a kind from one version to another.
+/// How the objects of a kind are converted between versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Converter {
-    /// Nothing but the name of the version changes.
+    /// Only the version's name changes.
     Nothing,
-    /// A Service of the cluster.
+    /// By a webhook behind a Service of the cluster.
     Service {
         /// Its namespace.
         namespace: String,
         /// Its name.
         name: String,
     },
-    /// An address outside the cluster.
+    /// By a webhook outside the cluster.
     Elsewhere,
 }
 
-/// The definition of a kind, as far as it says how objects are read and written without the operator: its webhooks match the other
-/// versions than the one in which objects are stored, and only these are converted.
+/// The definition of a kind: what is needed to read and write objects without the operator. Its webhooks match the
+/// versions other than the storage version, and only these are converted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// The version in which objects are stored.
+    /// The storage version.
     pub storage: String,
-    /// Another one that is served: what is stored is converted to it.
+    /// Another served version, to which stored objects are converted.
     pub other: Option<String>,
-    /// What converts objects that are stored in an older one, or read in another one.
+    /// How objects are converted that are stored in an older version, or read in another one.
     pub converter: Converter,
 }
 
 impl Definition {
-    /// What a CustomResourceDefinition says; nothing if no version of it is stored.
+    /// Reads a CustomResourceDefinition; `None` if it has no storage version.
     pub fn of(definition: &Value) -> Option<Self> {
         let spec = &definition["spec"];
         let versions = spec["versions"].as_array()?;
@@ -114,24 +117,24 @@ impl Definition {
         Some(Self { storage: text(&storage["name"])?, other, converter })
     }
 
-    /// The patch by which objects are read without the Service that converts them.
+    /// The patch that turns off the conversion.
     pub fn without_converter() -> Value {
         json!({ "spec": { "conversion": { "strategy": "None", "webhook": null } } })
     }
 }
 
-/// What is to be done with an object.
+/// The next step for an object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// This merge patch makes it harmless.
+    /// Makes the object harmless with this merge patch.
     Skip(Value),
-    /// It is deleted, and what belongs to it in Kubernetes stays.
+    /// Deletes the object; its dependants in Kubernetes stay.
     Delete,
-    /// This merge patch lets it go without the operator.
+    /// Removes the operator's finalizer with this merge patch.
     Release(Value),
 }
 
-/// An object of the operator's that belongs to an AzureCluster.
+/// An object of the operator that belongs to an AzureCluster.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperatorObject {
     /// Its kind.
@@ -142,7 +145,7 @@ pub struct OperatorObject {
     pub name: String,
     /// Its UID.
     pub uid: String,
-    /// The version that was read.
+    /// Its resource version when it was read.
     pub resource_version: String,
     /// The UID of the AzureCluster.
     pub owner: String,
@@ -155,7 +158,7 @@ pub struct OperatorObject {
 }
 
 impl OperatorObject {
-    /// What an object says; nothing unless an AzureCluster owns and controls it.
+    /// Reads an object; `None` unless an AzureCluster owns and controls it.
     pub fn of(kind: &'static OperatorKind, object: &Value) -> Option<Self> {
         let metadata = &object["metadata"];
         let owners = metadata["ownerReferences"].as_array()?;
@@ -187,7 +190,7 @@ impl OperatorObject {
         })
     }
 
-    /// Whether the operator does nothing with the resource in Azure, whatever becomes of the object.
+    /// Whether the operator does nothing with the resource in Azure, whatever happens to the object.
     pub fn is_harmless(&self) -> bool {
         self.policy.as_deref() == Some(SKIP)
     }
@@ -197,7 +200,7 @@ impl OperatorObject {
         self.is_deleted
     }
 
-    /// What is to be done with it next; nothing if that is up to others.
+    /// Returns the next step; `None` while the object must stay (`is_paused`), or waits only for foreign finalizers.
     pub fn next(&self, is_paused: bool) -> Option<Step> {
         if !self.is_harmless() {
             return Some(Step::Skip(self.patch(json!({ "annotations": {
@@ -216,16 +219,16 @@ impl OperatorObject {
         })
     }
 
-    /// A patch of this very version. Who wrote which member is forgotten: it is known for other versions than the stored one, and
-    /// the API server would have the object converted to each of them.
+    /// A patch for exactly this resource version. It clears `managedFields`: they name other versions than the stored
+    /// one, and the API server would convert the object to each of these.
     fn patch(&self, mut metadata: Value) -> Value {
         metadata["resourceVersion"] = json!(self.resource_version);
         metadata["managedFields"] = json!([{}]);
         json!({ "metadata": metadata })
     }
 
-    /// The resource in Azure that is not to be deleted, and the policy that says so. An object that was just made says `skip` until
-    /// it is known whether the resource is there, or while it is not: that keeps nothing.
+    /// The resource in Azure that must not be deleted, with the policy that says so. A new object has the policy `skip`
+    /// until the existence of its resource is known, and while the resource does not exist: then no resource is kept.
     pub fn kept(&self) -> Option<(&ResourceId, &str)> {
         let policy = match self.policy_before.as_deref().filter(|_| self.is_harmless()) {
             Some(before) => before,
@@ -236,7 +239,7 @@ impl OperatorObject {
     }
 }
 
-/// The resources that the annotations of an AzureCluster name as kept.
+/// The kept resources in the annotations of an AzureCluster.
 pub fn kept_of(annotations: &BTreeMap<String, String>) -> BTreeSet<ResourceId> {
     kept_with_policies(annotations).into_keys().collect()
 }
@@ -247,7 +250,7 @@ fn kept_with_policies(annotations: &BTreeMap<String, String>) -> BTreeMap<Resour
     listed.into_iter().filter_map(|(id, policy)| Some((ResourceId::parse(&id).ok()?, policy))).collect()
 }
 
-/// The value of the annotation [`KEPT`] with what these objects keep besides; nothing if it says so already.
+/// The value of the annotation [`KEPT`] with the kept resources of these objects added; `None` if they add no resource.
 pub fn keeping(annotations: &BTreeMap<String, String>, objects: &[OperatorObject]) -> Option<String> {
     let mut kept = kept_with_policies(annotations);
     let before = kept.len();
@@ -280,7 +283,7 @@ mod tests {
         OperatorObject::of(&KINDS[3], &object).unwrap()
     }
 
-    /// S3: from whatever state, the next step is never one by which the operator deletes anything in Azure.
+    /// S3: from any state, no step leads to a deletion in Azure by the operator.
     #[test]
     fn an_object_becomes_harmless_before_it_goes() {
         for (policy, before) in [
@@ -327,7 +330,7 @@ mod tests {
             (json!({ POLICY: "skip", POLICY_BEFORE: DETACH_ON_DELETE }), "Succeeded", Some(DETACH_ON_DELETE)),
             (json!({ POLICY: DETACH_ON_DELETE }), "Failed", Some(DETACH_ON_DELETE)),
             (json!({ POLICY: "manage" }), "Succeeded", None),
-            // Another hand has put it back since.
+            // A third party has restored it since.
             (json!({ POLICY: "manage", POLICY_BEFORE: "skip" }), "Succeeded", None),
         ] {
             let object = object(annotations.clone(), &[], false, reason);

@@ -1,8 +1,9 @@
-//! Takes the objects of Azure Service Operator out of the way that the established provider has made for clusters: what is done
-//! with which one says `capz_planner::operator`. They are read and written in the version in which they are stored, so that it is the same
-//! whether the operator runs beside this program or is gone.
+//! Neutralizes and removes the objects of Azure Service Operator that the established provider has created for
+//! clusters; `capz_planner::operator` decides the steps. They are read and written in their storage version, so that it
+//! makes no difference whether the operator still runs.
 //!
-//! One look serves all clusters. Where the operator was never installed, it costs a few requests in each sync period.
+//! One observation serves all clusters. If the operator was never installed, it costs a few requests in each sync
+//! period.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -19,42 +20,43 @@ use tokio::time::Instant;
 use crate::operator_objects::{OperatorObjects, definitions, resource};
 use crate::patch::FIELD_MANAGER;
 
-/// How long a failed look is shared: clusters that waited for it do not look one after the other.
+/// How long a failed observation is shared: clusters that waited for it do not repeat it one after the other.
 const SHARED_FAILURE: Duration = Duration::from_secs(5);
-/// How often objects are looked at and brought a step further at a time. Three steps each are needed; others may write in between.
+/// The maximum number of observations and steps in one call. Each object needs three steps; others may write in
+/// between.
 const ROUNDS: usize = 8;
 
-/// How old a look may be where nothing but time has caused it.
+/// The maximum age of an observation if no event requires a newer one.
 const FRESH_ENOUGH: Duration = Duration::from_secs(60);
-/// When objects are looked at again that are being deleted.
+/// The interval of observations while objects are being deleted.
 pub(crate) const GOING: Duration = Duration::from_secs(2);
 
-/// As long ago as a look may be where nothing but time has caused it.
+/// The earliest time of an acceptable observation if no event requires a newer one.
 pub(crate) fn lately() -> Instant {
     let now = Instant::now();
     now.checked_sub(FRESH_ENOUGH).unwrap_or(now)
 }
 
-/// Why the operator's objects are not out of the way.
+/// Why the operator's objects are not neutralized or removed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum OperatorError {
-    /// The API server did not do what it was asked.
+    /// The API server refused a request.
     #[error("cannot {what}: {answer}{remedy}")]
     Refused {
-        /// What was asked.
+        /// The request.
         what: String,
-        /// Its answer.
+        /// The server's answer.
         answer: String,
-        /// What to do, if that is known.
+        /// What to do, if known.
         remedy: String,
     },
-    /// They are deleted, and still there.
+    /// Objects are being deleted, and still exist.
     #[error("waiting for these objects of Azure Service Operator to go: {0}")]
     Left(String),
 }
 
 impl OperatorError {
-    /// Whether it is only a matter of time.
+    /// Whether waiting is enough.
     pub fn is_waiting(&self) -> bool {
         matches!(self, Self::Left(_))
     }
@@ -70,7 +72,7 @@ impl OperatorError {
     }
 }
 
-/// What was seen of the operator's objects.
+/// The observed objects of the operator.
 #[derive(Debug, Clone, Default)]
 struct Seen {
     /// The kinds that are defined.
@@ -85,7 +87,7 @@ struct Look {
 }
 
 impl Look {
-    /// Whether it answers who wants nothing that is older than that.
+    /// Whether this observation is valid for a caller that accepts none older than `not_before`.
     fn serves(&self, not_before: Instant, sync_period: Duration) -> bool {
         match &self.found {
             Ok(seen) if seen.defined.is_empty() => self.at.elapsed() < sync_period,
@@ -104,23 +106,24 @@ pub(crate) struct Operator {
 }
 
 impl Operator {
-    /// Those in this namespace, or in all. The kinds are looked for anew after each `sync_period`.
+    /// The objects in this namespace, or in all namespaces. The kinds are discovered again after each `sync_period`.
     pub fn new(client: Client, namespace: Option<String>, sync_period: Duration) -> Self {
         let objects = OperatorObjects::new(client.clone(), namespace);
         Self { client, objects, sync_period, look: tokio::sync::Mutex::default() }
     }
 
-    /// Whether none of the objects of this AzureCluster lets the operator do anything in Azure, as was seen at that time or later.
+    /// Whether all objects of this AzureCluster are harmless, as observed at `not_before` or later: the operator does
+    /// nothing in Azure for them.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// The objects cannot be read.
     pub async fn is_harmless(&self, owner: &str, not_before: Instant) -> Result<bool, OperatorError> {
         let seen = self.seen(not_before).await?;
         Ok(seen.objects.get(owner).into_iter().flatten().all(OperatorObject::is_harmless))
     }
 
-    /// Makes the objects of this AzureCluster harmless, and gives them as they were seen then or later: the operator does nothing in
-    /// Azure, whatever becomes of them.
+    /// Makes the objects of this AzureCluster harmless, and returns them as observed at `not_before` or later: the
+    /// operator then does nothing in Azure, whatever happens to the objects.
     ///
     /// # Errors
     /// One of them is not harmless yet.
@@ -132,15 +135,15 @@ impl Operator {
         self.bring(owner, not_before, |objects| objects.iter().all(OperatorObject::is_harmless)).await
     }
 
-    /// Removes the objects of this AzureCluster; those that are harmful become harmless before.
+    /// Removes the objects of this AzureCluster, after all of them are harmless.
     ///
     /// # Errors
-    /// One of them is still there.
+    /// One of them still exists.
     pub async fn remove(&self, owner: &str) -> Result<(), OperatorError> {
         self.bring(owner, lately(), <[_]>::is_empty).await.map(drop)
     }
 
-    /// Brings the objects of this AzureCluster on until that holds of them.
+    /// Takes steps with the objects of this AzureCluster until `is_done` holds for them.
     async fn bring(
         &self,
         owner: &str,
@@ -154,7 +157,7 @@ impl Operator {
             if is_done(&objects) {
                 return Ok(objects);
             }
-            // Nothing goes while one of them could still do harm: what belongs to it would go, too.
+            // No object is deleted while another one is harmful: the operator would also delete its dependants.
             let may_go = objects.iter().all(OperatorObject::is_harmless);
             if may_go {
                 unknown = self.do_without_converters(&seen.defined, &objects).await?;
@@ -176,7 +179,7 @@ impl Operator {
         if let Some(unknown) = unknown {
             return Err(unknown);
         }
-        // What they are waited for with is not shown by this look.
+        // The current observation does not show the change that the caller waits for.
         *self.look.lock().await = None;
         let mut names = Vec::new();
         for object in &objects {
@@ -185,7 +188,8 @@ impl Operator {
         Err(OperatorError::Left(names.join(", ")))
     }
 
-    /// Takes one step with one object. Where it has changed or gone since it was read, the next look shows it.
+    /// Takes one step with one object. If the object was changed or deleted since it was read, the next observation
+    /// shows it.
     async fn take(&self, seen: &Seen, object: &OperatorObject, step: Step) -> Result<(), OperatorError> {
         let Some((kind, definition)) = seen.defined.iter().find(|(kind, _)| *kind == object.kind) else {
             return Ok(());
@@ -225,7 +229,7 @@ impl Operator {
         }
     }
 
-    /// What there is, as was seen at that time or later.
+    /// Returns the objects as observed at `not_before` or later.
     async fn seen(&self, not_before: Instant) -> Result<Arc<Seen>, OperatorError> {
         let mut look = self.look.lock().await;
         if let Some(look) = look.as_ref().filter(|look| look.serves(not_before, self.sync_period)) {
@@ -268,8 +272,8 @@ impl Operator {
         Ok(found.map(|definition| (kind, definition)))
     }
 
-    /// The objects of a kind that AzureClusters own. Where they cannot be read because what converts them is gone, they are read without
-    /// it.
+    /// Lists the objects of a kind that AzureClusters own. If listing fails because their conversion webhook no longer
+    /// exists, the conversion is turned off first.
     async fn read(
         &self,
         kind: &'static OperatorKind,
@@ -280,7 +284,7 @@ impl Operator {
             Err(error) => error,
         };
         match &error {
-            // The definition went just now.
+            // The definition was deleted just now.
             kube::Error::Api(status) if status.is_not_found() => return Ok(Vec::new()),
             kube::Error::Api(status) if status.is_forbidden() => {}
             _ => match self.objects.is_gone(&definition.converter).await {
@@ -315,8 +319,9 @@ impl Operator {
         refused
     }
 
-    /// Where what converts objects of these kinds is gone, they are shown as they are stored from now on. Otherwise the garbage collector,
-    /// which looks at another version, could not let them go. Gives why that is not known of some that are not converted.
+    /// Turns off the conversion of kinds with these objects if its Service no longer exists: they are then served as
+    /// they are stored. Otherwise the garbage collector, which reads another version, could not delete them. Returns
+    /// the error if it is unknown whether the Service exists, and objects of a kind are not converted.
     async fn do_without_converters(
         &self,
         defined: &[(&'static OperatorKind, Definition)],
@@ -328,7 +333,7 @@ impl Operator {
             match self.objects.is_gone(&definition.converter).await {
                 Ok(true) => self.do_without_converter(kind).await?,
                 Ok(false) => {}
-                // While the operator runs, this right is not missed.
+                // This right is not needed while the operator converts the objects.
                 Err(error) => {
                     if self.objects.is_not_converted(kind, definition, &object.namespace).await {
                         unknown = Some(Self::not_known(&definition.converter, &error));
@@ -359,7 +364,7 @@ impl Operator {
     }
 }
 
-/// The annotation of an AzureCluster with what is kept, if these objects add to it.
+/// The AzureCluster's annotation for kept resources with those of these objects, if they add any.
 pub(crate) fn kept_besides(
     annotations: &BTreeMap<String, String>,
     objects: &[OperatorObject],

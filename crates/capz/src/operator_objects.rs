@@ -1,19 +1,19 @@
-//! Reads the objects of Azure Service Operator, in the version in which they are stored: for that one the operator need not run.
+//! Reads the objects of Azure Service Operator, in their storage version: reading that one does not need the operator.
 
 use capz_planner::operator::{Converter, Definition, OperatorKind, OperatorObject};
 use kube::api::{DynamicObject, ListParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
 
-/// Objects asked for at once.
+/// Number of objects in one page of a list.
 const PAGE_SIZE: u32 = 250;
 
 /// The objects of a kind.
 #[derive(Debug, Clone, Default)]
 pub struct Listed {
-    /// Those that belong to AzureClusters.
+    /// The objects that belong to AzureClusters.
     pub of_clusters: Vec<OperatorObject>,
-    /// All others, as `NAMESPACE/NAME`.
+    /// All other objects, as `NAMESPACE/NAME`.
     pub of_others: Vec<String>,
 }
 
@@ -24,24 +24,25 @@ pub struct OperatorObjects {
 }
 
 impl OperatorObjects {
-    /// Those in this namespace, or in all.
+    /// The objects in this namespace, or in all namespaces.
     pub fn new(client: Client, namespace: Option<String>) -> Self {
         Self { client, namespace }
     }
 
-    /// How the objects of a kind are read; nothing where the kind is not defined.
+    /// Reads the definition of a kind; `None` if the kind is not defined.
     ///
     /// # Errors
-    /// The API server does not say it.
+    /// The API server refuses the request.
     pub async fn definition(&self, kind: &OperatorKind) -> Result<Option<Definition>, kube::Error> {
         let found = definitions(&self.client).get_opt(&kind.definition()).await?;
         Ok(found.and_then(|found| Definition::of(&serde_json::to_value(found).ok()?)))
     }
 
-    /// The objects of a kind.
+    /// Lists the objects of a kind.
     ///
     /// # Errors
-    /// The API server does not list them: it may be that they are stored in another version, and nothing converts them.
+    /// The API server refuses the request, for instance because objects are stored in another version, and their
+    /// conversion fails.
     pub async fn list(&self, kind: &'static OperatorKind, version: &str) -> Result<Listed, kube::Error> {
         let resource = resource(kind, version);
         let api: Api<DynamicObject> = match &self.namespace {
@@ -69,10 +70,10 @@ impl OperatorObjects {
         }
     }
 
-    /// Whether the Service that converts objects does not exist.
+    /// Whether the Service of the conversion webhook does not exist.
     ///
     /// # Errors
-    /// The API server does not say it.
+    /// The API server refuses the request.
     pub async fn is_gone(&self, converter: &Converter) -> Result<bool, kube::Error> {
         let Converter::Service { namespace, name } = converter else { return Ok(false) };
         let kind = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", "Service"), "services");
@@ -80,7 +81,7 @@ impl OperatorObjects {
         Ok(services.get_metadata_opt(name).await?.is_none())
     }
 
-    /// Whether the API server fails to have the objects of a kind converted, which must be there.
+    /// Whether conversion fails for the objects of a kind, of which there must be some in the namespace.
     pub async fn is_not_converted(
         &self,
         kind: &OperatorKind,
@@ -95,12 +96,12 @@ impl OperatorObjects {
     }
 }
 
-/// How the objects of a kind are addressed in a version.
+/// The API resource of a kind in a version.
 pub(crate) fn resource(kind: &OperatorKind, version: &str) -> ApiResource {
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(kind.group, version, kind.kind), kind.plural)
 }
 
-/// The definitions of kinds.
+/// The API of CustomResourceDefinitions.
 pub(crate) fn definitions(client: &Client) -> Api<DynamicObject> {
     let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
     Api::all_with(client.clone(), &ApiResource::from_gvk_with_plural(&kind, "customresourcedefinitions"))

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::names::{CLUSTER_NAME, SECRET_TYPE, SECRET_VALUE};
 use crate::objects::{Key, text};
 
-/// The Secrets of a cluster's authorities (`<cluster>-<suffix>`), and where kubeadm wants them.
+/// The Secrets of a cluster's authorities (`<cluster>-<suffix>`), with the paths at which kubeadm expects their files.
 pub(crate) const AUTHORITIES: [(&str, &str, &str); 4] = [
     ("ca", "/etc/kubernetes/pki/ca.crt", "/etc/kubernetes/pki/ca.key"),
     ("etcd", "/etc/kubernetes/pki/etcd/ca.crt", "/etc/kubernetes/pki/etcd/ca.key"),
@@ -16,10 +16,10 @@ pub(crate) const AUTHORITIES: [(&str, &str, &str); 4] = [
     ("sa", "/etc/kubernetes/pki/sa.pub", "/etc/kubernetes/pki/sa.key"),
 ];
 
-/// The Secret of a new authority.
+/// Returns the Secret of a new authority.
 ///
 /// # Errors
-/// It cannot be made.
+/// The authority cannot be created.
 pub(crate) fn new_secret(cluster: &Key, suffix: &str, owner: &Value) -> Result<Value, TlsError> {
     let authority = CertificateAuthority::generate()?;
     let certificate =
@@ -29,7 +29,7 @@ pub(crate) fn new_secret(cluster: &Key, suffix: &str, owner: &Value) -> Result<V
     Ok(secret(cluster, &format!("{}-{suffix}", cluster.1), owner, data))
 }
 
-/// A Secret of a cluster, with data that is encoded already.
+/// A Secret of a cluster, with data that is already encoded.
 pub(crate) fn secret(cluster: &Key, name: &str, owner: &Value, data: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "type": SECRET_TYPE, "data": data,
         "metadata": {"namespace": cluster.0, "name": name, "labels": {CLUSTER_NAME: cluster.1},
@@ -41,10 +41,10 @@ pub(crate) fn secret_text(secret: &Value, key: &str) -> Option<String> {
     String::from_utf8(STANDARD.decode(secret["data"][key].as_str()?).ok()?).ok()
 }
 
-/// The token that lets an administrator in at the API of a cluster with this key of its authority.
+/// The token that authenticates an administrator at the API of the cluster whose authority has this key.
 ///
-/// Cluster API gives administrators a client certificate. The simulated Kubernetes knows tokens alone, so the kubeconfigs
-/// that are made here hold a token that is derived from the key; the simulated API server derives the same one.
+/// Cluster API gives administrators a client certificate. The simulated Kubernetes supports only tokens, so the
+/// kubeconfigs from here contain a token that is derived from the key; the simulated API server derives the same token.
 pub fn administrator_token(authority_key_pem: &str) -> String {
     let digest = ring::digest::digest(
         &ring::digest::SHA256,
@@ -53,7 +53,7 @@ pub fn administrator_token(authority_key_pem: &str) -> String {
     hex(digest.as_ref())
 }
 
-/// `sha256:…` of a public key, as kubeadm pins authorities; `None` if the Secret holds none.
+/// `sha256:…` of a public key, as kubeadm pins authorities; `None` if the Secret contains no authority.
 pub(crate) fn public_key_hash(authority: &Value) -> Option<String> {
     let (certificate, key) = (secret_text(authority, "tls.crt")?, secret_text(authority, "tls.key")?);
     let authority = CertificateAuthority::from_kept(&certificate, &key).ok()?;
@@ -65,7 +65,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The Secret `<cluster>-kubeconfig` for an administrator of the cluster behind this URL.
+/// The Secret `<cluster>-kubeconfig` for an administrator of the cluster at this URL.
 pub(crate) fn kubeconfig(cluster: &Key, server: &str, authority: &Value, owner: &Value) -> Option<Value> {
     let token = administrator_token(&secret_text(authority, "tls.key")?);
     let certificate = text(&authority["data"]["tls.crt"]);

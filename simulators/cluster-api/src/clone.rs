@@ -1,4 +1,4 @@
-//! Clones of templates, and the machines that they are made for.
+//! Clones templates for new machines.
 
 use serde_json::{Map, Value, json};
 
@@ -6,15 +6,15 @@ use crate::names::{CLONED_FROM_KIND, CLONED_FROM_NAME, CLUSTER_NAME};
 use crate::objects::{GroupKind, Kind, annotation, name, reference_to, text};
 use crate::round::{Action, Round};
 
-/// A machine that is to be made, with what it refers to.
+/// A machine to create, with the objects that it refers to.
 pub(crate) struct Plan<'a> {
-    /// Name of the machine, and of what is made for it.
+    /// Name of the machine, and of its infrastructure and bootstrap objects.
     pub(crate) name: String,
     pub(crate) labels: Map<String, Value>,
     pub(crate) annotations: Map<String, Value>,
-    /// Who makes it.
+    /// The reference to the owner.
     pub(crate) owner: Value,
-    /// The machine's `spec` but for references and the name of the cluster.
+    /// The machine's `spec`, without references and the name of the cluster.
     pub(crate) spec: Value,
     /// The reference to the infrastructure's template.
     pub(crate) infrastructure: &'a Value,
@@ -28,11 +28,11 @@ pub(crate) enum Bootstrap<'a> {
     Template(&'a Value),
     /// The `spec` of a KubeadmConfig.
     Spec(Value),
-    /// No bootstrap object: the machine names its Secret.
+    /// No bootstrap object: the machine names its data Secret.
     None,
 }
 
-/// Makes a machine with what it refers to; nothing if a template is missing, which is said.
+/// Creates a machine and the objects that it refers to, or nothing but an error message if a template is missing.
 pub(crate) fn make(round: &mut Round<'_>, plan: Plan<'_>) -> Result<(), String> {
     let cluster = round.cluster_name();
     let mut labels = plan.labels;
@@ -69,12 +69,12 @@ pub(crate) fn make(round: &mut Round<'_>, plan: Plan<'_>) -> Result<(), String> 
     Ok(())
 }
 
-/// Says that what is referred to is not there.
+/// The message for a reference to a missing object.
 pub(crate) fn does_not_exist(reference: &Value) -> String {
     format!("{} {} does not exist", text(&reference["kind"]), text(&reference["name"]))
 }
 
-/// The object that a template describes. Its own labels and annotations are the template's, then those that are given.
+/// The object that a template describes. `metadata` takes precedence over the template's own labels and annotations.
 fn from_template(
     round: &Round<'_>,
     reference: &Value,

@@ -1,4 +1,4 @@
-//! The bootstrap data of a machine as cloud-init reads them: files, commands, and kubeadm's configuration.
+//! The bootstrap data of a machine for cloud-init: files, commands, and kubeadm's configuration.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::contract::{host_port, is_endpoint};
 use crate::control_plane::parts;
 use crate::objects::{list, name, text};
 
-/// What the machine is to do.
+/// What a machine does at its first start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Start a cluster.
@@ -19,7 +19,7 @@ pub(crate) enum Phase {
     Join,
 }
 
-/// A file that is to be written.
+/// A file to write.
 #[derive(Debug, Clone)]
 pub(crate) struct File {
     pub(crate) path: String,
@@ -31,7 +31,7 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// A file of root's.
+    /// A file that root owns.
     pub(crate) fn new(path: &str, permissions: &str, content: String) -> Self {
         Self {
             path: path.to_owned(),
@@ -44,14 +44,14 @@ impl File {
     }
 }
 
-/// Where kubeadm's configuration of the first machine goes.
+/// The path of kubeadm's configuration of the first machine.
 const INIT_FILE: &str = "/run/kubeadm/kubeadm.yaml";
-/// Where that of a machine that joins goes.
+/// The path of kubeadm's configuration of a machine that joins.
 const JOIN_FILE: &str = "/run/kubeadm/kubeadm-join-config.yaml";
-/// What says that all went well; providers look for it.
+/// The command that reports success; infrastructure providers look for its file.
 const DONE: &str = "echo success > /run/cluster-api/bootstrap-success.complete";
 
-/// The text of the data for a KubeadmConfig's `spec`.
+/// Returns the bootstrap data for a KubeadmConfig's `spec`.
 pub(crate) fn render(
     spec: &Value,
     files: &[File],
@@ -193,7 +193,7 @@ fn renamed(object: &Value, members: &[(&str, &str)]) -> Value {
     found.map(|(from, to)| ((*to).to_owned(), object[*from].clone())).collect::<Map<_, _>>().into()
 }
 
-/// The version of kubeadm's configuration that a version of Kubernetes reads.
+/// The version of kubeadm's configuration that a Kubernetes version reads.
 fn kubeadm_version(version: &str) -> &'static str {
     match parts(version).as_slice() {
         [1, minor, ..] if *minor < 22 => "kubeadm.k8s.io/v1beta2",
@@ -217,7 +217,7 @@ fn document(spec: &Value, kind: &str, version: &str) -> Value {
     document
 }
 
-/// Old versions have arguments by name, new ones as a list.
+/// Older versions have arguments by name, newer ones have a list.
 fn arguments_by_name(value: &mut Value) {
     let Some(members) = value.as_object_mut() else { return };
     for (name, member) in members.iter_mut() {
@@ -230,7 +230,7 @@ fn arguments_by_name(value: &mut Value) {
     }
 }
 
-/// Cluster API counts seconds, kubeadm has durations.
+/// Cluster API has seconds, kubeadm has durations.
 fn timeouts(document: &mut Value) {
     let Some(timeouts) = document["timeouts"].as_object() else {
         if let Some(members) = document.as_object_mut() {

@@ -1,5 +1,5 @@
-//! Clusters: the infrastructure and the control plane become the cluster's own, what they say becomes its status, and all
-//! goes in order.
+//! Reconciles Clusters: adopts the infrastructure and the control plane, derives the cluster's status from theirs, and
+//! deletes in order.
 //!
 //! Left out: ClusterClass and topologies, hooks of the runtime SDK, and resource sets.
 
@@ -14,7 +14,7 @@ use crate::objects::{
 };
 use crate::round::{Action, Round, condition_of, is_true};
 
-/// Looks at the cluster itself.
+/// Reconciles the Cluster.
 pub(crate) fn keep(round: &mut Round<'_>) {
     let before = round.cluster;
     let mut after = before.clone();
@@ -74,7 +74,7 @@ fn infrastructure(round: &mut Round<'_>, after: &mut Value) {
 fn control_plane(round: &mut Round<'_>, after: &mut Value) {
     let reference = &round.cluster["spec"]["controlPlaneRef"];
     if reference["kind"].is_null() {
-        // Control planes of single machines: the first that has a node has started it.
+        // Control planes of standalone Machines: the control plane is initialized by its first machine with a node.
         let mut machines = round.of(Kind::Machine).into_iter();
         if machines
             .any(|one| label(one, CONTROL_PLANE_LABEL).is_some() && !one["status"]["nodeRef"].is_null())
@@ -136,7 +136,7 @@ fn initialized_condition(round: &Round<'_>, after: &mut Value, waiting: &str) {
     );
 }
 
-/// What a provider's object says of being ready, as a condition of who refers to it.
+/// Reports the readiness of a provider's object as a condition of the object that refers to it.
 pub(crate) fn ready_condition(
     round: &Round<'_>,
     after: &mut Value,
@@ -160,7 +160,7 @@ pub(crate) fn ready_condition(
     }
 }
 
-/// Workers first, then the control plane, then the infrastructure.
+/// Deletes workers first, then the control plane, then the infrastructure.
 fn delete(round: &mut Round<'_>, after: &mut Value) {
     if !has_finalizer(round.cluster, CLUSTER_FINALIZER) {
         return;
@@ -208,7 +208,7 @@ fn delete(round: &mut Round<'_>, after: &mut Value) {
     remove_finalizer(after, CLUSTER_FINALIZER);
 }
 
-/// Phase, counts, and what is said of the cluster as a whole.
+/// Sets phase, counts, and the conditions of the cluster as a whole.
 fn summarize(round: &Round<'_>, after: &mut Value) {
     let deleting = is_deleting(round.cluster);
     if !deleting {
@@ -246,7 +246,7 @@ fn summarize(round: &Round<'_>, after: &mut Value) {
         .collect();
     let mut workers = counts(groups.iter().map(|one| replicas(one)).sum(), &work);
     for pool in round.of(Kind::MachinePool) {
-        // Pools whose instances are no Machines count by what they say.
+        // Pools whose instances have no Machines count by their own status.
         if !work.iter().any(|one| owner_of(one, Kind::MachinePool) == pool["metadata"]["name"].as_str()) {
             for member in ["replicas", "readyReplicas", "availableReplicas", "upToDateReplicas"] {
                 workers[member] = (number(&workers[member]) + number(&pool["status"][member])).into();
@@ -286,7 +286,7 @@ fn summarize(round: &Round<'_>, after: &mut Value) {
     old_summary(round, after, &["ControlPlaneInitialized", "ControlPlaneReady", "InfrastructureReady"]);
 }
 
-/// The condition `Ready` of `v1beta1`: the first of these that is not true, or true.
+/// Sets the `v1beta1` condition `Ready`: the first of `parts` that is not true, otherwise true.
 pub(crate) fn old_summary(round: &Round<'_>, after: &mut Value, parts: &[&str]) {
     let all = list(&after["status"]["deprecated"]["v1beta1"]["conditions"]).to_vec();
     let failed =
@@ -300,7 +300,7 @@ pub(crate) fn old_summary(round: &Round<'_>, after: &mut Value, parts: &[&str]) 
     }
 }
 
-/// What a status says of these machines.
+/// The replica counts of a status for these machines.
 pub(crate) fn counts(wanted: u64, machines: &[&Value]) -> Value {
     let with = |condition: &str| machines.iter().filter(|one| is_true(one, condition)).count();
     json!({

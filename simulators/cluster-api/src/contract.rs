@@ -1,4 +1,4 @@
-//! What providers say, in the terms of the contract that they follow.
+//! Reads objects of providers according to the contract that they follow.
 
 use serde_json::{Value, json};
 
@@ -6,11 +6,11 @@ use crate::names::CLUSTER_NAME;
 use crate::objects::{GroupKind, add_owner, label, list, text};
 use crate::round::Round;
 
-/// What a provider's object says of itself.
+/// A provider's object, read by its contract.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Said<'a> {
     object: &'a Value,
-    /// Whether it speaks as the contract `v1beta2` has it.
+    /// Whether it follows the contract `v1beta2`.
     second: bool,
 }
 
@@ -24,17 +24,17 @@ impl<'a> Said<'a> {
         if self.second { status["initialization"][second] == true } else { status[first] == true }
     }
 
-    /// Of a cluster, a machine or a pool: whether its infrastructure is there.
+    /// For a cluster, a machine or a pool: whether its infrastructure is provisioned.
     pub(crate) fn provisioned(&self) -> bool {
         self.is_initialized("provisioned", "ready")
     }
 
-    /// Of a control plane: whether its API answers for the first time.
+    /// For a control plane: whether its API has answered.
     pub(crate) fn control_plane_initialized(&self) -> bool {
         self.is_initialized("controlPlaneInitialized", "initialized")
     }
 
-    /// Of a bootstrap configuration: the name of the Secret with the data, once that is there.
+    /// For a bootstrap configuration: the name of the data Secret, once it exists.
     pub(crate) fn data_secret(&self) -> Option<&'a str> {
         if !self.is_initialized("dataSecretCreated", "ready") {
             return None;
@@ -42,7 +42,7 @@ impl<'a> Said<'a> {
         self.object["status"]["dataSecretName"].as_str().filter(|name| !name.is_empty())
     }
 
-    /// Of a cluster: its failure domains as a list, in the order of their names.
+    /// For a cluster: its failure domains as a list, sorted by name.
     pub(crate) fn failure_domains(&self) -> Value {
         let domains = &self.object["status"]["failureDomains"];
         let Some(by_name) = domains.as_object() else {
@@ -62,19 +62,19 @@ impl<'a> Said<'a> {
         all.into()
     }
 
-    /// Of a machine: where it is.
+    /// For a machine: its failure domain.
     pub(crate) fn failure_domain(&self) -> Option<&'a str> {
         let place = if self.second { &self.object["status"] } else { &self.object["spec"] };
         place["failureDomain"].as_str().filter(|name| !name.is_empty())
     }
 
-    /// Of a machine: its provider id.
+    /// For a machine: its provider ID.
     pub(crate) fn provider_id(&self) -> Option<&'a str> {
         self.object["spec"]["providerID"].as_str().filter(|id| !id.is_empty())
     }
 }
 
-/// Whether `{host, port}` says both.
+/// Whether `{host, port}` has both members.
 pub(crate) fn is_endpoint(endpoint: &Value) -> bool {
     !text(&endpoint["host"]).is_empty() && endpoint["port"].as_u64().is_some_and(|port| port > 0)
 }
@@ -85,7 +85,7 @@ pub(crate) fn host_port(endpoint: &Value) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// Gives a provider's object an owner and the label of its cluster.
+/// Adds an owner and the label of the cluster to a provider's object.
 pub(crate) fn claim(round: &mut Round<'_>, kind: &GroupKind, object: &Value, owner: &Value, drop: &[&str]) {
     let mut wanted = object.clone();
     let owners = list(&object["metadata"]["ownerReferences"]).iter();

@@ -1,7 +1,8 @@
-//! KubeadmControlPlanes: the first machine starts the cluster, the others join one by one once the API answers; changes roll.
+//! Reconciles KubeadmControlPlanes: the first machine starts the cluster, the others join one by one once the API
+//! answers, and changes roll.
 //!
-//! Left out: etcd (members, leadership, the hook that waits for it), health of single components, remediation, changes
-//! in place, and adopting machines. A machine is healthy here when its Node is ready.
+//! Left out: etcd (members, leadership, the hook that waits for it), health of single components, remediation, in-place
+//! changes, and adopting machines. A machine is healthy here if its Node is ready.
 
 use serde_json::{Value, json};
 
@@ -19,10 +20,10 @@ use crate::objects::{
 };
 use crate::round::{Action, Round, is_true};
 
-/// The annotation of a machine with the configuration that it was made from.
+/// The annotation of a machine with the configuration that it was created from.
 const MADE_FROM: &str = "controlplane.cluster.x-k8s.io/kubeadm-config-hash";
 
-/// Looks at the control planes of the cluster: there is one at most.
+/// Reconciles the control plane of the cluster, of which there is at most one.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
     for before in round.of(Kind::KubeadmControlPlane) {
         if round.is_paused(before) {
@@ -71,7 +72,7 @@ fn keep(round: &mut Round<'_>, before: &Value, after: &mut Value, machines: &[&V
             round.act(Action::Create(Kind::Secret.into(), made));
         }
     }
-    // kubeadm writes this once the API answers.
+    // kubeadm writes this ConfigMap once the API answers.
     if round.workload.is_some_and(|workload| workload.system("ConfigMap", "kubeadm-config").is_some()) {
         after["status"]["initialization"]["controlPlaneInitialized"] = true.into();
     }
@@ -88,7 +89,7 @@ fn scale(round: &mut Round<'_>, before: &Value, after: &mut Value, machines: &[&
         }
         return;
     }
-    // One change at a time: all machines are there, with ready nodes, and none is going.
+    // One change at a time: only if all machines exist, have ready nodes, and none of them is being deleted.
     let settled = |one: &&Value| !is_deleting(one) && is_true(one, "NodeHealthy");
     let outdated: Vec<&Value> =
         machines.iter().copied().filter(|one| !is_up_to_date(round, before, one)).collect();
@@ -107,8 +108,8 @@ fn scale(round: &mut Round<'_>, before: &Value, after: &mut Value, machines: &[&
     }
 }
 
-/// One with the annotation that asks for it, else the oldest in the failure domain that has most of them, and most
-/// of all machines.
+/// The machine to delete: one with the annotation that requests it, otherwise the oldest in the failure domain with
+/// most candidates, and then with most machines.
 fn to_delete<'a>(all: &[&'a Value], candidates: &[&'a Value]) -> Option<&'a Value> {
     let of =
         |some: &[&Value], one: &Value| some.iter().filter(|other| domain_of(other) == domain_of(one)).count();
@@ -129,7 +130,7 @@ fn domain_of(machine: &Value) -> &str {
     text(&machine["spec"]["failureDomain"])
 }
 
-/// Whether a machine is what the control plane would make now.
+/// Whether a machine matches the control plane's current spec.
 pub(crate) fn is_up_to_date(round: &Round<'_>, control_plane: &Value, machine: &Value) -> bool {
     let template = &control_plane["spec"]["machineTemplate"]["spec"]["infrastructureRef"];
     machine["spec"]["version"] == control_plane["spec"]["version"]
@@ -193,8 +194,8 @@ fn make_machine(round: &mut Round<'_>, before: &Value, after: &mut Value, machin
     }
 }
 
-/// The failure domain for control planes that has fewest machines that are up to date, and fewest of all, by the order of
-/// their names.
+/// The failure domain for control planes with the fewest up-to-date machines, then with the fewest machines, then by
+/// name.
 fn next_domain(round: &Round<'_>, control_plane: &Value, machines: &[&Value]) -> Option<String> {
     let domains =
         list(&round.cluster["status"]["failureDomains"]).iter().filter(|one| one["controlPlane"] == true);
@@ -205,7 +206,7 @@ fn next_domain(round: &Round<'_>, control_plane: &Value, machines: &[&Value]) ->
     domains.map(|one| text(&one["name"])).min_by_key(rank).map(str::to_owned)
 }
 
-/// Goes after all workers, and after its machines.
+/// Deletes the control plane after all workers, and after its machines.
 fn delete(round: &mut Round<'_>, before: &Value, after: &mut Value, machines: &[&Value]) {
     if !has_finalizer(before, CONTROL_PLANE_FINALIZER) {
         return;
@@ -259,7 +260,7 @@ fn summarize(round: &mut Round<'_>, before: &Value, after: &mut Value, machines:
         if initialized { "Initialized" } else { "NotInitialized" },
         "",
     );
-    // A majority keeps etcd going.
+    // etcd needs a majority of its members.
     let available = initialized && ready * 2 > count && ready > 0 && !is_deleting(before);
     round.condition(after, "Available", available, if available { "Available" } else { "NotAvailable" }, "");
     let all_ready = ready == count;
@@ -292,7 +293,7 @@ fn summarize(round: &mut Round<'_>, before: &Value, after: &mut Value, machines:
     old_summary(round, after, &["Available", "MachinesCreated", "Resized", "MachinesSpecUpToDate"]);
 }
 
-/// The numbers of a version, for comparing.
+/// The numbers of a version, for comparison.
 pub(crate) fn parts(version: &str) -> Vec<u64> {
     version
         .trim_start_matches('v')

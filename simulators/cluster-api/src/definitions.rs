@@ -1,5 +1,5 @@
-//! The definitions of Cluster API's kinds, as far as this stand-in looks: both versions are served, `v1beta2` is stored, and
-//! members that are not looked at are kept as they come.
+//! The definitions of Cluster API's kinds, as far as this stand-in reads them: both versions are served, `v1beta2` is
+//! stored, and unknown members are preserved.
 
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -9,17 +9,17 @@ use serde_json::{Map, Value, json};
 use crate::Part;
 use crate::names::{BOOTSTRAP, CONTROL_PLANE, CORE};
 
-/// Where API servers ask for objects in another version.
+/// Where API servers reach the conversion webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversionWebhook {
     /// The URL of [`crate::conversion_router`]'s path `/convert`, over TLS.
     pub url: String,
-    /// The certificate of the authority behind it, as PEM.
+    /// The certificate of the webhook's authority, as PEM.
     pub authority: String,
 }
 
-/// A column that `kubectl get` shows: its name, the JSON path in `v1beta1` and in `v1beta2`, its type, and whether it is for
-/// `-o wide` alone.
+/// A column of `kubectl get`: its name, the JSON path in `v1beta1` and in `v1beta2`, its type, and whether only
+/// `-o wide` shows it.
 type Column = (&'static str, &'static str, &'static str, &'static str, bool);
 
 struct Definition {
@@ -27,11 +27,11 @@ struct Definition {
     kind: &'static str,
     plural: &'static str,
     short: &'static [&'static str],
-    /// Whether there is a status, and who can be scaled.
+    /// Whether the kind has a status subresource.
     status: bool,
     scale: bool,
     columns: &'static [Column],
-    /// Members of `spec` that must be there, and are text.
+    /// Required text members of `spec`.
     required: &'static [&'static str],
 }
 
@@ -350,23 +350,23 @@ impl Definition {
     }
 }
 
-/// Cluster API's definitions, with this webhook between their versions.
+/// Returns Cluster API's definitions with this conversion webhook.
 pub fn definitions(webhook: &ConversionWebhook) -> Vec<Value> {
     DEFINITIONS.iter().map(|definition| definition.document(webhook)).collect()
 }
 
-/// Applies the definitions, and waits until the server takes objects of all kinds.
+/// Applies the definitions, and waits until the server accepts objects of all kinds.
 ///
 /// # Errors
-/// What the server says.
+/// The server's error.
 pub async fn install(client: &Client, webhook: &ConversionWebhook) -> Result<(), kube::Error> {
     install_parts(Part::ALL, client, webhook).await
 }
 
-/// The same for the kinds of these parts alone.
+/// Like [`install`], but only for the kinds of these parts.
 ///
 /// # Errors
-/// What the server says.
+/// The server's error.
 pub async fn install_parts(
     parts: &[Part],
     client: &Client,

@@ -1,6 +1,7 @@
-//! MachineHealthChecks: machines whose nodes are not well, or do not come, are to be replaced by who made them.
+//! MachineHealthChecks: marks machines with unhealthy or missing nodes for replacement by their owners.
 //!
-//! Sets of machines do so; control planes do not. Left out: remediation by others (templates), ranges, and conditions of machines.
+//! Machine sets replace them; control planes do not. Left out: remediation by external templates, ranges, and
+//! conditions of machines.
 
 use std::time::Duration;
 
@@ -10,18 +11,18 @@ use crate::machine_deployment::{observed, scaled};
 use crate::objects::{Kind, is_deleting, list, name, selects, text, time};
 use crate::round::{Round, condition_of};
 
-/// How long a node may take to come, by default.
+/// The default time limit for a node to join.
 const STARTUP_SECONDS: u64 = 600;
 
-/// What checks say of a machine.
+/// The result of the checks for a machine.
 pub(crate) struct Health {
-    /// What is wrong: a reason, and words.
+    /// What is wrong: a reason and a message.
     pub(crate) unhealthy: Option<(&'static str, String)>,
-    /// Whether it is to be replaced.
+    /// Whether the machine is marked for replacement.
     pub(crate) remediate: bool,
 }
 
-/// Looks at all checks of the cluster.
+/// Reconciles all MachineHealthChecks of the cluster.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
     for before in round.of(Kind::MachineHealthCheck) {
         let mut after = before.clone();
@@ -71,7 +72,7 @@ fn is_allowed(check: &Value, targets: usize, healthy: usize) -> bool {
     (targets - healthy) as u64 <= limit
 }
 
-/// What is wrong with a machine.
+/// Returns what is wrong with a machine, if anything.
 fn judge(round: &mut Round<'_>, check: &Value, machine: &Value) -> Option<(&'static str, String)> {
     if is_deleting(machine) {
         return None;
@@ -79,7 +80,7 @@ fn judge(round: &mut Round<'_>, check: &Value, machine: &Value) -> Option<(&'sta
     let Some(reference) = machine["status"]["nodeRef"]["name"].as_str() else {
         let limit = check["spec"]["checks"]["nodeStartupTimeoutSeconds"].as_u64().unwrap_or(STARTUP_SECONDS);
         let born = time(&machine["metadata"]["creationTimestamp"])?;
-        // No node comes before there is a cluster to join.
+        // A node can only join once the control plane is initialized.
         let joinable =
             condition_of(round.cluster, "ControlPlaneInitialized").filter(|one| one["status"] == "True")?;
         let since = time(&joinable["lastTransitionTime"]).map_or(born, |at| at.max(born));

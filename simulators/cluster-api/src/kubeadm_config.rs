@@ -1,7 +1,8 @@
-//! KubeadmConfigs: the bootstrap data of a machine, as a Secret that its infrastructure provider passes on.
+//! Reconciles KubeadmConfigs: writes the bootstrap data of a machine to a Secret, which the infrastructure provider
+//! passes on.
 //!
-//! Left out: Ignition, discovery by file, users whose passwords are in Secrets, templates in files, and locks of the first
-//! start other than that the oldest machine of the control plane has it.
+//! Left out: Ignition, discovery by file, users whose passwords are in Secrets, templates in files, and locks for the
+//! first start, except that the oldest machine of the control plane is the first.
 
 use std::time::Duration;
 
@@ -18,12 +19,12 @@ use crate::objects::{
 };
 use crate::round::{Action, Round};
 
-/// How long a token is good.
+/// The lifetime of a token.
 const TOKEN_LIFE: Duration = Duration::from_secs(15 * 60);
-/// Where tokens are kept in a workload cluster.
+/// The namespace of tokens in a workload cluster.
 const SYSTEM: &str = "kube-system";
 
-/// Looks at all configurations of the cluster.
+/// Reconciles all KubeadmConfigs of the cluster.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
     for before in round.of(Kind::KubeadmConfig) {
         if round.is_paused(before) || is_deleting(before) {
@@ -36,10 +37,10 @@ pub(crate) fn keep_all(round: &mut Round<'_>) {
     }
 }
 
-/// The machine or the pool that a configuration is for.
+/// The machine or the pool that owns a configuration.
 struct Owner<'a> {
     object: &'a Value,
-    /// A machine, or the template of a pool's machines: the part with `version` and `bootstrap`.
+    /// The spec of a machine, or of the template of a pool's machines: the part with `version` and `bootstrap`.
     spec: &'a Value,
     is_pool: bool,
     is_control_plane: bool,
@@ -103,7 +104,7 @@ fn keep(round: &mut Round<'_>, before: &Value, after: &mut Value, machine: &Owne
     }
 }
 
-/// Whether a machine is the one that starts the cluster.
+/// Whether a machine starts the cluster.
 fn is_first(round: &Round<'_>, machine: &Owner<'_>) -> bool {
     let age = |one: &Value| (text(&one["metadata"]["creationTimestamp"]).to_owned(), name(one).to_owned());
     let machines = round.of(Kind::Machine).into_iter();
@@ -125,7 +126,7 @@ fn available(round: &Round<'_>, after: &mut Value, secret: &str) {
     }
 }
 
-/// Makes the data, and what it speaks of.
+/// Writes the data, after the objects that it refers to.
 fn write(
     round: &mut Round<'_>,
     before: &Value,
@@ -189,7 +190,7 @@ fn write(
         Some(_) => Action::Patch(kind, key(before), json!({"data": made["data"]})),
         None => Action::Create(kind, made),
     });
-    // The configuration says so only once all of it is there; and what it says of its token must be kept first.
+    // The configuration reports the data only once all of it exists; its token must be saved first.
     let spec = after["spec"].clone();
     if spec != before["spec"] {
         writes.push(Action::Patch(Kind::KubeadmConfig.into(), key(before), json!({"spec": spec})));
@@ -202,7 +203,7 @@ fn write(
     Ok(())
 }
 
-/// A file of the configuration, with what a Secret holds.
+/// A file of the configuration, with the content from a Secret if it names one.
 fn resolve(round: &Round<'_>, file: &Value) -> Result<File, String> {
     let from = &file["contentFrom"]["secret"];
     let content = match from["name"].as_str() {
@@ -225,7 +226,7 @@ fn resolve(round: &Round<'_>, file: &Value) -> Result<File, String> {
     })
 }
 
-/// A token for joining, and its Secret in the workload cluster.
+/// Creates a token for joining, with its Secret in the workload cluster.
 fn new_token(round: &mut Round<'_>) -> (String, Value) {
     const LETTERS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     let (id, secret) = (round.letters(6, LETTERS), round.letters(16, LETTERS));
@@ -247,8 +248,8 @@ fn new_token(round: &mut Round<'_>) -> (String, Value) {
     (format!("{id}.{secret}"), made)
 }
 
-/// Keeps the token alive until a machine has used it; that of a pool, whose machines come at any time, is replaced by a new one
-/// after half of its life.
+/// Renews the token until a machine has used it. The token of a pool, whose machines may join at any time, is replaced
+/// after half of its lifetime.
 fn renew(round: &mut Round<'_>, before: &Value, after: &mut Value, machine: &Owner<'_>) {
     let token = text(&before["spec"]["joinConfiguration"]["discovery"]["bootstrapToken"]["token"]);
     let (Some((id, _)), Some(workload)) = (token.split_once('.'), round.workload) else { return };
@@ -261,7 +262,7 @@ fn renew(round: &mut Round<'_>, before: &Value, after: &mut Value, machine: &Own
         }
         return;
     };
-    // As the established provider does: new after half of its life, renewed when less than five sixths are left.
+    // As in the established provider: replaced after half of the lifetime, renewed when less than five sixths are left.
     let (at, wanted) = match machine.has_nodes() {
         true => (end - TOKEN_LIFE / 2, machine.is_pool),
         false => (end - TOKEN_LIFE * 5 / 6, true),

@@ -1,13 +1,13 @@
 //! A stand-in for Cluster API: its core, and its kubeadm providers for bootstrap and control planes.
 //!
-//! It speaks through [`kube::Client`] alone, to the simulated Kubernetes or to a real kube-apiserver, and knows
-//! no cloud: an infrastructure provider works beside it as beside the real one, by the contract `v1beta1` or `v1beta2`.
+//! It uses only [`kube::Client`], against the simulated Kubernetes or a real kube-apiserver, and is independent of
+//! clouds: an infrastructure provider works with it as with the real one, by the contract `v1beta1` or `v1beta2`.
 //!
-//! [`install`] applies the definitions of its kinds, [`conversion_router`] answers for their versions, and [`ClusterApi`] is
-//! the controllers. Each is a file with a pure function from what is known of a cluster to what is to be done next;
-//! one runner watches, asks all of them about the clusters that changed, and does it. What a controller leaves out stands at
-//! the head of its file. No kubeadm runs: the simulated machines read the bootstrap data, and [`Workloads`] leads to
-//! the clusters that come of it.
+//! [`install`] applies the definitions of its kinds, [`conversion_router`] serves their conversion webhook, and
+//! [`ClusterApi`] runs the controllers. Each controller is a file with a pure function from the observed state of a
+//! cluster to actions; one runner watches, calls all controllers for each changed cluster, and performs the actions.
+//! The head of each file lists what its controller leaves out. No kubeadm runs: the simulated machines read the
+//! bootstrap data, and [`Workloads`] connects to the resulting clusters.
 
 mod authorities;
 mod clone;
@@ -43,25 +43,25 @@ pub use conversion::{conversion_router, convert};
 pub use definitions::{ConversionWebhook, definitions, install, install_parts};
 pub use workloads::{ByKubeconfig, Workloads};
 
-/// What time it is, for the times that stand in objects. Waiting follows tokio's clock.
+/// The wall clock, for times in objects. Waiting uses tokio's clock.
 pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// A part of Cluster API that can be played, or left to the real program.
+/// A part of Cluster API that can be run here, or left to the real program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// Clusters, machines, their sets, deployments, pools and health checks.
+    /// Clusters, Machines, MachineSets, MachineDeployments, MachinePools and MachineHealthChecks.
     Core,
-    /// Bootstrap data by kubeadm.
+    /// The kubeadm bootstrap provider.
     Bootstrap,
-    /// Control planes by kubeadm.
+    /// The kubeadm control plane provider.
     ControlPlane,
 }
 
 impl Part {
-    /// All of it.
+    /// All parts.
     pub const ALL: &'static [Part] = &[Part::Core, Part::Bootstrap, Part::ControlPlane];
 
-    /// What it is called on command lines.
+    /// The name on command lines.
     pub fn name(self) -> &'static str {
         match self {
             Part::Core => "core",
@@ -84,7 +84,8 @@ impl fmt::Debug for ClusterApi {
 
 impl ClusterApi {
     /// Runs all controllers against the API behind `client`, whose kinds are installed ([`install`]), until `shutdown`.
-    /// Kinds of providers are found by the labels of their definitions, whenever these come. Names are drawn from `seed`.
+    /// Providers' kinds are found by the labels of their definitions, also if these are added later. Random names
+    /// derive from `seed`.
     pub fn start(
         client: Client,
         workloads: Arc<dyn Workloads>,
@@ -95,7 +96,8 @@ impl ClusterApi {
         Self::start_parts(Part::ALL, client, workloads, clock, seed, shutdown)
     }
 
-    /// The same for these parts alone: the others are the real programs'. All kinds must be there.
+    /// Like [`ClusterApi::start`], but runs only these parts: the real programs run the others. All kinds must be
+    /// installed.
     pub fn start_parts(
         parts: &[Part],
         client: Client,
@@ -112,7 +114,7 @@ impl ClusterApi {
         }
     }
 
-    /// Waits until all has ended, after the shutdown that was given to [`ClusterApi::start`].
+    /// Waits for the end, after the shutdown that was passed to [`ClusterApi::start`].
     pub async fn stopped(self) {
         // The task does not panic, and is not aborted.
         let _ = self.task.await;

@@ -1,8 +1,8 @@
-//! Machines: what they refer to becomes their own, its data and its addresses become theirs, their node is found, and
-//! they go in order: drained, then the infrastructure, the bootstrap configuration, the node.
+//! Reconciles Machines: adopts the objects that a machine refers to, copies their data and addresses, finds the node,
+//! and deletes in order: drain, then the infrastructure, the bootstrap configuration, the node.
 //!
-//! Left out: waiting for volumes to be detached, rules for draining (MachineDrainRule), changes in place, and labels and
-//! taints that go from Machines to Nodes.
+//! Left out: waiting for volumes to be detached, rules for draining (MachineDrainRule), in-place changes, and labels
+//! and taints that are copied from Machines to Nodes.
 
 use std::time::Duration;
 
@@ -22,13 +22,13 @@ use crate::objects::{
 use crate::round::{Action, Round, condition_of, is_true};
 use crate::{control_plane, health_check, machine_deployment};
 
-/// How soon a node that still has pods is looked at again.
+/// The interval of drain attempts while a node still has pods.
 const DRAIN_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How long the deletion of a node is retried, by default.
+/// The default timeout of a node's deletion.
 const NODE_DELETION_SECONDS: u64 = 10;
 
-/// Looks at all machines of the cluster.
+/// Reconciles all Machines of the cluster.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
     for before in round.of(Kind::Machine) {
         if round.is_paused(before) {
@@ -57,7 +57,7 @@ fn keep(round: &mut Round<'_>, before: &Value, after: &mut Value) {
     find_node(round, before, after);
 }
 
-/// The owners that what a machine refers to had before there was a machine.
+/// Kinds of owners that the objects of a machine have before the machine exists.
 const MAKERS: [&str; 2] = ["MachineSet", "KubeadmControlPlane"];
 
 fn bootstrap(round: &mut Round<'_>, before: &Value, after: &mut Value) {
@@ -178,7 +178,7 @@ fn find_node(round: &mut Round<'_>, before: &Value, after: &mut Value) {
     }
 }
 
-/// Drains and deletes, one step after the other.
+/// Drains and deletes step by step.
 fn delete(round: &mut Round<'_>, before: &Value, after: &mut Value) {
     if !has_finalizer(before, MACHINE_FINALIZER) {
         return;
@@ -193,7 +193,7 @@ fn delete(round: &mut Round<'_>, before: &Value, after: &mut Value) {
             deleting(round, after, "WaitingForPreDrainHook", &waiting_for("pre-drain", &hooks));
             return;
         }
-        // Also if the infrastructure is being deleted already: as long as it exists, so do its pods.
+        // Drains even if the infrastructure is already being deleted: its pods run as long as it exists.
         if infrastructure.is_some()
             && annotation(before, EXCLUDE_DRAINING).is_none()
             && !drained(round, before, after, node)
@@ -228,8 +228,8 @@ fn delete(round: &mut Round<'_>, before: &Value, after: &mut Value) {
     remove_finalizer(after, MACHINE_FINALIZER);
 }
 
-/// The node that is to be drained and deleted with its machine. That of a cluster or a control plane that goes as a whole
-/// is left alone, and so is the last one of a control plane.
+/// The node to drain and delete with its machine: no node if the cluster or the control plane is being deleted, or for
+/// the last machine of a control plane.
 fn node_to_delete(round: &Round<'_>, machine: &Value) -> Option<String> {
     let node = machine["status"]["nodeRef"]["name"].as_str()?;
     let going = is_deleting(round.cluster)
@@ -242,12 +242,12 @@ fn node_to_delete(round: &Round<'_>, machine: &Value) -> Option<String> {
     (!going && !last && round.workload.is_some()).then(|| node.to_owned())
 }
 
-/// Whether it was tried long enough to delete the node.
+/// Whether the timeout of the node's deletion has passed.
 fn gave_up(round: &mut Round<'_>, machine: &Value) -> bool {
     let limit =
         machine["spec"]["deletion"]["nodeDeletionTimeoutSeconds"].as_u64().unwrap_or(NODE_DELETION_SECONDS);
     let since = round.objects.stuck_nodes.get(&key(machine)).copied();
-    // Zero is for ever.
+    // Zero means no timeout.
     limit > 0 && since.is_some_and(|since| round.has_come(since + Duration::from_secs(limit)))
 }
 
@@ -261,7 +261,7 @@ fn waiting_for(what: &str, hooks: &[String]) -> String {
     format!("Waiting for {what} hooks to succeed (hooks: {})", hooks.join(","))
 }
 
-/// Whether the node has been drained, or had its time.
+/// Whether the node has been drained, or the timeout has passed.
 fn drained(round: &mut Round<'_>, before: &Value, after: &mut Value, node: &str) -> bool {
     const DONE: &str = "DrainingSucceeded";
     let old = list(&before["status"]["deprecated"]["v1beta1"]["conditions"]);
@@ -290,7 +290,7 @@ fn drained(round: &mut Round<'_>, before: &Value, after: &mut Value, node: &str)
     false
 }
 
-/// Phase and conditions.
+/// Sets phase and conditions.
 fn summarize(round: &mut Round<'_>, before: &Value, after: &mut Value) {
     let deleting = is_deleting(before);
     if !deleting {
@@ -388,7 +388,7 @@ fn node_conditions(round: &Round<'_>, after: &mut Value) {
     old(round, after, status == "True", "Warning", "NodeConditionsFailed", &message);
 }
 
-/// Ready for `minReadySeconds`.
+/// Whether the machine has been ready for `minReadySeconds`.
 fn available(round: &mut Round<'_>, after: &mut Value, ready: bool) {
     let needed = after["spec"]["minReadySeconds"].as_u64().unwrap_or_default();
     let since = condition_of(after, "Ready").and_then(|one| time(&one["lastTransitionTime"]));
@@ -401,7 +401,7 @@ fn available(round: &mut Round<'_>, after: &mut Value, ready: bool) {
     round.condition(after, "Available", ready && long, reason, "");
 }
 
-/// Whether the machine's owner would make it the same now; `None` without an owner.
+/// Whether the machine matches its owner's current spec; `None` without an owner.
 fn is_up_to_date(round: &Round<'_>, machine: &Value) -> Option<bool> {
     let control_plane = owner_of(machine, Kind::KubeadmControlPlane);
     if let Some(owner) = control_plane.and_then(|name| round.get(Kind::KubeadmControlPlane, name)) {

@@ -1,7 +1,7 @@
-//! MachineDeployments: a set of machines for each template, and the way from one to the next.
+//! Reconciles MachineDeployments: creates a machine set for each template, and rolls from one to the next.
 //!
-//! A rollout follows `maxSurge` and `maxUnavailable`, or `OnDelete`. Left out: limits for remediation, changes in place of
-//! machines that are there, and old sets that are wanted again. Sets that are empty and old go at once.
+//! A rollout follows `maxSurge` and `maxUnavailable`, or `OnDelete`. Left out: limits for remediation, in-place changes
+//! of existing machines, and reuse of old sets. Empty old sets are deleted at once.
 
 use serde_json::{Value, json};
 
@@ -12,10 +12,10 @@ use crate::objects::{
 };
 use crate::round::{Action, Round};
 
-/// The members of a template's `spec` whose change makes new machines.
+/// The members of a template's `spec` whose change requires new machines.
 const DECISIVE: [&str; 4] = ["version", "infrastructureRef", "bootstrap", "failureDomain"];
 
-/// Looks at all deployments of the cluster.
+/// Reconciles all MachineDeployments of the cluster.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
     for before in round.of(Kind::MachineDeployment) {
         if round.is_paused(before) {
@@ -34,7 +34,7 @@ pub(crate) fn keep_all(round: &mut Round<'_>) {
     }
 }
 
-/// Whether a set has the template that its deployment has now.
+/// Whether a set has the current template of its deployment.
 pub(crate) fn is_current(deployment: &Value, set: &Value) -> bool {
     let of = |object: &Value, member: &str| object["spec"]["template"]["spec"][member].clone();
     DECISIVE.iter().all(|member| of(deployment, member) == of(set, member))
@@ -55,14 +55,14 @@ fn keep(round: &mut Round<'_>, before: &Value, after: &mut Value, sets: &[&Value
     };
     roll(round, before, current, &old);
     for set in old.iter().filter(|set| replicas(set) == 0 && number(&set["status"]["replicas"]) == 0) {
-        // What says nothing yet may have machines.
+        // A set without a status may already have machines.
         if !set["status"]["replicas"].is_null() {
             round.act(Action::Delete(Kind::MachineSet.into(), key(set)));
         }
     }
 }
 
-/// What the established webhook writes into a deployment.
+/// Applies the defaults of the established webhook.
 fn defaults(round: &Round<'_>, before: &Value, after: &mut Value) {
     after["metadata"]["labels"][CLUSTER_NAME] = round.cluster_name().into();
     if before["spec"]["replicas"].is_null() {
@@ -98,7 +98,7 @@ fn make_set(round: &mut Round<'_>, deployment: &Value, sets: &[&Value]) {
     let labels = template["metadata"]["labels"].clone();
     let revisions = sets.iter().filter_map(|set| annotation(set, REVISION)?.parse::<u64>().ok());
     let revision = revisions.max().unwrap_or_default() + 1;
-    // The first set has all machines at once; a later one is scaled by the rollout.
+    // The first set gets all machines at once; later sets are scaled by the rollout.
     let count = if sets.is_empty() { replicas(deployment) } else { 0 };
     let mut spec = json!({"clusterName": round.cluster_name(), "replicas": count, "selector": selector,
         "template": template});
@@ -152,14 +152,14 @@ fn roll(round: &mut Round<'_>, deployment: &Value, current: &Value, old: &[&Valu
     if now > wanted || old_total == 0 {
         return scale(round, current, wanted);
     }
-    // Machines that are still going count: Azure has them still.
+    // Machines that are being deleted count, because they still exist in Azure.
     let there: u64 = old.iter().map(|set| number(&set["status"]["replicas"]).max(replicas(set))).sum();
     let room = (wanted + surge).saturating_sub(now + there);
     scale(round, current, (now + room).min(wanted));
     let least = wanted.saturating_sub(unavailable);
     let new_missing = now.saturating_sub(number(&current["status"]["availableReplicas"]));
     let mut may_go = total.saturating_sub(least + new_missing);
-    // Unavailable machines go first.
+    // Unavailable machines are deleted first.
     let mut counts: Vec<u64> = old.iter().map(|set| replicas(set)).collect();
     for healthy in [false, true] {
         for (set, count) in old.iter().zip(&mut counts) {
@@ -174,7 +174,7 @@ fn roll(round: &mut Round<'_>, deployment: &Value, current: &Value, old: &[&Valu
     }
 }
 
-/// A number, or a percentage of `whole`, which is rounded up or down.
+/// Reads a number, or a percentage of `whole`, rounded up or down.
 pub(crate) fn scaled(value: &Value, whole: u64, up: bool) -> Option<u64> {
     match value {
         Value::String(text) => {
@@ -251,7 +251,7 @@ fn selector(labels: &Value) -> String {
     labels.map(|(name, value)| format!("{name}={}", text(value))).collect::<Vec<_>>().join(",")
 }
 
-/// Says up to which generation an object was looked at.
+/// Sets `observedGeneration`.
 pub(crate) fn observed(after: &mut Value) {
     if !after["metadata"]["generation"].is_null() {
         after["status"]["observedGeneration"] = after["metadata"]["generation"].clone();

@@ -1,7 +1,7 @@
-//! MachinePools: what they refer to becomes their own, the provider's list of instances becomes theirs, and each instance that
-//! the provider shows as an object gets a Machine.
+//! Reconciles MachinePools: adopts the objects that a pool refers to, copies the provider's list of instances, and
+//! creates a Machine for each instance that the provider represents as an object.
 //!
-//! Left out: nodes of pools whose instances are no objects are neither drained nor annotated.
+//! Left out: nodes of pools whose instances are not objects are neither drained nor annotated.
 
 use serde_json::{Value, json};
 
@@ -15,10 +15,10 @@ use crate::objects::{
 };
 use crate::round::{Action, Round, is_true};
 
-/// The reason of conditions about what is referred to and is not there.
+/// The reason of conditions about missing references.
 const INCORRECT_REFERENCE: &str = "IncorrectExternalRef";
 
-/// Looks at all pools of the cluster.
+/// Reconciles all MachinePools of the cluster.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
     for before in round.of(Kind::MachinePool) {
         if round.is_paused(before) {
@@ -91,7 +91,7 @@ fn infrastructure(round: &mut Round<'_>, before: &Value, after: &mut Value) {
     after["spec"]["providerIDList"] = list(ids).to_vec().into();
 }
 
-/// Makes a Machine for each of the provider's machines that has none.
+/// Creates a Machine for each infrastructure machine without one.
 fn machines(round: &mut Round<'_>, pool: &Value, kind: &GroupKind) {
     let in_pool = label_value(name(pool));
     let all = round.objects.belonging(kind, &key(round.cluster));
@@ -130,7 +130,7 @@ fn machines(round: &mut Round<'_>, pool: &Value, kind: &GroupKind) {
     }
 }
 
-/// The value of a label for a name: long ones are hashed.
+/// A label value for a name: long names are hashed.
 fn label_value(name: &str) -> String {
     use base64::Engine as _;
     if name.len() <= 63 {
@@ -141,7 +141,7 @@ fn label_value(name: &str) -> String {
     format!("hash_{}_z", base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(hash.to_be_bytes()))
 }
 
-/// The nodes of the instances, and how many of them are ready.
+/// The nodes of the instances, and the number of ready ones.
 fn nodes(round: &mut Round<'_>, after: &mut Value) {
     let Some(workload) = round.workload else { return };
     let ids = list(&after["spec"]["providerIDList"]).to_vec();
@@ -161,7 +161,7 @@ fn nodes(round: &mut Round<'_>, after: &mut Value) {
     after["status"]["deprecated"]["v1beta1"]["unavailableReplicas"] = missing.into();
 }
 
-/// The configuration and the provider's pool go, and then the Machines have.
+/// Deletes the configuration and the provider's pool; once they are gone, so are the Machines.
 fn delete(round: &mut Round<'_>, before: &Value, after: &mut Value) {
     if !has_finalizer(before, MACHINE_POOL_FINALIZER) {
         return;

@@ -1,6 +1,6 @@
-//! MachineSets: as many machines as are wanted, cloned from templates.
+//! Reconciles MachineSets: keeps the desired number of machines, cloned from templates.
 //!
-//! Left out: adopting machines by their labels, checks of kubeadm's version before machines are made, and waiting for a moment
+//! Left out: adopting machines by their labels, checks of kubeadm's version before machines are created, and a backoff
 //! between failures.
 
 use rand::Rng as _;
@@ -16,7 +16,7 @@ use crate::objects::{
 };
 use crate::round::{Action, Round, condition_of, is_true};
 
-/// Looks at all sets of the cluster.
+/// Reconciles all MachineSets of the cluster.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
     for before in round.of(Kind::MachineSet) {
         if round.is_paused(before) {
@@ -34,7 +34,7 @@ pub(crate) fn keep_all(round: &mut Round<'_>) {
     }
 }
 
-/// The machines that a set has made.
+/// The machines of a set.
 pub(crate) fn machines_of<'a>(round: &Round<'a>, set: &Value) -> Vec<&'a Value> {
     round.of(Kind::Machine).into_iter().filter(|one| is_owned_by(one, set)).collect()
 }
@@ -51,7 +51,7 @@ fn keep(round: &mut Round<'_>, before: &Value, after: &mut Value, machines: &[&V
             claim_template(round, reference);
         }
     }
-    // A machine that is not healthy is replaced.
+    // Unhealthy machines are replaced.
     for machine in machines.iter().filter(|one| !is_deleting(one)) {
         if condition_of(machine, "OwnerRemediated").is_some_and(|one| one["status"] == "False") {
             round.act(Action::Delete(Kind::Machine.into(), key(machine)));
@@ -79,7 +79,7 @@ fn keep(round: &mut Round<'_>, before: &Value, after: &mut Value, machines: &[&V
     }
 }
 
-/// Whether the control plane has the version that it shall have: workers come after it.
+/// Whether the control plane has its desired version: workers are upgraded after it.
 fn control_plane_is_settled(round: &Round<'_>) -> bool {
     let Some((_, control_plane)) = round.referred(&round.cluster["spec"]["controlPlaneRef"]) else {
         return true;
@@ -114,7 +114,7 @@ fn make_machine(round: &mut Round<'_>, set: &Value) -> Result<(), String> {
     make(round, plan)
 }
 
-/// Who goes first: who is asked to, who is not healthy, and then by `deletion.order`.
+/// Sorts machines by order of deletion: first those with the annotation, then unhealthy ones, then by `deletion.order`.
 fn by_deletion_order<'a>(round: &mut Round<'_>, set: &Value, machines: Vec<&'a Value>) -> Vec<&'a Value> {
     let order = text(&set["spec"]["deletion"]["order"]).to_owned();
     let mut ranked: Vec<_> = machines

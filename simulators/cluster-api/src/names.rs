@@ -1,5 +1,5 @@
 #![allow(dead_code)]
-//! Names that Cluster API gives: groups, labels, annotations, finalizers, types.
+//! Names that Cluster API defines: groups, labels, annotations, finalizers, types.
 
 /// The group of the core.
 pub const CORE: &str = "cluster.x-k8s.io";
@@ -7,7 +7,7 @@ pub const CORE: &str = "cluster.x-k8s.io";
 pub const BOOTSTRAP: &str = "bootstrap.cluster.x-k8s.io";
 /// The group of control plane providers.
 pub const CONTROL_PLANE: &str = "controlplane.cluster.x-k8s.io";
-/// The version in which the three are stored and read here.
+/// The version in which the kinds of these three groups are stored and read here.
 pub const VERSION: &str = "v1beta2";
 
 pub(crate) const CLUSTER_FINALIZER: &str = "cluster.cluster.x-k8s.io";
@@ -35,7 +35,7 @@ pub(crate) const PRE_TERMINATE_HOOK: &str = "pre-terminate.delete.hook.machine.c
 pub(crate) const REVISION: &str = "machinedeployment.clusters.x-k8s.io/revision";
 pub(crate) const REPLICAS_MANAGED_BY: &str = "cluster.x-k8s.io/replicas-managed-by";
 
-/// The annotations of a Node that say which machine it is of.
+/// The annotations of a Node that identify its machine.
 pub(crate) const NODE_CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 pub(crate) const NODE_CLUSTER_NAMESPACE: &str = "cluster.x-k8s.io/cluster-namespace";
 pub(crate) const NODE_MACHINE: &str = "cluster.x-k8s.io/machine";

@@ -1,4 +1,4 @@
-//! The objects that the controllers look at, and how they are read.
+//! The objects that the controllers read, and accessors for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 pub(crate) use stand_ins::members::{list, number, seconds, text, time};
 
-/// Group and kind, which is how the objects of Cluster API name each other.
+/// Group and kind: how objects of Cluster API refer to each other.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct GroupKind {
     pub(crate) group: String,
@@ -23,7 +23,7 @@ impl GroupKind {
         (self.group.as_str(), self.kind.as_str()) == of.names()
     }
 
-    /// As annotations have it: `Kind.group`.
+    /// The form used in annotations: `Kind.group`.
     pub(crate) fn dotted(&self) -> String {
         format!("{}.{}", self.kind, self.group)
     }
@@ -36,7 +36,7 @@ impl From<Kind> for GroupKind {
     }
 }
 
-/// The kinds that have a controller here, and what these make.
+/// The kinds that have a controller here, and those that the controllers create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Cluster,
@@ -82,7 +82,7 @@ impl Kind {
         }
     }
 
-    /// `group/version`, as it stands in objects and in references to owners.
+    /// `group/version`, as in objects and owner references.
     pub(crate) fn api_version(self) -> String {
         match self.names().0 {
             "" => "v1".to_owned(),
@@ -94,13 +94,13 @@ impl Kind {
 /// Namespace and name.
 pub(crate) type Key = (String, String);
 
-/// What all providers' definitions say: how a kind is read and written.
+/// How a provider's kind is read and written, from its definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Contract {
-    /// The version in which it is read and written.
+    /// The version to read and write.
     pub(crate) version: String,
     pub(crate) plural: String,
-    /// Whether it follows the contract `v1beta2`; otherwise `v1beta1`.
+    /// Whether the kind follows the contract `v1beta2`; otherwise `v1beta1`.
     pub(crate) second: bool,
 }
 
@@ -108,22 +108,22 @@ pub(crate) struct Contract {
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     all: BTreeMap<GroupKind, BTreeMap<Key, Value>>,
-    /// What belongs to a cluster, by kind and the cluster's key.
+    /// Keys of the objects that belong to a cluster, by kind and the cluster's key.
     of_cluster: BTreeMap<GroupKind, BTreeMap<Key, BTreeSet<Key>>>,
-    /// The kinds that are known to the server and watched.
+    /// The kinds that the server serves and this stand-in watches.
     pub(crate) contracts: BTreeMap<GroupKind, Contract>,
-    /// How far the draining of a machine's node has come, by the machine's key.
+    /// The progress of draining the node of a machine, by the machine's key.
     pub(crate) drains: BTreeMap<Key, Drain>,
-    /// Since when the node of a machine could not be deleted, by the machine's key.
+    /// The time since which deleting the node of a machine has failed, by the machine's key.
     pub(crate) stuck_nodes: BTreeMap<Key, Timestamp>,
 }
 
-/// How far draining a node has come.
+/// The progress of draining a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Drain {
-    /// Pods that are still there; `None` if the cluster did not answer.
+    /// The number of remaining pods; `None` if the cluster did not answer.
     pub(crate) remaining: Option<usize>,
-    /// When that was found.
+    /// The time of the observation.
     pub(crate) at: Timestamp,
 }
 
@@ -133,7 +133,7 @@ impl Objects {
         self.of_cluster.remove(kind);
     }
 
-    /// Keeps an object, unless a later version of it is known. Whether something changed.
+    /// Stores an object unless a later version is stored, and returns whether anything changed.
     pub(crate) fn insert(&mut self, kind: &GroupKind, object: Value) -> bool {
         let key = key(&object);
         let known = self.all.entry(kind.clone()).or_default();
@@ -202,7 +202,7 @@ impl Objects {
         all.take_while(move |((of, _), _)| *of == namespace).map(|(_, object)| object)
     }
 
-    /// What a reference of Cluster API leads to: group, kind and name, in the namespace of who refers.
+    /// Resolves a reference of Cluster API: group, kind and name, in the namespace of the referring object.
     pub(crate) fn referred(&self, reference: &Value, namespace: &str) -> Option<(GroupKind, &Value)> {
         let kind = referred_kind(reference)?;
         let object = self.get(&kind, &(namespace.to_owned(), text(&reference["name"]).to_owned()))?;
@@ -210,7 +210,7 @@ impl Objects {
     }
 }
 
-/// The key of the cluster that an object says it belongs to.
+/// The key of the cluster that an object names.
 pub(crate) fn cluster_of(object: &Value) -> Option<Key> {
     let named =
         object["spec"]["clusterName"].as_str().or_else(|| label(object, crate::names::CLUSTER_NAME))?;
@@ -260,12 +260,12 @@ pub(crate) fn is_deleting(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
 }
 
-/// `spec.replicas`, which is 1 where nothing is said.
+/// `spec.replicas`, by default 1.
 pub(crate) fn replicas(object: &Value) -> u64 {
     object["spec"]["replicas"].as_u64().unwrap_or(1)
 }
 
-/// Whether labels are selected by `matchLabels` and `matchExpressions`; a selector that is missing selects nothing.
+/// Whether `matchLabels` and `matchExpressions` select the labels; a missing selector selects nothing.
 pub(crate) fn selects(selector: &Value, object: &Value) -> bool {
     let labels = &object["metadata"]["labels"];
     let equal = selector["matchLabels"].as_object();
@@ -287,7 +287,7 @@ pub(crate) fn selects(selector: &Value, object: &Value) -> bool {
     equal.into_iter().flatten().all(|(label, value)| labels[label] == *value) && expressions.iter().all(holds)
 }
 
-/// The reference by which an owner stands in what it owns.
+/// The owner reference to an owner.
 pub(crate) fn owner(kind: Kind, object: &Value, controls: bool) -> Value {
     let mut owner = json!({"apiVersion": kind.api_version(), "kind": kind.names().1,
         "name": name(object), "uid": uid(object)});
@@ -313,7 +313,7 @@ pub(crate) fn owner_of(object: &Value, kind: Kind) -> Option<&str> {
     owners.find(is).map(|one| text(&one["name"]))
 }
 
-/// Puts a reference to an owner in place of an earlier one to the same.
+/// Adds an owner reference, and replaces an earlier one to the same owner.
 pub(crate) fn add_owner(object: &mut Value, owner: &Value) {
     let metadata = &mut object["metadata"];
     let mut owners = list(&metadata["ownerReferences"]).to_vec();
@@ -341,7 +341,7 @@ pub(crate) fn remove_finalizer(object: &mut Value, finalizer: &str) {
     object["metadata"]["finalizers"] = rest.collect();
 }
 
-/// The merge patch that makes `after` of `before`; `None` if they are the same.
+/// The merge patch from `before` to `after`; `None` if they are equal.
 pub(crate) fn difference(before: &Value, after: &Value) -> Option<Value> {
     if before == after {
         return None;
@@ -355,7 +355,7 @@ pub(crate) fn difference(before: &Value, after: &Value) -> Option<Value> {
                     patch.insert(name.clone(), change);
                 }
             }
-            // What is nothing is as good as missing.
+            // Null and missing are equal.
             None if value.is_null() => {}
             None => {
                 patch.insert(name.clone(), value.clone());

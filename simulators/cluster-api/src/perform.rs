@@ -1,4 +1,4 @@
-//! Does what was decided.
+//! Performs the actions.
 
 use kube::Api;
 use kube::Client;
@@ -13,10 +13,10 @@ use crate::objects::{
 use crate::round::{Action, condition_of};
 use crate::runner::{Runner, core_resource};
 
-/// What was written last to an object: the patch, and the version that came of it.
+/// The last write to an object: the patch, and the resource version that resulted from it.
 pub(crate) type Written = (Value, Option<String>);
 
-/// Why something could not be done.
+/// Why an action failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error(transparent)]
@@ -37,7 +37,7 @@ impl Failure {
 }
 
 impl Runner {
-    /// Whether anything was done.
+    /// Performs an action, and returns whether anything was done.
     pub(crate) async fn perform(&mut self, cluster: &Key, action: Action) -> Result<bool, Failure> {
         match action {
             Action::Create(kind, document) => self.create(&kind, &document).await?,
@@ -80,7 +80,7 @@ impl Runner {
         Ok(true)
     }
 
-    /// One after the other; if an object cannot be made, those before it are not left behind.
+    /// Performs actions in order; if an object cannot be created, the objects created before it are removed.
     async fn in_order(&mut self, cluster: &Key, actions: Vec<Action>) -> Result<bool, Failure> {
         let mut made = Vec::new();
         let mut done = false;
@@ -110,7 +110,7 @@ impl Runner {
     }
 
     fn keep(&mut self, kind: &GroupKind, object: DynamicObject) {
-        // What came as JSON can be written as JSON.
+        // Objects from JSON always serialize.
         if let Ok(object) = serde_json::to_value(object) {
             self.objects.insert(kind, object);
         }
@@ -140,7 +140,7 @@ impl Runner {
         let version =
             self.objects.get(&kind, &key).map(|object| object["metadata"]["resourceVersion"].clone());
         let place = (kind.clone(), key.clone());
-        // What a server drops is not written again and again.
+        // Does not repeat a write of members that the server drops.
         let vain = |(last, came): &Written| {
             *last == patch && came.as_deref() == version.as_ref().and_then(Value::as_str)
         };
@@ -153,7 +153,7 @@ impl Runner {
         let changed = if status {
             api.patch_status(&key.1, &parameters, &Patch::Merge(&patch)).await?
         } else {
-            // Lists are written whole: entries of other controllers must not get lost.
+            // Merge patches replace lists: the version protects entries of other controllers.
             if let Some(version) = version {
                 patch["metadata"]["resourceVersion"] = version;
             }
@@ -208,7 +208,7 @@ impl Runner {
         }
     }
 
-    /// Cordons a node and asks its pods to go; how many are still there.
+    /// Cordons a node, evicts its pods, and returns the number of remaining pods.
     async fn drain(&mut self, cluster: &Key, node: &str) -> Result<usize, Failure> {
         let client = self.there(cluster).ok_or(Failure::Away)?;
         let cordon = json!({"spec": {"unschedulable": true}});
@@ -227,7 +227,7 @@ impl Runner {
             let owners = list(&pod["metadata"]["ownerReferences"]);
             let stays = owners.iter().any(|one| one["kind"] == "DaemonSet" || one["kind"] == "Node")
                 || annotation(&pod, "kubernetes.io/config.mirror").is_some();
-            // The pods of a node that does not respond are not ended.
+            // The pods of an unreachable node never terminate.
             if stays || (is_deleting(&pod) && !is_up) {
                 continue;
             }
@@ -245,7 +245,7 @@ async fn pod_is_left(client: &Client, pod: &Value) -> Result<bool, Failure> {
     Ok(found.is_some_and(|found| found.metadata.uid.as_deref() == pod["metadata"]["uid"].as_str()))
 }
 
-/// Whether the pod may go. Servers before 1.22 know the eviction as a beta alone.
+/// Evicts a pod, and returns whether that was allowed. Servers before 1.22 support only the beta of evictions.
 async fn evict(client: &Client, pod: &Value) -> Result<bool, Failure> {
     let api = there(client, "Pod", namespace(pod));
     for version in ["policy/v1", "policy/v1beta1"] {
@@ -264,7 +264,7 @@ async fn evict(client: &Client, pod: &Value) -> Result<bool, Failure> {
     Ok(false)
 }
 
-/// The API of a kind of the core group in a workload cluster; of all namespaces if none is given.
+/// The API of a kind of the core group in a workload cluster; of all namespaces if the namespace is empty.
 fn there(client: &Client, kind: &str, namespace: &str) -> Api<DynamicObject> {
     let resource = core_resource(kind, &format!("{}s", kind.to_lowercase()));
     match namespace {

@@ -1,4 +1,4 @@
-//! One look at a cluster: what is known of it, and what is to be done.
+//! One reconcile of a cluster: its observed state, and the resulting actions.
 
 use jiff::Timestamp;
 use rand::Rng as _;
@@ -11,48 +11,48 @@ use crate::objects::{
     text,
 };
 
-/// Something to do.
+/// An action.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Action {
     Create(GroupKind, Value),
-    /// A merge patch of everything but the status.
+    /// A merge patch of everything except the status.
     Patch(GroupKind, Key, Value),
-    /// A merge patch of the member `status`.
+    /// A merge patch of the status.
     PatchStatus(GroupKind, Key, Value),
     Delete(GroupKind, Key),
-    /// One after the other, up to the first that fails.
+    /// Actions in order, up to the first failure.
     InOrder(Vec<Action>),
-    /// Makes the authorities of the cluster that this object (owner reference) controls, where they are missing.
+    /// Creates the missing authorities of the cluster, with this owner reference as controller.
     MakeAuthorities {
         cluster: Key,
         owner: Value,
     },
-    /// At the workload cluster: creates an object of the core group.
+    /// Creates an object of the core group in the workload cluster.
     CreateThere(Value),
-    /// At the workload cluster: a merge patch of an object of the core group.
+    /// A merge patch of an object of the core group in the workload cluster.
     PatchThere {
         plural: &'static str,
         key: Key,
         patch: Value,
     },
-    /// At the workload cluster: deletes the Node of the machine with this key.
+    /// Deletes the Node of the machine with this key in the workload cluster.
     DeleteNode {
         machine: Key,
         node: String,
     },
-    /// At the workload cluster: cordons the Node and evicts its pods; for the machine with this key.
+    /// Cordons the Node of the machine with this key in the workload cluster, and evicts its pods.
     Drain {
         machine: Key,
         node: String,
     },
 }
 
-/// What is known of a workload cluster.
+/// The observed state of a workload cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Workload {
     /// Nodes, and Secrets and ConfigMaps of `kube-system`.
     pub(crate) objects: Objects,
-    /// Whether all of it is known.
+    /// Whether all watches are synced.
     pub(crate) listed: bool,
 }
 
@@ -71,17 +71,17 @@ impl Workload {
     }
 }
 
-/// One look at one cluster.
+/// One reconcile of one cluster.
 pub(crate) struct Round<'a> {
     pub(crate) objects: &'a Objects,
-    /// The cluster that is looked at.
+    /// The Cluster.
     pub(crate) cluster: &'a Value,
-    /// What its own API says; `None` if it cannot be reached yet.
+    /// The state of the workload cluster; `None` if it is not reachable yet.
     pub(crate) workload: Option<&'a Workload>,
     pub(crate) now: Timestamp,
     pub(crate) random: &'a mut StdRng,
     pub(crate) actions: Vec<Action>,
-    /// The earliest time at which something changes by itself.
+    /// The earliest time to reconcile again without a change.
     pub(crate) wake: Option<Timestamp>,
 }
 
@@ -90,7 +90,7 @@ impl<'a> Round<'a> {
         self.actions.push(action);
     }
 
-    /// Whether `at` has come; if not, it is looked again then.
+    /// Whether `at` has passed; if not, the cluster is reconciled again then.
     pub(crate) fn has_come(&mut self, at: Timestamp) -> bool {
         let come = at <= self.now;
         if !come {
@@ -129,12 +129,12 @@ impl<'a> Round<'a> {
         self.objects.contracts.get(kind)
     }
 
-    /// Whether no controller may change the object.
+    /// Whether the object is paused.
     pub(crate) fn is_paused(&self, object: &Value) -> bool {
         self.cluster["spec"]["paused"] == true || annotation(object, PAUSED).is_some()
     }
 
-    /// Five letters and digits as the API server's generated names have them.
+    /// Five letters and digits, as in the API server's generated names.
     pub(crate) fn suffix(&mut self) -> String {
         const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
         self.letters(5, LETTERS)
@@ -151,8 +151,8 @@ impl<'a> Round<'a> {
         seconds(self.now)
     }
 
-    /// Writes what differs between an object and what is wanted of it: first the status, whose last words may come with
-    /// the finalizer's end.
+    /// Writes the difference between an object and its desired state: the status first, because removing the last
+    /// finalizer deletes the object.
     pub(crate) fn save(&mut self, kind: &GroupKind, before: &Value, after: &Value) {
         let mut writes = Vec::new();
         let key = key(before);
@@ -176,7 +176,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Sets a condition; its time of transition is that of its status.
+    /// Sets a condition, with the transition time from the status.
     pub(crate) fn condition(
         &self,
         object: &mut Value,
@@ -205,7 +205,7 @@ impl<'a> Round<'a> {
         put_by_type(&mut object["status"]["conditions"], condition);
     }
 
-    /// Sets a condition as `v1beta1` shows it. One that is true has neither reason nor severity.
+    /// Sets a `v1beta1` condition. A true condition has neither reason nor severity.
     pub(crate) fn old_condition(
         &self,
         object: &mut Value,
@@ -225,7 +225,7 @@ impl<'a> Round<'a> {
         put_by_type(&mut object["status"]["deprecated"]["v1beta1"]["conditions"], condition);
     }
 
-    /// Shows the condition `Ready` of another object, or whether it is ready at all, as `v1beta1` does.
+    /// Mirrors the condition `Ready` of another object, or its readiness without one, as a `v1beta1` condition.
     pub(crate) fn mirror(
         &self,
         object: &mut Value,

@@ -1,4 +1,4 @@
-//! Watches everything, and looks at each cluster that something of changed.
+//! Watches all kinds, and reconciles each cluster whose objects changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,17 +31,17 @@ use crate::{
     machine_pool, machine_set,
 };
 
-/// Changes within this time are looked at together.
+/// Changes within this time are handled together.
 const BATCH_INTERVAL: Duration = Duration::from_millis(50);
-/// How long a failure is left alone.
+/// The wait after a failure.
 pub(crate) const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// The labels of definitions that follow a contract, the later first.
+/// The labels of definitions that follow a contract, newer first.
 const CONTRACTS: [(&str, bool); 2] =
     [("cluster.x-k8s.io/v1beta2", true), ("cluster.x-k8s.io/v1beta1", false)];
 
 type Controller = fn(&mut Round<'_>);
 
-/// What is asked about each cluster, in this order, with the part that it belongs to.
+/// The controllers in order of execution, with their parts.
 const CONTROLLERS: [(Part, Controller); 8] = [
     (Part::Core, cluster::keep),
     (Part::ControlPlane, control_plane::keep_all),
@@ -53,21 +53,21 @@ const CONTROLLERS: [(Part, Controller); 8] = [
     (Part::Core, machine::keep_all),
 ];
 
-/// What a watch says, of the management cluster or of a workload cluster.
+/// An event of a watch, in the management cluster or in a workload cluster.
 type Seen = (GroupKind, Result<Event<DynamicObject>, watcher::Error>);
 
-/// The way to a workload cluster, for as long as it is wanted.
+/// The connection to a workload cluster.
 struct Connection {
     endpoint: String,
-    /// What it answers; `None` until it does.
+    /// A client; `None` until the cluster answers.
     client: Option<Client>,
     workload: Workload,
     listed: BTreeSet<GroupKind>,
-    /// Ends the watches.
+    /// Stops the watches when dropped.
     _guard: DropGuard,
 }
 
-/// What a connection has to say.
+/// A message from a connection.
 enum Heard {
     /// The API server of the workload cluster answers.
     Connected(Client),
@@ -78,21 +78,21 @@ type Told = (Key, Heard);
 
 pub(crate) struct Runner {
     pub(crate) client: Client,
-    /// What is played.
+    /// The parts that run here.
     parts: Vec<Part>,
     workloads: Arc<dyn Workloads>,
     pub(crate) clock: WallClock,
     random: StdRng,
     pub(crate) objects: Objects,
-    /// The kinds that are all known.
+    /// The kinds whose watches are synced.
     listed: BTreeSet<GroupKind>,
     connections: BTreeMap<Key, Connection>,
     heard: (mpsc::UnboundedSender<Told>, mpsc::UnboundedReceiver<Told>),
-    /// The clusters that something of changed.
+    /// The clusters whose objects changed.
     dirty: BTreeSet<Key>,
-    /// When clusters are to be looked at again.
+    /// When to reconcile clusters again.
     wakes: BTreeMap<Key, Timestamp>,
-    /// What was written last to an object.
+    /// The last write to each object.
     pub(crate) written: BTreeMap<(GroupKind, Key), Written>,
 }
 
@@ -100,7 +100,7 @@ fn definitions() -> GroupKind {
     GroupKind::new("apiextensions.k8s.io", "CustomResourceDefinition")
 }
 
-/// What is watched in workload clusters, and where.
+/// The kinds that are watched in workload clusters, and their namespaces.
 const THERE: [(&str, &str, &str); 3] =
     [("Node", "nodes", ""), ("Secret", "secrets", "kube-system"), ("ConfigMap", "configmaps", "kube-system")];
 
@@ -176,7 +176,7 @@ impl Runner {
         watch(api, Kind::Secret.into())
     }
 
-    /// How long nothing happens by itself.
+    /// The time until the next reconcile without a change.
     fn pause(&self) -> Duration {
         let now = (self.clock)();
         let next = self.wakes.values().min();
@@ -185,7 +185,7 @@ impl Runner {
         })
     }
 
-    /// Takes what a watch says; a new kind brings a watch of its own.
+    /// Handles an event of a watch; returns the watch of a newly discovered kind.
     fn take(
         &mut self,
         kind: &GroupKind,
@@ -201,7 +201,7 @@ impl Runner {
                 self.dirty.extend(self.objects.of(&Kind::Cluster.into()).map(key));
             }
             Ok(Event::Apply(object) | Event::InitApply(object)) => {
-                // What came as JSON can be written as JSON.
+                // Objects from JSON always serialize.
                 let object = serde_json::to_value(object).unwrap_or_default();
                 if *kind == definitions() {
                     return self.learn(&object);
@@ -219,13 +219,13 @@ impl Runner {
                 self.dirty.extend(self.clusters_of(kind, &object));
                 self.forget(kind, &key(&object));
             }
-            // The watcher backs off and goes on.
+            // The watcher backs off and retries.
             Err(error) => tracing::debug!(?kind, %error, "a watch of the stand-in for Cluster API failed"),
         }
         None
     }
 
-    /// Learns of a kind that follows a contract.
+    /// Registers a kind that follows a contract.
     fn learn(&mut self, definition: &Value) -> Option<BoxStream<'static, Seen>> {
         let (labels, kind) = (&definition["metadata"]["labels"], defined(definition));
         let is_established = list(&definition["status"]["conditions"])
@@ -235,7 +235,7 @@ impl Runner {
         if !is_established {
             return None;
         }
-        // Several versions stand in their order, with `_` between them.
+        // Several versions are in ascending order, separated by `_`.
         let version = found.0.rsplit('_').next().unwrap_or_default().to_owned();
         let plural = text(&definition["spec"]["names"]["plural"]).to_owned();
         let contract = Contract { version, plural, second: found.1 };
@@ -271,7 +271,7 @@ impl Runner {
         }
         match cluster_of(object) {
             Some(cluster) => vec![cluster],
-            // Other objects may wait for it.
+            // Other objects may refer to it.
             None => self.objects.within(&Kind::Cluster.into(), namespace).map(key).collect(),
         }
     }
@@ -326,7 +326,7 @@ impl Runner {
         self.dirty.insert(cluster.clone());
     }
 
-    /// Looks at the clusters that changed, until there is nothing to do about them.
+    /// Reconciles the changed clusters until no action is left.
     async fn look(&mut self) {
         let kinds = Kind::ALL.iter().map(|kind| GroupKind::from(*kind));
         let known = self.objects.contracts.keys().cloned();
@@ -345,7 +345,7 @@ impl Runner {
             for action in actions {
                 match self.perform(&cluster, action.clone()).await {
                     Ok(acted) => done |= acted,
-                    // The watch will tell, and then it is decided anew.
+                    // The watch delivers the change, which triggers another reconcile.
                     Err(error) if error.is(404) || error.is(409) => {}
                     Err(error) => {
                         tracing::debug!(?action, %error, "the stand-in for Cluster API failed; it tries again");
@@ -353,7 +353,7 @@ impl Runner {
                     }
                 }
             }
-            // What was written is known at once.
+            // Completed writes are already in the cache.
             if done && !failed {
                 self.dirty.insert(cluster.clone());
             }
@@ -381,7 +381,7 @@ impl Runner {
         Some((round.actions, round.wake))
     }
 
-    /// Goes to the cluster's API, once there is a way.
+    /// Connects to the cluster's API, once it has an endpoint and a kubeconfig.
     fn connect(&mut self, cluster: &Key) {
         let Some(object) = self.objects.get(&Kind::Cluster.into(), cluster) else {
             self.connections.remove(cluster);
@@ -420,13 +420,13 @@ impl Runner {
         self.connections.get(cluster)?.client.clone()
     }
 
-    /// The known state of a workload cluster, which is informed of writes.
+    /// The cached state of a workload cluster, to which completed writes are added.
     pub(crate) fn workload(&mut self, cluster: &Key) -> Option<&mut Workload> {
         self.connections.get_mut(cluster).map(|one| &mut one.workload)
     }
 }
 
-/// The part of an object in a workload cluster that the controllers read: heartbeats change nothing in it.
+/// The part of an object in a workload cluster that the controllers read, without heartbeats.
 fn what_matters(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object["metadata"].as_object_mut() {
@@ -447,7 +447,7 @@ fn defined(definition: &Value) -> GroupKind {
     GroupKind::new(text(&spec["group"]), text(&spec["names"]["kind"]))
 }
 
-/// Waits until a cluster answers, and then tells what is in it.
+/// Waits until a cluster answers, and then forwards the events of its watches.
 async fn follow(
     workloads: Arc<dyn Workloads>,
     cluster: Key,

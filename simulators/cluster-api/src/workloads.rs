@@ -1,4 +1,4 @@
-//! The ways to the clusters that are made: to their APIs, as an administrator of them.
+//! Connections to the APIs of workload clusters, as administrator.
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -6,11 +6,11 @@ use kube::{Client, Config};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
-/// Leads to workload clusters.
+/// Connects to workload clusters.
 pub trait Workloads: Send + Sync + 'static {
-    /// A client for the API of the cluster `namespace/name` at `endpoint` (`host:port`), with what its kubeconfig (YAML) holds.
-    /// `None` if the cluster cannot be reached. Requests of the client may fail until the cluster answers; the controllers retry
-    /// them.
+    /// Returns a client for the API of the cluster `namespace/name` at `endpoint` (`host:port`), with the content of
+    /// its kubeconfig (YAML), or `None` if the cluster is not reachable. Requests of the client may fail until the
+    /// cluster answers; the controllers retry them.
     fn client<'a>(
         &'a self,
         namespace: &'a str,
@@ -20,7 +20,7 @@ pub trait Workloads: Send + Sync + 'static {
     ) -> BoxFuture<'a, Option<Client>>;
 }
 
-/// Goes where kubeconfigs lead, over sockets.
+/// Connects to the addresses in kubeconfigs, over sockets.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ByKubeconfig;
 

@@ -1,4 +1,4 @@
-//! Clusters with control planes: how they come, change and go.
+//! Clusters with control planes: creation, changes and deletion.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -20,7 +20,7 @@ async fn a_cluster_comes_up_machine_by_machine() {
             world.get("Cluster", "c")["status"]["initialization"]["controlPlaneInitialized"] == true
         })
         .await;
-    // The second machine is made once the API answers, so the first was alone.
+    // The second machine is created only once the API answers.
     assert!(world.list("Machine").len() <= 2);
     world
         .until("three machines", |world| {
@@ -150,7 +150,7 @@ async fn a_new_version_rolls_through_the_control_plane() {
         world.list("Machine").iter().map(|one| one["spec"]["failureDomain"].clone()).collect();
     domains.sort_by_key(ToString::to_string);
     assert_eq!(domains, ["1", "2", "3"]);
-    // Machines that went took their nodes along.
+    // The nodes of deleted machines are deleted.
     let mut nodes: Vec<String> =
         world.workload.list("Node").iter().map(|node| node.name().to_owned()).collect();
     nodes.sort();
@@ -181,7 +181,7 @@ async fn a_deleted_cluster_leaves_nothing() {
             if reason.starts_with("Waiting") && seen.last() != Some(&reason) {
                 seen.push(reason);
             }
-            // The infrastructure goes after the machines.
+            // The infrastructure is deleted after the machines.
             assert!(world.list("Machine").is_empty() || !world.list("AzureCluster").is_empty());
             world.list("Cluster").is_empty()
         })

@@ -1,4 +1,4 @@
-//! The same on a real kube-apiserver, where there is one (`KUBEBUILDER_ASSETS`).
+//! The same on a real kube-apiserver, if there is one (`KUBEBUILDER_ASSETS`).
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -41,7 +41,7 @@ async fn create(client: &Client, object: &Value) {
         "CustomResourceDefinition" => Api::all_with(client.clone(), &resource),
         _ => Api::namespaced_with(client.clone(), "default", &resource),
     };
-    // Definitions are served a moment after they are there.
+    // The API server serves a definition a moment after it was created.
     for _ in 0..300 {
         match api.create(&PostParams::default(), &object).await {
             Err(kube::Error::Api(status)) if status.code == 404 => {
@@ -71,7 +71,7 @@ async fn a_real_api_server_takes_all_of_it() {
     for definition in world::DEFINITIONS {
         create(&client, &serde_saphyr::from_str(definition).unwrap()).await;
     }
-    // A real server has a clock of its own.
+    // A real server uses its own clock.
     #[allow(clippy::disallowed_methods)]
     let clock = Arc::new(jiff::Timestamp::now);
     ClusterApi::start(client.clone(), Arc::new(ByKubeconfig), clock, 1, stop.clone());
@@ -112,7 +112,7 @@ async fn a_real_api_server_takes_all_of_it() {
         sets.list(&Default::default()).await.ok()?.items.first().map(|set| json!(set.metadata.name))
     })
     .await;
-    // Nothing plays the infrastructure's end.
+    // No provider of infrastructure completes deletions here.
     clusters.delete("c", &Default::default()).await.unwrap();
     until("an end", async || {
         let left = clusters.list(&Default::default()).await.ok()?.items.is_empty();

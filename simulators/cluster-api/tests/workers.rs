@@ -1,4 +1,4 @@
-//! Workers: deployments and pools of machines, and checks of their health.
+//! Workers: MachineDeployments, MachinePools and MachineHealthChecks.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -120,7 +120,7 @@ async fn rollouts_keep_to_their_limits_and_scaling_takes_who_is_asked() {
     assert_eq!(most, 4);
     world.until("one set", |world| world.list("MachineSet").len() == 1).await;
 
-    // The one with the annotation goes.
+    // The machine with the annotation is deleted.
     let asked = text(&of_workers(&world)[1]["metadata"]["name"]).to_owned();
     let annotation = json!({"metadata": {"annotations": {"cluster.x-k8s.io/delete-machine": "yes"}}});
     world.merge("Machine", &asked, annotation).await;
@@ -149,7 +149,7 @@ async fn nodes_are_drained_before_their_machines_go() {
     let machine = of_workers(&world).remove(0);
     assert_eq!(condition(&machine, "Deleting")["reason"], "DrainingNode", "{machine:#}");
     assert_eq!(world.workload.get("Node", "", &node).unwrap()["spec"]["unschedulable"], true);
-    // Its infrastructure is untouched while its node drains.
+    // The infrastructure is untouched while its node drains.
     let infrastructure = world.get("AzureMachine", text(&machine["spec"]["infrastructureRef"]["name"]));
     assert!(infrastructure["metadata"]["deletionTimestamp"].is_null());
     world.workload.delete("PodDisruptionBudget", "default", "web").unwrap();
@@ -158,7 +158,7 @@ async fn nodes_are_drained_before_their_machines_go() {
             world.workload.get("Pod", "default", "web").is_some_and(|pod| pod.is_terminating())
         })
         .await;
-    // As a kubelet ends a pod.
+    // Deletes the pod as a kubelet does.
     let client = kube::Client::new(world.workload.router(), "default");
     let kind = kube::core::ApiResource::from_gvk(&kube::core::GroupVersionKind::gvk("", "v1", "Pod"));
     let pods: kube::Api<kube::api::DynamicObject> = kube::Api::namespaced_with(client, "default", &kind);
@@ -199,12 +199,12 @@ async fn pools_get_a_machine_for_each_instance() {
         .collect();
     assert_eq!(kinds, ["AzureMachinePool", "Machine"]);
 
-    // A pool's token is renewed while it may be needed: the data changes with it.
+    // A pool's token is renewed while it may be needed, and the data changes with it.
     let data = world.bootstrap_data("c-mp-0");
     tokio::time::sleep(Duration::from_secs(900)).await;
     assert_ne!(world.bootstrap_data("c-mp-0"), data);
 
-    // Who deletes a Machine deletes its instance; the pool makes another.
+    // Deleting a Machine deletes its instance; the pool creates another.
     let uid = theirs["metadata"]["uid"].clone();
     let deleted: kube::Api<kube::api::DynamicObject> = kube::Api::namespaced_with(
         kube::Client::new(world.management.router(), "default"),

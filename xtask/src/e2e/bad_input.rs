@@ -1,4 +1,4 @@
-//! Each mistake has its own message: one line on standard error, a non-zero exit, no panic.
+//! Each mistake has its own message: one line on standard error, a non-zero exit code, no panic.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -11,7 +11,7 @@ use super::manager::{self, BINARY};
 use crate::print;
 use crate::program::Built;
 
-/// Runs the controller manager with one thing wrong at a time.
+/// Runs the controller manager with one mistake at a time.
 pub async fn check(built: &Built, directory: &Path, cluster: &Cluster) -> anyhow::Result<()> {
     let good: Value = serde_json::from_str(&std::fs::read_to_string(cluster.files.join("azure.json"))?)?;
     let with = |name: &str, change: Value| -> anyhow::Result<String> {
@@ -66,14 +66,14 @@ pub async fn check(built: &Built, directory: &Path, cluster: &Cluster) -> anyhow
     for (what, flags, word) in cases {
         let output = tokio::task::spawn_blocking({
             let mut command = manager::command(built, cluster);
-            // The last flag of a name counts.
+            // The last flag of a name applies.
             command.args(&flags);
             move || run_briefly(command)
         })
         .await?
         .with_context(|| what.to_owned())?;
         let text = String::from_utf8_lossy(&output.stderr);
-        // One sentence; what stands against the configuration follows, each on a line of its own.
+        // One sentence; faults of the configuration follow, one on each line.
         let mut said = text.lines().skip_while(|line| !line.starts_with(BINARY));
         let first = said.next().unwrap_or_default();
         let more: Vec<&str> = said.clone().take_while(|line| line.starts_with("  ")).collect();
@@ -90,7 +90,7 @@ pub async fn check(built: &Built, directory: &Path, cluster: &Cluster) -> anyhow
     Ok(())
 }
 
-/// Runs a command that must end by itself within a minute.
+/// Runs a command that must end within a minute.
 fn run_briefly(command: Command) -> anyhow::Result<Output> {
     let mut limited = Command::new("timeout");
     limited.arg("60").arg(command.get_program()).args(command.get_args());
@@ -102,7 +102,7 @@ fn run_briefly(command: Command) -> anyhow::Result<Output> {
     Ok(limited.output()?)
 }
 
-/// The kubeconfig with a server that does not run.
+/// The kubeconfig, with a server that does not run.
 fn replace_server(kubeconfig: &str) -> String {
     let servers = kubeconfig.lines().filter_map(|line| line.split_once("https://127.0.0.1:"));
     let port: String = servers

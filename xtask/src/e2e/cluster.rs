@@ -1,4 +1,4 @@
-//! The simulated cluster as the release binary serves it, and its control API.
+//! The simulated cluster, served by the release binary, and its control API.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,7 +20,7 @@ use crate::program::{Built, Program};
 pub struct Cluster {
     /// The folder with `azure.json`, `kubeconfig` and `ca.pem`.
     pub files: PathBuf,
-    /// A client of its Kubernetes API.
+    /// A client of the cluster's Kubernetes API.
     pub kubernetes: kube::Client,
     /// The process.
     pub program: Program,
@@ -29,7 +29,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts it with a route table, with its own Kubernetes or beside a real one, and waits until it is ready.
+    /// Starts the cluster with a route table, with its own Kubernetes or with a real one, and waits until it is ready.
     pub async fn start(
         built: &Built,
         directory: &Path,
@@ -38,7 +38,7 @@ impl Cluster {
         Self::start_with(built, directory, real, &["--nodes", "3", "--routes"]).await
     }
 
-    /// The same with other machines or listeners.
+    /// Like [`Self::start`], with other machines or listeners.
     pub async fn start_with(
         built: &Built,
         directory: &Path,
@@ -53,7 +53,7 @@ impl Cluster {
             command.arg("--kubeconfig").arg(real.kubeconfig());
         }
         let mut program = Program::start("simulate-cluster", directory, &mut command)?;
-        // The last file that it writes: once it is there, everything listens.
+        // This file is written last: once it exists, all listeners are ready.
         let endpoints = files.join("endpoints.json");
         let mut waited = Duration::ZERO;
         let endpoints: Value = loop {
@@ -76,12 +76,12 @@ impl Cluster {
         Ok(Self { files, kubernetes, program, control, http })
     }
 
-    /// Asks the control API.
+    /// Sends a GET request to the control API.
     pub async fn get(&self, path: &str) -> anyhow::Result<Value> {
         self.ask("GET", path, Value::Null).await
     }
 
-    /// Tells the control API something.
+    /// Sends a POST request to the control API.
     pub async fn post(&self, path: &str, body: Value) -> anyhow::Result<Value> {
         self.ask("POST", path, body).await
     }

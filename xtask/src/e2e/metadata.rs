@@ -1,7 +1,7 @@
-//! The node manager with instance metadata at the address that it has in Azure.
+//! Runs the node manager with instance metadata at its address in Azure.
 //!
-//! That address is of no machine outside of Azure, so the step runs in a network namespace of its own, in which the simulator
-//! listens there: this program starts itself again inside of it.
+//! Outside Azure no machine has that address, so the step runs in a separate network namespace, where the simulator
+//! listens at it: this program starts itself again in that namespace.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -17,25 +17,25 @@ use super::with_words;
 use crate::print;
 use crate::program::{Built, Program};
 
-/// The release binary's name.
+/// The name of the release binary.
 const BINARY: &str = "azure-cloud-node-manager";
-/// The only machine that there is.
+/// The only machine.
 const NODE: &str = "worker000000";
-/// Where instance metadata is in Azure.
+/// The address of instance metadata in Azure.
 const ADDRESS: &str = "169.254.169.254:80";
-/// Makes the address one of the namespace's own.
+/// Adds the address to the namespace.
 const PREPARE: &str = "ip link set lo up && ip addr add 169.254.169.254/32 dev lo";
-/// For whatever takes a moment on a busy machine.
+/// The time limit of a step on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A command in a user and network namespace of its own, in which it is root; neither needs any right outside.
+/// A command in its own user and network namespace, where it is root; it needs no rights outside.
 fn in_namespace(script: &str) -> Command {
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "--net", "--kill-child", "sh", "-c", script]);
     command
 }
 
-/// Runs the step, or says that this machine cannot.
+/// Runs the step, or reports that this machine does not support it.
 ///
 /// # Errors
 /// The step fails.
@@ -68,10 +68,10 @@ pub fn run(built: &Built, directory: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What runs inside: a cluster of one machine, and the node manager with the arguments of the chart.
+/// The part that runs in the namespace: a cluster of one machine, and the node manager with the arguments of the chart.
 ///
 /// # Errors
-/// The node does not become what its machine is.
+/// The node does not match its machine.
 pub async fn check(built: &Built, directory: &Path) -> anyhow::Result<()> {
     let options = ["--nodes", "1", "--metadata", ADDRESS];
     let cluster = Cluster::start_with(built, directory, None, &options).await?;

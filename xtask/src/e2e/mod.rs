@@ -1,4 +1,4 @@
-//! The release binaries over TLS, through one scenario: `cargo xtask e2e [--kubernetes real]`.
+//! Runs the release binaries over TLS through one scenario: `cargo xtask e2e [--kubernetes real]`.
 //!
 //! Azure is always the simulator. Kubernetes is the simulator or, with `--kubernetes real`, etcd and
 //! kube-apiserver found through `KUBEBUILDER_ASSETS`, with kubectl applying the manifests.
@@ -23,7 +23,7 @@ use crate::print;
 use crate::program::{Built, Given, Program};
 use real_kubernetes::RealKubernetes;
 
-/// How long a program may take to stop when it is asked to.
+/// The time limit for a program to stop.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How to run the scenario.
@@ -71,7 +71,7 @@ enum Api {
 }
 
 impl Api {
-    /// That which is asked for; `None` if the run is to be skipped, which is said.
+    /// The requested API; `None` with a message if the run is skipped.
     fn find(kubernetes: Kubernetes) -> anyhow::Result<Option<Self>> {
         match (kubernetes, std::env::var_os("KUBEBUILDER_ASSETS")) {
             (Kubernetes::Simulated, _) => Ok(Some(Self::Simulated)),
@@ -90,7 +90,7 @@ impl Api {
         }
     }
 
-    /// The folder with the programs of a real one.
+    /// The folder with the programs of a real API.
     fn assets(&self) -> Option<&Path> {
         match self {
             Self::Simulated => None,
@@ -102,7 +102,7 @@ impl Api {
 /// Runs the scenario.
 ///
 /// # Errors
-/// The first step that does not come true.
+/// The first failed step.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.other {
         Some(Other::Capz(arguments)) => return capz::run(arguments),
@@ -127,7 +127,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 /// A runtime of two threads.
 ///
 /// # Errors
-/// The system has no threads.
+/// The system cannot create threads.
 pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
 }
@@ -148,7 +148,7 @@ async fn run_in(directory: &Path, built: &Built, assets: Option<&Path>) -> anyho
     scenario::run(built, directory, cluster, kubernetes.as_ref()).await
 }
 
-/// A problem with the end of what the programs said.
+/// Adds the end of the programs' logs to a problem.
 pub fn with_words(problem: anyhow::Error, programs: &[&Program]) -> anyhow::Error {
     let words: Vec<String> = programs.iter().map(|program| program.last_words()).collect();
     problem.context(format!("last words of the programs:\n{}\n", words.join("\n---\n")))

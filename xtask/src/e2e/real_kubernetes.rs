@@ -1,4 +1,4 @@
-//! A real Kubernetes API and the kubectl that applies manifests to it.
+//! A real Kubernetes API, with kubectl to apply manifests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +15,7 @@ impl RealKubernetes {
     /// Starts etcd and kube-apiserver from `assets` and waits until the API is ready.
     ///
     /// # Errors
-    /// What cannot be had, or does not come up.
+    /// A program is missing or does not start.
     pub async fn start(assets: &Path, directory: &Path) -> anyhow::Result<Self> {
         let kubectl = assets.join("kubectl");
         ensure!(kubectl.exists(), "KUBEBUILDER_ASSETS={}: there is no kubectl in it", assets.display());
@@ -23,7 +23,7 @@ impl RealKubernetes {
         Ok(Self { servers, kubectl })
     }
 
-    /// How to reach the API.
+    /// The kubeconfig of the administrator.
     pub fn kubeconfig(&self) -> &Path {
         &self.servers.kubeconfig
     }

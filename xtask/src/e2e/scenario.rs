@@ -1,4 +1,4 @@
-//! The scenario: from manifests to traffic, a lost node, a changed port, a restart, and back to nothing.
+//! The scenario: from manifests to traffic, a lost node, a changed port, a restart, and a complete deletion.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,10 +18,10 @@ use super::{manager, with_words};
 use crate::print;
 use crate::program::{Built, Program, root};
 
-/// How long any step may take. Azure is quick here; a real API server on a busy machine is not.
+/// The time limit of a step. Azure is fast here; a real API server on a busy machine is not.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A Service that Azure refuses: its private address is one that Azure keeps for itself.
+/// A Service that Azure refuses: its private address is reserved by Azure.
 const REFUSED: &str = "
 apiVersion: v1
 kind: Service
@@ -57,7 +57,7 @@ pub async fn run(
     );
     print::line("  ok  SIGTERM: the controller manager stopped in good order");
 
-    // Counted while no manager runs, so that the first call of the next one counts.
+    // Counted while no manager runs, so that the first call of the next manager is included.
     let before = scenario.call_counts().await?;
     let mut manager = manager::start(built, directory, &scenario.cluster, "manager-2")?;
     let second = scenario.restart_until_nothing_is_left(before, &mut manager).await;
@@ -137,12 +137,13 @@ impl Scenario<'_> {
         .await
     }
 
-    /// How many writes and deletions, and how many reads, there were so far.
+    /// The numbers of writes and deletions, and of reads, so far.
     async fn call_counts(&self) -> anyhow::Result<(u64, u64)> {
         Ok((self.calls(&["writes", "deletes"]).await?, self.calls(&["reads"]).await?))
     }
 
-    /// `before` are the counts while no manager ran.
+    /// Restarts the manager, which must not write to Azure, and then deletes all Services. `writes` and `reads` are the
+    /// call counts while no manager ran.
     async fn restart_until_nothing_is_left(
         &self,
         (writes, reads): (u64, u64),
@@ -153,7 +154,7 @@ impl Scenario<'_> {
             Ok((self.calls(&["reads"]).await? >= reads + 5).then_some(()))
         })
         .await?;
-        // Whatever it wanted to write would follow within moments.
+        // A write would follow within moments.
         tokio::time::sleep(Duration::from_secs(3)).await;
         let after = self.calls(&["writes", "deletes"]).await?;
         ensure!(after == writes, "a restart wrote to Azure: {writes} writes became {after}");
@@ -184,7 +185,7 @@ impl Scenario<'_> {
         Ok(())
     }
 
-    /// Waits until `condition` gives a value.
+    /// Waits until `condition` returns a value.
     async fn until<T>(
         &self,
         what: &str,
@@ -222,7 +223,7 @@ impl Scenario<'_> {
         let mut files = Vec::new();
         for path in paths {
             if path.is_dir() {
-                // As kubectl does: the folders inside, such as examples/clusters, are not entered.
+                // As kubectl does: subfolders such as examples/clusters are skipped.
                 let mut inside: Vec<_> = std::fs::read_dir(path)?
                     .map(|entry| entry.map(|e| e.path()))
                     .collect::<Result<_, _>>()?;
@@ -255,7 +256,7 @@ impl Scenario<'_> {
             .collect())
     }
 
-    /// The names of the nodes, once `count` have a provider id and no taint of the uninitialised.
+    /// The names of the nodes, once `count` of them have a provider ID and no uninitialized taint.
     async fn initialised_nodes(&self, count: usize) -> anyhow::Result<Option<Vec<String>>> {
         let api: Api<Node> = Api::all(self.cluster.kubernetes.clone());
         let mut names = Vec::new();
@@ -269,8 +270,8 @@ impl Scenario<'_> {
         Ok((names.len() == count).then_some(names))
     }
 
-    /// Whether each of these nodes has a range of the pods' that leads to it by a route, the only ones of the table, and says
-    /// that its network is there.
+    /// Whether each of these nodes has a pod range with a route to it, the table has no other routes, and the nodes
+    /// report that their network is available.
     async fn routes_lead_to(&self, names: &[String]) -> anyhow::Result<Option<()>> {
         let mut wanted = BTreeSet::new();
         for name in names {
@@ -308,7 +309,7 @@ impl Scenario<'_> {
         Ok((wanted == found).then_some(()))
     }
 
-    /// The id of a node's scale set and the number of its instance, from its provider id.
+    /// The id of a node's scale set and the number of its instance, from the provider ID.
     async fn machine_of(&self, node: &str) -> anyhow::Result<(String, String)> {
         let node = Api::<Node>::all(self.cluster.kubernetes.clone()).get(node).await?;
         let id = node.spec.and_then(|spec| spec.provider_id).context("the node has no provider id")?;
@@ -347,7 +348,7 @@ impl Scenario<'_> {
         Ok(())
     }
 
-    /// The event that carries Azure's words about a Service.
+    /// The event with Azure's message about a Service.
     async fn refusal(&self, name: &str) -> anyhow::Result<Option<String>> {
         let api: Api<Event> = Api::namespaced(self.cluster.kubernetes.clone(), "default");
         let events = api.list(&ListParams::default()).await?;
@@ -362,7 +363,7 @@ impl Scenario<'_> {
         Ok(events.into_iter().find(about).and_then(|event| event.message))
     }
 
-    /// Fails unless a packet's fate is as expected.
+    /// Fails unless a packet is delivered or dropped as expected.
     async fn arrives(
         &self,
         from: &str,
@@ -400,7 +401,7 @@ impl Scenario<'_> {
         Ok(Verdict { arrives, sentence: answer["sentence"].as_str().unwrap_or_default().to_owned() })
     }
 
-    /// How many calls of a kind there were, by the journal's own count.
+    /// The number of calls of a kind in the journal.
     async fn calls(&self, kinds: &[&str]) -> anyhow::Result<u64> {
         let journal = self.cluster.get(&format!("/_cerulean/journal?after={}", u64::MAX)).await?;
         let count = |kind: &&str| {

@@ -1,13 +1,13 @@
-//! Tokens of service accounts, as pods have them.
+//! Service account tokens, as in pods.
 
 use anyhow::Context as _;
 use kube::Client;
 use serde_json::{Value, json};
 
-/// A token of a service account, from a real API server.
+/// Requests a service account token from a real API server.
 ///
 /// # Errors
-/// What the server says.
+/// The server's error.
 pub async fn token(client: &Client, namespace: &str, name: &str) -> anyhow::Result<String> {
     let wanted = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {} });
     let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");

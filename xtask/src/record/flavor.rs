@@ -40,7 +40,7 @@ pub fn of_template(template: &str, flavor: &str, shape: &Shape, secret: &str) ->
     Ok(objects)
 }
 
-/// What a user gives for a cluster of this name; all else has defaults.
+/// The values that a user sets for a cluster of this name; all other variables have defaults.
 pub fn variables<'a>(cluster: &'a str, shape: &'a Shape) -> BTreeMap<&'static str, &'a str> {
     BTreeMap::from([
         ("APISERVER_LB_DNS_SUFFIX", "suffix"),
@@ -62,7 +62,7 @@ pub fn variables<'a>(cluster: &'a str, shape: &'a Shape) -> BTreeMap<&'static st
         ("CLUSTER_NAME", cluster),
         ("FLATCAR_VERSION", "4152.2.0"),
         ("KUBERNETES_VERSION", "v1.33.2"),
-        // What the flavor flatcar-sysext has no default for.
+        // A variable without a default in the flavor flatcar-sysext.
         ("WORKER_MACHINE_COUNT", "2"),
     ])
 }

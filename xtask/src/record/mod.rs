@@ -37,7 +37,8 @@ use provider::Provider;
 
 /// The time limit for a cluster to come to rest.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// It is at rest after this time without writes: longer than any loop's interval, which was shortened for this.
+/// A cluster is at rest after this time without writes: longer than the interval of any loop, which was shortened for
+/// this.
 const REST: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_millis(200);
 /// The Secret of the cluster's identity.
@@ -174,7 +175,7 @@ pub async fn apply(
 /// Waits until everything is ready, and nothing has been written for a while.
 ///
 /// # Errors
-/// A program does not run any more, or it takes too long.
+/// A program has ended, or it takes too long.
 pub async fn rest(client: &Client, mut must_run: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
     let begun = Instant::now();
     let (mut seen, mut since) = (Value::Null, begun);
@@ -182,7 +183,7 @@ pub async fn rest(client: &Client, mut must_run: impl FnMut() -> anyhow::Result<
         must_run()?;
         let objects = match Objects::read(client).await {
             Ok(objects) => objects,
-            // A server that has just taken definitions anew does not have their storage ready for a moment.
+            // The storage of a definition that was just replaced is not ready for a moment.
             Err(_) if begun.elapsed() < PATIENCE => {
                 tokio::time::sleep(LOOK).await;
                 continue;

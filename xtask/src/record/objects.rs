@@ -39,10 +39,10 @@ const DATA: &str = "I2Nsb3VkLWNvbmZpZw==";
 pub struct Objects(BTreeMap<&'static str, Vec<Value>>);
 
 impl Objects {
-    /// Reads them.
+    /// Reads the objects.
     ///
     /// # Errors
-    /// What the server says.
+    /// The server's error.
     pub async fn read(client: &Client) -> anyhow::Result<Self> {
         let mut objects = BTreeMap::new();
         for kind in KINDS {

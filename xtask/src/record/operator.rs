@@ -1,5 +1,5 @@
 //! Azure Service Operator's controller. Its definitions are generated for its releases and are not in its sources: here
-//! they have no schemas, and it converts between their versions itself.
+//! they have no schemas, and the operator converts between their versions itself.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -181,7 +181,7 @@ impl Operator {
         Ok(())
     }
 
-    /// Defines its kinds again, as it does itself when it comes back.
+    /// Defines its kinds again, as the operator does itself when it is installed again.
     ///
     /// # Errors
     /// The API server refuses that.

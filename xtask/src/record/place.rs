@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// The latency of each write to Azure.
 const LATENCY: Duration = Duration::from_millis(300);
 
-/// Azure, and the clusters that come of machines in it; it ends with this value.
+/// Azure, and the clusters of its machines; both end when this value is dropped.
 pub struct World {
     /// Azure on sockets.
     pub azure: HostedAzure,
@@ -37,18 +37,17 @@ pub struct World {
     pub workloads: WorkloadClusters,
     /// The proxy by which programs reach Azure and API servers of clusters.
     pub proxy: String,
-    /// Ends what is played beside them.
+    /// Stops the simulated parts.
     pub stop: CancellationToken,
     _ends: DropGuard,
 }
 
 impl World {
-    /// Starts it in the subscription, tenant and region of `shape`, with these `options`; the managers of clusters reach their API
-    /// servers from `management`.
+    /// Starts Azure in the subscription, tenant and region of `shape`, with these `options`; the managers of clusters
+    /// reach their API servers from `management`.
     ///
     /// # Errors
     /// Something does not start.
-    /// What does not start.
     pub async fn start(
         directory: &Path,
         shape: &Shape,
@@ -80,16 +79,16 @@ impl World {
         Ok(Self { azure, workloads, proxy, stop, _ends: ends })
     }
 
-    /// Plays Cluster API in a management cluster.
+    /// Runs the stand-in for Cluster API in a management cluster.
     ///
     /// # Errors
-    /// The API server does not take its kinds.
+    /// The API server refuses its kinds.
     pub async fn play_cluster_api(&self, client: &Client, clock: WallClock) -> anyhow::Result<()> {
         Ok(play_cluster_api(Part::ALL, client, &self.workloads, clock, SEED, &self.stop).await?)
     }
 }
 
-/// All of it, with a simulated management cluster; it ends with this value.
+/// Azure with a simulated management cluster; both end when this value is dropped.
 pub struct Place {
     /// Azure, and the clusters in it.
     pub world: World,
@@ -97,16 +96,16 @@ pub struct Place {
     pub kubernetes: Kubernetes,
     /// A client of it.
     pub client: Client,
-    /// How programs reach it.
+    /// The kubeconfig of programs.
     pub kubeconfig: PathBuf,
 }
 
 impl Place {
-    /// Starts it in the subscription, tenant and region of `shape`; managers of clusters reach their API servers from
-    /// `management`.
+    /// Starts Azure and the management cluster in the subscription, tenant and region of `shape`; managers of clusters
+    /// reach their API servers from `management`.
     ///
     /// # Errors
-    /// What does not start.
+    /// Something does not start.
     pub async fn start(directory: &Path, shape: &Shape, management: Source) -> anyhow::Result<Self> {
         let world = World::start(directory, shape, management, AzureOptions::default()).await?;
         let kubernetes = Kubernetes::new(Options { seed: SEED, ..Options::default() });

@@ -25,7 +25,7 @@ impl Provider {
     /// Applies its definitions, which are in the folder with its sources.
     ///
     /// # Errors
-    /// There are none, or the API server refuses them.
+    /// There are no definitions, or the API server refuses them.
     pub async fn install(
         program: &Path,
         sources: &Path,
@@ -52,7 +52,7 @@ impl Provider {
         self.swap(&self.program, "provider", &arguments, place).await
     }
 
-    /// Replaces it by another program, as a changed image in its Deployment would.
+    /// Replaces the manager with another program, as a changed image in its Deployment would.
     ///
     /// # Errors
     /// It does not start.

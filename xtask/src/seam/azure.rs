@@ -1,4 +1,4 @@
-//! Azure, as it must stay while a cluster changes hands.
+//! Checks that Azure does not change while a cluster changes providers.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use crate::print;
 
-/// The tag that ours writes on the group of a cluster that it takes over.
+/// The tag that our manager writes on the resource group of a cluster that it takes over.
 const ID: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster-id";
 
-/// Azure since some moment.
+/// Azure since a moment.
 pub struct Watch {
     azure: Azure,
     documents: BTreeMap<String, Value>,
@@ -19,16 +19,17 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Remembers what is there now.
+    /// Remembers the current documents.
     pub fn begin(azure: &Azure) -> Self {
         let since = azure.journal().entries.last().map_or(0, |entry| entry.sequence);
         Self { azure: azure.clone(), documents: documents(azure), since }
     }
 
-    /// That nothing was deleted in Azure since, and nothing is other than it was, but for the tag with the cluster's id.
+    /// Checks that nothing was deleted in Azure since then, and no document changed, except for the tag with the
+    /// cluster's id.
     ///
     /// # Errors
-    /// What was deleted or changed.
+    /// The deleted or changed documents.
     pub fn is_as_it_was(&self) -> anyhow::Result<()> {
         let entries = self.azure.journal_after(self.since).entries;
         let deleted: Vec<&String> =
@@ -56,13 +57,13 @@ impl Watch {
     }
 }
 
-/// All of Azure's documents by their ids in lower case.
+/// All of Azure's documents, by id in lower case.
 pub fn documents(azure: &Azure) -> BTreeMap<String, Value> {
     let all = azure.documents().into_iter();
     all.map(|it| (it["id"].as_str().unwrap_or_default().to_lowercase(), it)).collect()
 }
 
-/// A document without what changes with each write, and without the tag of ours.
+/// A document without the members that change with each write, and without our tag.
 fn plain(document: &Value) -> Value {
     let mut plain = document.clone();
     fn strip(value: &mut Value) {

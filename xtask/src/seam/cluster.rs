@@ -8,10 +8,10 @@ use simulated_cluster::Shape;
 use crate::record::apply;
 use crate::record::place::World;
 
-/// A user applies the flavor's cluster, which has a private endpoint besides.
+/// Applies the flavor's cluster as a user, with a private endpoint added.
 ///
 /// # Errors
-/// Azure or the API server does not take something.
+/// Azure or the API server refuses a request.
 pub async fn apply_cluster(
     world: &World,
     client: &Client,
@@ -27,7 +27,7 @@ pub async fn apply_cluster(
     apply(world, client, flavor, shape, |object| add_private_endpoint(object, &account)).await
 }
 
-/// Gives a cluster's subnet for nodes a private endpoint, which no flavor has.
+/// Adds a private endpoint, which no flavor has, to a cluster's subnet for nodes.
 fn add_private_endpoint(object: &mut Value, account: &ResourceId) {
     let subnets = object.pointer_mut("/spec/networkSpec/subnets").and_then(Value::as_array_mut);
     for subnet in subnets.into_iter().flatten().filter(|subnet| subnet["role"] == "node") {

@@ -1,9 +1,11 @@
-//! Where our manager of clusters meets what ran before it:
-//! `cargo xtask seam --operator PATH --provider PATH --sources FOLDER [--manager PATH] [STORY…]`, or with a real API server, garbage
-//! collector and clusterctl, and the rights of the manifests, `cargo xtask seam --kubernetes real --counterparts FOLDER [STORY…]`.
+//! Replaces the established provider by our manager of clusters, and back:
+//! `cargo xtask seam --operator PATH --provider PATH --sources FOLDER [--manager PATH] [STORY…]`, or with a real API
+//! server, garbage collector and clusterctl, and the rights of the manifests,
+//! `cargo xtask seam --kubernetes real --counterparts FOLDER [STORY…]`.
 //!
-//! The established provider's manager and Azure Service Operator, both real, make a cluster in the simulated Azure, with the stand-in for
-//! Cluster API. Ours takes its place, and it takes ours. Whatever happens, nothing is deleted in Azure that the user did not delete.
+//! The established provider's manager and Azure Service Operator, both real, create a cluster in the simulated Azure,
+//! with the stand-in for Cluster API. Our manager replaces them, and they replace it. In all stories nothing is deleted
+//! in Azure that the user did not delete.
 
 mod azure;
 mod cluster;
@@ -61,10 +63,10 @@ pub struct Arguments {
     keep: bool,
 }
 
-/// Plays the stories one after the other.
+/// Runs the stories one after the other.
 ///
 /// # Errors
-/// The first step that does not come true.
+/// The first failed step.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let manager = match &arguments.manager {
         Some(path) => path.clone(),

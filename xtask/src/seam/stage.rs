@@ -1,4 +1,4 @@
-//! A management cluster with whatever program runs in it, and what is looked at.
+//! The stage of a story: a management cluster with its programs, and checks of its state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,15 +20,15 @@ use crate::record::place::Place;
 use crate::record::provider::Provider;
 use crate::record::rest;
 
-/// How long a step may take.
+/// The time limit of a step.
 const STEP: Duration = Duration::from_secs(300);
 const LOOK: Duration = Duration::from_millis(500);
-/// How long is waited for what must not happen: the operator deletes within a second.
+/// How long a state must stay unchanged: the operator deletes within a second.
 const WATCHED: Duration = Duration::from_secs(20);
-/// How long a program may take to end.
+/// The time limit for a program to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The kinds of the operator's objects that the provider makes for a cluster.
+/// The kinds of the operator's objects that the provider creates for a cluster.
 const KINDS: [&str; 6] = [
     "ResourceGroup",
     "VirtualNetwork",
@@ -42,38 +42,38 @@ const POLICY: &str = "serviceoperator.azure.com/reconcile-policy";
 const CORE: &str = "cluster.x-k8s.io/v1beta2";
 const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
 
-/// The programs that are played with.
+/// The programs of a run.
 pub struct Programs {
     /// Azure Service Operator.
     pub operator: PathBuf,
     /// The established provider's manager.
     pub provider: PathBuf,
-    /// Its sources.
+    /// The provider's sources.
     pub sources: PathBuf,
-    /// Ours.
+    /// Our manager.
     pub manager: PathBuf,
     /// The flavor of the cluster, and its name.
     pub flavor: String,
 }
 
-/// A management cluster, with what runs in it.
+/// A management cluster with its running programs.
 pub struct Stage<'a> {
     programs: &'a Programs,
     shape: Shape,
     place: Place,
     operator: Operator,
     provider: Provider,
-    /// The operator, where it runs.
+    /// The operator, if it runs.
     of_operator: Option<Program>,
-    /// The manager, the established one or ours.
+    /// The manager, the established one or ours, if it runs.
     manager: Option<Program>,
 }
 
 impl<'a> Stage<'a> {
-    /// A management cluster with the established provider installed, and nothing running.
+    /// Creates a management cluster with the established provider installed, and without running programs.
     ///
     /// # Errors
-    /// What does not start.
+    /// Something does not start.
     pub async fn set(programs: &'a Programs, directory: &Path) -> anyhow::Result<Self> {
         let shape = Shape { region: "eastus".to_owned(), ..Shape::default() };
         let management: Source = WorkloadOptions::default().management;
@@ -86,44 +86,44 @@ impl<'a> Stage<'a> {
     /// Starts the operator.
     ///
     /// # Errors
-    /// It does not start.
+    /// The operator does not start.
     pub async fn start_operator(&mut self) -> anyhow::Result<()> {
         self.of_operator = Some(self.operator.start(&self.place).await?);
         Ok(())
     }
 
-    /// Takes the operator away, as `clusterctl upgrade` does.
+    /// Removes the operator, as `clusterctl upgrade` does.
     ///
     /// # Errors
-    /// It does not end.
+    /// The operator does not end.
     pub async fn take_operator_away(&mut self) -> anyhow::Result<()> {
         let running = self.of_operator.take().context("the operator does not run")?;
         self.operator.uninstall(running, &self.place).await
     }
 
-    /// Brings the operator back, with its kinds as they were.
+    /// Starts the operator again, with its original kinds.
     ///
     /// # Errors
-    /// It does not start.
+    /// The operator does not start.
     pub async fn bring_operator_back(&mut self) -> anyhow::Result<()> {
         self.operator.define_again(&self.place).await?;
         self.start_operator().await
     }
 
-    /// Exchanges the manager for the established one.
+    /// Replaces the manager with the established one.
     ///
     /// # Errors
-    /// It does not start.
+    /// The manager does not start.
     pub async fn established(&mut self) -> anyhow::Result<()> {
         self.end_manager().await?;
         self.manager = Some(self.provider.start(&self.place).await?);
         Ok(())
     }
 
-    /// Exchanges the manager for ours, with the same flags.
+    /// Replaces the manager with ours, with the same flags.
     ///
     /// # Errors
-    /// It does not start.
+    /// The manager does not start.
     pub async fn ours(&mut self) -> anyhow::Result<()> {
         self.end_manager().await?;
         let timing = ["--reconciler-requeue=2s", "--debouncing-timer=1s", "--sync-period=30s"];
@@ -133,10 +133,10 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Ends the manager.
+    /// Stops the manager.
     ///
     /// # Errors
-    /// It does not end.
+    /// The manager does not end.
     pub async fn end_manager(&mut self) -> anyhow::Result<()> {
         if let Some(mut running) = self.manager.take() {
             running.terminate(PATIENCE).await?;
@@ -144,17 +144,17 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// A user applies the cluster; the webhooks of the manager that runs complete it.
+    /// Applies the cluster as a user; the webhooks of the running manager complete it.
     ///
     /// # Errors
-    /// It does not come to rest.
+    /// It takes too long.
     pub async fn make_cluster(&mut self) -> anyhow::Result<()> {
         self.provider.register(&self.place).await?;
         apply_cluster(&self.place.world, &self.place.client, &self.programs.flavor, &self.shape).await?;
         self.rests().await
     }
 
-    /// Waits until the cluster is as declared, and nothing has been written for a while.
+    /// Waits until the cluster has its desired state, and nothing has been written for a while.
     ///
     /// # Errors
     /// It takes too long, or a program ends.
@@ -163,12 +163,12 @@ impl<'a> Stage<'a> {
         rest(&client, || self.must_run()).await
     }
 
-    /// From now on Azure is watched, and must stay as it is.
+    /// Starts watching Azure, which must not change.
     pub fn watch_azure(&self) -> Watch {
         Watch::begin(&self.place.world.azure.azure)
     }
 
-    /// Waits that long for what must not happen.
+    /// Waits for a while in which nothing must happen.
     ///
     /// # Errors
     /// A program has ended.
@@ -185,7 +185,7 @@ impl<'a> Stage<'a> {
         self.of_operator.iter_mut().chain(&mut self.manager).try_for_each(Program::must_run)
     }
 
-    /// Waits until this holds.
+    /// Waits until a condition holds.
     ///
     /// # Errors
     /// It takes too long, or a program ends.
@@ -219,13 +219,13 @@ impl<'a> Stage<'a> {
         .collect()
     }
 
-    /// Whether there are objects of the operator, and all have this policy.
+    /// Whether the operator has objects, and all of them have this policy.
     pub fn all_have(&self, policy: &str) -> bool {
         let found: BTreeSet<String> = self.policies().into_values().collect();
         found == BTreeSet::from([policy.to_owned()])
     }
 
-    /// Whether the operator calls all of its objects ready.
+    /// Whether all of the operator's objects are ready.
     pub fn all_are_ready(&self) -> bool {
         let all: Vec<_> = KINDS.iter().flat_map(|kind| self.place.kubernetes.list(kind)).collect();
         !all.is_empty()
@@ -242,19 +242,20 @@ impl<'a> Stage<'a> {
         all.iter().any(|it| it["metadata"]["annotations"][BLOCK_MOVE].is_string())
     }
 
-    /// Pauses the cluster, or lets it go on.
+    /// Pauses or unpauses the cluster.
     ///
     /// # Errors
-    /// The API server does not take that.
+    /// The API server refuses it.
     pub async fn pause(&self, paused: bool) -> anyhow::Result<()> {
         let patch = json!({ "spec": { "paused": paused } });
         merge(&self.place.client, (CORE, "Cluster"), &self.programs.flavor, &patch).await
     }
 
-    /// Removes the cluster's objects as `clusterctl move` does in the management cluster that it leaves: without finalizers.
+    /// Removes the cluster's objects without their finalizers, as `clusterctl move` does in the source management
+    /// cluster.
     ///
     /// # Errors
-    /// The API server does not do that.
+    /// The API server refuses it.
     pub async fn leave(&self) -> anyhow::Result<()> {
         let kinds = [
             (INFRASTRUCTURE, "AzureMachine"),
@@ -266,7 +267,7 @@ impl<'a> Stage<'a> {
         for (version, kind) in kinds {
             for object in self.place.kubernetes.list(kind) {
                 let free = json!({ "metadata": { "finalizers": null } });
-                // The last finalizer of an object that is being deleted takes it along.
+                // Removing the last finalizer of an object that is being deleted deletes it.
                 let _ = merge(&self.place.client, (version, kind), object.name(), &free).await;
                 let named = json!({ "apiVersion": version, "kind": kind,
                     "metadata": { "name": object.name(), "namespace": "default" } });
@@ -276,10 +277,10 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// A user deletes the Cluster.
+    /// Deletes the Cluster as a user.
     ///
     /// # Errors
-    /// The API server does not do that.
+    /// The API server refuses it.
     pub async fn delete_cluster(&self) -> anyhow::Result<()> {
         let clusters = api(&self.place.client, CORE, "Cluster", Some("default"));
         clusters.delete(&self.programs.flavor, &kube::api::DeleteParams::default()).await?;
@@ -295,7 +296,7 @@ impl<'a> Stage<'a> {
             && !documents(&self.place.world.azure.azure).keys().any(|id| id.contains(&group))
     }
 
-    /// The last words of what runs.
+    /// The running programs.
     pub fn programs(&self) -> Vec<&Program> {
         self.of_operator.iter().chain(&self.manager).collect()
     }

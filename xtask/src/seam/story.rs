@@ -1,4 +1,4 @@
-//! What is played.
+//! The stories.
 
 use std::path::Path;
 
@@ -20,12 +20,12 @@ pub enum Story {
 }
 
 impl Story {
-    /// All that are played with a simulated API server.
+    /// All stories with a simulated API server.
     pub const SIMULATED: [Self; 4] = [Self::Swap, Self::Upgrade, Self::Move, Self::Back];
-    /// All that are played with a real one.
+    /// All stories with a real API server.
     pub const REAL: [Self; 5] = [Self::Swap, Self::Upgrade, Self::UpgradeFirst, Self::Move, Self::Back];
 
-    /// What it is about.
+    /// The title of the story.
     pub fn title(self) -> &'static str {
         match self {
             Self::Swap => {
@@ -44,10 +44,10 @@ impl Story {
         }
     }
 
-    /// Plays it.
+    /// Runs the story.
     ///
     /// # Errors
-    /// The first step that does not come true.
+    /// The first failed step.
     pub async fn play(self, programs: &Programs, directory: &Path) -> anyhow::Result<()> {
         let mut stage = Stage::set(programs, directory).await?;
         let played = match self {
@@ -110,7 +110,7 @@ async fn upgrade(stage: &mut Stage<'_>) -> anyhow::Result<()> {
 async fn leave(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     made_by_established(stage).await?;
     let azure = stage.watch_azure();
-    // Nothing has made the objects harmless when ours begins: the established provider does not see the pause.
+    // The objects are not harmless yet when our manager starts: the established provider does not see the pause.
     stage.end_manager().await?;
     stage.pause(true).await?;
     stage.ours().await?;

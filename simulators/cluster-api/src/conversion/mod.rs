@@ -1,7 +1,7 @@
-//! Objects of Cluster API between its versions `v1beta1` and `v1beta2`.
+//! Converts objects of Cluster API between its versions `v1beta1` and `v1beta2`.
 //!
-//! What differs is a table of rules for each kind ([`rules`]); all else stays as it is. References carry the version of what
-//! they name in `v1beta1` alone: the version of a group is looked up in a table of the groups there are.
+//! The differences are a table of rules for each kind ([`rules`]); everything else is unchanged. Only references of
+//! `v1beta1` contain the version of their target: it is looked up in a table of API groups.
 
 mod rules;
 mod service;
@@ -12,10 +12,10 @@ use crate::objects::{list, text};
 use rules::{Rule, rules_of};
 pub use service::conversion_router;
 
-/// The versions, the older first.
+/// The versions, older first.
 const VERSIONS: [&str; 2] = ["v1beta1", "v1beta2"];
 
-/// Turns an object into the version (`group/version`) that is wanted.
+/// Converts an object to the requested version (`group/version`).
 ///
 /// # Errors
 /// The kind, or one of the versions, is not known.
@@ -33,7 +33,7 @@ pub fn convert(object: &Value, to: &str) -> Result<Value, String> {
     let kind = text(&object["kind"]);
     let rules = rules_of(kind).ok_or_else(|| format!("{kind} is not known"))?;
     let up = wanted == "v1beta2";
-    // All is taken before anything is put, because rules may exchange members.
+    // All values are removed before any is inserted, because rules may exchange members.
     let taken: Vec<(Rule, Value)> = rules
         .into_iter()
         .map(|rule| {
@@ -50,7 +50,7 @@ pub fn convert(object: &Value, to: &str) -> Result<Value, String> {
     Ok(converted)
 }
 
-/// Takes out what is at a path, and the parents that this leaves empty. `spec` and `status` stay, whatever is in them.
+/// Removes the value at a path, and parents that this leaves empty. `spec` and `status` stay, even if they are empty.
 fn take(value: &mut Value, path: &str) -> Value {
     match path.split_once('.') {
         Some((top, rest)) => value.get_mut(top).map(|top| take_below(top, rest)).unwrap_or_default(),
@@ -69,7 +69,7 @@ fn take_below(value: &mut Value, path: &str) -> Value {
     taken
 }
 
-/// Puts a value at a path; members that are there already are kept beside it.
+/// Inserts a value at a path, and merges it with existing members.
 fn put(value: &mut Value, path: &str, new: Value) {
     let place = path.split('.').fold(value, |value, member| {
         if !value.is_object() {
@@ -83,7 +83,7 @@ fn put(value: &mut Value, path: &str, new: Value) {
     }
 }
 
-/// The version of a group that a reference of `v1beta1` names.
+/// The version of a group in references of `v1beta1`.
 fn version_of(group: &str) -> &'static str {
     match group {
         crate::names::CORE | crate::names::BOOTSTRAP | crate::names::CONTROL_PLANE => "v1beta2",
@@ -91,7 +91,7 @@ fn version_of(group: &str) -> &'static str {
     }
 }
 
-/// A reference in the other version.
+/// Converts a reference.
 fn reference(up: bool, reference: &Value, namespace: &Value) -> Value {
     if up {
         let group = text(&reference["apiVersion"]).split_once('/').map_or("", |(group, _)| group);
@@ -106,7 +106,7 @@ fn reference(up: bool, reference: &Value, namespace: &Value) -> Value {
     old
 }
 
-/// Seconds of a duration as Go writes them: `1h2m3s`. Fractions are dropped.
+/// The seconds of a Go duration such as `1h2m3s`. Fractions are dropped.
 fn duration_seconds(duration: &str) -> Option<u64> {
     let (mut all, mut number) = (0_f64, String::new());
     let mut letters = duration.chars().peekable();
@@ -129,14 +129,14 @@ fn duration_seconds(duration: &str) -> Option<u64> {
         number.clear();
     }
     if number.is_empty() {
-        // Not below zero: there is no sign among the letters.
+        // Never negative: the parser accepts no sign.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         return Some(all as u64);
     }
     (number == "0").then_some(0)
 }
 
-/// A duration as Go writes it.
+/// A duration in Go's format.
 fn go_duration(seconds: u64) -> String {
     let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     match (hours, minutes) {
@@ -146,7 +146,7 @@ fn go_duration(seconds: u64) -> String {
     }
 }
 
-/// Failure domains: by name in `v1beta1`, a list in `v1beta2`.
+/// Converts failure domains: a map by name in `v1beta1`, a list in `v1beta2`.
 fn failure_domains(up: bool, domains: &Value) -> Value {
     if up {
         let named = domains.as_object().into_iter().flatten();
@@ -168,7 +168,7 @@ fn failure_domains(up: bool, domains: &Value) -> Value {
     }
 }
 
-/// Arguments: by name in `v1beta1`, a list in `v1beta2`.
+/// Converts arguments: a map by name in `v1beta1`, a list in `v1beta2`.
 fn arguments(up: bool, arguments: &Value) -> Value {
     if up {
         let named = arguments.as_object().into_iter().flatten();

@@ -1,14 +1,14 @@
-//! What differs between the versions, kind by kind.
+//! The differences between the versions, kind by kind.
 
 use serde_json::{Value, json};
 
 use super::{arguments, duration_seconds, failure_domains, go_duration, reference};
 use crate::objects::{list, number, text};
 
-/// How a value differs, beside its place.
+/// How a value differs, apart from its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// Not at all.
+    /// Unchanged.
     Same,
     /// A reference.
     Reference,
@@ -16,17 +16,17 @@ enum How {
     Seconds,
     /// Failure domains.
     FailureDomains,
-    /// A reference to a Node, of which `v1beta2` keeps the name.
+    /// A reference to a Node, of which `v1beta2` has only the name.
     NodeReference,
     /// Arguments of a program.
     Arguments,
-    /// Conditions that are watched for, with timeouts.
+    /// Unhealthy conditions, with timeouts.
     Unhealthy,
-    /// What `v1beta1` says and `v1beta2` leaves to its reader: a control plane with a ready machine is ready.
+    /// A member of `v1beta1` only: a control plane with a ready machine is ready.
     Ready,
 }
 
-/// A member that differs: its place in both versions, and how.
+/// A member that differs: its path in both versions, and how its value differs.
 #[derive(Debug, Clone)]
 pub(super) struct Rule {
     old: String,
@@ -43,7 +43,7 @@ impl Rule {
         self.from(!up)
     }
 
-    /// The value in the other version; `None` if there is nothing to say.
+    /// The value in the other version; `None` if it has no such value.
     pub(super) fn apply(&self, up: bool, value: Value, object: &Value) -> Option<Value> {
         if self.how == How::Ready {
             let ready = number(&object["status"]["deprecated"]["v1beta1"]["readyReplicas"]) > 0;
@@ -76,7 +76,7 @@ fn unhealthy(up: bool, one: &Value) -> Value {
     all
 }
 
-/// Rules that are being written down.
+/// Collects rules.
 #[derive(Default)]
 struct Rules(Vec<Rule>);
 
@@ -85,14 +85,14 @@ impl Rules {
         self.under("", "", how, pairs)
     }
 
-    /// Rules whose members lie below these prefixes.
+    /// Adds rules for members below these prefixes.
     fn under(&mut self, old: &str, new: &str, how: How, pairs: &[(&str, &str)]) -> &mut Self {
         let rule = |(a, b): &(&str, &str)| Rule { old: format!("{old}{a}"), new: format!("{new}{b}"), how };
         self.0.extend(pairs.iter().map(rule));
         self
     }
 
-    /// Conditions, and counts that have another meaning in `v1beta2`.
+    /// Adds rules for conditions and failures, which are elsewhere in `v1beta2`.
     fn status(&mut self) -> &mut Self {
         self.add(
             How::Same,
@@ -121,7 +121,7 @@ impl Rules {
         )
     }
 
-    /// What the `spec` of a machine, or of a template of machines, has at a place.
+    /// Adds the rules for the `spec` of a machine, or of a template of machines, at a path.
     fn machine(&mut self, at: &str) -> &mut Self {
         self.references(
             at,
@@ -147,7 +147,7 @@ impl Rules {
         )
     }
 
-    /// What a KubeadmConfig's `spec` has at a place.
+    /// Adds the rules for a KubeadmConfig's `spec` at a path.
     fn kubeadm(&mut self, at: &str) -> &mut Self {
         let arguments = [
             "clusterConfiguration.apiServer.extraArgs",

@@ -1,4 +1,4 @@
-//! The webhook that an API server asks for objects in another version.
+//! The conversion webhook.
 
 use axum::routing::post;
 use axum::{Json, Router};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::convert;
 use crate::objects::{list, text};
 
-/// Answers ConversionReviews at `/convert`. Serve it under the host that the definitions were given
+/// Returns a router that answers ConversionReviews at `/convert`. Its address is in the definitions
 /// ([`crate::ConversionWebhook`]).
 pub fn conversion_router() -> Router {
     Router::new().route("/convert", post(async |Json(review): Json<Value>| Json(answer(&review))))

@@ -1,4 +1,4 @@
-//! A management cluster with a provider of infrastructure that is played, and the workload cluster that comes of it.
+//! A management cluster with a simulated infrastructure provider, and the resulting workload cluster.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
@@ -27,12 +27,12 @@ pub const DEFINITIONS: [&str; 6] = [
 ];
 const FINALIZER: &str = "played.example/infrastructure";
 
-/// What the played machines do.
+/// The behaviour of the simulated machines.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// How long a machine takes.
+    /// How long a machine takes to start.
     pub boot: Duration,
-    /// Machines by name, and when they began.
+    /// Machines by name, with the start of their creation.
     begun: BTreeMap<String, jiff::Timestamp>,
 }
 
@@ -42,7 +42,7 @@ pub struct World {
     pub workload: Kubernetes,
     pub plan: Arc<Mutex<Plan>>,
     pub stop: CancellationToken,
-    /// Ends the controllers alone.
+    /// Stops only the controllers.
     pub controllers: Arc<Mutex<CancellationToken>>,
 }
 
@@ -59,7 +59,7 @@ impl Workloads for Way {
         async move {
             assert_eq!(endpoint, "api.example:6443");
             assert!(kubeconfig.contains("https://api.example:6443"), "{kubeconfig}");
-            // The cluster does not answer before its first machine has started.
+            // The cluster does not answer until its first machine has started.
             self.0.workload.get("ConfigMap", "kube-system", "kubeadm-config")?;
             Some(Client::new(self.0.workload.router(), "default"))
         }
@@ -95,14 +95,14 @@ impl World {
         ClusterApi::start(client, Arc::new(Way(self.clone())), clock, seed, stop);
     }
 
-    /// Ends the controllers, wherever they are, and starts others that know nothing.
+    /// Stops the controllers at any point, and starts new ones without state.
     pub fn restart_controllers(&self, seed: u64) {
         let before = std::mem::replace(&mut *self.controllers.lock(), self.stop.child_token());
         before.cancel();
         self.start_controllers(seed);
     }
 
-    /// Plays the provider of infrastructure, and the machines.
+    /// Simulates the infrastructure provider, and the machines.
     async fn play(self) {
         loop {
             for kind in ["AzureCluster", "AzureMachine", "AzureMachinePool", "AzureMachinePoolMachine"] {
@@ -179,7 +179,7 @@ impl World {
         );
     }
 
-    /// A pool's machines are there at once.
+    /// The machines of a pool start at once.
     fn play_pool(&self, name: &str, object: &Value) {
         let pool =
             self.get("MachinePool", object["metadata"]["ownerReferences"][0]["name"].as_str().unwrap());
@@ -267,7 +267,7 @@ impl World {
         self.management.list(kind).iter().map(|object| object.value().clone()).collect()
     }
 
-    /// Writes objects as a user does, in the version that they say.
+    /// Applies objects as a user, in their own version.
     pub async fn apply(&self, objects: &[Value]) {
         let client = Client::new(self.management.router(), "default");
         for object in objects {
@@ -283,7 +283,7 @@ impl World {
         }
     }
 
-    /// Changes an object as a user of `v1beta2` does.
+    /// Changes an object as a user of `v1beta2`.
     pub async fn merge(&self, kind: &str, name: &str, patch: Value) {
         let group =
             if kind == "KubeadmControlPlane" { "controlplane.cluster.x-k8s.io" } else { "cluster.x-k8s.io" };
@@ -295,7 +295,7 @@ impl World {
         api.patch(name, &kube::api::PatchParams::default(), &patch).await.unwrap();
     }
 
-    /// Waits until something holds, or fails with all machines.
+    /// Waits until a condition holds, or fails with a list of all machines.
     pub async fn until(&self, what: &str, mut holds: impl FnMut(&World) -> bool) {
         for _ in 0..1800 {
             if holds(self) {
@@ -319,7 +319,7 @@ pub fn condition<'a>(object: &'a Value, kind: &str) -> &'a Value {
     all.into_iter().flatten().find(|one| one["type"] == kind).unwrap_or(NONE)
 }
 
-/// A cluster with a control plane, as a user of `v1beta1` writes it.
+/// A cluster with a control plane, as written by a user of `v1beta1`.
 pub fn cluster(name: &str, control_planes: u64) -> Vec<Value> {
     let template = format!("{name}-control-plane");
     let infrastructure = |kind: &str, name: &str| json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": kind, "name": name});
@@ -348,7 +348,7 @@ pub fn cluster(name: &str, control_planes: u64) -> Vec<Value> {
     ]
 }
 
-/// Workers of a cluster: a deployment of machines.
+/// Workers of a cluster: a MachineDeployment.
 pub fn workers(cluster: &str, replicas: u64) -> Vec<Value> {
     let name = format!("{cluster}-md-0");
     vec![
@@ -366,7 +366,7 @@ pub fn workers(cluster: &str, replicas: u64) -> Vec<Value> {
     ]
 }
 
-/// Workers of a cluster: a pool of machines.
+/// Workers of a cluster: a MachinePool.
 pub fn pool(cluster: &str, replicas: u64) -> Vec<Value> {
     let name = format!("{cluster}-mp-0");
     vec![

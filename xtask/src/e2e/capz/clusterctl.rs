@@ -1,4 +1,4 @@
-//! Cluster API's own tool: what it must find in a management cluster, and its commands.
+//! clusterctl: the inventory that it needs in a management cluster, and its commands.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,37 +12,37 @@ use serde_json::{Value, json};
 use super::objects::{create, define, read};
 use crate::program::Program;
 
-/// The label of all that clusterctl installs; it moves the kinds whose definitions bear it.
+/// The label of all objects that clusterctl installs. It moves the kinds whose definitions have this label.
 pub const LABEL: &str = "clusterctl.cluster.x-k8s.io";
-/// The version of its own kinds.
+/// The version of clusterctl's own kinds.
 pub const INVENTORY_VERSION: &str = "clusterctl.cluster.x-k8s.io/v1alpha3";
-/// The definition of its inventory, in its sources.
+/// The definition of the inventory, in clusterctl's sources.
 const INVENTORY: &str = "cmd/clusterctl/config/crd/bases/clusterctl.cluster.x-k8s.io_providers.yaml";
-/// How long it may take.
+/// The time limit of a command.
 const PATIENCE: Duration = Duration::from_secs(300);
 const LOOK: Duration = Duration::from_millis(200);
 
-/// A provider, as its inventory has it.
+/// A provider in the inventory.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// What the label of a provider says on all that belongs to it.
+    /// The value of the provider label on all objects of the provider.
     pub label: &'static str,
-    /// What users call it.
+    /// The name that users pass.
     pub name: &'static str,
-    /// Its kind.
+    /// The provider's kind.
     pub kind: &'static str,
-    /// The flag of `clusterctl init` that names it.
+    /// The flag of `clusterctl init` for the provider.
     pub flag: &'static str,
-    /// The namespace of what runs.
+    /// The namespace of the provider's pods.
     pub namespace: &'static str,
-    /// Its version.
+    /// The version.
     pub version: String,
-    /// The folder of its manifests in Cluster API's sources; ours are in this repository.
+    /// The folder of the manifests in Cluster API's sources; ours are in this repository.
     pub manifests: Option<&'static str>,
 }
 
 impl Entry {
-    /// Ours. clusterctl asks of the version only that it is one, and not lower than what is there.
+    /// Our provider. clusterctl requires only that the version is valid, and not lower than the installed one.
     pub fn ours() -> Self {
         Self {
             label: "infrastructure-azure",
@@ -63,10 +63,10 @@ impl Entry {
     }
 }
 
-/// Writes down which providers there are, as `clusterctl init` does.
+/// Creates the inventory, as `clusterctl init` does.
 ///
 /// # Errors
-/// The API server does not take that, or the sources lack the definition.
+/// The API server refuses it, or the sources lack the definition.
 pub async fn install_inventory(sources: &Path, client: &Client, entries: &[Entry]) -> anyhow::Result<()> {
     for mut definition in read(&sources.join(INVENTORY))? {
         definition["metadata"]["labels"] =
@@ -79,10 +79,10 @@ pub async fn install_inventory(sources: &Path, client: &Client, entries: &[Entry
     Ok(())
 }
 
-/// Runs it to its end.
+/// Runs a command and waits for its end.
 ///
 /// # Errors
-/// It fails, with its words, or takes too long.
+/// The command fails, with its output, or takes too long.
 pub async fn run(
     clusterctl: &Path,
     directory: &Path,
@@ -108,7 +108,8 @@ pub async fn run(
     Ok(())
 }
 
-/// It, without what this machine says of it: nothing is read of a user's, and no newer version looked for.
+/// clusterctl without the environment of this machine: it reads no files of the user, and does not check for newer
+/// versions.
 fn bare(clusterctl: &Path, directory: &Path) -> Command {
     let mut command = Command::new(clusterctl);
     command
@@ -119,7 +120,8 @@ fn bare(clusterctl: &Path, directory: &Path) -> Command {
     command
 }
 
-/// `clusterctl move` of all clusters in the namespace `default`, between two management clusters that are reached so.
+/// Runs `clusterctl move` for all clusters in the namespace `default`, between two management clusters with these
+/// kubeconfigs.
 ///
 /// # Errors
 /// As [`run`].
@@ -133,10 +135,10 @@ pub async fn move_all(clusterctl: &Path, directory: &Path, from: &Path, to: &Pat
     run(clusterctl, directory, &arguments, &[]).await
 }
 
-/// What `clusterctl generate yaml` makes of a template with these variables.
+/// The output of `clusterctl generate yaml` for a template with these variables.
 ///
 /// # Errors
-/// It fails, with its words.
+/// The command fails, with its output.
 pub fn generated(
     clusterctl: &Path,
     directory: &Path,

@@ -1,11 +1,11 @@
-//! The cluster of `examples/clusters`, whole or in part.
+//! The cluster of `examples/clusters`, as a whole or in part.
 
 use serde_json::Value;
 
 use super::objects::read_all;
 use crate::program::root;
 
-/// The cluster.
+/// The name of the cluster.
 pub const CLUSTER: &str = "harbour";
 /// Its control plane, of three machines.
 pub const CONTROL_PLANE: &str = "harbour-control-plane";
@@ -13,14 +13,14 @@ pub const CONTROL_PLANE: &str = "harbour-control-plane";
 pub const WORKERS: &str = "harbour-workers-1";
 /// Its machine pool.
 pub const POOL: &str = "harbour-spot";
-/// How many machines it has in the pool.
+/// The number of machines in the pool.
 pub const POOLED: usize = 3;
-/// The label of machines of a deployment.
+/// The label with a deployment's name on its machines.
 pub const OF_DEPLOYMENT: &str = "cluster.x-k8s.io/deployment-name";
-/// The label of machines of a control plane, with its name.
+/// The label with a control plane's name on its machines.
 pub const OF_CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane-name";
 
-/// Kinds and names of what belongs to the workers but for the first, and to the pool.
+/// Kinds and names of the objects of the pool, and of the workers other than the first.
 const REST: [(&str, &str); 5] = [
     ("MachineDeployment", "harbour-workers-2"),
     ("MachineDeployment", "harbour-workers-3"),
@@ -29,7 +29,7 @@ const REST: [(&str, &str); 5] = [
     ("KubeadmConfig", POOL),
 ];
 
-/// All of it.
+/// All objects.
 ///
 /// # Errors
 /// A file cannot be read.
@@ -37,7 +37,7 @@ pub fn whole() -> anyhow::Result<Vec<Value>> {
     read_all(&root().join("examples/clusters"))
 }
 
-/// The control plane, and one deployment of one worker.
+/// The objects of the control plane, and of one deployment of one worker.
 ///
 /// # Errors
 /// A file cannot be read.
@@ -46,19 +46,19 @@ pub fn small() -> anyhow::Result<Vec<Value>> {
     Ok(whole()?.into_iter().filter(|it| !is_rest(it)).collect())
 }
 
-/// Whether this is the object of that kind and name.
+/// Whether the object has this kind and name.
 pub fn is(object: &Value, kind: &str, name: &str) -> bool {
     object["kind"] == kind && object["metadata"]["name"] == name
 }
 
-/// One of the objects, after an edit.
+/// Edits one of the objects.
 pub fn edited(objects: &mut [Value], kind: &str, name: &str, edit: impl FnOnce(&mut Value)) {
     if let Some(object) = objects.iter_mut().find(|it| is(it, kind, name)) {
         edit(object);
     }
 }
 
-/// A copy of a template of machines, under another name and of another size.
+/// A copy of a machine template with another name and another size.
 pub fn larger(objects: &[Value], template: &str, name: &str, size: &str) -> Value {
     let found = objects.iter().find(|it| is(it, "AzureMachineTemplate", template));
     let mut copy = found.cloned().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Flavors as a user gets them: by the real clusterctl where there is one, by this repository's own reading of variables elsewhere.
+//! Flavors as a user generates them: with the real clusterctl if it is configured, otherwise with this repository's own
+//! replacement of variables.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use crate::record::flavor::{filled_in, variables};
 /// The objects of a flavor, for a cluster of this name. Its identity has a service principal's secret.
 ///
 /// # Errors
-/// There is no such flavor, or a variable without a default is not known.
+/// There is no such flavor, or an unknown variable has no default.
 pub fn rendered(stage: &Stage<'_>, flavor: &str, cluster: &str) -> anyhow::Result<Vec<Value>> {
     let end = if flavor.is_empty() { String::new() } else { format!("-{flavor}") };
     let template = root().join(format!("deploy/capz/templates/cluster-template{end}.yaml"));
@@ -28,10 +29,10 @@ pub fn rendered(stage: &Stage<'_>, flavor: &str, cluster: &str) -> anyhow::Resul
     Ok(objects)
 }
 
-/// Makes what the flavors' machines take for granted in Azure.
+/// Creates the prerequisites of the flavors' machines in Azure.
 ///
 /// # Errors
-/// Azure refuses it.
+/// Azure refuses one.
 pub fn identity_for_machines(place: &Place) -> anyhow::Result<()> {
     let group = ResourceId::group(&place.shape.subscription, "capz-ci");
     let identity =

@@ -1,4 +1,4 @@
-//! A management cluster: its API server with Cluster API, played or real, and our manager.
+//! A management cluster: its API server with Cluster API, simulated or real, and our manager.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,37 +14,37 @@ use super::server::Server;
 use super::{clusterctl, manager};
 use crate::program::Program;
 
-/// The programs that are played with.
+/// The programs of a run.
 pub struct Programs {
     /// Our manager.
     pub manager: PathBuf,
-    /// Managers of Cluster API; the other parts are played.
+    /// Real managers of Cluster API; stand-ins run for the other parts.
     pub real: Vec<(&'static Provider, PathBuf)>,
-    /// The folder with their sources.
+    /// The folder with the sources of these managers.
     pub sources: Option<PathBuf>,
     /// Cluster API's tool for management clusters.
     pub clusterctl: Option<PathBuf>,
-    /// kubectl, which puts manifests together.
+    /// kubectl, which builds kustomizations.
     pub kubectl: Option<PathBuf>,
-    /// The folder with a real API server; the simulated one without.
+    /// The folder with a real API server; without it, the simulated one is used.
     pub assets: Option<PathBuf>,
 }
 
-/// It ends with this value.
+/// A management cluster, which ends when this value is dropped.
 pub struct Management {
     /// Its API server.
     pub server: Server,
-    /// What runs in it.
+    /// Its running programs.
     pub programs: Vec<Program>,
-    /// The real providers in it, and ours.
+    /// The real providers, including ours.
     pub entries: Vec<Entry>,
 }
 
 impl Management {
-    /// Starts it, with files and logs in this folder, which is made.
+    /// Starts the cluster, with files and logs in this folder, which is created.
     ///
     /// # Errors
-    /// What does not start.
+    /// Something does not start.
     pub async fn start(programs: &Programs, directory: &Path, place: &Place) -> anyhow::Result<Self> {
         std::fs::create_dir_all(directory)?;
         let server = Server::start(directory, programs.assets.as_deref(), &place.stop).await?;
@@ -69,18 +69,18 @@ impl Management {
         Ok(Self { server, programs: running, entries })
     }
 
-    /// Fails when one of its programs has ended by itself.
+    /// Fails if one of the programs has ended by itself.
     ///
     /// # Errors
-    /// That one has.
+    /// The program with the end of its log.
     pub fn must_run(&mut self) -> anyhow::Result<()> {
         self.programs.iter_mut().try_for_each(Program::must_run)
     }
 
-    /// Ends its programs.
+    /// Stops the programs.
     ///
     /// # Errors
-    /// One does not end.
+    /// A program does not end.
     pub async fn end(&mut self) -> anyhow::Result<()> {
         for program in &mut self.programs {
             program.terminate(crate::e2e::PATIENCE).await?;

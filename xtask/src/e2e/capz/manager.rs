@@ -16,10 +16,10 @@ use super::place::Place;
 use super::server::Server;
 use crate::program::Program;
 
-/// Starts it as its manifest does, and registers its webhooks once it serves them.
+/// Starts the manager with the arguments of its manifest, and registers its webhooks once it serves them.
 ///
 /// # Errors
-/// It does not start, or the API server does not take the webhooks.
+/// The manager does not start, or the API server refuses the webhooks.
 pub async fn start(
     binary: &Path,
     directory: &Path,
@@ -37,9 +37,9 @@ pub async fn start(
             .arg(format!("--health-addr=127.0.0.1:{}", free_port()?))
             .arg(format!("--diagnostics-address=127.0.0.1:{}", free_port()?))
             .args(["--insecure-diagnostics", "--leader-elect", "--leader-election-namespace=capz-system"])
-            // What flavors need.
+            // Gates that flavors need.
             .arg("--feature-gates=EdgeZone=true,APIServerILB=true")
-            // What is on this machine is reached without a proxy.
+            // Addresses on this machine are reached without a proxy.
             .env_clear()
             .env("SSL_CERT_FILE", &place.azure.certificate_authority)
             .env("AZURE_RESOURCE_MANAGER_ENDPOINT", &place.azure.https)
@@ -58,7 +58,7 @@ pub async fn start(
     Ok(program)
 }
 
-/// Whether an object would be completed: a registration counts a moment after it is there.
+/// Whether webhooks complete an object: a registration takes effect a moment after it was created.
 async fn completes(server: &Server) -> anyhow::Result<bool> {
     let cluster = json!({
         "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "AzureCluster", "metadata": { "name": "probe" },

@@ -1,10 +1,11 @@
-//! A cluster on Azure from what a user applies to nothing again, by the release binary of our manager over TLS:
-//! `cargo xtask e2e capz [--kubernetes real] [--core PATH] [--kubeadm FOLDER] [--core-sources FOLDER] [--clusterctl PATH] [STORY…]`.
+//! A cluster on Azure from a user's manifests to its deletion, by the release binary of our manager over TLS:
+//! `cargo xtask e2e capz [--kubernetes real] [--core PATH] [--kubeadm FOLDER] [--core-sources FOLDER] [--clusterctl
+//! PATH] [STORY…]`.
 //!
-//! Azure and the machines are simulated. The management cluster is the simulator or, with `--kubernetes
-//! real`, etcd and kube-apiserver, where the manager has the rights of its manifest. Cluster API's core and kubeadm's providers are
-//! stand-ins or, with `--core` and `--kubeadm`, the real managers with their own definitions and webhooks, which reach the workload
-//! cluster through Azure's load balancer by a proxy.
+//! Azure and the machines are simulated. The management cluster is the simulator or, with `--kubernetes real`, etcd and
+//! kube-apiserver, where the manager has the rights of its manifest. Cluster API's core and kubeadm's providers are
+//! stand-ins or, with `--core` and `--kubeadm`, the real managers with their own definitions and webhooks, which reach
+//! the workload cluster through Azure's load balancer by a proxy.
 
 mod clusterctl;
 mod example;
@@ -36,7 +37,7 @@ use provider::{PROVIDERS, Provider};
 use stage::Stage;
 use story::Story;
 
-/// How long a program may take until it serves its webhooks.
+/// The time limit for a program to serve its webhooks.
 const READY: Duration = Duration::from_secs(60);
 
 /// How to run it.
@@ -69,10 +70,10 @@ pub struct Arguments {
     stories: Vec<Story>,
 }
 
-/// Plays the stories one after the other, each in a place of its own.
+/// Runs the stories one after the other, each in its own environment.
 ///
 /// # Errors
-/// The first step that does not come true, or a program is missing for a story that was asked for.
+/// The first failed step, or a requested story lacks a program.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let Some(api) = Api::find(arguments.kubernetes)? else { return Ok(()) };
     let mut programs = Programs {
@@ -125,7 +126,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The real programs that were named, each with its path.
+/// The configured real programs, each with its path.
 fn real_providers(arguments: &Arguments) -> anyhow::Result<Vec<(&'static Provider, PathBuf)>> {
     let mut real = Vec::new();
     for provider in &PROVIDERS {

@@ -10,7 +10,7 @@ use kube::{Client, ResourceExt as _};
 use serde_json::Value;
 use tokio::time::Instant;
 
-/// How long a server may take until it serves a kind that it has just learned of, or a program until it serves its webhooks.
+/// The time limit for a server to serve a kind that was just defined, or for a program to serve its webhooks.
 const READY: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -24,11 +24,11 @@ pub fn api(client: &Client, api_version: &str, kind: &str, namespace: Option<&st
     }
 }
 
-/// Creates an object; a server that has just taken a definition may not know the kind for a moment, or not have its storage ready, and
-/// one that has just taken webhooks may not reach them.
+/// Creates an object, with retries: for a moment after a definition was created, the server may not serve the kind, or
+/// its storage may not be ready, and after webhooks were registered, it may not reach them.
 ///
 /// # Errors
-/// What the server says.
+/// The server's error.
 pub async fn create(client: &Client, object: &Value) -> anyhow::Result<()> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
@@ -51,10 +51,11 @@ fn is_passing(status: &kube::core::Status) -> bool {
         || (status.code == 500 && status.message.contains("failed calling webhook"))
 }
 
-/// Creates the definition of a kind, and waits until the server says that it serves it: programs look there when they start.
+/// Creates the definition of a kind, and waits until the server reports it as established: programs check this when
+/// they start.
 ///
 /// # Errors
-/// What the server says, or it does not serve it in time.
+/// The server's error, or the kind is not established in time.
 pub async fn define(client: &Client, definition: &Value) -> anyhow::Result<()> {
     create(client, definition).await?;
     let spec = &definition["spec"];
@@ -75,10 +76,10 @@ pub async fn define(client: &Client, definition: &Value) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Creates an object, or says at once why not.
+/// Creates an object, without retries.
 ///
 /// # Errors
-/// What the server says.
+/// The server's error.
 pub async fn create_now(client: &Client, object: &Value) -> anyhow::Result<()> {
     let parsed: DynamicObject = serde_json::from_value(object.clone())?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -91,7 +92,7 @@ pub async fn create_now(client: &Client, object: &Value) -> anyhow::Result<()> {
 /// An object of a namespace, in this version.
 ///
 /// # Errors
-/// What the server says.
+/// The server's error.
 pub async fn get(
     client: &Client,
     version: &str,
@@ -103,10 +104,10 @@ pub async fn get(
     Ok(serde_json::to_value(found.with_context(|| format!("{kind} {name}"))?)?)
 }
 
-/// Deletes an object that is like this one by name, if it is there.
+/// Deletes the object with the same kind and name, if it exists.
 ///
 /// # Errors
-/// What the server says.
+/// The server's error.
 pub async fn delete(client: &Client, object: &Value) -> anyhow::Result<()> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (version, kind, name) =
@@ -118,10 +119,10 @@ pub async fn delete(client: &Client, object: &Value) -> anyhow::Result<()> {
     }
 }
 
-/// Changes an object in the namespace `default`.
+/// Applies a merge patch to an object in the namespace `default`.
 ///
 /// # Errors
-/// What the server says.
+/// The server's error.
 pub async fn merge(
     client: &Client,
     (version, kind): (&str, &str),
@@ -134,7 +135,7 @@ pub async fn merge(
     patched.map(drop).with_context(|| format!("{kind} {name}"))
 }
 
-/// The objects in a file of YAML.
+/// The objects in a YAML file.
 ///
 /// # Errors
 /// It cannot be read.
@@ -145,10 +146,10 @@ pub fn read(file: &Path) -> anyhow::Result<Vec<Value>> {
     Ok(objects.into_iter().filter(|object| !object.is_null()).collect())
 }
 
-/// The objects in all files of YAML in a folder, in the order of their names.
+/// The objects in all YAML files of a folder, in the order of the files' names.
 ///
 /// # Errors
-/// There are none, or one cannot be read.
+/// There are no files, or one cannot be read.
 pub fn read_all(folder: &Path) -> anyhow::Result<Vec<Value>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {

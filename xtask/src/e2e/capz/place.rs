@@ -1,4 +1,4 @@
-//! What clusters are made in: Azure, and the workload clusters that come of its machines.
+//! The environment of clusters: Azure, and the workload clusters of its machines.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,33 +11,33 @@ use simulated_cluster::{
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// The secret of the application that the cluster's identity names.
+/// The secret of the application in the cluster's identity.
 pub const CLIENT_SECRET: &str = "of-the-end-to-end-test";
-/// Source of all that is random.
+/// Seed of all random values.
 pub const SEED: u64 = 1;
-/// How long Azure takes for each write.
+/// The latency of each write to Azure.
 const LATENCY: Duration = Duration::from_millis(300);
 
-/// All of it; it ends with this value.
+/// The environment, which ends when this value is dropped.
 pub struct Place {
-    /// What exists in Azure, and how it is called.
+    /// Names and sizes of the resources in Azure.
     pub shape: Shape,
     /// Azure on sockets.
     pub azure: HostedAzure,
-    /// The clusters that come of machines.
+    /// The clusters of machines in Azure.
     pub workloads: WorkloadClusters,
-    /// A proxy by which programs reach their API servers.
+    /// The proxy to the API servers of these clusters.
     pub proxy: String,
-    /// Ends what runs in this process.
+    /// Stops the tasks in this process.
     pub stop: CancellationToken,
     _ends: DropGuard,
 }
 
 impl Place {
-    /// Starts it, with files in this folder.
+    /// Starts the environment, with files in this folder.
     ///
     /// # Errors
-    /// What does not start.
+    /// Something does not start.
     pub async fn start(directory: &std::path::Path) -> anyhow::Result<Self> {
         let stop = CancellationToken::new();
         let options = Options {

@@ -1,4 +1,4 @@
-//! The real managers of Cluster API: its core, and kubeadm's providers of bootstrap data and control planes, each with its own
+//! The real managers of Cluster API: its core, and kubeadm's bootstrap and control plane providers, each with its own
 //! definitions and webhooks.
 
 use std::path::Path;
@@ -14,23 +14,23 @@ use super::place::Place;
 use super::server::Server;
 use crate::program::Program;
 
-/// A program of Cluster API, in the place of a part of the stand-in.
+/// A program of Cluster API that replaces a part of the stand-in.
 pub struct Provider {
-    /// What it is instead of.
+    /// The replaced part.
     pub part: Part,
-    /// What it is called in what is printed.
+    /// The name in messages.
     pub title: &'static str,
-    /// The program, as Cluster API's own build calls it.
+    /// The program's file name in Cluster API's own build.
     pub program: &'static str,
-    /// Where its manifests are in the sources: since version 1.14, and before.
+    /// The folders of its manifests in the sources: since version 1.14, and before.
     manifests: &'static [&'static str],
-    /// What the label of a provider says on its definitions.
+    /// The value of the provider label on its definitions.
     label: &'static str,
     /// Its name and kind in clusterctl's inventory, and the flag of `clusterctl init` for it.
     inventory: (&'static str, &'static str, &'static str),
 }
 
-/// All of them, in the order in which they are started.
+/// All programs, in the order in which they are started.
 pub const PROVIDERS: [Provider; 3] = [
     Provider {
         part: Part::Core,
@@ -58,12 +58,12 @@ pub const PROVIDERS: [Provider; 3] = [
     },
 ];
 
-/// The versions of the contract that all definitions name in labels.
+/// The labels of the contract's versions on all definitions.
 const CONTRACTS: [(&str, &str); 2] =
     [("cluster.x-k8s.io/v1beta1", "v1beta1"), ("cluster.x-k8s.io/v1beta2", "v1beta2")];
 
 impl Provider {
-    /// It in clusterctl's inventory, in this version.
+    /// The program's entry in clusterctl's inventory, with this version.
     pub fn entry(&self, sources: &Path, version: String) -> Option<Entry> {
         let (name, kind, flag) = self.inventory;
         let manifests = self.folder(sources);
@@ -78,19 +78,20 @@ impl Provider {
         })
     }
 
-    /// Where its manifests are in these sources.
+    /// The folder of the manifests in these sources.
     fn folder(&self, sources: &Path) -> Option<&'static str> {
         self.manifests.iter().copied().find(|folder| sources.join(folder).is_dir())
     }
 }
 
-/// Gates that are opened: classes of clusters, and bootstrap data for Flatcar.
+/// Enabled feature gates: cluster classes, and bootstrap data for Flatcar.
 const GATES: &str = "--feature-gates=ClusterTopology=true,KubeadmBootstrapFormatIgnition=true";
 
-/// Applies its definitions, starts it, and registers its webhooks once it serves them. Gives it with its version.
+/// Applies the definitions, starts the program, and registers its webhooks once it serves them. Returns it with its
+/// version.
 ///
 /// # Errors
-/// Something is missing in the sources, is not taken, or does not start.
+/// The sources are incomplete, the API server refuses an object, or the program does not start.
 pub async fn start(
     provider: &Provider,
     program: &Path,
@@ -126,14 +127,14 @@ pub async fn start(
             .arg(format!("--diagnostics-address=127.0.0.1:{}", free_port()?))
             .args(["--insecure-diagnostics", "--v=4", GATES])
             .env_clear()
-            // API servers of workload clusters are in Azure's networks; Go reaches what is on this machine without it.
+            // API servers of workload clusters are in Azure's networks; Go connects to this machine without the proxy.
             .env("HTTPS_PROXY", &place.proxy),
     )?;
     super::serves(&webhooks, &mut running).await?;
     let registrations: Vec<Value> = read(&config.join("webhook/manifests.yaml"))?;
     ensure!(!registrations.is_empty(), "the sources of the {} hold no webhooks", provider.title);
     for mut registration in registrations {
-        // All of them are called the same in their sources.
+        // All of them have the same name in their sources.
         let own = registration["metadata"]["name"].as_str().unwrap_or_default();
         registration["metadata"]["name"] = format!("{name}-{own}").into();
         create(&server.client, &webhooks.registration(registration)).await?;

@@ -17,22 +17,22 @@ use crate::e2e::real_kubernetes::RealKubernetes;
 use crate::e2e::service_account;
 use crate::program::root;
 
-/// It ends with this value.
+/// An API server, which ends when this value is dropped.
 pub struct Server {
-    /// A client, as its administrator.
+    /// A client with an administrator's rights.
     pub client: Client,
-    /// How an administrator reaches it.
+    /// The administrator's kubeconfig.
     pub kubeconfig: PathBuf,
-    /// How our manager reaches it: a real API server gives it the rights of its manifest and no others.
+    /// The kubeconfig of our manager: at a real API server it has only the rights of its manifest.
     pub manager_kubeconfig: PathBuf,
     servers: Option<RealKubernetes>,
 }
 
 impl Server {
-    /// Starts it with nothing in it; a real one with the programs in `assets`.
+    /// Starts an empty server; a real one with the programs in `assets`.
     ///
     /// # Errors
-    /// What does not start.
+    /// Something does not start.
     pub async fn empty(
         directory: &Path,
         assets: Option<&Path>,
@@ -58,10 +58,10 @@ impl Server {
         Ok(Self { client, manager_kubeconfig: kubeconfig.clone(), kubeconfig, servers })
     }
 
-    /// Starts it with our definitions, the namespaces of providers, and the rights of our manager.
+    /// Starts a server with our definitions, the namespaces of providers, and the rights of our manager.
     ///
     /// # Errors
-    /// What does not start, or is not taken.
+    /// The server does not start, or refuses an object.
     pub async fn start(
         directory: &Path,
         assets: Option<&Path>,
@@ -94,7 +94,7 @@ async fn of_the_manager(
     let rights = root().join("deploy/capz/parts/40-rights.yaml");
     let applied = servers.kubectl().arg("apply").arg("-f").arg(rights).output()?;
     ensure!(applied.status.success(), "{}", String::from_utf8_lossy(&applied.stderr));
-    // Aggregated roles are put together by a controller, which does not run here.
+    // No controller that combines aggregated roles runs here.
     let binding = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": { "name": "base" },
         "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "capz-base-manager-role" },

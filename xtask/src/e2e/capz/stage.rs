@@ -1,4 +1,4 @@
-//! What stories are played on: a management cluster in its place, and what a user does there.
+//! The stage of a story: a management cluster in its environment, and the actions of a user.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,38 +17,38 @@ use super::view::{CORE, View};
 use crate::print;
 use crate::program::Program;
 
-/// How long a step may take.
+/// The time limit of a step.
 const STEP: Duration = Duration::from_secs(240);
 const LOOK: Duration = Duration::from_millis(200);
-/// How long is waited for what must not happen.
+/// How long a state must stay unchanged.
 const REST: Duration = Duration::from_secs(20);
-/// The Secret that the identity of a cluster names.
+/// The Secret in the identity of a cluster.
 pub const SECRET: &str = "azure-identity";
-/// Our kinds of which nothing is left when a cluster is gone, and Machines.
+/// Kinds without any object once a cluster is deleted: ours, and Machines.
 const GONE: [&str; 5] =
     ["AzureCluster", "AzureMachine", "AzureMachinePool", "AzureMachinePoolMachine", "Machine"];
 
-/// A place with a management cluster, and perhaps another one.
+/// An environment with a management cluster, and optionally a second one.
 pub struct Stage<'a> {
-    /// The programs that are played with.
+    /// The programs of the run.
     pub programs: &'a Programs,
-    /// Azure, and what comes of its machines.
+    /// Azure, and the clusters of its machines.
     pub place: &'a Place,
     /// The folder for files and logs.
     pub directory: &'a Path,
-    /// Where users work.
+    /// The management cluster that users work with.
     pub management: Management,
     /// A second management cluster, once there is one.
     pub other: Option<Management>,
-    /// What was in Azure before.
+    /// Azure's documents before the story.
     before: Vec<Value>,
 }
 
 impl<'a> Stage<'a> {
-    /// Starts the management cluster, with the Secret that identities name.
+    /// Starts the management cluster, with the Secret of identities.
     ///
     /// # Errors
-    /// What does not start.
+    /// Something does not start.
     pub async fn set(programs: &'a Programs, place: &'a Place, directory: &'a Path) -> anyhow::Result<Self> {
         let before = place.azure.azure.documents();
         let management = Management::start(programs, &directory.join("management"), place).await?;
@@ -60,10 +60,10 @@ impl<'a> Stage<'a> {
         Ok(Self { programs, place, directory, management, other: None, before })
     }
 
-    /// A user creates these objects.
+    /// Creates these objects as a user.
     ///
     /// # Errors
-    /// The server does not take one.
+    /// The server refuses one.
     pub async fn create(&self, objects: &[Value]) -> anyhow::Result<()> {
         for object in objects {
             create(&self.management.server.client, object).await?;
@@ -71,18 +71,18 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// A user changes an object.
+    /// Applies a merge patch to an object as a user.
     ///
     /// # Errors
-    /// What the server says.
+    /// The server's error.
     pub async fn merge(&self, version: &str, kind: &str, name: &str, patch: &Value) -> anyhow::Result<()> {
         merge(&self.management.server.client, (version, kind), name, patch).await
     }
 
-    /// A user changes an object in these places (a JSON patch).
+    /// Applies a JSON patch to an object as a user.
     ///
     /// # Errors
-    /// What the server says.
+    /// The server's error.
     pub async fn patch(&self, version: &str, kind: &str, name: &str, patch: &Value) -> anyhow::Result<()> {
         let patch: Patch<()> = Patch::Json(serde_json::from_value(patch.clone())?);
         let objects = api(&self.management.server.client, version, kind, Some("default"));
@@ -90,33 +90,33 @@ impl<'a> Stage<'a> {
         patched.map(drop).with_context(|| format!("{kind} {name}"))
     }
 
-    /// A user chooses another number of machines.
+    /// Sets the number of replicas as a user.
     ///
     /// # Errors
-    /// What the server says.
+    /// The server's error.
     pub async fn scale(&self, version: &str, kind: &str, name: &str, replicas: usize) -> anyhow::Result<()> {
         self.merge(version, kind, name, &json!({ "spec": { "replicas": replicas } })).await
     }
 
-    /// A user deletes an object of the namespace `default`.
+    /// Deletes an object in the namespace `default` as a user.
     ///
     /// # Errors
-    /// What the server says.
+    /// The server's error.
     pub async fn delete(&self, version: &str, kind: &str, name: &str) -> anyhow::Result<()> {
         let objects = api(&self.management.server.client, version, kind, Some("default"));
         objects.delete(name, &DeleteParams::default()).await.with_context(|| format!("{kind} {name}"))?;
         Ok(())
     }
 
-    /// What there is now.
+    /// The current state.
     ///
     /// # Errors
-    /// What the server says.
+    /// The server's error.
     pub async fn view(&self) -> anyhow::Result<View> {
         View::read(self.place, &self.management.server.client).await
     }
 
-    /// Waits until this holds.
+    /// Waits until a condition holds.
     ///
     /// # Errors
     /// It takes too long, or a program ends.
@@ -138,7 +138,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Waits for what must not happen: another machine, and another write to Azure once all has come to rest.
+    /// Waits, and fails if another machine appears, or if Azure is written to once the desired state is reached.
     ///
     /// # Errors
     /// A machine comes or goes, or Azure is written to.
@@ -156,22 +156,22 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// How many requests Azure has had.
+    /// The number of requests to Azure so far.
     pub fn moment(&self) -> u64 {
         self.place.azure.azure.journal().entries.last().map_or(0, |entry| entry.sequence)
     }
 
-    /// What was written to Azure since then.
+    /// The writes to Azure since that request.
     pub fn writes_since(&self, moment: u64) -> Vec<String> {
         let entries = self.place.azure.azure.journal_after(moment).entries;
         let writes = entries.iter().filter(|entry| !["GET", "POST"].contains(&entry.method.as_str()));
         writes.map(|entry| format!("{} {}", entry.method, entry.path)).collect()
     }
 
-    /// A user deletes the cluster: nothing is left of it, and Azure is as before.
+    /// Deletes the cluster as a user, after which nothing of it is left, and Azure is as before.
     ///
     /// # Errors
-    /// What is left.
+    /// Something is left.
     pub async fn ends(&mut self, cluster: &str) -> anyhow::Result<()> {
         self.delete(CORE, "Cluster", cluster).await?;
         self.until("the cluster is gone", |view| view.get("Cluster", cluster).is_null()).await?;
@@ -186,7 +186,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// From now on this is in Azure, too, before and after a story.
+    /// Takes Azure's current documents as those before the story.
     pub fn azure_has_more(&mut self) {
         self.before = self.place.azure.azure.documents();
     }
@@ -196,12 +196,12 @@ impl<'a> Stage<'a> {
         self.other.as_mut().map_or(Ok(()), Management::must_run)
     }
 
-    /// All that runs.
+    /// All running programs.
     pub fn running(&self) -> Vec<&Program> {
         self.management.programs.iter().chain(self.other.iter().flat_map(|one| &one.programs)).collect()
     }
 
-    /// Ends all that runs.
+    /// Stops all programs.
     ///
     /// # Errors
     /// A program does not end.

@@ -1,4 +1,4 @@
-//! The stories that are played, and what each of them needs.
+//! The stories, and the programs that each of them needs.
 
 use simulated_cluster::Part;
 
@@ -28,7 +28,7 @@ pub enum Story {
 }
 
 impl Story {
-    /// All of them.
+    /// All stories.
     pub const ALL: [Self; 8] = [
         Self::Init,
         Self::Life,
@@ -40,7 +40,7 @@ impl Story {
         Self::Flavors,
     ];
 
-    /// What it is about.
+    /// The title of the story.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Init => "clusterctl init",
@@ -54,7 +54,7 @@ impl Story {
         }
     }
 
-    /// What it cannot be played without and is not there.
+    /// The missing program without which the story cannot run.
     pub fn lacks(self, programs: &Programs) -> Option<&'static str> {
         let is_real = |part: Part| programs.real.iter().any(|(provider, _)| provider.part == part);
         match self {
@@ -68,10 +68,10 @@ impl Story {
         }
     }
 
-    /// Plays it.
+    /// Runs the story.
     ///
     /// # Errors
-    /// The first step that does not come true.
+    /// The first failed step.
     pub async fn play(self, stage: &mut Stage<'_>) -> anyhow::Result<()> {
         match self {
             Self::Init => stories::init::play(stage).await,

@@ -1,4 +1,4 @@
-//! What there is at a moment: objects in the management cluster, machines in Azure, and nodes of the workload cluster.
+//! The state at a moment: objects in the management cluster, machines in Azure, and nodes of the workload cluster.
 
 use std::collections::BTreeSet;
 
@@ -11,15 +11,15 @@ use super::place::Place;
 
 /// The version of Cluster API's own kinds.
 pub const CORE: &str = "cluster.x-k8s.io/v1beta2";
-/// That of control planes.
+/// The version of the control plane kinds.
 pub const CONTROL_PLANE: &str = "controlplane.cluster.x-k8s.io/v1beta2";
-/// That of bootstrap data.
+/// The version of the bootstrap kinds.
 pub const BOOTSTRAP: &str = "bootstrap.cluster.x-k8s.io/v1beta2";
-/// That of our kinds.
+/// The version of our kinds.
 pub const OURS: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
 const MACHINES: &str = "Microsoft.Compute/virtualMachines";
 
-/// Kinds whose objects are looked at.
+/// Kinds whose objects are checked.
 const KINDS: &[(&str, &str)] = &[
     (CORE, "Cluster"),
     (CORE, "Machine"),
@@ -28,7 +28,7 @@ const KINDS: &[(&str, &str)] = &[
     (OURS, "AzureMachinePool"),
     (OURS, "AzureMachinePoolMachine"),
 ];
-/// Kinds that are shown beside them if something does not come true.
+/// Additional kinds whose objects are printed if a step fails.
 const MORE_KINDS: &[(&str, &str)] = &[
     (CORE, "MachineDeployment"),
     (CORE, "MachineSet"),
@@ -36,10 +36,10 @@ const MORE_KINDS: &[(&str, &str)] = &[
     (CONTROL_PLANE, "KubeadmControlPlane"),
     (BOOTSTRAP, "KubeadmConfig"),
 ];
-/// Kinds that are shown where the real core serves them.
+/// Additional kinds whose objects are printed if the real core serves them.
 const CORES_OWN: &[(&str, &str)] = &[(CORE, "MachineHealthCheck"), (CORE, "ClusterClass")];
 
-/// Objects by their kinds, and the rest.
+/// The state at a moment: objects by kind, machines and nodes.
 pub struct View {
     objects: Vec<(&'static str, Value)>,
     /// The virtual machines in Azure that are part of no scale set.
@@ -48,10 +48,10 @@ pub struct View {
 }
 
 impl View {
-    /// Looks at it.
+    /// Reads the state.
     ///
     /// # Errors
-    /// What the server says.
+    /// The server's error.
     pub async fn read(place: &Place, client: &Client) -> anyhow::Result<Self> {
         let mut machines = place.azure.azure.documents_of_type(MACHINES);
         machines.retain(|it| it["properties"]["virtualMachineScaleSet"].is_null());
@@ -66,7 +66,7 @@ impl View {
         self.objects.iter().filter(move |(one, _)| *one == kind).map(|(_, object)| object)
     }
 
-    /// An object; Null if it does not exist.
+    /// An object, or `Null` if it does not exist.
     pub fn get(&self, kind: &str, name: &str) -> &Value {
         self.all(kind).find(|object| object["metadata"]["name"] == name).unwrap_or(&Value::Null)
     }
@@ -81,12 +81,13 @@ impl View {
         self.all("Machine").filter(move |it| it["metadata"]["labels"][label] == value)
     }
 
-    /// How many machines of their own have this size in Azure.
+    /// The number of standalone machines of this size in Azure.
     pub fn of_size(&self, size: &str) -> usize {
         self.machines.iter().filter(|it| it["properties"]["hardwareProfile"]["vmSize"] == size).count()
     }
 
-    /// So many machines of their own run, and so many of pools: in the core's eyes, in ours, in Azure, and as nodes.
+    /// Whether exactly so many standalone machines and so many machines of pools run, according to the core's objects,
+    /// ours, Azure, and the nodes.
     pub fn runs(&self, own: usize, pooled: usize) -> bool {
         let replicas = self.all("AzureMachinePool").map(|pool| pool["status"]["replicas"].as_u64());
         self.all("Machine").count() == own + pooled
@@ -100,7 +101,7 @@ impl View {
             && self.ready_nodes == own + pooled
     }
 
-    /// What is not true, for the search for the reason.
+    /// A description of the state, for debugging.
     pub async fn words(&self, client: &Client) -> String {
         let mut more = read(client, MORE_KINDS).await.unwrap_or_default();
         more.extend(read(client, CORES_OWN).await.unwrap_or_default());
@@ -132,7 +133,7 @@ async fn read(
     for (version, kind) in kinds {
         let all = api(client, version, kind, Some("default"));
         let listed = match all.list(&ListParams::default()).await {
-            // A connection that was idle may have been closed at the other end just now.
+            // An idle connection may just have been closed by the server.
             Err(kube::Error::Service(_)) => all.list(&ListParams::default()).await,
             listed => listed,
         };

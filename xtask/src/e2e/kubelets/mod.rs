@@ -1,8 +1,9 @@
 //! Real kubelets on simulated machines: `cargo xtask e2e kubelets`.
 //!
-//! Kubernetes is real as a whole, from etcd to the containers. Azure is simulated, and each node is a machine of it, with the
-//! address that Azure has given to it and instance metadata at 169.254.169.254. The release binaries of the controller manager, the
-//! node manager and the credential provider for registries run beside them, the first two with the rights that the docs state.
+//! All of Kubernetes is real, from etcd to the containers. Azure is simulated, and each node is one of its machines,
+//! with the address that Azure has assigned and instance metadata at 169.254.169.254. The release binaries of the
+//! controller manager, the node manager and the credential provider for registries run with it, the first two with the
+//! documented rights.
 //!
 //! ```text
 //! this program ─▶ the same in namespaces of its own (real_kubernetes::Enclosure) ─▶ place ─▶ story
@@ -25,9 +26,9 @@ use crate::print;
 use crate::program::build_release;
 use place::Place;
 
-/// The first address of the machines' subnet, which Azure keeps for its gateway.
+/// The first address of the machines' subnet, which Azure reserves for its gateway.
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 240, 0, 1);
-/// Where instance metadata is in Azure.
+/// The address of instance metadata in Azure.
 const METADATA: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
 
 /// How to run it.
@@ -44,10 +45,10 @@ pub struct Arguments {
     inside: bool,
 }
 
-/// Runs it.
+/// Runs the story.
 ///
 /// # Errors
-/// The first step that does not come true; in CI also what this machine lacks.
+/// The first failed step; in CI also missing requirements of this machine.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let Some(api) = Api::find(Kubernetes::Real)? else { return Ok(()) };
     let assets = api.assets().context("there is no folder of programs")?;
@@ -75,7 +76,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether this machine can have nodes; packages that are missing are installed. In CI it must.
+/// Whether this machine can run nodes; missing packages are installed. In CI it must.
 fn is_possible(assets: &Path) -> anyhow::Result<bool> {
     let mut lacks = real_kubernetes::lacks(assets);
     if !lacks.is_empty() && lacks.iter().all(|lack| matches!(lack, Lack::Package(_))) {
@@ -98,7 +99,7 @@ fn is_possible(assets: &Path) -> anyhow::Result<bool> {
     Ok(false)
 }
 
-/// What runs in namespaces of its own.
+/// The part that runs in separate namespaces.
 async fn inside(assets: &Path, programs: &Path) -> anyhow::Result<()> {
     let begun = Instant::now();
     let enclosure = Enclosure::enter(GATEWAY, &[METADATA])?;

@@ -1,4 +1,4 @@
-//! Azure with machines and registries, the cluster whose nodes these machines are, and our programs beside it.
+//! Azure with machines and registries, the cluster of these machines, and our programs.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -21,36 +21,36 @@ use super::registry::Pusher;
 use super::{METADATA, rights};
 use crate::program::Program;
 
-/// The machines, and so the nodes.
+/// The machines, which are also the nodes.
 pub const MACHINES: [&str; 2] = ["node-a", "node-b"];
-/// The image that who has a role may pull.
+/// The image that only clients with a role may pull.
 pub const IMAGE: &str = "harbour.azurecr.io/team/app:v1";
-/// What a container of it says.
+/// The output of its container.
 pub const WORDS: &str = "pulled from the simulated registry";
 /// The image of pods' sandboxes, which all clients may pull.
 const SANDBOX_IMAGE: &str = "anchors.azurecr.io/pause:1";
-/// The role that pulls.
+/// The role for pulling images.
 const ACR_PULL: &str = "7f951dda-4ed3-4680-a7ca-43fe172d538d";
-/// How long Azure takes for each write.
+/// The latency of each write to Azure.
 const LATENCY: Duration = Duration::from_millis(300);
 const CLIENT_SECRET: &str = "of-the-end-to-end-test";
 const CONTROLLER_MANAGER: &str = "azure-cloud-controller-manager";
 const NODE_MANAGER: &str = "azure-cloud-node-manager";
 const CREDENTIAL_PROVIDER: &str = "acr-credential-provider";
 
-/// All of it; it ends with this value.
+/// The environment, which ends when this value is dropped.
 pub struct Place {
-    /// Our programs that run.
+    /// Our running programs.
     pub programs: Vec<Program>,
     /// The cluster.
     pub cluster: RealCluster,
-    /// A client of it, as its administrator.
+    /// A client with an administrator's rights.
     pub client: Client,
     /// Azure on sockets.
     pub azure: HostedAzure,
-    /// Its part that is the cluster's.
+    /// Names and sizes of the cluster's resources in Azure.
     pub shape: Shape,
-    /// Where everything has its files.
+    /// The folder for all files.
     pub folder: PathBuf,
     /// The folder of the real programs.
     pub assets: PathBuf,
@@ -60,10 +60,10 @@ pub struct Place {
 }
 
 impl Place {
-    /// Starts Azure and the cluster, and nothing of ours yet.
+    /// Starts Azure and the cluster, without our programs.
     ///
     /// # Errors
-    /// What does not start.
+    /// Something does not start.
     pub async fn start(enclosure: &Enclosure, assets: &Path, binaries: &Path) -> anyhow::Result<Self> {
         let stop = CancellationToken::new();
         let folder = enclosure.folder().to_owned();
@@ -88,7 +88,7 @@ impl Place {
         }
         push_images(&azure, &shape, &folder).await?;
 
-        // Machines are no part of this process' loopback: the way to Azure's names is at their gateway.
+        // Machines do not share this process' loopback: the proxy to Azure's names listens at their gateway.
         let proxy =
             Tunnels::start_at((enclosure.gateway(), 0).into(), azure.https_address, stop.clone()).await?;
         let environment = vec![
@@ -122,10 +122,10 @@ impl Place {
         })
     }
 
-    /// Starts the controller manager, and a node manager on each machine, as their charts do.
+    /// Starts the controller manager, and a node manager on each machine, with the arguments of their charts.
     ///
     /// # Errors
-    /// What does not start.
+    /// Something does not start.
     pub async fn start_managers(&mut self) -> anyhow::Result<()> {
         let azure_json = self.folder.join("azure.json");
         let document = self.shape.azure_json(&self.azure.https, CLIENT_SECRET);
@@ -154,10 +154,10 @@ impl Place {
         Ok(())
     }
 
-    /// Lets a machine pull from the registry that refuses anonymous clients.
+    /// Allows a machine to pull from the registry that refuses anonymous clients.
     ///
     /// # Errors
-    /// What Azure says.
+    /// Azure's error.
     pub fn let_pull(&self, machine: &StandaloneMachine) -> anyhow::Result<()> {
         let id = self.shape.machine(machine);
         let document = self.azure.azure.document(&id).context("there is no such machine")?;
@@ -166,19 +166,19 @@ impl Place {
         Ok(self.azure.azure.assign_role(&registry, ACR_PULL, principal)?)
     }
 
-    /// Fails when something has ended by itself.
+    /// Fails if a program has ended by itself.
     ///
     /// # Errors
-    /// The end of its log.
+    /// The program with the end of its log.
     pub fn must_run(&mut self) -> anyhow::Result<()> {
         self.cluster.nodes.iter_mut().try_for_each(RealNode::must_run)?;
         self.programs.iter_mut().try_for_each(Program::must_run)
     }
 
-    /// Stops our programs in good order.
+    /// Stops our programs gracefully.
     ///
     /// # Errors
-    /// One does not.
+    /// A program does not stop.
     pub async fn stop(mut self) -> anyhow::Result<()> {
         for program in &mut self.programs {
             let ended = program.terminate(crate::e2e::PATIENCE).await?;
@@ -202,14 +202,14 @@ fn registry(shape: &Shape, host: &str) -> ResourceId {
     shape.group().resource("Microsoft.ContainerRegistry", "registries", name)
 }
 
-/// The address that Azure has given to a network interface.
+/// The address that Azure has assigned to a network interface.
 fn address(azure: &HostedAzure, interface: &ResourceId) -> anyhow::Result<Ipv4Addr> {
     let document = azure.azure.document(interface).context("there is no such interface")?;
     let address = document["properties"]["ipConfigurations"][0]["properties"]["privateIPAddress"].as_str();
     Ok(address.context("the interface has no address")?.parse()?)
 }
 
-/// Makes two registries, one of them with anonymous pull, and pushes an image to each.
+/// Creates two registries, one of them with anonymous pull, and pushes an image to each.
 async fn push_images(azure: &HostedAzure, shape: &Shape, folder: &Path) -> anyhow::Result<()> {
     let image = Image::of_busybox(folder, &format!("echo {WORDS}; sleep 2000000000"))?;
     for (name, anonymous) in [(IMAGE, false), (SANDBOX_IMAGE, true)] {
@@ -226,7 +226,8 @@ async fn push_images(azure: &HostedAzure, shape: &Shape, folder: &Path) -> anyho
     Ok(())
 }
 
-/// What tells a kubelet to ask our program for credentials, as `docs/acr-credential-provider.md` has it, and azure.json of a machine
+/// The kubelet's configuration for our credential provider, as in `docs/acr-credential-provider.md`, and the azure.json
+/// of a machine with a managed identity.
 /// with a managed identity.
 fn credential_provider(
     folder: &Path,

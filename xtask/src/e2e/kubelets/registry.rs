@@ -1,4 +1,4 @@
-//! A client that pushes images to the simulated registries, by the HTTP API that registries have.
+//! A client that pushes images to the simulated registries, by the registries' HTTP API.
 
 use anyhow::{Context as _, ensure};
 use base64::Engine as _;
@@ -15,13 +15,13 @@ use serde_json::Value;
 
 /// A client that pushes to one registry.
 pub struct Pusher<'a> {
-    /// The URL of the simulated Azure's listener without TLS: the name of the host says which registry is meant.
+    /// The URL of the simulated Azure's listener without TLS: the host header selects the registry.
     pub azure: &'a str,
     /// The registry's host.
     pub host: &'a str,
     /// An application that may push.
     pub client_id: &'a str,
-    /// What it shows.
+    /// The secret of the application.
     pub secret: &'a str,
 }
 
@@ -29,7 +29,7 @@ impl Pusher<'_> {
     /// Pushes an image.
     ///
     /// # Errors
-    /// What the registry says.
+    /// The registry's error.
     pub async fn push(&self, repository: &str, tag: &str, image: &Image) -> anyhow::Result<()> {
         let http = Client::builder(TokioExecutor::new()).build_http();
         let basic = format!("Basic {}", STANDARD.encode(format!("{}:{}", self.client_id, self.secret)));

@@ -1,4 +1,4 @@
-//! What our programs may do in Kubernetes: what the docs say, and no more.
+//! Grants our programs exactly the documented rights in Kubernetes.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,17 +11,18 @@ use crate::e2e::capz::objects::create;
 use crate::e2e::service_account;
 use crate::program::root;
 
-/// Who runs our programs, each with the page that has his rights in its first block of YAML. All are in kube-system.
+/// The controller manager's service account, with the page that has its rights in the first YAML block. All accounts
+/// are in kube-system.
 pub const CONTROLLER_MANAGER: (&str, &str) = ("cloud-controller-manager", "docs/rights.md");
-/// The same of the node manager.
+/// The node manager's service account and page.
 pub const NODE_MANAGER: (&str, &str) = ("cloud-node-manager", "docs/cloud-node-manager.md");
 
 const NAMESPACE: &str = "kube-system";
 
-/// Makes a service account with its rights; returns a kubeconfig for it.
+/// Creates a service account with its rights, and returns a kubeconfig for it.
 ///
 /// # Errors
-/// What the server says.
+/// The server's error.
 pub async fn grant(
     place: &Place,
     assets: &Path,
@@ -43,7 +44,7 @@ pub async fn grant(
     Ok(place.cluster.servers.write_kubeconfig(account, &token)?)
 }
 
-/// The roles and bindings in the first block of YAML of a page.
+/// The roles and bindings in the first YAML block of a page.
 fn rights_in(page: &str) -> Option<String> {
     let block = page.split_once("```yaml\n")?.1.split_once("\n```")?.0;
     let is_right = |document: &&str| {

@@ -1,4 +1,4 @@
-//! From kubelets that know nothing of Azure to a machine that is gone.
+//! From kubelets without a cloud to a deleted machine.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
@@ -18,16 +18,16 @@ use super::place::{IMAGE, MACHINES, Place, WORDS};
 use crate::e2e::capz::objects::create;
 use crate::print;
 
-/// How long any step may take on a busy machine.
+/// The time limit of a step on a busy machine.
 const STEP_TIMEOUT: Duration = Duration::from_secs(120);
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 /// A host on the internet.
 const SENDER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 7));
 
-/// Plays all steps.
+/// Runs all steps.
 ///
 /// # Errors
-/// The first one that does not come true.
+/// The first failed step.
 pub async fn play(place: &mut Place) -> anyhow::Result<()> {
     let nodes: Api<Node> = Api::all(place.client.clone());
     until(place, "each kubelet has made its node", async |_| {
@@ -132,14 +132,14 @@ pub async fn play(place: &mut Place) -> anyhow::Result<()> {
     .await?;
     let left = nodes.get(first).await?;
     ensure!(is_ready(&left), "{first} is not ready any more");
-    // What was said of the stopped machine is over since its node was ready again.
+    // No more events for the stopped machine are expected since its node became ready again.
     let times = times_shut_down(&place.client, second).await?;
     ensure!(times == 1, "{second} was stopped once, and tainted as shut down {times} times");
     print::line(format_args!("  ok  the machine of {second} was deleted, and its node went; {first} stays"));
     Ok(())
 }
 
-/// How many times a node was said to be tainted because its machine is shut down.
+/// How often events reported that a node was tainted because its machine is shut down.
 async fn times_shut_down(client: &Client, node: &str) -> anyhow::Result<i32> {
     let events: Api<Event> = Api::all(client.clone());
     let is_it = |event: &&Event| {
@@ -151,7 +151,7 @@ async fn times_shut_down(client: &Client, node: &str) -> anyhow::Result<i32> {
     Ok(all.iter().filter(is_it).map(|event| event.count.unwrap_or(1)).sum())
 }
 
-/// Waits until `condition` gives a value; an error of it may pass, and is shown if it does not.
+/// Waits until `condition` returns a value. Its errors are retried; the last one is reported on a timeout.
 async fn until<T>(
     place: &mut Place,
     what: &str,
@@ -173,7 +173,7 @@ async fn until<T>(
     }
 }
 
-/// Fails unless a node is ready and what its machine is.
+/// Fails unless a node is ready and matches its machine.
 fn is_described(node: &Node, id: &str, address: Ipv4Addr) -> anyhow::Result<()> {
     ensure!(!has_taint(node, TAINT_UNINITIALIZED), "the node waits for a cloud provider");
     ensure!(is_ready(node), "the node is not ready");
@@ -209,7 +209,7 @@ fn is_running(pod: &Pod) -> bool {
     pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Running")
 }
 
-/// What the registry said to who may not pull.
+/// The registry's message to a client without permission.
 fn refusal(pod: &Pod) -> Option<String> {
     let statuses = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
     let mut messages = statuses.filter_map(|status| status.state.as_ref()?.waiting.as_ref()?.message.clone());
@@ -221,7 +221,7 @@ fn address_of(service: &Service) -> Option<IpAddr> {
     ingress.ip.as_ref()?.parse().ok()
 }
 
-/// A pod of the image on one node, and named after it.
+/// A pod of the image on one node, with the node's name.
 fn pod(node: &str) -> serde_json::Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",

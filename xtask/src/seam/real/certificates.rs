@@ -1,5 +1,5 @@
-//! What cert-manager does for the providers, played: a key pair for each Certificate, and its authority where an annotation asks for it.
-//! Its kinds take anything, and its own test of readiness passes by them. Renewal is left out.
+//! A stand-in for cert-manager: it creates a key pair for each Certificate, and injects its authority where an
+//! annotation requests it. Its kinds accept any object, and pass clusterctl's own readiness test. Renewal is left out.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -26,10 +26,10 @@ const INJECTABLE: [(&str, &str); 3] = [
     (ADMISSION, "ValidatingWebhookConfiguration"),
 ];
 
-/// Defines its kinds.
+/// Creates the definitions of cert-manager's kinds.
 ///
 /// # Errors
-/// The API server does not take them.
+/// The API server refuses them.
 pub async fn define(client: &Client) -> anyhow::Result<()> {
     for (kind, plural) in [("Certificate", "certificates"), ("Issuer", "issuers")] {
         let anything = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
@@ -46,11 +46,11 @@ pub async fn define(client: &Client) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Plays it for as long as the runtime asks.
+/// Runs the stand-in until the runtime ends.
 pub async fn play(client: Client) {
     let mut injected = HashMap::new();
     loop {
-        // What did not work is tried again; who waits for a certificate says so.
+        // Failures are retried; a program that waits for a certificate reports that itself.
         let _ = issue(&client).await;
         let _ = inject(&client, &mut injected).await;
         tokio::time::sleep(LOOK).await;
@@ -80,7 +80,7 @@ async fn issue(client: &Client) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes authorities where they are asked for and missing; `injected` holds the versions that have theirs.
+/// Injects missing authorities; `injected` has the resource versions of objects that have theirs.
 async fn inject(client: &Client, injected: &mut HashMap<String, String>) -> anyhow::Result<()> {
     for (version, kind) in INJECTABLE {
         let all = api(client, version, kind, None);
@@ -112,7 +112,7 @@ async fn inject(client: &Client, injected: &mut HashMap<String, String>) -> anyh
     Ok(())
 }
 
-/// What is to be changed for an authority to be where it is used; nothing if it is there.
+/// The patch that adds an authority to an object; `None` if it is already there.
 fn patch(object: &Value, authority: &Value) -> Option<Value> {
     if let Some(webhooks) = object["webhooks"].as_array() {
         let mut all = webhooks.clone();

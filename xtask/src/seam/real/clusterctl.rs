@@ -1,5 +1,5 @@
-//! The real clusterctl, with a repository of components in a folder: the established provider's as they are released, ours as
-//! `deploy/capz` has them, and for Cluster API's own providers the definitions of the stand-in that plays them.
+//! The real clusterctl, with a repository of components in a folder: the established provider's as released, ours as in
+//! `deploy/capz`, and for Cluster API's own providers the definitions of their stand-in.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,15 +17,16 @@ use crate::e2e::capz::objects::api;
 use crate::print;
 use crate::program::root;
 
-/// The version of the established provider, of ours, and of the established one in the way back: clusterctl only goes up.
+/// The versions of the established provider, of ours, and of the established one on the way back: clusterctl only
+/// upgrades.
 pub const ESTABLISHED: &str = "v1.26.0";
 /// See [`ESTABLISHED`].
 pub const OURS: &str = "v1.27.0";
 /// See [`ESTABLISHED`].
 pub const BACK: &str = "v1.27.1";
-/// The image that our manifest names.
+/// The image in our manifest.
 pub const OUR_IMAGE: &str = "registry.example/capz-controller-manager:v0.1.0";
-/// The version that Cluster API's own providers are said to have.
+/// The pretended version of Cluster API's own providers.
 const CORE: &str = "v1.14.2";
 
 /// Cluster API's own providers: folder, file, type, name, namespace and group of kinds.
@@ -57,7 +58,7 @@ pub struct Clusterctl {
 }
 
 impl Clusterctl {
-    /// Fills the repository; the definitions of Cluster API's kinds are those of this management cluster.
+    /// Fills the repository; the definitions of Cluster API's kinds are read from this management cluster.
     ///
     /// # Errors
     /// A file cannot be read or written.
@@ -97,7 +98,8 @@ impl Clusterctl {
             let text =
                 std::fs::read_to_string(&components).with_context(|| components.display().to_string())?;
             std::fs::write(folder.join("infrastructure-components.yaml"), text)?;
-            // The release that is left must be in a series of the one that comes: on the way back that is ours.
+            // The new version's metadata must contain the series of the installed version: on the way back that is
+            // ours.
             let series = if version == BACK { &deploy } else { from };
             std::fs::copy(series.join("metadata.yaml"), folder.join("metadata.yaml"))?;
         }
@@ -112,7 +114,7 @@ impl Clusterctl {
     /// Installs Cluster API and this version of the provider.
     ///
     /// # Errors
-    /// What clusterctl says.
+    /// clusterctl's error.
     pub async fn init(&self, kubeconfig: &Path, version: &str) -> anyhow::Result<()> {
         let (core, kubeadm) = (format!("cluster-api:{CORE}"), format!("kubeadm:{CORE}"));
         let azure = format!("azure:{version}");
@@ -133,10 +135,10 @@ impl Clusterctl {
         .await
     }
 
-    /// Runs it and says how long it took.
+    /// Runs a command and prints its duration.
     ///
     /// # Errors
-    /// What it says.
+    /// clusterctl's error.
     pub async fn run(&self, kubeconfig: &Path, arguments: &[&str]) -> anyhow::Result<()> {
         let begun = Instant::now();
         let mut command = Command::new(&self.program);
@@ -150,7 +152,7 @@ impl Clusterctl {
             .env("HOME", &self.directory)
             .env("CLUSTERCTL_DISABLE_VERSIONCHECK", "true")
             .env("CAPZ_IMAGE", OUR_IMAGE)
-            // Workload clusters' identities are Secrets here.
+            // The identities of workload clusters use Secrets here.
             .env("AZURE_SUBSCRIPTION_ID_B64", "");
         let output = tokio::task::spawn_blocking(move || command.output()).await??;
         let said =
@@ -173,7 +175,7 @@ fn metadata(major: u32, minor: u32, contract: &str) -> String {
         .to_string()
 }
 
-/// What the guide's command of step 3 lists, line for line.
+/// The lines that the guide's command of step 3 lists.
 pub fn left_in(kubectl: &mut Command) -> anyhow::Result<Vec<String>> {
     let kinds = "resourcegroups.resources.azure.com,virtualnetworks.network.azure.com,virtualnetworkssubnets.network.azure.com,natgateways.network.azure.com,bastionhosts.network.azure.com,privateendpoints.network.azure.com";
     let output = kubectl.args(["get", kinds, "--all-namespaces", "--no-headers"]).output()?;
@@ -182,7 +184,7 @@ pub fn left_in(kubectl: &mut Command) -> anyhow::Result<Vec<String>> {
     Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
 }
 
-/// The arguments that exchange the image of the manager.
+/// The arguments of kubectl that replace the image of the manager.
 pub fn set_image(image: &str) -> Vec<String> {
     let image = format!("manager={image}");
     ["set", "image", "deployment/capz-controller-manager", &image, "--namespace", NAMESPACE]

@@ -1,4 +1,4 @@
-//! The real programs, and the manifests that they are installed by.
+//! The real programs, and the manifests for their installation.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use anyhow::{Context as _, ensure};
 /// The real programs and their manifests.
 #[derive(Debug)]
 pub struct Counterparts {
-    /// The folder in which the operator finds its definitions, in `crds`.
+    /// The operator's folder, with its definitions in `crds`.
     pub folder: PathBuf,
     /// The folder with the established provider's components and its `metadata.yaml`.
     pub components: PathBuf,
@@ -19,14 +19,14 @@ pub struct Counterparts {
     pub clusterctl: PathBuf,
     /// Our manager.
     pub ours: PathBuf,
-    /// `cerulean`, if it was named.
+    /// `cerulean`, if it is configured.
     pub cerulean: Option<PathBuf>,
     /// The folder with etcd, kube-apiserver, kube-controller-manager and kubectl.
     pub assets: PathBuf,
 }
 
 impl Counterparts {
-    /// What `scripts/counterparts.sh` has put into a folder, ours, and the programs of Kubernetes.
+    /// Finds the output of `scripts/counterparts.sh` in a folder, our manager, and the programs of Kubernetes.
     ///
     /// # Errors
     /// Something is missing.

@@ -1,4 +1,5 @@
-//! A management cluster with a real API server, garbage collector and controllers of workloads; kubelet and cert-manager are played.
+//! A management cluster with a real API server, garbage collector and workload controllers; kubelet and cert-manager
+//! are stand-ins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -24,10 +25,10 @@ use crate::record::objects::Objects;
 use crate::record::place::World;
 use crate::record::rest;
 
-/// How long a step may take.
+/// The time limit of a step.
 const STEP: Duration = Duration::from_secs(300);
 const LOOK: Duration = Duration::from_millis(500);
-/// The controllers that run. The others have no part in this, or are played.
+/// The running controllers. The others are not needed, or stand-ins replace them.
 const CONTROLLERS: [&str; 5] = [
     "garbage-collector-controller",
     "namespace-controller",
@@ -35,9 +36,9 @@ const CONTROLLERS: [&str; 5] = [
     "replicaset-controller",
     "clusterrole-aggregation-controller",
 ];
-/// What of each request is written down: who asked for what, and what the answer was.
+/// The audit policy: who sent each request, and the status of its answer.
 const AUDIT: &str = r#"{"apiVersion":"audit.k8s.io/v1","kind":"Policy","omitStages":["RequestReceived"],"rules":[{"level":"Metadata"}]}"#;
-/// The kinds of the operator's objects that the provider makes for a cluster.
+/// The kinds of the operator's objects that the provider creates for a cluster.
 const KINDS: [(&str, &str, &str); 6] = [
     ("resources.azure.com", "ResourceGroup", "resourcegroups"),
     ("network.azure.com", "VirtualNetwork", "virtualnetworks"),
@@ -53,7 +54,7 @@ const POLICY: &str = "serviceoperator.azure.com/reconcile-policy";
 pub struct Management {
     servers: RealKubernetes,
     kubectl: PathBuf,
-    /// A client, as its administrator.
+    /// A client with an administrator's rights.
     pub client: Client,
     pods: Pods,
     certificates: tokio::task::JoinHandle<()>,
@@ -66,22 +67,22 @@ impl Drop for Management {
     }
 }
 
-/// What there is at a moment.
+/// The state at a moment.
 pub struct View {
     /// The operator's objects.
     pub operators: Vec<Value>,
-    /// The provider's and the core's.
+    /// The objects of the provider and the core.
     pub objects: Objects,
 }
 
 impl View {
-    /// Whether there are objects of the operator, and all have this policy.
+    /// Whether the operator has objects, and all of them have this policy.
     pub fn all_have(&self, policy: &str) -> bool {
         let found: BTreeSet<&str> = self.operators.iter().map(policy_of).collect();
         found == BTreeSet::from([policy])
     }
 
-    /// Whether the operator calls all of its objects ready.
+    /// Whether all of the operator's objects are ready.
     pub fn all_are_ready(&self) -> bool {
         !self.operators.is_empty()
             && self.operators.iter().all(|it| {
@@ -90,7 +91,7 @@ impl View {
             })
     }
 
-    /// The operator's objects with their policies, for who looks for a reason.
+    /// The operator's objects with their policies, for debugging.
     fn words(&self) -> BTreeMap<String, String> {
         let all = self.operators.iter();
         all.map(|it| (format!("{} {}", it["kind"], it["metadata"]["name"]), policy_of(it).to_owned()))
@@ -103,10 +104,10 @@ fn policy_of(object: &Value) -> &str {
 }
 
 impl Management {
-    /// Starts it, with Cluster API played.
+    /// Starts the management cluster, with a stand-in for Cluster API.
     ///
     /// # Errors
-    /// What does not start.
+    /// Something does not start.
     pub async fn start(counterparts: &Counterparts, directory: &Path, world: &World) -> anyhow::Result<Self> {
         std::fs::create_dir_all(directory)?;
         let policy = directory.join("audit.json");
@@ -114,7 +115,7 @@ impl Management {
         std::fs::write(&policy, AUDIT)?;
         let (policy, log) = (policy.display().to_string(), audit.display().to_string());
         let flags = [
-            // Webhooks are reached at the addresses of pods: there is no kube-proxy.
+            // Webhooks are called at the addresses of pods: there is no kube-proxy.
             ("--enable-aggregator-routing", "true"),
             ("--audit-policy-file", policy.as_str()),
             ("--audit-log-path", &log),
@@ -140,22 +141,22 @@ impl Management {
         Ok(Self { servers, kubectl, client, pods, certificates, audit })
     }
 
-    /// How an administrator reaches it.
+    /// The administrator's kubeconfig.
     pub fn kubeconfig(&self) -> &Path {
         &self.servers.kubeconfig
     }
 
-    /// kubectl for it.
+    /// kubectl for this cluster.
     pub fn kubectl(&self) -> Command {
         let mut command = Command::new(&self.kubectl);
         command.arg("--kubeconfig").arg(self.kubeconfig());
         command
     }
 
-    /// Exchanges the image of the manager as the guide says, and waits until only the new one runs.
+    /// Replaces the image of the manager as in the guide, and waits until only the new one runs.
     ///
     /// # Errors
-    /// It does not come to that.
+    /// It takes too long.
     pub async fn set_image(&self, image: &str) -> anyhow::Result<()> {
         let output = self.kubectl().args(set_image(image)).output()?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -164,10 +165,10 @@ impl Management {
         self.until_runs(what, |pod| pod["spec"]["containers"][0]["image"] == image).await
     }
 
-    /// Waits until the provider's Deployments are rolled out, and all pods of the manager are such.
+    /// Waits until the provider's Deployments are rolled out, and `is_it` holds for all pods of the manager.
     ///
     /// # Errors
-    /// It does not come to that.
+    /// It takes too long.
     pub async fn until_runs(&self, what: &str, is_it: impl Fn(&Value) -> bool) -> anyhow::Result<()> {
         let begun = Instant::now();
         loop {
@@ -191,17 +192,17 @@ impl Management {
         Ok(())
     }
 
-    /// What there is now.
+    /// The current state.
     ///
     /// # Errors
-    /// What the server says.
+    /// The server's error.
     pub async fn view(&self) -> anyhow::Result<View> {
         let mut operators = Vec::new();
         for (group, kind, plural) in KINDS {
             let definitions = api(&self.client, DEFINITIONS.0, DEFINITIONS.1, None);
             let Some(definition) = definitions.get_opt(&format!("{plural}.{group}")).await? else { continue };
             let versions = definition.data["spec"]["versions"].as_array().into_iter().flatten();
-            // What is stored is shown without anything that converts it.
+            // Objects are read in their storage version, which needs no conversion.
             let stored = versions.filter(|it| it["storage"] == true).find_map(|it| it["name"].as_str());
             let version = format!("{group}/{}", stored.context("a definition that stores nothing")?);
             for object in api(&self.client, &version, kind, None).list(&ListParams::default()).await? {
@@ -213,7 +214,7 @@ impl Management {
         Ok(View { operators, objects: Objects::read(&self.client).await? })
     }
 
-    /// Waits until this holds.
+    /// Waits until a condition holds.
     ///
     /// # Errors
     /// It takes too long, or a program ends.
@@ -241,10 +242,10 @@ impl Management {
         Ok(())
     }
 
-    /// Waits until no object of a cluster is left, with the guide's command, which must answer.
+    /// Waits until the guide's command lists no object of a cluster any more.
     ///
     /// # Errors
-    /// It does not answer, or it takes too long.
+    /// The command fails, or it takes too long.
     pub async fn until_none_left(&self) -> anyhow::Result<()> {
         let begun = Instant::now();
         loop {
@@ -263,7 +264,7 @@ impl Management {
         Ok(())
     }
 
-    /// Waits until the cluster is as declared, and nothing has been written for a while.
+    /// Waits until the cluster has its desired state, and nothing has been written for a while.
     ///
     /// # Errors
     /// It takes too long, or a program ends.
@@ -274,7 +275,7 @@ impl Management {
     /// The image of the manager's Deployment.
     ///
     /// # Errors
-    /// It does not exist.
+    /// The Deployment does not exist.
     pub async fn image(&self) -> anyhow::Result<String> {
         let deployments = api(&self.client, "apps/v1", "Deployment", Some(NAMESPACE));
         let found = deployments.get("capz-controller-manager").await?;
@@ -282,10 +283,10 @@ impl Management {
         image.map(str::to_owned).context("the Deployment has no image")
     }
 
-    /// Whether the operator has a Deployment, or the Service of its webhooks.
+    /// Whether the operator's Deployment or the Service of its webhooks exists.
     ///
     /// # Errors
-    /// What the server says.
+    /// The server's error.
     pub async fn has_operator(&self) -> anyhow::Result<bool> {
         let deployments = api(&self.client, "apps/v1", "Deployment", Some(NAMESPACE));
         let services = api(&self.client, "v1", "Service", Some(NAMESPACE));
@@ -293,10 +294,10 @@ impl Management {
             || services.get_opt("azureserviceoperator-webhook-service").await?.is_some())
     }
 
-    /// Labels the operator's definitions as the guide says.
+    /// Labels the operator's definitions as in the guide.
     ///
     /// # Errors
-    /// What kubectl says.
+    /// kubectl's error.
     pub fn label_definitions(&self) -> anyhow::Result<()> {
         let label = ["label", "crd", "-l", "app.kubernetes.io/name=azure-service-operator"];
         let output =
@@ -310,7 +311,7 @@ impl Management {
     /// Scales the manager's Deployment, and waits for its pods.
     ///
     /// # Errors
-    /// They do not come or go.
+    /// It takes too long.
     pub async fn scale_manager(&self, replicas: usize) -> anyhow::Result<()> {
         let scale = ["scale", "deployment/capz-controller-manager", "--namespace", NAMESPACE];
         let output = self.kubectl().args(scale).arg(format!("--replicas={replicas}")).output()?;
@@ -328,10 +329,10 @@ impl Management {
         }
     }
 
-    /// That a namespace comes and goes: the namespace controller lists objects of all kinds in it.
+    /// Checks that a namespace can be created and deleted: the namespace controller lists objects of all kinds in it.
     ///
     /// # Errors
-    /// It does not go.
+    /// It is not deleted.
     pub async fn namespace_comes_and_goes(&self) -> anyhow::Result<()> {
         let named = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "passing" } });
         create(&self.client, &named).await?;
@@ -345,18 +346,18 @@ impl Management {
         Ok(())
     }
 
-    /// Changes an object of the core's.
+    /// Applies a merge patch to the Cluster.
     ///
     /// # Errors
-    /// What the server says.
+    /// The server's error.
     pub async fn change_cluster(&self, name: &str, patch: &Value) -> anyhow::Result<()> {
         merge(&self.client, ("cluster.x-k8s.io/v1beta2", "Cluster"), name, patch).await
     }
 
-    /// That all pods run as they should.
+    /// Checks that all pods run without errors.
     ///
     /// # Errors
-    /// What went wrong.
+    /// The first error.
     pub fn must_run(&self) -> anyhow::Result<()> {
         self.pods.must_run()?;
         let ended = self.pods.restarts(OURS_NAME);
@@ -364,15 +365,15 @@ impl Management {
         Ok(())
     }
 
-    /// The last words of what runs.
+    /// The ends of the programs' logs.
     pub fn words(&self) -> String {
         self.pods.words()
     }
 
-    /// What the provider's manager was not allowed to do so far.
+    /// The requests of the provider's manager that were forbidden so far.
     ///
     /// # Errors
-    /// The log of requests cannot be read.
+    /// The audit log cannot be read.
     pub fn forbidden(&self) -> anyhow::Result<BTreeSet<String>> {
         let log = std::fs::read_to_string(&self.audit)?;
         let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -395,10 +396,10 @@ fn is_ready(pod: &Value) -> bool {
     conditions.into_iter().flatten().any(|one| one["type"] == "Ready" && one["status"] == "True")
 }
 
-/// What is in the name of our image.
+/// The name of our image, without the tag.
 const OURS_NAME: &str = "registry.example/capz-controller-manager";
 
-/// What images stand for.
+/// The programs of the images.
 fn images(counterparts: &Counterparts) -> Vec<Image> {
     let sooner = &["--reconciler-requeue=2s", "--debouncing-timer=1s"];
     let manager = |name, program: &PathBuf, more| Image {
@@ -412,7 +413,7 @@ fn images(counterparts: &Counterparts) -> Vec<Image> {
         Image {
             name: "azureserviceoperator",
             program: counterparts.operator.clone(),
-            // Its image has its definitions beside it, in `crds`.
+            // The operator's image has its definitions in `crds`.
             folder: counterparts.folder.clone(),
             metrics: "--metrics-addr",
             more: &[],

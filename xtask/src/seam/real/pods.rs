@@ -1,6 +1,6 @@
-//! What a kubelet would do with the providers' pods, played: it runs the program that a pod's image stands for on this machine, with the
-//! pod's arguments, variables, certificate and rights, says when it is ready, and starts it again where it ends. Its Services lead to
-//! it. Ports are other ones, for all programs share an address.
+//! A stand-in for a kubelet that runs the providers' pods: it starts the program of a pod's image on this machine, with
+//! the pod's arguments, variables, certificate and rights, reports when it is ready, and restarts it when it ends. It
+//! routes the pod's Services to the program. Ports are replaced, because all programs share an address.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, UdpSocket};
@@ -24,42 +24,43 @@ use tokio::time::Instant;
 use crate::e2e::capz::objects::{api, create};
 use crate::program::Program;
 
-/// The namespace of the pods that are run.
+/// The namespace of these pods.
 pub const NAMESPACE: &str = "capz-system";
 const LOOK: Duration = Duration::from_millis(200);
-/// How long a program may take to end.
+/// The time limit for a program to end.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The port of webhooks in the pods' manifests, by its number and by its name.
+/// The webhook port in the pods' manifests, as number and as name.
 const WEBHOOKS: [&str; 2] = ["9443", "webhook-server"];
-/// Flags with ports, which are other ones here.
+/// Flags with ports, which are replaced here.
 const PORTS: [&str; 5] =
     ["--webhook-port", "--webhook-cert-dir", "--health-addr", "--diagnostics-address", "--metrics-addr"];
-/// Programs of controller-runtime find the namespace of their leases in this file of a pod, and nowhere else. What is mounted over is seen
-/// by the program alone, which keeps the process id.
+/// Programs of controller-runtime read the namespace of their leases only from this file of a pod. Only the program
+/// sees the mount, and it keeps the process id.
 const IN_POD: &str = r#"folder=/run/secrets/kubernetes.io/serviceaccount
 mount -t tmpfs none /run && mkdir -p $folder && printf %s "$0" >$folder/namespace && exec "$@""#;
-/// An address of the documentation: a packet is not sent, but it shows which of this machine's addresses would be used.
+/// An address for documentation: no packet is sent, but the local address of the socket is the one that this machine
+/// uses.
 const ELSEWHERE: &str = "192.0.2.1:9";
 
-/// What an image stands for.
+/// The program of an image.
 #[derive(Debug, Clone)]
 pub struct Image {
-    /// What the image's name has in it.
+    /// A part of the image's name.
     pub name: &'static str,
     /// The program.
     pub program: PathBuf,
-    /// The folder in which it runs: an image can have more files.
+    /// The folder in which the program runs: an image can contain more files.
     pub folder: PathBuf,
     /// The flag for the address of its metrics.
     pub metrics: &'static str,
-    /// More arguments, for it to look sooner than it would.
+    /// More arguments, which shorten the program's intervals.
     pub more: &'static [&'static str],
 }
 
-/// How programs reach the world.
+/// The environment of the programs.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
-    /// Files and logs.
+    /// The folder for files and logs.
     pub directory: PathBuf,
     /// The administrator's kubeconfig, in JSON.
     pub kubeconfig: Value,
@@ -69,7 +70,7 @@ pub struct Surroundings {
     pub certificate_authority: PathBuf,
 }
 
-/// The pods that are run; they end with the runtime, or with this value.
+/// The running pods, which end with the runtime, or when this value is dropped.
 pub struct Pods {
     seen: Arc<Mutex<Seen>>,
     task: tokio::task::JoinHandle<()>,
@@ -89,10 +90,10 @@ impl Drop for Pods {
 }
 
 impl Pods {
-    /// Runs pods from now on.
+    /// Starts running pods.
     ///
     /// # Errors
-    /// This machine has no address that API servers take for a pod's.
+    /// This machine has no address that API servers accept for a pod.
     pub fn run(client: Client, images: Vec<Image>, surroundings: Surroundings) -> anyhow::Result<Self> {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let address = address()?;
@@ -109,10 +110,10 @@ impl Pods {
         Ok(Self { seen, task })
     }
 
-    /// Whether nothing went wrong so far.
+    /// Fails if there was an error so far.
     ///
     /// # Errors
-    /// What did.
+    /// The first error.
     pub fn must_run(&self) -> anyhow::Result<()> {
         match &self.seen.lock().problem {
             Some(problem) => bail!("the pods: {problem}"),
@@ -120,12 +121,12 @@ impl Pods {
         }
     }
 
-    /// How often programs of an image ended and were started again.
+    /// How often programs of an image have ended and were restarted.
     pub fn restarts(&self, image: &str) -> usize {
         self.seen.lock().restarts.get(image).copied().unwrap_or_default()
     }
 
-    /// The last words of all programs.
+    /// The ends of all programs' logs.
     pub fn words(&self) -> String {
         let seen = self.seen.lock();
         let words: Vec<String> = seen.words.iter().map(|(pod, words)| format!("{pod}:\n{words}")).collect();
@@ -150,7 +151,7 @@ struct Node {
     seen: Arc<Mutex<Seen>>,
 }
 
-/// A pod's program.
+/// The program of a pod.
 struct Running {
     pod: Value,
     image: Image,
@@ -207,7 +208,7 @@ impl Node {
         running.program.terminate(PATIENCE).await.map(drop)
     }
 
-    /// Starts a pod's program once what it mounts is there.
+    /// Starts a pod's program once the Secrets that it mounts exist.
     async fn start(&mut self, uid: &str, pod: &Value) -> anyhow::Result<()> {
         let name = text(&pod["metadata"]["name"]).to_owned();
         let folder = self.surroundings.directory.join(&name);
@@ -271,7 +272,7 @@ impl Node {
         })
     }
 
-    /// Starts it again where it has ended, and says whether it is ready.
+    /// Restarts the program if it has ended, and updates its readiness.
     async fn watch(&mut self, uid: &str) -> anyhow::Result<()> {
         let Some(mut running) = self.running.remove(uid) else { return Ok(()) };
         let name = text(&running.pod["metadata"]["name"]).to_owned();
@@ -312,7 +313,7 @@ impl Node {
         }
     }
 
-    /// Lets the Services that select a pod lead to it.
+    /// Routes the Services that select a pod to it.
     async fn publish(&self, running: &mut Running) -> anyhow::Result<()> {
         let labels = &running.pod["metadata"]["labels"];
         for service in
@@ -417,7 +418,7 @@ impl Node {
             .map(Some)
     }
 
-    /// Writes the Secret that is the pod's volume `cert`; false while it does not exist.
+    /// Writes the Secret of the pod's volume `cert`; returns false while the Secret does not exist.
     async fn mounted(&self, pod: &Value, folder: &Path) -> anyhow::Result<bool> {
         let folder = folder.join("cert");
         std::fs::create_dir_all(&folder)?;
@@ -433,7 +434,7 @@ impl Node {
         Ok(true)
     }
 
-    /// A kubeconfig with the rights of a service account, and no others.
+    /// A kubeconfig with only the rights of a service account.
     async fn kubeconfig(&self, account: &str, folder: &Path) -> anyhow::Result<PathBuf> {
         let wanted = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {} });
         let path = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token");
@@ -447,7 +448,7 @@ impl Node {
     }
 }
 
-/// Whether a program says that it is ready.
+/// Whether a program reports that it is ready.
 async fn answers(port: u16) -> bool {
     let asked = async {
         let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?;

@@ -1,4 +1,4 @@
-//! Where the stories are played: Azure, a management cluster, and clusterctl.
+//! The stage of a story: Azure, a management cluster, and clusterctl.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,7 +20,7 @@ use crate::record::place::World;
 use crate::seam::azure::{Watch, documents};
 use crate::seam::cluster::apply_cluster;
 
-/// Azure, and the management cluster where a story begins.
+/// Azure, and the management cluster in which a story begins.
 pub struct Stage<'a> {
     counterparts: &'a Counterparts,
     /// The flavor of the cluster, and its name.
@@ -38,7 +38,7 @@ impl<'a> Stage<'a> {
     /// Starts a management cluster in which no provider is installed.
     ///
     /// # Errors
-    /// What does not start.
+    /// Something does not start.
     pub async fn set(
         counterparts: &'a Counterparts,
         flavor: &'a str,
@@ -55,15 +55,15 @@ impl<'a> Stage<'a> {
     /// A second management cluster, without a provider.
     ///
     /// # Errors
-    /// What does not start.
+    /// Something does not start.
     pub async fn second(&self) -> anyhow::Result<Management> {
         Management::start(self.counterparts, &self.directory.join("there"), &self.world).await
     }
 
-    /// A user applies the cluster, and waits.
+    /// Applies the cluster as a user, and waits until it is at rest.
     ///
     /// # Errors
-    /// It does not come to rest.
+    /// It takes too long.
     pub async fn make_cluster(&self) -> anyhow::Result<()> {
         let begun = Instant::now();
         apply_cluster(&self.world, &self.here.client, self.flavor, &self.shape).await?;
@@ -72,10 +72,10 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// What `cerulean check takeover` says; nothing may be in the way.
+    /// Runs `cerulean check takeover`, which must report no obstacles.
     ///
     /// # Errors
-    /// Something is.
+    /// There are obstacles.
     pub fn check_takeover(&self, management: &Management) -> anyhow::Result<()> {
         let Some(cerulean) = &self.counterparts.cerulean else {
             print::line("  cerulean check takeover: left out, for --cerulean names no program");
@@ -95,16 +95,16 @@ impl<'a> Stage<'a> {
     /// Upgrades the provider with clusterctl.
     ///
     /// # Errors
-    /// What clusterctl says.
+    /// clusterctl's error.
     pub async fn upgrade(&self, version: &str) -> anyhow::Result<()> {
         let to = format!("azure:{version}");
         self.clusterctl.run(self.here.kubeconfig(), &["upgrade", "apply", "--infrastructure", &to]).await
     }
 
-    /// Moves everything with clusterctl.
+    /// Moves all clusters with clusterctl.
     ///
     /// # Errors
-    /// What clusterctl says.
+    /// clusterctl's error.
     pub async fn move_cluster(&self, from: &Management, to: &Management) -> anyhow::Result<()> {
         let to = to.kubeconfig().display().to_string();
         self.clusterctl
@@ -112,17 +112,17 @@ impl<'a> Stage<'a> {
             .await
     }
 
-    /// A user deletes the Cluster.
+    /// Deletes the Cluster as a user.
     ///
     /// # Errors
-    /// The API server does not do that.
+    /// The API server refuses it.
     pub async fn delete_cluster(&self, management: &Management) -> anyhow::Result<()> {
         let clusters = api(&management.client, "cluster.x-k8s.io/v1beta2", "Cluster", Some("default"));
         clusters.delete(self.flavor, &DeleteParams::default()).await?;
         Ok(())
     }
 
-    /// From now on Azure is watched.
+    /// Starts watching Azure.
     pub fn watch_azure(&self) -> Watch {
         Watch::begin(&self.world.azure.azure)
     }
@@ -136,7 +136,7 @@ impl<'a> Stage<'a> {
             && !documents(&self.world.azure.azure).keys().any(|id| id.contains(&group))
     }
 
-    /// The last words of what runs.
+    /// The ends of the programs' logs.
     pub fn words(&self) -> String {
         self.here.words()
     }

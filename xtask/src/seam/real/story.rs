@@ -1,4 +1,4 @@
-//! What is played with the real tools: each step is a command of the guide, docs/taking-over.md.
+//! The stories with the real tools: each step is a command of the guide, docs/taking-over.md.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use crate::seam::story::Story;
 const AGAIN: &str = "the established provider has its objects again, and they are ready";
 const GONE: &str = "the cluster is gone, in Azure and in Kubernetes";
 
-/// Plays a story in a folder.
+/// Runs a story in a folder.
 ///
 /// # Errors
-/// The first step that does not come true.
+/// The first failed step.
 pub async fn play(
     story: Story,
     counterparts: &Counterparts,
@@ -35,7 +35,7 @@ pub async fn play(
     played.map_err(|problem| problem.context(format!("last words of the programs:\n{}\n", stage.words())))
 }
 
-/// clusterctl installs the established provider, and a user makes a cluster with it.
+/// Installs the established provider with clusterctl, and creates a cluster with it as a user.
 async fn made_by_established(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     let here = &stage.here;
     stage.clusterctl.init(here.kubeconfig(), ESTABLISHED).await?;
@@ -64,7 +64,7 @@ async fn swap(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     here.until(GONE, |view| stage.is_gone(view)).await?;
     let forbidden = here.forbidden()?;
     print::line(format_args!("  not allowed with the established provider's role: {forbidden:?}"));
-    // While the operator runs, this one is not missed.
+    // This right is not needed while the operator runs.
     let known = "get  services azureserviceoperator-webhook-service";
     ensure!(
         forbidden.iter().all(|one| one == known),
@@ -73,7 +73,7 @@ async fn swap(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The order of the guide: image, wait, labels, clusterctl.
+/// The order in the guide: image, wait, labels, clusterctl.
 async fn upgrade(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     made_by_established(stage).await?;
     let (azure, here) = (stage.watch_azure(), &stage.here);
@@ -96,7 +96,7 @@ async fn upgrade(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     here.until(GONE, |view| stage.is_gone(view)).await
 }
 
-/// The other order: clusterctl first, with the objects there.
+/// The other order: clusterctl first, while the objects exist.
 async fn upgrade_first(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     made_by_established(stage).await?;
     let (azure, here) = (stage.watch_azure(), &stage.here);
@@ -119,7 +119,7 @@ async fn upgrade_first(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     here.until(GONE, |view| stage.is_gone(view)).await
 }
 
-/// From a management cluster of the established provider to one of ours, and back.
+/// Moves from a management cluster of the established provider to one of ours, and back.
 async fn leave(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     made_by_established(stage).await?;
     let azure = stage.watch_azure();
@@ -139,7 +139,7 @@ async fn leave(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     here.until(AGAIN, |view| view.all_have("manage") && view.all_are_ready()).await?;
     here.rests().await?;
     azure.is_as_it_was()?;
-    // Nothing has made the objects harmless when ours begins: the established provider does not see the pause.
+    // The objects are not harmless yet when our manager starts: the established provider does not see the pause.
     here.scale_manager(0).await?;
     here.change_cluster(stage.flavor, &json!({ "spec": { "paused": true } })).await?;
     here.set_image(OUR_IMAGE).await?;

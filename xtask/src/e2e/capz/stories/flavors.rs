@@ -1,4 +1,4 @@
-//! Every flavor as the API server gives it back, in each version that is served, created again: what `clusterctl move` and a backup do.
+//! Creates every flavor again from the server's objects in each served version, as `clusterctl move` and a backup do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,22 +13,22 @@ use crate::e2e::capz::stage::Stage;
 use crate::print;
 use crate::program::root;
 
-/// How kinds of a provider begin that is not here.
+/// The prefix of kinds whose provider is not installed.
 const FOREIGN: &str = "RKE2";
-/// The flavor with a class, and that whose cluster is of it.
+/// The flavor with a class, and the flavor whose cluster uses it.
 const CLASS: &str = "clusterclass";
 const OF_CLASS: &str = "topology";
-/// Clusters that are called otherwise than their flavor: the class's templates are called after the cluster that is of it.
+/// Clusters with another name than their flavor: the class's templates are named after the cluster that uses it.
 const NAMES: [(&str, &str); 1] = [(CLASS, OF_CLASS)];
 
-/// An object as it was applied, in the versions in which it was read at once: controllers write to it soon.
+/// An object that was applied, in the versions in which it was read at once, before controllers write to it.
 struct Applied {
     kind: String,
     name: String,
     read: Vec<(String, Value)>,
 }
 
-/// What came of it so far.
+/// The results so far.
 #[derive(Default)]
 struct Findings {
     objects: usize,
@@ -37,13 +37,13 @@ struct Findings {
     wrong: Vec<String>,
 }
 
-/// The versions, with their groups, in which the server gives objects of each group and kind.
+/// The versions, with their groups, in which the server serves each group and kind.
 type Versions = BTreeMap<(String, String), Vec<String>>;
 
-/// Nothing that a flavor says is lost or refused.
+/// Nothing in a flavor is lost or refused.
 ///
 /// # Errors
-/// All that is refused, or comes back otherwise.
+/// All refused or changed objects.
 pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     let client = stage.management.server.client.clone();
     let versions = served(&client).await?;
@@ -89,7 +89,7 @@ async fn apply(
         let of_kind = of_kind.with_context(|| format!("{kind}: there is no definition of it"))?;
         object["metadata"]["namespace"] = namespace.into();
         if kind == "Cluster" {
-            // It is read, and not made.
+            // Objects are only read: the cluster must not be created.
             object["spec"]["paused"] = true.into();
         }
         if let Err(problem) = create(client, &object).await {
@@ -105,7 +105,7 @@ async fn apply(
     Ok(applied)
 }
 
-/// Creates what was read in another namespace for each version, where it must come back as it was.
+/// Creates the objects that were read again, in another namespace for each version, and compares the results.
 async fn create_again(
     client: &Client,
     first: &str,
@@ -131,7 +131,7 @@ async fn create_again(
     Ok(())
 }
 
-/// The names of all templates; the one without a name is empty.
+/// The names of all templates; that of the default flavor is empty.
 fn flavors() -> anyhow::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(root().join("deploy/capz/templates"))? {
@@ -166,7 +166,7 @@ async fn create_namespace(client: &Client, name: &str) -> anyhow::Result<()> {
     }
 }
 
-/// An object without what a server gives it, for another namespace.
+/// An object without the server's members, for another namespace.
 fn stripped(object: &Value, from: &str, to: &str) -> Value {
     let mut copy = object.clone();
     if let Some(members) = copy.as_object_mut() {
@@ -180,7 +180,7 @@ fn stripped(object: &Value, from: &str, to: &str) -> Value {
     copy
 }
 
-/// Puts one namespace in the place of another, in references, too.
+/// Replaces a namespace, in references, too.
 fn rename(value: &mut Value, from: &str, to: &str) {
     match value {
         Value::Object(members) => {
@@ -197,7 +197,7 @@ fn rename(value: &mut Value, from: &str, to: &str) {
     }
 }
 
-/// The first place where two documents differ, in words.
+/// Describes the first difference between two documents.
 fn difference(one: &Value, other: &Value, at: &str) -> Option<String> {
     match (one, other) {
         (Value::Object(ones), Value::Object(others)) => {
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(found(one.clone()), None);
         let other = json!({ "a": { "b": [1, { "c": "y" }] }, "d": {} });
         assert_eq!(found(other).as_deref(), Some(r#"spec.a.b[1].c: "x" became "y""#));
-        // What the review found: an empty object that a conversion drops.
+        // From the review: an empty object that a conversion drops.
         let other = json!({ "a": { "b": [1, { "c": "x" }] } });
         assert_eq!(found(other).as_deref(), Some("spec.d: {} became null"));
         let other = json!({ "a": { "b": [1] }, "d": {} });

@@ -1,4 +1,4 @@
-//! Machines that Azure loses or stops, and the health checks that replace them.
+//! Machines that are lost or stopped in Azure, and the health checks that replace them.
 
 use anyhow::Context as _;
 use azure_simulator::PowerState;
@@ -12,13 +12,13 @@ use crate::e2e::capz::place::Place;
 use crate::e2e::capz::stage::Stage;
 use crate::e2e::capz::view::CORE;
 
-/// How long a node may be silent, in seconds, beside the time until it is missed.
+/// How long a node may be silent, in seconds, in addition to the node monitor grace period.
 const SILENCE: u32 = 5;
 
-/// What happens to a machine behind the back of all programs.
+/// A failure of a machine in Azure.
 struct Accident {
     what: &'static str,
-    /// Label and value of the machines of which one is meant.
+    /// Label and value of the machines, of which one fails.
     of: (&'static str, &'static str),
     happens: fn(&Place, &ResourceId) -> anyhow::Result<()>,
 }
@@ -56,7 +56,7 @@ fn deallocate(place: &Place, machine: &ResourceId) -> anyhow::Result<()> {
     switch(place, machine, PowerState::Deallocated)
 }
 
-/// A health check of the machines with this label.
+/// A health check for the machines with this label.
 fn health_check(name: &str, cluster: &str, (label, value): (&str, &str)) -> Value {
     let silent = |status: &str| json!({ "type": "Ready", "status": status, "timeoutSeconds": SILENCE });
     json!({ "apiVersion": CORE, "kind": "MachineHealthCheck",
@@ -65,10 +65,10 @@ fn health_check(name: &str, cluster: &str, (label, value): (&str, &str)) -> Valu
             "checks": { "unhealthyNodeConditions": [silent("Unknown"), silent("False")] } } })
 }
 
-/// One accident after the other, each of which a health check sees.
+/// Runs one failure after the other; a health check must detect each.
 ///
 /// # Errors
-/// The first step that does not come true.
+/// The first failed step.
 pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     let mut example = small()?;
     edited(&mut example, "MachineDeployment", WORKERS, |it| it["spec"]["replicas"] = 2.into());

@@ -1,4 +1,4 @@
-//! Installing the providers, and taking ours away again, by clusterctl.
+//! Installs the providers with clusterctl, and removes ours again.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,13 +19,13 @@ use crate::program::root;
 const EXTENSIONS: &str = "apiextensions.k8s.io/v1";
 const REGISTRATIONS: &str = "admissionregistration.k8s.io/v1";
 
-/// The label of all that belongs to our provider.
+/// The label of all objects of our provider.
 const OURS: &str = "cluster.x-k8s.io/provider=infrastructure-azure";
-/// How long it may take until what was deleted is gone.
+/// The time limit for deleted objects to be gone.
 const GOING: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Kinds of what clusterctl installs, and of each kind how many there are at least.
+/// Kinds that clusterctl installs, each with the minimum number of objects.
 const INSTALLED: [(&str, &str, usize); 7] = [
     (EXTENSIONS, "CustomResourceDefinition", 24),
     ("apps/v1", "Deployment", 4),
@@ -35,13 +35,14 @@ const INSTALLED: [(&str, &str, usize); 7] = [
     (REGISTRATIONS, "ValidatingWebhookConfiguration", 4),
     (clusterctl::INVENTORY_VERSION, "Provider", 4),
 ];
-/// The kinds of cert-manager that its manifests make objects of.
+/// The kinds of cert-manager of which the manifests contain objects.
 const CERTIFICATES: [(&str, &str); 2] = [("certificates", "Certificate"), ("issuers", "Issuer")];
 
-/// `clusterctl init` of all four providers, from folders, in an empty management cluster; then `clusterctl delete` of ours.
+/// Runs `clusterctl init` for all four providers, from folders, in an empty management cluster; then
+/// `clusterctl delete` for ours.
 ///
 /// # Errors
-/// clusterctl fails, or something is missing or left.
+/// clusterctl fails, or an object is missing or left.
 pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     let directory = stage.directory.join("empty");
     std::fs::create_dir_all(&directory)?;
@@ -79,7 +80,7 @@ pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The names of objects of a kind that clusterctl has installed.
+/// The names of the objects of a kind that clusterctl has installed.
 async fn installed(client: &Client, version: &str, kind: &str, label: &str) -> anyhow::Result<Vec<String>> {
     let found = match api(client, version, kind, None).list(&ListParams::default().labels(label)).await {
         Err(kube::Error::Api(status)) if status.code == 404 => return Ok(Vec::new()),
@@ -88,7 +89,7 @@ async fn installed(client: &Client, version: &str, kind: &str, label: &str) -> a
     Ok(found.into_iter().filter_map(|object| object.metadata.name).collect())
 }
 
-/// Folders with the manifests of all providers, and the file that names them to clusterctl.
+/// Creates folders with the manifests of all providers, and the configuration file of clusterctl.
 fn repository(stage: &Stage<'_>, directory: &Path, entries: &[Entry]) -> anyhow::Result<PathBuf> {
     let mut providers = Vec::new();
     for entry in entries {
@@ -114,7 +115,7 @@ fn repository(stage: &Stage<'_>, directory: &Path, entries: &[Entry]) -> anyhow:
     Ok(path)
 }
 
-/// The manifests of a folder, as kubectl puts them together.
+/// The manifests of a folder, as built by kubectl's kustomize.
 fn kustomized(stage: &Stage<'_>, folder: &Path) -> anyhow::Result<Vec<u8>> {
     let kubectl = stage.programs.kubectl.as_deref().context("KUBEBUILDER_ASSETS has no kubectl")?;
     let made = std::process::Command::new(kubectl).arg("kustomize").arg(folder).output()?;

@@ -1,4 +1,4 @@
-//! A cluster of nine nodes from its beginning to its end.
+//! A cluster of nine nodes from creation to deletion.
 
 use serde_json::json;
 
@@ -6,15 +6,15 @@ use crate::e2e::capz::example::{CLUSTER, POOL, POOLED, larger, whole};
 use crate::e2e::capz::stage::Stage;
 use crate::e2e::capz::view::{CORE, View, is_true};
 
-/// The annotation that keeps `clusterctl move` waiting until an object is paused.
+/// The annotation that delays `clusterctl move` until an object is paused.
 const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
-/// The size to which workers are changed.
+/// The size of the replaced workers.
 const OTHER_SIZE: &str = "Standard_D4s_v3";
 
-/// It comes, grows, shrinks, is rolled, rests, and goes without a trace.
+/// The cluster is created, grows, shrinks, is rolled, stays unchanged, and is deleted without a trace.
 ///
 /// # Errors
-/// The first step that does not come true.
+/// The first failed step.
 pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     let example = whole()?;
     stage.create(&example).await?;

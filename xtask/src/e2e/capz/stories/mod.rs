@@ -1,4 +1,4 @@
-//! What is played, a file for each story.
+//! The stories, one in each file.
 
 pub mod flavors;
 pub mod health;

@@ -1,4 +1,4 @@
-//! A cluster that goes to another management cluster, and comes back.
+//! A cluster that moves to another management cluster, and back.
 
 use std::mem::swap;
 
@@ -11,10 +11,10 @@ use crate::e2e::capz::stage::Stage;
 use crate::e2e::capz::view::View;
 use crate::print;
 
-/// `clusterctl move` there and back: no machine is replaced, and nothing is deleted in Azure.
+/// Runs `clusterctl move` there and back: no machine is replaced, and nothing is deleted in Azure.
 ///
 /// # Errors
-/// The first step that does not come true.
+/// The first failed step.
 pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     let clusterctl = stage.programs.clusterctl.clone().context("--clusterctl is missing")?;
     stage.create(&whole()?).await?;

@@ -1,4 +1,5 @@
-//! Machine pools of both modes of orchestration. Health checks are left out: the core marks machines of pools, and replaces none.
+//! Machine pools of both orchestration modes. Health checks are left out: the core marks machines of pools, but does
+//! not replace them.
 
 use anyhow::Context as _;
 use azure_types::ResourceId;
@@ -11,12 +12,12 @@ use crate::e2e::capz::view::{CORE, View};
 /// The second pool, whose scale set has flexible orchestration.
 const FLEXIBLE: &str = "harbour-flexible";
 const POOLS: [&str; 2] = [POOL, FLEXIBLE];
-/// The version that pools get, which is that of the control plane.
+/// The next version of the pools, which is that of the control plane.
 const NEXT: &str = "v1.33.2";
-/// The label of machines of a pool.
+/// The label with a pool's name on its Machines.
 const OF_POOL: &str = "cluster.x-k8s.io/pool-name";
 
-/// The objects of the pool once more, under another name and with flexible orchestration.
+/// A copy of the pool's objects, with another name and with flexible orchestration.
 fn flexible(example: &[Value]) -> Vec<Value> {
     let mut copies: Vec<Value> = example
         .iter()
@@ -50,7 +51,7 @@ fn of_pool<'a>(view: &'a View, pool: &'a str) -> impl Iterator<Item = &'a Value>
 /// Each pool grows, gets another version, loses an instance in Azure and one in Kubernetes, and shrinks.
 ///
 /// # Errors
-/// The first step that does not come true.
+/// The first failed step.
 pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     let mut example = whole()?;
     example.retain(|it| it["kind"] != "MachineDeployment");

@@ -7,13 +7,13 @@ use crate::e2e::capz::flavor::{identity_for_machines, rendered};
 use crate::e2e::capz::stage::Stage;
 use crate::e2e::capz::view::{CORE, View, is_true};
 
-/// The cluster, called like its flavor.
+/// The cluster, named after its flavor.
 const CLUSTER: &str = "topology";
 const CLASS: &str = "class";
 const NEXT: &str = "v1.34.3";
 const OTHER_SIZE: &str = "Standard_D4s_v3";
 
-/// Changes of the class: which of its templates is replaced, how the new one is called, and where the class names it.
+/// Changes of the class: the replaced template, the name of the new one, and its path in the class.
 const TEMPLATES: [(&str, &str, &str); 2] = [
     (
         "topology-md-0",
@@ -27,10 +27,11 @@ const TEMPLATES: [(&str, &str, &str); 2] = [
     ),
 ];
 
-/// The cluster comes of its class, gets more workers, another version, and larger machines by another template in the class.
+/// The cluster is created from its class, and gets more workers, another version, and larger machines by another
+/// template in the class.
 ///
 /// # Errors
-/// The first step that does not come true.
+/// The first failed step.
 pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     identity_for_machines(stage.place)?;
     stage.azure_has_more();
@@ -55,7 +56,7 @@ pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     let mut sized = 0;
     for (template, name, place) in TEMPLATES {
         stage.create(&[larger(&class, template, name, OTHER_SIZE)]).await?;
-        // A merge would replace the list whole.
+        // A merge patch would replace the whole list.
         let patch = json!([{ "op": "replace", "path": format!("/spec{place}"), "value": name }]);
         stage.patch(CORE, "ClusterClass", CLASS, &patch).await?;
         sized += if template.ends_with("control-plane") { 1 } else { 3 };

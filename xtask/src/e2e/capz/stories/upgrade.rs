@@ -1,4 +1,4 @@
-//! Another version of Kubernetes for control plane and workers, and control planes of another number of machines.
+//! Another version of Kubernetes for control plane and workers, and other numbers of control plane machines.
 
 use serde_json::{Value, json};
 
@@ -8,9 +8,9 @@ use crate::e2e::capz::example::{
 use crate::e2e::capz::stage::Stage;
 use crate::e2e::capz::view::{self, CORE, View};
 
-/// The next minor version after that of the example.
+/// The minor version after that of the example.
 const NEXT: &str = "v1.34.3";
-/// The size to which the control plane is changed.
+/// The new size of the control plane.
 const OTHER_SIZE: &str = "Standard_D4s_v3";
 
 fn all_have(view: &View, label: &str, owner: &str, count: usize) -> bool {
@@ -20,12 +20,12 @@ fn all_have(view: &View, label: &str, owner: &str, count: usize) -> bool {
 /// The control plane is rolled to the next version, then the workers; it is rolled to larger machines, shrinks and grows.
 ///
 /// # Errors
-/// The first step that does not come true.
+/// The first failed step.
 pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     let example = small()?;
     stage.create(&example).await?;
     stage.until("four nodes are ready", |view| view.runs(4, 0)).await?;
-    // The control plane provider reads it from each API server, past the load balancer.
+    // The control plane provider connects to each API server, without the load balancer, to read this date.
     stage
         .until("it is known when the certificates of API servers end", |view| {
             let known = |it: &Value| it["status"]["certificatesExpiryDate"].is_string();
