@@ -44,8 +44,11 @@ const EXPLAINED: [(&str, &[&str]); 5] = [
     ),
     ("azurecluster.spec.networkSpec.subnets.natGateway.name", &["The name of the NAT gateway."]),
     ("azuremachine.spec.osDisk.managedDisk.storageAccountType", &["The kind, such as Premium_LRS."]),
-    ("amp.spec.strategy.rollingUpdate.maxSurge", &["How many machines more than wanted there may be"]),
-    ("azureclusteridentity.spec.allowedNamespaces", &["Without it none may; an empty one lets all."]),
+    ("amp.spec.strategy.rollingUpdate.maxSurge", &["How many machines more than desired are permitted"]),
+    (
+        "azureclusteridentity.spec.allowedNamespaces",
+        &["If it is not set, no namespace may; if it is empty, all may."],
+    ),
 ];
 
 fn root() -> PathBuf {
