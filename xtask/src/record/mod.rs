@@ -154,8 +154,10 @@ pub async fn apply(
     {
         world.azure.azure.put(id, body).map_err(|refusal| anyhow::anyhow!("{id}: {refusal:?}"))?;
     }
+    // With the label clusterctl moves it with the identity.
+    let labels = json!({ "clusterctl.cluster.x-k8s.io/move-hierarchy": "true" });
     let secret = json!({ "apiVersion": "v1", "kind": "Secret",
-        "metadata": { "name": SECRET, "namespace": "default" },
+        "metadata": { "name": SECRET, "namespace": "default", "labels": labels },
         "data": { "clientSecret": STANDARD.encode(CLIENT_SECRET) } });
     create(client, &secret).await?;
     let mut objects = flavor::objects(flavor, shape, SECRET)?;
