@@ -14,7 +14,7 @@ use telemetry::health::{Check, Health};
 use telemetry::metrics::{Metrics, WebhookMetrics};
 use telemetry::server::{self, Listening, Readers, metrics_router};
 use telemetry::tls::Certificate;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::flags::CommandLine;
@@ -26,6 +26,12 @@ const USER_AGENT: &str = "cluster-api-provider-azure-manager";
 
 /// How many objects of unserved kinds a message names.
 const NAMED: usize = 5;
+
+/// How long the API server may take to serve a version that it lists.
+const LISTED_BEFORE_SERVED: Duration = Duration::from_secs(30);
+
+/// The pause before it is asked again.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// How long webhooks are served after the stop. Services need a moment to stop routing to a pod, and requests in that
 /// time would fail.
@@ -126,14 +132,36 @@ async fn connect(
     kubernetes::connect(&address, &surroundings.proxy()?).await
 }
 
+/// Retries while the API server does not serve what it lists: it lists the version of a new definition a moment before it serves
+/// it, and answers 404 meanwhile.
+async fn once_served<T>(mut ask: impl AsyncFnMut() -> Result<T, kube::Error>) -> Result<T, kube::Error> {
+    let deadline = Instant::now() + LISTED_BEFORE_SERVED;
+    loop {
+        match ask().await {
+            Err(kube::Error::Api(status))
+                if matches!(status.code, 404 | 429 | 500..) && Instant::now() < deadline =>
+            {
+                tracing::info!(answer = %status.message, "waiting for the API server to serve what it lists");
+                sleep(RETRY_PAUSE).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
 /// Checks that there are no objects of unserved kinds: as long as this program does not start, the program that serves
 /// them goes on.
 async fn check_unserved(client: &Client, settings: &Settings) -> anyhow::Result<()> {
-    let found = capz::unserved(client, settings).await;
+    let found = once_served(async || capz::unserved(client, settings).await).await;
     let found = found.map_err(|error| {
+        let remedy = match &error {
+            kube::Error::Api(status) if status.is_forbidden() => {
+                "give capz-manager the rights of deploy/capz/parts/40-rights.yaml"
+            }
+            _ => "check that the API server serves all versions of infrastructure.cluster.x-k8s.io that it lists",
+        };
         anyhow::anyhow!(
-            "cannot see whether there are clusters that Azure manages (AKS), which are not served: {}; give capz-manager the rights of \
-             deploy/capz/parts/40-rights.yaml",
+            "cannot see whether there are clusters that Azure manages (AKS), which are not served: {}; {remedy}",
             controllers::answer(&error)
         )
     })?;
@@ -216,4 +244,32 @@ async fn serve_health(
     let listening = server::serve(health.router(), asked, None, stop.clone()).await?;
     tracing::info!(address = %listening.address, "Serving health checks");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use kube::core::Status;
+
+    use super::*;
+
+    fn refused(code: u16) -> kube::Error {
+        kube::Error::Api(Box::new(Status { code, message: "404 page not found".into(), ..Status::default() }))
+    }
+
+    /// Found with clusterctl at kube-apiserver 1.36.3: the pod of a new provider starts a moment after its definitions.
+    #[tokio::test(start_paused = true)]
+    async fn what_is_listed_and_not_served_yet_is_waited_for() {
+        let begun = Instant::now();
+        let mut answers = vec![Ok(7), Err(refused(503)), Err(refused(404))];
+        assert_eq!(once_served(async || answers.pop().unwrap()).await.unwrap(), 7);
+        assert_eq!(begun.elapsed(), 2 * RETRY_PAUSE);
+        // A refusal is not waited for, and what does not pass ends.
+        let begun = Instant::now();
+        assert!(once_served(async || Err::<u8, _>(refused(403))).await.is_err());
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        assert!(once_served(async || Err::<u8, _>(refused(404))).await.is_err());
+        assert_eq!(begun.elapsed(), LISTED_BEFORE_SERVED);
+    }
 }

@@ -250,10 +250,12 @@ impl Management {
         let begun = Instant::now();
         loop {
             self.must_run()?;
-            let left = left_in(&mut self.kubectl())?;
-            if left.is_empty() {
-                break;
-            }
+            // Lists fail while objects are there that are not converted any more.
+            let left = match left_in(&mut self.kubectl()) {
+                Ok(left) if left.is_empty() => break,
+                Ok(left) => left,
+                Err(problem) => vec![problem.to_string()],
+            };
             ensure!(begun.elapsed() < STEP, "left after {} s:\n{}", STEP.as_secs(), left.join("\n"));
             tokio::time::sleep(LOOK).await;
         }
