@@ -37,9 +37,7 @@ impl Story {
             Self::UpgradeFirst => {
                 "the provider is upgraded before anything else, and rolled back; then the cluster is deleted"
             }
-            Self::Move => {
-                "the cluster is paused, rolled back, paused again, and moved away while the operator runs"
-            }
+            Self::Move => "the cluster is moved away while the operator runs",
             Self::Back => "a cluster of ours is taken over, handed back, and deleted at that moment",
         }
     }

@@ -19,7 +19,7 @@ use super::certificates;
 use super::clusterctl::{OUR_IMAGE, left_in, set_image};
 use super::counterparts::Counterparts;
 use super::pods::{Image, NAMESPACE, Pods, Surroundings};
-use crate::e2e::capz::objects::{api, create, delete, merge};
+use crate::e2e::capz::objects::{api, create, delete};
 use crate::print;
 use crate::record::objects::Objects;
 use crate::record::place::World;
@@ -310,27 +310,6 @@ impl Management {
         Ok(())
     }
 
-    /// Scales the manager's Deployment, and waits for its pods.
-    ///
-    /// # Errors
-    /// It takes too long.
-    pub async fn scale_manager(&self, replicas: usize) -> anyhow::Result<()> {
-        let scale = ["scale", "deployment/capz-controller-manager", "--namespace", NAMESPACE];
-        let output = self.kubectl().args(scale).arg(format!("--replicas={replicas}")).output()?;
-        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let begun = Instant::now();
-        let of_manager = ListParams::default().labels("control-plane=capz-controller-manager");
-        loop {
-            self.must_run()?;
-            let pods = api(&self.client, "v1", "Pod", Some(NAMESPACE)).list(&of_manager).await?;
-            if pods.items.len() == replicas {
-                return Ok(());
-            }
-            ensure!(begun.elapsed() < STEP, "the Deployment has {} pods", pods.items.len());
-            tokio::time::sleep(LOOK).await;
-        }
-    }
-
     /// Checks that a namespace can be created and deleted: the namespace controller lists objects of all kinds in it.
     ///
     /// # Errors
@@ -346,14 +325,6 @@ impl Management {
         }
         print::line(format_args!("  a namespace comes and goes: {:.0} s", begun.elapsed().as_secs_f64()));
         Ok(())
-    }
-
-    /// Applies a merge patch to the Cluster.
-    ///
-    /// # Errors
-    /// The server's error.
-    pub async fn change_cluster(&self, name: &str, patch: &Value) -> anyhow::Result<()> {
-        merge(&self.client, ("cluster.x-k8s.io/v1beta2", "Cluster"), name, patch).await
     }
 
     /// Checks that all pods run without errors.
