@@ -134,7 +134,10 @@ async fn connect(
 
 /// Retries while the API server does not serve what it lists: it lists the version of a new definition a moment before it serves
 /// it, and answers 404 meanwhile.
-async fn once_served<T>(mut ask: impl AsyncFnMut() -> Result<T, kube::Error>) -> Result<T, kube::Error> {
+async fn once_served<T, F>(mut ask: impl FnMut() -> F) -> Result<T, kube::Error>
+where
+    F: Future<Output = Result<T, kube::Error>>,
+{
     let deadline = Instant::now() + LISTED_BEFORE_SERVED;
     loop {
         match ask().await {
@@ -152,7 +155,7 @@ async fn once_served<T>(mut ask: impl AsyncFnMut() -> Result<T, kube::Error>) ->
 /// Checks that there are no objects of unserved kinds: as long as this program does not start, the program that serves
 /// them goes on.
 async fn check_unserved(client: &Client, settings: &Settings) -> anyhow::Result<()> {
-    let found = once_served(async || capz::unserved(client, settings).await).await;
+    let found = once_served(|| capz::unserved(client, settings)).await;
     let found = found.map_err(|error| {
         let remedy = match &error {
             kube::Error::Api(status) if status.is_forbidden() => {
@@ -250,6 +253,8 @@ async fn serve_health(
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use std::future::ready;
+
     use kube::core::Status;
 
     use super::*;
@@ -263,13 +268,13 @@ mod tests {
     async fn what_is_listed_and_not_served_yet_is_waited_for() {
         let begun = Instant::now();
         let mut answers = vec![Ok(7), Err(refused(503)), Err(refused(404))];
-        assert_eq!(once_served(async || answers.pop().unwrap()).await.unwrap(), 7);
+        assert_eq!(once_served(|| ready(answers.pop().unwrap())).await.unwrap(), 7);
         assert_eq!(begun.elapsed(), 2 * RETRY_PAUSE);
         // A refusal is not waited for, and what does not pass ends.
         let begun = Instant::now();
-        assert!(once_served(async || Err::<u8, _>(refused(403))).await.is_err());
+        assert!(once_served(|| ready(Err::<u8, _>(refused(403)))).await.is_err());
         assert_eq!(begun.elapsed(), Duration::ZERO);
-        assert!(once_served(async || Err::<u8, _>(refused(404))).await.is_err());
+        assert!(once_served(|| ready(Err::<u8, _>(refused(404)))).await.is_err());
         assert_eq!(begun.elapsed(), LISTED_BEFORE_SERVED);
     }
 }
