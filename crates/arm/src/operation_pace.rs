@@ -17,12 +17,15 @@
 //! Azure's `Retry-After` takes precedence; the longer of both pauses applies.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::{Client, Operation};
+use clock::Clock;
+
+use crate::operation::Operation;
 
 /// The shortest pause between two polls of a running operation: a twentieth of what Azure takes for a small change.
 const MIN_PAUSE: Duration = Duration::from_millis(250);
@@ -70,8 +73,8 @@ impl Expected {
 }
 
 /// The durations of earlier operations of each kind, in this process.
-#[derive(Debug, Default)]
-pub(crate) struct OperationPace(Mutex<HashMap<Kind, Expected>>);
+#[derive(Debug, Default, Clone)]
+pub(crate) struct OperationPace(Arc<Mutex<HashMap<Kind, Expected>>>);
 
 impl OperationPace {
     /// Begins to poll an operation.
@@ -93,10 +96,10 @@ impl OperationPace {
 }
 
 /// Says when to check an operation, and records the results. For callers that wait in another way than
-/// [`Client::wait`], such as by a list that shows many resources.
+/// [`crate::Client::wait`], such as by a list that shows many resources.
 #[derive(Debug)]
 pub struct OperationWatch {
-    client: Client,
+    pace: OperationPace,
     kind: Kind,
     looks: Looks,
     age_before: Duration,
@@ -104,12 +107,12 @@ pub struct OperationWatch {
 }
 
 impl OperationWatch {
-    pub(crate) fn new(client: Client, operation: &Operation) -> Self {
+    pub(crate) fn new(pace: &OperationPace, clock: &Clock, operation: &Operation) -> Self {
         let kind = Kind::of(operation);
-        let looks = client.inner.operation_pace.looks(&kind);
+        let looks = pace.looks(&kind);
         let started = Duration::from_millis(operation.started);
-        let age_before = client.inner.clock.since_1970().saturating_sub(started);
-        Self { client, kind, looks, age_before, begin: Instant::now() }
+        let age_before = clock.since_1970().saturating_sub(started);
+        Self { pace: pace.clone(), kind, looks, age_before, begin: Instant::now() }
     }
 
     /// How long the operation has been running.
@@ -138,7 +141,7 @@ impl OperationWatch {
     /// The operation has succeeded.
     pub fn succeeded(self) {
         let age = self.age();
-        self.client.inner.operation_pace.learn(self.kind, &self.looks, age);
+        self.pace.learn(self.kind, &self.looks, age);
     }
 }
 
