@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use freshness::LearnedDurations;
 use http::HeaderValue;
 use parking_lot::Mutex;
 
 use crate::client::Inner;
-use crate::operation_pace::OperationPace;
 use crate::retry;
 use crate::{Budgets, CallObserver, Client, Clock, Cloud, Credential, RetryPolicy, Transport};
 
@@ -121,7 +121,7 @@ impl ClientBuilder {
                 observer: self.observer,
                 minimum_retry_after: self.minimum_retry_after,
                 operation_deadline: self.operation_deadline,
-                operation_pace: OperationPace::default(),
+                operation_durations: LearnedDurations::default(),
             }),
             gives_faults_back: false,
         }

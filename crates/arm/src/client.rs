@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use azure_types::ResourceId;
+use freshness::LearnedDurations;
 use http::header::{HeaderName, IF_MATCH, IF_NONE_MATCH};
 use http::{HeaderValue, Method, Uri};
 use parking_lot::Mutex;
@@ -15,7 +16,7 @@ use tokio::time::Instant;
 use crate::builder::ClientBuilder;
 use crate::error::ServiceError;
 use crate::operation::{self, Operation, Progress, Start};
-use crate::operation_pace::{OperationPace, OperationWatch};
+use crate::operation_watch::{OperationKind, OperationWatch};
 use crate::request::{self, Listing, Subject};
 use crate::retry;
 use crate::send::{Answer, Call, request_id};
@@ -59,7 +60,7 @@ pub(crate) struct Inner {
     pub(crate) observer: Option<Arc<dyn CallObserver>>,
     pub(crate) minimum_retry_after: bool,
     pub(crate) operation_deadline: Duration,
-    pub(crate) operation_pace: OperationPace,
+    pub(crate) operation_durations: LearnedDurations<OperationKind>,
 }
 
 impl std::fmt::Debug for Client {

@@ -1,6 +1,6 @@
 //! The observed state of Azure. Concurrent readers of a list share one read.
 
-mod kept;
+mod compact;
 mod machines;
 
 use std::collections::{BTreeSet, HashMap};
@@ -13,6 +13,7 @@ use azure_types::{
     RouteTable, ScaleSet, ScaleSetInstance, SecurityGroup, Subnet, VirtualMachine, Word,
 };
 use cloud::LogicalTime;
+use freshness::{Fetch, Polls, SharedList, SharedReadings};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use planner::Cluster;
@@ -21,47 +22,49 @@ use tokio::time::{Instant, sleep};
 
 use crate::azure::Azure;
 use crate::failure::{Failure, Kind};
-use crate::resource_cache::{Fetch, ResourceCache};
 use crate::turns::Turns;
 
-pub(crate) use kept::InstanceInterface;
-use kept::Recurring;
-pub(crate) use machines::{Said, Sighting};
+pub(crate) use compact::InstanceInterface;
+use compact::Recurring;
+pub(crate) use machines::{MachineAnswer, MachineReading};
 
 const NETWORK: &str = "Microsoft.Network";
 const COMPUTE: &str = "Microsoft.Compute";
 /// The class of reads that a writer plans by. One request serves all waiting owners, which may include a deletion, so
 /// it goes before reads that only refresh machines.
 const PLANNED_BY: Class = Class::Delete;
-/// Poll interval for a resource while an operation of another client runs on it. Azure takes some ten seconds for a
-/// load balancer; twenty reads a minute are few for a program that was killed in the middle of a write.
-const SETTLE_INTERVAL: Duration = Duration::from_secs(3);
-/// Timeout of these polls. Azure ends every operation on a load balancer or a security group long before; then the
+/// How long the operation of another client may run on a resource that is to be written. Azure ends every operation on a load balancer or a security group long before; then the
 /// waiting Services fail and are retried with backoff.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
-/// Caches by resource group or by resource, created on first use.
-type ById<T> = Mutex<HashMap<ResourceId, Arc<ResourceCache<T>>>>;
+/// How long Azure's answer for a single machine is kept after its last use: nodes' addresses are compared more often.
+const MACHINE_READING_KEPT: Duration = Duration::from_secs(60 * 60);
+
+/// The resources of one list of Azure.
+pub(crate) type ResourceList<T> = SharedList<T, Failure>;
+
+/// Lists by resource group or by resource, created on first use.
+type ById<T> = Mutex<HashMap<ResourceId, Arc<ResourceList<T>>>>;
 
 /// The observed state of Azure.
 pub(crate) struct Observed {
     azure: Azure,
     /// When this process started: there are no older reads.
     pub(crate) started: LogicalTime,
-    load_balancers: ResourceCache<LoadBalancer>,
+    load_balancers: ResourceList<LoadBalancer>,
     /// Locks between writes of load balancers and writes of the interfaces in their pools.
     turns: Turns,
-    security_group: Option<ResourceCache<SecurityGroup>>,
-    route_table: Option<ResourceCache<RouteTable>>,
+    security_group: Option<ResourceList<SecurityGroup>>,
+    route_table: Option<ResourceList<RouteTable>>,
     public_ips: ById<PublicIpAddress>,
     /// The public IPs of the subscription, by id.
-    all_public_ips: ResourceCache<PublicIpAddress>,
+    all_public_ips: ResourceList<PublicIpAddress>,
     scale_sets: ById<ScaleSet>,
     instances: ById<ScaleSetInstance>,
     interfaces: ById<InstanceInterface>,
     instance_public_ips: ById<PublicIpAddress>,
     flexible_views: ById<VirtualMachine>,
-    sightings: ById<Sighting>,
+    machine_readings: SharedReadings<ResourceId, Arc<MachineReading>, Failure>,
     /// Strings that documents share.
     recurring: Arc<Recurring>,
     machine_public_ips: ById<PublicIpAddress>,
@@ -71,7 +74,7 @@ pub(crate) struct Observed {
     subnets: ById<Subnet>,
     private_links: ById<PrivateLinkService>,
     /// The private link services of the subscription, by id.
-    all_private_links: ResourceCache<PrivateLinkService>,
+    all_private_links: ResourceList<PrivateLinkService>,
     /// Whether instances are listed without instance views, by configuration.
     without_views: bool,
 }
@@ -99,7 +102,7 @@ impl State {
     }
 }
 
-fn fetch<T, F>(read: F) -> Fetch<T>
+fn fetch<T, F>(read: F) -> Fetch<T, Failure>
 where
     F: Fn() -> BoxFuture<'static, Result<Vec<T>, Failure>> + Send + Sync + 'static,
 {
@@ -149,9 +152,9 @@ of_group! {
 }
 
 /// The resources of a type in a group; a missing group is empty.
-fn group_cache<T: OfGroup>(azure: &Azure, group: &ResourceId) -> ResourceCache<T> {
+fn group_cache<T: OfGroup>(azure: &Azure, group: &ResourceId) -> ResourceList<T> {
     let listing = Listing::of(group, T::NAMESPACE, T::KIND);
-    ResourceCache::new(
+    ResourceList::new(
         T::name,
         list(azure.clone(), listing, T::VERSION, Vec::new(), PLANNED_BY, Failure::is_not_found),
     )
@@ -163,9 +166,9 @@ fn subscription_cache<T: OfGroup>(
     subscription: &ResourceId,
     id_of: fn(&T) -> String,
     is_empty: fn(&Failure) -> bool,
-) -> ResourceCache<T> {
+) -> ResourceList<T> {
     let listing = Listing::of(subscription, T::NAMESPACE, T::KIND);
-    ResourceCache::new(id_of, list(azure.clone(), listing, T::VERSION, Vec::new(), PLANNED_BY, is_empty))
+    ResourceList::new(id_of, list(azure.clone(), listing, T::VERSION, Vec::new(), PLANNED_BY, is_empty))
 }
 
 impl Observed {
@@ -179,17 +182,17 @@ impl Observed {
             let keep = move |document| recurring.load_balancer(document);
             let version = LoadBalancer::VERSION;
             let is_empty = Failure::is_not_found;
-            let fetch = list_kept(azure.clone(), listing, version, Vec::new(), PLANNED_BY, is_empty, keep);
-            ResourceCache::new(LoadBalancer::name, fetch)
+            let fetch = compact_list(azure.clone(), listing, version, Vec::new(), PLANNED_BY, is_empty, keep);
+            ResourceList::new(LoadBalancer::name, fetch)
         };
         let security_group = cluster.security_group_id().map(|id| {
-            ResourceCache::new(
+            ResourceList::new(
                 |document: &SecurityGroup| named(document.name.as_ref(), document.id.as_ref()),
                 one(azure.clone(), id),
             )
         });
         let route_table = cluster.route_table_id().map(|id| {
-            ResourceCache::new(
+            ResourceList::new(
                 |document: &RouteTable| named(document.name.as_ref(), document.id.as_ref()),
                 one(azure.clone(), id),
             )
@@ -221,7 +224,7 @@ impl Observed {
             interfaces: Mutex::default(),
             instance_public_ips: Mutex::default(),
             flexible_views: Mutex::default(),
-            sightings: Mutex::default(),
+            machine_readings: SharedReadings::kept_for(MACHINE_READING_KEPT),
             recurring,
             machine_public_ips: Mutex::default(),
             machine_interfaces: Mutex::default(),
@@ -240,7 +243,7 @@ impl Observed {
     }
 
     /// The load balancers of their resource group.
-    pub(crate) fn load_balancers(&self) -> &ResourceCache<LoadBalancer> {
+    pub(crate) fn load_balancers(&self) -> &ResourceList<LoadBalancer> {
         &self.load_balancers
     }
 
@@ -250,17 +253,17 @@ impl Observed {
     }
 
     /// The security group; `None` if none is configured.
-    pub(crate) fn security_group(&self) -> Option<&ResourceCache<SecurityGroup>> {
+    pub(crate) fn security_group(&self) -> Option<&ResourceList<SecurityGroup>> {
         self.security_group.as_ref()
     }
 
     /// The route table; `None` if none is configured.
-    pub(crate) fn route_table(&self) -> Option<&ResourceCache<RouteTable>> {
+    pub(crate) fn route_table(&self) -> Option<&ResourceList<RouteTable>> {
         self.route_table.as_ref()
     }
 
     /// The public IPs of a resource group.
-    pub(crate) fn public_ips(&self, group: &ResourceId) -> Arc<ResourceCache<PublicIpAddress>> {
+    pub(crate) fn public_ips(&self, group: &ResourceId) -> Arc<ResourceList<PublicIpAddress>> {
         cache_of(&self.public_ips, group, || group_cache(&self.azure, group))
     }
 
@@ -305,7 +308,7 @@ impl Observed {
         invalidate(&self.interfaces);
         invalidate(&self.instance_public_ips);
         invalidate(&self.flexible_views);
-        invalidate(&self.sightings);
+        self.machine_readings.invalidate();
         invalidate(&self.machine_public_ips);
         self.invalidate_machine_interfaces();
         invalidate(&self.virtual_machines);
@@ -325,12 +328,12 @@ impl Observed {
     }
 
     /// The private link services of a resource group.
-    pub(crate) fn private_links(&self, group: &ResourceId) -> Arc<ResourceCache<PrivateLinkService>> {
+    pub(crate) fn private_links(&self, group: &ResourceId) -> Arc<ResourceList<PrivateLinkService>> {
         cache_of(&self.private_links, group, || group_cache(&self.azure, group))
     }
 
     /// The private link services of the whole subscription, which show the groups that contain any.
-    pub(crate) fn private_links_of_subscription(&self) -> &ResourceCache<PrivateLinkService> {
+    pub(crate) fn private_links_of_subscription(&self) -> &ResourceList<PrivateLinkService> {
         &self.all_private_links
     }
 
@@ -342,7 +345,7 @@ impl Observed {
     /// Drops the resource groups whose private link services are irrelevant.
     pub(crate) fn forget_private_link_groups(
         &self,
-        is_of_interest: impl Fn(&ResourceId, &ResourceCache<PrivateLinkService>) -> bool,
+        is_of_interest: impl Fn(&ResourceId, &ResourceList<PrivateLinkService>) -> bool,
     ) {
         self.private_links.lock().retain(|group, known| is_of_interest(group, known));
     }
@@ -378,9 +381,9 @@ impl Observed {
         self.subnet_cache(id).invalidate();
     }
 
-    fn subnet_cache(&self, id: &ResourceId) -> Arc<ResourceCache<Subnet>> {
+    fn subnet_cache(&self, id: &ResourceId) -> Arc<ResourceList<Subnet>> {
         cache_of(&self.subnets, id, || {
-            ResourceCache::new(
+            ResourceList::new(
                 |document: &Subnet| named(document.name.as_ref(), document.id.as_ref()),
                 one(self.azure.clone(), id.clone()),
             )
@@ -401,10 +404,19 @@ impl Observed {
         &self,
         id: &ResourceId,
     ) -> Result<Option<Arc<LoadBalancer>>, Failure> {
+        self.read_alone(&self.load_balancers, id, |document| self.recurring.load_balancer(document)).await
+    }
+
+    /// Reads one resource of a list, and stores what `keep` returns.
+    async fn read_alone<T: serde::de::DeserializeOwned + Send + Sync + 'static>(
+        &self,
+        list: &ResourceList<T>,
+        id: &ResourceId,
+        keep: impl Fn(T) -> T,
+    ) -> Result<Option<Arc<T>>, Failure> {
         let asked = LogicalTime::now();
-        let fresh = self.azure.get::<LoadBalancer>(id, ApiVersion::NETWORK, PLANNED_BY).await?;
-        let fresh = fresh.map(|document| self.recurring.load_balancer(document));
-        Ok(self.load_balancers.store_reading(id.name(), fresh, asked))
+        let document = self.azure.get(id, ApiVersion::NETWORK, PLANNED_BY).await?;
+        Ok(list.store_reading(id.name(), document.map(keep), asked))
     }
 
     /// The load balancer with no operation running on it, as read after `newer_than`.
@@ -413,20 +425,11 @@ impl Observed {
         id: &ResourceId,
         newer_than: LogicalTime,
     ) -> Result<Option<Arc<LoadBalancer>>, Failure> {
-        let mut document = self.load_balancers.get(id.name(), newer_than).await?;
-        let begin = Instant::now();
-        while begin.elapsed() < SETTLE_TIMEOUT {
-            let running = document.as_deref().is_some_and(|document| {
-                let state = document.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
-                State::of(state) == State::Running
-            });
-            if !running {
-                return Ok(document);
-            }
-            sleep(SETTLE_INTERVAL).await;
-            document = self.read_load_balancer(id).await?;
-        }
-        Err(still_running(id))
+        let document = self.load_balancers.get(id.name(), newer_than).await?;
+        let state = |document: &LoadBalancer| {
+            State::of(document.properties.as_ref().and_then(|all| all.provisioning_state.as_ref()))
+        };
+        settled(id, document, state, || self.read_load_balancer(id)).await
     }
 
     /// The security group with no operation running on it, as read after `newer_than`; `None` if it does not exist.
@@ -435,20 +438,12 @@ impl Observed {
         id: &ResourceId,
         newer_than: LogicalTime,
     ) -> Result<Option<Arc<SecurityGroup>>, Failure> {
-        let Some(known) = &self.security_group else { return Ok(None) };
-        let mut document = known.get(id.name(), newer_than).await?;
-        let begin = Instant::now();
-        while begin.elapsed() < SETTLE_TIMEOUT {
-            let properties = document.as_ref().and_then(|document| document.properties.as_ref());
-            if State::of(properties.and_then(|p| p.provisioning_state.as_ref())) != State::Running {
-                return Ok(document);
-            }
-            sleep(SETTLE_INTERVAL).await;
-            let asked = LogicalTime::now();
-            let fresh = self.azure.get::<SecurityGroup>(id, ApiVersion::NETWORK, PLANNED_BY).await?;
-            document = known.store_reading(id.name(), fresh, asked);
-        }
-        Err(still_running(id))
+        let Some(list) = &self.security_group else { return Ok(None) };
+        let document = list.get(id.name(), newer_than).await?;
+        let state = |document: &SecurityGroup| {
+            State::of(document.properties.as_ref().and_then(|all| all.provisioning_state.as_ref()))
+        };
+        settled(id, document, state, || self.read_alone(list, id, |document| document)).await
     }
 
     /// The route table with no operation running on it, as read after `newer_than`; `None` if it does not exist.
@@ -457,21 +452,35 @@ impl Observed {
         id: &ResourceId,
         newer_than: LogicalTime,
     ) -> Result<Option<Arc<RouteTable>>, Failure> {
-        let Some(known) = &self.route_table else { return Ok(None) };
-        let mut document = known.get(id.name(), newer_than).await?;
-        let begin = Instant::now();
-        while begin.elapsed() < SETTLE_TIMEOUT {
-            let properties = document.as_ref().and_then(|document| document.properties.as_ref());
-            if State::of(properties.and_then(|p| p.provisioning_state.as_ref())) != State::Running {
-                return Ok(document);
-            }
-            sleep(SETTLE_INTERVAL).await;
-            let asked = LogicalTime::now();
-            let fresh = self.azure.get::<RouteTable>(id, ApiVersion::NETWORK, PLANNED_BY).await?;
-            document = known.store_reading(id.name(), fresh, asked);
-        }
-        Err(still_running(id))
+        let Some(list) = &self.route_table else { return Ok(None) };
+        let document = list.get(id.name(), newer_than).await?;
+        let state = |document: &RouteTable| {
+            State::of(document.properties.as_ref().and_then(|all| all.provisioning_state.as_ref()))
+        };
+        settled(id, document, state, || self.read_alone(list, id, |document| document)).await
     }
+}
+
+/// A document with no operation running on it: read again as long as one runs. Another client began it, or this program
+/// before a restart, so that its duration is unknown.
+async fn settled<T, F>(
+    id: &ResourceId,
+    mut document: Option<Arc<T>>,
+    state: fn(&T) -> State,
+    read: impl Fn() -> F,
+) -> Result<Option<Arc<T>>, Failure>
+where
+    F: Future<Output = Result<Option<Arc<T>>, Failure>>,
+{
+    let (begin, mut polls) = (Instant::now(), Polls::unknown());
+    while begin.elapsed() < SETTLE_TIMEOUT {
+        if document.as_deref().is_none_or(|document| state(document) != State::Running) {
+            return Ok(document);
+        }
+        sleep(polls.missed(begin.elapsed())).await;
+        document = read().await?;
+    }
+    Err(still_running(id))
 }
 
 fn still_running(id: &ResourceId) -> Failure {
@@ -484,8 +493,8 @@ fn still_running(id: &ResourceId) -> Failure {
 fn cache_of<T>(
     all: &ById<T>,
     id: &ResourceId,
-    new: impl FnOnce() -> ResourceCache<T>,
-) -> Arc<ResourceCache<T>> {
+    new: impl FnOnce() -> ResourceList<T>,
+) -> Arc<ResourceList<T>> {
     let mut all = all.lock();
     if let Some(known) = all.get(id) {
         return Arc::clone(known);
@@ -504,15 +513,15 @@ fn list<T>(
     query: Vec<(&'static str, String)>,
     class: Class,
     is_empty: fn(&Failure) -> bool,
-) -> Fetch<T>
+) -> Fetch<T, Failure>
 where
     T: serde::de::DeserializeOwned + Send + Sync + 'static,
 {
-    list_kept(azure, listing, version, query, class, is_empty, |document: T| document)
+    compact_list(azure, listing, version, query, class, is_empty, |document: T| document)
 }
 
 /// Like [`list`], but keeps of each document only what `keep` returns.
-fn list_kept<T, K>(
+fn compact_list<T, K>(
     azure: Azure,
     listing: Listing,
     version: ApiVersion,
@@ -520,7 +529,7 @@ fn list_kept<T, K>(
     class: Class,
     is_empty: fn(&Failure) -> bool,
     keep: impl Fn(T) -> K + Clone + Send + Sync + 'static,
-) -> Fetch<K>
+) -> Fetch<K, Failure>
 where
     T: serde::de::DeserializeOwned + Send + Sync + 'static,
     K: Send + Sync + 'static,
@@ -538,7 +547,7 @@ where
 }
 
 /// Reads one network resource as a list of at most one.
-fn one<T>(azure: Azure, id: ResourceId) -> Fetch<T>
+fn one<T>(azure: Azure, id: ResourceId) -> Fetch<T, Failure>
 where
     T: serde::de::DeserializeOwned + Send + Sync + 'static,
 {
@@ -586,7 +595,7 @@ mod tests {
         observed.instances(&scale_set).list(since).await.unwrap();
         observed.interfaces(&scale_set).list(since).await.unwrap();
         let lost = InstanceName { scale_set: scale_set.clone(), instance_id: "0".to_owned() };
-        observed.sighting(&MachineName::Instance(lost), since).await.unwrap();
+        observed.read_machine(&MachineName::Instance(lost), since).await.unwrap();
         let expected = [
             ("loadBalancers", Class::Delete),
             ("networkSecurityGroups", Class::Delete),
