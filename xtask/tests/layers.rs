@@ -20,7 +20,7 @@ const PURE: [&str; 10] = [
     "planner",
 ];
 /// The simulators and the test crates.
-const WITNESSES: [&str; 13] = [
+const WITNESSES: [&str; 14] = [
     "azure-contract",
     "azure-engine",
     "azure-entra",
@@ -29,6 +29,7 @@ const WITNESSES: [&str; 13] = [
     "azure-providers",
     "azure-simulator",
     "cluster-api-stand-in",
+    "faults",
     "kubernetes-simulator",
     "simulated-cluster",
     "stand-ins",
