@@ -1,20 +1,20 @@
 //! The observed state of Azure. Concurrent readers of a list share one read.
 
 mod compact;
+mod list_request;
 mod machines;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use arm::{ApiVersion, Class, Listing};
+use arm::ApiVersion;
 use azure_types::{
     AvailabilitySet, LoadBalancer, NetworkInterface, PrivateLinkService, PublicIpAddress, ResourceId,
     RouteTable, ScaleSet, ScaleSetInstance, SecurityGroup, Subnet, VirtualMachine, Word,
 };
 use cloud::LogicalTime;
-use freshness::{Fetch, Polls, SharedList, SharedReadings};
-use futures::future::BoxFuture;
+use freshness::{Polls, SharedList, SharedReadings};
 use parking_lot::Mutex;
 use planner::Cluster;
 use planner::backend_pool::PoolMembership;
@@ -26,15 +26,11 @@ use crate::turns::Turns;
 
 pub(crate) use compact::InstanceInterface;
 use compact::Recurring;
+use list_request::{ListRequest, PLANNED_BY, ResourceType as _, group_list, single};
 pub(crate) use machines::{MachineAnswer, MachineReading};
 
-const NETWORK: &str = "Microsoft.Network";
-const COMPUTE: &str = "Microsoft.Compute";
-/// The class of reads that a writer plans by. One request serves all waiting owners, which may include a deletion, so
-/// it goes before reads that only refresh machines.
-const PLANNED_BY: Class = Class::Delete;
-/// How long the operation of another client may run on a resource that is to be written. Azure ends every operation on a load balancer or a security group long before; then the
-/// waiting Services fail and are retried with backoff.
+/// How long the operation of another client may run on a resource that is to be written. Azure ends every operation on a
+/// load balancer or a security group long before; then the waiting Services fail and are retried with backoff.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// How long Azure's answer for a single machine is kept after its last use: nodes' addresses are compared more often.
@@ -102,73 +98,9 @@ impl State {
     }
 }
 
-fn fetch<T, F>(read: F) -> Fetch<T, Failure>
-where
-    F: Fn() -> BoxFuture<'static, Result<Vec<T>, Failure>> + Send + Sync + 'static,
-{
-    Box::new(read)
-}
-
-fn named(name: Option<&String>, id: Option<&ResourceId>) -> String {
-    name.cloned().or_else(|| id.map(|id| id.name().to_owned())).unwrap_or_default()
-}
-
 /// An id as the cache key, for resources whose names are not unique.
 fn by_id(id: Option<&ResourceId>) -> String {
     id.map(|id| id.as_str().to_owned()).unwrap_or_default()
-}
-
-/// Resource types that are listed by resource group.
-trait OfGroup: serde::de::DeserializeOwned + Send + Sync + 'static {
-    const NAMESPACE: &'static str;
-    const KIND: &'static str;
-    const VERSION: ApiVersion;
-
-    fn name(&self) -> String;
-}
-
-macro_rules! of_group {
-    ($($document:ty: $namespace:ident, $kind:literal, $version:ident;)*) => {$(
-        impl OfGroup for $document {
-            const NAMESPACE: &'static str = $namespace;
-            const KIND: &'static str = $kind;
-            const VERSION: ApiVersion = ApiVersion::$version;
-
-            fn name(&self) -> String {
-                named(self.name.as_ref(), self.id.as_ref())
-            }
-        }
-    )*};
-}
-
-of_group! {
-    AvailabilitySet: COMPUTE, "availabilitySets", COMPUTE;
-    LoadBalancer: NETWORK, "loadBalancers", NETWORK;
-    NetworkInterface: NETWORK, "networkInterfaces", NETWORK;
-    PrivateLinkService: NETWORK, "privateLinkServices", NETWORK;
-    PublicIpAddress: NETWORK, "publicIPAddresses", NETWORK;
-    ScaleSet: COMPUTE, "virtualMachineScaleSets", COMPUTE;
-    VirtualMachine: COMPUTE, "virtualMachines", COMPUTE;
-}
-
-/// The resources of a type in a group; a missing group is empty.
-fn group_cache<T: OfGroup>(azure: &Azure, group: &ResourceId) -> ResourceList<T> {
-    let listing = Listing::of(group, T::NAMESPACE, T::KIND);
-    ResourceList::new(
-        T::name,
-        list(azure.clone(), listing, T::VERSION, Vec::new(), PLANNED_BY, Failure::is_not_found),
-    )
-}
-
-/// The resources of a type in a whole subscription, by id because names are only unique within a group.
-fn subscription_cache<T: OfGroup>(
-    azure: &Azure,
-    subscription: &ResourceId,
-    id_of: fn(&T) -> String,
-    is_empty: fn(&Failure) -> bool,
-) -> ResourceList<T> {
-    let listing = Listing::of(subscription, T::NAMESPACE, T::KIND);
-    ResourceList::new(id_of, list(azure.clone(), listing, T::VERSION, Vec::new(), PLANNED_BY, is_empty))
 }
 
 impl Observed {
@@ -177,39 +109,22 @@ impl Observed {
         let group = cluster.network_group(cluster.config.load_balancer_resource_group());
         let recurring: Arc<Recurring> = Arc::default();
         let load_balancers = {
-            let (listing, recurring) =
-                (Listing::of(&group, LoadBalancer::NAMESPACE, LoadBalancer::KIND), Arc::clone(&recurring));
+            let recurring = Arc::clone(&recurring);
             let keep = move |document| recurring.load_balancer(document);
-            let version = LoadBalancer::VERSION;
-            let is_empty = Failure::is_not_found;
-            let fetch = compact_list(azure.clone(), listing, version, Vec::new(), PLANNED_BY, is_empty, keep);
-            ResourceList::new(LoadBalancer::name, fetch)
+            let request = ListRequest::within::<LoadBalancer>(&group);
+            ResourceList::new(LoadBalancer::name, request.fetch(&azure, keep))
         };
-        let security_group = cluster.security_group_id().map(|id| {
-            ResourceList::new(
-                |document: &SecurityGroup| named(document.name.as_ref(), document.id.as_ref()),
-                one(azure.clone(), id),
-            )
-        });
-        let route_table = cluster.route_table_id().map(|id| {
-            ResourceList::new(
-                |document: &RouteTable| named(document.name.as_ref(), document.id.as_ref()),
-                one(azure.clone(), id),
-            )
-        });
+        let security_group = cluster.security_group_id().map(|id| single(&azure, id));
+        let route_table = cluster.route_table_id().map(|id| single(&azure, id));
+        // Names are only unique within a group.
         let subscription = ResourceId::subscription(cluster.config.network_subscription_id());
-        let all_public_ips = subscription_cache(
-            &azure,
-            &subscription,
-            |document: &PublicIpAddress| by_id(document.id.as_ref()),
-            |failure| failure.kind == Kind::PermissionDenied,
-        );
-        let all_private_links = subscription_cache(
-            &azure,
-            &subscription,
-            |document: &PrivateLinkService| by_id(document.id.as_ref()),
-            Failure::is_not_found,
-        );
+        let all_public_ips = ListRequest {
+            is_empty: |failure| failure.kind == Kind::PermissionDenied,
+            ..ListRequest::within::<PublicIpAddress>(&subscription)
+        };
+        let all_public_ips = all_public_ips.list(&azure, |one: &PublicIpAddress| by_id(one.id.as_ref()));
+        let all_private_links = ListRequest::within::<PrivateLinkService>(&subscription)
+            .list(&azure, |one: &PrivateLinkService| by_id(one.id.as_ref()));
         Self {
             azure,
             started: LogicalTime::now(),
@@ -264,7 +179,7 @@ impl Observed {
 
     /// The public IPs of a resource group.
     pub(crate) fn public_ips(&self, group: &ResourceId) -> Arc<ResourceList<PublicIpAddress>> {
-        cache_of(&self.public_ips, group, || group_cache(&self.azure, group))
+        list_of(&self.public_ips, group, || group_list(&self.azure, group))
     }
 
     /// The public IPs of the whole subscription; empty if it may not be read, because the program only requires access
@@ -329,7 +244,7 @@ impl Observed {
 
     /// The private link services of a resource group.
     pub(crate) fn private_links(&self, group: &ResourceId) -> Arc<ResourceList<PrivateLinkService>> {
-        cache_of(&self.private_links, group, || group_cache(&self.azure, group))
+        list_of(&self.private_links, group, || group_list(&self.azure, group))
     }
 
     /// The private link services of the whole subscription, which show the groups that contain any.
@@ -382,12 +297,7 @@ impl Observed {
     }
 
     fn subnet_cache(&self, id: &ResourceId) -> Arc<ResourceList<Subnet>> {
-        cache_of(&self.subnets, id, || {
-            ResourceList::new(
-                |document: &Subnet| named(document.name.as_ref(), document.id.as_ref()),
-                one(self.azure.clone(), id.clone()),
-            )
-        })
+        list_of(&self.subnets, id, || single(&self.azure, id.clone()))
     }
 
     /// Reads a subnet.
@@ -426,10 +336,13 @@ impl Observed {
         newer_than: LogicalTime,
     ) -> Result<Option<Arc<LoadBalancer>>, Failure> {
         let document = self.load_balancers.get(id.name(), newer_than).await?;
-        let state = |document: &LoadBalancer| {
-            State::of(document.properties.as_ref().and_then(|all| all.provisioning_state.as_ref()))
-        };
-        settled(id, document, state, || self.read_load_balancer(id)).await
+        settled(
+            id,
+            document,
+            |one| one.properties.as_ref()?.provisioning_state.as_ref(),
+            || self.read_load_balancer(id),
+        )
+        .await
     }
 
     /// The security group with no operation running on it, as read after `newer_than`; `None` if it does not exist.
@@ -440,10 +353,13 @@ impl Observed {
     ) -> Result<Option<Arc<SecurityGroup>>, Failure> {
         let Some(list) = &self.security_group else { return Ok(None) };
         let document = list.get(id.name(), newer_than).await?;
-        let state = |document: &SecurityGroup| {
-            State::of(document.properties.as_ref().and_then(|all| all.provisioning_state.as_ref()))
-        };
-        settled(id, document, state, || self.read_alone(list, id, |document| document)).await
+        settled(
+            id,
+            document,
+            |one| one.properties.as_ref()?.provisioning_state.as_ref(),
+            || self.read_alone(list, id, |document| document),
+        )
+        .await
     }
 
     /// The route table with no operation running on it, as read after `newer_than`; `None` if it does not exist.
@@ -454,10 +370,13 @@ impl Observed {
     ) -> Result<Option<Arc<RouteTable>>, Failure> {
         let Some(list) = &self.route_table else { return Ok(None) };
         let document = list.get(id.name(), newer_than).await?;
-        let state = |document: &RouteTable| {
-            State::of(document.properties.as_ref().and_then(|all| all.provisioning_state.as_ref()))
-        };
-        settled(id, document, state, || self.read_alone(list, id, |document| document)).await
+        settled(
+            id,
+            document,
+            |one| one.properties.as_ref()?.provisioning_state.as_ref(),
+            || self.read_alone(list, id, |document| document),
+        )
+        .await
     }
 }
 
@@ -466,7 +385,7 @@ impl Observed {
 async fn settled<T, F>(
     id: &ResourceId,
     mut document: Option<Arc<T>>,
-    state: fn(&T) -> State,
+    state: fn(&T) -> Option<&Word>,
     read: impl Fn() -> F,
 ) -> Result<Option<Arc<T>>, Failure>
 where
@@ -474,7 +393,7 @@ where
 {
     let (begin, mut polls) = (Instant::now(), Polls::unknown());
     while begin.elapsed() < SETTLE_TIMEOUT {
-        if document.as_deref().is_none_or(|document| state(document) != State::Running) {
+        if document.as_deref().is_none_or(|document| State::of(state(document)) != State::Running) {
             return Ok(document);
         }
         sleep(polls.missed(begin.elapsed())).await;
@@ -490,11 +409,7 @@ fn still_running(id: &ResourceId) -> Failure {
     )
 }
 
-fn cache_of<T>(
-    all: &ById<T>,
-    id: &ResourceId,
-    new: impl FnOnce() -> ResourceList<T>,
-) -> Arc<ResourceList<T>> {
+fn list_of<T>(all: &ById<T>, id: &ResourceId, new: impl FnOnce() -> ResourceList<T>) -> Arc<ResourceList<T>> {
     let mut all = all.lock();
     if let Some(known) = all.get(id) {
         return Arc::clone(known);
@@ -504,64 +419,9 @@ fn cache_of<T>(
     known
 }
 
-/// Reads a list. A failure for which `is_empty` holds counts as an empty list, such as that of a missing resource
-/// group.
-fn list<T>(
-    azure: Azure,
-    listing: Listing,
-    version: ApiVersion,
-    query: Vec<(&'static str, String)>,
-    class: Class,
-    is_empty: fn(&Failure) -> bool,
-) -> Fetch<T, Failure>
-where
-    T: serde::de::DeserializeOwned + Send + Sync + 'static,
-{
-    compact_list(azure, listing, version, query, class, is_empty, |document: T| document)
-}
-
-/// Like [`list`], but keeps of each document only what `keep` returns.
-fn compact_list<T, K>(
-    azure: Azure,
-    listing: Listing,
-    version: ApiVersion,
-    query: Vec<(&'static str, String)>,
-    class: Class,
-    is_empty: fn(&Failure) -> bool,
-    keep: impl Fn(T) -> K + Clone + Send + Sync + 'static,
-) -> Fetch<K, Failure>
-where
-    T: serde::de::DeserializeOwned + Send + Sync + 'static,
-    K: Send + Sync + 'static,
-{
-    fetch(move || {
-        let (azure, listing, query, keep) = (azure.clone(), listing.clone(), query.clone(), keep.clone());
-        Box::pin(async move {
-            let query: Vec<(&str, &str)> = query.iter().map(|(key, value)| (*key, value.as_str())).collect();
-            match azure.list(&listing, version, &query, class, keep).await {
-                Err(failure) if is_empty(&failure) => Ok(Vec::new()),
-                other => other,
-            }
-        })
-    })
-}
-
-/// Reads one network resource as a list of at most one.
-fn one<T>(azure: Azure, id: ResourceId) -> Fetch<T, Failure>
-where
-    T: serde::de::DeserializeOwned + Send + Sync + 'static,
-{
-    fetch(move || {
-        let (azure, id) = (azure.clone(), id.clone());
-        Box::pin(
-            async move { Ok(azure.get(&id, ApiVersion::NETWORK, PLANNED_BY).await?.into_iter().collect()) },
-        )
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use arm::{CallRecord, Client, Cloud, Credential, Transport};
+    use arm::{CallRecord, Class, Client, Cloud, Credential, Transport};
     use planner::instance::{InstanceName, MachineName};
 
     use super::*;
@@ -587,7 +447,7 @@ mod tests {
             .build();
         let observed = Observed::new(Azure::new(client), &cluster);
         let (since, group) = (observed.started, cluster.network_group("rg"));
-        let scale_set = group.resource(COMPUTE, "virtualMachineScaleSets", "pool");
+        let scale_set = group.resource("Microsoft.Compute", "virtualMachineScaleSets", "pool");
         observed.load_balancers().list(since).await.unwrap();
         observed.security_group().unwrap().list(since).await.unwrap();
         observed.public_ips(&group).list(since).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arm::{ApiVersion, Class, Listing};
+use arm::{ApiVersion, Class};
 use azure_types::{
     AvailabilitySet, NetworkInterface, PublicIpAddress, ResourceId, ScaleSet, ScaleSetInstance,
     VirtualMachine,
@@ -12,10 +12,8 @@ use planner::instance::{self, MachineDocument, MachineName};
 use serde::de::DeserializeOwned;
 
 use super::compact::{self, InstanceInterface};
-use super::{
-    COMPUTE, Observed, OfGroup as _, PLANNED_BY, ResourceList, by_id, cache_of, compact_list, group_cache,
-    list, named,
-};
+use super::list_request::{ListRequest, ResourceType as _, group_list, named};
+use super::{Observed, ResourceList, by_id, list_of};
 use crate::azure::Azure;
 use crate::failure::Failure;
 
@@ -68,20 +66,20 @@ async fn read_machine<T: MachineDocument + DeserializeOwned>(
 impl Observed {
     /// The scale sets of a resource group.
     pub(crate) fn scale_sets(&self, group: &ResourceId) -> Arc<ResourceList<ScaleSet>> {
-        cache_of(&self.scale_sets, group, || group_cache(&self.azure, group))
+        list_of(&self.scale_sets, group, || group_list(&self.azure, group))
     }
 
     /// The instances of a scale set, by instance id. A missing scale set is a failure that says so.
     pub(crate) fn instances(&self, scale_set: &ResourceId) -> Arc<ResourceList<ScaleSetInstance>> {
-        cache_of(&self.instances, scale_set, || {
-            let listing = Listing::children(scale_set, "virtualMachines");
-            let query = if self.without_views { Vec::new() } else { vec![owned(VIEW)] };
+        list_of(&self.instances, scale_set, || {
+            let request = ListRequest {
+                query: if self.without_views { Vec::new() } else { vec![owned(VIEW)] },
+                ..ListRequest::below(scale_set, "virtualMachines", ApiVersion::COMPUTE)
+            };
             let recurring = Arc::clone(&self.recurring);
-            let keep = move |machine| compact::instance(machine, &recurring);
-            let (azure, version) = (self.azure.clone(), ApiVersion::COMPUTE);
             ResourceList::new(
                 |document: &ScaleSetInstance| named(document.instance_id.as_ref(), document.id.as_ref()),
-                compact_list(azure, listing, version, query, Class::Refresh, |_| false, keep),
+                request.fetch(&self.azure, move |machine| compact::instance(machine, &recurring)),
             )
         })
     }
@@ -93,25 +91,16 @@ impl Observed {
 
     /// The machines of a flexible scale set by name, with only their views: Azure returns nothing else with views.
     pub(crate) fn flexible_views(&self, scale_set: &ResourceId) -> Arc<ResourceList<VirtualMachine>> {
-        cache_of(&self.flexible_views, scale_set, || {
+        list_of(&self.flexible_views, scale_set, || {
             let group =
                 ResourceId::group(scale_set.subscription_id(), scale_set.group_name().unwrap_or_default());
-            let listing = Listing::of(&group, COMPUTE, "virtualMachines");
             let filter = format!("'virtualMachineScaleSet/id' eq '{scale_set}'");
-            let query = vec![("$filter", filter), owned(VIEW)];
-            let version = ApiVersion::COMPUTE;
-            ResourceList::new(
-                |document: &VirtualMachine| named(document.name.as_ref(), document.id.as_ref()),
-                compact_list(
-                    self.azure.clone(),
-                    listing,
-                    version,
-                    query,
-                    Class::Refresh,
-                    Failure::is_not_found,
-                    compact::virtual_machine,
-                ),
-            )
+            let request = ListRequest {
+                query: vec![("$filter", filter), owned(VIEW)],
+                class: Class::Refresh,
+                ..ListRequest::within::<VirtualMachine>(&group)
+            };
+            ResourceList::new(VirtualMachine::name, request.fetch(&self.azure, compact::virtual_machine))
         })
     }
 
@@ -134,13 +123,11 @@ impl Observed {
     /// older reads seldom contain a newer machine, and never new addresses.
     pub(crate) fn interfaces(&self, scale_set: &ResourceId) -> Arc<ResourceList<InstanceInterface>> {
         let mut is_new = false;
-        let known = cache_of(&self.interfaces, scale_set, || {
+        let known = list_of(&self.interfaces, scale_set, || {
             is_new = true;
-            let listing = Listing::children(scale_set, "networkInterfaces");
-            let (azure, version) = (self.azure.clone(), ApiVersion::SCALE_SET_NETWORK);
+            let request = ListRequest::below(scale_set, "networkInterfaces", ApiVersion::SCALE_SET_NETWORK);
             let keep = |document: NetworkInterface| InstanceInterface::of(&document);
-            let fetch = compact_list(azure, listing, version, Vec::new(), Class::Refresh, |_| false, keep);
-            ResourceList::new(InstanceInterface::name, fetch)
+            ResourceList::new(InstanceInterface::name, request.fetch(&self.azure, keep))
         });
         if is_new {
             known.forget_when_unused();
@@ -151,12 +138,9 @@ impl Observed {
     /// The public addresses of a scale set's instances, by id. They are resources of the scale set, and lists of the
     /// resource group do not contain them.
     pub(crate) fn instance_public_ips(&self, scale_set: &ResourceId) -> Arc<ResourceList<PublicIpAddress>> {
-        cache_of(&self.instance_public_ips, scale_set, || {
-            let listing = Listing::children(scale_set, "publicIPAddresses");
-            let id = |document: &PublicIpAddress| by_id(document.id.as_ref());
-            let version = ApiVersion::SCALE_SET_NETWORK;
-            let fetch = list(self.azure.clone(), listing, version, Vec::new(), Class::Refresh, |_| false);
-            ResourceList::new(id, fetch)
+        list_of(&self.instance_public_ips, scale_set, || {
+            ListRequest::below(scale_set, "publicIPAddresses", ApiVersion::SCALE_SET_NETWORK)
+                .list(&self.azure, |document: &PublicIpAddress| by_id(document.id.as_ref()))
         })
     }
 
@@ -166,12 +150,12 @@ impl Observed {
         if let Some(known) = self.public_ips.lock().get(group) {
             return Arc::clone(known);
         }
-        cache_of(&self.machine_public_ips, group, || group_cache(&self.azure, group))
+        list_of(&self.machine_public_ips, group, || group_list(&self.azure, group))
     }
 
     /// The network interfaces of a resource group: those of its virtual machines, not of instances.
     pub(crate) fn machine_interfaces(&self, group: &ResourceId) -> Arc<ResourceList<NetworkInterface>> {
-        cache_of(&self.machine_interfaces, group, || group_cache(&self.azure, group))
+        list_of(&self.machine_interfaces, group, || group_list(&self.azure, group))
     }
 
     /// The cached network interfaces of virtual machines, however old.
@@ -189,18 +173,14 @@ impl Observed {
 
     /// The availability sets of a resource group.
     pub(crate) fn availability_sets(&self, group: &ResourceId) -> Arc<ResourceList<AvailabilitySet>> {
-        cache_of(&self.availability_sets, group, || group_cache(&self.azure, group))
+        list_of(&self.availability_sets, group, || group_list(&self.azure, group))
     }
 
     /// The virtual machines of a resource group.
     pub(crate) fn virtual_machines(&self, group: &ResourceId) -> Arc<ResourceList<VirtualMachine>> {
-        cache_of(&self.virtual_machines, group, || {
-            let listing = Listing::of(group, VirtualMachine::NAMESPACE, VirtualMachine::KIND);
-            let (azure, version, is_empty) =
-                (self.azure.clone(), VirtualMachine::VERSION, Failure::is_not_found);
-            let keep = compact::virtual_machine;
-            let fetch = compact_list(azure, listing, version, Vec::new(), PLANNED_BY, is_empty, keep);
-            ResourceList::new(VirtualMachine::name, fetch)
+        list_of(&self.virtual_machines, group, || {
+            let request = ListRequest::within::<VirtualMachine>(group);
+            ResourceList::new(VirtualMachine::name, request.fetch(&self.azure, compact::virtual_machine))
         })
     }
 }
