@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// One request.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct FuzzRequest {
     pub method: String,
     pub path: String,
     pub headers: Vec<(String, String)>,
@@ -13,18 +13,18 @@ pub struct Asked {
 
 const SUBSCRIPTION: &str = "/subscriptions/00000000-0000-0000-0000-000000000000";
 
-fn asked(method: &str, path: String, body: &Value) -> Asked {
+fn request(method: &str, path: String, body: &Value) -> FuzzRequest {
     let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-    Asked { method: method.to_owned(), path, headers: Vec::new(), body }
+    FuzzRequest { method: method.to_owned(), path, headers: Vec::new(), body }
 }
 
 /// The requests, in an order in which all of them succeed.
-pub fn requests() -> Vec<Asked> {
+pub fn requests() -> Vec<FuzzRequest> {
     let group = format!("{SUBSCRIPTION}/resourceGroups/fuzz");
     let network = |rest: &str| format!("{group}/providers/Microsoft.Network/{rest}");
     let compute = |rest: &str| format!("{group}/providers/Microsoft.Compute/{rest}");
     let reference = |id: String| json!({ "id": id });
-    let mut all = vec![asked(
+    let mut all = vec![request(
         "PUT",
         format!("{group}?api-version=2021-04-01"),
         &json!({"location": "eastus", "tags": {"a": "b"}}),
@@ -174,23 +174,23 @@ pub fn requests() -> Vec<Asked> {
         );
     }
     for (id, version, body) in &made {
-        all.push(asked("PUT", format!("{id}?api-version={version}"), body));
+        all.push(request("PUT", format!("{id}?api-version={version}"), body));
     }
     for (id, version, body) in &made {
         let list = id.rsplit_once('/').map_or(id.as_str(), |(list, _)| list);
-        all.push(asked("GET", format!("{id}?api-version={version}&$expand=instanceView"), &Value::Null));
-        all.push(asked(
+        all.push(request("GET", format!("{id}?api-version={version}&$expand=instanceView"), &Value::Null));
+        all.push(request(
             "GET",
             format!("{list}?api-version={version}&$top=3&$filter=name%20eq%20'x'"),
             &Value::Null,
         ));
         let changed = json!({"tags": {"changed": "yes"}, "properties": body["properties"]});
-        all.push(asked("PATCH", format!("{id}?api-version={version}"), &changed));
+        all.push(request("PATCH", format!("{id}?api-version={version}"), &changed));
     }
     let uniform = compute("virtualMachineScaleSets/uniform");
     let attach = json!({"location": "eastus", "properties": {"storageProfile": {"dataDisks": [
         {"lun": 0, "createOption": "Attach", "managedDisk": {"id": compute("disks/disk")}}]}}});
-    all.push(asked("PUT", format!("{uniform}/virtualMachines/0?api-version={comp}"), &attach));
+    all.push(request("PUT", format!("{uniform}/virtualMachines/0?api-version={comp}"), &attach));
     for (path, body) in [
         (
             format!("{uniform}/virtualMachines/0/attachDetachDataDisks"),
@@ -204,7 +204,7 @@ pub fn requests() -> Vec<Asked> {
         (format!("{lb}/migrateToIpBased"), json!({"pools": ["p"]})),
         (format!("{SUBSCRIPTION}/providers/Microsoft.Network/register"), Value::Null),
     ] {
-        all.push(asked("POST", format!("{path}?api-version={comp}"), &body));
+        all.push(request("POST", format!("{path}?api-version={comp}"), &body));
     }
     for path in [
         format!("{uniform}/virtualMachines?api-version={comp}&$expand=instanceView"),
@@ -230,19 +230,19 @@ pub fn requests() -> Vec<Asked> {
         "/_cerulean/journal?after=3&format=lines".to_owned(),
         "/_cerulean/budgets".to_owned(),
     ] {
-        all.push(asked("GET", path, &Value::Null));
+        all.push(request("GET", path, &Value::Null));
     }
     let fault = json!({"name": "f", "method": "PUT", "count": 1, "action": {"do": "fail", "status": 400, "code": "X"}});
-    all.push(asked("POST", "/_cerulean/faults".to_owned(), &fault));
-    all.push(asked("PUT", "/_cerulean/latency".to_owned(), &json!({"otherwiseMs": 5})));
-    all.push(asked("PUT", "/_cerulean/budgets".to_owned(), &json!({"reads": 1000.0})));
+    all.push(request("POST", "/_cerulean/faults".to_owned(), &fault));
+    all.push(request("PUT", "/_cerulean/latency".to_owned(), &json!({"otherwiseMs": 5})));
+    all.push(request("PUT", "/_cerulean/budgets".to_owned(), &json!({"reads": 1000.0})));
     for rest in ["virtualMachineScaleSets/uniform", "disks/disk"] {
-        all.push(asked("DELETE", format!("{}?api-version={comp}", compute(rest)), &Value::Null));
+        all.push(request("DELETE", format!("{}?api-version={comp}", compute(rest)), &Value::Null));
     }
-    all.push(asked("DELETE", format!("{group}?api-version=2021-04-01"), &Value::Null));
-    for asked in &mut all {
-        if asked.path.starts_with("/_cerulean/") || !asked.body.is_empty() {
-            asked.headers.push(("content-type".to_owned(), "application/json".to_owned()));
+    all.push(request("DELETE", format!("{group}?api-version=2021-04-01"), &Value::Null));
+    for request in &mut all {
+        if request.path.starts_with("/_cerulean/") || !request.body.is_empty() {
+            request.headers.push(("content-type".to_owned(), "application/json".to_owned()));
         }
     }
     all
