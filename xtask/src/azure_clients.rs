@@ -19,7 +19,7 @@ use crate::replay::wait_for;
 /// How to prove it.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Use this `cerulean` instead of building a release one.
+    /// Binary of `cerulean`; by default a release build is made.
     #[arg(long)]
     cerulean: Option<PathBuf>,
     /// Further words for the script, after `--`.

@@ -7,8 +7,11 @@ use std::path::Path;
 /// Folders of crates.
 const FOLDERS: [&str; 2] = ["crates", "simulators"];
 
+/// The other crates.
+const TOOLS: [&str; 5] = ["cerulean", "explorer", "real-kubernetes", "testkit", "xtask"];
+
 /// The crates that are not free of circles yet.
-const NOT_YET: [&str; 15] = [
+const NOT_YET: [&str; 13] = [
     "crates/acr-credential-provider",
     "crates/azure-types",
     "crates/cloud-config",
@@ -21,8 +24,6 @@ const NOT_YET: [&str; 15] = [
     "crates/program",
     "crates/provider",
     "crates/traces",
-    "simulators/cluster",
-    "simulators/cluster-api",
     "simulators/kubernetes",
 ];
 
@@ -49,7 +50,8 @@ impl Files {
                 module.pop();
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let mut own = module.clone();
-                if name != "mod" && name != "lib" {
+                let is_root = module.is_empty() && name == "main" && !directory.join("lib.rs").exists();
+                if name != "mod" && name != "lib" && !is_root {
                     own.push(name);
                 }
                 self.0.insert(own, code(&std::fs::read_to_string(&path)?));
@@ -150,7 +152,9 @@ fn join(base: &[String], steps: &[&str]) -> Module {
 
 /// Code without comments and without the tests at its end.
 fn code(text: &str) -> String {
-    let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let tests =
+        ["#[cfg(test)]\nmod ", "#[cfg(test)]\npub("].into_iter().filter_map(|start| text.find(start)).min();
+    let text = &text[..tests.unwrap_or(text.len())];
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
@@ -227,18 +231,21 @@ fn in_circles(graph: &BTreeMap<&Module, BTreeSet<Module>>) -> Vec<String> {
 fn files_make_no_circle() {
     let house = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let (mut all, mut count) = (Vec::new(), 0);
+    let mut crates = TOOLS.map(str::to_owned).to_vec();
     for folder in FOLDERS {
-        for entry in std::fs::read_dir(house.join(folder)).unwrap() {
-            let entry = entry.unwrap();
-            let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
-            let files = Files::read(&entry.path().join("src")).unwrap();
-            count += files.0.len();
-            let circle = in_circles(&files.graph());
-            if NOT_YET.contains(&name.as_str()) {
-                assert!(!circle.is_empty(), "{name} is free of circles now: take it out of the list");
-            } else {
-                all.extend(circle.into_iter().map(|line| format!("{name}: {line}")));
-            }
+        let entries = std::fs::read_dir(house.join(folder)).unwrap();
+        crates.extend(
+            entries.map(|entry| format!("{folder}/{}", entry.unwrap().file_name().to_string_lossy())),
+        );
+    }
+    for name in crates {
+        let files = Files::read(&house.join(&name).join("src")).unwrap();
+        count += files.0.len();
+        let circle = in_circles(&files.graph());
+        if NOT_YET.contains(&name.as_str()) {
+            assert!(!circle.is_empty(), "{name} is free of circles now: take it out of the list");
+        } else {
+            all.extend(circle.into_iter().map(|line| format!("{name}: {line}")));
         }
     }
     assert!(count > 500, "hardly any files were read: correct this test");

@@ -6,23 +6,23 @@ use serde_json::{Value, json};
 
 /// One request.
 #[derive(Debug, Clone, Default)]
-pub struct FuzzedRequest {
+pub struct FuzzRequest {
     pub method: String,
     pub path: String,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
-fn request(method: &str, path: String, body: &Value) -> FuzzedRequest {
+fn request(method: &str, path: String, body: &Value) -> FuzzRequest {
     let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-    FuzzedRequest { method: method.to_owned(), path, headers: Vec::new(), body }
+    FuzzRequest { method: method.to_owned(), path, headers: Vec::new(), body }
 }
 
 /// The requests, in an order in which nearly all of them succeed: the examples of all types, and what else Azure answers.
 ///
 /// # Errors
 /// A type's example is no object of requests.
-pub fn requests() -> serde_json::Result<Vec<FuzzedRequest>> {
+pub fn requests() -> serde_json::Result<Vec<FuzzRequest>> {
     let options = Options::default();
     let group = ResourceId::group(&options.subscription, "fuzz");
     let subscription = ResourceId::subscription(&options.subscription);

@@ -26,19 +26,19 @@ use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 use tower::ServiceExt as _;
 
-use self::corpus::FuzzedRequest;
+use self::corpus::FuzzRequest;
 use crate::print;
 
 /// How to fuzz.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// For how long, in seconds.
+    /// Duration in seconds.
     #[arg(long, default_value_t = 30)]
     seconds: u64,
-    /// The first round's seed; each round takes the next one.
+    /// Seed of the first round; each round takes the next one.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many rounds, however long they take.
+    /// Number of rounds, instead of a duration.
     #[arg(long)]
     rounds: Option<u64>,
 }
@@ -120,22 +120,22 @@ async fn one_round(
     let azure = Azure::new(options);
     let router = azure.router();
     let corpus = corpus::requests()?;
-    let mut pending: Vec<FuzzedRequest> = corpus.clone();
+    let mut pending: Vec<FuzzRequest> = corpus.clone();
     pending.reverse();
     for number in 0..REQUESTS {
         // First the valid requests, so that there is something to disturb; some of them are already mutated.
         let base = match pending.pop() {
-            Some(request) => request,
+            Some(fuzzed) => fuzzed,
             None => corpus.get(random.random_range(0..corpus.len())).cloned().unwrap_or_default(),
         };
         let bends = if number < corpus.len() { usize::from(random.random_bool(0.1)) } else { 1 };
-        let request = (0..bends).fold(base, |request, _| mutate::bend(request, &corpus, &mut random));
-        let shown = shown(&request);
+        let fuzzed = (0..bends).fold(base, |fuzzed, _| mutate::bend(fuzzed, &corpus, &mut random));
+        let shown = shown(&fuzzed);
         progress.lock().clone_from(&shown);
         let again = || {
             format!("show it again by `cargo xtask fuzz --rounds 1 --seed {seed}`; request {number}: {shown}")
         };
-        match AssertUnwindSafe(send(&router, &request)).catch_unwind().await {
+        match AssertUnwindSafe(send(&router, &fuzzed)).catch_unwind().await {
             Ok(Some(status)) if status >= 500 && status != 501 => bail!("an answer of {status}; {}", again()),
             Ok(_) => {}
             Err(_panic) => bail!("a panic: {}; {}", panicked.lock(), again()),
@@ -148,7 +148,7 @@ async fn one_round(
 }
 
 /// The status; `None` for requests that no HTTP client could send, or if the connection broke.
-async fn send(router: &Router, fuzzed: &FuzzedRequest) -> Option<u16> {
+async fn send(router: &Router, fuzzed: &FuzzRequest) -> Option<u16> {
     let mut request = Request::builder().method(fuzzed.method.as_str()).uri(fuzzed.path.as_str());
     for (name, value) in &fuzzed.headers {
         request = request.header(name.as_str(), value.as_str());
@@ -161,11 +161,11 @@ async fn send(router: &Router, fuzzed: &FuzzedRequest) -> Option<u16> {
 }
 
 /// A request in one line, truncated if it is long.
-fn shown(request: &FuzzedRequest) -> String {
+fn shown(fuzzed: &FuzzRequest) -> String {
     let cut = |text: &str| match text.char_indices().nth(1_500) {
         Some((at, _)) => format!("{}… ({} bytes)", text.get(..at).unwrap_or_default(), text.len()),
         None => text.to_owned(),
     };
-    let body = cut(&String::from_utf8_lossy(&request.body));
-    format!("{} {} {:?} {body}", request.method, cut(&request.path), request.headers)
+    let body = cut(&String::from_utf8_lossy(&fuzzed.body));
+    format!("{} {} {:?} {body}", fuzzed.method, cut(&fuzzed.path), fuzzed.headers)
 }

@@ -4,10 +4,10 @@ use rand::Rng as _;
 use rand::rngs::SmallRng;
 use serde_json::{Value, json};
 
-use super::corpus::FuzzedRequest;
+use super::corpus::FuzzRequest;
 
 /// Applies one to four mutations to a request.
-pub fn bend(mut request: FuzzedRequest, corpus: &[FuzzedRequest], random: &mut SmallRng) -> FuzzedRequest {
+pub fn bend(mut request: FuzzRequest, corpus: &[FuzzRequest], random: &mut SmallRng) -> FuzzRequest {
     for _ in 0..random.random_range(1..=4) {
         match random.random_range(0..20) {
             0..9 => members(&mut request, corpus, random),
@@ -78,7 +78,7 @@ fn deep(levels: usize) -> Value {
 }
 
 /// Changes one node somewhere in a JSON body.
-fn members(request: &mut FuzzedRequest, corpus: &[FuzzedRequest], random: &mut SmallRng) {
+fn members(request: &mut FuzzRequest, corpus: &[FuzzRequest], random: &mut SmallRng) {
     let Ok(mut document) = serde_json::from_slice::<Value>(&request.body) else { return };
     let count = nodes(&document);
     let target = random.random_range(0..count);
@@ -184,7 +184,7 @@ fn whole_body(body: &mut Vec<u8>, random: &mut SmallRng) {
     };
 }
 
-fn path(request: &mut FuzzedRequest, random: &mut SmallRng) {
+fn path(request: &mut FuzzRequest, random: &mut SmallRng) {
     let (path, query) = match request.path.split_once('?') {
         Some((path, query)) => (path.to_owned(), format!("?{query}")),
         None => (request.path.clone(), String::new()),
@@ -228,7 +228,7 @@ fn path(request: &mut FuzzedRequest, random: &mut SmallRng) {
     }
 }
 
-fn query(request: &mut FuzzedRequest, random: &mut SmallRng) {
+fn query(request: &mut FuzzRequest, random: &mut SmallRng) {
     let more = *pick(
         &[
             "api-version=",
@@ -262,7 +262,7 @@ fn query(request: &mut FuzzedRequest, random: &mut SmallRng) {
     };
 }
 
-fn header(request: &mut FuzzedRequest, random: &mut SmallRng) {
+fn header(request: &mut FuzzRequest, random: &mut SmallRng) {
     let (name, value) = *pick(
         &[
             ("if-match", "*"),

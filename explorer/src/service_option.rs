@@ -12,7 +12,7 @@ pub const KEPT_GROUP: &str = "kept";
 /// A feature that a Service asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Wish {
+pub enum ServiceOption {
     /// An address in the virtual network.
     Internal,
     /// Only clients of two networks.
@@ -40,25 +40,25 @@ pub enum Wish {
 }
 
 /// All of them.
-pub const WISHES: [Wish; 12] = [
-    Wish::Internal,
-    Wish::Ranges,
-    Wish::DenyOthers,
-    Wish::ServiceTag,
-    Wish::Local,
-    Wish::NodeAddress,
-    Wish::KeptGroup,
-    Wish::KeptAddress,
-    Wish::Prefix,
-    Wish::PrivateAddress,
-    Wish::Link,
-    Wish::Label,
+pub const SERVICE_OPTIONS: [ServiceOption; 12] = [
+    ServiceOption::Internal,
+    ServiceOption::Ranges,
+    ServiceOption::DenyOthers,
+    ServiceOption::ServiceTag,
+    ServiceOption::Local,
+    ServiceOption::NodeAddress,
+    ServiceOption::KeptGroup,
+    ServiceOption::KeptAddress,
+    ServiceOption::Prefix,
+    ServiceOption::PrivateAddress,
+    ServiceOption::Link,
+    ServiceOption::Label,
 ];
 
-/// The clients of [`Wish::Ranges`] and [`Wish::DenyOthers`].
+/// The clients of [`ServiceOption::Ranges`] and [`ServiceOption::DenyOthers`].
 const RANGES: [&str; 2] = ["203.0.113.0/24", "10.240.0.0/14"];
 
-impl Wish {
+impl ServiceOption {
     /// Whether it requires a public address.
     fn is_outside(self) -> bool {
         matches!(self, Self::KeptGroup | Self::KeptAddress | Self::Prefix | Self::Label)
@@ -75,33 +75,33 @@ impl Wish {
 }
 
 /// A consistent subset of `drawn`.
-pub fn consistent(drawn: &[Wish]) -> Vec<Wish> {
-    let mut wishes: Vec<Wish> = Vec::new();
-    for wish in drawn {
-        let place = [Wish::KeptGroup, Wish::KeptAddress, Wish::Prefix];
-        let clashes = |other: &Wish| {
-            (wish.is_outside() && other.is_inside())
-                || (wish.is_inside() && other.is_outside())
-                || (place.contains(wish) && place.contains(other))
-                || wish == other
+pub fn consistent(drawn: &[ServiceOption]) -> Vec<ServiceOption> {
+    let mut options: Vec<ServiceOption> = Vec::new();
+    for option in drawn {
+        let place = [ServiceOption::KeptGroup, ServiceOption::KeptAddress, ServiceOption::Prefix];
+        let clashes = |other: &ServiceOption| {
+            (option.is_outside() && other.is_inside())
+                || (option.is_inside() && other.is_outside())
+                || (place.contains(option) && place.contains(other))
+                || option == other
                 // The service tag stands for the internet, which cannot reach a private address.
-                || (*wish == Wish::ServiceTag || *other == Wish::ServiceTag)
-                    && (wish.is_inside() || other.is_inside())
-                || [*wish, *other].iter().all(|one| {
-                    matches!(one, Wish::Ranges | Wish::DenyOthers | Wish::ServiceTag)
+                || (*option == ServiceOption::ServiceTag || *other == ServiceOption::ServiceTag)
+                    && (option.is_inside() || other.is_inside())
+                || [*option, *other].iter().all(|one| {
+                    matches!(one, ServiceOption::Ranges | ServiceOption::DenyOthers | ServiceOption::ServiceTag)
                 })
         };
-        if !wishes.iter().any(clashes) {
-            wishes.push(*wish);
+        if !options.iter().any(clashes) {
+            options.push(*option);
         }
     }
-    wishes.sort();
-    wishes
+    options.sort();
+    options
 }
 
 /// Whether its address is in the virtual network.
-pub fn is_internal(wishes: &[Wish]) -> bool {
-    wishes.iter().any(|wish| wish.is_inside())
+pub fn is_internal(options: &[ServiceOption]) -> bool {
+    options.iter().any(|option| option.is_inside())
 }
 
 /// The port of a Service.
@@ -111,7 +111,7 @@ pub fn port(key: &str) -> u16 {
 }
 
 /// The manifest of a Service named `namespace/name`. `subnet` is the cluster's own.
-pub fn manifest(key: &str, wishes: &[Wish], subscription: &str, static_address: &str) -> Value {
+pub fn manifest(key: &str, options: &[ServiceOption], subscription: &str, static_address: &str) -> Value {
     let (namespace, name) = key.split_once('/').unwrap_or_default();
     let mut annotations = serde_json::Map::new();
     let mut annotate = |key: &str, value: &str| {
@@ -120,37 +120,37 @@ pub fn manifest(key: &str, wishes: &[Wish], subscription: &str, static_address: 
     let mut spec = json!({"type": "LoadBalancer", "selector": {"app": name},
         "ports": [{"name": "first", "protocol": "TCP", "port": port(key)}],
         "externalTrafficPolicy": "Cluster", "loadBalancerSourceRanges": []});
-    if is_internal(wishes) {
+    if is_internal(options) {
         annotate("azure-load-balancer-internal", "true");
     }
-    for wish in wishes {
-        match wish {
-            Wish::Internal => {}
-            Wish::Ranges => spec["loadBalancerSourceRanges"] = json!(RANGES),
-            Wish::DenyOthers => {
+    for option in options {
+        match option {
+            ServiceOption::Internal => {}
+            ServiceOption::Ranges => spec["loadBalancerSourceRanges"] = json!(RANGES),
+            ServiceOption::DenyOthers => {
                 spec["loadBalancerSourceRanges"] = json!(RANGES);
                 annotate("azure-deny-all-except-load-balancer-source-ranges", "true");
             }
-            Wish::ServiceTag => annotate("azure-allowed-service-tags", "Internet"),
-            Wish::Local => spec["externalTrafficPolicy"] = "Local".into(),
-            Wish::NodeAddress => annotate("azure-disable-load-balancer-floating-ip", "true"),
-            Wish::KeptGroup => annotate("azure-load-balancer-resource-group", KEPT_GROUP),
-            Wish::KeptAddress => {
+            ServiceOption::ServiceTag => annotate("azure-allowed-service-tags", "Internet"),
+            ServiceOption::Local => spec["externalTrafficPolicy"] = "Local".into(),
+            ServiceOption::NodeAddress => annotate("azure-disable-load-balancer-floating-ip", "true"),
+            ServiceOption::KeptGroup => annotate("azure-load-balancer-resource-group", KEPT_GROUP),
+            ServiceOption::KeptAddress => {
                 annotate("azure-load-balancer-resource-group", KEPT_GROUP);
                 annotate("azure-pip-name", "address");
             }
-            Wish::Prefix => {
+            ServiceOption::Prefix => {
                 let prefix = azure_types::ResourceId::group(subscription, KEPT_GROUP);
                 let prefix = prefix.resource("Microsoft.Network", "publicIPPrefixes", "prefix");
                 annotate("azure-pip-prefix-id", prefix.as_str());
             }
-            Wish::PrivateAddress => annotate("azure-load-balancer-ipv4", static_address),
-            Wish::Link => {
+            ServiceOption::PrivateAddress => annotate("azure-load-balancer-ipv4", static_address),
+            ServiceOption::Link => {
                 annotate("azure-pls-create", "true");
                 annotate("azure-pls-name", "link");
                 annotate("azure-pls-ip-configuration-subnet", "links");
             }
-            Wish::Label => annotate("azure-dns-label-name", &format!("label-{name}")),
+            ServiceOption::Label => annotate("azure-dns-label-name", &format!("label-{name}")),
         }
     }
     json!({"apiVersion": "v1", "kind": "Service",

@@ -16,7 +16,7 @@ const OUTSIDE: &str = ", as seen by the management cluster, which is outside of 
 
 /// What was already reported.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct ReportHistory {
     parts: BTreeMap<String, (Stand, String)>,
     troubles: BTreeSet<String>,
 }
@@ -30,12 +30,12 @@ pub struct News {
     pub troubles: Vec<String>,
 }
 
-impl Told {
+impl ReportHistory {
     /// Compares the trees of all clusters and all current problems with the last report.
     pub fn news(&mut self, clusters: &[ClusterView], troubles: Vec<String>) -> News {
         let now: BTreeMap<String, (Stand, String)> = clusters
             .iter()
-            .flat_map(|cluster| worth_telling(&cluster.parts))
+            .flat_map(|cluster| reported_parts(&cluster.parts))
             .map(|part| (part.name.clone(), (part.stand, part.words.clone())))
             .collect();
         let mut done = Vec::new();
@@ -58,18 +58,18 @@ impl Told {
 }
 
 /// All parts except the single conditions of a network.
-fn worth_telling(parts: &[ClusterPart]) -> Vec<&ClusterPart> {
+fn reported_parts(parts: &[ClusterPart]) -> Vec<&ClusterPart> {
     let mut of_network = false;
-    let mut worth = Vec::new();
+    let mut reported = Vec::new();
     for part in parts {
         if part.depth < 2 {
             of_network = part.name.starts_with("AzureCluster ");
         }
         if part.depth < 2 || !of_network {
-            worth.push(part);
+            reported.push(part);
         }
     }
-    worth
+    reported
 }
 
 /// Whether there is a cluster, and everything of all clusters is ready.
@@ -94,18 +94,18 @@ pub fn open(clusters: &[ClusterView]) -> Vec<String> {
 
 /// Problems that are reported only if they last: the missing object may just not exist yet.
 #[derive(Debug, Default)]
-pub struct Patient {
+pub struct LastingProblems {
     since: BTreeMap<String, Instant>,
 }
 
-impl Patient {
-    /// The problems at `now` that have lasted for `patience`.
-    pub fn lasting(&mut self, wrong: Vec<String>, now: Instant, patience: Duration) -> Vec<String> {
+impl LastingProblems {
+    /// The problems at `now` that have lasted for `min_duration`.
+    pub fn lasting(&mut self, wrong: Vec<String>, now: Instant, min_duration: Duration) -> Vec<String> {
         self.since.retain(|text, _| wrong.contains(text));
         for text in wrong {
             self.since.entry(text).or_insert(now);
         }
-        let lasts = self.since.iter().filter(|(_, since)| now.duration_since(**since) >= patience);
+        let lasts = self.since.iter().filter(|(_, since)| now.duration_since(**since) >= min_duration);
         lasts.map(|(text, _)| text.clone()).collect()
     }
 }
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn each_thing_is_told_when_it_comes_about_and_when_it_goes() {
-        let mut told = Told::default();
+        let mut told = ReportHistory::default();
         let begins = cluster(vec![
             part(0, "Cluster c", Stand::Works, "provisioning"),
             part(1, "AzureCluster c", Stand::Works, "its network is made"),
@@ -241,7 +241,8 @@ mod tests {
                 "MachineSet s: AzureMachineTemplate t does not exist".to_owned(),
             ]
         );
-        let (mut patient, begun, patience) = (Patient::default(), Instant::now(), Duration::from_secs(10));
+        let (mut patient, begun, patience) =
+            (LastingProblems::default(), Instant::now(), Duration::from_secs(10));
         let after = |seconds: u64| begun + Duration::from_secs(seconds);
         assert!(patient.lasting(wrong.clone(), begun, patience).is_empty());
         assert_eq!(patient.lasting(wrong[1..].to_vec(), after(10), patience), wrong[1..]);

@@ -7,11 +7,11 @@ use azure_simulator::packet::Protocol;
 use ipnet::IpNet;
 use serde_json::Value;
 
-use super::{list, text};
+use super::services::{list, text};
 
 /// The allowed clients of a Service, and the ports.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct AllowedTraffic {
     /// Reachable only from the virtual network.
     pub(super) internal: bool,
     /// The ports that have a rule of their own.
@@ -29,7 +29,7 @@ pub(super) struct Asked {
     denies: bool,
 }
 
-impl Asked {
+impl AllowedTraffic {
     pub(super) fn of(service: &Value) -> Self {
         let annotation = |key: &str| {
             text(&service["metadata"]["annotations"][format!("service.beta.kubernetes.io/{key}")])
@@ -107,11 +107,11 @@ mod tests {
 
     use super::*;
 
-    fn asked(annotations: &Value, ranges: &Value) -> Asked {
+    fn allowed(annotations: &Value, ranges: &Value) -> AllowedTraffic {
         let keyed = annotations.as_object().unwrap().iter();
         let keyed: serde_json::Map<String, Value> =
             keyed.map(|(key, value)| (format!("service.beta.kubernetes.io/{key}"), value.clone())).collect();
-        Asked::of(&json!({"metadata": {"annotations": keyed}, "spec": {
+        AllowedTraffic::of(&json!({"metadata": {"annotations": keyed}, "spec": {
             "loadBalancerSourceRanges": ranges, "ports": [{"port": 80}, {"port": 53, "protocol": "UDP"}]}}))
     }
 
@@ -129,14 +129,14 @@ mod tests {
             (json!({"azure-allowed-service-tags": "Storage"}), json!([]), [None, None]),
             (json!({"azure-load-balancer-internal": "true"}), json!([]), [Some(false), Some(false)]),
         ] {
-            let asked = asked(&annotations, &ranges);
-            assert_eq!([asked.admits(v4), asked.admits(v6)], admitted, "{annotations} {ranges}");
+            let allowed = allowed(&annotations, &ranges);
+            assert_eq!([allowed.admits(v4), allowed.admits(v6)], admitted, "{annotations} {ranges}");
         }
     }
 
     #[test]
-    fn ports_without_a_rule_are_not_asked_for() {
-        let asked = asked(&json!({"port_80_no_lb_rule": "true"}), &json!([]));
-        assert_eq!(asked.ports, [(Protocol::Udp, 53)]);
+    fn ports_without_a_rule_are_not_allowed() {
+        let allowed = allowed(&json!({"port_80_no_lb_rule": "true"}), &json!([]));
+        assert_eq!(allowed.ports, [(Protocol::Udp, 53)]);
     }
 }

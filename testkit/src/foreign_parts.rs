@@ -5,7 +5,7 @@ use azure_types::ResourceId;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
-use super::{Finding, text};
+use crate::finding::Finding;
 
 /// Members that Azure derives from other resources or changes with every write.
 const DERIVED: [&str; 6] = [
@@ -32,7 +32,7 @@ impl ForeignParts {
     }
 
     /// The foreign parts that have changed.
-    pub(super) fn check(&self, azure: &Azure) -> Vec<Finding> {
+    pub(crate) fn check(&self, azure: &Azure) -> Vec<Finding> {
         let parts = self.0.lock();
         let findings = parts.iter().flat_map(|(id, part)| {
             let now = azure.document(id).unwrap_or_default();
@@ -93,8 +93,10 @@ fn compare(id: &ResourceId, at: &str, was: &Value, is: &Value, whole: bool, find
         }
         (Value::Array(was), Value::Array(is)) if was.iter().all(is_named) => {
             for item in was {
-                let name = text(&item["name"]);
-                let now = is.iter().find(|now| text(&now["name"]).eq_ignore_ascii_case(name));
+                let name = item["name"].as_str().unwrap_or_default();
+                let now = is
+                    .iter()
+                    .find(|now| now["name"].as_str().is_some_and(|now| now.eq_ignore_ascii_case(name)));
                 compare(id, &format!("{at}/{name}"), item, now.unwrap_or(&Value::Null), true, findings);
             }
         }

@@ -4,7 +4,7 @@ use axum::routing::post;
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
-use super::convert;
+use crate::conversion::convert;
 use crate::objects::{list, text};
 
 /// Returns a router that answers ConversionReviews at `/convert`. Its address is in the definitions
