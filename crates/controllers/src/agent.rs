@@ -16,11 +16,11 @@ use tokio_util::sync::CancellationToken;
 use crate::events::recorder;
 use crate::freshness::Freshness;
 use crate::index::NodeIndex;
-use crate::machine_events::{MachineEventOptions, Watch};
+use crate::machine_events::{MachineEventOptions, MachineEventWatch};
 use crate::node::{NodeController, OlderLabels, Policy};
 use crate::observer::NoObserver;
+use crate::options::Error;
 use crate::queue::{Backoff, Queue};
-use crate::run::Error;
 use crate::watch::{Selector, watch as watch_objects, with_answer_timeout};
 use clock::Clock;
 
@@ -97,7 +97,8 @@ pub async fn run_agent(
             let (recorder, writer) =
                 recorder(client.clone(), clock.clone(), name.as_str(), MANAGER, observer);
             let api = Api::all(client);
-            let watch = Watch { api, state, node: name, manager: MANAGER, recorder, clock, options };
+            let watch =
+                MachineEventWatch { api, state, node: name, manager: MANAGER, recorder, clock, options };
             tokio::join!(watch.run(stop.clone()), writer.run(stop));
         }
     };

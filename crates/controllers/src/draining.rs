@@ -36,7 +36,7 @@ pub(crate) struct DrainingNodes {
 /// The state reported to the cloud.
 struct Memory {
     /// The draining nodes at the last successful call.
-    told: Draining,
+    reported: Draining,
     /// Whether the cloud's state may differ: an earlier process may have left something behind, and a failed call may
     /// have succeeded in part.
     is_owed: bool,
@@ -50,7 +50,7 @@ impl DrainingNodes {
         recorder: Recorder,
         observer: Arc<dyn Observer>,
     ) -> Self {
-        let memory = Mutex::new(Memory { told: Draining::new(), is_owed: true });
+        let memory = Mutex::new(Memory { reported: Draining::new(), is_owed: true });
         Self { cloud, state, lease, recorder, observer, memory }
     }
 
@@ -64,7 +64,7 @@ impl DrainingNodes {
             .collect();
         let (before, is_owed) = {
             let memory = self.memory.lock();
-            (memory.told.clone(), memory.is_owed)
+            (memory.reported.clone(), memory.is_owed)
         };
         let begun: Vec<&Arc<Node>> =
             draining.iter().filter(|(uid, _)| !before.contains_key(*uid)).map(|(_, node)| node).collect();
@@ -75,7 +75,7 @@ impl DrainingNodes {
         let back: Vec<&Arc<Node>> = nodes.iter().filter(is_back).collect();
         if !is_owed && begun.is_empty() && back.is_empty() {
             // A deleted node is removed from the pools elsewhere.
-            self.memory.lock().told = draining;
+            self.memory.lock().reported = draining;
             return Next::Done;
         }
         self.memory.lock().is_owed = true;
@@ -96,7 +96,7 @@ impl DrainingNodes {
                         self.recorder.normal(node.as_ref(), "LoadBalancerAdminStateNone", message);
                     }
                 }
-                *self.memory.lock() = Memory { told: draining, is_owed: false };
+                *self.memory.lock() = Memory { reported: draining, is_owed: false };
                 Next::Done
             }
             Err(error) => {

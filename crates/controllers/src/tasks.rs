@@ -26,31 +26,18 @@ use crate::node::NodeController;
 use crate::node_lifecycle::NodeLifecycle;
 use crate::node_set::NodeSetChanges;
 use crate::node_sync::NodeSync;
+use crate::options::Options;
 use crate::preemption::{self, Preemption};
-use crate::queue::{Backoff, Queue, propagate_panic};
+use crate::queue::{Backoff, MAX_PARALLEL_NODES, Queue, propagate_panic};
 use crate::refusals::Refusals;
 use crate::routes::{RouteChanges, RouteController};
-use crate::run::Options;
 use crate::served::Served;
 use crate::service::ServiceController;
 use crate::watch::{Selector, watch as watch_objects};
 use crate::{node, node_lifecycle, out_of_service};
 
-/// Maximum number of nodes that are reconciled in parallel. Their calls to the cloud are merged into lists, so this
-/// limits the parallel writes to the API server.
-pub(crate) const MAX_PARALLEL_NODES: usize = 64;
-
 /// Interval between attempts to list all nodes at the start.
 const LIST_RETRY_INTERVAL: Duration = Duration::from_secs(10);
-
-/// Completes when a watch has listed everything once.
-pub(crate) fn wait_for(synced: &watch::Sender<bool>) -> impl Future<Output = ()> + Send + use<> {
-    let mut synced = synced.subscribe();
-    async move {
-        // An error means that the watch has ended, which only happens at the stop.
-        _ = synced.wait_for(|synced| *synced).await;
-    }
-}
 
 /// The queues that watches feed.
 pub(crate) struct Queues {
@@ -89,6 +76,26 @@ impl<'a> Tasks<'a> {
 
     pub fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
         self.running.spawn(task);
+    }
+
+    /// Spawns a task that begins once `known` completes, unless the stop comes first.
+    fn spawn_after(
+        &mut self,
+        known: impl Future<Output = ()> + Send + 'static,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let stop = self.stop.clone();
+        self.spawn(async move {
+            if stop.run_until_cancelled(known).await.is_some() && !stop.is_cancelled() {
+                task.await;
+            }
+        });
+    }
+
+    /// Spawns a task that is dropped at the stop.
+    pub fn spawn_until_stop(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.stop.clone();
+        self.spawn(async move { _ = stop.run_until_cancelled(task).await });
     }
 
     /// Waits before the start of every controller but the first; `false` if the stop came.
@@ -258,12 +265,7 @@ impl<'a> Tasks<'a> {
         let (services, node_set) = (queues.services.clone(), queues.node_set.clone());
         let (stop, drain, parallelism) =
             (self.stop.clone(), self.options.drain, self.options.service_parallelism);
-        self.spawn(async move {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                () = all_known => {}
-            }
+        self.spawn_after(all_known, async move {
             sync.start_with_current();
             node_set.add(());
             let services = services.work(parallelism, stop.clone(), drain, move |key| {
@@ -293,12 +295,7 @@ impl<'a> Tasks<'a> {
         let evicted = Queue::new("preemption", Backoff::NODES, Arc::clone(&self.options.observer));
         let api: Api<Event> = Api::all(watching);
         let selector = Selector { fields: Some(preemption::EVENTS.to_owned()), ..Selector::default() };
-        self.spawn(async move {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                () = nodes_known => {}
-            }
+        self.spawn_after(nodes_known, async move {
             queue.add(());
             let on = {
                 let (evicted, preemption) = (evicted.clone(), Arc::clone(&preemption));
@@ -353,12 +350,7 @@ impl<'a> Tasks<'a> {
         nodes_known: impl Future<Output = ()> + Send + 'static,
     ) {
         let (stop, drain, controller) = (self.stop.clone(), self.options.drain, Arc::new(controller));
-        self.spawn(async move {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                () = nodes_known => {}
-            }
+        self.spawn_after(nodes_known, async move {
             queue.add(());
             queue
                 .work(1, stop, drain, move |()| {
@@ -379,19 +371,15 @@ impl<'a> Tasks<'a> {
     ) {
         let (stop, drain) = (self.stop.clone(), self.options.drain);
         let sees_a_part = self.options.node_selector.is_some();
-        self.spawn(async move {
-            let known = async {
-                nodes_known.await;
-                while sees_a_part && let Err(error) = ipam.see_all().await {
-                    tracing::warn!(%error, "no node gets a range before all are known; trying again");
-                    tokio::time::sleep(LIST_RETRY_INTERVAL).await;
-                }
-            };
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                () = known => {}
+        let all = Arc::clone(&ipam);
+        let known = async move {
+            nodes_known.await;
+            while sees_a_part && let Err(error) = all.see_all().await {
+                tracing::warn!(%error, "no node gets a range before all are known; trying again");
+                tokio::time::sleep(LIST_RETRY_INTERVAL).await;
             }
+        };
+        self.spawn_after(known, async move {
             queue
                 .work(MAX_PARALLEL_NODES, stop, drain, move |name: String| {
                     let ipam = Arc::clone(&ipam);

@@ -5,14 +5,17 @@
 //! writer each, which serves all pending intents with one write. Concurrent readers of Azure's state share one read.
 
 mod azure;
+mod deletion;
 mod drift;
 mod failure;
 mod fingerprint;
+mod intent_owner;
 mod interfaces;
 mod load_balancer;
 mod look;
 mod machines;
 mod mask_sizes;
+mod member_writes;
 mod membership;
 mod observed;
 mod port;
@@ -21,6 +24,7 @@ mod provider;
 mod public_ip;
 mod resource_cache;
 mod route_table;
+mod routes;
 mod scale_set;
 mod scope;
 mod security_group;
@@ -29,5 +33,4 @@ mod sharing;
 mod turns;
 mod writer;
 
-pub use cloud::{ClusterState, Ensured, Existence, Notice, ServiceError, UpdateError};
 pub use provider::{Options, Provider};

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use azure_types::{MemberInterfaces, ResourceId, ScaleSet, VirtualMachine};
-use cloud::LogicalTime;
+use cloud::{ClusterState, LogicalTime, Notice};
 use futures::future::join_all;
 use k8s::{Node, ObjectKey};
 use parking_lot::Mutex;
@@ -22,8 +22,8 @@ use crate::failure::{Failure, Kind};
 use crate::interfaces::SharedInterfaces;
 use crate::observed::Observed;
 use crate::scale_set::SharedScaleSet;
-use crate::writer::{Pace, Resource, Writer, Writers};
-use crate::{ClusterState, Notice};
+use crate::writer::writers::Writers;
+use crate::writer::{Pace, Resource, Writer};
 
 /// Why pools are not filled yet.
 pub(crate) const NODES_UNKNOWN: &str = "the cluster's nodes are not all known yet";
@@ -37,27 +37,27 @@ pub(crate) struct Membership {
     scale_sets: Writers<SharedScaleSet>,
     interfaces: Writers<SharedInterfaces>,
     /// The nodes with which each pool was last filled.
-    filled: Mutex<HashMap<ResourceId, Filled>>,
+    filled: Mutex<HashMap<ResourceId, FilledPool>>,
     /// When a load balancer whose pools had been filled was last recreated or deleted.
     emptied: Mutex<Option<LogicalTime>>,
     /// The members of each pool at the last comparison, and the nodes at that time.
     compared: Mutex<HashMap<ResourceId, (u64, NodeIdentities)>>,
     /// Why a scale set does not keep its pools although its machines are in them; not yet reported.
     not_kept: Mutex<Option<Failure>>,
-    /// Locks for filling pools, by set of pools.
-    turns: Mutex<HashMap<Vec<ResourceId>, Arc<Turn>>>,
+    /// Attempts to fill pools, by set of pools.
+    attempts: Mutex<HashMap<Vec<ResourceId>, Arc<FillAttempt>>>,
     /// The eligible nodes, by version of the nodes.
     eligible: Mutex<Option<(u64, NodeIdentities)>>,
 }
 
 /// One task fills pools while the others that want the same wait. Holds the latest failed attempt and when it began.
-type Turn = tokio::sync::Mutex<Option<(LogicalTime, Failure)>>;
+type FillAttempt = tokio::sync::Mutex<Option<(LogicalTime, Failure)>>;
 
 /// A hash of the eligible nodes' names and provider IDs. Each pool remembers one, for thousands of nodes.
 type NodeIdentities = u64;
 
 /// The known members of a pool.
-struct Filled {
+struct FilledPool {
     membership: PoolMembership,
     /// The nodes that it was filled with.
     nodes: NodeIdentities,
@@ -65,7 +65,7 @@ struct Filled {
     unserved: Vec<Unserved>,
 }
 
-impl Filled {
+impl FilledPool {
     /// The names of the nodes that belong in the pool and cannot join yet.
     fn waiting(&self) -> impl Iterator<Item = &str> {
         self.unserved.iter().filter(|one| one.reason.may_pass()).map(|one| one.node.as_str())
@@ -92,7 +92,7 @@ impl Membership {
             emptied: Mutex::default(),
             compared: Mutex::default(),
             not_kept: Mutex::default(),
-            turns: Mutex::default(),
+            attempts: Mutex::default(),
             eligible: Mutex::default(),
         }
     }
@@ -138,12 +138,12 @@ impl Membership {
         pools.iter().filter(is_open).cloned().collect()
     }
 
-    fn turn(&self, pools: &[PoolMembership]) -> Arc<Turn> {
+    fn attempt_at(&self, pools: &[PoolMembership]) -> Arc<FillAttempt> {
         let pools = pools.iter().map(|membership| membership.pool.clone()).collect();
-        let mut turns = self.turns.lock();
+        let mut attempts = self.attempts.lock();
         // Entries without holders have no waiting tasks.
-        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
-        Arc::clone(turns.entry(pools).or_default())
+        attempts.retain(|_, attempt| Arc::strong_count(attempt) > 1);
+        Arc::clone(attempts.entry(pools).or_default())
     }
 
     /// Adds the eligible nodes to the pools, unless that was done since the nodes last changed. Machines that could not
@@ -157,8 +157,8 @@ impl Membership {
         if open.is_empty() {
             return Ok(false);
         }
-        let turn = self.turn(&open);
-        let mut failed = turn.lock().await;
+        let attempt = self.attempt_at(&open);
+        let mut failed = attempt.lock().await;
         let open = self.open(&open);
         if open.is_empty() {
             return Ok(true);
@@ -193,7 +193,7 @@ impl Membership {
         for membership in pools {
             let of_pool = unserved.iter().filter(|one| one.pool == membership.pool).cloned().collect();
             let membership = membership.clone();
-            let known = Filled { membership, nodes, unserved: of_pool };
+            let known = FilledPool { membership, nodes, unserved: of_pool };
             filled.insert(known.membership.pool.clone(), known);
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 mod kept;
 mod machines;
+mod sighting;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use crate::turns::Turns;
 
 pub(crate) use kept::InstanceInterface;
 use kept::Recurring;
-pub(crate) use machines::{Said, Sighting};
+pub(crate) use sighting::{Said, Sighting};
 
 const NETWORK: &str = "Microsoft.Network";
 const COMPUTE: &str = "Microsoft.Compute";

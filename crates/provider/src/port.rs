@@ -7,34 +7,31 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cloud::{
-    Drifted, Ensured, Existence, FollowedLabels, Instance, LoadBalancers, LogicalTime, Looked, Machines,
-    MaskSizes, NodeRanges, Notice, PodRange, Presence, Routes, ServiceError, UpdateError,
+    Deletion, Drifted, Ensured, Existence, FollowedLabels, Instance, LoadBalancers, LogicalTime, Looked,
+    Machines, MaskSizes, NodeRanges, PodRange, Presence, Routes, ServiceError, UpdateError,
 };
 use k8s::{Node, ObjectKey, Service};
 
-use crate::Provider;
-use crate::failure::{Failure, short};
+use crate::provider::Provider;
+use crate::routes::route_error;
 
 #[async_trait]
 impl LoadBalancers for Provider {
     async fn ensure(&self, service: &Arc<Service>, newer_than: LogicalTime) -> Result<Ensured, ServiceError> {
-        Self::ensure(self, service, newer_than).await
+        self.0.ensure(service, newer_than).await
     }
 
-    async fn exists(&self, service: &Arc<Service>, newer_than: LogicalTime) -> Result<bool, ServiceError> {
-        Self::exists(self, service, newer_than).await
-    }
-
-    async fn delete(
+    async fn prepare_deletion(
         &self,
         service: &Arc<Service>,
         newer_than: LogicalTime,
-    ) -> Result<Vec<Notice>, ServiceError> {
-        Self::delete(self, service, newer_than).await
+    ) -> Result<Option<Box<dyn Deletion>>, ServiceError> {
+        let deletion = self.0.prepare_deletion(service, newer_than).await?;
+        Ok(deletion.map(|deletion| Box::new(deletion) as Box<dyn Deletion>))
     }
 
     async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), UpdateError> {
-        Self::update_nodes(self, newer_than).await
+        self.0.update_nodes(newer_than).await.map_err(|unfinished| self.0.update_error(unfinished))
     }
 
     fn seen_on_load_balancers(&self) -> BTreeSet<ObjectKey> {
@@ -71,12 +68,12 @@ impl LoadBalancers for Provider {
     }
 
     fn waits_for_machines(&self) -> bool {
-        self.0.membership.is_waiting() || self.0.sharing.is_waiting() || self.0.waits_for_sets()
+        self.0.membership.is_waiting() || self.0.member_writes.is_waiting() || self.0.waits_for_sets()
     }
 
     async fn update_waiting_machines(&self, newer_than: LogicalTime) -> Result<(), ServiceError> {
         self.0.membership.join_waiting(newer_than).await?;
-        if self.0.sharing.is_waiting() {
+        if self.0.member_writes.is_waiting() {
             self.0.share_all_nodes(newer_than).await.map_err(|unfinished| unfinished.failure)?;
         }
         if self.0.waits_for_sets() {
@@ -107,7 +104,7 @@ impl LoadBalancers for Provider {
     }
 
     fn forget_observed(&self) {
-        Self::forget_observed(self);
+        self.0.forget_observed();
     }
 
     fn stop(&self) {
@@ -131,12 +128,6 @@ impl NodeRanges for Provider {
     async fn mask_sizes(&self, node: &Node, newer_than: LogicalTime) -> Existence<MaskSizes> {
         self.0.mask_sizes(node, newer_than).await
     }
-}
-
-/// The error of a node's route. Azure's terminal refusals are only about the whole table's input, so every route is
-/// retried.
-pub(crate) fn route_error(failure: Failure) -> ServiceError {
-    ServiceError::Retry { message: short(failure.message), after: failure.after, notices: Vec::new() }
 }
 
 #[async_trait]

@@ -9,14 +9,13 @@ use std::time::Duration;
 
 use arm::{ApiVersion, Repeats, Verdict};
 use azure_types::{PrivateLinkService, ResourceId, Subnet};
-use cloud::LogicalTime;
+use cloud::{LogicalTime, Notice};
 use parking_lot::Mutex;
 use planner::sequence::Sequence;
 use planner::{Action, Cluster, Document, Step, change, private_link};
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
-use crate::Notice;
 use crate::azure::Azure;
 use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;

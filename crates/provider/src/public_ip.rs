@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use arm::{ApiVersion, Operation, OperationWatch, Repeats, Verdict};
 use azure_types::{PublicIpAddress, ResourceId};
-use cloud::LogicalTime;
+use cloud::{LogicalTime, Notice};
 use futures::future::join_all;
 use k8s::ObjectKey;
 use parking_lot::Mutex;
@@ -22,7 +22,6 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use crate::Notice;
 use crate::azure::Azure;
 use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;

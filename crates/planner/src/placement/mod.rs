@@ -8,6 +8,7 @@
 mod basic;
 mod holdings;
 mod nodes;
+mod sharing;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ pub(crate) use basic::Mode;
 pub use basic::nodes_of_sets;
 pub use holdings::{Holdings, NodeShare};
 pub use nodes::{MachineSets, NodePlaces, place_nodes};
+pub use sharing::{NodeSharing, SharingInputs};
 
 use crate::cluster::{Balancer, Cluster, Flavor};
 use crate::frontend;

@@ -12,6 +12,7 @@ use planner::instance::{self, MachineDocument, MachineName};
 use serde::de::DeserializeOwned;
 
 use super::kept::{self, InstanceInterface};
+use super::sighting::{Said, Sighting};
 use super::{
     COMPUTE, Observed, OfGroup as _, PLANNED_BY, by_id, cache_of, fetch, group_cache, list, list_kept, named,
 };
@@ -25,23 +26,6 @@ const NO_SUCH_INSTANCE: &str = "not an active Virtual Machine Scale Set VM insta
 const VIEW: (&str, &str) = ("$expand", "instanceView");
 /// Maximum number of machines whose single answers are kept. They are some hundred bytes each.
 const MAX_SIGHTINGS: usize = 8192;
-
-/// Azure's answer for a machine that was requested by itself.
-#[derive(Debug)]
-pub(crate) struct Sighting {
-    /// When it was requested.
-    pub(crate) read: LogicalTime,
-    pub(crate) said: Said,
-}
-
-/// Whether the machine exists.
-#[derive(Debug)]
-pub(crate) enum Said {
-    /// It exists. Instances of uniform scale sets are requested without view, so that their power state is unknown.
-    There { shut_down: bool, fault_domain: Option<i32> },
-    /// It does not exist, or is being deleted; with Azure's words.
-    Gone(String),
-}
 
 /// Requests one machine.
 async fn see<T: MachineDocument + DeserializeOwned>(

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use azure_simulator::{Fault, FaultAction, PowerState};
-use cloud::{LoadBalancers, LogicalTime};
+use cloud::{Ensured, LoadBalancers, LogicalTime, ServiceError};
 use futures::future::join_all;
-use provider::{Ensured, ServiceError};
 use serde_json::json;
 use simulated_cluster::{NodePool, Shape, StandaloneMachine};
 
@@ -92,7 +91,7 @@ async fn a_service_whose_security_rules_are_left_still_exists() {
     world.remove(&program, &inside).await.unwrap_err();
     world.azure.clear_faults();
     assert!(world.load_balancer("kube-internal").is_none());
-    assert!(program.provider.exists(&world.stored(&inside), LogicalTime::now()).await.unwrap());
+    assert!(program.holds(&world.stored(&inside)).await.unwrap());
     world.remove(&program, &inside).await.unwrap();
     assert!(!rules());
 }
