@@ -22,7 +22,7 @@ mod node_ranges;
 mod outcome;
 mod routes;
 
-pub use cluster_state::{ClusterState, Labels, Stamped};
+pub use cluster_state::{ClusterState, Labels, ObjectList, Stamped};
 pub use k8s::Notice;
 pub use load_balancers::{Deletion, FollowedLabels, LoadBalancers};
 pub use logical_time::LogicalTime;

@@ -100,7 +100,7 @@ pub trait LoadBalancers: Send + Sync + 'static {
 
     /// Whether a Service's resources contain the Nodes' own addresses, so that it has to be ensured again when the
     /// Nodes change.
-    fn follows_nodes(&self, service: &Service) -> bool;
+    fn follows_nodes(&self, service: &Arc<Service>) -> bool;
 
     /// The labels that decide on which load balancer a Service is. When they change, the Service is ensured again.
     fn follows_labels(&self) -> FollowedLabels {

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::events::recorder;
 use crate::freshness::Freshness;
 use crate::index::NodeIndex;
-use crate::machine_events::{MachineEventOptions, MachineEventWatch};
+use crate::machine_events::{MachineEventOptions, Watch};
 use crate::node::{NodeController, OlderLabels, Policy};
 use crate::observer::NoObserver;
 use crate::options::Error;
@@ -97,8 +97,7 @@ pub async fn run_agent(
             let (recorder, writer) =
                 recorder(client.clone(), clock.clone(), name.as_str(), MANAGER, observer);
             let api = Api::all(client);
-            let watch =
-                MachineEventWatch { api, state, node: name, manager: MANAGER, recorder, clock, options };
+            let watch = Watch { api, state, node: name, manager: MANAGER, recorder, clock, options };
             tokio::join!(watch.run(stop.clone()), writer.run(stop));
         }
     };

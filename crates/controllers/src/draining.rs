@@ -25,16 +25,16 @@ fn uid(node: &Node) -> String {
 
 /// Reports to the cloud which nodes start and stop draining.
 pub(crate) struct DrainingNodes {
-    cloud: Arc<dyn LoadBalancers>,
-    state: ClusterState,
-    lease: Option<ResourceLease>,
-    recorder: Recorder,
-    observer: Arc<dyn Observer>,
-    memory: Mutex<Memory>,
+    pub cloud: Arc<dyn LoadBalancers>,
+    pub state: ClusterState,
+    pub lease: Option<ResourceLease>,
+    pub recorder: Recorder,
+    pub observer: Arc<dyn Observer>,
+    pub memory: Mutex<Memory>,
 }
 
 /// The state reported to the cloud.
-struct Memory {
+pub(crate) struct Memory {
     /// The draining nodes at the last successful call.
     reported: Draining,
     /// Whether the cloud's state may differ: an earlier process may have left something behind, and a failed call may
@@ -42,18 +42,13 @@ struct Memory {
     is_owed: bool,
 }
 
-impl DrainingNodes {
-    pub fn new(
-        cloud: Arc<dyn LoadBalancers>,
-        state: ClusterState,
-        lease: Option<ResourceLease>,
-        recorder: Recorder,
-        observer: Arc<dyn Observer>,
-    ) -> Self {
-        let memory = Mutex::new(Memory { reported: Draining::new(), is_owed: true });
-        Self { cloud, state, lease, recorder, observer, memory }
+impl Default for Memory {
+    fn default() -> Self {
+        Self { reported: Draining::new(), is_owed: true }
     }
+}
 
+impl DrainingNodes {
     /// Compares the states, and calls the cloud if they differ.
     pub async fn reconcile(&self) -> Next {
         let nodes = self.state.nodes();
@@ -117,10 +112,8 @@ impl DrainingNodes {
     }
 
     async fn update(&self) -> Result<BTreeMap<String, bool>, ServiceError> {
-        let _guard = match &self.lease {
-            Some(lease) => Some(lease.hold("update load balancers with draining nodes").await?),
-            None => None,
-        };
+        let operation = "update load balancers with draining nodes";
+        let _guard = ResourceLease::hold_any(self.lease.as_ref(), operation).await?;
         self.cloud.update_draining_nodes().await
     }
 }

@@ -44,6 +44,7 @@ mod run;
 mod served;
 mod service;
 mod service_change;
+mod startup;
 mod status;
 mod taints;
 mod tasks;

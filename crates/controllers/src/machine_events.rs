@@ -1,7 +1,7 @@
 //! Scheduled events of a node's machine: they appear in a condition of the node and in Events, and the node takes no
 //! new work if its machine does not come back.
 //!
-//! [`NodeEvents::next`] decides (pure); [`MachineEventWatch`] reads and writes. A failed write is decided again in the next round.
+//! [`Known::next`] decides (pure); [`Watch`] reads and writes. A failed write is decided again in the next round.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -60,30 +60,30 @@ enum Step {
     /// The value of the taint, and the events that cause it.
     Taint(&'static str, Vec<String>),
     Untaint,
-    SetCondition(Condition),
+    Say(Condition),
     /// An event, its type, and the text that is reported.
-    Report(String, MachineEventType, String),
+    Tell(String, MachineEventType, String),
     Approve(String),
 }
 
 /// The known state of one event.
 #[derive(Debug, Clone, Copy)]
-struct EventProgress {
+struct Seen {
     since: Instant,
     /// When the node was tainted for it.
     tainted: Option<Instant>,
-    is_reported: bool,
+    is_told: bool,
     is_approved: bool,
 }
 
 /// The known state of one node.
 #[derive(Debug, Default)]
-struct NodeEvents {
+struct Known {
     node: Option<String>,
-    events: BTreeMap<String, EventProgress>,
+    events: BTreeMap<String, Seen>,
     calm_since: Option<Instant>,
     /// The condition as last written.
-    written: Option<Condition>,
+    said: Option<Condition>,
     /// Whether the node's condition announces something.
     has_announced: bool,
     /// Whether this process may remove the taint: it wrote it, or found the node announcing what an earlier process had
@@ -122,7 +122,7 @@ fn taint_value(event_type: MachineEventType) -> &'static str {
 }
 
 /// An event as a text that stays the same until it starts.
-fn description(event: &MachineEvent) -> String {
+fn words(event: &MachineEvent) -> String {
     let when = match (event.has_started, event.not_before.as_str()) {
         (true, _) => "takes place now".to_owned(),
         (false, "") => "will take place".to_owned(),
@@ -144,7 +144,7 @@ fn condition(events: &[MachineEvent]) -> Condition {
     let worst = events.iter().map(|event| event.event_type).max_by_key(|one| weight(*one));
     match worst {
         Some(worst) => {
-            let mut all: Vec<String> = events.iter().map(description).collect();
+            let mut all: Vec<String> = events.iter().map(words).collect();
             all.sort();
             let message = k8s::shorten(all.join("; "), k8s::MAX_EVENT_MESSAGE);
             Condition { is_true: true, reason: reason(worst), message }
@@ -157,9 +157,9 @@ fn condition(events: &[MachineEvent]) -> Condition {
     }
 }
 
-impl NodeEvents {
+impl Known {
     /// Updates the state with the current events.
-    fn update(&mut self, node: &Node, events: &[MachineEvent], now: Instant) {
+    fn look(&mut self, node: &Node, events: &[MachineEvent], now: Instant) {
         if self.node.as_ref() != node.metadata.uid.as_ref() {
             let has_announced = node
                 .status
@@ -169,7 +169,7 @@ impl NodeEvents {
             let node = node.metadata.uid.clone();
             *self = Self { node, has_announced, owns_taint: has_announced, ..Self::default() };
         }
-        let new = EventProgress { since: now, tainted: None, is_reported: false, is_approved: false };
+        let new = Seen { since: now, tainted: None, is_told: false, is_approved: false };
         let before = std::mem::take(&mut self.events);
         let seen = |event: &MachineEvent| (event.id.clone(), before.get(&event.id).copied().unwrap_or(new));
         self.events = events.iter().map(seen).collect();
@@ -179,7 +179,7 @@ impl NodeEvents {
         }
     }
 
-    /// The next action; [`NodeEvents::done`] records that it was taken.
+    /// The next action; [`Known::done`] records that it was taken.
     fn next(
         &self,
         node: &Node,
@@ -194,13 +194,13 @@ impl NodeEvents {
             let is_calm = self.calm_since.is_some_and(|since| now.duration_since(since) >= CALM_TIMEOUT);
             return match (self.has_announced, options.drains && is_tainted) {
                 (false, _) => None,
-                (true, false) => Some(Step::SetCondition(desired)),
+                (true, false) => Some(Step::Say(desired)),
                 (true, true) => is_calm.then_some(Step::Untaint),
             };
         }
         // This comes first: it shows the next process who owns the taint.
-        if self.written.as_ref() != Some(&desired) {
-            return Some(Step::SetCondition(desired));
+        if self.said.as_ref() != Some(&desired) {
+            return Some(Step::Say(desired));
         }
         let ending = || events.iter().filter(|event| event.event_type.ends_machine());
         // Once for each event: an operator who removes the taint has decided.
@@ -211,8 +211,8 @@ impl NodeEvents {
         }
         for event in events {
             let Some(seen) = seen(event) else { continue };
-            if !seen.is_reported {
-                return Some(Step::Report(event.id.clone(), event.event_type, description(event)));
+            if !seen.is_told {
+                return Some(Step::Tell(event.id.clone(), event.event_type, words(event)));
             }
             if options.approves && may_approve(event, seen, now) {
                 return Some(Step::Approve(event.id.clone()));
@@ -232,13 +232,13 @@ impl NodeEvents {
                     }
                 }
             }
-            Step::SetCondition(condition) => {
+            Step::Say(condition) => {
                 self.has_announced = condition.is_true;
-                self.written = Some(condition);
+                self.said = Some(condition);
             }
-            Step::Report(id, ..) => {
+            Step::Tell(id, ..) => {
                 if let Some(seen) = self.events.get_mut(&id) {
-                    seen.is_reported = true;
+                    seen.is_told = true;
                 }
             }
             Step::Approve(id) => {
@@ -257,7 +257,7 @@ fn is_ours(taint: &Taint) -> bool {
 }
 
 /// Whether an event may start earlier than announced.
-fn may_approve(event: &MachineEvent, seen: &EventProgress, now: Instant) -> bool {
+fn may_approve(event: &MachineEvent, seen: &Seen, now: Instant) -> bool {
     // Other machines may not be ready when this one is.
     if event.is_shared || event.has_started || seen.is_approved {
         return false;
@@ -274,7 +274,7 @@ fn may_approve(event: &MachineEvent, seen: &EventProgress, now: Instant) -> bool
 }
 
 /// Reads scheduled events and writes the node.
-pub(crate) struct MachineEventWatch {
+pub(crate) struct Watch {
     pub api: Api<Node>,
     pub state: ClusterState,
     pub node: String,
@@ -285,15 +285,15 @@ pub(crate) struct MachineEventWatch {
     pub options: MachineEventOptions,
 }
 
-impl MachineEventWatch {
+impl Watch {
     /// Runs until `stop`.
     pub async fn run(self, stop: CancellationToken) {
-        let (mut known, warnings) = (NodeEvents::default(), RepeatedWarnings::default());
+        let (mut known, warnings) = (Known::default(), RepeatedWarnings::default());
         loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                () = self.poll(&mut known, &warnings) => {}
+                () = self.look(&mut known, &warnings) => {}
             }
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -302,7 +302,7 @@ impl MachineEventWatch {
         }
     }
 
-    async fn poll(&self, known: &mut NodeEvents, warnings: &RepeatedWarnings) {
+    async fn look(&self, known: &mut Known, warnings: &RepeatedWarnings) {
         let events = match self.options.source.upcoming().await {
             Ok(events) => events,
             Err(error) => {
@@ -318,7 +318,7 @@ impl MachineEventWatch {
         };
         warnings.forget(LIST);
         let Some(node) = self.state.node(&self.node) else { return };
-        known.update(&node, &events, Instant::now());
+        known.look(&node, &events, Instant::now());
         // One step of each kind for each event, and each is made once.
         for _ in 0..=events.len() * 2 + 2 {
             let Some(step) = known.next(&node, &events, &self.options, Instant::now()) else { return };
@@ -347,8 +347,8 @@ impl MachineEventWatch {
         let written = match step {
             Step::Taint(value, _) => self.taint(node, value).await,
             Step::Untaint => self.untaint(node).await,
-            Step::SetCondition(condition) => self.say(node, condition).await.map(|()| true),
-            Step::Report(_, event_type, words) => {
+            Step::Say(condition) => self.say(node, condition).await.map(|()| true),
+            Step::Tell(_, event_type, words) => {
                 tracing::info!(node = self.node, event = words, "Announced for the machine");
                 self.recorder.warning(node, reason(*event_type), words.as_str());
                 Ok(true)
@@ -456,20 +456,20 @@ mod tests {
 
     /// All steps of one round, as text.
     fn steps(
-        known: &mut NodeEvents,
+        known: &mut Known,
         node: &Node,
         events: &[MachineEvent],
         options: &MachineEventOptions,
     ) -> Vec<String> {
         let now = Instant::now();
-        known.update(node, events, now);
+        known.look(node, events, now);
         let mut all = Vec::new();
         while let Some(step) = known.next(node, events, options, now) {
             all.push(match &step {
                 Step::Taint(value, events) => format!("taint {value} {}", events.join(",")),
                 Step::Untaint => "untaint".to_owned(),
-                Step::SetCondition(condition) => format!("say {}", condition.reason),
-                Step::Report(id, ..) => format!("tell {id}"),
+                Step::Say(condition) => format!("say {}", condition.reason),
+                Step::Tell(id, ..) => format!("tell {id}"),
                 Step::Approve(id) => format!("approve {id}"),
             });
             assert!(all.len() < 10, "it does not end: {all:?}");
@@ -482,7 +482,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn node_222_what_others_go_on_from_is_said_first() {
         let (node, options) = (node(json!({"metadata": {"name": "n1", "uid": "1"}})), options(true, true));
-        let mut known = NodeEvents::default();
+        let mut known = Known::default();
         assert_eq!(steps(&mut known, &node, &[], &options), Vec::<String>::new());
         let (spot, end) = (event("a", MachineEventType::Preempt), event("b", MachineEventType::Terminate));
         let both = [end.clone(), spot];
@@ -527,7 +527,7 @@ mod tests {
             ("termination", "False", true, &none, &none),
         ] {
             let (node, options) = (tainted(value, status), options(drains, false));
-            let mut known = NodeEvents::default();
+            let mut known = Known::default();
             assert_eq!(steps(&mut known, &node, &[], &options), first, "{value} {status}");
             tokio::time::advance(CALM_TIMEOUT).await;
             assert_eq!(steps(&mut known, &node, &[], &options), later, "{value} {status}");
@@ -547,14 +547,11 @@ mod tests {
             ..event("A", MachineEventType::Freeze)
         };
         assert_eq!(
-            description(&long),
+            words(&long),
             "Freeze will not take place before Mon, 19 Sep 2016 18:29:47 GMT, for 9 s: Host maintenance. (event A)"
         );
         let started = MachineEvent { has_started: true, ..event("B", MachineEventType::Preempt) };
-        assert_eq!(
-            description(&started),
-            "Preempt takes place now: the machine does not come back (event B)"
-        );
-        assert_eq!(description(&event("C", MachineEventType::Other)), "Other will take place (event C)");
+        assert_eq!(words(&started), "Preempt takes place now: the machine does not come back (event B)");
+        assert_eq!(words(&event("C", MachineEventType::Other)), "Other will take place (event C)");
     }
 }

@@ -133,7 +133,7 @@ pub(crate) struct NodeLifecycle {
     state: ClusterState,
     freshness: Arc<Freshness>,
     schedule: Schedule,
-    /// When a node was ready whose machine had been shut down: the cloud's earlier answer is outdated.
+    /// When a node was ready whose machine had been shut down: what the cloud said of it before is over.
     ready_again: Mutex<HashMap<String, LogicalTime>>,
     recorder: Recorder,
     warnings: RepeatedWarnings,
@@ -238,9 +238,9 @@ impl NodeLifecycle {
     /// Deletes a node whose machine is proven absent, if the node is still the same: the answer may have taken a while.
     /// If the node has changed by now, or changes at this moment, it is reconciled again; the cloud's answer is reused
     /// then.
-    async fn delete(&self, inspected: &Node, proof: &Proof) -> Next {
-        let name = inspected.name();
-        let Some(node) = self.state.node(name).filter(|node| is_still(node, inspected)) else {
+    async fn delete(&self, asked: &Node, proof: &Proof) -> Next {
+        let name = asked.name();
+        let Some(node) = self.state.node(name).filter(|node| is_still(node, asked)) else {
             return Next::Retry;
         };
         let Proof { machine, answer, .. } = proof;
@@ -277,9 +277,9 @@ impl NodeLifecycle {
 }
 
 /// Whether a node is still the one whose machine was looked up, and still not ready.
-fn is_still(node: &Node, inspected: &Node) -> bool {
-    node.metadata.uid == inspected.metadata.uid
-        && node.spec.provider_id == inspected.spec.provider_id
+fn is_still(node: &Node, asked: &Node) -> bool {
+    node.metadata.uid == asked.metadata.uid
+        && node.spec.provider_id == asked.spec.provider_id
         && action(node) == NodeAction::LookForMachine
 }
 
@@ -314,11 +314,11 @@ mod tests {
             }))
             .unwrap()
         };
-        let inspected = node("1", "azure:///a", "Unknown");
-        assert!(is_still(&node("1", "azure:///a", "False"), &inspected));
-        assert!(!is_still(&node("2", "azure:///a", "Unknown"), &inspected), "another node of its name");
-        assert!(!is_still(&node("1", "azure:///b", "Unknown"), &inspected), "another machine");
-        assert!(!is_still(&node("1", "azure:///a", "True"), &inspected), "ready again");
+        let asked = node("1", "azure:///a", "Unknown");
+        assert!(is_still(&node("1", "azure:///a", "False"), &asked));
+        assert!(!is_still(&node("2", "azure:///a", "Unknown"), &asked), "another node of its name");
+        assert!(!is_still(&node("1", "azure:///b", "Unknown"), &asked), "another machine");
+        assert!(!is_still(&node("1", "azure:///a", "True"), &asked), "ready again");
     }
 
     #[tokio::test(start_paused = true)]

@@ -53,7 +53,7 @@ pub(crate) struct NodeSync {
     /// The set that all load balancers have; `None` while a change of them is in flight, or after a failed one.
     synced: Mutex<Option<NodeSetVersion>>,
     /// The Services that got the event that their load balancer has a set of nodes while others had not.
-    notified: Mutex<Option<(NodeSetVersion, BTreeSet<ObjectKey>)>>,
+    told: Mutex<Option<(NodeSetVersion, BTreeSet<ObjectKey>)>>,
     /// The set for which the Services that follow nodes were last queued.
     followed: Mutex<Option<NodeSetVersion>>,
     /// The queue of Services.
@@ -73,21 +73,9 @@ impl NodeSync {
         freshness: Arc<Freshness>,
         observer: Arc<dyn Observer>,
     ) -> Self {
-        let (synced, notified, followed) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let (synced, told, followed) = (Mutex::default(), Mutex::default(), Mutex::default());
         let looks = Mutex::default();
-        Self {
-            cloud,
-            state,
-            changes,
-            services,
-            observer,
-            synced,
-            notified,
-            followed,
-            queue,
-            freshness,
-            looks,
-        }
+        Self { cloud, state, changes, services, observer, synced, told, followed, queue, freshness, looks }
     }
 
     /// Takes the current nodes as synced: every Service is ensured with them when this program starts, so that no load
@@ -121,7 +109,7 @@ impl NodeSync {
         let outcome = self.update(|cloud| cloud.update_nodes(LogicalTime::now())).await;
         self.observer.nodes_synced(start.elapsed(), outcome.is_ok());
         let failure = outcome.err();
-        self.record_events(&served, &version, failure.as_ref());
+        self.tell(&served, &version, failure.as_ref());
         match failure.map(|failure| failure.error) {
             None => {
                 *self.synced.lock() = Some(version);
@@ -138,17 +126,11 @@ impl NodeSync {
     }
 
     /// Records an event for each Service once about its own load balancer, and again only if that failed.
-    fn record_events(
-        &self,
-        served: &[Arc<Service>],
-        version: &NodeSetVersion,
-        failure: Option<&UpdateError>,
-    ) {
-        let recorder = self.services.recorder();
+    fn tell(&self, served: &[Arc<Service>], version: &NodeSetVersion, failure: Option<&UpdateError>) {
+        let recorder = &self.services.recorder;
         let no_nodes = no_available_nodes(&*self.cloud, &self.state.nodes());
-        let mut notified = self.notified.lock();
-        let before =
-            notified.take().filter(|(of, _)| of == version).map(|(_, keys)| keys).unwrap_or_default();
+        let mut told = self.told.lock();
+        let before = told.take().filter(|(of, _)| of == version).map(|(_, told)| told).unwrap_or_default();
         let mut done = BTreeSet::new();
         let seen = self.cloud.seen_on_load_balancers();
         for service in served {
@@ -169,10 +151,10 @@ impl NodeSync {
                 // It has no load balancer to report on. The cause is reported where it is found (D2).
                 continue;
             }
-            let is_notified = before.contains(&key);
+            let is_told = before.contains(&key);
             done.insert(key);
             match &no_nodes {
-                _ if is_notified => {}
+                _ if is_told => {}
                 Some(message) => {
                     recorder.warning(service.as_ref(), "UnAvailableLoadBalancer", message.clone());
                 }
@@ -182,7 +164,7 @@ impl NodeSync {
                 }
             }
         }
-        *notified = failure.map(|_| (*version, done));
+        *told = failure.map(|_| (*version, done));
     }
 
     /// The nodes are the same; machines among them that did not run may have started.
@@ -218,10 +200,7 @@ impl NodeSync {
         F: Future<Output = Result<(), E>>,
         E: From<ServiceError>,
     {
-        let _guard = match self.services.lease() {
-            Some(lease) => Some(lease.hold("update load balancer nodes").await?),
-            None => None,
-        };
+        let _guard = self.services.hold_lease("update load balancer nodes").await?;
         work(&*self.cloud).await
     }
 }

@@ -11,10 +11,6 @@ use crate::health::HealthChecks;
 use crate::ipam::RangeOptions;
 use crate::observer::{NoObserver, Observer};
 
-/// Maximum number of Services that are reconciled in parallel. They wait for the cloud, which merges them into few
-/// writes, and for the API server's answers; each takes a few kilobytes meanwhile.
-const MAX_PARALLEL_SERVICES: usize = 512;
-
 /// The enabled controllers (`--controllers`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Controllers {
@@ -68,11 +64,6 @@ pub struct Options {
     pub azure_resync_period: Duration,
     /// A label selector for nodes (`--node-filter-requirements`); `None` for all.
     pub node_selector: Option<String>,
-    /// Pause between the starts of controllers, plus up to as much again at random (`--controller-start-interval`).
-    pub start_interval: Duration,
-    /// Maximum number of Services that are reconciled in parallel, at least one. The cloud merges them into few writes,
-    /// which is why this is large.
-    pub service_parallelism: usize,
     /// Whether writes require the lease that this program shares with AKS (LB-039 to LB-043).
     pub resource_lease: bool,
     /// How long running tasks may take to end after a stop.
@@ -81,8 +72,6 @@ pub struct Options {
     pub host: String,
     /// The wall clock.
     pub clock: Clock,
-    /// Seed of all randomness.
-    pub seed: u64,
     /// Where controllers add health checks as they start.
     pub health: HealthChecks,
     /// Receives metrics.
@@ -100,13 +89,10 @@ impl Default for Options {
             node_status_update_frequency: Duration::from_secs(300),
             azure_resync_period: Duration::from_secs(300),
             node_selector: None,
-            start_interval: Duration::ZERO,
-            service_parallelism: MAX_PARALLEL_SERVICES,
             resource_lease: true,
             drain: Duration::from_secs(12),
             host: String::new(),
             clock: Clock::system(),
-            seed: 0,
             health: HealthChecks::default(),
             observer: Arc::new(NoObserver),
         }
@@ -120,7 +106,6 @@ impl fmt::Debug for Options {
             .field("node_monitor_period", &self.node_monitor_period)
             .field("node_status_update_frequency", &self.node_status_update_frequency)
             .field("node_selector", &self.node_selector)
-            .field("service_parallelism", &self.service_parallelism)
             .field("resource_lease", &self.resource_lease)
             .finish_non_exhaustive()
     }

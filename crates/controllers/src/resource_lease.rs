@@ -108,8 +108,16 @@ impl ResourceLease {
         }))
     }
 
-    /// Holds the lease for an operation; fails if another program holds it.
-    pub async fn hold(&self, operation: &str) -> Result<Guard, ServiceError> {
+    /// Holds the lease, if there is one, for an operation; fails if another program holds it.
+    pub async fn hold_any(lease: Option<&Self>, operation: &str) -> Result<Option<Guard>, ServiceError> {
+        match lease {
+            Some(lease) => lease.hold(operation).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Holds the lease for an operation.
+    async fn hold(&self, operation: &str) -> Result<Guard, ServiceError> {
         let requested_at = Instant::now();
         // Counted before the wait, so that the keeper does not release in between.
         let guard = self.enter();

@@ -17,7 +17,7 @@ use cloud::{ClusterState, Existence, LogicalTime, Machines, PodRange, Routes, Se
 use futures::{StreamExt, stream};
 use ipnet::IpNet;
 use k8s::{Node, names};
-use kube::{Api, Client};
+use kube::Api;
 use parking_lot::Mutex;
 
 use crate::api::call;
@@ -291,42 +291,11 @@ pub(crate) struct RouteController {
     pub clock: Clock,
     /// Interval of periodic comparisons.
     pub period: Duration,
-    warnings: RepeatedWarnings,
-    failures: AtomicU32,
+    pub warnings: RepeatedWarnings,
+    pub failures: AtomicU32,
 }
 
 impl RouteController {
-    #[allow(clippy::too_many_arguments, reason = "all of it is wiring")]
-    pub fn new(
-        client: Client,
-        routes: Arc<dyn Routes>,
-        machines: Arc<dyn Machines>,
-        state: ClusterState,
-        changes: Arc<RouteChanges>,
-        freshness: Arc<Freshness>,
-        recorder: Recorder,
-        observer: Arc<dyn Observer>,
-        clock: Clock,
-        period: Duration,
-    ) -> Self {
-        let (warnings, failures) = (RepeatedWarnings::default(), AtomicU32::default());
-        let api = Api::all(client);
-        Self {
-            api,
-            routes,
-            machines,
-            state,
-            changes,
-            freshness,
-            recorder,
-            observer,
-            clock,
-            period,
-            warnings,
-            failures,
-        }
-    }
-
     /// Brings the routes in line with the current nodes. All nodes must be known.
     pub async fn reconcile(&self) -> Next {
         self.observer.routes_synced();

@@ -1,17 +1,19 @@
 //! Starts and ends the enabled controllers.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use cloud::{FollowedLabels, LoadBalancers};
-use kube::Client;
-use tokio::sync::watch;
+use cloud::LoadBalancers;
+use k8s::Event;
+use kube::{Api, Client};
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::with_few_connections;
 use crate::draining::DrainingNodes;
-use crate::events::{self, Recorder};
+use crate::events;
 use crate::freshness::Freshness;
 use crate::ipam::{Ipam, RangeOptions};
 use crate::local_pools::{LocalPools, MovedEndpoints};
@@ -21,62 +23,28 @@ use crate::node_sync::NodeSync;
 use crate::observer::Observer;
 use crate::options::{Cloud, Error, Options};
 use crate::out_of_service::OutOfService;
-use crate::preemption::Preemption;
+use crate::preemption::{self, Preemption};
 use crate::queue::{Backoff, MAX_PARALLEL_NODES, Queue, propagate_panic};
+use crate::repeated_warning::RepeatedWarnings;
 use crate::resource_lease::ResourceLease;
 use crate::resync::Resync;
 use crate::routes::RouteController;
 use crate::service::ServiceController;
-use crate::tasks::{Queues, Tasks};
-use crate::watch::with_answer_timeout;
+use crate::startup::{Listed, Queues, Startup};
+use crate::tasks::Tasks;
+use crate::watch::{Selector, with_answer_timeout};
+
+/// Maximum number of Services that are reconciled in parallel. They wait for the cloud, which merges them into few
+/// writes, and for the API server's answers; each takes a few kilobytes meanwhile.
+const MAX_PARALLEL_SERVICES: usize = 512;
 
 /// How long it may take to release leases and send the last events after the controllers have ended. With the default
 /// of [`Options::drain`] and the time that a leader takes to release its Lease, a stop takes less than 20 s, of the 30
 /// s that Kubernetes gives a terminating pod.
 const CLOSING_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Which kinds of objects have been listed completely, as their watches report it.
-struct Listed {
-    nodes: watch::Receiver<bool>,
-    services: watch::Receiver<bool>,
-    namespaces: watch::Receiver<bool>,
-    endpoints: watch::Receiver<bool>,
-}
-
-/// Completes when a kind has been listed completely.
-async fn wait_for(mut listed: watch::Receiver<bool>) {
-    // An error means that the watch has ended, which only happens at the stop.
-    _ = listed.wait_for(|listed| *listed).await;
-}
-
-impl Listed {
-    fn nodes(&self) -> impl Future<Output = ()> + Send + use<> {
-        wait_for(self.nodes.clone())
-    }
-
-    /// Completes when all that Services depend on is known.
-    fn all(&self) -> impl Future<Output = ()> + Send + use<> {
-        let (nodes, services) = (self.nodes(), wait_for(self.services.clone()));
-        let (namespaces, endpoints) = (wait_for(self.namespaces.clone()), wait_for(self.endpoints.clone()));
-        async move { _ = tokio::join!(nodes, services, namespaces, endpoints) }
-    }
-}
-
-/// Everything that the controllers are started with.
-struct Startup<'a> {
-    options: &'a Options,
-    cloud: Cloud,
-    /// The client of the controllers.
-    client: Client,
-    /// The client of watches.
-    watching: Client,
-    recorder: Recorder,
-    lease: Option<ResourceLease>,
-    freshness: Arc<Freshness>,
-    labels: FollowedLabels,
-    queues: Queues,
-    tasks: Tasks<'a>,
-}
+/// Interval between attempts to list all nodes at the start.
+const LIST_RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Runs the enabled controllers until `stop`. Then, in this order:
 ///
@@ -132,7 +100,7 @@ pub async fn run(
         lease,
         freshness,
     };
-    startup.start().await;
+    startup.start();
     startup.tasks.join().await;
     // Before the lease is released: the next holder must not find this process writing.
     load_balancers.stop();
@@ -188,14 +156,17 @@ fn queues(options: &Options, cloud: &Cloud, ipam: Option<Arc<Ipam>>) -> Queues {
 }
 
 impl Startup<'_> {
-    /// Starts the watches, then one enabled controller after the other, with pauses.
-    async fn start(&mut self) {
+    /// Starts the watches and the enabled controllers.
+    fn start(&mut self) {
         let interval = self.cloud.load_balancers.local_pool_interval();
         let local_pools = interval.filter(|_| self.options.controllers.service);
         let local_pools = local_pools.map(|interval| (interval, Arc::<MovedEndpoints>::default()));
         let listed = self.watch(local_pools.as_ref().map(|(_, moved)| moved));
         self.start_out_of_service();
-        if self.options.controllers.service && self.tasks.pause().await {
+        if self.tasks.stop.is_cancelled() {
+            return;
+        }
+        if self.options.controllers.service {
             self.start_services(&listed);
             self.start_resync(&listed);
             if let Some((interval, moved)) = local_pools {
@@ -205,24 +176,16 @@ impl Startup<'_> {
                 self.start_draining(queue, &listed);
             }
         }
-        if let Some(queue) = self.queues.nodes.clone()
-            && self.tasks.pause().await
-        {
+        if let Some(queue) = self.queues.nodes.clone() {
             self.start_cloud_node(queue, &listed);
         }
-        if let Some(queue) = self.queues.lifecycle.clone()
-            && self.tasks.pause().await
-        {
+        if let Some(queue) = self.queues.lifecycle.clone() {
             self.start_lifecycle(queue);
         }
-        if let Some((queue, ipam)) = self.queues.ipam.clone()
-            && self.tasks.pause().await
-        {
-            self.tasks.start_ipam(queue, ipam, listed.nodes());
+        if let Some((queue, ipam)) = self.queues.ipam.clone() {
+            self.start_ipam(queue, ipam, &listed);
         }
-        if let Some(queue) = self.queues.routes.clone()
-            && self.tasks.pause().await
-        {
+        if let Some(queue) = self.queues.routes.clone() {
             self.start_routes(queue, &listed);
         }
     }
@@ -235,50 +198,29 @@ impl Startup<'_> {
         Arc::clone(&self.options.observer)
     }
 
-    /// Watches the objects that the enabled controllers need; `moved` collects changes of endpoints if some Services have
-    /// pools of their own.
-    fn watch(&mut self, moved: Option<&Arc<MovedEndpoints>>) -> Listed {
-        let (nodes, of_nodes) = watch::channel(false);
-        let (services, of_services) = watch::channel(false);
-        let (namespaces, of_namespaces) = watch::channel(!self.labels.of_namespaces);
-        // If no Service has a pool of its own, endpoints are not needed.
-        let (endpoints, of_endpoints) = watch::channel(moved.is_none());
-        let (watching, state, labels) = (&self.watching, &self.cloud.state, self.labels);
-        self.tasks.watch_nodes(watching, state, &self.queues, labels, nodes);
-        if self.options.controllers.service {
-            self.tasks.watch_services(watching, state, &self.queues, labels, services);
-            if labels.of_namespaces {
-                self.tasks.watch_namespaces(watching, state, &self.queues, namespaces);
-            }
-        }
-        if let Some(moved) = moved {
-            self.tasks.watch_endpoints(watching, state, moved, endpoints);
-        }
-        Listed { nodes: of_nodes, services: of_services, namespaces: of_namespaces, endpoints: of_endpoints }
-    }
-
     fn start_out_of_service(&mut self) {
         let (client, state) = (self.client.clone(), self.cloud.state.clone());
         let controller = Arc::new(OutOfService::new(client, state, self.recorder.clone()));
-        let (stop, drain) = (self.tasks.stop.clone(), self.options.drain);
         let queue = self.queues.out_of_service.clone();
-        self.tasks.spawn(queue.work(MAX_PARALLEL_NODES, stop, drain, move |name: String| {
-            let controller = Arc::clone(&controller);
-            async move { controller.reconcile(&name).await }
-        }));
+        let reconcile = |it: Arc<OutOfService>, name: String| async move { it.reconcile(&name).await };
+        let task = self.tasks.work(queue, MAX_PARALLEL_NODES, &controller, reconcile);
+        self.tasks.spawn(task);
     }
 
+    /// Services are reconciled once all Services and nodes are known, and endpoints if they matter: before, a rule
+    /// could seem unused and a node deleted.
     fn start_services(&mut self, listed: &Listed) {
-        let controller = Arc::new(ServiceController::new(
-            self.client.clone(),
-            self.load_balancers(),
-            self.cloud.state.clone(),
-            self.lease.clone(),
-            &self.recorder,
-            Arc::clone(&self.queues.served),
-            Arc::clone(&self.queues.refusals),
-        ));
-        let sync = NodeSync::new(
+        let controller = Arc::new(ServiceController {
+            client: self.client.clone(),
+            cloud: self.load_balancers(),
+            state: self.cloud.state.clone(),
+            lease: self.lease.clone(),
+            recorder: self.recorder.speaking_for("service-controller"),
+            notices: self.recorder.speaking_for("azure-cloud-provider"),
+            served: Arc::clone(&self.queues.served),
+            refusals: Arc::clone(&self.queues.refusals),
+        });
+        let sync = Arc::new(NodeSync::new(
             self.load_balancers(),
             self.cloud.state.clone(),
             Arc::clone(&self.queues.node_set_changes),
@@ -286,52 +228,81 @@ impl Startup<'_> {
             self.queues.services.clone(),
             Arc::clone(&self.freshness),
             self.observer(),
-        );
-        self.tasks.start_services(&self.queues, controller, Arc::new(sync), listed.all());
+        ));
+        let (services, node_set) = (self.queues.services.clone(), self.queues.node_set.clone());
+        let reconciling =
+            self.tasks.work(services, MAX_PARALLEL_SERVICES, &controller, |it, key| async move {
+                it.reconcile(key).await
+            });
+        let syncing =
+            self.tasks.work(node_set.clone(), 1, &sync, |it, ()| async move { it.reconcile().await });
+        self.tasks.spawn_after(listed.all(), async move {
+            sync.start_with_current();
+            node_set.add(());
+            tokio::join!(reconciling, syncing);
+        });
+        self.tasks.started("service-lb-controller", "service");
     }
 
     fn start_resync(&mut self, listed: &Listed) {
-        let resync = Resync::new(
-            self.load_balancers(),
-            self.cloud.state.clone(),
-            self.lease.clone(),
-            self.recorder.speaking_for("azure-cloud-provider"),
-            self.observer(),
-            self.queues.services.clone(),
-            self.options.azure_resync_period,
-        );
+        let resync = Resync {
+            cloud: self.load_balancers(),
+            state: self.cloud.state.clone(),
+            lease: self.lease.clone(),
+            recorder: self.recorder.speaking_for("azure-cloud-provider"),
+            observer: self.observer(),
+            queue: self.queues.services.clone(),
+            period: self.options.azure_resync_period,
+        };
         let all_known = listed.all();
         self.tasks.spawn_until_stop(async move { resync.run(all_known).await });
     }
 
     fn start_local_pools(&mut self, interval: Duration, moved: Arc<MovedEndpoints>) {
-        let local_pools = LocalPools::new(
-            self.load_balancers(),
-            self.cloud.state.clone(),
-            self.lease.clone(),
-            self.recorder.speaking_for("service-controller"),
-            self.observer(),
+        let local_pools = LocalPools {
+            cloud: self.load_balancers(),
+            state: self.cloud.state.clone(),
+            lease: self.lease.clone(),
+            recorder: self.recorder.speaking_for("service-controller"),
+            observer: self.observer(),
             interval,
             moved,
-        );
+        };
         self.tasks.spawn_until_stop(async move { local_pools.run().await });
     }
 
+    /// Draining starts once all nodes are known: before, an unlisted node could count as deleted.
     fn start_draining(&mut self, queue: Queue<()>, listed: &Listed) {
-        let state = self.cloud.state.clone();
-        let draining = DrainingNodes::new(
-            self.load_balancers(),
-            state.clone(),
-            self.lease.clone(),
-            self.recorder.speaking_for("service-controller"),
-            self.observer(),
-        );
-        let preemption = Preemption::new(self.client.clone(), state);
-        self.tasks.start_draining(queue, draining, preemption, self.watching.clone(), listed.nodes());
+        let draining = Arc::new(DrainingNodes {
+            cloud: self.load_balancers(),
+            state: self.cloud.state.clone(),
+            lease: self.lease.clone(),
+            recorder: self.recorder.speaking_for("service-controller"),
+            observer: self.observer(),
+            memory: Mutex::default(),
+        });
+        let working =
+            self.tasks.work(queue.clone(), 1, &draining, |it, ()| async move { it.reconcile().await });
+        self.tasks.spawn_after(listed.nodes(), async move {
+            queue.add(());
+            working.await;
+        });
+        self.start_preemption(listed);
+    }
+
+    fn start_preemption(&mut self, listed: &Listed) {
+        let preemption = Arc::new(Preemption::new(self.client.clone(), self.cloud.state.clone()));
+        let evicted: Queue<String> = Queue::new("preemption", Backoff::NODES, self.observer());
+        let reconcile = |it: Arc<Preemption>, name: String| async move { it.reconcile(&name).await };
+        let tainting = self.tasks.work(evicted.clone(), MAX_PARALLEL_NODES, &preemption, reconcile);
+        let selector = Selector { fields: Some(preemption::EVENTS.to_owned()), ..Selector::default() };
+        let on = move |event| preemption.on(event, |node| evicted.add(node));
+        let watching = self.tasks.watch::<Event, _>(&self.watching, selector, "events of preemption", on);
+        self.tasks.spawn_after(listed.nodes(), async move { _ = tokio::join!(watching, tainting) });
     }
 
     fn start_cloud_node(&mut self, queue: Queue<String>, listed: &Listed) {
-        let controller = NodeController::new(
+        let controller = Arc::new(NodeController::new(
             self.client.clone(),
             Arc::clone(&self.cloud.machines),
             self.cloud.state.clone(),
@@ -340,37 +311,72 @@ impl Startup<'_> {
             self.observer(),
             self.options.clock.clone(),
             node::Policy::CONTROLLER,
-        );
-        self.tasks.start_cloud_node(queue, Arc::new(controller), listed.nodes());
+        ));
+        let reconcile = |it: Arc<NodeController>, name: String| async move { it.reconcile(&name).await };
+        let task = self.tasks.work(queue, MAX_PARALLEL_NODES, &controller, reconcile);
+        self.tasks.spawn(task);
+        let (period, stop) = (self.options.node_status_update_frequency, self.tasks.stop.clone());
+        let known = listed.nodes();
+        self.tasks.spawn(async move { controller.follow_addresses(known, period, stop).await });
+        self.tasks.started("cloud-node-controller", "cloud-node");
     }
 
     fn start_lifecycle(&mut self, queue: Queue<String>) {
-        let lifecycle = NodeLifecycle::new(
+        let lifecycle = Arc::new(NodeLifecycle::new(
             self.client.clone(),
             Arc::clone(&self.cloud.machines),
             self.cloud.state.clone(),
             Arc::clone(&self.freshness),
             self.options.node_monitor_period,
             self.recorder.speaking_for("cloud-node-lifecycle-controller"),
-        );
-        self.tasks.start_lifecycle(queue, Arc::new(lifecycle));
+        ));
+        let reconcile = |it: Arc<NodeLifecycle>, name: String| async move { it.reconcile(&name).await };
+        let task = self.tasks.work(queue, MAX_PARALLEL_NODES, &lifecycle, reconcile);
+        self.tasks.spawn(task);
+        self.tasks.started("cloud-node-lifecycle-controller", "cloud-node-lifecycle");
     }
 
-    /// Does nothing if the cloud has no routes.
+    /// Routes are reconciled once all nodes are known: before, a route could seem to have no node. Does nothing if the
+    /// cloud has no routes.
     fn start_routes(&mut self, queue: Queue<()>, listed: &Listed) {
         let Some(routes) = self.cloud.routes.clone() else { return };
-        let controller = RouteController::new(
-            self.client.clone(),
+        let controller = Arc::new(RouteController {
+            api: Api::all(self.client.clone()),
             routes,
-            Arc::clone(&self.cloud.machines),
-            self.cloud.state.clone(),
-            Arc::clone(&self.queues.route_changes),
-            Arc::clone(&self.freshness),
-            self.recorder.speaking_for("route_controller"),
-            self.observer(),
-            self.options.clock.clone(),
-            self.options.route_reconciliation_period,
-        );
-        self.tasks.start_routes(queue, controller, listed.nodes());
+            machines: Arc::clone(&self.cloud.machines),
+            state: self.cloud.state.clone(),
+            changes: Arc::clone(&self.queues.route_changes),
+            freshness: Arc::clone(&self.freshness),
+            recorder: self.recorder.speaking_for("route_controller"),
+            observer: self.observer(),
+            clock: self.options.clock.clone(),
+            period: self.options.route_reconciliation_period,
+            warnings: RepeatedWarnings::default(),
+            failures: AtomicU32::default(),
+        });
+        let working =
+            self.tasks.work(queue.clone(), 1, &controller, |it, ()| async move { it.reconcile().await });
+        self.tasks.spawn_after(listed.nodes(), async move {
+            queue.add(());
+            working.await;
+        });
+        self.tasks.started("node-route-controller", "route");
+    }
+
+    /// Nodes get ranges once all nodes are known, including those that a selector hides: before, a range of another node
+    /// could be assigned.
+    fn start_ipam(&mut self, queue: Queue<String>, ipam: Arc<Ipam>, listed: &Listed) {
+        let reconcile = |it: Arc<Ipam>, name: String| async move { it.reconcile(&name).await };
+        let working = self.tasks.work(queue, MAX_PARALLEL_NODES, &ipam, reconcile);
+        let (nodes_known, sees_a_part) = (listed.nodes(), self.options.node_selector.is_some());
+        let known = async move {
+            nodes_known.await;
+            while sees_a_part && let Err(error) = ipam.see_all().await {
+                tracing::warn!(%error, "no node gets a range before all are known; trying again");
+                tokio::time::sleep(LIST_RETRY_INTERVAL).await;
+            }
+        };
+        self.tasks.spawn_after(known, working);
+        self.tasks.started("node-ipam", "node-ipam");
     }
 }

@@ -17,7 +17,7 @@ use crate::index::forget_irrelevant;
 use crate::node_set::no_available_nodes;
 use crate::queue::{Backoff, Next};
 use crate::refusals::{RefusalState, Refusals};
-use crate::resource_lease::ResourceLease;
+use crate::resource_lease::{Guard, ResourceLease};
 use crate::served::Served;
 use crate::{finalizer, status};
 
@@ -76,45 +76,21 @@ fn doing(doing: &'static str) -> impl FnOnce(ServiceError) -> Failure {
 
 /// The service controller.
 pub(crate) struct ServiceController {
-    client: Client,
-    cloud: Arc<dyn LoadBalancers>,
-    state: ClusterState,
-    lease: Option<ResourceLease>,
-    recorder: Recorder,
-    notices: Recorder,
-    served: Arc<Served>,
-    refusals: Arc<Refusals>,
+    pub client: Client,
+    pub cloud: Arc<dyn LoadBalancers>,
+    pub state: ClusterState,
+    pub lease: Option<ResourceLease>,
+    pub recorder: Recorder,
+    /// Records the notices of the cloud.
+    pub notices: Recorder,
+    pub served: Arc<Served>,
+    pub refusals: Arc<Refusals>,
 }
 
 impl ServiceController {
-    /// `recorder` may be of any component; the controller derives its own.
-    pub fn new(
-        client: Client,
-        cloud: Arc<dyn LoadBalancers>,
-        state: ClusterState,
-        lease: Option<ResourceLease>,
-        recorder: &Recorder,
-        served: Arc<Served>,
-        refusals: Arc<Refusals>,
-    ) -> Self {
-        Self {
-            client,
-            cloud,
-            state,
-            lease,
-            recorder: recorder.speaking_for("service-controller"),
-            notices: recorder.speaking_for("azure-cloud-provider"),
-            served,
-            refusals,
-        }
-    }
-
-    pub fn recorder(&self) -> &Recorder {
-        &self.recorder
-    }
-
-    pub fn lease(&self) -> Option<&ResourceLease> {
-        self.lease.as_ref()
+    /// Holds the lease on the Azure resources, if one is used, for an operation.
+    pub async fn hold_lease(&self, operation: &str) -> Result<Option<Guard>, ServiceError> {
+        ResourceLease::hold_any(self.lease.as_ref(), operation).await
     }
 
     /// Whether something may exist in the cloud for any Service, including refused ones: their earlier load balancers
@@ -204,10 +180,7 @@ impl ServiceController {
         if let Some(message) = no_available_nodes(&*self.cloud, &self.state.nodes()) {
             self.recorder.warning(service.as_ref(), "UnAvailableLoadBalancer", message);
         }
-        let guard = match &self.lease {
-            Some(lease) => Some(lease.hold("ensure load balancer").await.map_err(Failure::Lease)?),
-            None => None,
-        };
+        let guard = self.hold_lease("ensure load balancer").await.map_err(Failure::Lease)?;
         self.served.insert(key, service);
         let ensured =
             self.cloud.ensure(service, newer_than).await.map_err(doing("failed to ensure load balancer"))?;
@@ -261,10 +234,7 @@ impl ServiceController {
         let deletion = deletion.map_err(doing("failed to check if load balancer exists before cleanup"))?;
         let Some(deletion) = deletion else { return Ok(()) };
         self.recorder.normal(service.as_ref(), "DeletingLoadBalancer", "Deleting load balancer");
-        let _guard = match &self.lease {
-            Some(lease) => Some(lease.hold("delete load balancer").await.map_err(Failure::Lease)?),
-            None => None,
-        };
+        let _guard = self.hold_lease("delete load balancer").await.map_err(Failure::Lease)?;
         let notices = deletion.run().await.map_err(doing("failed to delete load balancer"))?;
         self.record_notices(service, &notices);
         Ok(())

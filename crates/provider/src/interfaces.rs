@@ -112,12 +112,4 @@ impl Resource for SharedInterfaces {
     fn fingerprint(&self, write: &Vec<Step>) -> u64 {
         fingerprint::of(write)
     }
-
-    fn concerned(&self, _write: &Vec<Step>, batch: &[(String, PoolMembership)]) -> Vec<String> {
-        batch.iter().map(|(pool, _)| pool.clone()).collect()
-    }
-
-    fn blame(&self, _message: &str, _batch: &[(String, PoolMembership)]) -> Vec<String> {
-        Vec::new()
-    }
 }

@@ -266,7 +266,7 @@ impl Inner {
     /// Lets the writers compare the shared documents. Returns failures, and notices for Services.
     async fn compare_shared(&self, served: &[Served], since: LogicalTime) -> (Vec<Failure>, Vec<Notice>) {
         let writers = self.load_balancer_writers().into_iter();
-        let writers: Vec<_> = writers.filter(|(_, writer)| !writer.accepted_intents().is_empty()).collect();
+        let writers: Vec<_> = writers.filter(|(_, writer)| writer.has_accepted_intents()).collect();
         let balancing = writers.iter().map(async |(_, writer)| {
             writer.submit(IntentOwner::Comparison, LoadBalancerRequest::Members, since, None).await.map(drop)
         });

@@ -223,8 +223,9 @@ impl Membership {
         let has_left = {
             let all = self.state.nodes_and_departed();
             let machines = self.observed.virtual_machines(&self.own_group()).all_cached();
+            let nodes = NodesBySet::new(&all);
             let is_behind = |set: &Arc<ScaleSet>| {
-                has_node(set, &all)
+                nodes.has_any_of(set)
                     && scale_set::plan_model(&self.cluster, set, &machines, &pools, &all).is_some()
             };
             sets.iter().any(is_behind)
@@ -295,8 +296,9 @@ impl Membership {
         let mut sets = self.sets(newer_than).await?;
         {
             // Hundreds of Services wait here at a time: the list of all nodes is dropped before waiting.
-            let known = self.state.nodes_and_departed();
-            sets.retain(|set| has_node(set, &known) && set.id.as_ref().is_some_and(&which));
+            let all = self.state.nodes_and_departed();
+            let nodes = NodesBySet::new(&all);
+            sets.retain(|set| nodes.has_any_of(set) && set.id.as_ref().is_some_and(&which));
         }
         let mut groups = self.interface_groups();
         groups.retain(&which);
@@ -445,7 +447,7 @@ impl Membership {
     /// The scale sets of the cluster's resource group and of every group that contains a node's machine.
     async fn sets(&self, newer_than: LogicalTime) -> Result<Vec<Arc<ScaleSet>>, Failure> {
         let mut groups = BTreeSet::from([self.own_group()]);
-        for node in self.state.nodes() {
+        for node in self.state.nodes().iter() {
             if let ProviderId::Instance(machine) = instance::parse_provider_id(&node.spec.provider_id) {
                 groups.extend(machine.scale_set.parent());
             }
@@ -518,20 +520,37 @@ where
     join_all(pools.iter().map(submit)).await.into_iter().collect()
 }
 
-/// Whether any node is a machine of the scale set, by provider ID or by name: a machine that joined by its name has to
-/// leave. For a flexible scale set only the machines' own documents tell: any virtual machine in its resource group may
-/// belong to it.
-fn has_node(set: &ScaleSet, nodes: &[Arc<Node>]) -> bool {
-    let is_flexible = scale_set::is_flexible(set);
-    let is_named =
-        |node: &Node| !is_flexible && instance::instance_id_of_node_name(node.name(), set).is_some();
-    nodes.iter().any(|node| match instance::parse_provider_id(&node.spec.provider_id) {
-        ProviderId::Instance(machine) => Some(&machine.scale_set) == set.id.as_ref() || is_named(node),
-        ProviderId::Machine(id) => {
-            is_flexible && set.id.as_ref().and_then(ResourceId::parent) == Some(group_of(&id))
+/// The nodes as scale sets look for them: provider IDs are parsed once for all sets.
+struct NodesBySet<'a> {
+    names: Vec<&'a str>,
+    sets: HashSet<ResourceId>,
+    /// The resource groups of virtual machines.
+    groups: BTreeSet<ResourceId>,
+}
+
+impl<'a> NodesBySet<'a> {
+    fn new(nodes: &'a [Arc<Node>]) -> Self {
+        let (mut names, mut sets) = (Vec::new(), HashSet::new());
+        for node in nodes {
+            if let ProviderId::Instance(machine) = instance::parse_provider_id(&node.spec.provider_id) {
+                sets.insert(machine.scale_set);
+                names.push(node.name());
+            }
         }
-        ProviderId::Unreadable | ProviderId::Other => false,
-    })
+        Self { names, sets, groups: groups_of(nodes) }
+    }
+
+    /// Whether any node is a machine of the scale set, by provider ID or by name: a machine that joined by its name has
+    /// to leave. For a flexible scale set only the machines' own documents tell: any virtual machine in its resource
+    /// group may belong to it.
+    fn has_any_of(&self, set: &ScaleSet) -> bool {
+        let Some(id) = &set.id else { return false };
+        if scale_set::is_flexible(set) {
+            return self.sets.contains(id) || id.parent().is_some_and(|group| self.groups.contains(&group));
+        }
+        self.sets.contains(id)
+            || self.names.iter().any(|name| instance::instance_id_of_node_name(name, set).is_some())
+    }
 }
 
 /// The resource groups of nodes that are virtual machines.

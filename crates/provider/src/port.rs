@@ -1,19 +1,17 @@
 //! The provider's implementation of the controllers' interface.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use cloud::{
     Deletion, Drifted, Ensured, Existence, FollowedLabels, Instance, LoadBalancers, LogicalTime, Looked,
-    Machines, MaskSizes, NodeRanges, PodRange, Presence, Routes, ServiceError, UpdateError,
+    Machines, Presence, ServiceError, UpdateError,
 };
 use k8s::{Node, ObjectKey, Service};
 
 use crate::provider::Provider;
-use crate::routes::route_error;
 
 #[async_trait]
 impl LoadBalancers for Provider {
@@ -46,8 +44,9 @@ impl LoadBalancers for Provider {
         self.0.drift.next().await
     }
 
-    fn follows_nodes(&self, service: &Service) -> bool {
-        self.0.follows_nodes(service)
+    fn follows_nodes(&self, service: &Arc<Service>) -> bool {
+        let intent = || self.0.parsed.lock().intent(&self.0.cluster, service);
+        service.is_to_be_served() && intent().is_ok_and(|intent| intent.arrives_at_nodes())
     }
 
     fn follows_labels(&self) -> FollowedLabels {
@@ -120,29 +119,5 @@ impl Machines for Provider {
 
     async fn describe(&self, node: &Node, newer_than: LogicalTime) -> Existence<Instance> {
         self.0.describe(node, newer_than).await
-    }
-}
-
-#[async_trait]
-impl NodeRanges for Provider {
-    async fn mask_sizes(&self, node: &Node, newer_than: LogicalTime) -> Existence<MaskSizes> {
-        self.0.mask_sizes(node, newer_than).await
-    }
-}
-
-#[async_trait]
-impl Routes for Provider {
-    async fn owned(&self, newer_than: LogicalTime) -> Result<BTreeSet<PodRange>, ServiceError> {
-        self.0.owned_routes(newer_than).await.map_err(route_error)
-    }
-
-    async fn apply(
-        &self,
-        wanted: &BTreeMap<PodRange, IpAddr>,
-        unwanted: &BTreeSet<PodRange>,
-        newer_than: LogicalTime,
-    ) -> Result<BTreeMap<PodRange, Result<(), ServiceError>>, ServiceError> {
-        let answers = self.0.apply_routes(wanted, unwanted, newer_than).await.map_err(route_error)?;
-        Ok(answers.into_iter().map(|(range, answer)| (range, answer.map_err(route_error))).collect())
     }
 }

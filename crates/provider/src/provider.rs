@@ -38,19 +38,18 @@ use crate::route_table::{SharedRouteTable, no_route_table};
 use crate::security_group::{RecentlyProgrammed, SharedSecurityGroup};
 use crate::writer::{Pace, Writer};
 
-/// Timing and limits. The defaults suit production.
+/// The pace of all writers. A batch waits a few seconds for Services that are about to join it, whose public IPs are being
+/// written; a single Service never waits.
+const PACE: Pace = Pace { linger: Duration::from_secs(5), busy: Duration::from_secs(2) };
+/// Maximum number of parallel writes and deletions of public IPs.
+const MAX_PARALLEL_PUBLIC_IPS: usize = 64;
+/// The longest interval between two lists of public IPs while many Services wait for theirs to be written or deleted. A
+/// single waiting Service polls at its own pace.
+const PUBLIC_IP_INTERVAL: Duration = Duration::from_secs(2);
+
+/// What a provider is started with.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The longest wait of a write of a shared resource for Services that are about to join it (their public IP is
-    /// being written); half of a write's duration if writes take more than twice as long. A single Service never waits.
-    pub linger: Duration,
-    /// Maximum number of parallel writes and deletions of public IPs.
-    pub public_ip_parallelism: usize,
-    /// The longest interval between two lists of public IPs while many Services wait for theirs to be written or
-    /// deleted. A single waiting Service polls at its own pace.
-    pub public_ip_look: Duration,
-    /// The first wait if Azure is busy and does not say how long; doubled each time.
-    pub busy: Duration,
     /// All ranges that nodes' pod ranges are taken from: a route to another destination does not belong to this
     /// cluster.
     pub cluster_ranges: Vec<IpNet>,
@@ -62,15 +61,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            linger: Duration::from_secs(5),
-            public_ip_parallelism: 64,
-            public_ip_look: Duration::from_secs(2),
-            busy: Duration::from_secs(2),
-            cluster_ranges: Vec::new(),
-            clock: Clock::system(),
-            stop: CancellationToken::new(),
-        }
+        Self { cluster_ranges: Vec::new(), clock: Clock::system(), stop: CancellationToken::new() }
     }
 }
 
@@ -93,7 +84,6 @@ pub(crate) struct Inner {
     /// Differences between what Services have and what they want.
     pub(crate) drift: Arc<Drift>,
     azure: Azure,
-    pace: Pace,
     pub(crate) stop: CancellationToken,
     load_balancers: Mutex<HashMap<Balancer, Writer<SharedLoadBalancer>>>,
     security_group: OnceLock<Writer<SharedSecurityGroup>>,
@@ -141,7 +131,7 @@ impl Inner {
             emptied: Mutex::default(),
             was_up: Mutex::default(),
         };
-        let writer = Writer::start(resource, self.pace, self.stop.clone());
+        let writer = Writer::start(resource, PACE, self.stop.clone());
         writers.insert(balancer.clone(), writer.clone());
         writer
     }
@@ -164,7 +154,7 @@ impl Inner {
                 parsed: Arc::clone(&self.parsed),
                 drift: Arc::clone(&self.drift),
             };
-            Writer::start(resource, self.pace, self.stop.clone())
+            Writer::start(resource, PACE, self.stop.clone())
         };
         Ok(self.security_group.get_or_init(start).clone())
     }
@@ -179,7 +169,7 @@ impl Inner {
                 azure: self.azure.clone(),
                 observed: Arc::clone(&self.observed),
             };
-            Writer::start(resource, self.pace, self.stop.clone())
+            Writer::start(resource, PACE, self.stop.clone())
         };
         Ok(self.route_table.get_or_init(start).clone())
     }
@@ -337,7 +327,7 @@ impl Inner {
     /// Whether a load balancer serves any Service, as far as this process knows.
     fn serves_any(&self, balancer: &Balancer) -> bool {
         let writer = self.load_balancers.lock().get(balancer).cloned();
-        writer.is_some_and(|writer| !writer.accepted_intents().is_empty())
+        writer.is_some_and(|writer| writer.has_accepted_intents())
     }
 
     /// The Services that had parts on a load balancer when the load balancers were last read or written.
@@ -460,13 +450,6 @@ impl Inner {
         answers
     }
 
-    /// Whether the Service's security rules contain nodes' addresses.
-    pub(crate) fn follows_nodes(&self, service: &Service) -> bool {
-        service.is_to_be_served()
-            && ServiceIntent::from_service(&self.cluster, service)
-                .is_ok_and(|intent| intent.arrives_at_nodes())
-    }
-
     /// Reads the public IPs of these groups for a preview; `own` is the cluster's group.
     async fn read_public_ips(
         &self,
@@ -500,7 +483,7 @@ impl Inner {
         let balancers = self.cluster.own_load_balancers(load_balancers, &services);
         let mut subnets = BTreeSet::new();
         let mut links = BTreeSet::new();
-        for service in &services {
+        for service in services.iter() {
             let mut sequence = Sequence::remove(Arc::new(ServiceRemoval::of(&self.cluster, service)));
             sequence.see_frontends(&self.cluster, &balancers);
             groups.extend(sequence.owner().public_ip_groups.iter().cloned());
@@ -566,15 +549,14 @@ impl Provider {
         let cluster = Arc::new(cluster);
         let azure = Azure::new(client);
         let stop = options.stop.child_token();
-        let pace = Pace { linger: options.linger, busy: options.busy };
         let observed = Arc::new(Observed::new(azure.clone(), &cluster));
         let public_ips = Arc::new(PublicIps::new(
             Arc::clone(&cluster),
             azure.clone(),
             Arc::clone(&observed),
-            options.public_ip_parallelism,
-            options.public_ip_look,
-            options.busy,
+            MAX_PARALLEL_PUBLIC_IPS,
+            PUBLIC_IP_INTERVAL,
+            PACE.busy,
         ));
         let private_links =
             Arc::new(PrivateLinks::new(Arc::clone(&cluster), azure.clone(), Arc::clone(&observed)));
@@ -583,7 +565,7 @@ impl Provider {
             azure.clone(),
             Arc::clone(&observed),
             state.clone(),
-            pace,
+            PACE,
             stop.clone(),
         ));
         Self(Arc::new(Inner {
@@ -598,7 +580,6 @@ impl Provider {
             parsed: Arc::default(),
             drift: Arc::default(),
             azure,
-            pace,
             _guard: stop.clone().drop_guard(),
             stop,
             load_balancers: Mutex::default(),

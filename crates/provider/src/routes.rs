@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use azure_types::RouteTable;
-use cloud::{LogicalTime, PodRange, ServiceError};
+use cloud::{LogicalTime, PodRange, Routes, ServiceError};
 use futures::future::join_all;
 use ipnet::IpNet;
 use planner::route::{self as plans, OwnedRoute, RouteIntent, RouteKey};
@@ -17,7 +18,7 @@ use crate::route_table::{RouteOwner, RouteTableRequest, SharedRouteTable, no_rou
 
 /// The error of a node's route. Azure's terminal refusals are only about the whole table's input, so every route is
 /// retried.
-pub(crate) fn route_error(failure: Failure) -> ServiceError {
+fn route_error(failure: Failure) -> ServiceError {
     ServiceError::Retry { message: short(failure.message), after: failure.after, notices: Vec::new() }
 }
 
@@ -53,9 +54,6 @@ fn route_requests<'a>(
     requests
 }
 
-/// The outcome of each range.
-pub(crate) type RouteOutcomes = BTreeMap<PodRange, Result<(), Failure>>;
-
 impl Inner {
     /// The ranges that have a route of a node.
     async fn existing_routes(
@@ -77,41 +75,40 @@ impl Inner {
         }
         Ok((table, existing))
     }
+}
 
-    pub(crate) async fn owned_routes(&self, newer_than: LogicalTime) -> Result<BTreeSet<PodRange>, Failure> {
-        let (_, existing) = self.existing_routes(newer_than).await?;
+#[async_trait]
+impl Routes for Provider {
+    async fn owned(&self, newer_than: LogicalTime) -> Result<BTreeSet<PodRange>, ServiceError> {
+        let (_, existing) = self.0.existing_routes(newer_than).await.map_err(route_error)?;
         Ok(existing.into_iter().filter(|(_, route)| route.is_within).map(|(range, _)| range).collect())
     }
 
-    pub(crate) async fn apply_routes(
+    async fn apply(
         &self,
         wanted: &BTreeMap<PodRange, IpAddr>,
         unwanted: &BTreeSet<PodRange>,
         newer_than: LogicalTime,
-    ) -> Result<RouteOutcomes, Failure> {
-        let writer = self.route_table()?;
-        let (table, existing) = self.existing_routes(newer_than).await?;
-        let mut outcomes: RouteOutcomes = wanted.keys().map(|range| (range.clone(), Ok(()))).collect();
+    ) -> Result<BTreeMap<PodRange, Result<(), ServiceError>>, ServiceError> {
+        let writer = self.0.route_table().map_err(route_error)?;
+        let (table, existing) = self.0.existing_routes(newer_than).await.map_err(route_error)?;
+        let mut outcomes: BTreeMap<_, _> = wanted.keys().map(|range| (range.clone(), Ok(()))).collect();
         let requests = route_requests(writer.resource(), table.as_deref(), &existing, wanted, unwanted);
         // All are announced before the first is submitted, so that they form one batch.
         let submitted: Vec<_> = (requests.into_iter())
-            .map(|(range, owner, request)| {
-                let announcement = writer.announce();
-                let writer = &writer;
-                async move {
-                    let done = writer.submit(owner, request, newer_than, Some(announcement)).await;
-                    (range, done.map(drop))
-                }
-            })
+            .map(|(range, owner, request)| (range, owner, request, writer.announce()))
             .collect();
+        let submitted = submitted.into_iter().map(async |(range, owner, request, announcement)| {
+            (range, writer.submit(owner, request, newer_than, Some(announcement)).await.map(drop))
+        });
         for (range, done) in join_all(submitted).await {
             // A problem with the tags has no owner: the writer has logged it.
             let Some(range) = range else { continue };
+            let next_hop = wanted.get(range).copied();
             // Packets arrive even if the route has a wrong name.
             let leads_there =
-                || existing.get(range).is_some_and(|route| route.next_hop == wanted.get(range).copied());
-            let is_wanted = wanted.contains_key(range);
-            let done = if done.is_err() && is_wanted && leads_there() { Ok(()) } else { done };
+                next_hop.is_some() && existing.get(range).is_some_and(|route| route.next_hop == next_hop);
+            let done = if leads_there { Ok(()) } else { done.map_err(route_error) };
             outcomes.insert(range.clone(), done);
         }
         Ok(outcomes)

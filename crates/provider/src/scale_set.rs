@@ -175,12 +175,4 @@ impl Resource for SharedScaleSet {
     fn fingerprint(&self, write: &ScaleSetWrite) -> u64 {
         fingerprint::of(write.model.iter().chain(&write.instances))
     }
-
-    fn concerned(&self, _write: &ScaleSetWrite, batch: &[(String, PoolMembership)]) -> Vec<String> {
-        batch.iter().map(|(pool, _)| pool.clone()).collect()
-    }
-
-    fn blame(&self, _message: &str, _batch: &[(String, PoolMembership)]) -> Vec<String> {
-        Vec::new()
-    }
 }

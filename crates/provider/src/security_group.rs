@@ -123,11 +123,11 @@ impl RecentlyProgrammed {
     }
 
     /// The Services of which something may be left in Azure.
-    fn existing(&self, services: Vec<Arc<Service>>) -> Vec<Arc<Service>> {
+    fn existing(&self, services: &[Arc<Service>]) -> Vec<Arc<Service>> {
         let mut recent = self.0.lock();
         let is_removed =
             |service: &Arc<Service>| !service.is_to_be_served() && recent.removed.contains(&service.key());
-        let (removed, existing): (Vec<_>, Vec<_>) = services.into_iter().partition(is_removed);
+        let (removed, existing): (Vec<_>, Vec<_>) = services.iter().cloned().partition(is_removed);
         recent.removed = removed.iter().map(|service| service.key()).collect();
         existing
     }
@@ -187,7 +187,7 @@ impl SharedSecurityGroup {
         let (services, nodes) = (self.state.services(), self.state.nodes());
         let all = self.observed.load_balancers().all_cached();
         let load_balancers = self.cluster.own_load_balancers(all, &services);
-        let services = self.recently.existing(services);
+        let services = self.recently.existing(&services);
         let mut alive = self.recently.unpublished(&services);
         // An interrupted Service has its address although neither its status nor a frontend shows it.
         let public_ips = self.observed.cached_public_ips();
@@ -299,7 +299,8 @@ impl Resource for SharedSecurityGroup {
     /// `None` if the group does not exist.
     type Observed = Option<Arc<SecurityGroup>>;
     type Write = Step;
-    type Claim = ();
+    /// The addresses in use: planning reads them once for each observed state.
+    type Claim = Option<ClusterUsage>;
 
     fn name(&self) -> String {
         format!("security group {}", self.id.name())
@@ -310,29 +311,32 @@ impl Resource for SharedSecurityGroup {
         self.observed_group(newer_than).await
     }
 
-    fn claim(&self, observed: &Self::Observed, batch: &[(IntentOwner, SecurityGroupRequest)]) {
-        let Some(observed) = observed else { return };
+    fn claim(
+        &self,
+        observed: &Self::Observed,
+        batch: &[(IntentOwner, SecurityGroupRequest)],
+    ) -> Option<ClusterUsage> {
+        let observed = observed.as_ref()?;
         let intents = Self::intents(batch);
         let usage = self.usage(intents.iter().map(AccessIntent::key));
         self.recently.hold(&plans::open_addresses(observed), |address| usage.has(address));
+        Some(usage)
     }
 
     fn plan(
         &self,
         observed: &Self::Observed,
         batch: &[(IntentOwner, SecurityGroupRequest)],
-        _: &(),
+        usage: &Option<ClusterUsage>,
     ) -> Planned<Self> {
         let intents = Self::intents(batch);
-        let Some(observed) = observed else {
+        let (Some(observed), Some(usage)) = (observed, usage) else {
             // Removals need no group.
             let asking = intents.iter().filter(|intent| matches!(intent, AccessIntent::Present { .. }));
-            let refused =
-                asking.map(|intent| (IntentOwner::Service(intent.key().clone()), self.absent())).collect();
-            return Planned { write: None, refused, notices: Vec::new() };
+            let refused = asking.map(|intent| (IntentOwner::Service(intent.key().clone()), self.absent()));
+            return Planned { write: None, refused: refused.collect(), notices: Vec::new() };
         };
-        let usage = self.usage(intents.iter().map(AccessIntent::key));
-        let plan = plans::plan(&self.cluster, observed, &intents, &usage);
+        let plan = plans::plan(&self.cluster, observed, &intents, usage);
         let refused =
             plan.refused.into_iter().map(|(key, refusal)| (IntentOwner::Service(key), refusal.into()));
         let notices =

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use azure_types::{PrivateLinkService, PublicIpAddress, Subnet};
-use cloud::{Ensured, Labels, LogicalTime, Notice, ServiceError};
+use cloud::{Ensured, Labels, LogicalTime, Notice, ObjectList, ServiceError};
 use futures::future::{BoxFuture, join_all};
 use k8s::{Node, ObjectKey, Service};
 use planner::cluster_name::LoadBalancersByName;
@@ -60,7 +60,7 @@ pub(crate) struct Reading {
     /// load balancer with hundreds of Services each retained version is a megabyte.
     balancers: Vec<Balancer>,
     subnet: Option<Arc<Subnet>>,
-    nodes: Vec<Arc<Node>>,
+    nodes: ObjectList<Node>,
     private_links: Option<Vec<Arc<PrivateLinkService>>>,
     /// Whether the private link services were read after the decision to delete one.
     private_links_are_fresh: bool,
@@ -216,7 +216,7 @@ impl Inner {
                 sequence.next(&self.cluster, &known.seen(&load_balancers), &mut self.places.lock())
             };
             // Hundreds of Services wait for Azure at a time: the list of all nodes is dropped before waiting.
-            known.nodes = Vec::new();
+            known.nodes = ObjectList::default();
             announced.decide(sequence.destination(&self.cluster).as_ref());
             if !matches!(next, Ok(Task::WritePublicIps(_))) {
                 public_ips.arrived();
@@ -318,7 +318,7 @@ impl Inner {
                 reading.add(&balancer);
             }
             let all = LoadBalancersByName::new(&self.cluster, all.iter().map(|one| &**one), &services);
-            sequence.see_load_balancers(&all, || services);
+            sequence.see_load_balancers(&all, || services.to_vec());
             sequence.see_frontends(&self.cluster, &reading.load_balancers(&self.observed));
         }
         reading.public_ips = public_ips?;

@@ -192,6 +192,11 @@ impl<R: Resource> Writer<R> {
         self.0.accepted.wanted(|key, intent| self.0.resource.is_wanted(key, intent))
     }
 
+    /// Whether any accepted intent is still wanted.
+    pub(crate) fn has_accepted_intents(&self) -> bool {
+        self.0.accepted.is_any_wanted(|key, intent| self.0.resource.is_wanted(key, intent))
+    }
+
     /// Stops maintaining an owner's accepted intent.
     pub(crate) fn withdraw(&self, key: &R::Key) {
         self.0.accepted.withdraw(key);

@@ -386,7 +386,7 @@ impl LoadBalancers for TestCloud {
         inner.update_failures.pop_front().map_or(Ok(()), Err)
     }
 
-    fn follows_nodes(&self, service: &Service) -> bool {
+    fn follows_nodes(&self, service: &Arc<Service>) -> bool {
         self.inner.lock().following.iter().any(|name| **name == *service.key().name)
     }
 

@@ -63,6 +63,11 @@ impl<K: Clone + Ord, I: Clone> AcceptedIntents<K, I> {
         all.iter().map(|(key, accepted)| (key.clone(), accepted.intent.clone())).collect()
     }
 
+    /// Whether any intent is still wanted.
+    pub(super) fn is_any_wanted(&self, is_wanted: impl Fn(&K, &I) -> bool) -> bool {
+        self.0.lock().iter().any(|(key, accepted)| is_wanted(key, &accepted.intent))
+    }
+
     /// The intents whose parts may be repaired now.
     pub(super) fn to_repair(&self, is_wanted: impl Fn(&K, &I) -> bool, now: Instant) -> Vec<(K, I)> {
         let mut all = self.0.lock();

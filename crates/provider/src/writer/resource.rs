@@ -52,10 +52,14 @@ pub(crate) trait Resource: Send + Sync + 'static {
     fn fingerprint(&self, write: &Self::Write) -> u64;
 
     /// The owners in a batch that need the write. The others have what they want.
-    fn concerned(&self, write: &Self::Write, batch: &[(Self::Key, Self::Intent)]) -> Vec<Self::Key>;
+    fn concerned(&self, _write: &Self::Write, batch: &[(Self::Key, Self::Intent)]) -> Vec<Self::Key> {
+        batch.iter().map(|(owner, _)| owner.clone()).collect()
+    }
 
     /// The owners whose resources Azure's text names; empty if that is unclear.
-    fn blame(&self, message: &str, batch: &[(Self::Key, Self::Intent)]) -> Vec<Self::Key>;
+    fn blame(&self, _message: &str, _batch: &[(Self::Key, Self::Intent)]) -> Vec<Self::Key> {
+        Vec::new()
+    }
 
     /// Repairs what Azure reports as not ready, if the text names no part of the batch. Returns the remaining failure.
     async fn overcome(&self, failure: Failure) -> Failure {

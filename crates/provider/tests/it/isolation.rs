@@ -185,8 +185,8 @@ async fn a_waiting_service_at_nodes_fails_no_change_of_nodes() {
     program.provider.update_nodes(LogicalTime::now()).await.unwrap();
     assert_eq!(world.members("kube"), 4);
     assert_eq!(world.writes(PUBLIC_IPS), 0, "the Service is not worked on");
-    assert!(program.provider.follows_nodes(&named));
-    assert!(!program.provider.follows_nodes(&service("web", &[80])));
+    assert!(program.provider.follows_nodes(&std::sync::Arc::new(named)));
+    assert!(!program.provider.follows_nodes(&std::sync::Arc::new(service("web", &[80]))));
 }
 
 /// Machines that were added while there was no Service are in the pool of the next one.
