@@ -12,9 +12,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use k8s::{EndpointSlice, Node, ObjectKey, Service};
+use logical_time::LogicalTime;
 use parking_lot::RwLock;
 
-use crate::LogicalTime;
 use crate::endpoints::Endpoints;
 
 /// Labels of an object.

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use k8s::{Notice, ObjectKey, Service};
+use logical_time::LogicalTime;
 
-use crate::{Drifted, Ensured, LogicalTime, Looked, ServiceError, UpdateError};
+use crate::{Drifted, Ensured, Looked, ServiceError, UpdateError};
 
 /// The kinds of objects whose labels decide on which load balancer a Service is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

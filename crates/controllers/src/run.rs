@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use cloud::LoadBalancers;
+use freshness::AgeLimits;
 use k8s::Event;
 use kube::{Api, Client};
 use parking_lot::Mutex;
@@ -14,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 use crate::api::with_few_connections;
 use crate::draining::DrainingNodes;
 use crate::events;
-use crate::freshness::Freshness;
 use crate::ipam::{Ipam, RangeOptions};
 use crate::local_pools::{LocalPools, MovedEndpoints};
 use crate::node::{self, NodeController};
@@ -81,12 +81,12 @@ pub async fn run(
         services.spawn(lease.clone().keep(ended.clone()));
     }
 
-    let freshness = Arc::new(Freshness::default());
+    let age_limits = Arc::new(AgeLimits::default());
     let ipam = ranges.map(|ranges| {
         let recorder = recorder.speaking_for("cidrAllocator");
         let (machines, state) = (cloud.node_ranges.clone(), cloud.state.clone());
-        let (freshness, observer) = (Arc::clone(&freshness), Arc::clone(&options.observer));
-        Arc::new(Ipam::new(client.clone(), ranges, machines, state, freshness, recorder, observer))
+        let (age_limits, observer) = (Arc::clone(&age_limits), Arc::clone(&options.observer));
+        Arc::new(Ipam::new(client.clone(), ranges, machines, state, age_limits, recorder, observer))
     });
     let mut startup = Startup {
         options: &options,
@@ -98,7 +98,7 @@ pub async fn run(
         cloud,
         recorder,
         lease,
-        freshness,
+        age_limits,
     };
     startup.start();
     startup.tasks.join().await;
@@ -226,7 +226,7 @@ impl Startup<'_> {
             Arc::clone(&self.queues.node_set_changes),
             Arc::clone(&controller),
             self.queues.services.clone(),
-            Arc::clone(&self.freshness),
+            Arc::clone(&self.age_limits),
             self.observer(),
         ));
         let (services, node_set) = (self.queues.services.clone(), self.queues.node_set.clone());
@@ -306,7 +306,7 @@ impl Startup<'_> {
             self.client.clone(),
             Arc::clone(&self.cloud.machines),
             self.cloud.state.clone(),
-            Arc::clone(&self.freshness),
+            Arc::clone(&self.age_limits),
             Some(self.recorder.speaking_for("cloud-node-controller")),
             self.observer(),
             self.options.clock.clone(),
@@ -326,7 +326,7 @@ impl Startup<'_> {
             self.client.clone(),
             Arc::clone(&self.cloud.machines),
             self.cloud.state.clone(),
-            Arc::clone(&self.freshness),
+            Arc::clone(&self.age_limits),
             self.options.node_monitor_period,
             self.recorder.speaking_for("cloud-node-lifecycle-controller"),
         ));
@@ -346,7 +346,7 @@ impl Startup<'_> {
             machines: Arc::clone(&self.cloud.machines),
             state: self.cloud.state.clone(),
             changes: Arc::clone(&self.queues.route_changes),
-            freshness: Arc::clone(&self.freshness),
+            age_limits: Arc::clone(&self.age_limits),
             recorder: self.recorder.speaking_for("route_controller"),
             observer: self.observer(),
             clock: self.options.clock.clone(),

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use cloud::{ClusterState, FollowedLabels};
+use freshness::AgeLimits;
 use k8s::{EndpointSlice, Namespace, Node, ObjectKey, Service};
 use kube::runtime::watcher::Event;
 use kube::{Client, Resource};
@@ -12,7 +13,6 @@ use tokio::sync::watch;
 
 use crate::endpoint_index::EndpointIndex;
 use crate::events::Recorder;
-use crate::freshness::Freshness;
 use crate::index::{NodeChanges, NodeIndex, ServiceIndex};
 use crate::ipam::Ipam;
 use crate::local_pools::MovedEndpoints;
@@ -126,7 +126,7 @@ pub(crate) struct Startup<'a> {
     pub watching: Client,
     pub recorder: Recorder,
     pub lease: Option<ResourceLease>,
-    pub freshness: Arc<Freshness>,
+    pub age_limits: Arc<AgeLimits>,
     pub labels: FollowedLabels,
     pub queues: Queues,
     pub tasks: Tasks<'a>,

@@ -43,9 +43,6 @@ use crate::writer::{Pace, Writer};
 const PACE: Pace = Pace { linger: Duration::from_secs(5), busy: Duration::from_secs(2) };
 /// Maximum number of parallel writes and deletions of public IPs.
 const MAX_PARALLEL_PUBLIC_IPS: usize = 64;
-/// The longest interval between two lists of public IPs while many Services wait for theirs to be written or deleted. A
-/// single waiting Service polls at its own pace.
-const PUBLIC_IP_INTERVAL: Duration = Duration::from_secs(2);
 
 /// What a provider is started with.
 #[derive(Debug, Clone)]
@@ -555,7 +552,6 @@ impl Provider {
             azure.clone(),
             Arc::clone(&observed),
             MAX_PARALLEL_PUBLIC_IPS,
-            PUBLIC_IP_INTERVAL,
             PACE.busy,
         ));
         let private_links =

@@ -401,7 +401,7 @@ impl Resource for SharedSecurityGroup {
     }
 
     /// If packets arrive at the nodes' own addresses, the intent changes with the nodes: the Service is reconciled for
-    /// that, and compared separately ([`crate::look`]).
+    /// that, and compared separately ([`crate::resync`]).
     fn is_maintained(&self, request: &SecurityGroupRequest) -> bool {
         matches!(request, SecurityGroupRequest::Service(AccessIntent::Present { service, .. }) if !service.arrives_at_nodes())
     }
