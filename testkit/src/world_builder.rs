@@ -275,7 +275,7 @@ impl WorldBuilder {
             reserved: Vec::new(),
             masks: Some(MaskSizes { v4: 24, v6: 64 }),
         });
-        let options = controllers::Options { seed, ranges: ranges.or(options.ranges), ..options };
+        let options = controllers::Options { ranges: ranges.or(options.ranges), ..options };
         World {
             azure,
             kubernetes,

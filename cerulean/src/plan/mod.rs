@@ -10,7 +10,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use cloud_controller_manager::flags::Ranges;
+use cloud::ClusterState;
+use cloud_controller_manager::flags::ranges::Ranges;
 use cloud_controller_manager::surroundings::Surroundings;
 use cloud_controller_manager::{azure, pod_routes, run as manager, settings};
 use ipnet::IpNet;
@@ -18,7 +19,7 @@ use k8s::{Namespace, Node, Service};
 use kube::Api;
 use kube::api::ListParams;
 use planner::ClusterPlan;
-use provider::{ClusterState, Provider};
+use provider::Provider;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::layer::SubscriberExt as _;

@@ -6,7 +6,7 @@
 
 mod accepted;
 mod problems;
-mod ranges;
+pub mod ranges;
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -20,7 +20,6 @@ use crate::go_values::{duration, truth};
 use accepted::ACCEPTED;
 
 pub use command_line::{Instead, Problem};
-pub use ranges::Ranges;
 
 /// The controllers by their canonical names, each with its alias.
 pub const CONTROLLERS: [(&str, &str); 5] = [

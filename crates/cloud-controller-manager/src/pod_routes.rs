@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use planner::Cluster;
 use planner::route::{SubnetOverlap, has_other_table, subnet_overlaps, unused_table};
 
-use crate::flags::Ranges;
+use crate::flags::ranges::Ranges;
 
 /// The timeout of the checks. The program does not wait longer for an answer.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use cloud::ServiceError;
+use cloud::{ClusterState, ServiceError};
 use cloud_config::CloudConfig;
 use controllers::leader_election::{self, Elector};
 use controllers::{HealthCheck, HealthChecks};
@@ -14,14 +14,15 @@ use kube::api::ListParams;
 use kube::{Api, Client};
 use manager::DelegatedAuthorizer;
 use planner::{Cluster, ClusterPlan};
-use provider::{ClusterState, Provider};
+use provider::Provider;
 use telemetry::health::{Check, Health};
 use telemetry::metrics::Metrics;
 use telemetry::server::{self, Readers, metrics_router};
 use telemetry::tls::{Certificate, TlsOptions};
 use tokio_util::sync::CancellationToken;
 
-use crate::flags::{CommandLine, Flags, Ranges};
+use crate::flags::ranges::Ranges;
+use crate::flags::{CommandLine, Flags};
 use crate::observe::Meter;
 use crate::surroundings::Surroundings;
 use crate::{azure, in_one_line, kubernetes, pod_routes, settings};

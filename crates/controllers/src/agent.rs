@@ -19,8 +19,8 @@ use crate::index::NodeIndex;
 use crate::machine_events::{MachineEventOptions, Watch};
 use crate::node::{NodeController, OlderLabels, Policy};
 use crate::observer::NoObserver;
+use crate::options::Error;
 use crate::queue::{Backoff, Queue};
-use crate::run::Error;
 use crate::watch::{Selector, watch as watch_objects, with_answer_timeout};
 use clock::Clock;
 

@@ -20,9 +20,8 @@ use crate::api::{ApiError, FIELD_MANAGER, call};
 use crate::events::Recorder;
 use crate::node_addresses::{self, ProvidedAddressMissing};
 use crate::observer::Observer;
-use crate::queue::Next;
+use crate::queue::{MAX_PARALLEL_NODES, Next};
 use crate::repeated_warning::RepeatedWarnings;
-use crate::tasks::MAX_PARALLEL_NODES;
 use clock::Clock;
 
 /// Number and interval of attempts to write a node that others write concurrently: for a second, in which kubelet and

@@ -129,7 +129,7 @@ impl NodeSync {
 
     /// Records an event for each Service once about its own load balancer, and again only if that failed.
     fn report(&self, served: &[Arc<Service>], version: &NodeSetVersion, failure: Option<&UpdateError>) {
-        let recorder = self.services.recorder();
+        let recorder = &self.services.recorder;
         let no_nodes = no_available_nodes(&*self.cloud, &self.state.nodes());
         let mut reported = self.reported.lock();
         let before =
@@ -198,10 +198,7 @@ impl NodeSync {
         F: Future<Output = Result<(), E>>,
         E: From<ServiceError>,
     {
-        let _guard = match self.services.lease() {
-            Some(lease) => Some(lease.hold("update load balancer nodes").await?),
-            None => None,
-        };
+        let _guard = self.services.hold_lease("update load balancer nodes").await?;
         work(&*self.cloud).await
     }
 }

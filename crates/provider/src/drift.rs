@@ -7,13 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use arm::{Repeats, Verdict};
-use cloud::Drifted;
+use cloud::{Drifted, Notice};
 use k8s::ObjectKey;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::Notice;
 use crate::failure;
 use crate::writer::Disturbance;
 

@@ -2,6 +2,7 @@
 
 mod compact;
 mod list_request;
+mod machine_reading;
 mod machines;
 
 use std::collections::{BTreeSet, HashMap};
@@ -14,7 +15,7 @@ use azure_types::{
     RouteTable, ScaleSet, ScaleSetInstance, SecurityGroup, Subnet, VirtualMachine,
 };
 use cloud::LogicalTime;
-use freshness::{Polls, SharedList, SharedReadings};
+use freshness::{Polls, SharedReadings};
 use parking_lot::Mutex;
 use planner::Cluster;
 use planner::backend_pool::PoolMembership;
@@ -22,12 +23,13 @@ use tokio::time::{Instant, sleep};
 
 use crate::azure::Azure;
 use crate::failure::{Failure, Kind};
+use crate::resource_list::ResourceList;
 use crate::turns::Turns;
 
 pub(crate) use compact::InstanceInterface;
 use compact::Recurring;
 use list_request::{ListRequest, PLANNED_BY, ResourceType as _, WrittenType, group_list, single};
-pub(crate) use machines::{MachineAnswer, MachineReading};
+pub(crate) use machine_reading::{MachineAnswer, MachineReading};
 
 /// How long the operation of another client may run on a resource that is to be written. Azure ends every operation on a
 /// load balancer or a security group long before; then the waiting Services fail and are retried with backoff.
@@ -35,9 +37,6 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// How long Azure's answer for a single machine is kept after its last use: nodes' addresses are compared more often.
 const MACHINE_READING_KEPT: Duration = Duration::from_secs(60 * 60);
-
-/// The resources of one list of Azure.
-pub(crate) type ResourceList<T> = SharedList<T, Failure>;
 
 /// Lists by resource group or by resource, created on first use.
 type ById<T> = Mutex<HashMap<ResourceId, Arc<ResourceList<T>>>>;

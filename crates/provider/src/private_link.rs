@@ -9,18 +9,18 @@ use std::time::Duration;
 
 use arm::{ApiVersion, Repeats, Verdict};
 use azure_types::{PrivateLinkService, ResourceId, Subnet};
-use cloud::LogicalTime;
+use cloud::{LogicalTime, Notice};
 use parking_lot::Mutex;
 use planner::sequence::Sequence;
 use planner::{Action, Cluster, Document, Step, change, private_link};
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
-use crate::Notice;
 use crate::azure::Azure;
 use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
-use crate::observed::{Observed, ResourceList};
+use crate::observed::Observed;
+use crate::resource_list::ResourceList;
 
 /// How long a denied list is not requested again, unless an event requires newer data: a role takes some minutes to
 /// take effect, and hundreds of Services without private link services would request the list each time.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use arm::{ApiVersion, Operation, OperationWatch, Progress, Repeats, Verdict};
 use azure_types::{PublicIpAddress, ResourceId};
-use cloud::LogicalTime;
+use cloud::{LogicalTime, Notice};
 use freshness::Polls;
 use futures::future::join_all;
 use k8s::ObjectKey;
@@ -22,11 +22,11 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
-use crate::Notice;
 use crate::azure::Azure;
 use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
-use crate::observed::{Observed, ResourceList};
+use crate::observed::Observed;
+use crate::resource_list::ResourceList;
 
 /// How often one Service's public IPs are planned again because of concurrent changes. Ten lost races in a row mean
 /// that another client writes all the time: the Service backs off.

@@ -1,5 +1,6 @@
 //! The command line, flag by flag. Whole command lines are in `tests/corpus/command-lines`.
 
+use super::ranges::Ranges;
 use super::*;
 
 fn read(arguments: &[&str]) -> Result<CommandLine, Instead> {

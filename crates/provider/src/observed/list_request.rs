@@ -8,9 +8,9 @@ use azure_types::{
 use freshness::Fetch;
 use serde::de::DeserializeOwned;
 
-use super::ResourceList;
 use crate::azure::Azure;
 use crate::failure::Failure;
+use crate::resource_list::ResourceList;
 
 const NETWORK: &str = "Microsoft.Network";
 pub(super) const COMPUTE: &str = "Microsoft.Compute";

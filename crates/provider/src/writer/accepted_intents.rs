@@ -25,9 +25,9 @@ pub(crate) enum Disturbance {
 }
 
 /// The accepted intents, by owner.
-pub(super) struct Standing<K, I>(Mutex<BTreeMap<K, Kept<I>>>);
+pub(super) struct AcceptedIntents<K, I>(Mutex<BTreeMap<K, AcceptedIntent<I>>>);
 
-struct Kept<I> {
+struct AcceptedIntent<I> {
     intent: I,
     /// The repairs of its part so far.
     repairs: Repeats,
@@ -35,19 +35,19 @@ struct Kept<I> {
     held: Option<Instant>,
 }
 
-impl<K, I> Default for Standing<K, I> {
+impl<K, I> Default for AcceptedIntents<K, I> {
     fn default() -> Self {
         Self(Mutex::new(BTreeMap::new()))
     }
 }
 
-impl<K: Clone + Ord, I: Clone> Standing<K, I> {
+impl<K: Clone + Ord, I: Clone> AcceptedIntents<K, I> {
     /// Stores an accepted intent.
-    pub(super) fn keep(&self, key: K, intent: I) {
+    pub(super) fn insert(&self, key: K, intent: I) {
         let mut all = self.0.lock();
         match all.get_mut(&key) {
-            Some(kept) => kept.intent = intent,
-            None => drop(all.insert(key, Kept { intent, repairs: Repeats::default(), held: None })),
+            Some(accepted) => accepted.intent = intent,
+            None => drop(all.insert(key, AcceptedIntent { intent, repairs: Repeats::default(), held: None })),
         }
     }
 
@@ -59,28 +59,33 @@ impl<K: Clone + Ord, I: Clone> Standing<K, I> {
     /// All intents that are still wanted. Drops the others.
     pub(super) fn wanted(&self, is_wanted: impl Fn(&K, &I) -> bool) -> Vec<(K, I)> {
         let mut all = self.0.lock();
-        all.retain(|key, kept| is_wanted(key, &kept.intent));
-        all.iter().map(|(key, kept)| (key.clone(), kept.intent.clone())).collect()
+        all.retain(|key, accepted| is_wanted(key, &accepted.intent));
+        all.iter().map(|(key, accepted)| (key.clone(), accepted.intent.clone())).collect()
+    }
+
+    /// Whether any intent is still wanted.
+    pub(super) fn is_any_wanted(&self, is_wanted: impl Fn(&K, &I) -> bool) -> bool {
+        self.0.lock().iter().any(|(key, accepted)| is_wanted(key, &accepted.intent))
     }
 
     /// The intents whose parts may be repaired now.
     pub(super) fn to_repair(&self, is_wanted: impl Fn(&K, &I) -> bool, now: Instant) -> Vec<(K, I)> {
         let mut all = self.0.lock();
-        all.retain(|key, kept| is_wanted(key, &kept.intent));
-        let is_due = |kept: &Kept<I>| kept.held.is_none_or(|held| held <= now);
-        let due = all.iter().filter(|(_, kept)| is_due(kept));
-        due.map(|(key, kept)| (key.clone(), kept.intent.clone())).collect()
+        all.retain(|key, accepted| is_wanted(key, &accepted.intent));
+        let is_due = |accepted: &AcceptedIntent<I>| accepted.held.is_none_or(|held| held <= now);
+        let due = all.iter().filter(|(_, accepted)| is_due(accepted));
+        due.map(|(key, accepted)| (key.clone(), accepted.intent.clone())).collect()
     }
 
     /// Records a repair of an owner's part.
     pub(super) fn repaired(&self, key: &K, now: Instant) -> Disturbance {
         let mut all = self.0.lock();
-        let Some(kept) = all.get_mut(key) else { return Disturbance::Repaired };
-        kept.repairs.written(PART, now);
-        match kept.repairs.judge(PART, now) {
+        let Some(accepted) = all.get_mut(key) else { return Disturbance::Repaired };
+        accepted.repairs.written(PART, now);
+        match accepted.repairs.judge(PART, now) {
             Verdict::Write => Disturbance::Repaired,
             Verdict::Wait(wait) => {
-                kept.held = Some(now + wait);
+                accepted.held = Some(now + wait);
                 Disturbance::Repeated(wait)
             }
         }
@@ -88,15 +93,15 @@ impl<K: Clone + Ord, I: Clone> Standing<K, I> {
 
     /// Puts off the repair of an owner's part, because it fails or does not last.
     pub(super) fn hold(&self, key: &K, now: Instant) {
-        if let Some(kept) = self.0.lock().get_mut(key) {
-            let wait = kept.repairs.stuck(PART, now);
-            kept.held = Some(now + wait);
+        if let Some(accepted) = self.0.lock().get_mut(key) {
+            let wait = accepted.repairs.stuck(PART, now);
+            accepted.held = Some(now + wait);
         }
     }
 
     /// When the next part whose repair is put off may be repaired again.
     pub(super) fn next(&self) -> Option<Instant> {
         let now = Instant::now();
-        self.0.lock().values().filter_map(|kept| kept.held).filter(|held| *held > now).min()
+        self.0.lock().values().filter_map(|accepted| accepted.held).filter(|held| *held > now).min()
     }
 }
