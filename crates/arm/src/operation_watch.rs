@@ -1,12 +1,17 @@
 //! When an operation of Azure is polled: when earlier ones of its kind were done ([`freshness::LearnedDurations`]).
 //! Azure's `Retry-After` takes precedence; the longer of both pauses applies.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use freshness::Polls;
+use clock::Clock;
+use freshness::{LearnedDurations, Polls};
 use tokio::time::Instant;
 
-use crate::{Client, Operation};
+use crate::operation::Operation;
+
+/// How long earlier operations of each kind took.
+pub(crate) type OperationDurations = Arc<LearnedDurations<OperationKind>>;
 
 /// The kind of an operation, by which its duration is known: the method, and the resource type in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -23,10 +28,10 @@ impl OperationKind {
 }
 
 /// Says when to check an operation, and records the results. For callers that wait in another way than
-/// [`Client::wait`], such as by a list that shows many resources.
+/// [`crate::Client::wait`], such as by a list that shows many resources.
 #[derive(Debug)]
 pub struct OperationWatch {
-    client: Client,
+    durations: OperationDurations,
     kind: OperationKind,
     polls: Polls,
     age_before: Duration,
@@ -34,12 +39,12 @@ pub struct OperationWatch {
 }
 
 impl OperationWatch {
-    pub(crate) fn new(client: Client, operation: &Operation) -> Self {
+    pub(crate) fn new(durations: &OperationDurations, clock: &Clock, operation: &Operation) -> Self {
         let kind = OperationKind::of(operation);
-        let polls = client.inner.operation_durations.polls(&kind);
+        let polls = durations.polls(&kind);
         let started = Duration::from_millis(operation.started);
-        let age_before = client.inner.clock.since_1970().saturating_sub(started);
-        Self { client, kind, polls, age_before, begin: Instant::now() }
+        let age_before = clock.since_1970().saturating_sub(started);
+        Self { durations: Arc::clone(durations), kind, polls, age_before, begin: Instant::now() }
     }
 
     /// How long the operation has been running.
@@ -68,6 +73,6 @@ impl OperationWatch {
     /// The operation has succeeded.
     pub fn succeeded(self) {
         let age = self.age();
-        self.client.inner.operation_durations.learn(self.kind, &self.polls, age);
+        self.durations.learn(self.kind, &self.polls, age);
     }
 }

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use arm::{Budgets, CallObserver, Client, Clock, Cloud, Credential, Transport};
+use arm::{
+    Budgets, CallObserver, Client, Clock, Cloud, Credential, CredentialMethod, CredentialSpec, Transport,
+};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use capz_api::azure_cluster_identity::AzureClusterIdentitySpec;
-use cloud_config::{CloudConfig, CloudEndpoints, Secret};
+use cloud_config::{CloudEndpoints, Secret};
 use freshness::Recent;
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -48,16 +50,6 @@ impl Material {
     }
 }
 
-/// A cluster's identity in Azure with its credential. It cannot be printed.
-pub struct Proof {
-    /// Tenant, client, and the location of the credential.
-    pub config: CloudConfig,
-    /// A certificate with its key; its password is that of `config`.
-    pub certificate: Option<Vec<u8>>,
-    /// The token authority, if the credential names it.
-    authority: Option<String>,
-}
-
 /// Why a client cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
@@ -75,7 +67,7 @@ pub enum AccessError {
 }
 
 /// Creates the source of tokens for a credential. Worlds replace it.
-pub type CredentialSource = dyn Fn(&Proof, &Cloud) -> Result<Credential, arm::Error> + Send + Sync;
+pub type CredentialSource = dyn Fn(&CredentialSpec, &Cloud) -> Result<Credential, arm::Error> + Send + Sync;
 
 /// Azure, for all identities.
 pub struct Azure {
@@ -107,21 +99,7 @@ impl Azure {
     pub fn new(transport: Transport, clock: Clock, settings: Settings) -> Self {
         let (sign, dated) = (transport.clone(), clock.clone());
         Self {
-            credentials: Box::new(move |proof, cloud| {
-                let config = &proof.config;
-                match &proof.certificate {
-                    Some(content) => Credential::certificate(
-                        &config.tenant_id,
-                        &config.aad_client_id,
-                        content,
-                        &config.aad_client_cert_password,
-                        cloud,
-                        &sign,
-                        dated.clone(),
-                    ),
-                    None => Credential::from_config(config, cloud, &sign, dated.clone()),
-                }
-            }),
+            credentials: Box::new(move |spec, cloud| Credential::new(spec, cloud, &sign, dated.clone())),
             transport,
             budgets: Budgets::default(),
             clock,
@@ -162,13 +140,13 @@ impl Azure {
         if !known {
             return Err(AccessError::UnknownCloud(name.to_owned()));
         }
-        let proof = self.proof(name, identity, material)?;
-        let print = print_of(self.salt, name, identity, &proof);
+        let credential = self.credential(identity, material)?;
+        let print = print_of(self.salt, name, identity, &credential);
         if let Some(access) = self.clients.lock().get(&print) {
             return Ok(access.clone());
         }
-        let cloud = self.cloud(&endpoints, &proof)?;
-        let credential = (self.credentials)(&proof, &cloud)?;
+        let cloud = self.cloud(&endpoints, credential.authority.as_deref())?;
+        let credential = (self.credentials)(&credential.spec, &cloud)?;
         let mut builder = Client::builder(cloud, self.transport.clone(), credential)
             .user_agent(concat!("cluster-api-provider-azure/", env!("CARGO_PKG_VERSION")))
             .budgets(self.budgets.clone())
@@ -181,7 +159,7 @@ impl Azure {
         Ok(access)
     }
 
-    fn cloud(&self, endpoints: &CloudEndpoints, proof: &Proof) -> Result<Cloud, arm::Error> {
+    fn cloud(&self, endpoints: &CloudEndpoints, authority: Option<&str>) -> Result<Cloud, arm::Error> {
         let mut cloud = Cloud::built_in(endpoints)?;
         let own = &self.settings.endpoints;
         let url = |setting: &str, text: &str| {
@@ -194,7 +172,7 @@ impl Azure {
         }
         if let Some(text) = &own.authority_host {
             cloud.authority = url("AZURE_AUTHORITY_HOST", text)?;
-        } else if let Some(text) = &proof.authority {
+        } else if let Some(text) = authority {
             cloud.authority = url("authentication_endpoint", text)?;
         }
         if let Some(audience) = &own.audience {
@@ -203,58 +181,53 @@ impl Azure {
         Ok(cloud)
     }
 
-    /// The identity in the types that `arm` uses for credentials. Files are read each time, as Secrets are, so that
-    /// changes take effect at once.
-    fn proof(
+    /// The credential of an identity. Files are read each time, as Secrets are, so that changes take effect at once.
+    fn credential(
         &self,
-        cloud: &str,
         identity: &AzureClusterIdentitySpec,
         material: &Material,
-    ) -> Result<Proof, AccessError> {
+    ) -> Result<ClusterCredential, AccessError> {
         let trimmed = |text: &Option<String>| text.as_deref().unwrap_or_default().trim().to_owned();
-        let mut config = CloudConfig::default();
-        config.cloud = cloud.to_owned();
-        config.tenant_id = trimmed(&identity.tenant_id);
-        config.aad_client_id = trimmed(&identity.client_id);
-        let mut proof = Proof { config, certificate: None, authority: None };
-        let config = &mut proof.config;
-        match kind_of(identity) {
+        let (tenant, client) = (trimmed(&identity.tenant_id), trimmed(&identity.client_id));
+        let method = match kind_of(identity) {
             "ServicePrincipal" | "ManualServicePrincipal" => {
-                config.aad_client_secret = material.secret_text().ok_or_else(|| {
+                CredentialMethod::ClientSecret(material.secret_text().ok_or_else(|| {
                     AccessError::Identity(
                         "spec.clientSecret must name a Secret with the key clientSecret".into(),
                     )
-                })?;
+                })?)
             }
             "ServicePrincipalCertificate" => {
-                let (certificate, password) = certificate(identity, material)?;
-                config.aad_client_cert_password = password;
-                proof.certificate = Some(certificate);
+                let (content, password) = certificate(identity, material)?;
+                CredentialMethod::Certificate { content, password }
             }
-            "UserAssignedMSI" => {
-                config.use_managed_identity_extension = true;
-                config.user_assigned_identity_id = trimmed(&identity.client_id);
-            }
+            "UserAssignedMSI" => CredentialMethod::ManagedIdentity { id: client.clone() },
             "WorkloadIdentity" => {
-                config.use_federated_workload_identity_extension = true;
-                config.aad_federated_token_file = self.settings.federated_token_file.display().to_string();
+                CredentialMethod::WorkloadIdentity { token_file: self.settings.federated_token_file.clone() }
             }
             "UserAssignedIdentityCredential" => {
                 let issued = issued_credential(&trimmed(&identity.user_assigned_identity_credentials_path))?;
-                config.tenant_id = issued.tenant_id;
-                config.aad_client_id = issued.client_id;
-                let certificate = STANDARD.decode(issued.client_secret.trim()).map_err(|_| {
+                let content = STANDARD.decode(issued.client_secret.trim()).map_err(|_| {
                     AccessError::Identity(format!("{ISSUED}: its client_secret is not base64"))
                 })?;
-                proof.certificate = Some(certificate);
-                proof.authority = issued.authentication_endpoint.filter(|text| !text.is_empty());
+                let method = CredentialMethod::Certificate { content, password: Secret::default() };
+                let spec = CredentialSpec { tenant: issued.tenant_id, client: issued.client_id, method };
+                let authority = issued.authentication_endpoint.filter(|text| !text.is_empty());
+                return Ok(ClusterCredential { spec, authority });
             }
             other => {
                 return Err(AccessError::Identity(format!("spec.type {other:?} is not supported")));
             }
-        }
-        Ok(proof)
+        };
+        Ok(ClusterCredential { spec: CredentialSpec { tenant, client, method }, authority: None })
     }
+}
+
+/// The credential of a cluster's identity. It cannot be printed.
+struct ClusterCredential {
+    spec: CredentialSpec,
+    /// The token authority, if the credential names it.
+    authority: Option<String>,
 }
 
 /// The credential type of an identity.
@@ -315,18 +288,33 @@ fn issued_credential(path: &str) -> Result<IssuedCredential, AccessError> {
 
 /// The fingerprint of a credential. It covers the secrets, and does not reveal them. It also separates tenants, so two
 /// credentials must never share one.
-fn print_of(salt: uuid::Uuid, cloud: &str, identity: &AzureClusterIdentitySpec, proof: &Proof) -> Print {
-    let config = &proof.config;
+fn print_of(
+    salt: uuid::Uuid,
+    cloud: &str,
+    identity: &AzureClusterIdentitySpec,
+    credential: &ClusterCredential,
+) -> Print {
+    let CredentialSpec { tenant, client, method } = &credential.spec;
+    let (secret, certificate, password) = match method {
+        CredentialMethod::ClientSecret(secret) => (secret.reveal(), None, ""),
+        CredentialMethod::Certificate { content, password } => {
+            ("", Some(content.as_slice()), password.reveal())
+        }
+        // The type of the identity distinguishes these.
+        CredentialMethod::WorkloadIdentity { .. }
+        | CredentialMethod::ManagedIdentity { .. }
+        | CredentialMethod::Arc { .. } => ("", None, ""),
+    };
     let parts: [Option<&[u8]>; 9] = [
         Some(salt.as_bytes()),
         Some(cloud.as_bytes()),
         identity.kind.as_deref().map(str::as_bytes),
-        Some(config.tenant_id.as_bytes()),
-        Some(config.aad_client_id.as_bytes()),
-        Some(config.aad_client_secret.reveal().as_bytes()),
-        proof.certificate.as_deref(),
-        Some(config.aad_client_cert_password.reveal().as_bytes()),
-        proof.authority.as_deref().map(str::as_bytes),
+        Some(tenant.as_bytes()),
+        Some(client.as_bytes()),
+        Some(secret.as_bytes()),
+        certificate,
+        Some(password.as_bytes()),
+        credential.authority.as_deref().map(str::as_bytes),
     ];
     let resource = identity.resource_id.as_deref().map(str::as_bytes);
     let mut digest = Sha256::new();

@@ -1,6 +1,6 @@
 //! The facts for a node, derived from the documents.
 
-use crate::document::{Compute, Family, Frontend, Instance, LoadBalancer, Network};
+use crate::document::{Compute, FamilyAddresses, Frontend, Instance, LoadBalancer, Network};
 use crate::error::Error;
 
 /// The tag that names the group of machines with a fast network between them.
@@ -39,7 +39,7 @@ pub struct Address {
 
 /// The facts about a machine that its node needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Facts {
+pub struct MachineFacts {
     /// The machine's resource id, with subscription and resource group in lower case.
     pub resource_id: String,
     /// Its size.
@@ -59,7 +59,7 @@ pub struct Facts {
     pub interconnect_group: String,
 }
 
-impl Facts {
+impl MachineFacts {
     /// Derives the facts from the documents.
     ///
     /// # Errors
@@ -137,7 +137,7 @@ fn others(network: &Network, load_balancer: Option<&LoadBalancer>) -> Vec<Addres
 }
 
 /// The first address of a family, and its public one. The others belong to pods.
-fn first_of(family: &Family, frontends: &[Frontend]) -> Vec<Address> {
+fn first_of(family: &FamilyAddresses, frontends: &[Frontend]) -> Vec<Address> {
     let Some(pair) = family.ip_address.first() else { return Vec::new() };
     let bare = |text: &str| text.trim_start_matches('[').trim_end_matches(']').to_owned();
     let of_balancer = || {
