@@ -247,6 +247,7 @@ mod tests {
 
     use super::*;
     use crate::plan::Document;
+    use crate::tests::properties::cases;
     use crate::tests::{cluster_with, node, nodes};
 
     const SETS: [&str; 4] = ["set-a", "set-b", "set-c", "any"];
@@ -391,6 +392,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(cases(64))]
+
         /// LB-434: from any division, in any order of writes, each load balancer gets its nodes, no node is ever on two
         /// of a flavor, and after that nothing is written.
         #[test]
