@@ -17,10 +17,11 @@ use std::sync::Arc;
 use azure_types::LoadBalancer;
 use k8s::Node;
 
-use super::{Holdings, MachineSets, NodePlaces, NodeShare, place_nodes};
-use crate::cluster::{Balancer, Cluster};
-use crate::listed::ListedLoadBalancer;
-use crate::load_balancer::{self, Known};
+use super::{Holdings, place_nodes};
+use crate::machines::machine_set::MachineSets;
+use crate::machines::node_places::{NodePlaces, NodeShare};
+use crate::model::{Balancer, Cluster};
+use crate::resources::load_balancer::{self, Known, ListedLoadBalancer};
 
 /// What a division of the nodes depends on.
 #[derive(Debug, Clone)]
@@ -246,9 +247,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::plan::Document;
-    use crate::tests::properties::cases;
-    use crate::tests::{cluster_with, node, nodes};
+    use crate::order::tests::properties::cases;
+    use crate::order::tests::{cluster_with, node, nodes};
+    use crate::outcome::Document;
 
     const SETS: [&str; 4] = ["set-a", "set-b", "set-c", "any"];
 
