@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use cloud::LoadBalancers;
-use freshness::AgeLimits;
+use freshness::{AgeLimits, Pauses, Schedule};
 use k8s::Event;
 use kube::{Api, Client};
 use parking_lot::Mutex;
@@ -18,8 +18,8 @@ use crate::events;
 use crate::ipam::{Ipam, RangeOptions};
 use crate::local_pools::{LocalPools, MovedEndpoints};
 use crate::node::{self, NodeController};
-use crate::node_lifecycle::NodeLifecycle;
-use crate::node_sync::NodeSync;
+use crate::node_lifecycle::{MAX_PAUSE, NodeLifecycle};
+use crate::node_sync::{LOOKUP_PAUSES, NodeSync};
 use crate::observer::Observer;
 use crate::options::{Cloud, Error, Options};
 use crate::out_of_service::OutOfService;
@@ -220,15 +220,19 @@ impl Startup<'_> {
             served: Arc::clone(&self.queues.served),
             refusals: Arc::clone(&self.queues.refusals),
         });
-        let sync = Arc::new(NodeSync::new(
-            self.load_balancers(),
-            self.cloud.state.clone(),
-            Arc::clone(&self.queues.node_set_changes),
-            Arc::clone(&controller),
-            self.queues.services.clone(),
-            Arc::clone(&self.age_limits),
-            self.observer(),
-        ));
+        let sync = Arc::new(NodeSync {
+            cloud: self.load_balancers(),
+            state: self.cloud.state.clone(),
+            services: Arc::clone(&controller),
+            observer: self.observer(),
+            changes: Arc::clone(&self.queues.node_set_changes),
+            synced: Mutex::default(),
+            reported: Mutex::default(),
+            followed: Mutex::default(),
+            queue: self.queues.services.clone(),
+            age_limits: Arc::clone(&self.age_limits),
+            lookups: Schedule::new(LOOKUP_PAUSES),
+        });
         let (services, node_set) = (self.queues.services.clone(), self.queues.node_set.clone());
         let reconciling =
             self.tasks.work(services, MAX_PARALLEL_SERVICES, &controller, |it, key| async move {
@@ -302,16 +306,18 @@ impl Startup<'_> {
     }
 
     fn start_cloud_node(&mut self, queue: Queue<String>, listed: &Listed) {
-        let controller = Arc::new(NodeController::new(
-            self.client.clone(),
-            Arc::clone(&self.cloud.machines),
-            self.cloud.state.clone(),
-            Arc::clone(&self.age_limits),
-            Some(self.recorder.speaking_for("cloud-node-controller")),
-            self.observer(),
-            self.options.clock.clone(),
-            node::Policy::CONTROLLER,
-        ));
+        let controller = Arc::new(NodeController {
+            api: Api::all(self.client.clone()),
+            machines: Arc::clone(&self.cloud.machines),
+            state: self.cloud.state.clone(),
+            age_limits: Arc::clone(&self.age_limits),
+            recorder: Some(self.recorder.speaking_for("cloud-node-controller")),
+            observer: self.observer(),
+            clock: self.options.clock.clone(),
+            policy: node::Policy::CONTROLLER,
+            warnings: RepeatedWarnings::default(),
+            came: Mutex::default(),
+        });
         let reconcile = |it: Arc<NodeController>, name: String| async move { it.reconcile(&name).await };
         let task = self.tasks.work(queue, MAX_PARALLEL_NODES, &controller, reconcile);
         self.tasks.spawn(task);
@@ -322,14 +328,17 @@ impl Startup<'_> {
     }
 
     fn start_lifecycle(&mut self, queue: Queue<String>) {
-        let lifecycle = Arc::new(NodeLifecycle::new(
-            self.client.clone(),
-            Arc::clone(&self.cloud.machines),
-            self.cloud.state.clone(),
-            Arc::clone(&self.age_limits),
-            self.options.node_monitor_period,
-            self.recorder.speaking_for("cloud-node-lifecycle-controller"),
-        ));
+        let pauses = Pauses { first: self.options.node_monitor_period, longest: MAX_PAUSE };
+        let lifecycle = Arc::new(NodeLifecycle {
+            api: Api::all(self.client.clone()),
+            machines: Arc::clone(&self.cloud.machines),
+            state: self.cloud.state.clone(),
+            age_limits: Arc::clone(&self.age_limits),
+            schedule: Schedule::in_step(pauses),
+            ready_again: Mutex::default(),
+            recorder: self.recorder.speaking_for("cloud-node-lifecycle-controller"),
+            warnings: RepeatedWarnings::default(),
+        });
         let reconcile = |it: Arc<NodeLifecycle>, name: String| async move { it.reconcile(&name).await };
         let task = self.tasks.work(queue, MAX_PARALLEL_NODES, &lifecycle, reconcile);
         self.tasks.spawn(task);

@@ -12,7 +12,7 @@ use planner::{ServiceRemoval, public_ip, security_group};
 
 use crate::failure::Failure;
 use crate::provider::Inner;
-use crate::service::{Announced, Reading};
+use crate::service::{Announcements, ServiceReading};
 
 /// The deletion of what Azure holds of a Service.
 pub(crate) struct ServiceDeletion {
@@ -25,7 +25,7 @@ pub(crate) struct ServiceDeletion {
     removal: Arc<ServiceRemoval>,
     sequence: Sequence,
     /// What was read, and since when; `None` if nothing had to be read.
-    reading: Option<(Reading, LogicalTime)>,
+    reading: Option<(ServiceReading, LogicalTime)>,
     notices: Vec<Notice>,
 }
 
@@ -106,7 +106,7 @@ impl cloud::Deletion for ServiceDeletion {
         let load_balancers = provider.announce(removal.flavor);
         // Without a configured security group there are no rules.
         let security_group = provider.security_group().ok().map(|writer| writer.announce());
-        let announced = Announced { load_balancers, security_group };
+        let announced = Announcements { load_balancers, security_group };
         provider.recently.forget(&removal.key);
         provider.recently.opened_in_vain(&removal.key, false);
         provider.places.lock().release(&removal.key);

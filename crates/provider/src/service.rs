@@ -26,13 +26,13 @@ use crate::security_group::{SecurityGroupRequest, SharedSecurityGroup};
 use crate::writer::Announcement;
 
 /// Announcements of intents to the writers that a Service needs.
-pub(crate) struct Announced {
+pub(crate) struct Announcements {
     /// One for each load balancer that the Service may get.
     pub(crate) load_balancers: Vec<(Balancer, Announcement<SharedLoadBalancer>)>,
     pub(crate) security_group: Option<Announcement<SharedSecurityGroup>>,
 }
 
-impl Announced {
+impl Announcements {
     fn take_load_balancer(&mut self, balancer: &Balancer) -> Option<Announcement<SharedLoadBalancer>> {
         let at = self.load_balancers.iter().position(|(announced, _)| announced == balancer)?;
         Some(self.load_balancers.swap_remove(at).1)
@@ -54,7 +54,7 @@ impl Announced {
 
 /// What was read for one Service.
 #[derive(Default)]
-pub(crate) struct Reading {
+pub(crate) struct ServiceReading {
     pub(crate) public_ips: Vec<Arc<PublicIpAddress>>,
     /// The load balancers that may hold parts of the Service. Their documents are taken from the cache on use: of a
     /// load balancer with hundreds of Services each retained version is a megabyte.
@@ -69,7 +69,7 @@ pub(crate) struct Reading {
     machine_sets: Option<MachineSets>,
 }
 
-impl Reading {
+impl ServiceReading {
     pub(crate) fn seen<'a>(&'a self, load_balancers: &'a [(Balancer, ListedLoadBalancer)]) -> Seen<'a> {
         Seen {
             public_ips: &self.public_ips,
@@ -117,7 +117,7 @@ impl Inner {
             }
         };
         let security_group = Some(self.security_group()?.announce());
-        let announced = Announced { load_balancers: self.announce(intent.flavor), security_group };
+        let announced = Announcements { load_balancers: self.announce(intent.flavor), security_group };
         let mut notices = Vec::new();
         let mut sequence = Sequence::ensure(Arc::clone(&intent));
         if self.recently.was_opened_in_vain(&key) {
@@ -174,13 +174,13 @@ impl Inner {
     pub(crate) async fn drive(
         &self,
         mut sequence: Sequence,
-        mut first_reading: Option<Reading>,
+        mut first_reading: Option<ServiceReading>,
         mut newer_than: LogicalTime,
-        mut announced: Announced,
+        mut announced: Announcements,
         notices: &mut Vec<Notice>,
     ) -> Result<Vec<std::net::IpAddr>, Failure> {
         let mut public_ips = self.public_ips.attempt();
-        let mut reading: Option<Reading> = None;
+        let mut reading: Option<ServiceReading> = None;
         let mut looked_again = false;
         loop {
             if let Some(wait) = public_ips.put_off() {
@@ -289,7 +289,7 @@ impl Inner {
         sequence: &'a mut Sequence,
         newer_than: LogicalTime,
         notices: &'a mut Vec<Notice>,
-    ) -> BoxFuture<'a, Result<Reading, Failure>> {
+    ) -> BoxFuture<'a, Result<ServiceReading, Failure>> {
         Box::pin(self.read_now(sequence, newer_than, notices))
     }
 
@@ -298,8 +298,8 @@ impl Inner {
         sequence: &mut Sequence,
         newer_than: LogicalTime,
         notices: &mut Vec<Notice>,
-    ) -> Result<Reading, Failure> {
-        let mut reading = Reading::default();
+    ) -> Result<ServiceReading, Failure> {
+        let mut reading = ServiceReading::default();
         // In parallel: they are independent.
         let owner = Arc::clone(sequence.owner());
         let (listed, public_ips, access) = futures::join!(
@@ -359,7 +359,7 @@ impl Inner {
 
     async fn list_load_balancers(
         &self,
-        reading: &mut Reading,
+        reading: &mut ServiceReading,
         newer_than: LogicalTime,
     ) -> Result<(), Failure> {
         for balancer in self.cluster.balancers() {
@@ -371,7 +371,7 @@ impl Inner {
 
     async fn look_at_private_links(
         &self,
-        reading: &mut Reading,
+        reading: &mut ServiceReading,
         sequence: &Sequence,
         newer_than: LogicalTime,
         notices: &mut Vec<Notice>,
@@ -408,10 +408,10 @@ impl Inner {
     /// Submits intents to the writers in parallel, and waits for all answers.
     async fn submit(
         &self,
-        reading: &mut Reading,
+        reading: &mut ServiceReading,
         intents: Vec<Intent>,
         newer_than: LogicalTime,
-        announced: &mut Announced,
+        announced: &mut Announcements,
         leaves: bool,
         notices: &mut Vec<Notice>,
     ) -> Result<(), Failure> {

@@ -17,7 +17,9 @@ use std::sync::Arc;
 use azure_types::LoadBalancer;
 use k8s::Node;
 
-use super::{Holdings, MachineSets, NodePlaces, NodeShare, place_nodes};
+use super::{Holdings, place_nodes};
+use crate::machines::machine_set::MachineSets;
+use crate::machines::node_places::{NodePlaces, NodeShare};
 use crate::model::{Balancer, Cluster};
 use crate::resources::load_balancer::{self, Known, ListedLoadBalancer};
 
@@ -245,6 +247,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::order::tests::properties::cases;
     use crate::order::tests::{cluster_with, node, nodes};
     use crate::outcome::Document;
 
@@ -390,6 +393,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(cases(64))]
+
         /// LB-434: from any division, in any order of writes, each load balancer gets its nodes, no node is ever on two
         /// of a flavor, and after that nothing is written.
         #[test]
