@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn read(arguments: &[&str]) -> Result<CommandLine, Instead> {
+fn read(arguments: &[&str]) -> Result<CommandLine, EarlyExit> {
     parse(std::iter::once("ccm").chain(arguments.iter().copied()).map(Into::into))
 }
 
@@ -12,7 +12,7 @@ fn good(arguments: &[&str]) -> CommandLine {
 
 fn help() -> String {
     match read(&["--help"]) {
-        Err(Instead::Print(text)) => text,
+        Err(EarlyExit::Print(text)) => text,
         other => panic!("{other:?}"),
     }
 }
