@@ -22,7 +22,7 @@ use crate::journal::JournalBook;
 use crate::operation::execution::Execution;
 use crate::operation::outside::Outside;
 use crate::operation::{Completion, Operations};
-use crate::refusal::Refusal;
+use crate::refusal::{Handled, Refusal};
 use crate::request::Request;
 use crate::request::target::Target;
 use crate::settings::actors::{Actor, Actors};
@@ -37,7 +37,7 @@ use crate::store;
 use crate::store::Indexed;
 use crate::store::attachments::Attachments;
 use crate::types::join::Join;
-use crate::types::member_table::{self, Member};
+use crate::types::member_table;
 use crate::types::names::NameRule;
 use crate::types::version::Since;
 
@@ -116,16 +116,6 @@ pub trait Shape: Send + Sync + 'static {
     /// The protocol of the type.
     fn protocol(&self) -> &'static Protocol;
 
-    /// The table of its `properties`; empty for a type that checks all of them itself.
-    fn members(&self) -> &'static [Member] {
-        &[]
-    }
-
-    /// The same for members beside `properties`, such as `sku`; others that its protocol admits are not checked.
-    fn envelope(&self) -> &'static [Member] {
-        &[]
-    }
-
     /// The type in Azure's spelling, such as `Microsoft.Network/loadBalancers`.
     fn name(&self) -> &'static str {
         self.protocol().resource_type
@@ -143,7 +133,7 @@ pub trait Shape: Send + Sync + 'static {
 
     /// All references of the document.
     fn references(&self, record: &Record) -> Vec<Reference> {
-        member_table::pointers(self.members(), &record.id, &record.body)
+        member_table::pointers(self.protocol().members, &record.id, &record.body)
     }
 
     /// The public address that the document holds.
@@ -268,7 +258,7 @@ pub trait Presenting: Send + Sync + 'static {
     }
 
     /// Read-only views below the resource, such as `instanceView`; `None` where there is no such view.
-    fn view(&self, _azure: &AzureState, _record: &Record, _below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, _azure: &AzureState, _record: &Record, _below: &[&str]) -> Handled<Value> {
         None
     }
 
@@ -279,7 +269,7 @@ pub trait Presenting: Send + Sync + 'static {
         record: &Record,
         below: &[&str],
         _query: &BTreeMap<String, String>,
-    ) -> Option<Result<Value, Refusal>> {
+    ) -> Handled<Value> {
         self.view(azure, record, below)
     }
 
@@ -304,7 +294,7 @@ pub trait Acting: Send + Sync + 'static {
         _id: &ResourceId,
         _action: &str,
         _body: &Value,
-    ) -> Option<Result<Action, Refusal>> {
+    ) -> Handled<Action> {
         None
     }
 
@@ -322,17 +312,13 @@ pub trait Acting: Send + Sync + 'static {
         _id: &ResourceId,
         _below: &[&str],
         _body: Option<&Value>,
-    ) -> Option<Result<bool, Refusal>> {
+    ) -> Handled<bool> {
         None
     }
 
     /// Answers a request about the resource, or a list, whose query options change its meaning, or an action on an
     /// absent resource; `None` for all others.
-    fn answer_request(
-        &self,
-        _azure: &mut AzureState,
-        _request: &ResourceRequest<'_>,
-    ) -> Option<Result<Answer, Refusal>> {
+    fn answer_request(&self, _azure: &mut AzureState, _request: &ResourceRequest<'_>) -> Handled<Answer> {
         None
     }
 }
@@ -344,10 +330,10 @@ pub trait ResourceType: Shape + Writing + Presenting + Acting {}
 impl<Type: Shape + Writing + Presenting + Acting> ResourceType for Type {}
 
 /// Answers a call; `None` for calls of other functions.
-pub type Answers = fn(&mut AzureState, &ProviderCall<'_>) -> Option<Result<Value, Refusal>>;
+pub type Answers = fn(&mut AzureState, &ProviderCall<'_>) -> Handled<Value>;
 
 /// Answers a request to an extension; `None` for requests of other functions.
-pub type Extends = fn(&mut AzureState, &ExtensionRequest<'_>) -> Option<Result<Answer, Refusal>>;
+pub type Extends = fn(&mut AzureState, &ExtensionRequest<'_>) -> Handled<Answer>;
 
 /// Refuses a change, by its method and its resource.
 pub type Guard = fn(&AzureState, &str, &ResourceId) -> Result<(), Refusal>;

@@ -6,6 +6,7 @@ pub mod compute;
 pub mod container_registry;
 pub mod container_service;
 mod ddos_protection;
+mod dns;
 mod features;
 pub mod identity;
 mod ip_groups;
@@ -13,8 +14,6 @@ mod key_vault;
 mod kubernetes_configuration;
 mod network;
 mod plain;
-mod private_dns;
-mod public_dns;
 mod resource_health;
 pub mod resources;
 mod storage;
@@ -33,8 +32,7 @@ pub fn all() -> Vec<Provider> {
         authorization::provider(),
         resource_health::provider(),
         key_vault::provider(),
-        private_dns::provider(),
-        public_dns::provider(),
+        dns::provider(),
         container_service::provider(),
         kubernetes_configuration::provider(),
         storage::provider(),

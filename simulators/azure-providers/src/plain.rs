@@ -6,16 +6,11 @@ use azure_engine::document::Object;
 use azure_engine::provider::{Acting, AzureState, Expand, Presenting, Protocol, Record, Shape, Writing};
 use azure_engine::refusal::Refusal;
 use azure_engine::refusal::code::Code;
-use azure_engine::types::member_table::Member;
 
 /// One of them.
 pub(crate) struct Plain {
-    /// How requests about it are answered.
+    /// How requests about it are answered, and what its documents hold.
     pub(crate) protocol: &'static Protocol,
-    /// What its `properties` hold.
-    pub(crate) members: &'static [Member],
-    /// What stands beside them.
-    pub(crate) envelope: &'static [Member],
     /// Its children, by the last segment of their type: it cannot be deleted before them. A member may list them.
     pub(crate) children: Option<(&'static str, Option<&'static str>)>,
 }
@@ -32,14 +27,6 @@ impl Plain {
 impl Shape for Plain {
     fn protocol(&self) -> &'static Protocol {
         self.protocol
-    }
-
-    fn members(&self) -> &'static [Member] {
-        self.members
-    }
-
-    fn envelope(&self) -> &'static [Member] {
-        self.envelope
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use azure_engine::answer::Answer;
 use azure_engine::document::text;
 use azure_engine::provider::{AzureState, ExtensionRequest, Provider, Record};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Handled, Refusal};
 use azure_engine::store::State;
 
 /// Types that have a health, of those that are simulated.
@@ -24,7 +24,7 @@ pub(crate) fn provider() -> Provider {
 }
 
 /// `{scope}/providers/Microsoft.ResourceHealth/availabilityStatuses[/current]`.
-fn answer(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Option<Result<Answer, Refusal>> {
+fn answer(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Handled<Answer> {
     let current = match request.segments {
         [kind] if kind.eq_ignore_ascii_case("availabilityStatuses") => false,
         [kind, name]

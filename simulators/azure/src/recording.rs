@@ -38,8 +38,8 @@ impl Recording {
         let mut found = BTreeSet::from(FURTHER);
         for provider in azure_providers::all() {
             for resource_type in &provider.resource_types {
-                found.extend(secrets(resource_type.members()));
-                found.extend(secrets(resource_type.envelope()));
+                found.extend(secrets(resource_type.protocol().members));
+                found.extend(secrets(resource_type.protocol().envelope));
             }
         }
         Ok(Self { file: Mutex::new(File::create(path)?), secrets: found })

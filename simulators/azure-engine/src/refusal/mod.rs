@@ -35,6 +35,9 @@ const TOO_MANY_REQUESTS: Code = Code::azures(429, "TooManyRequests");
 /// The code for an unreadable document.
 pub const UNREADABLE: &str = INVALID_REQUEST_FORMAT.code;
 
+/// The outcome of a request; `None` where something else handles it.
+pub type Handled<T> = Option<Result<T, Refusal>>;
+
 /// A refused request, or the failure of a long-running operation.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]
 #[error("{status} {code}: {message}")]

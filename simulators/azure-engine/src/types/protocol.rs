@@ -5,6 +5,7 @@ use azure_types::ResourceId;
 use crate::refusal::Refusal;
 use crate::refusal::words::{USUAL, Words};
 use crate::store::State;
+use crate::types::member_table::member::Member;
 use crate::types::state_name::StateNames;
 use faults::glob::matches;
 
@@ -160,6 +161,10 @@ pub struct Protocol {
     /// Valid requests, of its own and of what they need ([`example`](super::example)); empty for types that clients cannot
     /// create.
     pub example: &'static str,
+    /// The table of its `properties`; empty for a type that checks all of them itself.
+    pub members: &'static [Member],
+    /// The same for members beside `properties`, such as `sku`; others that the protocol admits are not checked.
+    pub envelope: &'static [Member],
     /// API versions for strict mode and for the provider record, newest first.
     pub api_versions: &'static [&'static str],
     /// The wording of the provider's refusals.
@@ -214,11 +219,11 @@ pub struct Protocol {
     /// Whether [`Acting::answer_request`] is called for every request, not only for those with options.
     ///
     /// [`Acting::answer_request`]: crate::provider::Acting::answer_request
-    pub asked_first: bool,
+    pub answers_every_request: bool,
     /// Whether the type itself changes the answer to a write ([`Presenting::present_written`]).
     ///
     /// [`Presenting::present_written`]: crate::provider::Presenting::present_written
-    pub words_writes: bool,
+    pub presents_writes: bool,
     /// Whether the answer to a request below an absent resource names that resource.
     pub names_absent_parent: bool,
     /// Whether the answer to a PUT that creates names the resource's own URL in `Location`.
@@ -258,6 +263,8 @@ impl Protocol {
             resource_type,
             noun,
             example: "",
+            members: &[],
+            envelope: &[],
             api_versions,
             words: &USUAL,
             concurrency: Concurrency::Conflict,
@@ -283,8 +290,8 @@ impl Protocol {
             synchronous_update: false,
             synchronous_delete: false,
             bare_acceptance: false,
-            asked_first: false,
-            words_writes: false,
+            answers_every_request: false,
+            presents_writes: false,
             names_absent_parent: false,
             located: false,
             puts_merge: false,

@@ -7,8 +7,8 @@ use crate::answer::Answer;
 use crate::operation::execution::Execution;
 use crate::operation::{OperationStyle, OperationUrls};
 use crate::provider::{Answers, AzureState, Extends, ExtensionRequest, ProviderCall, ResourceRequest};
-use crate::refusal::Refusal;
 use crate::refusal::code::Code;
+use crate::refusal::{Handled, Refusal};
 use crate::request::Request;
 use crate::request::target::{self, BadPath, Scope, Target};
 use crate::types::protocol::UrlForm;
@@ -289,9 +289,9 @@ impl AzureState {
         request: &Request<'_>,
         resolved: &Resolved,
         method: &str,
-    ) -> Option<Result<Answer, Refusal>> {
-        let asked_first = resolved.resource_type.protocol().asked_first;
-        if request.query.len() < 2 && method != "POST" && !asked_first {
+    ) -> Handled<Answer> {
+        let answers_every_request = resolved.resource_type.protocol().answers_every_request;
+        if request.query.len() < 2 && method != "POST" && !answers_every_request {
             return None;
         }
         let body = request.body.readable().unwrap_or(&Value::Null);
@@ -340,14 +340,14 @@ impl AzureState {
     }
 
     /// The provider's answer to a call beside its resources.
-    fn call(&mut self, namespace: &str, call: &ProviderCall<'_>) -> Option<Result<Answer, Refusal>> {
+    fn call(&mut self, namespace: &str, call: &ProviderCall<'_>) -> Handled<Answer> {
         let calls = self.providers_of(namespace).flat_map(|provider| provider.calls.clone());
         let calls: Vec<Answers> = calls.collect();
         calls.into_iter().find_map(|answers| answers(self, call)).map(|answer| answer.map(Answer::ok))
     }
 
     /// The provider's answer about its extensions of other resources.
-    fn extend(&mut self, namespace: &str, request: &ExtensionRequest<'_>) -> Option<Result<Answer, Refusal>> {
+    fn extend(&mut self, namespace: &str, request: &ExtensionRequest<'_>) -> Handled<Answer> {
         let extensions = self.providers_of(namespace).flat_map(|provider| provider.extensions.clone());
         let extensions: Vec<Extends> = extensions.collect();
         extensions.into_iter().find_map(|extends| extends(self, request))

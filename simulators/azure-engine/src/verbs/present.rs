@@ -47,7 +47,7 @@ impl AzureState {
         if record.resource_type.protocol().shows_state {
             properties.insert("provisioningState".into(), self.state_name(record).into());
         }
-        let members = record.resource_type.members();
+        let members = record.resource_type.protocol().members;
         self.present_users(members, &record.id, &mut properties);
         conceal(members, &mut properties);
         for member in members {
@@ -109,7 +109,7 @@ impl AzureState {
                 properties.insert((*member).into(), list.into());
             }
         }
-        let table = table_of_children(record.resource_type.members(), collection.name);
+        let table = table_of_children(record.resource_type.protocol().members, collection.name);
         self.present_users(table, &id, &mut properties);
         record.resource_type.present_child(self, record, collection.name, &id, &mut properties);
         document.insert("id".into(), id.as_str().into());

@@ -69,7 +69,7 @@ impl AzureState {
         let mut stored = resource_type.before_write(self, proposal)?;
         if let (false, Some(Value::Object(properties))) = (self.outside.listens, stored.get_mut("properties"))
         {
-            conceal(resource_type.members(), properties);
+            conceal(resource_type.protocol().members, properties);
         }
         Ok(stored)
     }
@@ -80,7 +80,7 @@ impl AzureState {
         resource_type: &dyn ResourceType,
         proposal: &mut Proposal<'_>,
     ) -> Result<(), Refusal> {
-        let (members, envelope) = (resource_type.members(), resource_type.envelope());
+        let (members, envelope) = (resource_type.protocol().members, resource_type.protocol().envelope);
         let written = |old| Written {
             id: proposal.id,
             protocol: resource_type.protocol(),

@@ -255,7 +255,7 @@ impl AzureState {
             self.check_envelope(id, protocol, old, &mut body)?;
         }
         let emptied = given.into_iter().flatten().filter(|member| !body.contains_key(*member)).collect();
-        let sent = protocol.words_writes.then(|| body.clone());
+        let sent = protocol.presents_writes.then(|| body.clone());
         let source = if writing.method == "PATCH" { Source::Patch } else { Source::Put };
         self.actors.proposed(&writing.seen(), &time.to_string(), &mut body)?;
         let proposal = Proposal { emptied, ..Proposal::new(id, old, body, source) };

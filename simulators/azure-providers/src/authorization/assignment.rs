@@ -18,6 +18,7 @@ use azure_engine::types::member_table::{self, Holds, Member, Written};
 pub(crate) struct RoleAssignments;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("assignment.json"),
     ..protocol(ASSIGNMENT_TYPE, "RoleAssignmentProperties")
 };
@@ -53,10 +54,6 @@ const NO_SUCH_ROLE: Code = Code::ours(400, "RoleDefinitionDoesNotExist");
 impl Shape for RoleAssignments {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 }
 

@@ -20,6 +20,7 @@ use azure_engine::types::member_table::{self, Holds, Member, Written};
 pub(crate) struct RoleDefinitions;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("definition.json"),
     // "Role Definitions - Create Or Update" knows no other status.
     update_status: 201,
@@ -55,10 +56,6 @@ const BUILT_IN_FIXED: Code = Code::ours(403, "BuiltInRoleCannotBeChanged");
 impl Shape for RoleDefinitions {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 
     fn stands_for(&self, _azure: &AzureState, id: &ResourceId) -> Option<ResourceId> {

@@ -21,6 +21,7 @@ const SCOPE_LOCKED: Code = Code::azures(409, "ScopeLocked");
 pub(super) struct Locks;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("lock.json"),
     api_versions: &["2020-05-01", "2017-04-01", "2016-09-01", "2015-01-01"],
     shows_deleted: false,
@@ -36,10 +37,6 @@ static MEMBERS: [Member; 3] = [
 impl Shape for Locks {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 }
 

@@ -5,13 +5,10 @@ use serde_json::json;
 use super::access::permissions_at;
 use azure_engine::answer::Answer;
 use azure_engine::provider::{AzureState, ExtensionRequest};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Handled, Refusal};
 
 /// Answers that request.
-pub(super) fn answer(
-    azure: &mut AzureState,
-    request: &ExtensionRequest<'_>,
-) -> Option<Result<Answer, Refusal>> {
+pub(super) fn answer(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Handled<Answer> {
     let [kind] = request.segments else { return None };
     if !kind.eq_ignore_ascii_case("permissions") {
         return None;

@@ -9,6 +9,8 @@ use azure_engine::types::member_table::Holds::{Derived, Number, Object, Users, W
 use azure_engine::types::member_table::Member;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
+    envelope: &ENVELOPE,
     example: include_str!("availability_set.json"),
     etagged: false,
     // Placement has no provisioning state.
@@ -48,5 +50,4 @@ static MEMBERS: [Member; 5] = [
     Member::new("virtualMachines", Users("")).shown_empty(),
 ];
 
-pub(crate) static AVAILABILITY_SETS: Plain =
-    Plain { protocol: &PROTOCOL, members: &MEMBERS, envelope: &ENVELOPE, children: None };
+pub(crate) static AVAILABILITY_SETS: Plain = Plain { protocol: &PROTOCOL, children: None };

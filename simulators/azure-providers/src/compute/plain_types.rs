@@ -36,8 +36,6 @@ const fn built(resource_type: &'static str, noun: &'static str) -> Protocol {
     }
 }
 
-static NONE: [Member; 0] = [];
-
 static SIZED: [Member; 2] =
     [Member::new("name", Text).required(), Member::new("capacity", Number(0, 1_000)).or(1)];
 
@@ -52,9 +50,7 @@ static IMAGE: [Member; 4] = [
 ];
 
 pub(super) static IMAGES: Plain = Plain {
-    protocol: &built("Microsoft.Compute/images", "Image"),
-    members: &IMAGE,
-    envelope: &NONE,
+    protocol: &Protocol { members: &IMAGE, ..built("Microsoft.Compute/images", "Image") },
     children: None,
 };
 
@@ -68,9 +64,7 @@ static GALLERY: [Member; 6] = [
 ];
 
 pub(super) static GALLERIES: Plain = Plain {
-    protocol: &built("Microsoft.Compute/galleries", "Gallery"),
-    members: &GALLERY,
-    envelope: &NONE,
+    protocol: &Protocol { members: &GALLERY, ..built("Microsoft.Compute/galleries", "Gallery") },
     children: Some(("images", None)),
 };
 
@@ -98,9 +92,10 @@ static GALLERY_IMAGE: [Member; 14] = [
 ];
 
 pub(super) static GALLERY_IMAGES: Plain = Plain {
-    protocol: &built("Microsoft.Compute/galleries/images", "GalleryImage"),
-    members: &GALLERY_IMAGE,
-    envelope: &NONE,
+    protocol: &Protocol {
+        members: &GALLERY_IMAGE,
+        ..built("Microsoft.Compute/galleries/images", "GalleryImage")
+    },
     children: Some(("versions", None)),
 };
 
@@ -113,9 +108,10 @@ static GALLERY_IMAGE_VERSION: [Member; 5] = [
 ];
 
 pub(super) static GALLERY_IMAGE_VERSIONS: Plain = Plain {
-    protocol: &built("Microsoft.Compute/galleries/images/versions", "GalleryImageVersion"),
-    members: &GALLERY_IMAGE_VERSION,
-    envelope: &NONE,
+    protocol: &Protocol {
+        members: &GALLERY_IMAGE_VERSION,
+        ..built("Microsoft.Compute/galleries/images/versions", "GalleryImageVersion")
+    },
     children: None,
 };
 
@@ -130,6 +126,7 @@ static PLACEMENT_GROUP: [Member; 6] = [
 
 pub(super) static PLACEMENT_GROUPS: Plain = Plain {
     protocol: &Protocol {
+        members: &PLACEMENT_GROUP,
         shows_state: false,
         in_use: Some(|id, users| {
             IN_USE.says(format_args!(
@@ -141,8 +138,6 @@ pub(super) static PLACEMENT_GROUPS: Plain = Plain {
         }),
         ..promise("Microsoft.Compute/proximityPlacementGroups", "ProximityPlacementGroup")
     },
-    members: &PLACEMENT_GROUP,
-    envelope: &NONE,
     children: None,
 };
 
@@ -170,9 +165,10 @@ static ENCRYPTION_SET: [Member; 9] = [
 ];
 
 pub(super) static ENCRYPTION_SETS: Plain = Plain {
-    protocol: &built("Microsoft.Compute/diskEncryptionSets", "DiskEncryptionSet"),
-    members: &ENCRYPTION_SET,
-    envelope: &NONE,
+    protocol: &Protocol {
+        members: &ENCRYPTION_SET,
+        ..built("Microsoft.Compute/diskEncryptionSets", "DiskEncryptionSet")
+    },
     children: None,
 };
 
@@ -185,11 +181,10 @@ static RESERVATION_GROUP: [Member; 4] = [
 
 pub(super) static RESERVATION_GROUPS: Plain = Plain {
     protocol: &Protocol {
+        members: &RESERVATION_GROUP,
         shows_state: false,
         ..promise("Microsoft.Compute/capacityReservationGroups", "CapacityReservationGroup")
     },
-    members: &RESERVATION_GROUP,
-    envelope: &NONE,
     children: Some(("capacityReservations", Some("capacityReservations"))),
 };
 
@@ -203,12 +198,11 @@ static RESERVATION: [Member; 6] = [
 ];
 
 pub(super) static RESERVATIONS: Plain = Plain {
-    protocol: &built(
-        "Microsoft.Compute/capacityReservationGroups/capacityReservations",
-        "CapacityReservation",
-    ),
-    members: &RESERVATION,
-    envelope: &SKU,
+    protocol: &Protocol {
+        members: &RESERVATION,
+        envelope: &SKU,
+        ..built("Microsoft.Compute/capacityReservationGroups/capacityReservations", "CapacityReservation")
+    },
     children: None,
 };
 
@@ -222,11 +216,10 @@ static HOST_GROUP: [Member; 5] = [
 
 pub(super) static HOST_GROUPS: Plain = Plain {
     protocol: &Protocol {
+        members: &HOST_GROUP,
         shows_state: false,
         ..promise("Microsoft.Compute/hostGroups", "DedicatedHostGroup")
     },
-    members: &HOST_GROUP,
-    envelope: &NONE,
     children: Some(("hosts", Some("hosts"))),
 };
 
@@ -243,8 +236,10 @@ static HOST: [Member; 9] = [
 ];
 
 pub(super) static HOSTS: Plain = Plain {
-    protocol: &built("Microsoft.Compute/hostGroups/hosts", "DedicatedHost"),
-    members: &HOST,
-    envelope: &SKU,
+    protocol: &Protocol {
+        members: &HOST,
+        envelope: &SKU,
+        ..built("Microsoft.Compute/hostGroups/hosts", "DedicatedHost")
+    },
     children: None,
 };

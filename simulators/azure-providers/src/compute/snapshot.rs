@@ -11,9 +11,8 @@ use azure_engine::document::{Object, at, fill_at, flag, text};
 use azure_engine::provider::{
     Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Handled, Refusal};
 use azure_engine::store::State;
-use azure_engine::types::member_table::Member;
 
 /// Kinds of snapshots, the default first.
 const SKUS: [&str; 3] = ["Standard_LRS", "Standard_ZRS", "Premium_LRS"];
@@ -21,6 +20,8 @@ const SKUS: [&str; 3] = ["Standard_LRS", "Standard_ZRS", "Premium_LRS"];
 pub(crate) struct Snapshots;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &members::SNAPSHOT,
+    envelope: &members::SNAPSHOT_ENVELOPE,
     example: include_str!("snapshot.json"),
     actions: &["beginGetAccess", "endGetAccess"],
     ..disk_protocol(SNAPSHOT_TYPE, "Snapshot")
@@ -29,14 +30,6 @@ const PROTOCOL: Protocol = Protocol {
 impl Shape for Snapshots {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &members::SNAPSHOT
-    }
-
-    fn envelope(&self) -> &'static [Member] {
-        &members::SNAPSHOT_ENVELOPE
     }
 }
 
@@ -95,13 +88,7 @@ impl Presenting for Snapshots {
 }
 
 impl Acting for Snapshots {
-    fn act(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        action: &str,
-        body: &Value,
-    ) -> Option<Result<Action, Refusal>> {
+    fn act(&self, azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {
         access::begin(azure, id, action, body)
     }
 }

@@ -15,8 +15,7 @@ use azure_engine::provider::{
     Acting, Action, AzureState, Expand, KeyForm, Polling, Presenting, Proposal, Protocol, Record, Shape,
     UrlForm, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
-use azure_engine::types::member_table::Member;
+use azure_engine::refusal::{Code, Handled, Refusal};
 
 /// Versions that clients of today use, newest first.
 const API_VERSIONS: [&str; 6] =
@@ -33,6 +32,7 @@ pub(super) struct Registries;
 
 const USUAL: Protocol = Protocol::new(RESOURCE_TYPE, "Registry", &API_VERSIONS);
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("registry.json"),
     // Recorded: there at once, with 200.
     synchronous: true,
@@ -48,10 +48,6 @@ const PROTOCOL: Protocol = Protocol {
 impl Shape for Registries {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 }
 
@@ -99,7 +95,7 @@ impl Presenting for Registries {
         properties.insert("creationDate".into(), created.into());
     }
 
-    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Handled<Value> {
         match below {
             [word] if word.eq_ignore_ascii_case("listUsages") => Some(Ok(usages(record))),
             [word] if word.eq_ignore_ascii_case("privateLinkResources") => Some(Ok(json!({ "value": [{
@@ -124,17 +120,11 @@ impl Acting for Registries {
         id: &ResourceId,
         below: &[&str],
         body: Option<&Value>,
-    ) -> Option<Result<bool, Refusal>> {
+    ) -> Handled<bool> {
         service_connections::write_view(azure, id, below, body)
     }
 
-    fn act(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        action: &str,
-        body: &Value,
-    ) -> Option<Result<Action, Refusal>> {
+    fn act(&self, azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {
         let answered = |answer: Value| Action {
             completion: Completion::Report(Value::Null),
             answer: Some(Answer::ok(answer)),

@@ -21,6 +21,7 @@ const MEMBER_TYPE: &str = "Microsoft.ContainerService/fleets/members";
 const VERSIONS: [&str; 4] = ["2025-03-01", "2024-04-01", "2023-10-15", "2023-06-15-preview"];
 
 const FLEET: Protocol = Protocol {
+    members: &FLEET_MEMBERS,
     example: include_str!("fleet.json"),
     api_versions: &VERSIONS,
     etag: EtagForm::WeakGuid,
@@ -28,6 +29,7 @@ const FLEET: Protocol = Protocol {
 };
 
 const MEMBER: Protocol = Protocol {
+    members: &MEMBER_MEMBERS,
     example: include_str!("fleet.json"),
     api_versions: &VERSIONS,
     etag: EtagForm::WeakGuid,
@@ -56,10 +58,6 @@ impl Shape for Fleets {
     fn protocol(&self) -> &'static Protocol {
         &FLEET
     }
-
-    fn members(&self) -> &'static [Member] {
-        &FLEET_MEMBERS
-    }
 }
 
 impl Writing for Fleets {
@@ -87,10 +85,6 @@ impl Acting for Fleets {}
 impl Shape for FleetMembers {
     fn protocol(&self) -> &'static Protocol {
         &MEMBER
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBER_MEMBERS
     }
 
     fn references(&self, record: &Record) -> Vec<Reference> {

@@ -15,6 +15,7 @@ use super::words::invalid;
 pub(super) struct MaintenanceConfigurations;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("maintenance_configuration.json"),
     tracked: false,
     synchronous: true,
@@ -44,10 +45,6 @@ static MEMBERS: [Member; 3] = [
 impl Shape for MaintenanceConfigurations {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 }
 

@@ -15,6 +15,7 @@ use super::words::invalid;
 pub(super) struct TrustedAccessRoleBindings;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("trusted_access.json"),
     tracked: false,
     ..protocol(
@@ -35,10 +36,6 @@ static MEMBERS: [Member; 2] = [Member::new("roles", Anything), Member::new("sour
 impl Shape for TrustedAccessRoleBindings {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 }
 

@@ -10,6 +10,7 @@ use crate::network::protocol;
 use crate::plain::Plain;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("example.json"),
     in_use: Some(|id, users| {
         let user = users.first().map(|user| user.as_str()).unwrap_or_default();
@@ -27,7 +28,7 @@ static MEMBERS: [Member; 4] = [
     Member::new("virtualNetworks", Users("virtualNetworks")),
 ];
 
-static PLANS: Plain = Plain { protocol: &PROTOCOL, members: &MEMBERS, envelope: &[], children: None };
+static PLANS: Plain = Plain { protocol: &PROTOCOL, children: None };
 
 static NAMES: [NameRule; 1] = [NameRule {
     of: "*",

@@ -18,8 +18,8 @@ use self::ids::Ids;
 use azure_engine::answer::Answer;
 use azure_engine::provider::AzureState;
 use azure_engine::provider::{EnvelopeMember, ExtensionRequest, Provider};
-use azure_engine::refusal::Refusal;
 use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Handled, Refusal};
 use azure_engine::settings::limits::Limit;
 use azure_engine::types::join::Join;
 use azure_engine::types::names::NameRule;
@@ -80,7 +80,7 @@ fn bad_name(name: &str, shortest: usize, longest: usize) -> Refusal {
 }
 
 /// `{scope}/providers/Microsoft.ManagedIdentity/identities/default`: the identity of a resource itself.
-fn own_identity(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Option<Result<Answer, Refusal>> {
+fn own_identity(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Handled<Answer> {
     let [kind, name] = request.segments else { return None };
     if !kind.eq_ignore_ascii_case("identities") || !name.eq_ignore_ascii_case("default") {
         return None;

@@ -22,6 +22,7 @@ struct IpGroups;
 
 const USUAL: Protocol = protocol(RESOURCE_TYPE, "IpGroup");
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("example.json"),
     concurrency: Concurrency::Busy,
     etag: EtagForm::Guid,
@@ -59,10 +60,6 @@ pub(crate) fn provider() -> Provider {
 impl Shape for IpGroups {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 }
 

@@ -15,7 +15,7 @@ use azure_engine::provider::{
     Acting, AzureState, Expand, ExtensionRequest, LiesIn, Pages, Polling, Presenting, Protocol, Record,
     Shape, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal};
 use azure_engine::store::State;
 use azure_engine::types::protocol::UrlForm;
 
@@ -123,10 +123,7 @@ pub(super) fn keep(azure: &mut AzureState, vault: &Record) {
 
 /// `locations/{location}/deletedVaults/{name}` and `.../purge`. The location does not matter (recorded): the name is
 /// unique.
-pub(super) fn below_a_location(
-    azure: &mut AzureState,
-    request: &ExtensionRequest<'_>,
-) -> Option<Result<Answer, Refusal>> {
+pub(super) fn below_a_location(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Handled<Answer> {
     let (locations, rest) = request.segments.split_first()?;
     if !locations.eq_ignore_ascii_case("locations") || request.scope.group_name().is_some() {
         return None;

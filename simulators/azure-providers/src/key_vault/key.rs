@@ -10,7 +10,7 @@ use super::item::{Content, Item, Kind, Version, said};
 use super::{contents, host};
 use azure_engine::document::{Object, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal};
 
 const BAD: Code = Code::azures(400, "BadParameter");
 const ABSENT: Code = Code::azures(404, "ResourceNotFound");
@@ -80,7 +80,7 @@ pub(super) fn generate(
 }
 
 /// GET of `keys`, `keys/{name}`, `keys/{name}/versions` and one of these.
-pub(super) fn view(azure: &AzureState, vault: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+pub(super) fn view(azure: &AzureState, vault: &Record, below: &[&str]) -> Handled<Value> {
     let name = vault.id.name();
     let found = |key: &str| contents::item(azure, name, Kind::Keys, key, false).map_err(|_| absent());
     let versions = |word: &str| word.eq_ignore_ascii_case("versions");

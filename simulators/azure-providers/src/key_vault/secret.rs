@@ -7,7 +7,7 @@ use super::item::{Content, Hidden, Item, Kind, said};
 use super::{contents, host};
 use azure_engine::document::text;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal};
 
 /// Recorded.
 const ABSENT: Code = Code::azures(404, "ResourceNotFound");
@@ -15,7 +15,7 @@ const BAD: Code = Code::ours(400, "BadRequest");
 const TOO_LONG: Code = Code::azures(400, "BadParameter");
 
 /// GET of `secrets` and `secrets/{name}`.
-pub(super) fn view(azure: &AzureState, vault: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+pub(super) fn view(azure: &AzureState, vault: &Record, below: &[&str]) -> Handled<Value> {
     match below {
         [] => {
             let all = contents::all(azure, vault.id.name(), Kind::Secrets, false);

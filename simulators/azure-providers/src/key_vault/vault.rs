@@ -11,7 +11,7 @@ use azure_engine::document::{Object, fill, into_object, items, remove_at, take_p
 use azure_engine::provider::{
     Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal};
 use azure_engine::store::State;
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Number, Word};
 use azure_engine::types::member_table::Member;
@@ -23,7 +23,7 @@ const LINK_ZONE: &str = "privatelink.vaultcore.azure.net";
 pub(super) struct Vaults;
 
 const PROTOCOL: Protocol =
-    Protocol { example: include_str!("vault.json"), ..protocol(RESOURCE_TYPE, "Vault") };
+    Protocol { members: &MEMBERS, example: include_str!("vault.json"), ..protocol(RESOURCE_TYPE, "Vault") };
 
 static MEMBERS: [Member; 17] = [
     Member::new("accessPolicies", Anything),
@@ -50,10 +50,6 @@ const BAD: Code = Code::ours(400, "BadRequest");
 impl Shape for Vaults {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 }
 
@@ -131,7 +127,7 @@ impl Presenting for Vaults {
         }
     }
 
-    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Handled<Value> {
         let (first, rest) = below.split_first()?;
         match (first.to_ascii_lowercase().as_str(), rest) {
             ("secrets", rest) => secret::view(azure, record, rest),
@@ -162,7 +158,7 @@ impl Acting for Vaults {
         id: &ResourceId,
         below: &[&str],
         body: Option<&Value>,
-    ) -> Option<Result<bool, Refusal>> {
+    ) -> Handled<bool> {
         let (first, rest) = below.split_first()?;
         match (first.to_ascii_lowercase().as_str(), rest, body) {
             ("secrets", [name], Some(body)) => Some(secret::put(azure, id, name, body).map(|()| true)),
@@ -233,12 +229,7 @@ fn check_network(rules: &mut Value) -> Result<(), Refusal> {
 }
 
 /// PUT of `accessPolicies/{add, replace, remove}`.
-fn change_policies(
-    azure: &mut AzureState,
-    id: &ResourceId,
-    change: &str,
-    body: &Value,
-) -> Option<Result<bool, Refusal>> {
+fn change_policies(azure: &mut AzureState, id: &ResourceId, change: &str, body: &Value) -> Handled<bool> {
     let record = azure.store.get(id)?;
     let given = items(body, "properties/accessPolicies");
     let old = items(&record.body, "properties/accessPolicies");

@@ -21,6 +21,7 @@ static WORDS: Words = Words { refuses_unknown: false, ..USUAL };
 const PROTOCOL: Protocol = {
     let usual = Protocol::new("Microsoft.KubernetesConfiguration/extensions", "Extension", &VERSIONS);
     Protocol {
+        members: &MEMBERS,
         example: include_str!("example.json"),
         words: &WORDS,
         tracked: false,
@@ -68,10 +69,6 @@ static MEMBERS: [Member; 17] = [
 impl Shape for Extensions {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 }
 

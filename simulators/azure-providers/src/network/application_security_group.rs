@@ -25,6 +25,7 @@ const TOO_MANY_GROUPS: Code = Code::ours(400, "ApplicationSecurityGroupCountLimi
 pub(crate) struct ApplicationSecurityGroups;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("application_security_group.json"),
     in_use: Some(|id, users| {
         let user = users.first().map(|user| user.as_str()).unwrap_or_default();
@@ -40,10 +41,6 @@ static MEMBERS: [Member; 2] = [Member::new("provisioningState", Derived), Member
 impl Shape for ApplicationSecurityGroups {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 }
 

@@ -36,10 +36,10 @@ static ENVELOPE: [Member; 1] = [Member::new("sku", Object(&TIER)).or_empty()];
 
 pub(super) static BASTION_HOSTS: Plain = Plain {
     protocol: &Protocol {
+        members: &MEMBERS,
+        envelope: &ENVELOPE,
         example: include_str!("bastion_host.json"),
         ..protocol("Microsoft.Network/bastionHosts", "BastionHost")
     },
-    members: &MEMBERS,
-    envelope: &ENVELOPE,
     children: None,
 };

@@ -22,6 +22,7 @@ use azure_engine::types::member_table::Member;
 pub(crate) struct NatGateways;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("nat_gateway.json"),
     in_use: Some(|id, users| {
         let user = users.first().map(|user| user.as_str()).unwrap_or_default();
@@ -56,10 +57,6 @@ const IP_VERSION: Code = Code::ours(400, "NatGatewayPublicIpVersionNotSupported"
 impl Shape for NatGateways {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 }
 

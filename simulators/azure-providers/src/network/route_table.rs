@@ -26,6 +26,7 @@ const TOO_MANY_ROUTES: Code = Code::ours(400, "RouteTableRouteCountLimitReached"
 pub(crate) struct RouteTables;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("route_table.json"),
     child_collections: &[ChildCollection { name: "routes", writable: true, back_references: &[] }],
     in_use: Some(|id, _| {
@@ -55,10 +56,6 @@ const HOPS: [&str; 5] = ["VirtualAppliance", "VnetLocal", "Internet", "VirtualNe
 impl Shape for RouteTables {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 }
 

@@ -8,17 +8,14 @@ use azure_engine::answer::{Answer, Note};
 use azure_engine::document::{Object, text};
 use azure_engine::journal::differences;
 use azure_engine::provider::{AzureState, ExtensionRequest};
-use azure_engine::refusal::Refusal;
 use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Handled, Refusal};
 
 const INVALID_RESOURCE_NAME: Code = Code::ours(400, "InvalidResourceName");
 const TAGS_NOT_SUPPORTED: Code = Code::ours(400, "TagsNotSupported");
 
 /// Answers `{scope}/providers/Microsoft.Resources/tags/default`.
-pub(super) fn answer(
-    azure: &mut AzureState,
-    request: &ExtensionRequest<'_>,
-) -> Option<Result<Answer, Refusal>> {
+pub(super) fn answer(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Handled<Answer> {
     match request.segments {
         [tags, name] if tags.eq_ignore_ascii_case("tags") && name.eq_ignore_ascii_case("default") => {
             Some(tags_of(azure, request))

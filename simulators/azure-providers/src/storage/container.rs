@@ -17,8 +17,11 @@ use super::protocol::{part, said};
 pub(crate) struct Containers;
 
 pub(super) const RESOURCE_TYPE: &str = "Microsoft.Storage/storageAccounts/blobServices/containers";
-const PROTOCOL: Protocol =
-    Protocol { example: include_str!("container.json"), ..part(RESOURCE_TYPE, "BlobContainer") };
+const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
+    example: include_str!("container.json"),
+    ..part(RESOURCE_TYPE, "BlobContainer")
+};
 
 static MEMBERS: [Member; 17] = [
     Member::new("defaultEncryptionScope", Anything),
@@ -46,10 +49,6 @@ const PUBLIC: Code = Code::azures(409, "PublicAccessNotPermitted");
 impl Shape for Containers {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 }
 

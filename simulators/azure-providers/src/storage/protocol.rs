@@ -38,7 +38,7 @@ pub(super) const fn part(resource_type: &'static str, noun: &'static str) -> Pro
     Protocol {
         tracked: false,
         shows_state: false,
-        words_writes: true,
+        presents_writes: true,
         etag: EtagForm::Hexadecimal,
         etagged: true,
         etag_on_writes: true,

@@ -431,3 +431,41 @@ async fn a_size_is_judged_by_the_disks_as_they_are_now() {
     client.put(&vm, shown).await.expect(200);
     patch(&vm, small).await.expect(200);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_spot_machine_with_an_ephemeral_disk_is_deleted_when_it_is_evicted() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    let nic = interface(&client, "nic", &subnet).await;
+    let refused = Some((409, "NotSupported", "eviction policy Delete"));
+    for (priority, policy, expected) in [
+        ("Spot", None, refused),
+        ("Spot", Some("Deallocate"), refused),
+        ("Spot", Some("Delete"), None),
+        ("Regular", None, None),
+    ] {
+        let mut one = machine(&nic);
+        let mut set = scale_set(0, &subnet, &[]);
+        for properties in [&mut one["properties"], &mut set["properties"]["virtualMachineProfile"]] {
+            properties["priority"] = json!(priority);
+            properties["storageProfile"]["osDisk"] = json!({ "createOption": "FromImage", "caching": "ReadOnly",
+                "diffDiskSettings": { "option": "Local" } });
+            if let Some(policy) = policy {
+                properties["evictionPolicy"] = json!(policy);
+            }
+        }
+        let what = format!("{priority} {policy:?}");
+        let name = format!("{}-{}", priority.to_lowercase(), policy.unwrap_or("none").to_lowercase());
+        check(
+            client.put(&compute_id(&format!("virtualMachineScaleSets/{name}")), set).await,
+            expected,
+            &what,
+        );
+        let id = compute_id("virtualMachines/vm");
+        check(client.put(&id, one).await, expected, &what);
+        if expected.is_none() {
+            let gone = client.delete(&id).await.expect(202);
+            client.wait(&gone).await;
+        }
+    }
+}

@@ -27,7 +27,7 @@
 //! # let _ = &MEMBERS;
 //! ```
 
-mod member;
+pub(crate) mod member;
 mod normalise;
 mod pointers;
 

@@ -10,7 +10,7 @@ use crate::compute::tables::words::missing;
 use azure_engine::document::text;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, Record};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Handled, Refusal};
 
 /// The hidden member with the time until which access is granted.
 const HIDDEN: &str = "accessUntil";
@@ -34,12 +34,7 @@ pub(crate) fn check_none(azure: &AzureState, disk: &Record) -> Result<(), Refusa
 }
 
 /// Starts either action; `None` for any other.
-pub(crate) fn begin(
-    azure: &mut AzureState,
-    id: &ResourceId,
-    action: &str,
-    body: &Value,
-) -> Option<Result<Action, Refusal>> {
+pub(crate) fn begin(azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {
     match action.to_ascii_lowercase().as_str() {
         "begingetaccess" => Some(grant(azure, id, body)),
         "endgetaccess" => {

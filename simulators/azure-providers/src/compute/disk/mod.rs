@@ -24,9 +24,8 @@ use azure_engine::document::{Object, fill, fill_at, number, strip};
 use azure_engine::provider::{
     Acting, Action, AzureState, Expand, Polling, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Handled, Refusal};
 use azure_engine::store::State;
-use azure_engine::types::member_table::Member;
 
 /// Versions of disks and snapshots, newest first: they have their own.
 const API_VERSIONS: [&str; 8] = [
@@ -64,6 +63,8 @@ pub(crate) const fn disk_protocol(resource_type: &'static str, noun: &'static st
 }
 
 const PROTOCOL: Protocol = Protocol {
+    members: &members::DISK,
+    envelope: &members::DISK_ENVELOPE,
     example: include_str!("example.json"),
     actions: &["beginGetAccess", "endGetAccess"],
     in_use: Some(|disk, users| {
@@ -76,14 +77,6 @@ const PROTOCOL: Protocol = Protocol {
 impl Shape for Disks {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &members::DISK
-    }
-
-    fn envelope(&self) -> &'static [Member] {
-        &members::DISK_ENVELOPE
     }
 }
 
@@ -164,13 +157,7 @@ impl Presenting for Disks {
 }
 
 impl Acting for Disks {
-    fn act(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        action: &str,
-        body: &Value,
-    ) -> Option<Result<Action, Refusal>> {
+    fn act(&self, azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {
         access::begin(azure, id, action, body)
     }
 }

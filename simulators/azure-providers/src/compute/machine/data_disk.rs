@@ -21,7 +21,7 @@ use azure_engine::document::{
 };
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, Proposal, Record, Source};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Handled, Refusal};
 use azure_engine::store::State;
 use azure_engine::store::reference::Role;
 use azure_engine::types::member_table::pointers_below;
@@ -249,12 +249,7 @@ pub(crate) fn owned(body: &Value) -> Vec<ResourceId> {
 }
 
 /// The action `attachDetachDataDisks` changes the list of data disks entry by entry; `None` for any other.
-pub(crate) fn change(
-    azure: &mut AzureState,
-    id: &ResourceId,
-    action: &str,
-    body: &Value,
-) -> Option<Result<Action, Refusal>> {
+pub(crate) fn change(azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {
     action.eq_ignore_ascii_case("attachDetachDataDisks").then(|| attach_and_detach(azure, id, body))
 }
 

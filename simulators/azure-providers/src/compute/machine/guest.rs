@@ -77,7 +77,7 @@ pub(crate) fn of_model(set: &Record) -> &[Value] {
 }
 
 /// Takes the guest's answer; returns why the creation of the machine fails.
-pub(crate) fn told(azure: &mut AzureState, id: &ResourceId, answer: &Value) -> Option<Refusal> {
+pub(crate) fn record_report(azure: &mut AzureState, id: &ResourceId, answer: &Value) -> Option<Refusal> {
     let record = azure.store.get(id)?;
     let created = record.state == State::Creating;
     let extensions = model_of(azure, record).map(of_model).unwrap_or_default();

@@ -16,7 +16,7 @@ use crate::compute::tables::words::missing;
 use azure_engine::document::items;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal};
 use azure_engine::store::State;
 
 const RESOURCE_NOT_FOUND: Code = Code::azures(404, "ResourceNotFound");
@@ -53,12 +53,7 @@ const ACTIONS: [PowerAction; 9] = [
 ];
 
 /// Starts an action on a scale set (some or all of its instances) or on one instance.
-pub(crate) fn begin(
-    azure: &mut AzureState,
-    id: &ResourceId,
-    action: &str,
-    body: &Value,
-) -> Option<Result<Action, Refusal>> {
+pub(crate) fn begin(azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {
     let known = ACTIONS.iter().find(|known| known.name.eq_ignore_ascii_case(action))?;
     let set = azure.store.get(id)?.resource_type.name() == SET_TYPE;
     if !set && known.names_instances {

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use crate::compute::machine::guest;
 use azure_engine::document::{at, items, name};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Handled, Refusal};
 use azure_engine::state::inner_request::PLATFORM;
 use azure_types::ResourceId;
 
 /// `extensions` and `extensions/{name}` of a set.
-pub(super) fn view(azure: &AzureState, set: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+pub(super) fn view(azure: &AzureState, set: &Record, below: &[&str]) -> Handled<Value> {
     let shown = |extension: &Value| {
         let mut properties = at(extension, "properties").cloned().unwrap_or_else(|| json!({}));
         if let Some(properties) = properties.as_object_mut() {
@@ -59,20 +59,11 @@ pub(super) fn write(
 }
 
 /// The same of an instance.
-pub(super) fn view_of_instance(
-    azure: &AzureState,
-    instance: &Record,
-    below: &[&str],
-) -> Option<Result<Value, Refusal>> {
+pub(super) fn view_of_instance(azure: &AzureState, instance: &Record, below: &[&str]) -> Handled<Value> {
     select(azure, instance, guest::extensions(azure, instance), below)
 }
 
-fn select(
-    azure: &AzureState,
-    of: &Record,
-    all: Vec<Value>,
-    below: &[&str],
-) -> Option<Result<Value, Refusal>> {
+fn select(azure: &AzureState, of: &Record, all: Vec<Value>, below: &[&str]) -> Handled<Value> {
     match below {
         [_] => Some(Ok(json!({ "value": all }))),
         [_, wanted] => {

@@ -20,15 +20,16 @@ use azure_engine::operation::Completion;
 use azure_engine::provider::{
     Acting, Action, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Handled, Refusal};
 use azure_engine::settings::options::Options;
 use azure_engine::store::State;
 use azure_engine::store::reference::{Reference, Role};
-use azure_engine::types::member_table::Member;
 
 pub(crate) struct Instances;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &model::INSTANCE,
+    envelope: &model::INSTANCE_ENVELOPE,
     tracked: false,
     creatable: false,
     actions: &[
@@ -47,14 +48,6 @@ const PROTOCOL: Protocol = Protocol {
 impl Shape for Instances {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &model::INSTANCE
-    }
-
-    fn envelope(&self) -> &'static [Member] {
-        &model::INSTANCE_ENVELOPE
     }
 
     fn check_name(&self, name: &str) -> Result<(), Refusal> {
@@ -139,7 +132,7 @@ impl Writing for Instances {
     }
 
     fn after_outside_work(&self, azure: &mut AzureState, id: &ResourceId, answer: &Value) -> Option<Refusal> {
-        guest::told(azure, id, answer)
+        guest::record_report(azure, id, answer)
     }
 
     fn after_delete(&self, azure: &mut AzureState, id: &ResourceId) {
@@ -196,7 +189,7 @@ impl Presenting for Instances {
         properties["networkProfile"] = json!({ "networkInterfaces": nics });
     }
 
-    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Handled<Value> {
         match below {
             [view] if view.eq_ignore_ascii_case("instanceView") => Some(Ok(instance_view::of(azure, record))),
             [view, ..] if view.eq_ignore_ascii_case("extensions") => {
@@ -216,13 +209,7 @@ impl Presenting for Instances {
 }
 
 impl Acting for Instances {
-    fn act(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        action: &str,
-        body: &Value,
-    ) -> Option<Result<Action, Refusal>> {
+    fn act(&self, azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {
         data_disk::change(azure, id, action, body).or_else(|| power::begin(azure, id, action, body))
     }
 }

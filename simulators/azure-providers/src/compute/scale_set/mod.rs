@@ -37,16 +37,17 @@ use azure_engine::operation::Completion;
 use azure_engine::provider::{
     Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Handled, Refusal};
 use azure_engine::store::State;
 use azure_engine::store::reference::Reference;
-use azure_engine::types::member_table::Member;
 
 pub(crate) struct ScaleSets;
 
 const PROFILE: &str = "properties/virtualMachineProfile";
 
 const PROTOCOL: Protocol = Protocol {
+    members: &model::MEMBERS,
+    envelope: &model::ENVELOPE,
     example: include_str!("example.json"),
     actions: &[
         "start",
@@ -65,14 +66,6 @@ const PROTOCOL: Protocol = Protocol {
 impl Shape for ScaleSets {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &model::MEMBERS
-    }
-
-    fn envelope(&self) -> &'static [Member] {
-        &model::ENVELOPE
     }
 
     fn references(&self, record: &Record) -> Vec<Reference> {
@@ -194,7 +187,7 @@ impl Presenting for ScaleSets {
         }
     }
 
-    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Handled<Value> {
         let each = |show: fn(&AzureState, &Record) -> Vec<Value>| {
             let instances = azure.store.of_type_below(INSTANCE_TYPE, &record.id);
             let all: Vec<Value> = instances.into_iter().flat_map(|instance| show(azure, instance)).collect();
@@ -217,7 +210,7 @@ impl Acting for ScaleSets {
         id: &ResourceId,
         below: &[&str],
         body: Option<&Value>,
-    ) -> Option<Result<bool, Refusal>> {
+    ) -> Handled<bool> {
         match below {
             [view, wanted] if view.eq_ignore_ascii_case("extensions") => {
                 Some(extension::write(azure, id, wanted, body))
@@ -226,13 +219,7 @@ impl Acting for ScaleSets {
         }
     }
 
-    fn act(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        action: &str,
-        body: &Value,
-    ) -> Option<Result<Action, Refusal>> {
+    fn act(&self, azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {
         power::begin(azure, id, action, body)
     }
 }

@@ -7,7 +7,7 @@ use crate::compute::scale_set::instance_public_ip;
 use crate::compute::tables::codes::NOT_FOUND;
 use azure_engine::document::{at, items, name};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Handled;
 
 /// All NICs of an instance.
 pub(crate) fn all(azure: &AzureState, record: &Record) -> Vec<Value> {
@@ -75,7 +75,7 @@ fn ip_configuration(azure: &AzureState, record: &Record, nic: &Value, ip: &Value
 }
 
 /// Reads `networkInterfaces[/{nic}[/ipConfigurations[/{cfg}[/publicIPAddresses[/{address}]]]]]`.
-pub(crate) fn view(azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+pub(crate) fn view(azure: &AzureState, record: &Record, below: &[&str]) -> Handled<Value> {
     const COLLECTIONS: [&str; 3] = ["networkInterfaces", "ipConfigurations", "publicIPAddresses"];
     let collections = below.iter().step_by(2).zip(COLLECTIONS);
     let known = collections.into_iter().all(|(given, known)| given.eq_ignore_ascii_case(known));

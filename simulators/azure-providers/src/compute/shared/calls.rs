@@ -10,9 +10,9 @@ use crate::compute::tables::type_names::{MACHINE_TYPE, SET_TYPE};
 use azure_engine::document::location::normal_location;
 use azure_engine::document::text;
 use azure_engine::provider::{AzureState, Expand, ProviderCall};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Handled;
 
-pub(crate) fn answer(azure: &mut AzureState, call: &ProviderCall<'_>) -> Option<Result<Value, Refusal>> {
+pub(crate) fn answer(azure: &mut AzureState, call: &ProviderCall<'_>) -> Handled<Value> {
     if call.method != "GET" {
         return None;
     }

@@ -4,7 +4,7 @@
 
 use azure_engine::document::{at, items, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Handled;
 use azure_engine::refusal::code::Code;
 use serde_json::{Value, json};
 
@@ -190,11 +190,7 @@ fn find<'a, T: Named>(all: &'a [T], name: &str) -> Option<&'a T> {
 }
 
 /// `locations/{location}/communityGalleries…` and `sharedGalleries…`, from that segment on.
-pub(crate) fn answer(
-    azure: &AzureState,
-    location: &str,
-    segments: &[&str],
-) -> Option<Result<Value, Refusal>> {
+pub(crate) fn answer(azure: &AzureState, location: &str, segments: &[&str]) -> Handled<Value> {
     let (kind, rest) = segments.split_first()?;
     let sharing = Sharing::ALL.into_iter().find(|sharing| kind.eq_ignore_ascii_case(sharing.word()))?;
     let all = galleries(azure, sharing);

@@ -3,17 +3,13 @@
 use serde_json::{Value, json};
 
 use crate::compute::tables::images::{IMAGES, MarketplaceImage};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Handled;
 use azure_engine::refusal::code::Code;
 
 const NOT_FOUND: Code = Code::azures(404, "NotFound");
 
 /// `locations/{location}/publishers…`, from the segment `publishers` on.
-pub(crate) fn answer(
-    subscription: &str,
-    location: &str,
-    segments: &[&str],
-) -> Option<Result<Value, Refusal>> {
+pub(crate) fn answer(subscription: &str, location: &str, segments: &[&str]) -> Handled<Value> {
     let is = |segment: &&str, word: &str| segment.eq_ignore_ascii_case(word);
     // The given names, and the requested part of an image.
     let (chosen, part): (Vec<&str>, usize) = match segments {

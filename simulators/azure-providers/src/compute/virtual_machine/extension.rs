@@ -19,6 +19,7 @@ use azure_engine::types::member_table::Member;
 pub(crate) struct Extensions;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("extension.json"),
     etagged: false,
     etag_on_writes: false,
@@ -48,10 +49,6 @@ const MESSAGE: &str = "message";
 impl Shape for Extensions {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 }
 

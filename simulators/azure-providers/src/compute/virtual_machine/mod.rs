@@ -28,10 +28,10 @@ use azure_engine::provider::{
     Acting, Action, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Source,
     Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal};
 use azure_engine::settings::options::Options;
 use azure_engine::store::reference::Reference;
-use azure_engine::types::member_table::{Member, pointers};
+use azure_engine::types::member_table::pointers;
 
 const AZURE_SPOT_VM_NOT_SUPPORTED_IN_AVAILABILITY_SET: Code =
     Code::azures(400, "AzureSpotVMNotSupportedInAvailabilitySet");
@@ -44,6 +44,7 @@ pub(crate) struct VirtualMachines;
 const SIZE: &str = "properties/hardwareProfile/vmSize";
 
 const PROTOCOL: Protocol = Protocol {
+    members: &members::MACHINE,
     example: include_str!("example.json"),
     actions: &[
         "start",
@@ -61,10 +62,6 @@ const PROTOCOL: Protocol = Protocol {
 impl Shape for VirtualMachines {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &members::MACHINE
     }
 
     fn references(&self, record: &Record) -> Vec<Reference> {
@@ -128,7 +125,7 @@ impl Writing for VirtualMachines {
     }
 
     fn after_outside_work(&self, azure: &mut AzureState, id: &ResourceId, answer: &Value) -> Option<Refusal> {
-        guest::told(azure, id, answer)
+        guest::record_report(azure, id, answer)
     }
 
     fn after_operation(
@@ -195,20 +192,14 @@ impl Presenting for VirtualMachines {
         }))
     }
 
-    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Handled<Value> {
         let [view] = below else { return None };
         view.eq_ignore_ascii_case("instanceView").then(|| Ok(instance_view::of(azure, record)))
     }
 }
 
 impl Acting for VirtualMachines {
-    fn act(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        action: &str,
-        body: &Value,
-    ) -> Option<Result<Action, Refusal>> {
+    fn act(&self, azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {
         data_disk::change(azure, id, action, body).or_else(|| power::begin(azure, id, action, body))
     }
 }

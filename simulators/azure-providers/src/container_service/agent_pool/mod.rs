@@ -13,10 +13,10 @@ use azure_engine::provider::{
     Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, ResourceRequest, Shape,
     StateNames, Writing,
 };
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Handled, Refusal};
 use azure_engine::store::State;
 use azure_engine::store::reference::{Reference, Role};
-use azure_engine::types::member_table::{Member, Written, normalise};
+use azure_engine::types::member_table::{Written, normalise};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -39,6 +39,7 @@ const USUAL_DISK: i64 = 128;
 pub(super) struct AgentPools;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &members::MEMBERS,
     example: include_str!("example.json"),
     tracked: false,
     actions: &["abort", "deleteMachines", "upgradeNodeImageVersion"],
@@ -47,7 +48,7 @@ const PROTOCOL: Protocol = Protocol {
         during_actions: &[("abort", "Canceling"), ("upgradeNodeImageVersion", "UpgradingNodeImageVersion")],
         ..StateNames::USUAL
     },
-    asked_first: true,
+    answers_every_request: true,
     ..protocol(POOLS, "AgentPool")
 };
 
@@ -57,10 +58,6 @@ const CHANGES: [(&str, &str); 2] = [("orchestratorVersion", "Upgrading"), ("coun
 impl Shape for AgentPools {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &members::MEMBERS
     }
 
     fn references(&self, record: &Record) -> Vec<Reference> {
@@ -152,7 +149,7 @@ impl Presenting for AgentPools {
         }
     }
 
-    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Handled<Value> {
         let [view, rest @ ..] = below else { return None };
         match (view.to_ascii_lowercase().as_str(), rest) {
             ("upgradeprofiles", ["default"]) => Some(Ok(upgrade_profile(azure, record))),
@@ -164,21 +161,11 @@ impl Presenting for AgentPools {
 }
 
 impl Acting for AgentPools {
-    fn answer_request(
-        &self,
-        azure: &mut AzureState,
-        request: &ResourceRequest<'_>,
-    ) -> Option<Result<Answer, Refusal>> {
+    fn answer_request(&self, azure: &mut AzureState, request: &ResourceRequest<'_>) -> Handled<Answer> {
         preview_feature::check_pool(azure, request).err().map(Err)
     }
 
-    fn act(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        action: &str,
-        body: &Value,
-    ) -> Option<Result<Action, Refusal>> {
+    fn act(&self, azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {
         let cluster = id.parent().and_then(|id| azure.store.get(&id));
         if let Some(Err(refusal)) = cluster.map(|cluster| checks::check_cluster(azure, cluster)) {
             return Some(Err(refusal));

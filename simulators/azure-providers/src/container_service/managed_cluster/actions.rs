@@ -6,7 +6,7 @@ use azure_engine::answer::Answer;
 use azure_engine::document::{Object, into_object, text};
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, Record};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Handled;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -22,12 +22,7 @@ pub(super) fn reads(action: &str) -> bool {
 }
 
 /// Starts an action.
-pub(super) fn begin(
-    azure: &mut AzureState,
-    id: &ResourceId,
-    action: &str,
-    body: &Value,
-) -> Option<Result<Action, Refusal>> {
+pub(super) fn begin(azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {
     let action = action.to_ascii_lowercase();
     if let Some(answer) = read(azure, azure.store.get(id)?, &action) {
         let at_once =
@@ -75,7 +70,7 @@ fn going_on(action: String) -> Action {
 }
 
 /// The answer to an action that only reads.
-fn read(azure: &AzureState, cluster: &Record, action: &str) -> Option<Result<Value, Refusal>> {
+fn read(azure: &AzureState, cluster: &Record, action: &str) -> Handled<Value> {
     let role = match action {
         "listclusteradmincredential" => Role::Admin,
         "listclusterusercredential" => Role::User,

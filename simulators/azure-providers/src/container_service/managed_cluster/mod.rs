@@ -17,10 +17,9 @@ use azure_engine::provider::{
     Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, ResourceRequest, Shape,
     StateNames, Writing,
 };
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Handled, Refusal};
 use azure_engine::store::State;
 use azure_engine::store::reference::{Reference, Role as Pointer};
-use azure_engine::types::member_table::Member;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -42,6 +41,7 @@ use crate::resources::delete_group;
 pub(super) struct ManagedClusters;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &members::MEMBERS,
     example: include_str!("example.json"),
     actions: &[
         "abort",
@@ -66,17 +66,13 @@ const PROTOCOL: Protocol = Protocol {
         ],
         ..StateNames::USUAL
     },
-    asked_first: true,
+    answers_every_request: true,
     ..protocol(CLUSTERS, "ManagedCluster")
 };
 
 impl Shape for ManagedClusters {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &members::MEMBERS
     }
 
     fn references(&self, record: &Record) -> Vec<Reference> {
@@ -194,7 +190,7 @@ impl Presenting for ManagedClusters {
         present::present(azure, record, document);
     }
 
-    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Handled<Value> {
         let [view, rest @ ..] = below else { return None };
         match (view.to_ascii_lowercase().as_str(), rest) {
             ("upgradeprofiles", ["default"]) => Some(Ok(upgrade_profile(azure, record))),
@@ -207,21 +203,11 @@ impl Presenting for ManagedClusters {
 }
 
 impl Acting for ManagedClusters {
-    fn answer_request(
-        &self,
-        azure: &mut AzureState,
-        request: &ResourceRequest<'_>,
-    ) -> Option<Result<Answer, Refusal>> {
+    fn answer_request(&self, azure: &mut AzureState, request: &ResourceRequest<'_>) -> Handled<Answer> {
         preview_feature::check_cluster(azure, request).err().map(Err)
     }
 
-    fn act(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        action: &str,
-        body: &Value,
-    ) -> Option<Result<Action, Refusal>> {
+    fn act(&self, azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {
         actions::begin(azure, id, action, body)
     }
 

@@ -79,6 +79,7 @@ static DNS_SETTINGS: [Member; 5] = [
 pub(crate) struct NetworkInterfaces;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("example.json"),
     child_collections: &[ChildCollection { name: "ipConfigurations", writable: false, back_references: &[] }],
     actions: &["effectiveRouteTable", "effectiveNetworkSecurityGroups"],
@@ -89,10 +90,6 @@ const PROTOCOL: Protocol = Protocol {
 impl Shape for NetworkInterfaces {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 }
 

@@ -24,7 +24,7 @@ use azure_engine::operation::Completion;
 use azure_engine::provider::{
     Acting, Action, AzureState, ChildCollection, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal};
 use azure_engine::store::reference::Reference;
 use azure_engine::types::member_table::Holds::{Anything, Children, Derived, Guid};
 use azure_engine::types::member_table::{Member, pointers};
@@ -80,6 +80,7 @@ const CHECKS: [(&str, Check); 6] = [
 pub(crate) struct LoadBalancers;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("example.json"),
     child_collections: &COLLECTIONS,
     actions: &["migrateToIpBased", "backendAddressPools/*/queryInboundNatRulePortMapping"],
@@ -103,10 +104,6 @@ static MEMBERS: [Member; 10] = [
 impl Shape for LoadBalancers {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 
     /// Returns each reference once: a rule names its pool in two members, and a pool its network with each address.
@@ -226,13 +223,7 @@ impl Presenting for LoadBalancers {
 }
 
 impl Acting for LoadBalancers {
-    fn act(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        action: &str,
-        body: &Value,
-    ) -> Option<Result<Action, Refusal>> {
+    fn act(&self, azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {
         let done = |answer: Value| Action {
             completion: Completion::Write,
             answer: Some(azure_engine::answer::Answer::ok(answer)),

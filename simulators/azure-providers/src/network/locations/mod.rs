@@ -8,10 +8,10 @@ use crate::network::public_ip;
 use crate::network::shared::codes::INVALID_DOMAIN_NAME_LABEL;
 use azure_engine::document::location::normal_location;
 use azure_engine::provider::{AzureState, ProviderCall};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Handled, Refusal};
 
 /// Answers calls below `locations/{location}`.
-pub(crate) fn answer(azure: &mut AzureState, call: &ProviderCall<'_>) -> Option<Result<Value, Refusal>> {
+pub(crate) fn answer(azure: &mut AzureState, call: &ProviderCall<'_>) -> Handled<Value> {
     let [locations, location, what] = call.segments else { return None };
     if !locations.eq_ignore_ascii_case("locations") {
         return None;

@@ -93,6 +93,7 @@ const FOUND: &str = "privateLinkServiceFound";
 pub(crate) struct PrivateEndpoints;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("endpoint.json"),
     concurrency: Concurrency::Busy,
     child_collections: &[
@@ -106,10 +107,6 @@ const PROTOCOL: Protocol = Protocol {
 impl Shape for PrivateEndpoints {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 
     fn references(&self, record: &Record) -> Vec<Reference> {

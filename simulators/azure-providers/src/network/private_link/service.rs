@@ -19,7 +19,7 @@ use azure_engine::provider::{
     Acting, AzureState, ChildCollection, Concurrency, Expand, Presenting, Proposal, Protocol, Record, Shape,
     Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal};
 use azure_engine::store::reference::{Role, is_of};
 use azure_engine::types::member_table::Holds::{
     Anything, Children, Derived, Flag, Guid, Object, Text, Texts, Uses, UsesAll, Word,
@@ -74,6 +74,7 @@ static CONFIGURATION: [Member; 6] = [
 pub(crate) struct PrivateLinkServices;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("service.json"),
     concurrency: Concurrency::Busy,
     child_collections: &[ChildCollection { name: CONFIGURATIONS, writable: false, back_references: &[] }],
@@ -83,10 +84,6 @@ const PROTOCOL: Protocol = Protocol {
 impl Shape for PrivateLinkServices {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 
     fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
@@ -164,7 +161,7 @@ impl Presenting for PrivateLinkServices {
         properties.insert("provisioningState".into(), "Succeeded".into());
     }
 
-    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Handled<Value> {
         let (collection, rest) = below.split_first()?;
         if !collection.eq_ignore_ascii_case(connection::COLLECTION) {
             return None;
@@ -198,7 +195,7 @@ impl Acting for PrivateLinkServices {
         id: &ResourceId,
         below: &[&str],
         body: Option<&Value>,
-    ) -> Option<Result<bool, Refusal>> {
+    ) -> Handled<bool> {
         match below {
             [collection, wanted] if collection.eq_ignore_ascii_case(connection::COLLECTION) => {
                 Some(connection::decide(azure, id, wanted, body))

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::connection::{Connection, decide, of_service};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Handled, Refusal};
 
 pub(crate) use super::connection::COLLECTION;
 
@@ -30,11 +30,7 @@ fn shown(azure: &AzureState, resource: &ResourceId, connection: &Connection) -> 
 }
 
 /// GET of the collection below a resource, or of one of it.
-pub(crate) fn view(
-    azure: &AzureState,
-    resource: &ResourceId,
-    below: &[&str],
-) -> Option<Result<Value, Refusal>> {
+pub(crate) fn view(azure: &AzureState, resource: &ResourceId, below: &[&str]) -> Handled<Value> {
     match below {
         [collection] if collection.eq_ignore_ascii_case(COLLECTION) => {
             Some(Ok(json!({ "value": list(azure, resource) })))
@@ -58,7 +54,7 @@ pub(crate) fn write_view(
     resource: &ResourceId,
     below: &[&str],
     body: Option<&Value>,
-) -> Option<Result<bool, Refusal>> {
+) -> Handled<bool> {
     match below {
         [collection, name] if collection.eq_ignore_ascii_case(COLLECTION) => {
             Some(decide(azure, resource, name, body))

@@ -43,6 +43,7 @@ const UNLIKE_PREFIX: Code = Code::ours(400, "PublicIPAddressAndPrefixDoNotMatch"
 pub(crate) struct PublicIpAddresses;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("example.json"),
     in_use: Some(|id, users| {
         let user = users.first().map(|user| user.as_str()).unwrap_or_default();
@@ -93,10 +94,6 @@ fn version_changed(_: &Wrong<'_>) -> Refusal {
 impl Shape for PublicIpAddresses {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 
     fn public_address(&self, record: &Record) -> Option<IpAddr> {

@@ -32,6 +32,7 @@ const WRONG_LENGTH: Code = Code::ours(400, "PublicIpPrefixLengthInvalid");
 pub(crate) struct PublicIpPrefixes;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("prefix.json"),
     in_use: Some(|id, users| {
         let users = users.iter().map(|user| user.as_str()).collect::<Vec<_>>().join(", ");
@@ -61,10 +62,6 @@ fn changed(wrong: &Wrong<'_>) -> Refusal {
 impl Shape for PublicIpPrefixes {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 }
 

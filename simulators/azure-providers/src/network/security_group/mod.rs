@@ -22,6 +22,7 @@ const TOO_MANY_RULES: Code = Code::ours(400, "NetworkSecurityGroupRuleCountLimit
 pub(crate) struct SecurityGroups;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("example.json"),
     child_collections: &[
         ChildCollection { name: "securityRules", writable: true, back_references: &[] },
@@ -51,10 +52,6 @@ static MEMBERS: [Member; 8] = [
 impl Shape for SecurityGroups {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 }
 

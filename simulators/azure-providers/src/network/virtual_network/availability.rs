@@ -10,7 +10,7 @@ use crate::network::shared::addresses::{free_address, holder_in_network, is_vaca
 use crate::network::shared::codes::ADDRESS_FORMAT;
 use azure_engine::document::{items, name};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal};
 
 const OUTSIDE_SUBNETS: Code = Code::ours(400, "PrivateIPAddressNotInAnySubnet");
 
@@ -22,7 +22,7 @@ pub(crate) fn answer(
     record: &Record,
     below: &[&str],
     query: &BTreeMap<String, String>,
-) -> Option<Result<Value, Refusal>> {
+) -> Handled<Value> {
     let is = |word: &str, expected: &str| word.eq_ignore_ascii_case(expected);
     match below {
         [word] if is(word, "CheckIPAddressAvailability") => {

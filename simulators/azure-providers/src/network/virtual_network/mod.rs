@@ -17,7 +17,7 @@ use azure_engine::document::{self, fill, into_object, items, name, take_properti
 use azure_engine::provider::{
     Acting, AzureState, ChildCollection, Concurrency, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal};
 use azure_engine::store::reference::Role;
 use azure_engine::types::member_table::Holds::{
     Anything, Children, Derived, Flag, Guid, Number, Object, Texts, Uses, Word,
@@ -58,6 +58,7 @@ static ENCRYPTION: [Member; 2] = [
 pub(crate) struct VirtualNetworks;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("example.json"),
     concurrency: Concurrency::Busy,
     child_collections: &[
@@ -72,10 +73,6 @@ const PROTOCOL: Protocol = Protocol {
 impl Shape for VirtualNetworks {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 }
 
@@ -149,7 +146,7 @@ impl Presenting for VirtualNetworks {
         }
     }
 
-    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Handled<Value> {
         self.view_with_options(azure, record, below, &BTreeMap::new())
     }
 
@@ -159,7 +156,7 @@ impl Presenting for VirtualNetworks {
         record: &Record,
         below: &[&str],
         query: &BTreeMap<String, String>,
-    ) -> Option<Result<Value, Refusal>> {
+    ) -> Handled<Value> {
         availability::answer(azure, record, below, query)
     }
 }

@@ -3,7 +3,7 @@
 use azure_engine::answer::Answer;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Handled;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -14,12 +14,7 @@ pub(super) const ACTIONS: &[&str] =
     &["listKeys", "regenerateKey", "ListAccountSas", "ListServiceSas", "revokeUserDelegationKeys"];
 
 /// An action on an account, in lower case.
-pub(super) fn act(
-    azure: &mut AzureState,
-    id: &ResourceId,
-    action: &str,
-    body: &Value,
-) -> Option<Result<Action, Refusal>> {
+pub(super) fn act(azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {
     let answered = |shown: Value| {
         Ok(Action { completion: Completion::Report(Value::Null), answer: Some(Answer::ok(shown)) })
     };

@@ -26,7 +26,7 @@ use azure_engine::provider::{
     Acting, Action, AzureState, Expand, KeyForm, Polling, Presenting, Proposal, Protocol, Record, Shape,
     Source, UrlForm, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal};
 use azure_engine::store::State;
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Word};
 use azure_engine::types::member_table::Member;
@@ -35,6 +35,7 @@ pub(crate) struct Accounts;
 
 const USUAL: Protocol = protocol(ACCOUNTS, "StorageAccount");
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("example.json"),
     synchronous: false,
     synchronous_update: true,
@@ -131,10 +132,6 @@ impl Shape for Accounts {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
-    }
 }
 
 impl Writing for Accounts {
@@ -215,7 +212,7 @@ impl Presenting for Accounts {
         endpoints::present(record, region, properties);
     }
 
-    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Handled<Value> {
         match below {
             [word] if word.eq_ignore_ascii_case("privateLinkResources") => {
                 Some(Ok(endpoints::link_resources(record)))
@@ -232,17 +229,11 @@ impl Acting for Accounts {
         id: &ResourceId,
         below: &[&str],
         body: Option<&Value>,
-    ) -> Option<Result<bool, Refusal>> {
+    ) -> Handled<bool> {
         service_connections::write_view(azure, id, below, body)
     }
 
-    fn act(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        action: &str,
-        body: &Value,
-    ) -> Option<Result<Action, Refusal>> {
+    fn act(&self, azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {
         actions::act(azure, id, &action.to_ascii_lowercase(), body)
     }
 }

@@ -21,7 +21,7 @@ use azure_engine::provider::{
     Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, ResourceRequest, Shape,
     Source, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal};
 use azure_engine::request::Conditions;
 use azure_engine::types::member_table::Holds::{Anything, Derived, Word};
 use azure_engine::types::member_table::Member;
@@ -37,6 +37,7 @@ use super::service::retain_sent;
 pub(crate) struct Shares;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("example.json"),
     actions: &["restore"],
     ..part(RESOURCE_TYPE, "FileShare")
@@ -79,10 +80,6 @@ const NOT_OFFERED: Code = Code::azures(400, "FeatureNotSupportedForAccount");
 impl Shape for Shares {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 }
 
@@ -198,11 +195,7 @@ impl Presenting for Shares {
 }
 
 impl Acting for Shares {
-    fn answer_request(
-        &self,
-        azure: &mut AzureState,
-        request: &ResourceRequest<'_>,
-    ) -> Option<Result<Answer, Refusal>> {
+    fn answer_request(&self, azure: &mut AzureState, request: &ResourceRequest<'_>) -> Handled<Answer> {
         let option =
             |name: &str| request.query.get(name).map(String::as_str).filter(|value| !value.is_empty());
         let expand = option("$expand").unwrap_or_default();

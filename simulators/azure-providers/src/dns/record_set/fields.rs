@@ -24,6 +24,31 @@ pub(crate) enum Field {
     Texts(&'static str),
 }
 
+const WORD: i64 = 65_535;
+const SECONDS: i64 = i32::MAX as i64;
+
+/// The members of a mail exchanger.
+pub(crate) static MX: [Field; 2] = [Field::Number("preference", 0, WORD), Field::Host("exchange")];
+
+/// The members of a server of a service.
+pub(crate) static SRV: [Field; 4] = [
+    Field::Number("priority", 0, WORD),
+    Field::Number("weight", 0, WORD),
+    Field::Number("port", 0, WORD),
+    Field::Host("target"),
+];
+
+/// The members of the start of authority; the name of the last one depends on the kind of zones.
+pub(crate) const fn soa(minimum: &'static str) -> [Field; 5] {
+    [
+        Field::Number("serialNumber", 0, u32::MAX as i64),
+        Field::Number("refreshTime", 0, SECONDS),
+        Field::Number("retryTime", 0, SECONDS),
+        Field::Number("expireTime", 0, SECONDS),
+        Field::Number(minimum, 0, SECONDS),
+    ]
+}
+
 impl Field {
     fn name(&self) -> &'static str {
         match self {

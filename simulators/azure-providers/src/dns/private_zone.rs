@@ -8,13 +8,14 @@ use serde_json::{Value, json};
 use super::link;
 use super::names::spelled;
 use super::protocol::{ZONES, operation_name, private_record_set, protocol};
-use super::record_set::fields::Field::{Host, Ipv4, Ipv6, Number, Texts};
-use super::record_set::{RecordSetRules, RecordSets, Records, views};
+use super::record_set::Records::{Made, Many, One};
+use super::record_set::fields::Field::{self, Host, Ipv4, Ipv6, Texts};
+use super::record_set::{RecordSetRules, RecordSets, fields, record_sets, views};
 use azure_engine::document::{Object, take_properties};
 use azure_engine::provider::{
     Acting, AzureState, EtagForm, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal};
 use azure_engine::types::member_table::Holds::Derived;
 use azure_engine::types::member_table::Member;
 
@@ -23,8 +24,11 @@ const NESTED: Code = Code::azures(409, "CannotDeleteResource");
 
 pub(super) struct Zones;
 
-const PROTOCOL: Protocol =
-    Protocol { example: include_str!("zone.json"), ..protocol(ZONES, "PrivateDnsZone", EtagForm::Guid) };
+const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
+    example: include_str!("private_zone.json"),
+    ..protocol(ZONES, "PrivateDnsZone", EtagForm::Guid)
+};
 
 static MEMBERS: [Member; 8] = [
     Member::new("internalId", Derived),
@@ -66,77 +70,24 @@ static RULES: RecordSetRules = RecordSetRules {
     },
 };
 
-const WORD: i64 = 65_535;
-const SECONDS: i64 = i32::MAX as i64;
+static SOA: [Field; 5] = fields::soa("minimumTtl");
 
 /// Types of records ("Private DNS record types").
-pub(super) static RECORD_SETS: [RecordSets; 8] = [
-    RecordSets {
-        protocol: &private_record_set("Microsoft.Network/privateDnsZones/A"),
-        rules: &RULES,
-        records: Records::Many("aRecords", &[Ipv4("ipv4Address")]),
-    },
-    RecordSets {
-        protocol: &private_record_set("Microsoft.Network/privateDnsZones/AAAA"),
-        rules: &RULES,
-        records: Records::Many("aaaaRecords", &[Ipv6("ipv6Address")]),
-    },
-    RecordSets {
-        protocol: &private_record_set("Microsoft.Network/privateDnsZones/CNAME"),
-        rules: &RULES,
-        records: Records::One("cnameRecord", &[Host("cname")]),
-    },
-    RecordSets {
-        protocol: &private_record_set("Microsoft.Network/privateDnsZones/MX"),
-        rules: &RULES,
-        records: Records::Many("mxRecords", &[Number("preference", 0, WORD), Host("exchange")]),
-    },
-    RecordSets {
-        protocol: &private_record_set("Microsoft.Network/privateDnsZones/PTR"),
-        rules: &RULES,
-        records: Records::Many("ptrRecords", &[Host("ptrdname")]),
-    },
-    RecordSets {
-        protocol: &private_record_set("Microsoft.Network/privateDnsZones/SOA"),
-        rules: &RULES,
-        records: Records::Made(
-            "soaRecord",
-            &[
-                Number("serialNumber", 0, u32::MAX as i64),
-                Number("refreshTime", 0, SECONDS),
-                Number("retryTime", 0, SECONDS),
-                Number("expireTime", 0, SECONDS),
-                Number("minimumTtl", 0, SECONDS),
-            ],
-        ),
-    },
-    RecordSets {
-        protocol: &private_record_set("Microsoft.Network/privateDnsZones/SRV"),
-        rules: &RULES,
-        records: Records::Many(
-            "srvRecords",
-            &[
-                Number("priority", 0, WORD),
-                Number("weight", 0, WORD),
-                Number("port", 0, WORD),
-                Host("target"),
-            ],
-        ),
-    },
-    RecordSets {
-        protocol: &private_record_set("Microsoft.Network/privateDnsZones/TXT"),
-        rules: &RULES,
-        records: Records::Many("txtRecords", &[Texts("value")]),
-    },
-];
+pub(super) static RECORD_SETS: [RecordSets; 8] = record_sets! {
+    "Microsoft.Network/privateDnsZones", private_record_set, &RULES;
+    "A": Many("aRecords", &[Ipv4("ipv4Address")]);
+    "AAAA": Many("aaaaRecords", &[Ipv6("ipv6Address")]);
+    "CNAME": One("cnameRecord", &[Host("cname")]);
+    "MX": Many("mxRecords", &fields::MX);
+    "PTR": Many("ptrRecords", &[Host("ptrdname")]);
+    "SOA": Made("soaRecord", &SOA);
+    "SRV": Many("srvRecords", &fields::SRV);
+    "TXT": Many("txtRecords", &[Texts("value")]);
+};
 
 impl Shape for Zones {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 
     fn operation_name(&self, verb: &str) -> String {
@@ -202,7 +153,7 @@ impl Presenting for Zones {
         record: &Record,
         below: &[&str],
         query: &std::collections::BTreeMap<String, String>,
-    ) -> Option<Result<Value, Refusal>> {
+    ) -> Handled<Value> {
         views::all(azure, record, below, query)
     }
 }

@@ -30,6 +30,7 @@ const NO_NETWORK: Code = Code::ours(400, "BadRequest");
 pub(super) struct Links;
 
 const PROTOCOL: Protocol = Protocol {
+    members: &MEMBERS,
     example: include_str!("link.json"),
     ..protocol(RESOURCE_TYPE, "VirtualNetworkLink", EtagForm::QuotedGuid)
 };
@@ -45,10 +46,6 @@ static MEMBERS: [Member; 5] = [
 impl Shape for Links {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 
     fn operation_name(&self, verb: &str) -> String {

@@ -3,16 +3,17 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use crate::private_dns::names::spelled;
-use crate::private_dns::protocol::record_set;
-use crate::private_dns::record_set::fields::Field::{Host, Ipv4, Ipv6, Number, Text, Texts};
-use crate::private_dns::record_set::{RecordSetRules, RecordSets, Records, views};
+use super::names::spelled;
+use super::protocol::record_set;
+use super::record_set::Records::{Given, Made, Many, One};
+use super::record_set::fields::Field::{self, Host, Ipv4, Ipv6, Number, Text, Texts};
+use super::record_set::{RecordSetRules, RecordSets, fields, record_sets, views};
 use azure_engine::document::{Object, take_properties};
 use azure_engine::provider::{
     Acting, AzureState, EtagForm, Expand, KeyForm, Placement, Polling, Presenting, Proposal, Protocol,
     Record, Shape, UrlForm, Writing,
 };
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Handled, Refusal};
 use azure_engine::types::member_table::Holds::{Anything, Constant, Derived};
 use azure_engine::types::member_table::Member;
 
@@ -28,7 +29,8 @@ pub(super) struct Zones;
 
 const USUAL: Protocol = Protocol::new(RESOURCE_TYPE, "DnsZone", &API_VERSIONS);
 const PROTOCOL: Protocol = Protocol {
-    example: include_str!("zone.json"),
+    members: &MEMBERS,
+    example: include_str!("public_zone.json"),
     placement: Placement::Global,
     etag: EtagForm::Guid,
     etagged: true,
@@ -78,91 +80,30 @@ static RULES: RecordSetRules = RecordSetRules {
     },
 };
 
-const WORD: i64 = 65_535;
-const SECONDS: i64 = i32::MAX as i64;
-
 const fn of_type(resource_type: &'static str) -> Protocol {
-    Protocol { example: include_str!("zone.json"), ..record_set(resource_type, &API_VERSIONS) }
+    Protocol { example: include_str!("public_zone.json"), ..record_set(resource_type, &API_VERSIONS) }
 }
 
+static SOA: [Field; 5] = fields::soa("minimumTTL");
+
 /// Types of records ("Overview of DNS zones and records").
-pub(super) static RECORD_SETS: [RecordSets; 10] = [
-    RecordSets {
-        protocol: &of_type("Microsoft.Network/dnsZones/A"),
-        rules: &RULES,
-        records: Records::Many("ARecords", &[Ipv4("ipv4Address")]),
-    },
-    RecordSets {
-        protocol: &of_type("Microsoft.Network/dnsZones/AAAA"),
-        rules: &RULES,
-        records: Records::Many("AAAARecords", &[Ipv6("ipv6Address")]),
-    },
-    RecordSets {
-        protocol: &of_type("Microsoft.Network/dnsZones/CAA"),
-        rules: &RULES,
-        records: Records::Many("caaRecords", &[Number("flags", 0, 255), Text("tag"), Text("value")]),
-    },
-    RecordSets {
-        protocol: &of_type("Microsoft.Network/dnsZones/CNAME"),
-        rules: &RULES,
-        records: Records::One("CNAMERecord", &[Host("cname")]),
-    },
-    RecordSets {
-        protocol: &of_type("Microsoft.Network/dnsZones/MX"),
-        rules: &RULES,
-        records: Records::Many("MXRecords", &[Number("preference", 0, WORD), Host("exchange")]),
-    },
-    RecordSets {
-        protocol: &of_type("Microsoft.Network/dnsZones/NS"),
-        rules: &RULES,
-        records: Records::Given("NSRecords", &[Host("nsdname")]),
-    },
-    RecordSets {
-        protocol: &of_type("Microsoft.Network/dnsZones/PTR"),
-        rules: &RULES,
-        records: Records::Many("PTRRecords", &[Host("ptrdname")]),
-    },
-    RecordSets {
-        protocol: &of_type("Microsoft.Network/dnsZones/SOA"),
-        rules: &RULES,
-        records: Records::Made(
-            "SOARecord",
-            &[
-                Number("serialNumber", 0, u32::MAX as i64),
-                Number("refreshTime", 0, SECONDS),
-                Number("retryTime", 0, SECONDS),
-                Number("expireTime", 0, SECONDS),
-                Number("minimumTTL", 0, SECONDS),
-            ],
-        ),
-    },
-    RecordSets {
-        protocol: &of_type("Microsoft.Network/dnsZones/SRV"),
-        rules: &RULES,
-        records: Records::Many(
-            "SRVRecords",
-            &[
-                Number("priority", 0, WORD),
-                Number("weight", 0, WORD),
-                Number("port", 0, WORD),
-                Host("target"),
-            ],
-        ),
-    },
-    RecordSets {
-        protocol: &of_type("Microsoft.Network/dnsZones/TXT"),
-        rules: &RULES,
-        records: Records::Many("TXTRecords", &[Texts("value")]),
-    },
-];
+pub(super) static RECORD_SETS: [RecordSets; 10] = record_sets! {
+    "Microsoft.Network/dnsZones", of_type, &RULES;
+    "A": Many("ARecords", &[Ipv4("ipv4Address")]);
+    "AAAA": Many("AAAARecords", &[Ipv6("ipv6Address")]);
+    "CAA": Many("caaRecords", &[Number("flags", 0, 255), Text("tag"), Text("value")]);
+    "CNAME": One("CNAMERecord", &[Host("cname")]);
+    "MX": Many("MXRecords", &fields::MX);
+    "NS": Given("NSRecords", &[Host("nsdname")]);
+    "PTR": Many("PTRRecords", &[Host("ptrdname")]);
+    "SOA": Made("SOARecord", &SOA);
+    "SRV": Many("SRVRecords", &fields::SRV);
+    "TXT": Many("TXTRecords", &[Texts("value")]);
+};
 
 impl Shape for Zones {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
     }
 }
 
@@ -203,7 +144,7 @@ impl Presenting for Zones {
         record: &Record,
         below: &[&str],
         query: &std::collections::BTreeMap<String, String>,
-    ) -> Option<Result<Value, Refusal>> {
+    ) -> Handled<Value> {
         views::all(azure, record, below, query)
     }
 }

@@ -1,25 +1,28 @@
-//! Private DNS, a provider of its own in the namespace `Microsoft.Network`: zones, their record sets, their links to
-//! virtual networks, and the zone groups of private endpoints.
+//! DNS, a provider of its own in the namespace `Microsoft.Network`: private and public zones, their record sets, the links of
+//! private zones to virtual networks, and the zone groups of private endpoints. No name server serves public zones.
 
 mod link;
-pub(crate) mod names;
-pub(crate) mod protocol;
-pub(crate) mod record_set;
+mod names;
+mod private_zone;
+mod protocol;
+mod public_zone;
+mod record_set;
 mod service_zones;
-mod zone;
 mod zone_group;
 
 use azure_engine::provider::{Provider, ResourceType};
 use azure_engine::settings::limits::Limit;
 use azure_engine::types::join::Join;
-use azure_engine::types::names::NameRule;
+use azure_engine::types::names::{NameRule, ordinary};
 use azure_engine::types::version::Since;
 
 use self::record_set::RecordSets;
 
 pub(crate) fn provider() -> Provider {
-    let mut types: Vec<&'static dyn ResourceType> = vec![&zone::Zones, &link::Links, &zone_group::ZoneGroups];
-    types.extend(zone::RECORD_SETS.iter().map(|record_sets: &RecordSets| record_sets as &dyn ResourceType));
+    let mut types: Vec<&'static dyn ResourceType> =
+        vec![&private_zone::Zones, &link::Links, &zone_group::ZoneGroups, &public_zone::Zones];
+    let record_sets = private_zone::RECORD_SETS.iter().chain(&public_zone::RECORD_SETS);
+    types.extend(record_sets.map(|record_sets: &RecordSets| record_sets as &dyn ResourceType));
     Provider {
         limits: LIMITS,
         names: &NAMES,
@@ -36,12 +39,14 @@ static SINCE: [Since; 1] = [Since {
     version: "2020-06-01",
 }];
 
-/// "Azure subscription and service limits, quotas, and constraints", private DNS.
+/// "Azure subscription and service limits, quotas, and constraints", private and public DNS.
 static LIMITS: &[Limit] = &[
     Limit::of("privateDns.recordSetsPerZone", 25_000),
     Limit::of("privateDns.recordsPerRecordSet", 20),
     Limit::of("privateDns.linksPerZone", 1_000),
     Limit::of("privateDns.registrationLinksPerZone", 100),
+    Limit::of("dns.recordSetsPerZone", 10_000),
+    Limit::of("dns.recordsPerRecordSet", 20),
 ];
 
 /// A caller that links a network or puts names into a zone must be allowed to join it.
@@ -58,20 +63,14 @@ static JOINS: [Join; 2] = [
     },
 ];
 
-static NAMES: [NameRule; 3] = [
-    NameRule {
-        of: "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
-        fits: |name| azure_engine::types::names::ordinary(name, 80),
-        refusal: |_, name| names::bad(name),
-    },
-    NameRule {
-        of: "Microsoft.Network/privateDnsZones/*",
-        fits: names::is_relative,
-        refusal: |_, name| names::bad(name),
-    },
-    NameRule {
-        of: "Microsoft.Network/privateDnsZones",
-        fits: names::is_zone,
-        refusal: |_, name| names::bad(name),
-    },
+static NAMES: [NameRule; 5] = [
+    named("Microsoft.Network/privateDnsZones/virtualNetworkLinks", |name| ordinary(name, 80)),
+    named("Microsoft.Network/privateDnsZones/*", names::is_relative),
+    named("Microsoft.Network/privateDnsZones", names::is_zone),
+    named("Microsoft.Network/dnsZones/*", names::is_relative),
+    named("Microsoft.Network/dnsZones", names::is_zone),
 ];
+
+const fn named(of: &'static str, fits: fn(&str) -> bool) -> NameRule {
+    NameRule { of, fits, refusal: |_, name| names::bad(name) }
+}

@@ -86,6 +86,19 @@ pub(crate) struct RecordSets {
     pub(crate) records: Records,
 }
 
+/// The record sets of one kind of zones, a type of records a line.
+macro_rules! record_sets {
+    ($zone:literal, $protocol:ident, $rules:expr; $($kind:literal: $records:expr;)*) => {
+        [$(RecordSets {
+            protocol: &$protocol(concat!($zone, "/", $kind)),
+            rules: $rules,
+            records: $records,
+        }),*]
+    };
+}
+
+pub(crate) use record_sets;
+
 impl RecordSets {
     /// The type of records, such as `AAAA`.
     fn kind(&self) -> &'static str {

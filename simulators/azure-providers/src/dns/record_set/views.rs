@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use azure_engine::provider::{AzureState, Expand, Record};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Handled;
 
 /// GET of all record sets, those whose names end as `$recordsetnamesuffix` says.
 pub(crate) fn all(
@@ -13,7 +13,7 @@ pub(crate) fn all(
     zone: &Record,
     below: &[&str],
     query: &BTreeMap<String, String>,
-) -> Option<Result<Value, Refusal>> {
+) -> Handled<Value> {
     match below {
         [word] if word.eq_ignore_ascii_case("all") || word.eq_ignore_ascii_case("recordsets") => {}
         _ => return None,
