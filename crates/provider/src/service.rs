@@ -12,7 +12,7 @@ use planner::cluster_name::LoadBalancersByName;
 use planner::load_balancer::{LoadBalancerIntent, Places};
 use planner::placement::MachineSets;
 use planner::security_group::{self, AccessIntent, in_force};
-use planner::sequence::{Intent, Seen, Sequence, Stage, Stop, Task};
+use planner::sequence::{ResourceIntent, ServiceObservation, Sequence, Stage, Stop, Task};
 use planner::{Action, Balancer, Flavor, ListedLoadBalancer, ServiceRemoval, backend_pool, public_ip};
 use tokio::time::sleep;
 
@@ -70,8 +70,8 @@ struct Reading {
 }
 
 impl Reading {
-    fn seen<'a>(&'a self, load_balancers: &'a [(Balancer, ListedLoadBalancer)]) -> Seen<'a> {
-        Seen {
+    fn seen<'a>(&'a self, load_balancers: &'a [(Balancer, ListedLoadBalancer)]) -> ServiceObservation<'a> {
+        ServiceObservation {
             public_ips: &self.public_ips,
             load_balancers,
             subnet: self.subnet.as_ref(),
@@ -232,8 +232,8 @@ impl Inner {
         for intent in intents {
             match intent {
                 // The intents only name load balancers that hold something.
-                Intent::LoadBalancer(..) => return Ok(true),
-                Intent::SecurityGroup(intent) => {
+                ResourceIntent::LoadBalancer(..) => return Ok(true),
+                ResourceIntent::SecurityGroup(intent) => {
                     let Ok(writer) = self.security_group() else { continue };
                     let Some(group) = writer.resource().observed_group(newer_than).await? else { continue };
                     let usage = writer.resource().usage([&removal.key]);
@@ -482,31 +482,31 @@ impl Inner {
     async fn submit(
         &self,
         reading: &mut Reading,
-        intents: Vec<Intent>,
+        intents: Vec<ResourceIntent>,
         newer_than: LogicalTime,
         announced: &mut Announced,
         leaves: bool,
         notices: &mut Vec<Notice>,
     ) -> Result<(), Failure> {
         let (mut balancing, mut access) = (Vec::new(), Vec::new());
-        let is_present = |intent: &Intent| match intent {
-            Intent::LoadBalancer(balancer, LoadBalancerIntent::Present { service, .. }) => {
+        let is_present = |intent: &ResourceIntent| match intent {
+            ResourceIntent::LoadBalancer(balancer, LoadBalancerIntent::Present { service, .. }) => {
                 Some((balancer.clone(), service.key.clone()))
             }
             _ => None,
         };
         let present = intents.iter().find_map(is_present);
         let wants_rules = intents.iter().find_map(|intent| match intent {
-            Intent::SecurityGroup(intent) => intent.wants_rules().cloned(),
-            Intent::LoadBalancer(..) => None,
+            ResourceIntent::SecurityGroup(intent) => intent.wants_rules().cloned(),
+            ResourceIntent::LoadBalancer(..) => None,
         });
         for intent in intents {
             match intent {
-                Intent::LoadBalancer(balancer, intent) => {
+                ResourceIntent::LoadBalancer(balancer, intent) => {
                     let announcement = announced.take_load_balancer(&balancer);
                     balancing.push(self.ensure_load_balancer(balancer, intent, newer_than, announcement));
                 }
-                Intent::SecurityGroup(intent) => {
+                ResourceIntent::SecurityGroup(intent) => {
                     let announcement = announced.security_group.take();
                     access.push(self.ensure_security_rules(intent, newer_than, announcement));
                 }

@@ -15,8 +15,8 @@ use cloud::LogicalTime;
 use k8s::Node;
 use parking_lot::Mutex;
 use planner::instance::{self, ProviderId};
-use planner::load_balancer::{self as plans, Known};
-use planner::placement::{self, Holdings, MachineSets, NodePlaces, NodeShare};
+use planner::load_balancer::{self as plans, ClusterFacts};
+use planner::placement::{self, NodesInPools, MachineSets, NodePlaces, NodeShare};
 use planner::{Balancer, Cluster, ListedLoadBalancer};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
@@ -47,7 +47,7 @@ pub(crate) struct NodeSharing {
 struct State {
     /// The latest division of the nodes.
     places: Option<Arc<NodePlaces>>,
-    holdings: Holdings,
+    holdings: NodesInPools,
     judged: Option<Judged>,
     /// When the write in flight of a load balancer's nodes began.
     writes: BTreeMap<Balancer, Instant>,
@@ -152,7 +152,7 @@ fn is_due(
     nodes: &[Arc<Node>],
     share: &NodeShare,
 ) -> bool {
-    let known = Known { nodes: Some(nodes), share: Some(share), ..Known::default() };
+    let known = ClusterFacts { nodes: Some(nodes), share: Some(share), ..ClusterFacts::default() };
     plans::plan(cluster, balancer, Some(document), &[], known).step.is_some()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::machines::machine_set::{MaskSizes, mask_sizes};
+use crate::machines::{MaskSizes, mask_sizes};
 
 /// NODE-067: a missing tag, or an invalid mask, means the default.
 #[test]

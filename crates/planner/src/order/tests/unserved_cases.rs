@@ -9,8 +9,7 @@ use crate::machines::backend_pool::PoolMembership;
 use crate::machines::inventory::Machines;
 use crate::machines::obstacle::Reason;
 use crate::machines::unserved::{Unserved, find, notices};
-use crate::model::words::MAX_NAMED;
-use crate::model::{Family, Flavor};
+use crate::model::{Family, Flavor, MAX_NAMED};
 
 fn pool(family: Family) -> PoolMembership {
     PoolMembership {

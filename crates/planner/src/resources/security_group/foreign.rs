@@ -9,7 +9,7 @@ use super::usage::ClusterUsage;
 
 /// A rule with addresses of the cluster and other addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StrangeRule {
+pub struct RuleWithForeign {
     /// The rule's name.
     pub name: String,
     /// The addresses that Services or nodes of the cluster have.
@@ -19,7 +19,7 @@ pub struct StrangeRule {
 }
 
 /// The rules of a security group that have such destinations. Empty while Services and nodes are not all known.
-pub fn strange_rules(group: &SecurityGroup, usage: &ClusterUsage) -> Vec<StrangeRule> {
+pub fn rules_with_foreign(group: &SecurityGroup, usage: &ClusterUsage) -> Vec<RuleWithForeign> {
     if !usage.is_complete {
         return Vec::new();
     }
@@ -37,7 +37,7 @@ pub fn strange_rules(group: &SecurityGroup, usage: &ClusterUsage) -> Vec<Strange
         }
         let name = rule.name.clone().unwrap_or_default();
         let is_found = !own.is_empty() && !strangers.is_empty();
-        is_found.then_some(StrangeRule { name, own, strangers })
+        is_found.then_some(RuleWithForeign { name, own, strangers })
     });
     found.collect()
 }
