@@ -13,18 +13,14 @@ use imports::{Files, Module};
 /// Folders of crates.
 const FOLDERS: [&str; 2] = ["crates", "simulators"];
 
+/// The other crates.
+const TOOLS: [&str; 5] = ["cerulean", "explorer", "real-kubernetes", "testkit", "xtask"];
+
 /// The crates that are not free of circles yet.
-const NOT_YET: [&str; 12] = [
+const NOT_YET: [&str; 5] = [
+    "cerulean",
     "crates/capz-controller-manager",
     "crates/capz-planner",
-    "crates/cloud",
-    "crates/cloud-controller-manager",
-    "crates/command-line",
-    "crates/controllers",
-    "crates/program",
-    "crates/provider",
-    "simulators/cluster",
-    "simulators/cluster-api",
     "simulators/kubernetes",
     "simulators/stand-ins",
 ];
@@ -55,18 +51,21 @@ fn in_circles(graph: &BTreeMap<&Module, BTreeSet<Module>>) -> Vec<String> {
 fn files_make_no_circle() {
     let house = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let (mut all, mut count) = (Vec::new(), 0);
+    let mut crates = TOOLS.map(str::to_owned).to_vec();
     for folder in FOLDERS {
-        for entry in std::fs::read_dir(house.join(folder)).unwrap() {
-            let entry = entry.unwrap();
-            let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
-            let files = Files::read(&entry.path().join("src")).unwrap();
-            count += files.len();
-            let circle = in_circles(&files.graph());
-            if NOT_YET.contains(&name.as_str()) {
-                assert!(!circle.is_empty(), "{name} is free of circles now: take it out of the list");
-            } else {
-                all.extend(circle.into_iter().map(|line| format!("{name}: {line}")));
-            }
+        let entries = std::fs::read_dir(house.join(folder)).unwrap();
+        crates.extend(
+            entries.map(|entry| format!("{folder}/{}", entry.unwrap().file_name().to_string_lossy())),
+        );
+    }
+    for name in crates {
+        let files = Files::read(&house.join(&name).join("src")).unwrap();
+        count += files.len();
+        let circle = in_circles(&files.graph());
+        if NOT_YET.contains(&name.as_str()) {
+            assert!(!circle.is_empty(), "{name} is free of circles now: take it out of the list");
+        } else {
+            all.extend(circle.into_iter().map(|line| format!("{name}: {line}")));
         }
     }
     assert!(count > 500, "hardly any files were read: correct this test");

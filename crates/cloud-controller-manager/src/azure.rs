@@ -5,6 +5,7 @@ use arm::{ApiVersion, Class, Client, Listing};
 use azure_types::{LoadBalancer, ProviderResourceType, ResourceId, ResourceProvider};
 use cloud_config::CloudConfig;
 use cloud_config::keys::nearest;
+use serde::de::DeserializeOwned;
 
 pub use program::azure::connect;
 
@@ -28,26 +29,33 @@ pub async fn check_resource_groups(client: &Client, config: &CloudConfig) -> any
         ),
         ("vnetResourceGroup", config.vnet_resource_group(), config.network_subscription_id()),
     ];
-    let mut asked: Vec<ResourceId> = Vec::new();
+    let mut checked: Vec<ResourceId> = Vec::new();
     for (key, group, subscription) in groups {
         let group = ResourceId::group(subscription, group);
-        if asked.contains(&group) {
+        if checked.contains(&group) {
             continue;
         }
-        let listing = Listing::of(&group, "Microsoft.Network", "loadBalancers");
-        let id = group.clone();
-        asked.push(group);
-        let listed = client.list::<LoadBalancer>(&listing, ApiVersion::NETWORK, &[], Class::Refresh).await;
-        if let Err(error) = listed
-            && error.is_not_found()
-        {
-            let group = id.group_name().unwrap_or_default();
-            bail!(
-                "{key}={group}: Azure has no such resource group (correct it in the cloud configuration): {error}"
-            );
-        }
+        check_group::<LoadBalancer>(client, key, &group, "loadBalancers").await?;
+        checked.push(group);
     }
     Ok(())
+}
+
+/// Fails if a resource group that `key` names does not exist, as a list of its resources of `kind` shows.
+pub(crate) async fn check_group<T: DeserializeOwned>(
+    client: &Client,
+    key: &str,
+    id: &ResourceId,
+    kind: &str,
+) -> anyhow::Result<()> {
+    let listing = Listing::of(id, "Microsoft.Network", kind);
+    match client.list::<T>(&listing, ApiVersion::NETWORK, &[], Class::Refresh).await {
+        Err(error) if error.is_not_found() => bail!(
+            "{key}={}: Azure has no such resource group (correct it in the cloud configuration): {error}",
+            id.group_name().unwrap_or_default()
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// The availability zones of the configured region, sorted; empty if the region has none.

@@ -52,8 +52,8 @@ impl controllers::Observer for Meter {
     }
 
     fn ranges_changed(&self, change: &controllers::RangeTurnover) {
-        let controllers::RangeTurnover { cluster, allocated, released, met, used } = change;
-        self.cloud.ranges(&cluster.to_string(), *allocated, *released, met, *used);
+        let controllers::RangeTurnover { cluster, allocated, released, skipped, used } = change;
+        self.cloud.ranges(&cluster.to_string(), *allocated, *released, skipped, *used);
     }
 
     fn leading(&self, lease: &str, leads: bool) {

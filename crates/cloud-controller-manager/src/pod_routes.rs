@@ -4,13 +4,14 @@
 use std::time::Duration;
 
 use anyhow::bail;
-use arm::{ApiVersion, Class, Client, Listing};
-use azure_types::{ResourceId, RouteTable, Subnet};
+use arm::{ApiVersion, Class, Client};
+use azure_types::{RouteTable, Subnet};
 use ipnet::IpNet;
 use planner::Cluster;
 use planner::route::{SubnetOverlap, has_other_table, subnet_overlaps, unused_table};
 
-use crate::flags::Ranges;
+use crate::azure::check_group;
+use crate::flags::ranges::Ranges;
 
 /// The timeout of the checks. The program does not wait longer for an answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -37,8 +38,11 @@ pub async fn examine(client: &Client, cluster: &Cluster, ranges: &Ranges) -> any
         return Ok(Findings::default());
     };
     let examined = async {
-        check_group(client, cluster, &table).await?;
         let config = &cluster.config;
+        // Without the group every write would fail, and each node would report that its network is unavailable.
+        if let Some(group) = table.parent().filter(|_| !config.route_table_resource_group.is_empty()) {
+            check_group::<RouteTable>(client, "routeTableResourceGroup", &group, "routeTables").await?;
+        }
         let mut findings = Findings::default();
         if config.vnet_name.is_empty() || config.subnet_name.is_empty() {
             return Ok(findings);
@@ -62,24 +66,6 @@ pub async fn examine(client: &Client, cluster: &Cluster, ranges: &Ranges) -> any
         Ok(findings)
     };
     tokio::time::timeout(TIMEOUT, examined).await.unwrap_or_else(|_late| Ok(Findings::default()))
-}
-
-/// Whether the route table has a resource group of its own that is missing: then every write would fail, and each node
-/// would report that its network is unavailable.
-async fn check_group(client: &Client, cluster: &Cluster, table: &ResourceId) -> anyhow::Result<()> {
-    let key = "routeTableResourceGroup";
-    let group = &cluster.config.route_table_resource_group;
-    let Some(id) = table.parent().filter(|_| !group.is_empty()) else { return Ok(()) };
-    let listing = Listing::of(&id, "Microsoft.Network", "routeTables");
-    let listed = client.list::<RouteTable>(&listing, ApiVersion::NETWORK, &[], Class::Refresh).await;
-    match listed {
-        Err(error) if error.is_not_found() => {
-            bail!(
-                "{key}={group}: Azure has no such resource group (correct it in the cloud configuration): {error}"
-            )
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Refuses a range that has no addresses left for pods if nodes get their ranges from it. Otherwise the addresses of

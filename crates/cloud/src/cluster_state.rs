@@ -12,9 +12,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use k8s::{EndpointSlice, Node, ObjectKey, Service};
+use logical_time::LogicalTime;
 use parking_lot::RwLock;
 
-use crate::LogicalTime;
 use crate::endpoints::Endpoints;
 
 /// Labels of an object.
@@ -66,10 +66,17 @@ fn is_unchanged_machine(known: &Node, node: &Node) -> bool {
 #[derive(Debug, Default, Clone)]
 pub struct ClusterState(Arc<RwLock<Inner>>);
 
+/// Objects of one kind, in a list that is shared by all readers until one of the objects changes: with thousands of
+/// objects, hundreds of readers would each make their own.
+pub type ObjectList<T> = Arc<[Arc<T>]>;
+
 #[derive(Debug, Default)]
 struct Inner {
     services: HashMap<ObjectKey, Stamped<Service>>,
     nodes: BTreeMap<String, Stamped<Node>>,
+    /// The lists of all Services and Nodes, if they were read since the last change.
+    service_list: Option<ObjectList<Service>>,
+    node_list: Option<ObjectList<Node>>,
     services_synced: bool,
     /// Deleted Nodes that have not come back, oldest first.
     departed: VecDeque<Arc<Node>>,
@@ -86,12 +93,16 @@ struct Inner {
 impl ClusterState {
     /// Stores the current state of a Service, stamped with the current logical time.
     pub fn apply_service(&self, service: Arc<Service>) {
-        self.0.write().services.insert(service.key(), Stamped::now(service));
+        let mut inner = self.0.write();
+        inner.service_list = None;
+        inner.services.insert(service.key(), Stamped::now(service));
     }
 
     /// Removes a deleted Service.
     pub fn remove_service(&self, key: &ObjectKey) {
-        self.0.write().services.remove(key);
+        let mut inner = self.0.write();
+        inner.service_list = None;
+        inner.services.remove(key);
     }
 
     /// Stores the current state of a Node, stamped with the current logical time.
@@ -107,6 +118,7 @@ impl ClusterState {
             inner.machines_changed = inner.machines_changed.max(Some(stamp));
         }
         inner.nodes_version += 1;
+        inner.node_list = None;
         inner.departed.retain(|gone| !is_same_machine(gone, &node));
         inner.nodes.insert(node.name().to_owned(), Stamped { object: node, stamp });
     }
@@ -121,6 +133,7 @@ impl ClusterState {
             inner.departed.push_back(Arc::new(node.departed()));
         }
         inner.nodes_version += 1;
+        inner.node_list = None;
     }
 
     /// The logical time of the last event by which a Node was added or changed its machine; the beginning if there was
@@ -225,12 +238,17 @@ impl ClusterState {
     }
 
     /// All Services, in no order.
-    pub fn services(&self) -> Vec<Arc<Service>> {
-        self.0.read().services.values().map(|service| Arc::clone(&service.object)).collect()
+    pub fn services(&self) -> ObjectList<Service> {
+        if let Some(list) = &self.0.read().service_list {
+            return Arc::clone(list);
+        }
+        let inner = &mut *self.0.write();
+        let services = || inner.services.values().map(|service| Arc::clone(&service.object)).collect();
+        Arc::clone(inner.service_list.get_or_insert_with(services))
     }
 
     /// All Nodes, by name.
-    pub fn nodes(&self) -> Vec<Arc<Node>> {
+    pub fn nodes(&self) -> ObjectList<Node> {
         self.nodes_in_version().1
     }
 
@@ -240,9 +258,16 @@ impl ClusterState {
     }
 
     /// All Nodes and their version number.
-    pub fn nodes_in_version(&self) -> (u64, Vec<Arc<Node>>) {
-        let inner = self.0.read();
-        (inner.nodes_version, inner.nodes.values().map(|node| Arc::clone(&node.object)).collect())
+    pub fn nodes_in_version(&self) -> (u64, ObjectList<Node>) {
+        {
+            let inner = self.0.read();
+            if let Some(list) = &inner.node_list {
+                return (inner.nodes_version, Arc::clone(list));
+            }
+        }
+        let inner = &mut *self.0.write();
+        let nodes = || inner.nodes.values().map(|node| Arc::clone(&node.object)).collect();
+        (inner.nodes_version, Arc::clone(inner.node_list.get_or_insert_with(nodes)))
     }
 
     /// All Nodes, and the deleted Nodes that have not come back, marked as being deleted: their machines may still run,
@@ -329,6 +354,22 @@ mod tests {
             state.machines_changed() < read,
             "what is read after a list began holds the machines of all its pages"
         );
+    }
+
+    /// With thousands of objects, reading all of them costs nothing while none changes.
+    #[test]
+    fn all_readers_share_a_list_until_an_object_changes() {
+        let state = ClusterState::default();
+        state.apply_node(node("a", "azure:///a"));
+        state.apply_service(Arc::default());
+        let (nodes, services) = (state.nodes(), state.services());
+        assert!(Arc::ptr_eq(&nodes, &state.nodes()) && Arc::ptr_eq(&services, &state.services()));
+        state.apply_node(node("b", "azure:///b"));
+        assert_eq!((nodes.len(), state.nodes().len(), state.nodes_in_version().1.len()), (1, 2, 2));
+        assert!(Arc::ptr_eq(&services, &state.services()));
+        state.remove_node("a");
+        state.remove_service(&Service::default().key());
+        assert_eq!((state.nodes().len(), state.services().len()), (1, 0));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The port between the controllers and a cloud: the requests of the controllers, and the values that are exchanged.
 //!
 //! ```text
-//!  controllers ──── LoadBalancers: ensure, exists, delete, … ────▶ provider
+//!  controllers ──── LoadBalancers: ensure, prepare_deletion, … ──▶ provider
 //!       │      ──── Machines: presence, describe ────────────────▶    │
 //!       │      ──── MachineEvents: upcoming, approve ────────────▶    │
 //!       │      ──── Routes: owned, apply ────────────────────────▶    │
@@ -21,9 +21,9 @@ mod node_ranges;
 mod outcome;
 mod routes;
 
-pub use cluster_state::{ClusterState, Labels, Stamped};
+pub use cluster_state::{ClusterState, Labels, ObjectList, Stamped};
 pub use k8s::Notice;
-pub use load_balancers::{FollowedLabels, LoadBalancers};
+pub use load_balancers::{Deletion, FollowedLabels, LoadBalancers};
 pub use logical_time::LogicalTime;
 pub use machine_events::{MachineEvent, MachineEventType, MachineEvents};
 pub use machines::{Instance, Machines, Presence};

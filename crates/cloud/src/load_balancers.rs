@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use k8s::{Notice, ObjectKey, Service};
+use logical_time::LogicalTime;
 
-use crate::{Drifted, Ensured, LogicalTime, Looked, ServiceError, UpdateError};
+use crate::{Drifted, Ensured, Looked, ServiceError, UpdateError};
 
 /// The kinds of objects whose labels decide on which load balancer a Service is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,6 +21,25 @@ pub struct FollowedLabels {
     pub of_nodes: bool,
 }
 
+/// The deletion of what a cloud holds of one Service.
+#[async_trait]
+pub trait Deletion: Send {
+    /// Deletes everything that belongs to the Service alone (LB-045). Uses what was read when the deletion was prepared,
+    /// unless [`LoadBalancers::forget_observed`] was called since. Returns notices for the Service's owner.
+    ///
+    /// # Guarantees
+    ///
+    /// * Nothing else is removed: what another Service uses or claims stays, and a public IP is deleted only in the
+    ///   version that was proven to have no other owner.
+    /// * Idempotent, and may be dropped at any point, as [`LoadBalancers::ensure`].
+    /// * A public IP is kept if the cloud says that something else refers to it; a notice reports it.
+    ///
+    /// # Errors
+    ///
+    /// If something is still there.
+    async fn run(self: Box<Self>) -> Result<Vec<Notice>, ServiceError>;
+}
+
 /// Load balancers for Services. Services and Nodes come from the [`ClusterState`](crate::ClusterState) that controllers
 /// and provider share.
 ///
@@ -28,7 +48,20 @@ pub struct FollowedLabels {
 #[async_trait]
 pub trait LoadBalancers: Send + Sync + 'static {
     /// Creates or updates everything that a Service needs, based on data read after `newer_than`, the event that caused
-    /// the call. Idempotent.
+    /// the call.
+    ///
+    /// # Guarantees
+    ///
+    /// * Uses data read after this moment if the event was answered before.
+    /// * Idempotent: nothing is written without a difference.
+    /// * May be dropped, and the process killed, at any point: the next call continues from the observed state.
+    /// * Resources of other owners are not changed, and no address is bought unless a load balancer has room for it.
+    ///
+    /// # Assumes
+    ///
+    /// * The [`ClusterState`](crate::ClusterState) holds all Services and Nodes. Until it reports so, absence proves
+    ///   nothing.
+    /// * No other call for this Service runs at the same time.
     ///
     /// # Errors
     ///
@@ -36,24 +69,16 @@ pub trait LoadBalancers: Send + Sync + 'static {
     /// may pass.
     async fn ensure(&self, service: &Arc<Service>, newer_than: LogicalTime) -> Result<Ensured, ServiceError>;
 
-    /// Whether anything of a Service is left, based on data read as in [`Self::ensure`].
+    /// Reads what is left of a Service, as in [`Self::ensure`]. Returns its deletion; `None` if nothing is left.
     ///
     /// # Errors
     ///
     /// If the cloud could not answer.
-    async fn exists(&self, service: &Arc<Service>, newer_than: LogicalTime) -> Result<bool, ServiceError>;
-
-    /// Deletes everything that belongs to a Service alone, based on data read as in [`Self::ensure`]; succeeds if
-    /// nothing is left. Returns notices for the Service's owner.
-    ///
-    /// # Errors
-    ///
-    /// If something is still there.
-    async fn delete(
+    async fn prepare_deletion(
         &self,
         service: &Arc<Service>,
         newer_than: LogicalTime,
-    ) -> Result<Vec<Notice>, ServiceError>;
+    ) -> Result<Option<Box<dyn Deletion>>, ServiceError>;
 
     /// Brings the members of every load balancer in line with the current Nodes, based on data read after `newer_than`.
     /// Services that also [follow Nodes](Self::follows_nodes) have to be ensured as well.
@@ -76,7 +101,7 @@ pub trait LoadBalancers: Send + Sync + 'static {
 
     /// Whether a Service's resources contain the Nodes' own addresses, so that it has to be ensured again when the
     /// Nodes change.
-    fn follows_nodes(&self, service: &Service) -> bool;
+    fn follows_nodes(&self, service: &Arc<Service>) -> bool;
 
     /// The labels that decide on which load balancer a Service is. When they change, the Service is ensured again.
     fn follows_labels(&self) -> FollowedLabels {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use k8s::{Node, NodeAddress};
+use logical_time::LogicalTime;
 
-use crate::{Existence, LogicalTime};
+use crate::Existence;
 
 /// An existing machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

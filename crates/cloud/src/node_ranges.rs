@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use k8s::Node;
+use logical_time::LogicalTime;
 
-use crate::{Existence, LogicalTime};
+use crate::Existence;
 
 /// The prefix lengths of a node's pod ranges: 24 is a range of 256 addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use k8s::{Notice, ObjectKey};
-
-use crate::LogicalTime;
+use logical_time::LogicalTime;
 
 /// Whether something exists. Unknown is not absent: it never deletes, taints or resizes anything.
 #[derive(Debug, Clone, PartialEq, Eq)]

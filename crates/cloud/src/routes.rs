@@ -6,8 +6,9 @@ use std::net::IpAddr;
 
 use async_trait::async_trait;
 use ipnet::IpNet;
+use logical_time::LogicalTime;
 
-use crate::{LogicalTime, ServiceError};
+use crate::ServiceError;
 
 /// A pod range of a node, the target of one route.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::{ClusterState, Machines};
-use freshness::AgeLimits;
 use k8s::Node;
 use kube::{Api, Client};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -19,8 +19,9 @@ use crate::index::NodeIndex;
 use crate::machine_events::{MachineEventOptions, Watch};
 use crate::node::{NodeController, OlderLabels, Policy};
 use crate::observer::NoObserver;
+use crate::options::Error;
 use crate::queue::{Backoff, Queue};
-use crate::run::Error;
+use crate::repeated_warning::RepeatedWarnings;
 use crate::watch::{Selector, watch as watch_objects, with_answer_timeout};
 use clock::Clock;
 
@@ -101,16 +102,18 @@ pub async fn run_agent(
             tokio::join!(watch.run(stop.clone()), writer.run(stop));
         }
     };
-    let controller = Arc::new(NodeController::new(
-        client.clone(),
+    let controller = Arc::new(NodeController {
+        api: Api::all(client.clone()),
         machines,
-        state.clone(),
-        Arc::new(AgeLimits::default()),
-        None,
-        Arc::new(NoObserver),
-        options.clock.clone(),
+        state: state.clone(),
+        age_limits: Arc::default(),
+        recorder: None,
+        observer: Arc::new(NoObserver),
+        clock: options.clock.clone(),
         policy,
-    ));
+        warnings: RepeatedWarnings::default(),
+        came: Mutex::default(),
+    });
     let queue = Queue::new("Nodes", Backoff::NODES, Arc::new(NoObserver));
     let seen = watch::Sender::new(false);
     // A node that registers after its machine's programs have started is handled when it appears.

@@ -25,35 +25,30 @@ fn uid(node: &Node) -> String {
 
 /// Reports to the cloud which nodes start and stop draining.
 pub(crate) struct DrainingNodes {
-    cloud: Arc<dyn LoadBalancers>,
-    state: ClusterState,
-    lease: Option<ResourceLease>,
-    recorder: Recorder,
-    observer: Arc<dyn Observer>,
-    memory: Mutex<Memory>,
+    pub cloud: Arc<dyn LoadBalancers>,
+    pub state: ClusterState,
+    pub lease: Option<ResourceLease>,
+    pub recorder: Recorder,
+    pub observer: Arc<dyn Observer>,
+    pub memory: Mutex<Memory>,
 }
 
 /// The state reported to the cloud.
-struct Memory {
+pub(crate) struct Memory {
     /// The draining nodes at the last successful call.
-    told: Draining,
+    reported: Draining,
     /// Whether the cloud's state may differ: an earlier process may have left something behind, and a failed call may
     /// have succeeded in part.
     is_owed: bool,
 }
 
-impl DrainingNodes {
-    pub fn new(
-        cloud: Arc<dyn LoadBalancers>,
-        state: ClusterState,
-        lease: Option<ResourceLease>,
-        recorder: Recorder,
-        observer: Arc<dyn Observer>,
-    ) -> Self {
-        let memory = Mutex::new(Memory { told: Draining::new(), is_owed: true });
-        Self { cloud, state, lease, recorder, observer, memory }
+impl Default for Memory {
+    fn default() -> Self {
+        Self { reported: Draining::new(), is_owed: true }
     }
+}
 
+impl DrainingNodes {
     /// Compares the states, and calls the cloud if they differ.
     pub async fn reconcile(&self) -> Next {
         let nodes = self.state.nodes();
@@ -64,7 +59,7 @@ impl DrainingNodes {
             .collect();
         let (before, is_owed) = {
             let memory = self.memory.lock();
-            (memory.told.clone(), memory.is_owed)
+            (memory.reported.clone(), memory.is_owed)
         };
         let begun: Vec<&Arc<Node>> =
             draining.iter().filter(|(uid, _)| !before.contains_key(*uid)).map(|(_, node)| node).collect();
@@ -75,7 +70,7 @@ impl DrainingNodes {
         let back: Vec<&Arc<Node>> = nodes.iter().filter(is_back).collect();
         if !is_owed && begun.is_empty() && back.is_empty() {
             // A deleted node is removed from the pools elsewhere.
-            self.memory.lock().told = draining;
+            self.memory.lock().reported = draining;
             return Next::Done;
         }
         self.memory.lock().is_owed = true;
@@ -96,7 +91,7 @@ impl DrainingNodes {
                         self.recorder.normal(node.as_ref(), "LoadBalancerAdminStateNone", message);
                     }
                 }
-                *self.memory.lock() = Memory { told: draining, is_owed: false };
+                *self.memory.lock() = Memory { reported: draining, is_owed: false };
                 Next::Done
             }
             Err(error) => {
@@ -117,10 +112,8 @@ impl DrainingNodes {
     }
 
     async fn update(&self) -> Result<BTreeMap<String, bool>, ServiceError> {
-        let _guard = match &self.lease {
-            Some(lease) => Some(lease.hold("update load balancers with draining nodes").await?),
-            None => None,
-        };
+        let operation = "update load balancers with draining nodes";
+        let _guard = ResourceLease::hold_any(self.lease.as_ref(), operation).await?;
         self.cloud.update_draining_nodes().await
     }
 }

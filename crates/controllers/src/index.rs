@@ -162,7 +162,7 @@ impl NodeIndex {
                 let listed = std::mem::take(&mut self.listed);
                 self.state.nodes_are_synced();
                 let mut changes = NodeChanges::default();
-                for node in self.state.nodes() {
+                for node in self.state.nodes().iter() {
                     if !listed.contains(node.name()) {
                         self.remove(node.name(), &mut changes);
                     }

@@ -143,7 +143,7 @@ enum Attempt {
 
 /// A record and when this process first saw it.
 #[derive(Debug)]
-struct Observed {
+struct ObservedLease {
     lease: Lease,
     at: Instant,
 }
@@ -156,7 +156,7 @@ pub struct Elector {
     clock: Clock,
     observer: Arc<dyn Observer>,
     rng: SmallRng,
-    observed: Option<Observed>,
+    observed: Option<ObservedLease>,
     /// When the leading process last renewed; `None` while it does not lead.
     renewed: Arc<Mutex<Option<Instant>>>,
 }
@@ -362,7 +362,7 @@ impl Elector {
     }
 
     /// Whether a record has not changed, as seen by this process, for the duration that it names.
-    fn is_expired(&self, observed: &Observed) -> bool {
+    fn is_expired(&self, observed: &ObservedLease) -> bool {
         let named = spec(&observed.lease)
             .and_then(|spec| spec.lease_duration_seconds)
             .and_then(|seconds| u64::try_from(seconds).ok())
@@ -394,7 +394,7 @@ impl Elector {
     fn observe(&mut self, lease: Lease) {
         match &mut self.observed {
             Some(observed) if observed.lease.spec == lease.spec => observed.lease = lease,
-            _ => self.observed = Some(Observed { lease, at: Instant::now() }),
+            _ => self.observed = Some(ObservedLease { lease, at: Instant::now() }),
         }
     }
 
@@ -428,27 +428,27 @@ impl Elector {
                 ..LeaseSpec::default()
             }),
         };
-        let asked = Instant::now();
+        let requested_at = Instant::now();
         let params = PostParams::default();
         let request = self.api.create(&params, &lease);
         let lease = call_within(self.call_limit(), || self.describe("create"), request).await?;
-        self.hold(lease, asked);
+        self.hold(lease, requested_at);
         Ok(())
     }
 
     async fn replace(&mut self, lease: Lease) -> Result<(), ApiError> {
-        let asked = Instant::now();
+        let requested_at = Instant::now();
         let params = PostParams::default();
         let request = self.api.replace(&self.config.name, &params, &lease);
         let lease = call_within(self.call_limit(), || self.describe("write"), request).await?;
-        self.hold(lease, asked);
+        self.hold(lease, requested_at);
         Ok(())
     }
 
     /// Counts a successful write from the time of its request: others may have seen it since then.
-    fn hold(&mut self, lease: Lease, asked: Instant) {
-        self.observed = Some(Observed { lease, at: asked });
-        *self.renewed.lock() = Some(asked);
+    fn hold(&mut self, lease: Lease, requested_at: Instant) {
+        self.observed = Some(ObservedLease { lease, at: requested_at });
+        *self.renewed.lock() = Some(requested_at);
     }
 
     /// Writes an empty holder, so that no candidate has to wait for the expiry.

@@ -19,13 +19,13 @@ use crate::resource_lease::ResourceLease;
 
 /// Reports to the cloud which Services' endpoints have moved.
 pub(crate) struct LocalPools {
-    cloud: Arc<dyn LoadBalancers>,
-    state: ClusterState,
-    lease: Option<ResourceLease>,
-    recorder: Recorder,
-    observer: Arc<dyn Observer>,
-    interval: Duration,
-    moved: Arc<MovedEndpoints>,
+    pub cloud: Arc<dyn LoadBalancers>,
+    pub state: ClusterState,
+    pub lease: Option<ResourceLease>,
+    pub recorder: Recorder,
+    pub observer: Arc<dyn Observer>,
+    pub interval: Duration,
+    pub moved: Arc<MovedEndpoints>,
 }
 
 /// The Services whose endpoints have moved since the last call to the cloud.
@@ -52,18 +52,6 @@ impl MovedEndpoints {
 }
 
 impl LocalPools {
-    pub fn new(
-        cloud: Arc<dyn LoadBalancers>,
-        state: ClusterState,
-        lease: Option<ResourceLease>,
-        recorder: Recorder,
-        observer: Arc<dyn Observer>,
-        interval: Duration,
-        moved: Arc<MovedEndpoints>,
-    ) -> Self {
-        Self { cloud, state, lease, recorder, observer, interval, moved }
-    }
-
     /// Runs until dropped.
     pub async fn run(&self) {
         loop {
@@ -81,16 +69,14 @@ impl LocalPools {
         if self.moved.services.lock().is_empty() {
             return;
         }
-        let _guard = match &self.lease {
-            Some(lease) => match lease.hold("update the pools of Services with policy Local").await {
-                Ok(guard) => Some(guard),
-                Err(error) => {
-                    // They wait for the next interval.
-                    tracing::warn!(%error, "pools of Services with policy Local are not updated");
-                    return;
-                }
-            },
-            None => None,
+        let operation = "update the pools of Services with policy Local";
+        let _guard = match ResourceLease::hold_any(self.lease.as_ref(), operation).await {
+            Ok(guard) => guard,
+            Err(error) => {
+                // They wait for the next interval.
+                tracing::warn!(%error, "pools of Services with policy Local are not updated");
+                return;
+            }
         };
         let services: Vec<ObjectKey> = std::mem::take(&mut *self.moved.services.lock()).into_iter().collect();
         let start = Instant::now();

@@ -52,8 +52,9 @@ impl NamespaceIndex {
         if !self.state.apply_namespace(namespace.name(), labels) {
             return Vec::new();
         }
-        let services = self.state.services().into_iter().map(|service| service.key());
-        services.filter(|key| *key.namespace == *namespace.name()).collect()
+        let services = self.state.services();
+        let keys = services.iter().map(|service| service.key());
+        keys.filter(|key| *key.namespace == *namespace.name()).collect()
     }
 }
 

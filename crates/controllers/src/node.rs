@@ -10,8 +10,8 @@ use freshness::AgeLimits;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use k8s::{Node, NodeAddress, Time, names};
+use kube::Api;
 use kube::api::{Patch, PatchParams};
-use kube::{Api, Client};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -20,9 +20,8 @@ use crate::api::{ApiError, FIELD_MANAGER, call};
 use crate::events::Recorder;
 use crate::node_addresses::{self, ProvidedAddressMissing};
 use crate::observer::Observer;
-use crate::queue::Next;
+use crate::queue::{MAX_PARALLEL_NODES, Next};
 use crate::repeated_warning::RepeatedWarnings;
-use crate::tasks::MAX_PARALLEL_NODES;
 use clock::Clock;
 
 /// Number and interval of attempts to write a node that others write concurrently: for a second, in which kubelet and
@@ -180,27 +179,12 @@ pub(crate) struct NodeController {
     pub observer: Arc<dyn Observer>,
     pub clock: Clock,
     pub policy: Policy,
-    warnings: RepeatedWarnings,
+    pub warnings: RepeatedWarnings,
     /// When each uninitialised node was first reconciled, by name and UID.
-    came: Mutex<HashMap<String, (String, LogicalTime)>>,
+    pub came: Mutex<HashMap<String, (String, LogicalTime)>>,
 }
 
 impl NodeController {
-    #[allow(clippy::too_many_arguments)]
-    pub fn new(
-        client: Client,
-        machines: Arc<dyn Machines>,
-        state: ClusterState,
-        age_limits: Arc<AgeLimits>,
-        recorder: Option<Recorder>,
-        observer: Arc<dyn Observer>,
-        clock: Clock,
-        policy: Policy,
-    ) -> Self {
-        let (api, warnings, came) = (Api::all(client), RepeatedWarnings::default(), Mutex::default());
-        Self { api, machines, state, age_limits, recorder, observer, clock, policy, warnings, came }
-    }
-
     /// Reconciles one node.
     pub async fn reconcile(&self, name: &str) -> Next {
         let Some(node) = self.state.node(name) else {

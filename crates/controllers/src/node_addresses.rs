@@ -10,7 +10,7 @@ const HOSTNAME: &str = "Hostname";
 /// The kubelet requests an address that the machine does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "failed to find kubelet node IP from cloud provider: annotation {} of node {node} asks for {asked:?}, which is not among the machine's addresses \
+    "failed to find kubelet node IP from cloud provider: annotation {} of node {node} asks for {requested:?}, which is not among the machine's addresses \
      ({available}); correct the kubelet's --node-ip",
     names::ANNOTATION_PROVIDED_NODE_IP
 )]
@@ -18,7 +18,7 @@ pub struct ProvidedAddressMissing {
     /// The node.
     pub node: String,
     /// The requested address.
-    pub asked: String,
+    pub requested: String,
     /// The machine's addresses, separated by commas.
     pub available: String,
 }
@@ -39,9 +39,12 @@ pub(crate) fn desired(
         return Ok(addresses);
     };
     let mut chosen: Vec<NodeAddress> = Vec::new();
-    for asked in provided.split(',').map(str::trim) {
-        let matching = asked.parse().ok().map(|asked| {
-            addresses.iter().filter(move |address| ip(&address.address) == Some(asked)).collect::<Vec<_>>()
+    for requested in provided.split(',').map(str::trim) {
+        let matching = requested.parse().ok().map(|requested| {
+            addresses
+                .iter()
+                .filter(move |address| ip(&address.address) == Some(requested))
+                .collect::<Vec<_>>()
         });
         match matching {
             Some(matching) if !matching.is_empty() => chosen.extend(matching.into_iter().cloned()),
@@ -49,7 +52,7 @@ pub(crate) fn desired(
                 let available: Vec<_> = addresses.iter().map(|address| address.address.as_str()).collect();
                 return Err(ProvidedAddressMissing {
                     node: node.name().to_owned(),
-                    asked: asked.to_owned(),
+                    requested: requested.to_owned(),
                     available: available.join(", "),
                 });
             }
@@ -69,7 +72,7 @@ fn ip(text: &str) -> Option<IpAddr> {
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Family {
+enum AddressFamily {
     V4,
     V6,
     Name,
@@ -83,13 +86,13 @@ pub(crate) fn differ(old: &[NodeAddress], new: &[NodeAddress]) -> bool {
     grouped(old) != grouped(new)
 }
 
-fn grouped(addresses: &[NodeAddress]) -> BTreeMap<(&str, Family), Vec<&str>> {
+fn grouped(addresses: &[NodeAddress]) -> BTreeMap<(&str, AddressFamily), Vec<&str>> {
     let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for address in addresses {
         let family = match ip(&address.address) {
-            Some(IpAddr::V4(_)) => Family::V4,
-            Some(IpAddr::V6(_)) => Family::V6,
-            None => Family::Name,
+            Some(IpAddr::V4(_)) => AddressFamily::V4,
+            Some(IpAddr::V6(_)) => AddressFamily::V6,
+            None => AddressFamily::Name,
         };
         groups.entry((address.kind.as_str(), family)).or_default().push(address.address.as_str());
     }

@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::{ClusterState, Existence, LogicalTime, Machines, Presence, Proof};
-use freshness::{AgeLimits, Due, Pauses, Schedule};
+use freshness::{AgeLimits, Due, Schedule};
 use k8s::{Node, Taint, is_deleting, names};
+use kube::Api;
 use kube::api::{DeleteParams, Preconditions};
-use kube::{Api, Client};
 use parking_lot::Mutex;
 
 use crate::api::call;
@@ -32,7 +32,7 @@ const MAX_ANSWER_AGE: Duration = Duration::from_secs(10);
 
 /// The longest pause between two lookups: a node is deleted within about a minute after its machine, and a dead one
 /// costs one list a minute.
-const MAX_PAUSE: Duration = Duration::from_secs(60);
+pub(crate) const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// The action for a node.
 #[derive(Debug, PartialEq, Eq)]
@@ -73,35 +73,20 @@ fn shutdown_taint() -> Taint {
 
 /// The cloud-node-lifecycle controller.
 pub(crate) struct NodeLifecycle {
-    api: Api<Node>,
-    machines: Arc<dyn Machines>,
-    state: ClusterState,
-    age_limits: Arc<AgeLimits>,
+    pub api: Api<Node>,
+    pub machines: Arc<dyn Machines>,
+    pub state: ClusterState,
+    pub age_limits: Arc<AgeLimits>,
     /// The lookups of machines, by the node's name. Its state is the node's UID: another node of the same name starts
     /// again.
-    schedule: Schedule<String, Option<String>>,
+    pub schedule: Schedule<String, Option<String>>,
     /// When a node was ready whose machine had been shut down: what the cloud said of it before is over.
-    ready_again: Mutex<HashMap<String, LogicalTime>>,
-    recorder: Recorder,
-    warnings: RepeatedWarnings,
+    pub ready_again: Mutex<HashMap<String, LogicalTime>>,
+    pub recorder: Recorder,
+    pub warnings: RepeatedWarnings,
 }
 
 impl NodeLifecycle {
-    /// `first_pause` is the pause after the first lookup of a machine.
-    pub fn new(
-        client: Client,
-        machines: Arc<dyn Machines>,
-        state: ClusterState,
-        age_limits: Arc<AgeLimits>,
-        first_pause: Duration,
-        recorder: Recorder,
-    ) -> Self {
-        let schedule = Schedule::in_step(Pauses { first: first_pause, longest: MAX_PAUSE });
-        let warnings = RepeatedWarnings::default();
-        let ready_again = Mutex::default();
-        Self { api: Api::all(client), machines, state, age_limits, schedule, ready_again, recorder, warnings }
-    }
-
     /// Reconciles one node.
     pub async fn reconcile(&self, name: &str) -> Next {
         let Some(node) = self.state.node(name) else {

@@ -27,7 +27,8 @@ const MAX_NAMES_IN_EVENT: usize = 20;
 const IDLE_INTERVAL: Duration = Duration::from_secs(60);
 /// The pauses between lookups of waiting machines. A machine that boots gets traffic soon after it runs; one that is
 /// started after a day gets traffic about a minute later, as for the machines of dead nodes.
-const LOOKUP_PAUSES: Pauses = Pauses { first: Duration::from_secs(10), longest: Duration::from_secs(60) };
+pub(crate) const LOOKUP_PAUSES: Pauses =
+    Pauses { first: Duration::from_secs(10), longest: Duration::from_secs(60) };
 /// How much younger than the pause before the lookup an answer must be. With less, a lookup without other readers would
 /// reuse the data of the previous one; with more, it would miss the lists that are read for dead nodes, and cost a
 /// second list a minute.
@@ -35,51 +36,25 @@ const ANSWER_MARGIN: Duration = Duration::from_secs(5);
 
 /// Brings load balancers in line with the set of nodes.
 pub(crate) struct NodeSync {
-    cloud: Arc<dyn LoadBalancers>,
-    state: ClusterState,
-    services: Arc<ServiceController>,
-    observer: Arc<dyn Observer>,
-    changes: Arc<NodeSetChanges>,
+    pub cloud: Arc<dyn LoadBalancers>,
+    pub state: ClusterState,
+    pub services: Arc<ServiceController>,
+    pub observer: Arc<dyn Observer>,
+    pub changes: Arc<NodeSetChanges>,
     /// The set that all load balancers have; `None` while a change of them is in flight, or after a failed one.
-    synced: Mutex<Option<NodeSetVersion>>,
+    pub synced: Mutex<Option<NodeSetVersion>>,
     /// The Services that got the event that their load balancer has a set of nodes while others had not.
-    reported: Mutex<Option<(NodeSetVersion, BTreeSet<ObjectKey>)>>,
+    pub reported: Mutex<Option<(NodeSetVersion, BTreeSet<ObjectKey>)>>,
     /// The set for which the Services that follow nodes were last queued.
-    followed: Mutex<Option<NodeSetVersion>>,
+    pub followed: Mutex<Option<NodeSetVersion>>,
     /// The queue of Services.
-    queue: Queue<ObjectKey>,
-    age_limits: Arc<AgeLimits>,
+    pub queue: Queue<ObjectKey>,
+    pub age_limits: Arc<AgeLimits>,
     /// The lookups of waiting machines, since the first of them began to wait.
-    lookups: Schedule<(), ()>,
+    pub lookups: Schedule<(), ()>,
 }
 
 impl NodeSync {
-    pub fn new(
-        cloud: Arc<dyn LoadBalancers>,
-        state: ClusterState,
-        changes: Arc<NodeSetChanges>,
-        services: Arc<ServiceController>,
-        queue: Queue<ObjectKey>,
-        age_limits: Arc<AgeLimits>,
-        observer: Arc<dyn Observer>,
-    ) -> Self {
-        let (synced, reported, followed) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let lookups = Schedule::new(LOOKUP_PAUSES);
-        Self {
-            cloud,
-            state,
-            changes,
-            services,
-            observer,
-            synced,
-            reported,
-            followed,
-            queue,
-            age_limits,
-            lookups,
-        }
-    }
-
     /// Takes the current nodes as synced: every Service is ensured with them when this program starts, so that no load
     /// balancer needs another update.
     pub fn start_with_current(&self) {
@@ -129,7 +104,7 @@ impl NodeSync {
 
     /// Records an event for each Service once about its own load balancer, and again only if that failed.
     fn report(&self, served: &[Arc<Service>], version: &NodeSetVersion, failure: Option<&UpdateError>) {
-        let recorder = self.services.recorder();
+        let recorder = &self.services.recorder;
         let no_nodes = no_available_nodes(&*self.cloud, &self.state.nodes());
         let mut reported = self.reported.lock();
         let before =
@@ -198,10 +173,7 @@ impl NodeSync {
         F: Future<Output = Result<(), E>>,
         E: From<ServiceError>,
     {
-        let _guard = match self.services.lease() {
-            Some(lease) => Some(lease.hold("update load balancer nodes").await?),
-            None => None,
-        };
+        let _guard = self.services.hold_lease("update load balancer nodes").await?;
         work(&*self.cloud).await
     }
 }

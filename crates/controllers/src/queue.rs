@@ -46,6 +46,10 @@ impl Backoff {
     }
 }
 
+/// Maximum number of nodes that are reconciled in parallel. Their calls to the cloud are merged into lists, so this
+/// limits the parallel writes to the API server.
+pub(crate) const MAX_PARALLEL_NODES: usize = 64;
+
 /// The longest wait of a key. A failure that asks for more (a `Retry-After` may contain any number) is retried after
 /// this time.
 const MAX_WAIT: Duration = Duration::from_secs(3600);

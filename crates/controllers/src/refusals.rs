@@ -20,13 +20,13 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// The state of a Service that may have been refused.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Standing {
-    /// Its current state was not refused: try it.
-    Open,
+pub(crate) enum RefusalState {
+    /// Its current state was not refused: it is to be tried.
+    NotRefused,
     /// It stays refused, which was reported recently: the next report is due after this time.
     Reported(Duration),
     /// It stays refused, and a report is due now; the next one is due after this time.
-    Due(String, Vec<Notice>, Duration),
+    ReportDue(String, Vec<Notice>, Duration),
 }
 
 #[derive(Debug)]
@@ -79,19 +79,19 @@ impl Refusals {
     }
 
     /// Judges the current state of a Service.
-    pub fn judge(&self, service: &Arc<Service>) -> Standing {
+    pub fn judge(&self, service: &Arc<Service>) -> RefusalState {
         let mut all = self.0.lock();
-        let Some(refusal) = all.get_mut(&service.key()) else { return Standing::Open };
+        let Some(refusal) = all.get_mut(&service.key()) else { return RefusalState::NotRefused };
         if needs_update(&refusal.service, service) {
-            return Standing::Open;
+            return RefusalState::NotRefused;
         }
         let touched = std::mem::take(&mut refusal.touched);
         let age = refusal.reported.elapsed();
         if !touched && age < REPORT_INTERVAL {
-            return Standing::Reported(REPORT_INTERVAL - age);
+            return RefusalState::Reported(REPORT_INTERVAL - age);
         }
         refusal.reported = Instant::now();
-        Standing::Due(refusal.message.clone(), refusal.notices.clone(), REPORT_INTERVAL)
+        RefusalState::ReportDue(refusal.message.clone(), refusal.notices.clone(), REPORT_INTERVAL)
     }
 }
 
@@ -114,24 +114,24 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_refusal_is_reported_again_while_it_holds() {
         let refusals = Refusals::default();
-        let asked = service("1", &[], 80);
-        assert_eq!(refusals.judge(&asked), Standing::Open);
-        refusals.insert(&asked, "no".into(), Vec::new());
-        assert_eq!(refusals.judge(&asked), Standing::Reported(REPORT_INTERVAL));
+        let refused = service("1", &[], 80);
+        assert_eq!(refusals.judge(&refused), RefusalState::NotRefused);
+        refusals.insert(&refused, "no".into(), Vec::new());
+        assert_eq!(refusals.judge(&refused), RefusalState::Reported(REPORT_INTERVAL));
         // The controller's own writes do not touch it.
         let ours = service("2", &["ours"], 80);
-        assert!(!refusals.follow(&asked, &ours));
+        assert!(!refusals.follow(&refused, &ours));
         let mut reports = 0;
         for _ in 0..24 * 4 {
             tokio::time::advance(REPORT_INTERVAL / 4).await;
-            reports += usize::from(matches!(refusals.judge(&ours), Standing::Due(..)));
+            reports += usize::from(matches!(refusals.judge(&ours), RefusalState::ReportDue(..)));
         }
         assert_eq!(reports, 24, "one an hour");
         let touched = service("3", &["ours"], 80);
         assert!(refusals.follow(&ours, &touched));
-        assert!(matches!(refusals.judge(&touched), Standing::Due(text, ..) if text == "no"));
-        assert!(matches!(refusals.judge(&touched), Standing::Reported(_)));
+        assert!(matches!(refusals.judge(&touched), RefusalState::ReportDue(text, ..) if text == "no"));
+        assert!(matches!(refusals.judge(&touched), RefusalState::Reported(_)));
         let changed = service("4", &["ours"], 81);
-        assert_eq!(refusals.judge(&changed), Standing::Open, "it is worth a try");
+        assert_eq!(refusals.judge(&changed), RefusalState::NotRefused, "it is worth a try");
     }
 }

@@ -64,20 +64,20 @@ struct Shared {
     clock: Clock,
     cloud: Arc<dyn LoadBalancers>,
     /// Serialises calls; contains when the held lease was last taken or renewed.
-    held: tokio::sync::Mutex<Held>,
-    users: Mutex<Users>,
+    held: tokio::sync::Mutex<LeaseState>,
+    users: Mutex<LeaseUsers>,
     changed: Notify,
 }
 
 #[derive(Default)]
-struct Held {
+struct LeaseState {
     renewed: Option<Instant>,
     failed: Option<(Instant, LockError)>,
     /// When the retry of a failed release is due.
     release_again: Option<Instant>,
 }
 
-struct Users {
+struct LeaseUsers {
     count: usize,
     idle_since: Instant,
 }
@@ -103,20 +103,28 @@ impl ResourceLease {
             clock,
             cloud,
             held: tokio::sync::Mutex::default(),
-            users: Mutex::new(Users { count: 0, idle_since: Instant::now() }),
+            users: Mutex::new(LeaseUsers { count: 0, idle_since: Instant::now() }),
             changed: Notify::new(),
         }))
     }
 
-    /// Holds the lease for an operation; fails if another program holds it.
-    pub async fn hold(&self, operation: &str) -> Result<Guard, ServiceError> {
-        let asked = Instant::now();
+    /// Holds the lease, if there is one, for an operation; fails if another program holds it.
+    pub async fn hold_any(lease: Option<&Self>, operation: &str) -> Result<Option<Guard>, ServiceError> {
+        match lease {
+            Some(lease) => lease.hold(operation).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Holds the lease for an operation.
+    async fn hold(&self, operation: &str) -> Result<Guard, ServiceError> {
+        let requested_at = Instant::now();
         // Counted before the wait, so that the keeper does not release in between.
         let guard = self.enter();
         let mut held = self.0.held.lock().await;
         let outcome = match &held.failed {
             // One of the concurrent callers makes the call.
-            Some((at, error)) if *at >= asked => Err(error.clone()),
+            Some((at, error)) if *at >= requested_at => Err(error.clone()),
             _ if held.renewed.is_some_and(|at| at.elapsed() < RENEW_INTERVAL) => Ok(()),
             _ => self.0.acquire(&mut held).await,
         };
@@ -202,7 +210,7 @@ impl Shared {
     }
 
     /// Takes or renews the lease.
-    async fn acquire(&self, held: &mut Held) -> Result<(), LockError> {
+    async fn acquire(&self, held: &mut LeaseState) -> Result<(), LockError> {
         held.renewed = None;
         held.release_again = None;
         let outcome = self.write_holder().await;
@@ -262,7 +270,7 @@ impl Shared {
 
     /// Releases the lease. If that fails the lease stays held, and the release is retried; the operations under it have
     /// succeeded nevertheless.
-    async fn release(&self, held: &mut Held) -> Result<(), LockError> {
+    async fn release(&self, held: &mut LeaseState) -> Result<(), LockError> {
         let outcome = self.clear_holder().await;
         let lifetime = Duration::from_secs(DURATION_SECONDS.unsigned_abs().into());
         let has_expired = held.renewed.is_none_or(|at| at.elapsed() > lifetime);

@@ -15,30 +15,18 @@ use crate::resource_lease::ResourceLease;
 
 /// Compares the cloud's resources periodically.
 pub(crate) struct Resync {
-    cloud: Arc<dyn LoadBalancers>,
-    state: ClusterState,
-    lease: Option<ResourceLease>,
-    recorder: Recorder,
-    observer: Arc<dyn Observer>,
+    pub cloud: Arc<dyn LoadBalancers>,
+    pub state: ClusterState,
+    pub lease: Option<ResourceLease>,
+    pub recorder: Recorder,
+    pub observer: Arc<dyn Observer>,
     /// The queue of Services.
-    queue: Queue<ObjectKey>,
+    pub queue: Queue<ObjectKey>,
     /// Interval between comparisons; zero for none.
-    period: Duration,
+    pub period: Duration,
 }
 
 impl Resync {
-    pub fn new(
-        cloud: Arc<dyn LoadBalancers>,
-        state: ClusterState,
-        lease: Option<ResourceLease>,
-        recorder: Recorder,
-        observer: Arc<dyn Observer>,
-        queue: Queue<ObjectKey>,
-        period: Duration,
-    ) -> Self {
-        Self { cloud, state, lease, recorder, observer, queue, period }
-    }
-
     /// Runs until dropped.
     pub async fn run(&self, all_known: impl Future<Output = ()>) {
         all_known.await;
@@ -52,15 +40,13 @@ impl Resync {
         let mut pause = self.period;
         loop {
             sleep(pause).await;
-            let guard = match &self.lease {
-                Some(lease) => match lease.hold("compare Azure with the Services").await {
-                    Ok(guard) => Some(guard),
-                    Err(error) => {
-                        tracing::warn!(%error, "Azure is not compared with the Services for now");
-                        continue;
-                    }
-                },
-                None => None,
+            let held = ResourceLease::hold_any(self.lease.as_ref(), "compare Azure with the Services").await;
+            let guard = match held {
+                Ok(guard) => guard,
+                Err(error) => {
+                    tracing::warn!(%error, "Azure is not compared with the Services for now");
+                    continue;
+                }
             };
             let begin = Instant::now();
             let looked = self.cloud.look_again().await;

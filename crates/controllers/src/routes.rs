@@ -18,16 +18,15 @@ use freshness::AgeLimits;
 use futures::{StreamExt, stream};
 use ipnet::IpNet;
 use k8s::{Node, names};
-use kube::{Api, Client};
+use kube::Api;
 use parking_lot::Mutex;
 
 use crate::api::call;
 use crate::events::Recorder;
 use crate::node_condition::{self, NewCondition};
 use crate::observer::Observer;
-use crate::queue::{Backoff, Next};
+use crate::queue::{Backoff, MAX_PARALLEL_NODES, Next};
 use crate::repeated_warning::RepeatedWarnings;
-use crate::tasks::MAX_PARALLEL_NODES;
 
 /// Maximum age of the table in a periodic comparison: a foreign change is noticed within a minute, for one read.
 const MAX_TABLE_AGE: Duration = Duration::from_secs(60);
@@ -103,10 +102,10 @@ enum NoRoute {
 
 impl NoRoute {
     /// Whether the range has a route nevertheless, which stays because no better next hop is known.
-    fn has_route(&self, standing: &BTreeSet<PodRange>) -> bool {
+    fn has_route(&self, existing: &BTreeSet<PodRange>) -> bool {
         match self {
             Self::Unreadable { .. } | Self::HoldsNode { .. } => false,
-            Self::NoAddress { node, range } => standing.contains(&PodRange::new(node, *range)),
+            Self::NoAddress { node, range } => existing.contains(&PodRange::new(node, *range)),
         }
     }
 }
@@ -188,7 +187,7 @@ async fn addresses_of_machine(
 
 /// The desired routes, derived from the known nodes.
 #[derive(Debug, Default, PartialEq)]
-struct Due {
+struct DesiredRoutes {
     wanted: BTreeMap<PodRange, IpAddr>,
     /// Routes to ranges that their nodes no longer have.
     unwanted: BTreeSet<PodRange>,
@@ -196,7 +195,7 @@ struct Due {
     orphans: BTreeSet<PodRange>,
 }
 
-impl Due {
+impl DesiredRoutes {
     fn of(nodes: &BTreeMap<&str, &Node>, addresses: &Addresses<'_>, owned: BTreeSet<PodRange>) -> Self {
         let mut due = Self::default();
         let managed = nodes.values().filter(|node| node.is_managed());
@@ -247,13 +246,14 @@ pub async fn routes_due(
     let nodes: BTreeMap<&str, &Node> = all.iter().map(|node| (node.name(), &**node)).collect();
     let mut addresses = Addresses::of(&nodes);
     addresses.machines = machine_addresses(machines, &nodes, &addresses, LogicalTime::BEGINNING).await;
-    let standing = owned.clone();
-    let Due { wanted: ranges, mut unwanted, orphans } = Due::of(&nodes, &addresses, owned);
+    let existing = owned.clone();
+    let DesiredRoutes { wanted: ranges, mut unwanted, orphans } =
+        DesiredRoutes::of(&nodes, &addresses, owned);
     // A node that is not in the complete list was deleted.
     unwanted.extend(orphans);
     let managed = || nodes.values().filter(|node| node.is_managed());
     let unwritten = managed().flat_map(|node| wanted(node, &addresses)).filter_map(Result::err);
-    let unwritten = unwritten.filter(|why| !why.has_route(&standing));
+    let unwritten = unwritten.filter(|why| !why.has_route(&existing));
     let (waiting, refused): (Vec<_>, Vec<_>) =
         unwritten.partition(|why| matches!(why, NoRoute::NoAddress { .. }));
     let texts = |reasons: Vec<NoRoute>| reasons.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -291,42 +291,11 @@ pub(crate) struct RouteController {
     pub clock: Clock,
     /// Interval of periodic comparisons.
     pub period: Duration,
-    warnings: RepeatedWarnings,
-    failures: AtomicU32,
+    pub warnings: RepeatedWarnings,
+    pub failures: AtomicU32,
 }
 
 impl RouteController {
-    #[allow(clippy::too_many_arguments, reason = "all of it is wiring")]
-    pub fn new(
-        client: Client,
-        routes: Arc<dyn Routes>,
-        machines: Arc<dyn Machines>,
-        state: ClusterState,
-        changes: Arc<RouteChanges>,
-        age_limits: Arc<AgeLimits>,
-        recorder: Recorder,
-        observer: Arc<dyn Observer>,
-        clock: Clock,
-        period: Duration,
-    ) -> Self {
-        let (warnings, failures) = (RepeatedWarnings::default(), AtomicU32::default());
-        let api = Api::all(client);
-        Self {
-            api,
-            routes,
-            machines,
-            state,
-            changes,
-            age_limits,
-            recorder,
-            observer,
-            clock,
-            period,
-            warnings,
-            failures,
-        }
-    }
-
     /// Brings the routes in line with the current nodes. All nodes must be known.
     pub async fn reconcile(&self) -> Next {
         self.observer.routes_synced();
@@ -362,8 +331,8 @@ impl RouteController {
         let newer_than_machines = self.age_limits.within(MAX_ADDRESS_AGE);
         addresses.machines =
             machine_addresses(&*self.machines, &nodes, &addresses, newer_than_machines).await;
-        let standing = owned.clone();
-        let mut due = Due::of(&nodes, &addresses, owned);
+        let existing = owned.clone();
+        let mut due = DesiredRoutes::of(&nodes, &addresses, owned);
         due.unwanted.extend(self.without_node(due.orphans).await);
         let answers = self.routes.apply(&due.wanted, &due.unwanted, newer_than).await?;
         self.warnings.forget("");
@@ -376,7 +345,7 @@ impl RouteController {
         let mut writes = Vec::new();
         for node in nodes.values().copied() {
             let had_routes = unwanted_of.contains(node.name());
-            let condition = self.judge(node, &addresses, &standing, &answers, had_routes);
+            let condition = self.judge(node, &addresses, &existing, &answers, had_routes);
             if let Some(condition) = condition.filter(|condition| !condition.is_on(node)) {
                 writes.push(self.write(node, condition));
             }
@@ -405,12 +374,12 @@ impl RouteController {
     }
 
     /// The network condition of a node, from the outcome of its routes; an event if its pods cannot be reached.
-    /// `standing` are the routes that the table contained before.
+    /// `existing` are the routes that the table contained before.
     fn judge(
         &self,
         node: &Node,
         addresses: &Addresses<'_>,
-        standing: &BTreeSet<PodRange>,
+        existing: &BTreeSet<PodRange>,
         answers: &BTreeMap<PodRange, Result<(), ServiceError>>,
         had_routes: bool,
     ) -> Option<NewCondition> {
@@ -430,11 +399,11 @@ impl RouteController {
                     Some(Err(error)) => format!("to {}: {error}", range.range),
                     None => format!("to {}: it was not requested", range.range),
                 },
-                Err(ref why) if why.has_route(standing) => continue,
+                Err(ref why) if why.has_route(existing) => continue,
                 Err(NoRoute::NoAddress { .. }) if age < MAX_AGE_WITHOUT_EVENT => String::new(),
                 // Its pods are reached as before; others are not.
                 Err(ref why @ NoRoute::HoldsNode { range, .. })
-                    if standing.contains(&PodRange::new(node.name(), range)) =>
+                    if existing.contains(&PodRange::new(node.name(), range)) =>
                 {
                     problems.push(why.to_string());
                     continue;
@@ -518,7 +487,7 @@ mod tests {
             node("n2", &["10.244.2.0/24"], &["10.240.0.5"]),
         );
         let nodes = [("n1", &one), ("n2", &two)].into();
-        let due = Due::of(&nodes, &Addresses::of(&nodes), [range("n1", "10.240.0.0/24")].into());
+        let due = DesiredRoutes::of(&nodes, &Addresses::of(&nodes), [range("n1", "10.240.0.0/24")].into());
         let wanted_ranges: Vec<String> = due.wanted.keys().map(ToString::to_string).collect();
         assert_eq!(wanted_ranges, ["n1 fd00:1::/64", "n2 10.244.2.0/24"]);
         assert!(due.unwanted.is_empty(), "a route that is there already stays");
@@ -541,7 +510,8 @@ mod tests {
         let owned = ["10.244.1.0/24", "10.244.7.0/24"].map(|text| range("n1", text));
         let others =
             [range("n2", "10.244.2.0/24"), range("gone", "10.244.3.0/24"), range("edge", "10.244.8.0/24")];
-        let due = Due::of(&nodes, &Addresses::of(&nodes), owned.into_iter().chain(others).collect());
+        let due =
+            DesiredRoutes::of(&nodes, &Addresses::of(&nodes), owned.into_iter().chain(others).collect());
         assert_eq!(due.wanted, [(range("n1", "10.244.1.0/24"), "10.0.0.1".parse().unwrap())].into());
         assert_eq!(due.unwanted, [range("n1", "10.244.7.0/24"), range("n2", "10.244.2.0/24")].into());
         assert_eq!(due.orphans, [range("gone", "10.244.3.0/24")].into());
@@ -610,9 +580,9 @@ mod tests {
         assert_eq!(due.wanted.get(&range("n4", "10.244.4.0/24")), Some(&"10.0.0.4".parse().unwrap()));
         assert_eq!(due.wanted.get(&range("n6", "fd00:6::/64")), None, "its next hop is unknown");
         assert!(due.unwanted.is_empty(), "{due:?}");
-        let told: Vec<bool> =
+        let reported: Vec<bool> =
             ["n4", "n5", "n6", "n7"].map(|name| due.problems.iter().any(|why| why.contains(name))).into();
-        assert_eq!(told, [false, true, false, true], "{due:?}");
+        assert_eq!(reported, [false, true, false, true], "{due:?}");
     }
 
     /// NODE-272: a preview knows all nodes, so unknown ones were deleted; nodes without route are reported.

@@ -68,11 +68,11 @@ mod tests {
             Arc::new(service)
         };
         let served = Served::default();
-        let asked = service("1", "1", 80);
-        let key = asked.key();
-        served.follow(&asked);
+        let requested = service("1", "1", 80);
+        let key = requested.key();
+        served.follow(&requested);
         assert!(served.is_empty(), "it was not requested");
-        served.insert(&key, &asked);
+        served.insert(&key, &requested);
         let newer = service("1", "2", 80);
         served.follow(&newer);
         assert!(Arc::ptr_eq(&served.get(&key).unwrap(), &newer));

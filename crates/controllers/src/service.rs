@@ -16,8 +16,8 @@ use crate::events::{EventType, Recorder, Reference};
 use crate::index::forget_irrelevant;
 use crate::node_set::no_available_nodes;
 use crate::queue::{Backoff, Next};
-use crate::refusals::{Refusals, Standing};
-use crate::resource_lease::ResourceLease;
+use crate::refusals::{RefusalState, Refusals};
+use crate::resource_lease::{Guard, ResourceLease};
 use crate::served::Served;
 use crate::{finalizer, status};
 
@@ -76,45 +76,21 @@ fn doing(doing: &'static str) -> impl FnOnce(ServiceError) -> Failure {
 
 /// The service controller.
 pub(crate) struct ServiceController {
-    client: Client,
-    cloud: Arc<dyn LoadBalancers>,
-    state: ClusterState,
-    lease: Option<ResourceLease>,
-    recorder: Recorder,
-    notices: Recorder,
-    served: Arc<Served>,
-    refusals: Arc<Refusals>,
+    pub client: Client,
+    pub cloud: Arc<dyn LoadBalancers>,
+    pub state: ClusterState,
+    pub lease: Option<ResourceLease>,
+    pub recorder: Recorder,
+    /// Records the notices of the cloud.
+    pub notices: Recorder,
+    pub served: Arc<Served>,
+    pub refusals: Arc<Refusals>,
 }
 
 impl ServiceController {
-    /// `recorder` may be of any component; the controller derives its own.
-    pub fn new(
-        client: Client,
-        cloud: Arc<dyn LoadBalancers>,
-        state: ClusterState,
-        lease: Option<ResourceLease>,
-        recorder: &Recorder,
-        served: Arc<Served>,
-        refusals: Arc<Refusals>,
-    ) -> Self {
-        Self {
-            client,
-            cloud,
-            state,
-            lease,
-            recorder: recorder.speaking_for("service-controller"),
-            notices: recorder.speaking_for("azure-cloud-provider"),
-            served,
-            refusals,
-        }
-    }
-
-    pub fn recorder(&self) -> &Recorder {
-        &self.recorder
-    }
-
-    pub fn lease(&self) -> Option<&ResourceLease> {
-        self.lease.as_ref()
+    /// Holds the lease on the Azure resources, if one is used, for an operation.
+    pub async fn hold_lease(&self, operation: &str) -> Result<Option<Guard>, ServiceError> {
+        ResourceLease::hold_any(self.lease.as_ref(), operation).await
     }
 
     /// Whether something may exist in the cloud for any Service, including refused ones: their earlier load balancers
@@ -153,11 +129,11 @@ impl ServiceController {
         let unwanted = !current.is_to_be_served();
         if !unwanted {
             match self.refusals.judge(&current) {
-                Standing::Open => {}
-                Standing::Reported(next) => return Next::DoneFor(next),
-                Standing::Due(message, notices, next) => {
+                RefusalState::NotRefused => {}
+                RefusalState::Reported(next) => return Next::DoneFor(next),
+                RefusalState::ReportDue(message, notices, next) => {
                     self.recorder.warning(current.as_ref(), "SyncLoadBalancerFailed", message);
-                    self.tell(&current, &notices);
+                    self.record_notices(&current, &notices);
                     return Next::DoneFor(next);
                 }
             }
@@ -174,7 +150,7 @@ impl ServiceController {
                 let message = format!("Error syncing load balancer: {failure}");
                 tracing::warn!(service = %key, error = %failure, "failed to sync Service");
                 self.recorder.warning(current.as_ref(), "SyncLoadBalancerFailed", message.clone());
-                self.tell(&current, failure.notices());
+                self.record_notices(&current, failure.notices());
                 if failure.is_refusal() && !unwanted {
                     let next = self.refusals.insert(&current, message, failure.notices().to_vec());
                     return Next::DoneFor(next);
@@ -204,15 +180,12 @@ impl ServiceController {
         if let Some(message) = no_available_nodes(&*self.cloud, &self.state.nodes()) {
             self.recorder.warning(service.as_ref(), "UnAvailableLoadBalancer", message);
         }
-        let guard = match &self.lease {
-            Some(lease) => Some(lease.hold("ensure load balancer").await.map_err(Failure::Lease)?),
-            None => None,
-        };
+        let guard = self.hold_lease("ensure load balancer").await.map_err(Failure::Lease)?;
         self.served.insert(key, service);
         let ensured =
             self.cloud.ensure(service, newer_than).await.map_err(doing("failed to ensure load balancer"))?;
         drop(guard);
-        self.tell(service, &ensured.notices);
+        self.record_notices(service, &ensured.notices);
         if ensured.addresses.is_empty() {
             return Err(Failure::NoAddress);
         }
@@ -250,23 +223,20 @@ impl ServiceController {
                 let message = format!("Error deleting load balancer: {failure}");
                 tracing::warn!(service = %key, error = %failure, "failed to delete load balancer");
                 self.recorder.warning(served.as_ref(), "DeleteLoadBalancerFailed", message);
-                self.tell(served, failure.notices());
+                self.record_notices(served, failure.notices());
                 Self::after_failure(&failure)
             }
         }
     }
 
     async fn delete(&self, service: &Arc<Service>, newer_than: LogicalTime) -> Result<(), Failure> {
-        let exists = self.cloud.exists(service, newer_than).await;
-        if exists.map_err(doing("failed to check if load balancer exists before cleanup"))? {
-            self.recorder.normal(service.as_ref(), "DeletingLoadBalancer", "Deleting load balancer");
-            let _guard = match &self.lease {
-                Some(lease) => Some(lease.hold("delete load balancer").await.map_err(Failure::Lease)?),
-                None => None,
-            };
-            let deleted = self.cloud.delete(service, newer_than).await;
-            self.tell(service, &deleted.map_err(doing("failed to delete load balancer"))?);
-        }
+        let deletion = self.cloud.prepare_deletion(service, newer_than).await;
+        let deletion = deletion.map_err(doing("failed to check if load balancer exists before cleanup"))?;
+        let Some(deletion) = deletion else { return Ok(()) };
+        self.recorder.normal(service.as_ref(), "DeletingLoadBalancer", "Deleting load balancer");
+        let _guard = self.hold_lease("delete load balancer").await.map_err(Failure::Lease)?;
+        let notices = deletion.run().await.map_err(doing("failed to delete load balancer"))?;
+        self.record_notices(service, &notices);
         Ok(())
     }
 
@@ -276,7 +246,7 @@ impl ServiceController {
     }
 
     /// Records the cloud's notices as events on the Services that they are about.
-    fn tell(&self, service: &Service, notices: &[Notice]) {
+    fn record_notices(&self, service: &Service, notices: &[Notice]) {
         for notice in notices {
             let about = if notice.service == service.key() {
                 Reference::from(service)

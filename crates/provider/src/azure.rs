@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::failure::{Failure, Kind};
-use crate::observed::ResourceList;
+use crate::resource_list::ResourceList;
 use crate::scope;
 
 /// Error codes of refusals that concern the caller or the scope, never a single object of a batch.

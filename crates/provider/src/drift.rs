@@ -7,13 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use arm::{Repeats, Verdict};
-use cloud::Drifted;
+use cloud::{Drifted, Notice};
 use k8s::ObjectKey;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::Notice;
 use crate::failure;
 use crate::writer::Disturbance;
 
@@ -22,7 +21,7 @@ const REPAIRED: &str = "LoadBalancerRepaired";
 /// Reason of the event for parts that are changed repeatedly, or that cannot be repaired.
 const NOT_KEPT: &str = "LoadBalancerNotKept";
 
-/// The kinds of resources that may differ, as named in metrics.
+/// The kinds of resources that may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     LoadBalancer,
@@ -34,28 +33,26 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) fn as_str(self) -> &'static str {
+    /// The name in metrics, and the one in texts.
+    fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::LoadBalancer => "load_balancer",
-            Self::PoolMembership => "pool_membership",
-            Self::PrivateLink => "private_link",
-            Self::PublicIp => "public_ip",
-            Self::SecurityGroup => "security_group",
-            Self::Status => "status",
+            Self::LoadBalancer => ("load_balancer", "load balancer"),
+            Self::PoolMembership => ("pool_membership", "backend pool"),
+            Self::PrivateLink => ("private_link", "private link service"),
+            Self::PublicIp => ("public_ip", "public IP"),
+            Self::SecurityGroup => ("security_group", "security group"),
+            Self::Status => ("status", "status"),
         }
+    }
+
+    pub(crate) fn as_str(self) -> &'static str {
+        self.names().0
     }
 }
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::LoadBalancer => "load balancer",
-            Self::PoolMembership => "backend pool",
-            Self::PrivateLink => "private link service",
-            Self::PublicIp => "public IP",
-            Self::SecurityGroup => "security group",
-            Self::Status => "status",
-        })
+        f.write_str(self.names().1)
     }
 }
 
@@ -76,6 +73,13 @@ struct Differences {
     repeats: BTreeMap<(ObjectKey, Kind), Repeats>,
     /// Whether the next comparison follows one that found differences.
     second_resync: bool,
+}
+
+impl Differences {
+    fn of(&mut self, service: &ObjectKey) -> &mut Drifted {
+        let new = || Drifted { service: service.clone(), notices: Vec::new(), ensure: false };
+        self.drifted.entry(service.clone()).or_insert_with(new)
+    }
 }
 
 impl Drift {
@@ -127,9 +131,7 @@ impl Drift {
                 continue;
             }
             notice.message = failure::short(notice.message);
-            let service = notice.service.clone();
-            let new = || Drifted { service: service.clone(), notices: Vec::new(), ensure: false };
-            differences.drifted.entry(service.clone()).or_insert_with(new).notices.push(notice);
+            differences.of(&notice.service.clone()).notices.push(notice);
         }
         drop(differences);
         self.wake.notify_one();
@@ -139,8 +141,7 @@ impl Drift {
         tracing::info!(service = %service, kind = kind.as_str(), "a Service does not have what it wants any more");
         let mut differences = self.differences.lock();
         *differences.counts.entry(kind.as_str()).or_default() += 1;
-        let new = || Drifted { service: service.clone(), notices: Vec::new(), ensure: false };
-        let drifted = differences.drifted.entry(service.clone()).or_insert_with(new);
+        let drifted = differences.of(service);
         drifted.notices.extend(notice);
         drifted.ensure |= ensure;
         drop(differences);

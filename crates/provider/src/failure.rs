@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use azure_types::ResourceId;
+use cloud::{Notice, ServiceError};
 use freshness::SharedError;
 use planner::sequence::Stop;
 
 use crate::scope::{self, Scope};
-use crate::{Notice, ServiceError};
 
 /// The meaning of a failed call for its caller. The names are gRPC's canonical codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

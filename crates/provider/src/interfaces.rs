@@ -7,13 +7,12 @@ use std::sync::Arc;
 use arm::ApiVersion;
 use async_trait::async_trait;
 use azure_types::{IpConfiguration, NetworkInterface, ResourceId};
-use cloud::LogicalTime;
+use cloud::{ClusterState, LogicalTime};
 use planner::backend_pool::PoolMembership;
 use planner::interface as plans;
 use planner::{Cluster, Document, Step};
 use tracing::info;
 
-use crate::ClusterState;
 use crate::azure::Azure;
 use crate::failure::Failure;
 use crate::fingerprint;
@@ -34,8 +33,9 @@ pub(crate) struct SharedInterfaces {
 }
 
 /// The load balancers whose pools contain the interface before or after a step.
-fn load_balancers(seen: &[Arc<NetworkInterface>], step: &Step) -> BTreeSet<ResourceId> {
-    let before = seen.iter().find(|interface| interface.id.as_ref() == Some(&step.target)).map(Arc::as_ref);
+fn load_balancers(interfaces: &[Arc<NetworkInterface>], step: &Step) -> BTreeSet<ResourceId> {
+    let before =
+        interfaces.iter().find(|interface| interface.id.as_ref() == Some(&step.target)).map(Arc::as_ref);
     let after = match &step.document {
         Some(Document::NetworkInterface(after)) => Some(&**after),
         _ => None,
@@ -53,7 +53,7 @@ impl Resource for SharedInterfaces {
     type Key = String;
     type Intent = PoolMembership;
     type Observed = Vec<Arc<NetworkInterface>>;
-    type Work = Vec<Step>;
+    type Write = Vec<Step>;
     type Claim = ();
 
     fn name(&self) -> String {
@@ -66,27 +66,27 @@ impl Resource for SharedInterfaces {
 
     fn claim(&self, _observed: &Self::Observed, _batch: &[(String, PoolMembership)]) {}
 
-    fn plan(&self, seen: &Self::Observed, batch: &[(String, PoolMembership)], _: &()) -> Planned<Self> {
+    fn plan(&self, interfaces: &Self::Observed, batch: &[(String, PoolMembership)], _: &()) -> Planned<Self> {
         let memberships = self.observed.of_present_pools(batch);
         let steps =
-            plans::plan_interfaces(&self.cluster, seen, &memberships, &self.state.nodes_and_departed());
-        let work = (!steps.is_empty()).then_some(steps);
-        Planned { work, refused: Vec::new(), notices: Vec::new() }
+            plans::plan_interfaces(&self.cluster, interfaces, &memberships, &self.state.nodes_and_departed());
+        let write = (!steps.is_empty()).then_some(steps);
+        Planned { write, refused: Vec::new(), notices: Vec::new() }
     }
 
     async fn write(
         &self,
-        seen: &Self::Observed,
-        work: &Vec<Step>,
+        interfaces: &Self::Observed,
+        write: &Vec<Step>,
     ) -> Result<Written<Self::Observed>, Failure> {
         let known = self.observed.machine_interfaces(&self.group);
         let keep = |document: NetworkInterface| document;
-        let turn = |step| self.observed.turns().of_interface(load_balancers(seen, step));
+        let turn = |step| self.observed.turns().of_interface(load_balancers(interfaces, step));
         let results =
-            self.azure.put_all(work, ApiVersion::NETWORK, MAX_PARALLEL_INTERFACES, keep, turn).await;
+            self.azure.put_all(write, ApiVersion::NETWORK, MAX_PARALLEL_INTERFACES, keep, turn).await;
         // Pool members changed: the load balancers have a new version.
         self.observed.load_balancers().invalidate();
-        let mut after = seen.clone();
+        let mut after = interfaces.clone();
         let mut problem: Option<Failure> = None;
         for (step, result) in results {
             match result {
@@ -109,15 +109,7 @@ impl Resource for SharedInterfaces {
         problem.map_or(Ok(Written::Whole(after)), Err)
     }
 
-    fn fingerprint(&self, work: &Vec<Step>) -> u64 {
-        fingerprint::of(work)
-    }
-
-    fn concerned(&self, _work: &Vec<Step>, batch: &[(String, PoolMembership)]) -> Vec<String> {
-        batch.iter().map(|(pool, _)| pool.clone()).collect()
-    }
-
-    fn blame(&self, _message: &str, _batch: &[(String, PoolMembership)]) -> Vec<String> {
-        Vec::new()
+    fn fingerprint(&self, write: &Vec<Step>) -> u64 {
+        fingerprint::of(write)
     }
 }

@@ -5,21 +5,26 @@
 //! writer each, which serves all pending intents with one write. Concurrent readers of Azure's state share one read.
 
 mod azure;
+mod deletion;
 mod drift;
 mod failure;
 mod fingerprint;
+mod intent_owner;
 mod interfaces;
 mod load_balancer;
 mod machines;
 mod mask_sizes;
+mod member_writes;
 mod membership;
 mod observed;
 mod port;
 mod private_link;
 mod provider;
 mod public_ip;
+mod resource_list;
 mod resync;
 mod route_table;
+mod routes;
 mod scale_set;
 mod scope;
 mod security_group;
@@ -28,5 +33,4 @@ mod sharing;
 mod turns;
 mod writer;
 
-pub use cloud::{ClusterState, Ensured, Existence, Notice, ServiceError, UpdateError};
 pub use provider::{Options, Provider};

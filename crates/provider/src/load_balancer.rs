@@ -1,7 +1,6 @@
 //! A load balancer as a shared resource.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +8,7 @@ use std::time::Duration;
 use arm::ApiVersion;
 use async_trait::async_trait;
 use azure_types::{BackendAddresses, LoadBalancer, NetworkInterface, ResourceId};
-use cloud::LogicalTime;
+use cloud::{ClusterState, LogicalTime, Notice};
 use k8s::ObjectKey;
 use parking_lot::Mutex;
 use planner::admin_state::{self, AdminState, EntryKey};
@@ -17,7 +16,7 @@ use planner::backend_pool::{self, PoolMembership};
 use planner::load_balancer::{self as plans, ClusterFacts, KnownServices, LoadBalancerIntent};
 use planner::local_pool::{self, LocalService};
 use planner::placement::NodeShare;
-use planner::{Action, Balancer, Change, Cluster, Family, Flavor, Purpose, ServiceRemoval, Step};
+use planner::{Action, Balancer, Change, Cluster, Family, Flavor, Purpose, Step};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
@@ -26,13 +25,13 @@ use crate::azure::Azure;
 use crate::drift::{self, Drift};
 use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
+use crate::intent_owner::{IntentOwner, is_wanted};
+use crate::member_writes::MemberWrites;
 use crate::membership::Membership;
 use crate::observed::Observed;
 use crate::private_link::PrivateLinks;
 use crate::public_ip::PublicIps;
-use crate::sharing::NodeSharing;
 use crate::writer::{Disturbance, Planned, Resource, Written};
-use crate::{ClusterState, Notice};
 
 /// Interval and timeout of polling pools while Azure migrates them, as in the replaced program (6.4).
 const MIGRATION_INTERVAL: Duration = Duration::from_secs(5);
@@ -41,50 +40,23 @@ const MIGRATION_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// that nothing is left; and one more for a connection that arrived meanwhile.
 const MAX_REMOVAL_ROUNDS: u32 = 4;
 
-/// The owner of an intent.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Owner {
-    /// Nodes that start or stop draining.
-    Draining,
-    /// The endpoints of Services with pools of their own.
-    Endpoints,
-    /// The periodic comparison with Azure.
-    Look,
-    /// The cluster's nodes.
-    Nodes,
-    /// A Service.
-    Service(ObjectKey),
-}
-
-impl fmt::Display for Owner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Draining => f.write_str("nodes that drain"),
-            Self::Endpoints => f.write_str("the endpoints of Services"),
-            Self::Look => f.write_str("another look"),
-            Self::Nodes => f.write_str("the cluster's nodes"),
-            Self::Service(key) => key.fmt(f),
-        }
-    }
-}
-
 /// The desired state of one owner.
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant, reason = "nearly all are of the larger kind")]
-pub(crate) enum Wish {
+pub(crate) enum LoadBalancerRequest {
     /// The pools contain the current nodes and endpoints: their addresses, and which of them take new connections.
     Members,
     /// The frontends, rules and probes of a Service.
     Service(LoadBalancerIntent),
 }
 
-type Batch = [(Owner, Wish)];
+type Batch = [(IntentOwner, LoadBalancerRequest)];
 
 /// The intents of the Services in a batch.
 fn of_services(batch: &Batch) -> Vec<LoadBalancerIntent> {
-    let intent = |(_, wish): &(Owner, Wish)| match wish {
-        Wish::Members => None,
-        Wish::Service(intent) => Some(intent.clone()),
+    let intent = |(_, request): &(IntentOwner, LoadBalancerRequest)| match request {
+        LoadBalancerRequest::Members => None,
+        LoadBalancerRequest::Service(intent) => Some(intent.clone()),
     };
     batch.iter().filter_map(intent).collect()
 }
@@ -105,8 +77,8 @@ pub(crate) struct SharedLoadBalancer {
     pub(crate) private_links: Arc<PrivateLinks>,
     pub(crate) membership: Arc<Membership>,
     pub(crate) state: ClusterState,
-    /// The assignment of nodes to load balancers, if there are several.
-    pub(crate) sharing: Arc<NodeSharing>,
+    /// The writes of the members of load balancers that share the nodes, if there are several.
+    pub(crate) member_writes: Arc<MemberWrites>,
     pub(crate) drift: Arc<Drift>,
     /// The pools that interfaces have left, so that they can contain addresses. The document alone is not sufficient: a
     /// scale set without instances may add interfaces later.
@@ -116,7 +88,7 @@ pub(crate) struct SharedLoadBalancer {
 }
 
 /// A load balancer before and after a write.
-pub(crate) struct Seen {
+pub(crate) struct ObservedLoadBalancer {
     /// `None` if it does not exist.
     pub(crate) load_balancer: Option<Arc<LoadBalancer>>,
     /// The document before our write; the same if nothing was written.
@@ -126,7 +98,7 @@ pub(crate) struct Seen {
 }
 
 /// A write, and what has to happen before it.
-pub(crate) struct Work {
+pub(crate) struct LoadBalancerWrite {
     step: Step,
     /// The pools that machines leave first.
     empty_first: Vec<PoolMembership>,
@@ -169,17 +141,10 @@ fn ids_in(text: &str, kind: &str) -> Vec<ResourceId> {
 }
 
 /// The preparations for a write that have been made.
-fn prepared<'a>(what: impl IntoIterator<Item = &'a ResourceId>) -> Written<Seen> {
+fn prepared<'a>(what: impl IntoIterator<Item = &'a ResourceId>) -> Written<ObservedLoadBalancer> {
     let mut hasher = DefaultHasher::new();
     what.into_iter().for_each(|id| id.hash(&mut hasher));
     Written::Prepared { what: hasher.finish() }
-}
-
-/// Whether a Service is still the same object, and still wants a load balancer.
-pub(crate) fn is_wanted(state: &ClusterState, owner: &ServiceRemoval) -> bool {
-    state.service(&owner.key).is_some_and(|service| {
-        service.is_to_be_served() && planner::base_name(service.uid()) == owner.base_name
-    })
 }
 
 fn warning(service: &ObjectKey, reason: &'static str, failure: &Failure) -> Notice {
@@ -197,14 +162,18 @@ impl SharedLoadBalancer {
         self.cluster.load_balancer_id(&self.balancer)
     }
 
-    async fn put(&self, seen: &Seen, step: &Step) -> Result<Seen, Failure> {
+    async fn put(
+        &self,
+        current: &ObservedLoadBalancer,
+        step: &Step,
+    ) -> Result<ObservedLoadBalancer, Failure> {
         if step.action == Action::Create {
             // Cached knowledge of its pools is outdated.
             self.membership.forget(&self.id());
         }
         let turn = self.observed.turns().of_balancer(&self.id()).await;
         let interfaces = self.observed.turns().ended(&self.id());
-        if step.action == Action::Update && interfaces != seen.interfaces {
+        if step.action == Action::Update && interfaces != current.interfaces {
             turn.reserve_the_next();
             let message = format!("{}: interfaces joined or left its pools meanwhile", self.id());
             return Err(Failure::new(Kind::Aborted, message));
@@ -216,7 +185,7 @@ impl SharedLoadBalancer {
                 return Err(self.after_use(failure));
             }
         };
-        let changed = frontends(seen.load_balancer.as_deref()) != frontends(Some(&document));
+        let changed = frontends(current.load_balancer.as_deref()) != frontends(Some(&document));
         if changed && self.balancer.flavor == Flavor::External {
             // Each public IP that gained or lost a frontend has a new version now.
             self.observed.invalidate_public_ips();
@@ -226,11 +195,11 @@ impl SharedLoadBalancer {
             let pools = Family::BOTH.map(|family| self.cluster.pool_id(&self.balancer, family));
             self.emptied.lock().extend(pools);
         }
-        if let Some(before) = seen.load_balancer.as_deref() {
+        if let Some(before) = current.load_balancer.as_deref() {
             self.remember_up(before, &document);
         }
         let load_balancer = Some(self.observed.store_load_balancer(document));
-        Ok(Seen { load_balancer, before: seen.load_balancer.clone(), interfaces })
+        Ok(ObservedLoadBalancer { load_balancer, before: current.load_balancer.clone(), interfaces })
     }
 
     /// The cached interfaces of virtual machines, if they are needed.
@@ -257,9 +226,13 @@ impl SharedLoadBalancer {
 
     /// Removes interfaces from pools that are to contain addresses. Each removal creates a new version of the load
     /// balancer.
-    async fn empty(&self, seen: &Seen, pools: &[PoolMembership]) -> Result<Written<Seen>, Failure> {
+    async fn empty(
+        &self,
+        current: &ObservedLoadBalancer,
+        pools: &[PoolMembership],
+    ) -> Result<Written<ObservedLoadBalancer>, Failure> {
         if self.cluster.config.enable_migrate_to_ip_based_backend_pool_api {
-            self.migrate(seen, pools).await?;
+            self.migrate(current, pools).await?;
         }
         // Azure migrates neither models of scale sets nor, with manual upgrades, their instances.
         self.membership.leave(pools).await?;
@@ -268,8 +241,8 @@ impl SharedLoadBalancer {
     }
 
     /// Lets Azure convert the interfaces in pools to addresses, and waits until each pool contains as many (LB-186).
-    async fn migrate(&self, seen: &Seen, pools: &[PoolMembership]) -> Result<(), Failure> {
-        let Some(document) = seen.load_balancer.as_deref() else { return Ok(()) };
+    async fn migrate(&self, current: &ObservedLoadBalancer, pools: &[PoolMembership]) -> Result<(), Failure> {
+        let Some(document) = current.load_balancer.as_deref() else { return Ok(()) };
         let names = pools.iter().map(|membership| membership.pool.name());
         let wanted: Vec<(&str, usize)> = names
             .filter_map(|name| {
@@ -318,8 +291,12 @@ impl SharedLoadBalancer {
     /// Removes the private link services of frontends that are deleted. Returns what it removed, if anything: the load
     /// balancer then has a new version. Frontends used by another owner's private link service stay: they are planned
     /// again.
-    async fn clear_private_links(&self, seen: &Seen, work: &Work) -> Result<Option<Written<Seen>>, Failure> {
-        let gone = &work.frontends_gone;
+    async fn clear_private_links(
+        &self,
+        current: &ObservedLoadBalancer,
+        write: &LoadBalancerWrite,
+    ) -> Result<Option<Written<ObservedLoadBalancer>>, Failure> {
+        let gone = &write.frontends_gone;
         if gone.is_empty() {
             return Ok(None);
         }
@@ -329,7 +306,7 @@ impl SharedLoadBalancer {
         };
         let mut removed = Vec::new();
         for _ in 0..MAX_REMOVAL_ROUNDS {
-            let Some(steps) = self.private_links.removal(gone, &work.private_link_groups).await? else {
+            let Some(steps) = self.private_links.removal(gone, &write.private_link_groups).await? else {
                 return again();
             };
             if steps.is_empty() {
@@ -339,7 +316,7 @@ impl SharedLoadBalancer {
             // service has no If-Match on the load balancer (LB-448).
             let fresh = self.observed.settled_load_balancer(&self.id(), LogicalTime::now()).await?;
             let etag = |document: &Option<Arc<LoadBalancer>>| document.as_ref().map(|one| one.etag.clone());
-            if etag(&fresh) != etag(&seen.load_balancer) {
+            if etag(&fresh) != etag(&current.load_balancer) {
                 return again();
             }
             self.private_links.remove(&steps).await?;
@@ -363,15 +340,19 @@ impl SharedLoadBalancer {
         failure
     }
 
-    async fn delete(&self, seen: &Seen, work: &Work) -> Result<Seen, Failure> {
+    async fn delete(
+        &self,
+        current: &ObservedLoadBalancer,
+        write: &LoadBalancerWrite,
+    ) -> Result<ObservedLoadBalancer, Failure> {
         let id = self.id();
         // Whatever the outcome of the deletion, the pools have changed.
         self.membership.forget(&id);
         let kept =
-            self.public_ips.keep_addresses(&id, &work.addresses_to_keep, &work.step.on_behalf_of).await;
+            self.public_ips.keep_addresses(&id, &write.addresses_to_keep, &write.step.on_behalf_of).await;
         kept.map_err(|failure| failure.seen_from(&id))?;
-        self.membership.leave(&work.empty_first).await?;
-        if let Some(document) = seen.load_balancer.as_deref() {
+        self.membership.leave(&write.empty_first).await?;
+        if let Some(document) = current.load_balancer.as_deref() {
             // Emptying pools takes time, and a deletion has no If-Match: check once more.
             let fresh = self.observed.settled_load_balancer(&id, LogicalTime::now()).await?;
             let services = self.known_services();
@@ -384,15 +365,15 @@ impl SharedLoadBalancer {
         }
         let mut result = {
             let _turn = self.observed.turns().of_balancer(&id).await;
-            self.azure.delete(&work.step, ApiVersion::NETWORK).await
+            self.azure.delete(&write.step, ApiVersion::NETWORK).await
         };
         if let Err(failure) = &result
             && failure.has_code("LoadBalancerInUseByVirtualMachineScaleSet")
         {
-            let seen = seen.load_balancer.as_deref();
-            let pools = seen.map(|lb| backend_pool::pools_to_empty(&self.cluster, &self.balancer, lb));
+            let current = current.load_balancer.as_deref();
+            let pools = current.map(|lb| backend_pool::pools_to_empty(&self.cluster, &self.balancer, lb));
             self.clean_scale_sets(&failure.full_text(), &pools.unwrap_or_default()).await?;
-            result = self.azure.delete(&work.step, ApiVersion::NETWORK).await;
+            result = self.azure.delete(&write.step, ApiVersion::NETWORK).await;
         }
         self.observed.invalidate_public_ips();
         if let Err(failure) = result {
@@ -400,7 +381,11 @@ impl SharedLoadBalancer {
             return Err(self.after_use(failure).not_attributable());
         }
         self.observed.load_balancers().remove(id.name());
-        Ok(Seen { load_balancer: None, before: seen.load_balancer.clone(), interfaces: seen.interfaces })
+        Ok(ObservedLoadBalancer {
+            load_balancer: None,
+            before: current.load_balancer.clone(),
+            interfaces: current.interfaces,
+        })
     }
 
     /// Removes the scale sets that Azure names from the load balancer's pools.
@@ -425,32 +410,37 @@ impl SharedLoadBalancer {
 
 #[async_trait]
 impl Resource for SharedLoadBalancer {
-    type Key = Owner;
-    type Intent = Wish;
-    type Observed = Seen;
-    type Work = Work;
+    type Key = IntentOwner;
+    type Intent = LoadBalancerRequest;
+    type Observed = ObservedLoadBalancer;
+    type Write = LoadBalancerWrite;
     type Claim = Option<NodeShare>;
 
     fn name(&self) -> String {
         format!("load balancer {}", self.balancer)
     }
 
-    async fn observe(&self, newer_than: LogicalTime) -> Result<Seen, Failure> {
+    async fn observe(&self, newer_than: LogicalTime) -> Result<ObservedLoadBalancer, Failure> {
         let interfaces = self.observed.turns().ended(&self.id());
         let load_balancer = self.observed.settled_load_balancer(&self.id(), newer_than).await?;
         self.private_links.look_at_foreign(&self.id(), newer_than).await?;
-        Ok(Seen { before: load_balancer.clone(), load_balancer, interfaces })
+        Ok(ObservedLoadBalancer { before: load_balancer.clone(), load_balancer, interfaces })
     }
 
-    fn claim(&self, seen: &Seen, batch: &Batch) -> Option<NodeShare> {
-        let has_nodes = batch.iter().any(|(owner, _)| *owner == Owner::Nodes);
+    fn claim(&self, current: &ObservedLoadBalancer, batch: &Batch) -> Option<NodeShare> {
+        let has_nodes = batch.iter().any(|(owner, _)| *owner == IntentOwner::Nodes);
         let nodes = (has_nodes && self.state.nodes_synced()).then(|| self.state.nodes())?;
-        self.sharing.claim(&self.cluster, &nodes, &self.balancer, seen.load_balancer.as_deref())
+        self.member_writes.claim(&self.cluster, &nodes, &self.balancer, current.load_balancer.as_deref())
     }
 
-    fn plan(&self, seen: &Seen, batch: &Batch, claim: &Option<NodeShare>) -> Planned<Self> {
+    fn plan(
+        &self,
+        current: &ObservedLoadBalancer,
+        batch: &Batch,
+        claim: &Option<NodeShare>,
+    ) -> Planned<Self> {
         let intents = of_services(batch);
-        let observed = seen.load_balancer.as_deref();
+        let observed = current.load_balancer.as_deref();
         // An absent Service is deleted only if all Services are known.
         let known = self.known_services();
         let nodes = self.state.nodes_synced().then(|| self.state.nodes());
@@ -474,39 +464,45 @@ impl Resource for SharedLoadBalancer {
             empty_first.retain(|membership| !emptied.contains(&membership.pool));
         }
         let groups = || intents.iter().flat_map(|intent| intent.owner().private_link_groups.iter().cloned());
-        let work = plan.step.map(|step| Work {
+        let write = plan.step.map(|step| LoadBalancerWrite {
             step,
             empty_first,
             addresses_to_keep: plan.addresses_to_keep,
             frontends_gone: plan.frontends_gone,
             private_link_groups: groups().collect(),
         });
-        let refused = plan.refused.into_iter().map(|(key, refusal)| (Owner::Service(key), refusal.into()));
-        let notices = plan.notices.into_iter().map(|told| (Owner::Service(told.service.clone()), told));
-        Planned { work, refused: refused.collect(), notices: notices.collect() }
+        let refused =
+            plan.refused.into_iter().map(|(key, refusal)| (IntentOwner::Service(key), refusal.into()));
+        let notices =
+            plan.notices.into_iter().map(|notice| (IntentOwner::Service(notice.service.clone()), notice));
+        Planned { write, refused: refused.collect(), notices: notices.collect() }
     }
 
-    async fn write(&self, seen: &Seen, work: &Work) -> Result<Written<Seen>, Failure> {
-        let cleared = self.clear_private_links(seen, work).await;
+    async fn write(
+        &self,
+        current: &ObservedLoadBalancer,
+        write: &LoadBalancerWrite,
+    ) -> Result<Written<ObservedLoadBalancer>, Failure> {
+        let cleared = self.clear_private_links(current, write).await;
         if let Some(prepared) = cleared.map_err(|failure| failure.seen_from(&self.id()))? {
             return Ok(prepared);
         }
-        match work.step.action {
-            Action::Create | Action::Update if !work.empty_first.is_empty() => {
-                self.empty(seen, &work.empty_first).await
+        match write.step.action {
+            Action::Create | Action::Update if !write.empty_first.is_empty() => {
+                self.empty(current, &write.empty_first).await
             }
-            Action::Create | Action::Update => self.put(seen, &work.step).await.map(Written::Whole),
-            Action::Delete => self.delete(seen, work).await.map(Written::Whole),
+            Action::Create | Action::Update => self.put(current, &write.step).await.map(Written::Whole),
+            Action::Delete => self.delete(current, write).await.map(Written::Whole),
         }
     }
 
-    fn fingerprint(&self, work: &Work) -> u64 {
-        fingerprint::of([&work.step])
+    fn fingerprint(&self, write: &LoadBalancerWrite) -> u64 {
+        fingerprint::of([&write.step])
     }
 
-    fn blame(&self, message: &str, batch: &Batch) -> Vec<Owner> {
+    fn blame(&self, message: &str, batch: &Batch) -> Vec<IntentOwner> {
         let named = plans::services_named_in(message, &of_services(batch));
-        named.into_iter().map(Owner::Service).collect()
+        named.into_iter().map(IntentOwner::Service).collect()
     }
 
     /// Repairs a public IP that is not provisioned, which makes Azure refuse the whole load balancer.
@@ -523,14 +519,18 @@ impl Resource for SharedLoadBalancer {
         Failure { kind: Kind::Unavailable, ..failure }
     }
 
-    fn undone(&self, before: &Seen, now: &Seen) -> Option<Seen> {
+    fn undone(
+        &self,
+        before: &ObservedLoadBalancer,
+        now: &ObservedLoadBalancer,
+    ) -> Option<ObservedLoadBalancer> {
         let interfaces = now.interfaces;
         let (before, now) = before.load_balancer.as_deref().zip(now.load_balancer.as_deref())?;
         let undone = Some(Arc::new(plans::undone(before, now)?));
-        Some(Seen { before: undone.clone(), load_balancer: undone, interfaces })
+        Some(ObservedLoadBalancer { before: undone.clone(), load_balancer: undone, interfaces })
     }
 
-    async fn restore(&self, before: &Seen) -> Result<(), Failure> {
+    async fn restore(&self, before: &ObservedLoadBalancer) -> Result<(), Failure> {
         let now = self.observed.settled_load_balancer(&self.id(), LogicalTime::now()).await?;
         let before = before.load_balancer.as_deref();
         let step = now.and_then(|now| plans::restore(&self.cluster, &self.balancer, before, &now));
@@ -545,16 +545,16 @@ impl Resource for SharedLoadBalancer {
         Ok(())
     }
 
-    fn is_urgent(&self, owner: &Owner) -> bool {
+    fn is_urgent(&self, owner: &IntentOwner) -> bool {
         // Nodes join pools after this write, and if several load balancers share the nodes, Services wait for that.
-        matches!(owner, Owner::Draining | Owner::Nodes)
+        matches!(owner, IntentOwner::Draining | IntentOwner::Nodes)
     }
 
-    fn is_repair(&self, work: &Work) -> bool {
-        work.step.purpose == Purpose::Repair
+    fn is_repair(&self, write: &LoadBalancerWrite) -> bool {
+        write.step.purpose == Purpose::Repair
     }
 
-    fn serves_all(&self, work: &Work) -> bool {
+    fn serves_all(&self, write: &LoadBalancerWrite) -> bool {
         let is_of_pool = |change: &Change| {
             matches!(
                 change,
@@ -564,37 +564,49 @@ impl Resource for SharedLoadBalancer {
                     | Change::PoolOfInterfaces { .. }
             )
         };
-        work.step.changes.iter().any(is_of_pool)
+        write.step.changes.iter().any(is_of_pool)
     }
 
-    fn concerned(&self, work: &Work, _batch: &Batch) -> Vec<Owner> {
-        let services = work.step.on_behalf_of.iter().cloned().map(Owner::Service);
+    fn concerned(&self, write: &LoadBalancerWrite, _batch: &Batch) -> Vec<IntentOwner> {
+        let services = write.step.on_behalf_of.iter().cloned().map(IntentOwner::Service);
         // Every write contains the pools, so it concerns nodes and endpoints, too.
-        services.chain([Owner::Draining, Owner::Endpoints, Owner::Look, Owner::Nodes]).collect()
+        services
+            .chain([
+                IntentOwner::Draining,
+                IntentOwner::Endpoints,
+                IntentOwner::Comparison,
+                IntentOwner::Nodes,
+            ])
+            .collect()
     }
 
-    fn stands(&self, wish: &Wish) -> bool {
-        matches!(wish, Wish::Service(LoadBalancerIntent::Present { .. }))
+    fn is_maintained(&self, request: &LoadBalancerRequest) -> bool {
+        matches!(request, LoadBalancerRequest::Service(LoadBalancerIntent::Present { .. }))
     }
 
-    fn is_wanted(&self, _owner: &Owner, wish: &Wish) -> bool {
-        match wish {
-            Wish::Members => true,
-            Wish::Service(intent) => is_wanted(&self.state, intent.owner()),
+    fn is_wanted(&self, _owner: &IntentOwner, request: &LoadBalancerRequest) -> bool {
+        match request {
+            LoadBalancerRequest::Members => true,
+            LoadBalancerRequest::Service(intent) => is_wanted(&self.state, intent.owner()),
         }
     }
 
-    fn disturbed(&self, owner: &Owner, _wish: &Wish, what: Disturbance) {
-        if let Owner::Service(key) = owner {
+    fn disturbed(&self, owner: &IntentOwner, _request: &LoadBalancerRequest, what: Disturbance) {
+        if let IntentOwner::Service(key) = owner {
             self.drift.disturbed(key, drift::Kind::LoadBalancer, &self.name(), &what);
         }
     }
 
-    fn complaint(&self, owner: &Owner, work: Option<&Work>, failure: &Failure) -> Option<Notice> {
-        let Owner::Service(key) = owner else { return None };
-        match work {
+    fn complaint(
+        &self,
+        owner: &IntentOwner,
+        write: Option<&LoadBalancerWrite>,
+        failure: &Failure,
+    ) -> Option<Notice> {
+        let IntentOwner::Service(key) = owner else { return None };
+        match write {
             None => Some(not_listed(key, failure)),
-            Some(work) if work.step.action == Action::Delete => {
+            Some(write) if write.step.action == Action::Delete => {
                 Some(warning(key, "DeleteLoadBalancer", failure))
             }
             Some(_) => None,

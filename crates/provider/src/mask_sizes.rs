@@ -1,18 +1,19 @@
 //! The sizes of nodes' pod ranges, defined by tags of their scale sets.
 
+use async_trait::async_trait;
 use azure_types::Tags;
-use cloud::{Existence, LogicalTime, MaskSizes};
+use cloud::{Existence, LogicalTime, MaskSizes, NodeRanges};
 use k8s::Node;
 use planner::instance::{self, MachineName, ProviderId};
 use planner::machine_set;
 use tracing::warn;
 
 use crate::failure::{Failure, Kind};
-use crate::provider::Inner;
+use crate::provider::{Inner, Provider};
 
-impl Inner {
-    /// The mask sizes of a node (`cloud::NodeRanges::mask_sizes`).
-    pub(crate) async fn mask_sizes(&self, node: &Node, newer_than: LogicalTime) -> Existence<MaskSizes> {
+#[async_trait]
+impl NodeRanges for Provider {
+    async fn mask_sizes(&self, node: &Node, newer_than: LogicalTime) -> Existence<MaskSizes> {
         let name = match instance::parse_provider_id(&node.spec.provider_id) {
             ProviderId::Instance(name) => MachineName::Instance(name),
             ProviderId::Machine(id) => MachineName::Machine(id),
@@ -24,12 +25,14 @@ impl Inner {
                 ));
             }
         };
-        match self.tags_of_set(&name, newer_than).await {
-            Ok(tags) => Existence::Present(self.masks_of(tags.as_ref())),
+        match self.0.tags_of_set(&name, newer_than).await {
+            Ok(tags) => Existence::Present(self.0.masks_of(tags.as_ref())),
             Err(failure) => Existence::Unknown(failure.message),
         }
     }
+}
 
+impl Inner {
     /// The tags of a machine's scale set; none if it is in no scale set. Missing knowledge is a failure: a range of the
     /// wrong size stays for a node's life.
     async fn tags_of_set(

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use azure_types::{MemberInterfaces, ResourceId, ScaleSet, VirtualMachine};
-use cloud::LogicalTime;
+use cloud::{ClusterState, LogicalTime, Notice};
 use futures::future::join_all;
 use k8s::{Node, ObjectKey};
 use parking_lot::Mutex;
@@ -22,8 +22,8 @@ use crate::failure::{Failure, Kind};
 use crate::interfaces::SharedInterfaces;
 use crate::observed::Observed;
 use crate::scale_set::SharedScaleSet;
-use crate::writer::{Pace, Resource, Writer, Writers};
-use crate::{ClusterState, Notice};
+use crate::writer::writers::Writers;
+use crate::writer::{Pace, Resource, Writer};
 
 /// Why pools are not filled yet.
 pub(crate) const NODES_UNKNOWN: &str = "the cluster's nodes are not all known yet";
@@ -37,27 +37,27 @@ pub(crate) struct Membership {
     scale_sets: Writers<SharedScaleSet>,
     interfaces: Writers<SharedInterfaces>,
     /// The nodes with which each pool was last filled.
-    filled: Mutex<HashMap<ResourceId, Filled>>,
+    filled: Mutex<HashMap<ResourceId, FilledPool>>,
     /// When a load balancer whose pools had been filled was last recreated or deleted.
     emptied: Mutex<Option<LogicalTime>>,
     /// The members of each pool at the last comparison, and the nodes at that time.
     compared: Mutex<HashMap<ResourceId, (u64, NodeIdentities)>>,
     /// Why a scale set does not keep its pools although its machines are in them; not yet reported.
     not_kept: Mutex<Option<Failure>>,
-    /// Locks for filling pools, by set of pools.
-    turns: Mutex<HashMap<Vec<ResourceId>, Arc<Turn>>>,
+    /// Attempts to fill pools, by set of pools.
+    attempts: Mutex<HashMap<Vec<ResourceId>, Arc<FillAttempt>>>,
     /// The eligible nodes, by version of the nodes.
     eligible: Mutex<Option<(u64, NodeIdentities)>>,
 }
 
 /// One task fills pools while the others that want the same wait. Holds the latest failed attempt and when it began.
-type Turn = tokio::sync::Mutex<Option<(LogicalTime, Failure)>>;
+type FillAttempt = tokio::sync::Mutex<Option<(LogicalTime, Failure)>>;
 
 /// A hash of the eligible nodes' names and provider IDs. Each pool remembers one, for thousands of nodes.
 type NodeIdentities = u64;
 
 /// The known members of a pool.
-struct Filled {
+struct FilledPool {
     membership: PoolMembership,
     /// The nodes that it was filled with.
     nodes: NodeIdentities,
@@ -65,7 +65,7 @@ struct Filled {
     unserved: Vec<Unserved>,
 }
 
-impl Filled {
+impl FilledPool {
     /// The names of the nodes that belong in the pool and cannot join yet.
     fn waiting(&self) -> impl Iterator<Item = &str> {
         self.unserved.iter().filter(|one| one.reason.may_pass()).map(|one| one.node.as_str())
@@ -92,7 +92,7 @@ impl Membership {
             emptied: Mutex::default(),
             compared: Mutex::default(),
             not_kept: Mutex::default(),
-            turns: Mutex::default(),
+            attempts: Mutex::default(),
             eligible: Mutex::default(),
         }
     }
@@ -138,12 +138,12 @@ impl Membership {
         pools.iter().filter(is_open).cloned().collect()
     }
 
-    fn turn(&self, pools: &[PoolMembership]) -> Arc<Turn> {
+    fn attempt_at(&self, pools: &[PoolMembership]) -> Arc<FillAttempt> {
         let pools = pools.iter().map(|membership| membership.pool.clone()).collect();
-        let mut turns = self.turns.lock();
+        let mut attempts = self.attempts.lock();
         // Entries without holders have no waiting tasks.
-        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
-        Arc::clone(turns.entry(pools).or_default())
+        attempts.retain(|_, attempt| Arc::strong_count(attempt) > 1);
+        Arc::clone(attempts.entry(pools).or_default())
     }
 
     /// Adds the eligible nodes to the pools, unless that was done since the nodes last changed. Machines that could not
@@ -157,8 +157,8 @@ impl Membership {
         if open.is_empty() {
             return Ok(false);
         }
-        let turn = self.turn(&open);
-        let mut failed = turn.lock().await;
+        let attempt = self.attempt_at(&open);
+        let mut failed = attempt.lock().await;
         let open = self.open(&open);
         if open.is_empty() {
             return Ok(true);
@@ -193,7 +193,7 @@ impl Membership {
         for membership in pools {
             let of_pool = unserved.iter().filter(|one| one.pool == membership.pool).cloned().collect();
             let membership = membership.clone();
-            let known = Filled { membership, nodes, unserved: of_pool };
+            let known = FilledPool { membership, nodes, unserved: of_pool };
             filled.insert(known.membership.pool.clone(), known);
         }
         Ok(())
@@ -223,8 +223,9 @@ impl Membership {
         let has_left = {
             let all = self.state.nodes_and_departed();
             let machines = self.observed.virtual_machines(&self.own_group()).all_cached();
+            let nodes = NodesBySet::new(&all);
             let is_behind = |set: &Arc<ScaleSet>| {
-                has_node(set, &all)
+                nodes.has_any_of(set)
                     && scale_set::plan_model(&self.cluster, set, &machines, &pools, &all).is_some()
             };
             sets.iter().any(is_behind)
@@ -295,8 +296,9 @@ impl Membership {
         let mut sets = self.sets(newer_than).await?;
         {
             // Hundreds of Services wait here at a time: the list of all nodes is dropped before waiting.
-            let known = self.state.nodes_and_departed();
-            sets.retain(|set| has_node(set, &known) && set.id.as_ref().is_some_and(&which));
+            let all = self.state.nodes_and_departed();
+            let nodes = NodesBySet::new(&all);
+            sets.retain(|set| nodes.has_any_of(set) && set.id.as_ref().is_some_and(&which));
         }
         let mut groups = self.interface_groups();
         groups.retain(&which);
@@ -445,7 +447,7 @@ impl Membership {
     /// The scale sets of the cluster's resource group and of every group that contains a node's machine.
     async fn sets(&self, newer_than: LogicalTime) -> Result<Vec<Arc<ScaleSet>>, Failure> {
         let mut groups = BTreeSet::from([self.own_group()]);
-        for node in self.state.nodes() {
+        for node in self.state.nodes().iter() {
             if let ProviderId::Instance(machine) = instance::parse_provider_id(&node.spec.provider_id) {
                 groups.extend(machine.scale_set.parent());
             }
@@ -518,20 +520,37 @@ where
     join_all(pools.iter().map(submit)).await.into_iter().collect()
 }
 
-/// Whether any node is a machine of the scale set, by provider ID or by name: a machine that joined by its name has to
-/// leave. For a flexible scale set only the machines' own documents tell: any virtual machine in its resource group may
-/// belong to it.
-fn has_node(set: &ScaleSet, nodes: &[Arc<Node>]) -> bool {
-    let is_flexible = scale_set::is_flexible(set);
-    let is_named =
-        |node: &Node| !is_flexible && instance::instance_id_of_node_name(node.name(), set).is_some();
-    nodes.iter().any(|node| match instance::parse_provider_id(&node.spec.provider_id) {
-        ProviderId::Instance(machine) => Some(&machine.scale_set) == set.id.as_ref() || is_named(node),
-        ProviderId::Machine(id) => {
-            is_flexible && set.id.as_ref().and_then(ResourceId::parent) == Some(group_of(&id))
+/// The nodes as scale sets look for them: provider IDs are parsed once for all sets.
+struct NodesBySet<'a> {
+    names: Vec<&'a str>,
+    sets: HashSet<ResourceId>,
+    /// The resource groups of virtual machines.
+    groups: BTreeSet<ResourceId>,
+}
+
+impl<'a> NodesBySet<'a> {
+    fn new(nodes: &'a [Arc<Node>]) -> Self {
+        let (mut names, mut sets) = (Vec::new(), HashSet::new());
+        for node in nodes {
+            if let ProviderId::Instance(machine) = instance::parse_provider_id(&node.spec.provider_id) {
+                sets.insert(machine.scale_set);
+                names.push(node.name());
+            }
         }
-        ProviderId::Unreadable | ProviderId::Other => false,
-    })
+        Self { names, sets, groups: groups_of(nodes) }
+    }
+
+    /// Whether any node is a machine of the scale set, by provider ID or by name: a machine that joined by its name has
+    /// to leave. For a flexible scale set only the machines' own documents tell: any virtual machine in its resource
+    /// group may belong to it.
+    fn has_any_of(&self, set: &ScaleSet) -> bool {
+        let Some(id) = &set.id else { return false };
+        if scale_set::is_flexible(set) {
+            return self.sets.contains(id) || id.parent().is_some_and(|group| self.groups.contains(&group));
+        }
+        self.sets.contains(id)
+            || self.names.iter().any(|name| instance::instance_id_of_node_name(name, set).is_some())
+    }
 }
 
 /// The resource groups of nodes that are virtual machines.

@@ -1,40 +1,35 @@
 //! The provider's implementation of the controllers' interface.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use cloud::{
-    Drifted, Ensured, Existence, FollowedLabels, Instance, LoadBalancers, LogicalTime, Looked, Machines,
-    MaskSizes, NodeRanges, Notice, PodRange, Presence, Routes, ServiceError, UpdateError,
+    Deletion, Drifted, Ensured, Existence, FollowedLabels, Instance, LoadBalancers, LogicalTime, Looked,
+    Machines, Presence, ServiceError, UpdateError,
 };
 use k8s::{Node, ObjectKey, Service};
 
-use crate::Provider;
-use crate::failure::{Failure, short};
+use crate::provider::Provider;
 
 #[async_trait]
 impl LoadBalancers for Provider {
     async fn ensure(&self, service: &Arc<Service>, newer_than: LogicalTime) -> Result<Ensured, ServiceError> {
-        Self::ensure(self, service, newer_than).await
+        self.0.ensure(service, newer_than).await
     }
 
-    async fn exists(&self, service: &Arc<Service>, newer_than: LogicalTime) -> Result<bool, ServiceError> {
-        Self::exists(self, service, newer_than).await
-    }
-
-    async fn delete(
+    async fn prepare_deletion(
         &self,
         service: &Arc<Service>,
         newer_than: LogicalTime,
-    ) -> Result<Vec<Notice>, ServiceError> {
-        Self::delete(self, service, newer_than).await
+    ) -> Result<Option<Box<dyn Deletion>>, ServiceError> {
+        let deletion = self.0.prepare_deletion(service, newer_than).await?;
+        Ok(deletion.map(|deletion| Box::new(deletion) as Box<dyn Deletion>))
     }
 
     async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), UpdateError> {
-        Self::update_nodes(self, newer_than).await
+        self.0.update_nodes(newer_than).await.map_err(|unfinished| self.0.update_error(unfinished))
     }
 
     fn seen_on_load_balancers(&self) -> BTreeSet<ObjectKey> {
@@ -49,8 +44,9 @@ impl LoadBalancers for Provider {
         self.0.drift.next().await
     }
 
-    fn follows_nodes(&self, service: &Service) -> bool {
-        self.0.follows_nodes(service)
+    fn follows_nodes(&self, service: &Arc<Service>) -> bool {
+        let intent = || self.0.parsed.lock().intent(&self.0.cluster, service);
+        service.is_to_be_served() && intent().is_ok_and(|intent| intent.arrives_at_nodes())
     }
 
     fn follows_labels(&self) -> FollowedLabels {
@@ -71,12 +67,12 @@ impl LoadBalancers for Provider {
     }
 
     fn waits_for_machines(&self) -> bool {
-        self.0.membership.is_waiting() || self.0.sharing.is_waiting() || self.0.waits_for_sets()
+        self.0.membership.is_waiting() || self.0.member_writes.is_waiting() || self.0.waits_for_sets()
     }
 
     async fn update_waiting_machines(&self, newer_than: LogicalTime) -> Result<(), ServiceError> {
         self.0.membership.join_waiting(newer_than).await?;
-        if self.0.sharing.is_waiting() {
+        if self.0.member_writes.is_waiting() {
             self.0.share_all_nodes(newer_than).await.map_err(|unfinished| unfinished.failure)?;
         }
         if self.0.waits_for_sets() {
@@ -107,7 +103,7 @@ impl LoadBalancers for Provider {
     }
 
     fn forget_observed(&self) {
-        Self::forget_observed(self);
+        self.0.forget_observed();
     }
 
     fn stop(&self) {
@@ -123,35 +119,5 @@ impl Machines for Provider {
 
     async fn describe(&self, node: &Node, newer_than: LogicalTime) -> Existence<Instance> {
         self.0.describe(node, newer_than).await
-    }
-}
-
-#[async_trait]
-impl NodeRanges for Provider {
-    async fn mask_sizes(&self, node: &Node, newer_than: LogicalTime) -> Existence<MaskSizes> {
-        self.0.mask_sizes(node, newer_than).await
-    }
-}
-
-/// The error of a node's route. Azure's terminal refusals are only about the whole table's input, so every route is
-/// retried.
-pub(crate) fn route_error(failure: Failure) -> ServiceError {
-    ServiceError::Retry { message: short(failure.message), after: failure.after, notices: Vec::new() }
-}
-
-#[async_trait]
-impl Routes for Provider {
-    async fn owned(&self, newer_than: LogicalTime) -> Result<BTreeSet<PodRange>, ServiceError> {
-        self.0.owned_routes(newer_than).await.map_err(route_error)
-    }
-
-    async fn apply(
-        &self,
-        wanted: &BTreeMap<PodRange, IpAddr>,
-        unwanted: &BTreeSet<PodRange>,
-        newer_than: LogicalTime,
-    ) -> Result<BTreeMap<PodRange, Result<(), ServiceError>>, ServiceError> {
-        let answers = self.0.apply_routes(wanted, unwanted, newer_than).await.map_err(route_error)?;
-        Ok(answers.into_iter().map(|(range, answer)| (range, answer.map_err(route_error))).collect())
     }
 }

@@ -9,18 +9,18 @@ use std::time::Duration;
 
 use arm::{ApiVersion, Repeats, Verdict};
 use azure_types::{PrivateLinkService, ResourceId, Subnet};
-use cloud::LogicalTime;
+use cloud::{LogicalTime, Notice};
 use parking_lot::Mutex;
 use planner::sequence::Sequence;
 use planner::{Action, Cluster, Document, Step, change, private_link};
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
-use crate::Notice;
 use crate::azure::Azure;
 use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
-use crate::observed::{Observed, ResourceList};
+use crate::observed::Observed;
+use crate::resource_list::ResourceList;
 
 /// How long a denied list is not requested again, unless an event requires newer data: a role takes some minutes to
 /// take effect, and hundreds of Services without private link services would request the list each time.
@@ -142,7 +142,7 @@ impl PrivateLinks {
         let mut groups: BTreeSet<ResourceId> = self.observed.private_link_groups().into_iter().collect();
         self.denied.lock().retain(|scope, _| scope.group_name().is_none() || groups.contains(scope));
         let subscription = ResourceId::subscription(self.cluster.config.network_subscription_id());
-        let all = self.observed.private_links_of_subscription();
+        let all = &self.observed.all_private_links;
         match self.read(&subscription, all, self.observed.started).await? {
             Ok(all) => {
                 let matter = all.iter().filter(|link| private_link::concerns(&self.cluster, link));
@@ -286,7 +286,7 @@ impl PrivateLinks {
         let result = match &step.document {
             Some(Document::Subnet(_)) => {
                 let subnet = self.azure.put::<Subnet>(step, ApiVersion::NETWORK).await;
-                subnet.map(|document| self.observed.store_subnet(&step.target, document))
+                subnet.map(|document| drop(self.observed.subnet_list(&step.target).store(document)))
             }
             Some(_) => {
                 let link = self.azure.put::<PrivateLinkService>(step, ApiVersion::NETWORK).await;
@@ -299,7 +299,7 @@ impl PrivateLinks {
             self.observed.invalidate_private_links();
         }
         if result.is_err() && matches!(step.document, Some(Document::Subnet(_))) {
-            self.observed.invalidate_subnet(&step.target);
+            self.observed.subnet_list(&step.target).invalidate();
         }
         result
     }

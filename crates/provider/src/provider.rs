@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arm::Clock;
 use azure_types::{LoadBalancer, ResourceId};
-use cloud::LogicalTime;
+use cloud::{ClusterState, LogicalTime, ServiceError, UpdateError};
 use futures::future::join_all;
 use ipnet::IpNet;
 use k8s::{ObjectKey, Service};
@@ -27,27 +27,26 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::azure::Azure;
 use crate::drift::Drift;
 use crate::failure::{Failure, Kind};
-use crate::load_balancer::{Owner, SharedLoadBalancer, Wish};
+use crate::intent_owner::IntentOwner;
+use crate::load_balancer::{LoadBalancerRequest, SharedLoadBalancer};
+use crate::member_writes::{MemberWrites, Unfinished};
 use crate::membership::{Membership, NODES_UNKNOWN};
 use crate::observed::Observed;
 use crate::private_link::PrivateLinks;
 use crate::public_ip::PublicIps;
 use crate::route_table::{SharedRouteTable, no_route_table};
 use crate::security_group::{RecentlyProgrammed, SharedSecurityGroup};
-use crate::sharing::{NodeSharing, Unfinished};
 use crate::writer::{Pace, Writer};
-use crate::{ClusterState, Ensured, Notice, ServiceError, UpdateError};
 
-/// Timing and limits. The defaults suit production.
+/// The pace of all writers. A batch waits a few seconds for Services that are about to join it, whose public IPs are being
+/// written; a single Service never waits.
+const PACE: Pace = Pace { linger: Duration::from_secs(5), busy: Duration::from_secs(2) };
+/// Maximum number of parallel writes and deletions of public IPs.
+const MAX_PARALLEL_PUBLIC_IPS: usize = 64;
+
+/// What a provider is started with.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The longest wait of a write of a shared resource for Services that are about to join it (their public IP is
-    /// being written); half of a write's duration if writes take more than twice as long. A single Service never waits.
-    pub linger: Duration,
-    /// Maximum number of parallel writes and deletions of public IPs.
-    pub public_ip_parallelism: usize,
-    /// The first wait if Azure is busy and does not say how long; doubled each time.
-    pub busy: Duration,
     /// All ranges that nodes' pod ranges are taken from: a route to another destination does not belong to this
     /// cluster.
     pub cluster_ranges: Vec<IpNet>,
@@ -59,14 +58,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            linger: Duration::from_secs(5),
-            public_ip_parallelism: 64,
-            busy: Duration::from_secs(2),
-            cluster_ranges: Vec::new(),
-            clock: Clock::system(),
-            stop: CancellationToken::new(),
-        }
+        Self { cluster_ranges: Vec::new(), clock: Clock::system(), stop: CancellationToken::new() }
     }
 }
 
@@ -89,7 +81,6 @@ pub(crate) struct Inner {
     /// Differences between what Services have and what they want.
     pub(crate) drift: Arc<Drift>,
     azure: Azure,
-    pace: Pace,
     pub(crate) stop: CancellationToken,
     load_balancers: Mutex<HashMap<Balancer, Writer<SharedLoadBalancer>>>,
     security_group: OnceLock<Writer<SharedSecurityGroup>>,
@@ -98,14 +89,16 @@ pub(crate) struct Inner {
     pub(crate) cluster_ranges: Vec<IpNet>,
     /// The load balancer on which each Service has, or was promised, a place.
     pub(crate) places: Mutex<Places>,
-    /// The assignment of nodes to load balancers, if there are several.
-    pub(crate) sharing: Arc<NodeSharing>,
+    /// The writes of the members of load balancers that share the nodes, if there are several.
+    pub(crate) member_writes: Arc<MemberWrites>,
     /// Problems of mask size tags that were already logged.
     pub(crate) mask_problems: Mutex<BTreeSet<String>>,
     /// The latest report of where the security group is not in force.
     pub(crate) out_of_force: Mutex<Option<String>>,
     /// The latest event for which each Service was ensured.
     answered: Mutex<HashMap<ObjectKey, LogicalTime>>,
+    /// When the observed state was last dropped because another program may have written.
+    forgotten: Mutex<LogicalTime>,
     _guard: DropGuard,
 }
 
@@ -130,12 +123,12 @@ impl Inner {
             private_links: Arc::clone(&self.private_links),
             membership: Arc::clone(&self.membership),
             state: self.state.clone(),
-            sharing: Arc::clone(&self.sharing),
+            member_writes: Arc::clone(&self.member_writes),
             drift: Arc::clone(&self.drift),
             emptied: Mutex::default(),
             was_up: Mutex::default(),
         };
-        let writer = Writer::start(resource, self.pace, self.stop.clone());
+        let writer = Writer::start(resource, PACE, self.stop.clone());
         writers.insert(balancer.clone(), writer.clone());
         writer
     }
@@ -158,7 +151,7 @@ impl Inner {
                 parsed: Arc::clone(&self.parsed),
                 drift: Arc::clone(&self.drift),
             };
-            Writer::start(resource, self.pace, self.stop.clone())
+            Writer::start(resource, PACE, self.stop.clone())
         };
         Ok(self.security_group.get_or_init(start).clone())
     }
@@ -173,7 +166,7 @@ impl Inner {
                 azure: self.azure.clone(),
                 observed: Arc::clone(&self.observed),
             };
-            Writer::start(resource, self.pace, self.stop.clone())
+            Writer::start(resource, PACE, self.stop.clone())
         };
         Ok(self.route_table.get_or_init(start).clone())
     }
@@ -181,16 +174,25 @@ impl Inner {
     /// How new the data for a Service must be: newer than the event, or newer than now if that event was answered
     /// before. A repeated request wants the current state.
     pub(crate) fn required_freshness(&self, key: &ObjectKey, event: LogicalTime) -> LogicalTime {
-        let fresh = self.freshness_to_look(key, event);
-        self.answered.lock().insert(key.clone(), event.max(self.observed.started));
-        fresh
-    }
-
-    /// The same for a check that is followed by work for the same event.
-    pub(crate) fn freshness_to_look(&self, key: &ObjectKey, event: LogicalTime) -> LogicalTime {
         let event = event.max(self.observed.started);
         let last = self.answered.lock().get(key).copied();
         if last.is_some_and(|last| last >= event) { LogicalTime::now() } else { event }
+    }
+
+    /// Records that a Service is ensured or deleted because of an event.
+    pub(crate) fn record_event(&self, key: &ObjectKey, event: LogicalTime) {
+        self.answered.lock().insert(key.clone(), event.max(self.observed.started));
+    }
+
+    /// Drops the observed state because another program may have written: later reads are fresh (LB-041).
+    pub(crate) fn forget_observed(&self) {
+        *self.forgotten.lock() = LogicalTime::now();
+        self.observed.invalidate_all();
+    }
+
+    /// Whether what was read after `time` still counts: the observed state was not dropped since.
+    pub(crate) fn has_observed_since(&self, time: LogicalTime) -> bool {
+        *self.forgotten.lock() < time
     }
 
     pub(crate) fn azure(&self) -> &Azure {
@@ -228,11 +230,6 @@ impl Inner {
         }
     }
 
-    fn remembered(&self) -> BTreeSet<ObjectKey> {
-        let answered = self.answered.lock();
-        answered.keys().cloned().chain(self.places.lock().promised()).collect()
-    }
-
     /// The cluster's load balancers: those on which Services may have a place. Load balancers of SKU Basic that are
     /// named after scale sets or availability sets are found in the cache.
     async fn balancers(&self) -> Result<Vec<Balancer>, Failure> {
@@ -253,7 +250,7 @@ impl Inner {
     /// nodes that left: a refused Service keeps its rules, and is not reconciled when nodes change (LB-464).
     pub(crate) async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), Unfinished> {
         let filled = self.fill_pools(newer_than).await;
-        let closed = self.close_what_nothing_has(Owner::Nodes, newer_than).await;
+        let closed = self.close_what_nothing_has(IntentOwner::Nodes, newer_than).await;
         filled?;
         // The load balancers match the nodes: no Service is informed.
         closed.map_err(|failure| Unfinished { failure, of: Some(BTreeMap::new()) })
@@ -288,7 +285,8 @@ impl Inner {
             }
             let writer = self.load_balancer(&balancer);
             writes.push(async move {
-                let done = writer.submit(Owner::Nodes, Wish::Members, newer_than, None).await;
+                let done =
+                    writer.submit(IntentOwner::Nodes, LoadBalancerRequest::Members, newer_than, None).await;
                 (balancer, known, done)
             });
         }
@@ -326,7 +324,7 @@ impl Inner {
     /// Whether a load balancer serves any Service, as far as this process knows.
     fn serves_any(&self, balancer: &Balancer) -> bool {
         let writer = self.load_balancers.lock().get(balancer).cloned();
-        writer.is_some_and(|writer| !writer.standing().is_empty())
+        writer.is_some_and(|writer| writer.has_accepted_intents())
     }
 
     /// The Services that had parts on a load balancer when the load balancers were last read or written.
@@ -338,7 +336,7 @@ impl Inner {
     }
 
     /// The error for load balancers that do not match the nodes.
-    fn update_error(&self, unfinished: Unfinished) -> UpdateError {
+    pub(crate) fn update_error(&self, unfinished: Unfinished) -> UpdateError {
         let services = unfinished.of.map(|failed| {
             let all = self.state.services();
             let mut concerned = BTreeMap::new();
@@ -374,9 +372,9 @@ impl Inner {
         for balancer in self.cluster.balancers() {
             if self.observed.load_balancers().get(&balancer.name, newer_than).await?.is_some() {
                 let writer = self.load_balancer(&balancer);
-                writes.push(
-                    async move { writer.submit(Owner::Draining, Wish::Members, newer_than, None).await },
-                );
+                writes.push(async move {
+                    writer.submit(IntentOwner::Draining, LoadBalancerRequest::Members, newer_than, None).await
+                });
             }
         }
         // A load balancer that cannot be written does not keep the others from being written.
@@ -430,7 +428,8 @@ impl Inner {
             // A write of this load balancer, with the endpoints as they were, may be in flight: this write comes after
             // it. Without one and without a document there is no load balancer.
             writes.push(async move {
-                let done = writer.submit(Owner::Endpoints, Wish::Members, seen, None).await;
+                let done =
+                    writer.submit(IntentOwner::Endpoints, LoadBalancerRequest::Members, seen, None).await;
                 let now = done.as_ref().ok().and_then(|done| done.observed.load_balancer.clone());
                 let here = now.or(document).map(|document| services_with_pools(services, &document));
                 (here.unwrap_or_default(), done.map(drop))
@@ -446,13 +445,6 @@ impl Inner {
             }
         }
         answers
-    }
-
-    /// Whether the Service's security rules contain nodes' addresses.
-    pub(crate) fn follows_nodes(&self, service: &Service) -> bool {
-        service.is_to_be_served()
-            && ServiceIntent::from_service(&self.cluster, service)
-                .is_ok_and(|intent| intent.arrives_at_nodes())
     }
 
     /// Reads the public IPs of these groups for a preview; `own` is the cluster's group.
@@ -488,7 +480,7 @@ impl Inner {
         let balancers = self.cluster.own_load_balancers(load_balancers, &services);
         let mut subnets = BTreeSet::new();
         let mut links = BTreeSet::new();
-        for service in &services {
+        for service in services.iter() {
             let mut sequence = Sequence::remove(Arc::new(ServiceRemoval::of(&self.cluster, service)));
             sequence.see_frontends(&self.cluster, &balancers);
             groups.extend(sequence.owner().public_ip_groups.iter().cloned());
@@ -554,14 +546,13 @@ impl Provider {
         let cluster = Arc::new(cluster);
         let azure = Azure::new(client);
         let stop = options.stop.child_token();
-        let pace = Pace { linger: options.linger, busy: options.busy };
         let observed = Arc::new(Observed::new(azure.clone(), &cluster));
         let public_ips = Arc::new(PublicIps::new(
             Arc::clone(&cluster),
             azure.clone(),
             Arc::clone(&observed),
-            options.public_ip_parallelism,
-            options.busy,
+            MAX_PARALLEL_PUBLIC_IPS,
+            PACE.busy,
         ));
         let private_links =
             Arc::new(PrivateLinks::new(Arc::clone(&cluster), azure.clone(), Arc::clone(&observed)));
@@ -570,7 +561,7 @@ impl Provider {
             azure.clone(),
             Arc::clone(&observed),
             state.clone(),
-            pace,
+            PACE,
             stop.clone(),
         ));
         Self(Arc::new(Inner {
@@ -585,7 +576,6 @@ impl Provider {
             parsed: Arc::default(),
             drift: Arc::default(),
             azure,
-            pace,
             _guard: stop.clone().drop_guard(),
             stop,
             load_balancers: Mutex::default(),
@@ -593,10 +583,11 @@ impl Provider {
             route_table: OnceLock::new(),
             cluster_ranges: options.cluster_ranges,
             places: Mutex::default(),
-            sharing: Arc::default(),
+            member_writes: Arc::default(),
             mask_problems: Mutex::default(),
             out_of_force: Mutex::default(),
             answered: Mutex::default(),
+            forgotten: Mutex::new(LogicalTime::BEGINNING),
         }))
     }
 
@@ -605,90 +596,11 @@ impl Provider {
         &self.0.state
     }
 
-    /// Brings Azure to the Service's desired state, and returns its addresses.
-    ///
-    /// # Guarantees
-    ///
-    /// * Uses data read after `newer_than`, or after this moment if that event was answered before.
-    /// * Idempotent: nothing is written without a difference.
-    /// * May be dropped, and the process killed, at any point: the next call continues from the observed state.
-    /// * Resources of other owners are not changed, and no address is bought unless a load balancer has room for it.
-    ///
-    /// # Assumes
-    ///
-    /// * The [`ClusterState`] holds all Services and Nodes. Until it reports so, absence proves nothing.
-    /// * No other call for this Service runs at the same time.
-    ///
-    /// # Errors
-    ///
-    /// [`ServiceError::Refused`] if only a change of the Service helps, with Azure's own words; [`ServiceError::Retry`]
-    /// for every error that may pass.
-    pub async fn ensure(
-        &self,
-        service: &Arc<Service>,
-        newer_than: LogicalTime,
-    ) -> Result<Ensured, ServiceError> {
-        self.0.ensure(service, newer_than).await
-    }
-
-    /// Whether Azure holds anything that belongs to the Service: part of a load balancer, or a public IP (LB-030 to
-    /// LB-034).
-    ///
-    /// # Errors
-    ///
-    /// If Azure could not answer.
-    pub async fn exists(
-        &self,
-        service: &Arc<Service>,
-        newer_than: LogicalTime,
-    ) -> Result<bool, ServiceError> {
-        self.0.exists(service, newer_than).await
-    }
-
-    /// Removes everything that Azure holds for the Service (LB-045). Returns notices for its owner.
-    ///
-    /// # Guarantees
-    ///
-    /// * Nothing else is removed: what another Service uses or claims stays, and a public IP is deleted only in the
-    ///   version that was proven to have no other owner.
-    /// * Idempotent, and may be dropped at any point, as [`Self::ensure`].
-    /// * A public IP is kept if Azure says that something else refers to it; a notice reports it.
-    ///
-    /// # Assumes
-    ///
-    /// As [`Self::ensure`].
-    ///
-    /// # Errors
-    ///
-    /// If something is still there.
-    pub async fn delete(
-        &self,
-        service: &Arc<Service>,
-        newer_than: LogicalTime,
-    ) -> Result<Vec<Notice>, ServiceError> {
-        self.0.delete(service, newer_than).await
-    }
-
-    /// Brings the members of all pools in line with the Nodes in the [`ClusterState`], based on data read after
-    /// `newer_than`. The security rules of Services that are reached at the nodes' own addresses are not changed: each
-    /// of these Services has to be ensured.
-    ///
-    /// # Errors
-    ///
-    /// If a machine or a load balancer could not be changed; the others are.
-    pub async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), UpdateError> {
-        self.0.update_nodes(newer_than).await.map_err(|unfinished| self.0.update_error(unfinished))
-    }
-
     /// The existing Services for which the provider remembers something beside the observed state: an answered event,
     /// or a promised place.
     pub fn remembered(&self) -> BTreeSet<ObjectKey> {
-        self.0.remembered()
-    }
-
-    /// Drops the observed state because another program may have written: later reads are fresh (LB-041).
-    pub fn forget_observed(&self) {
-        self.0.observed.invalidate_all();
+        let answered = self.0.answered.lock();
+        answered.keys().cloned().chain(self.0.places.lock().promised()).collect()
     }
 
     /// What would be written to Azure for the current Services and Nodes. Writes nothing.

@@ -11,23 +11,23 @@ use std::time::Duration;
 
 use arm::{Class, OperationGroup};
 use azure_types::{PublicIpAddress, ResourceId, SecurityGroup};
-use cloud::{LogicalTime, Looked};
+use cloud::{LogicalTime, Looked, Notice};
 use futures::future::join_all;
 use k8s::ObjectKey;
 use planner::drift::{self, Drift, DriftCheck};
+use planner::foreign_entries::ForeignEntries;
 use planner::load_balancer::LoadBalancerIntent;
 use planner::security_group::{self, AccessIntent};
-use planner::foreign_entries::ForeignEntries;
 use planner::{Action, Balancer, Document, ServiceIntent, Step};
 use tokio::time::Instant;
 
-use crate::Notice;
 use crate::drift::{Kind, not_kept_notice};
 use crate::failure::{self, Failure};
-use crate::load_balancer::{Owner, Wish};
+use crate::intent_owner::IntentOwner;
+use crate::load_balancer::LoadBalancerRequest;
 use crate::provider::Inner;
 use crate::scope::Scope;
-use crate::security_group::AccessWish;
+use crate::security_group::SecurityGroupRequest;
 
 /// How long a resync is put off while Azure's budget is low: it refills in ten seconds.
 const LOW_BUDGET_DELAY: Duration = Duration::from_secs(30);
@@ -90,8 +90,8 @@ impl Inner {
     fn served(&self) -> Vec<Served> {
         let mut all = Vec::new();
         for (balancer, writer) in self.load_balancer_writers() {
-            for (_, wish) in writer.standing() {
-                if let Wish::Service(LoadBalancerIntent::Present { service, .. }) = wish {
+            for (_, request) in writer.accepted_intents() {
+                if let LoadBalancerRequest::Service(LoadBalancerIntent::Present { service, .. }) = request {
                     all.push(Served { balancer: balancer.clone(), intent: service });
                 }
             }
@@ -247,7 +247,7 @@ impl Inner {
         };
         if is_gone {
             // Its part of the load balancer would refer to a missing public IP.
-            self.load_balancer(balancer).withdraw(&Owner::Service(key.clone()));
+            self.load_balancer(balancer).withdraw(&IntentOwner::Service(key.clone()));
         }
         let is_fight = |steps: &[Step]| steps.iter().all(|step| self.public_ips.is_left(step));
         let kind = match difference {
@@ -270,13 +270,16 @@ impl Inner {
     /// Lets the writers compare the shared documents. Returns failures, and notices for Services.
     async fn compare_shared(&self, served: &[Served], since: LogicalTime) -> (Vec<Failure>, Vec<Notice>) {
         let writers = self.load_balancer_writers().into_iter();
-        let writers: Vec<_> = writers.filter(|(_, writer)| !writer.standing().is_empty()).collect();
-        let balancing = writers
-            .iter()
-            .map(async |(_, writer)| writer.submit(Owner::Look, Wish::Members, since, None).await.map(drop));
+        let writers: Vec<_> = writers.filter(|(_, writer)| writer.has_accepted_intents()).collect();
+        let balancing = writers.iter().map(async |(_, writer)| {
+            writer.submit(IntentOwner::Comparison, LoadBalancerRequest::Members, since, None).await.map(drop)
+        });
         let access = async {
             match self.security_group_writer() {
-                Some(writer) => writer.submit(Owner::Look, AccessWish::Closed, since, None).await.map(drop),
+                Some(writer) => writer
+                    .submit(IntentOwner::Comparison, SecurityGroupRequest::CloseUnused, since, None)
+                    .await
+                    .map(drop),
                 None => Ok(()),
             }
         };

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use arm::ApiVersion;
 use async_trait::async_trait;
 use azure_types::{ResourceId, ScaleSet, ScaleSetInstance, VirtualMachine};
-use cloud::LogicalTime;
+use cloud::{ClusterState, LogicalTime};
 use planner::backend_pool::PoolMembership;
 use planner::scale_set::{self as plans, is_flexible};
 use planner::{Cluster, Step};
 use tracing::info;
 
-use crate::ClusterState;
 use crate::azure::Azure;
 use crate::failure::Failure;
 use crate::fingerprint;
@@ -27,13 +26,8 @@ pub(crate) struct SharedScaleSet {
     pub(crate) state: ClusterState,
 }
 
-/// The observed state of a scale set; `None` if it does not exist.
-pub(crate) struct Seen {
-    found: Option<Found>,
-}
-
 /// A scale set and its machines.
-struct Found {
+pub(crate) struct ObservedScaleSet {
     set: Arc<ScaleSet>,
     /// The instances of a uniform scale set.
     instances: Vec<Arc<ScaleSetInstance>>,
@@ -41,8 +35,8 @@ struct Found {
     virtual_machines: Vec<Arc<VirtualMachine>>,
 }
 
-/// A write.
-pub(crate) struct Work {
+/// A write of a scale set.
+pub(crate) struct ScaleSetWrite {
     model: Option<Step>,
     instances: Vec<Step>,
 }
@@ -68,48 +62,53 @@ impl Resource for SharedScaleSet {
     /// The pool's id in lower case.
     type Key = String;
     type Intent = PoolMembership;
-    type Observed = Seen;
-    type Work = Work;
+    /// `None` if it does not exist.
+    type Observed = Option<ObservedScaleSet>;
+    type Write = ScaleSetWrite;
     type Claim = ();
 
     fn name(&self) -> String {
         format!("scale set {}", self.id.name())
     }
 
-    async fn observe(&self, newer_than: LogicalTime) -> Result<Seen, Failure> {
-        let Some(group) = self.group() else { return Ok(Seen { found: None }) };
+    async fn observe(&self, newer_than: LogicalTime) -> Result<Self::Observed, Failure> {
+        let Some(group) = self.group() else { return Ok(None) };
         let Some(set) = self.observed.scale_sets(&group).get(self.id.name(), newer_than).await? else {
-            return Ok(Seen { found: None });
+            return Ok(None);
         };
         if is_flexible(&set) {
             let virtual_machines = self.observed.virtual_machines(&group).list(newer_than).await?;
-            return Ok(Seen { found: Some(Found { set, instances: Vec::new(), virtual_machines }) });
+            return Ok(Some(ObservedScaleSet { set, instances: Vec::new(), virtual_machines }));
         }
         match self.observed.instances(&self.id).list(newer_than).await {
-            Ok(instances) => Ok(Seen { found: Some(Found { set, instances, virtual_machines: Vec::new() }) }),
-            Err(failure) if failure.is_not_found() => Ok(Seen { found: None }),
+            Ok(instances) => Ok(Some(ObservedScaleSet { set, instances, virtual_machines: Vec::new() })),
+            Err(failure) if failure.is_not_found() => Ok(None),
             Err(failure) => Err(failure),
         }
     }
 
-    fn claim(&self, _observed: &Seen, _batch: &[(String, PoolMembership)]) {}
+    fn claim(&self, _observed: &Self::Observed, _batch: &[(String, PoolMembership)]) {}
 
-    fn plan(&self, seen: &Seen, batch: &[(String, PoolMembership)], _: &()) -> Planned<Self> {
-        let work = seen.found.as_ref().and_then(|Found { set, instances, virtual_machines }| {
+    fn plan(&self, observed: &Self::Observed, batch: &[(String, PoolMembership)], _: &()) -> Planned<Self> {
+        let write = observed.as_ref().and_then(|ObservedScaleSet { set, instances, virtual_machines }| {
             let memberships = self.observed.of_present_pools(batch);
             let nodes = self.state.nodes_and_departed();
             let model = plans::plan_model(&self.cluster, set, virtual_machines, &memberships, &nodes);
             let instances = plans::plan_instances(&self.cluster, set, instances, &memberships, &nodes);
-            (model.is_some() || !instances.is_empty()).then_some(Work { model, instances })
+            (model.is_some() || !instances.is_empty()).then_some(ScaleSetWrite { model, instances })
         });
-        Planned { work, refused: Vec::new(), notices: Vec::new() }
+        Planned { write, refused: Vec::new(), notices: Vec::new() }
     }
 
-    async fn write(&self, seen: &Seen, work: &Work) -> Result<Written<Seen>, Failure> {
-        let Some(found) = &seen.found else { return Ok(Written::Whole(Seen { found: None })) };
-        let (mut set, virtual_machines) = (Arc::clone(&found.set), found.virtual_machines.clone());
+    async fn write(
+        &self,
+        observed: &Self::Observed,
+        write: &ScaleSetWrite,
+    ) -> Result<Written<Self::Observed>, Failure> {
+        let Some(observed) = observed else { return Ok(Written::Whole(None)) };
+        let (mut set, virtual_machines) = (Arc::clone(&observed.set), observed.virtual_machines.clone());
         let known_sets = self.group().map(|group| self.observed.scale_sets(&group));
-        if let Some(step) = &work.model {
+        if let Some(step) = &write.model {
             match self.azure.put::<ScaleSet>(step, ApiVersion::COMPUTE).await {
                 Ok(document) => {
                     set = match &known_sets {
@@ -133,11 +132,11 @@ impl Resource for SharedScaleSet {
         let keep = |machine: ScaleSetInstance| self.observed.keep_instance(machine);
         let results = self
             .azure
-            .put_all(&work.instances, ApiVersion::COMPUTE, parallel, keep, |_| std::future::ready(()))
+            .put_all(&write.instances, ApiVersion::COMPUTE, parallel, keep, |_| std::future::ready(()))
             .await;
         // Pool members changed: the load balancers have a new version.
         self.observed.load_balancers().invalidate();
-        let mut after = found.instances.clone();
+        let mut after = observed.instances.clone();
         let mut problem: Option<Failure> = None;
         for (step, result) in results {
             match result {
@@ -165,26 +164,15 @@ impl Resource for SharedScaleSet {
         }
         match problem {
             Some(failure) => Err(failure),
-            None => {
-                let found = Some(Found { set, instances: after, virtual_machines });
-                Ok(Written::Whole(Seen { found }))
-            }
+            None => Ok(Written::Whole(Some(ObservedScaleSet { set, instances: after, virtual_machines }))),
         }
     }
 
-    fn serves_all(&self, _work: &Self::Work) -> bool {
+    fn serves_all(&self, _write: &ScaleSetWrite) -> bool {
         true
     }
 
-    fn fingerprint(&self, work: &Work) -> u64 {
-        fingerprint::of(work.model.iter().chain(&work.instances))
-    }
-
-    fn concerned(&self, _work: &Work, batch: &[(String, PoolMembership)]) -> Vec<String> {
-        batch.iter().map(|(pool, _)| pool.clone()).collect()
-    }
-
-    fn blame(&self, _message: &str, _batch: &[(String, PoolMembership)]) -> Vec<String> {
-        Vec::new()
+    fn fingerprint(&self, write: &ScaleSetWrite) -> u64 {
+        fingerprint::of(write.model.iter().chain(&write.instances))
     }
 }

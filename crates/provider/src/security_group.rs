@@ -7,27 +7,26 @@ use std::sync::Arc;
 use arm::ApiVersion;
 use async_trait::async_trait;
 use azure_types::{PublicIpAddress, ResourceId, SecurityGroup};
-use cloud::LogicalTime;
+use cloud::{ClusterState, LogicalTime};
 use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
 use planner::security_group::{self as plans, AccessIntent, ClusterUsage};
 use planner::{Cluster, Document, ParsedServices, Purpose, Step, public_ip};
 
-use crate::ClusterState;
 use crate::azure::Azure;
 use crate::drift::{self, Drift};
 use crate::failure::{Failure, Kind};
 use crate::fingerprint;
-use crate::load_balancer::{Owner, is_wanted};
+use crate::intent_owner::{IntentOwner, is_wanted};
 use crate::observed::Observed;
 use crate::writer::{Disturbance, Planned, Resource, Written};
 
 /// Addresses of Services where their status is not up to date.
 #[derive(Debug, Default)]
-pub(crate) struct RecentlyProgrammed(Mutex<Recent>);
+pub(crate) struct RecentlyProgrammed(Mutex<ProgrammedAddresses>);
 
 #[derive(Debug, Default)]
-struct Recent {
+struct ProgrammedAddresses {
     /// Addresses that were programmed and may not be in the status yet.
     programmed: BTreeMap<ObjectKey, Vec<IpAddr>>,
     /// Services that are completely removed, although their status may contain addresses until Kubernetes deletes them.
@@ -81,7 +80,7 @@ impl RecentlyProgrammed {
 
     /// Records the addresses of the cluster for which the group is open.
     fn hold(&self, open: &BTreeSet<IpAddr>, is_of_cluster: impl Fn(&IpAddr) -> bool) {
-        let Recent { held, passed_on, .. } = &mut *self.0.lock();
+        let ProgrammedAddresses { held, passed_on, .. } = &mut *self.0.lock();
         passed_on.retain(|address| open.contains(address));
         held.retain(|address| open.contains(address));
         held.extend(open.iter().filter(|address| is_of_cluster(address)));
@@ -124,11 +123,11 @@ impl RecentlyProgrammed {
     }
 
     /// The Services of which something may be left in Azure.
-    fn existing(&self, services: Vec<Arc<Service>>) -> Vec<Arc<Service>> {
+    fn existing(&self, services: &[Arc<Service>]) -> Vec<Arc<Service>> {
         let mut recent = self.0.lock();
         let is_removed =
             |service: &Arc<Service>| !service.is_to_be_served() && recent.removed.contains(&service.key());
-        let (removed, existing): (Vec<_>, Vec<_>) = services.into_iter().partition(is_removed);
+        let (removed, existing): (Vec<_>, Vec<_>) = services.iter().cloned().partition(is_removed);
         recent.removed = removed.iter().map(|service| service.key()).collect();
         existing
     }
@@ -153,10 +152,10 @@ impl RecentlyProgrammed {
 
 /// The desired state of one owner.
 #[derive(Debug, Clone)]
-pub(crate) enum AccessWish {
+pub(crate) enum SecurityGroupRequest {
     /// The group is closed for unused addresses: those of deleted nodes, and of Services that were refused before they
     /// got theirs (LB-454, LB-464).
-    Closed,
+    CloseUnused,
     /// The access that a Service's clients need.
     Service(AccessIntent),
 }
@@ -188,7 +187,7 @@ impl SharedSecurityGroup {
         let (services, nodes) = (self.state.services(), self.state.nodes());
         let all = self.observed.load_balancers().all_cached();
         let load_balancers = self.cluster.own_load_balancers(all, &services);
-        let services = self.recently.existing(services);
+        let services = self.recently.existing(&services);
         let mut alive = self.recently.unpublished(&services);
         // An interrupted Service has its address although neither its status nor a frontend shows it.
         let public_ips = self.observed.cached_public_ips();
@@ -284,10 +283,10 @@ impl SharedSecurityGroup {
     }
 
     /// The intents of the Services in a batch.
-    fn intents(batch: &[(Owner, AccessWish)]) -> Vec<AccessIntent> {
-        let intent = |(_, wish): &(Owner, AccessWish)| match wish {
-            AccessWish::Closed => None,
-            AccessWish::Service(intent) => Some(intent.clone()),
+    fn intents(batch: &[(IntentOwner, SecurityGroupRequest)]) -> Vec<AccessIntent> {
+        let intent = |(_, request): &(IntentOwner, SecurityGroupRequest)| match request {
+            SecurityGroupRequest::CloseUnused => None,
+            SecurityGroupRequest::Service(intent) => Some(intent.clone()),
         };
         batch.iter().filter_map(intent).collect()
     }
@@ -295,12 +294,13 @@ impl SharedSecurityGroup {
 
 #[async_trait]
 impl Resource for SharedSecurityGroup {
-    type Key = Owner;
-    type Intent = AccessWish;
+    type Key = IntentOwner;
+    type Intent = SecurityGroupRequest;
     /// `None` if the group does not exist.
     type Observed = Option<Arc<SecurityGroup>>;
-    type Work = Step;
-    type Claim = ();
+    type Write = Step;
+    /// The addresses in use: planning reads them once for each observed state.
+    type Claim = Option<ClusterUsage>;
 
     fn name(&self) -> String {
         format!("security group {}", self.id.name())
@@ -311,27 +311,37 @@ impl Resource for SharedSecurityGroup {
         self.observed_group(newer_than).await
     }
 
-    fn claim(&self, observed: &Self::Observed, batch: &[(Owner, AccessWish)]) {
-        let Some(observed) = observed else { return };
+    fn claim(
+        &self,
+        observed: &Self::Observed,
+        batch: &[(IntentOwner, SecurityGroupRequest)],
+    ) -> Option<ClusterUsage> {
+        let observed = observed.as_ref()?;
         let intents = Self::intents(batch);
         let usage = self.usage(intents.iter().map(AccessIntent::key));
         self.recently.hold(&plans::open_addresses(observed), |address| usage.has(address));
+        Some(usage)
     }
 
-    fn plan(&self, observed: &Self::Observed, batch: &[(Owner, AccessWish)], _: &()) -> Planned<Self> {
+    fn plan(
+        &self,
+        observed: &Self::Observed,
+        batch: &[(IntentOwner, SecurityGroupRequest)],
+        usage: &Option<ClusterUsage>,
+    ) -> Planned<Self> {
         let intents = Self::intents(batch);
-        let Some(observed) = observed else {
+        let (Some(observed), Some(usage)) = (observed, usage) else {
             // Removals need no group.
             let asking = intents.iter().filter(|intent| matches!(intent, AccessIntent::Present { .. }));
-            let refused =
-                asking.map(|intent| (Owner::Service(intent.key().clone()), self.absent())).collect();
-            return Planned { work: None, refused, notices: Vec::new() };
+            let refused = asking.map(|intent| (IntentOwner::Service(intent.key().clone()), self.absent()));
+            return Planned { write: None, refused: refused.collect(), notices: Vec::new() };
         };
-        let usage = self.usage(intents.iter().map(AccessIntent::key));
-        let plan = plans::plan(&self.cluster, observed, &intents, &usage);
-        let refused = plan.refused.into_iter().map(|(key, refusal)| (Owner::Service(key), refusal.into()));
-        let notices = plan.notices.into_iter().map(|notice| (Owner::Service(notice.service.clone()), notice));
-        Planned { work: plan.step, refused: refused.collect(), notices: notices.collect() }
+        let plan = plans::plan(&self.cluster, observed, &intents, usage);
+        let refused =
+            plan.refused.into_iter().map(|(key, refusal)| (IntentOwner::Service(key), refusal.into()));
+        let notices =
+            plan.notices.into_iter().map(|notice| (IntentOwner::Service(notice.service.clone()), notice));
+        Planned { write: plan.step, refused: refused.collect(), notices: notices.collect() }
     }
 
     async fn write(
@@ -354,10 +364,10 @@ impl Resource for SharedSecurityGroup {
         Ok(Written::Whole(Some(written)))
     }
 
-    fn carried_out(&self, wish: AccessWish) -> AccessWish {
-        match wish {
-            AccessWish::Service(intent) => AccessWish::Service(intent.carried_out()),
-            AccessWish::Closed => AccessWish::Closed,
+    fn carried_out(&self, request: SecurityGroupRequest) -> SecurityGroupRequest {
+        match request {
+            SecurityGroupRequest::Service(intent) => SecurityGroupRequest::Service(intent.carried_out()),
+            SecurityGroupRequest::CloseUnused => SecurityGroupRequest::CloseUnused,
         }
     }
 
@@ -365,9 +375,9 @@ impl Resource for SharedSecurityGroup {
         fingerprint::of([step])
     }
 
-    fn blame(&self, message: &str, batch: &[(Owner, AccessWish)]) -> Vec<Owner> {
+    fn blame(&self, message: &str, batch: &[(IntentOwner, SecurityGroupRequest)]) -> Vec<IntentOwner> {
         let named = plans::services_named_in(message, &Self::intents(batch));
-        named.into_iter().map(Owner::Service).collect()
+        named.into_iter().map(IntentOwner::Service).collect()
     }
 
     fn undone(&self, before: &Self::Observed, now: &Self::Observed) -> Option<Self::Observed> {
@@ -386,27 +396,28 @@ impl Resource for SharedSecurityGroup {
         step.purpose == Purpose::Repair
     }
 
-    fn concerned(&self, step: &Step, _batch: &[(Owner, AccessWish)]) -> Vec<Owner> {
-        step.on_behalf_of.iter().cloned().map(Owner::Service).collect()
+    fn concerned(&self, step: &Step, _batch: &[(IntentOwner, SecurityGroupRequest)]) -> Vec<IntentOwner> {
+        step.on_behalf_of.iter().cloned().map(IntentOwner::Service).collect()
     }
 
     /// If packets arrive at the nodes' own addresses, the intent changes with the nodes: the Service is reconciled for
     /// that, and compared separately ([`crate::resync`]).
-    fn stands(&self, wish: &AccessWish) -> bool {
-        matches!(wish, AccessWish::Service(AccessIntent::Present { service, .. }) if !service.arrives_at_nodes())
+    fn is_maintained(&self, request: &SecurityGroupRequest) -> bool {
+        matches!(request, SecurityGroupRequest::Service(AccessIntent::Present { service, .. }) if !service.arrives_at_nodes())
     }
 
-    fn is_wanted(&self, _owner: &Owner, wish: &AccessWish) -> bool {
-        match wish {
-            AccessWish::Service(AccessIntent::Present { service, .. }) => {
+    fn is_wanted(&self, _owner: &IntentOwner, request: &SecurityGroupRequest) -> bool {
+        match request {
+            SecurityGroupRequest::Service(AccessIntent::Present { service, .. }) => {
                 is_wanted(&self.state, service.removal())
             }
-            AccessWish::Closed | AccessWish::Service(AccessIntent::Absent { .. }) => false,
+            SecurityGroupRequest::CloseUnused
+            | SecurityGroupRequest::Service(AccessIntent::Absent { .. }) => false,
         }
     }
 
-    fn disturbed(&self, owner: &Owner, _wish: &AccessWish, what: Disturbance) {
-        if let Owner::Service(key) = owner {
+    fn disturbed(&self, owner: &IntentOwner, _request: &SecurityGroupRequest, what: Disturbance) {
+        if let IntentOwner::Service(key) = owner {
             self.drift.disturbed(key, drift::Kind::SecurityGroup, &self.name(), &what);
         }
     }

@@ -5,34 +5,34 @@
 use std::sync::Arc;
 
 use azure_types::{PrivateLinkService, PublicIpAddress, Subnet};
-use cloud::{Labels, LogicalTime};
+use cloud::{Ensured, Labels, LogicalTime, Notice, ObjectList, ServiceError};
 use futures::future::{BoxFuture, join_all};
 use k8s::{Node, ObjectKey, Service};
 use planner::cluster_name::LoadBalancersByName;
-use planner::load_balancer::{LoadBalancerIntent, Places};
+use planner::load_balancer::LoadBalancerIntent;
 use planner::placement::MachineSets;
-use planner::security_group::{self, AccessIntent, in_force};
-use planner::sequence::{ResourceIntent, ServiceObservation, Sequence, Stage, Stop, Task};
-use planner::{Action, Balancer, Flavor, ListedLoadBalancer, ServiceRemoval, backend_pool, public_ip};
+use planner::security_group::{AccessIntent, in_force};
+use planner::sequence::{ResourceIntent, Sequence, ServiceObservation, Stage, Stop, Task};
+use planner::{Action, Balancer, Flavor, ListedLoadBalancer, backend_pool};
 use tokio::time::sleep;
 
 use crate::failure::{Failure, Kind};
-use crate::load_balancer::{self, Owner, SharedLoadBalancer, Wish};
+use crate::intent_owner::IntentOwner;
+use crate::load_balancer::{self, LoadBalancerRequest, SharedLoadBalancer};
 use crate::membership::NODES_UNKNOWN;
 use crate::observed::Observed;
 use crate::provider::Inner;
-use crate::security_group::{AccessWish, SharedSecurityGroup};
+use crate::security_group::{SecurityGroupRequest, SharedSecurityGroup};
 use crate::writer::Announcement;
-use crate::{Ensured, Notice, ServiceError};
 
 /// Announcements of intents to the writers that a Service needs.
-struct Announced {
+pub(crate) struct Announcements {
     /// One for each load balancer that the Service may get.
-    load_balancers: Vec<(Balancer, Announcement<SharedLoadBalancer>)>,
-    security_group: Option<Announcement<SharedSecurityGroup>>,
+    pub(crate) load_balancers: Vec<(Balancer, Announcement<SharedLoadBalancer>)>,
+    pub(crate) security_group: Option<Announcement<SharedSecurityGroup>>,
 }
 
-impl Announced {
+impl Announcements {
     fn take_load_balancer(&mut self, balancer: &Balancer) -> Option<Announcement<SharedLoadBalancer>> {
         let at = self.load_balancers.iter().position(|(announced, _)| announced == balancer)?;
         Some(self.load_balancers.swap_remove(at).1)
@@ -54,13 +54,13 @@ impl Announced {
 
 /// What was read for one Service.
 #[derive(Default)]
-struct Reading {
-    public_ips: Vec<Arc<PublicIpAddress>>,
+pub(crate) struct ServiceReading {
+    pub(crate) public_ips: Vec<Arc<PublicIpAddress>>,
     /// The load balancers that may hold parts of the Service. Their documents are taken from the cache on use: of a
     /// load balancer with hundreds of Services each retained version is a megabyte.
     balancers: Vec<Balancer>,
     subnet: Option<Arc<Subnet>>,
-    nodes: Vec<Arc<Node>>,
+    nodes: ObjectList<Node>,
     private_links: Option<Vec<Arc<PrivateLinkService>>>,
     /// Whether the private link services were read after the decision to delete one.
     private_links_are_fresh: bool,
@@ -69,8 +69,11 @@ struct Reading {
     machine_sets: Option<MachineSets>,
 }
 
-impl Reading {
-    fn seen<'a>(&'a self, load_balancers: &'a [(Balancer, ListedLoadBalancer)]) -> ServiceObservation<'a> {
+impl ServiceReading {
+    pub(crate) fn seen<'a>(
+        &'a self,
+        load_balancers: &'a [(Balancer, ListedLoadBalancer)],
+    ) -> ServiceObservation<'a> {
         ServiceObservation {
             public_ips: &self.public_ips,
             load_balancers,
@@ -90,7 +93,7 @@ impl Reading {
     }
 
     /// The cached load balancers, at least as new as what was read or written for the Service.
-    fn load_balancers(&self, observed: &Observed) -> Vec<(Balancer, ListedLoadBalancer)> {
+    pub(crate) fn load_balancers(&self, observed: &Observed) -> Vec<(Balancer, ListedLoadBalancer)> {
         let cache = observed.load_balancers();
         let now = |balancer: &Balancer| Some((balancer.clone(), cache.cached(&balancer.name)?.into()));
         self.balancers.iter().filter_map(now).collect()
@@ -104,7 +107,10 @@ impl Inner {
         service: &Arc<Service>,
         newer_than: LogicalTime,
     ) -> Result<Ensured, ServiceError> {
-        let newer_than = self.required_freshness(&service.key(), newer_than);
+        let key = service.key();
+        let event = newer_than;
+        let newer_than = self.required_freshness(&key, event);
+        self.record_event(&key, event);
         let parsed = self.parsed.lock().intent(&self.cluster, service);
         let intent = match parsed {
             Ok(intent) => intent,
@@ -114,15 +120,14 @@ impl Inner {
             }
         };
         let security_group = Some(self.security_group()?.announce());
-        let announced = Announced { load_balancers: self.announce(intent.flavor), security_group };
+        let announced = Announcements { load_balancers: self.announce(intent.flavor), security_group };
         let mut notices = Vec::new();
-        let key = service.key();
         let mut sequence = Sequence::ensure(Arc::clone(&intent));
         if self.recently.was_opened_in_vain(&key) {
             sequence = sequence.opening_last();
         }
         self.places.lock().revise(&intent, sequence.destination(&self.cluster).as_ref());
-        match self.drive(sequence, newer_than, announced, &mut notices).await {
+        match self.drive(sequence, None, newer_than, announced, &mut notices).await {
             Ok(addresses) => {
                 self.recently.opened_in_vain(&key, false);
                 Ok(Ensured { addresses, notices })
@@ -144,11 +149,11 @@ impl Inner {
     /// A refused Service keeps what it depends on. What it no longer wants is closed, and so is what was opened beside
     /// a load balancer that it then did not get (LB-454): its addresses are only those that Azure and its status show.
     /// Free if nothing differs.
-    async fn close_unused(&self, service: &Service) {
+    pub(crate) async fn close_unused(&self, service: &Service) {
         let key = service.key();
         let programmed = self.recently.forget(&key);
         if let Err(failure) =
-            self.close_what_nothing_has(Owner::Service(key.clone()), LogicalTime::BEGINNING).await
+            self.close_what_nothing_has(IntentOwner::Service(key.clone()), LogicalTime::BEGINNING).await
         {
             let failure = failure.full_text();
             tracing::debug!(failure, service = %key, "cannot close the security group for unused addresses");
@@ -160,103 +165,25 @@ impl Inner {
     /// after `newer_than`.
     pub(crate) async fn close_what_nothing_has(
         &self,
-        owner: Owner,
+        owner: IntentOwner,
         newer_than: LogicalTime,
     ) -> Result<(), Failure> {
         // Without a configured security group nothing is open.
         let Ok(writer) = self.security_group() else { return Ok(()) };
-        writer.submit(owner, AccessWish::Closed, newer_than, None).await.map(drop)
+        writer.submit(owner, SecurityGroupRequest::CloseUnused, newer_than, None).await.map(drop)
     }
 
-    /// Removes everything of a Service.
-    pub(crate) async fn delete(
-        &self,
-        service: &Service,
-        newer_than: LogicalTime,
-    ) -> Result<Vec<Notice>, ServiceError> {
-        let newer_than = self.required_freshness(&service.key(), newer_than);
-        let removal = Arc::new(ServiceRemoval::of(&self.cluster, service));
-        // Most of them have parts on the load balancer that they ask for.
-        let load_balancers = self.announce(removal.flavor);
-        // Without a configured security group there are no rules.
-        let security_group = self.security_group().ok().map(|writer| writer.announce());
-        let announced = Announced { load_balancers, security_group };
-        self.recently.forget(&removal.key);
-        self.recently.opened_in_vain(&removal.key, false);
-        self.places.lock().release(&removal.key);
-        let mut notices = Vec::new();
-        let sequence = Sequence::remove(Arc::clone(&removal));
-        match self.drive(sequence, newer_than, announced, &mut notices).await {
-            Ok(_) => {
-                self.forget(service);
-                self.recently.removed(removal.key.clone());
-                // Its address may have belonged to a node that was deleted meanwhile, and may be in rules of others.
-                self.close_unused(service).await;
-                Ok(notices)
-            }
-            Err(failure) => Err(failure.with_notices(notices).into()),
-        }
-    }
-
-    /// Whether Azure holds anything of a Service that is being removed. If not, everything remembered of the Service is
-    /// dropped.
-    pub(crate) async fn exists(
-        &self,
-        service: &Service,
-        newer_than: LogicalTime,
-    ) -> Result<bool, ServiceError> {
-        let exists = self.holds(service, newer_than).await?;
-        if !exists {
-            self.forget(service);
-        }
-        Ok(exists)
-    }
-
-    async fn holds(&self, service: &Service, newer_than: LogicalTime) -> Result<bool, ServiceError> {
-        // The security group may be open for it although nothing else was created yet.
-        if self.recently.has(&service.key()) {
-            return Ok(true);
-        }
-        let newer_than = self.freshness_to_look(&service.key(), newer_than);
-        // A Service that is removed gives up its place, if it had one.
-        self.places.lock().release(&service.key());
-        let removal = Arc::new(ServiceRemoval::of(&self.cluster, service));
-        let mut sequence = Sequence::remove(Arc::clone(&removal));
-        let reading = self.read(&mut sequence, newer_than, &mut Vec::new()).await?;
-        if !public_ip::plan_removal(&self.cluster, &removal, &reading.public_ips).release.is_empty() {
-            return Ok(true);
-        }
-        let load_balancers = reading.load_balancers(&self.observed);
-        let next = sequence.next(&self.cluster, &reading.seen(&load_balancers), &mut Places::default());
-        let Task::Submit(intents) = next.map_err(Failure::from)? else { return Ok(false) };
-        for intent in intents {
-            match intent {
-                // The intents only name load balancers that hold something.
-                ResourceIntent::LoadBalancer(..) => return Ok(true),
-                ResourceIntent::SecurityGroup(intent) => {
-                    let Ok(writer) = self.security_group() else { continue };
-                    let Some(group) = writer.resource().observed_group(newer_than).await? else { continue };
-                    let usage = writer.resource().usage([&removal.key]);
-                    let planned = security_group::plan(&self.cluster, &group, &[intent], &usage);
-                    if planned.step.is_some_and(|step| step.on_behalf_of.contains(&removal.key)) {
-                        return Ok(true);
-                    }
-                }
-            }
-        }
-        Ok(false)
-    }
-
-    /// Executes a sequence to its end. Returns the Service's addresses.
-    async fn drive(
+    /// Executes a sequence to its end, starting with what was read for it, if anything. Returns the Service's addresses.
+    pub(crate) async fn drive(
         &self,
         mut sequence: Sequence,
+        mut first_reading: Option<ServiceReading>,
         mut newer_than: LogicalTime,
-        mut announced: Announced,
+        mut announced: Announcements,
         notices: &mut Vec<Notice>,
     ) -> Result<Vec<std::net::IpAddr>, Failure> {
         let mut public_ips = self.public_ips.attempt();
-        let mut reading: Option<Reading> = None;
+        let mut reading: Option<ServiceReading> = None;
         let mut looked_again = false;
         loop {
             if let Some(wait) = public_ips.put_off() {
@@ -265,7 +192,10 @@ impl Inner {
             }
             let read = match reading.take() {
                 None => {
-                    let fresh = self.read(&mut sequence, newer_than, notices).await;
+                    let fresh = match first_reading.take() {
+                        Some(first) => Ok(first),
+                        None => self.read(&mut sequence, newer_than, notices).await,
+                    };
                     fresh.map(|fresh| reading.insert(fresh))
                 }
                 Some(mut known) if sequence.needs_public_ips() => {
@@ -289,7 +219,7 @@ impl Inner {
                 sequence.next(&self.cluster, &known.seen(&load_balancers), &mut self.places.lock())
             };
             // Hundreds of Services wait for Azure at a time: the list of all nodes is dropped before waiting.
-            known.nodes = Vec::new();
+            known.nodes = ObjectList::default();
             announced.decide(sequence.destination(&self.cluster).as_ref());
             if !matches!(next, Ok(Task::WritePublicIps(_))) {
                 public_ips.arrived();
@@ -346,7 +276,7 @@ impl Inner {
     }
 
     /// Announces a Service to the load balancers of its kind.
-    fn announce(&self, flavor: Flavor) -> Vec<(Balancer, Announcement<SharedLoadBalancer>)> {
+    pub(crate) fn announce(&self, flavor: Flavor) -> Vec<(Balancer, Announcement<SharedLoadBalancer>)> {
         let balancers = self.cluster.balancers().into_iter().filter(|balancer| balancer.flavor == flavor);
         balancers
             .map(|balancer| {
@@ -357,12 +287,12 @@ impl Inner {
     }
 
     /// Boxed so that its memory is freed: the many Services that wait for a write have finished reading.
-    fn read<'a>(
+    pub(crate) fn read<'a>(
         &'a self,
         sequence: &'a mut Sequence,
         newer_than: LogicalTime,
         notices: &'a mut Vec<Notice>,
-    ) -> BoxFuture<'a, Result<Reading, Failure>> {
+    ) -> BoxFuture<'a, Result<ServiceReading, Failure>> {
         Box::pin(self.read_now(sequence, newer_than, notices))
     }
 
@@ -371,8 +301,8 @@ impl Inner {
         sequence: &mut Sequence,
         newer_than: LogicalTime,
         notices: &mut Vec<Notice>,
-    ) -> Result<Reading, Failure> {
-        let mut reading = Reading::default();
+    ) -> Result<ServiceReading, Failure> {
+        let mut reading = ServiceReading::default();
         // In parallel: they are independent.
         let owner = Arc::clone(sequence.owner());
         let (listed, public_ips, access) = futures::join!(
@@ -391,7 +321,7 @@ impl Inner {
                 reading.add(&balancer);
             }
             let all = LoadBalancersByName::new(&self.cluster, all.iter().map(|one| &**one), &services);
-            sequence.see_load_balancers(&all, || services);
+            sequence.see_load_balancers(&all, || services.to_vec());
             sequence.see_frontends(&self.cluster, &reading.load_balancers(&self.observed));
         }
         reading.public_ips = public_ips?;
@@ -432,7 +362,7 @@ impl Inner {
 
     async fn list_load_balancers(
         &self,
-        reading: &mut Reading,
+        reading: &mut ServiceReading,
         newer_than: LogicalTime,
     ) -> Result<(), Failure> {
         for balancer in self.cluster.balancers() {
@@ -444,7 +374,7 @@ impl Inner {
 
     async fn look_at_private_links(
         &self,
-        reading: &mut Reading,
+        reading: &mut ServiceReading,
         sequence: &Sequence,
         newer_than: LogicalTime,
         notices: &mut Vec<Notice>,
@@ -473,7 +403,7 @@ impl Inner {
             // this process wrote to are known.
             self.observed.started
         };
-        let mut all = self.observed.public_ips_of_subscription(since).await?;
+        let mut all = self.observed.all_public_ips.list(since).await?;
         all.extend(self.observed.cached_public_ips());
         Ok(sequence.see_public_ips(&self.cluster, all.iter().map(|one| &**one)))
     }
@@ -481,10 +411,10 @@ impl Inner {
     /// Submits intents to the writers in parallel, and waits for all answers.
     async fn submit(
         &self,
-        reading: &mut Reading,
+        reading: &mut ServiceReading,
         intents: Vec<ResourceIntent>,
         newer_than: LogicalTime,
-        announced: &mut Announced,
+        announced: &mut Announcements,
         leaves: bool,
         notices: &mut Vec<Notice>,
     ) -> Result<(), Failure> {
@@ -559,13 +489,13 @@ impl Inner {
         if matches!(&intent, LoadBalancerIntent::Present { service, .. } if service.local) {
             self.require_endpoints()?;
         }
-        let (owner, wish) = (Owner::Service(key.clone()), Wish::Service(intent));
+        let (owner, request) = (IntentOwner::Service(key.clone()), LoadBalancerRequest::Service(intent));
         if !families.is_empty() {
             // It has its place here: its parts elsewhere are not maintained any more.
             let others = self.load_balancer_writers().into_iter().filter(|(other, _)| *other != balancer);
             others.for_each(|(_, other)| other.withdraw(&owner));
         }
-        let done = writer.submit(owner, wish, newer_than, announcement).await?;
+        let done = writer.submit(owner, request, newer_than, announcement).await?;
         let mut notices = done.notices;
         let exists = done.observed.load_balancer.is_some();
         if exists && !families.is_empty() {
@@ -622,8 +552,8 @@ impl Inner {
             }
             self.recently.set(&key, addresses.clone());
         }
-        let (owner, wish) = (Owner::Service(key), AccessWish::Service(intent));
-        let done = writer.submit(owner, wish, newer_than, announcement).await?;
+        let (owner, request) = (IntentOwner::Service(key), SecurityGroupRequest::Service(intent));
+        let done = writer.submit(owner, request, newer_than, announcement).await?;
         Ok(done.notices)
     }
 }

@@ -20,12 +20,12 @@
 //! * A refused owner is written alone until Azure accepts its intent. Others do not wait until all culprits are found:
 //!   the search alternates with writes of new intents.
 //! * Of two intents of one owner only the later counts, and both get the same answer.
-//! * An accepted intent is part of every later batch while it [stands](Resource::stands): foreign changes are repaired
+//! * An accepted intent is part of every later batch while it [is maintained](Resource::is_maintained): foreign changes are repaired
 //!   with the next write. A failing repair delays no pending intent.
 //!
 //! # Assumes
 //!
-//! * [`Resource::plan`] is pure, and returns no work if the resource matches the batch.
+//! * [`Resource::plan`] is pure, and returns no write if the resource matches the batch.
 //! * No other task of this process writes the resource.
 //!
 //! # Errors
@@ -33,12 +33,12 @@
 //! A [`Failure`] keeps its kind: `InvalidArgument` and `FailedPrecondition` are about this intent; every other may be
 //! about the resource, and is only returned after the limits below. After a stop every answer is `Unavailable`.
 
+mod accepted_intents;
 mod group;
 mod resource;
-mod standing;
 mod suspects;
 mod trouble;
-mod writers;
+pub(crate) mod writers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -46,23 +46,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arm::{Repeats, Verdict};
-use cloud::LogicalTime;
+use cloud::{LogicalTime, Notice};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use crate::Notice;
 use crate::failure::{Failure, Kind};
 use crate::scope::Scope;
+use accepted_intents::AcceptedIntents;
+pub(crate) use accepted_intents::Disturbance;
 use group::{Entry, Group, put};
 use resource::Answer;
 pub(crate) use resource::{Acknowledged, Planned, Resource, Written};
-pub(crate) use standing::Disturbance;
-use standing::Standing;
 use suspects::Suspects;
-pub(crate) use writers::Writers;
 
 /// Timing of writers.
 #[derive(Debug, Clone, Copy)]
@@ -93,7 +91,7 @@ struct Inner<R: Resource> {
     wake: Notify,
     repeats: Mutex<Repeats>,
     /// Accepted intents that are still wanted.
-    standing: Standing<R::Key, R::Intent>,
+    accepted: AcceptedIntents<R::Key, R::Intent>,
     suspects: Mutex<Suspects<R::Key>>,
     /// The observed state before the latest write, which failed late: Azure may keep what it accepted.
     left_behind: Mutex<Option<Arc<R::Observed>>>,
@@ -130,7 +128,7 @@ impl<R: Resource> Writer<R> {
             queue: Mutex::new(queue),
             wake: Notify::new(),
             repeats: Mutex::default(),
-            standing: Standing::default(),
+            accepted: AcceptedIntents::default(),
             suspects: Mutex::default(),
             left_behind: Mutex::default(),
             took: Mutex::default(),
@@ -175,10 +173,14 @@ impl<R: Resource> Writer<R> {
             if queue.stopped {
                 return Err(stopping());
             }
-            if !self.0.resource.stands(&intent) {
-                self.0.standing.withdraw(&key);
+            if !self.0.resource.is_maintained(&intent) {
+                self.0.accepted.withdraw(&key);
             }
-            put(&mut queue.waiting, key, Entry { intent, newer_than, waiters: vec![sender], stands: false });
+            put(
+                &mut queue.waiting,
+                key,
+                Entry { intent, newer_than, waiters: vec![sender], is_maintained: false },
+            );
         }
         drop(announcement);
         self.0.wake.notify_one();
@@ -186,18 +188,23 @@ impl<R: Resource> Writer<R> {
     }
 
     /// Accepted intents that are still wanted.
-    pub(crate) fn standing(&self) -> Vec<(R::Key, R::Intent)> {
-        self.0.standing.wanted(|key, intent| self.0.resource.is_wanted(key, intent))
+    pub(crate) fn accepted_intents(&self) -> Vec<(R::Key, R::Intent)> {
+        self.0.accepted.wanted(|key, intent| self.0.resource.is_wanted(key, intent))
+    }
+
+    /// Whether any accepted intent is still wanted.
+    pub(crate) fn has_accepted_intents(&self) -> bool {
+        self.0.accepted.is_any_wanted(|key, intent| self.0.resource.is_wanted(key, intent))
     }
 
     /// Stops maintaining an owner's accepted intent.
     pub(crate) fn withdraw(&self, key: &R::Key) {
-        self.0.standing.withdraw(key);
+        self.0.accepted.withdraw(key);
     }
 
     /// When the next part whose repair is put off may be repaired again.
     pub(crate) fn next_repair(&self) -> Option<Instant> {
-        self.0.standing.next()
+        self.0.accepted.next()
     }
 }
 
@@ -322,34 +329,34 @@ impl<R: Resource> Inner<R> {
     }
 
     /// Adds the accepted intents of owners without a pending intent.
-    fn join_standing(&self, group: &mut Group<R>, elsewhere: &BTreeSet<R::Key>) {
+    fn join_accepted(&self, group: &mut Group<R>, elsewhere: &BTreeSet<R::Key>) {
         if !group.open {
             return;
         }
-        group.entries.retain(|_, entry| !entry.stands);
+        group.entries.retain(|_, entry| !entry.is_maintained);
         let is_wanted = |key: &R::Key, intent: &R::Intent| self.resource.is_wanted(key, intent);
-        let standing = self.standing.to_repair(is_wanted, Instant::now()).into_iter();
-        for (key, intent) in standing.filter(|(key, _)| !elsewhere.contains(key)) {
+        let accepted = self.accepted.to_repair(is_wanted, Instant::now()).into_iter();
+        for (key, intent) in accepted.filter(|(key, _)| !elsewhere.contains(key)) {
             let newer_than = LogicalTime::BEGINNING;
             group.entries.entry(key).or_insert(Entry {
                 intent,
                 newer_than,
                 waiters: Vec::new(),
-                stands: true,
+                is_maintained: true,
             });
         }
     }
 
     /// Answers the waiting tasks; from now on the accepted intent is maintained.
     fn answer(&self, key: R::Key, entry: Entry<R>, answer: Answer<R>) {
-        if !entry.stands {
+        if !entry.is_maintained {
             match &answer {
-                Ok(_) if self.resource.stands(&entry.intent) => {
-                    self.standing.keep(key, self.resource.carried_out(entry.intent.clone()));
+                Ok(_) if self.resource.is_maintained(&entry.intent) => {
+                    self.accepted.insert(key, self.resource.carried_out(entry.intent.clone()));
                 }
-                Ok(_) => self.standing.withdraw(&key),
+                Ok(_) => self.accepted.withdraw(&key),
                 // What it has stays until the intent can be carried out.
-                Err(failure) if failure.kind == Kind::InvalidArgument => self.standing.withdraw(&key),
+                Err(failure) if failure.kind == Kind::InvalidArgument => self.accepted.withdraw(&key),
                 Err(_) => {}
             }
         }
@@ -358,8 +365,8 @@ impl<R: Resource> Inner<R> {
 
     /// Refuses an intent. Without a waiting owner, the repair is put off.
     fn refuse(&self, key: R::Key, entry: Entry<R>, failure: Failure) {
-        if entry.stands {
-            self.standing.hold(&key, Instant::now());
+        if entry.is_maintained {
+            self.accepted.hold(&key, Instant::now());
             self.resource.disturbed(&key, &entry.intent, Disturbance::Failed(failure.message));
         } else {
             self.answer(key, entry, Err(failure));
@@ -375,7 +382,7 @@ impl<R: Resource> Inner<R> {
     /// another group.
     async fn attempt(&self, mut group: Group<R>, elsewhere: &BTreeSet<R::Key>) -> Vec<Group<R>> {
         self.absorb(&mut group, elsewhere);
-        self.join_standing(&mut group, elsewhere);
+        self.join_accepted(&mut group, elsewhere);
         if let Some((refused, failure)) = group.search.as_ref().and_then(|search| search.lock().in_vain()) {
             // The refusal is about the resource, not about these owners.
             refused.iter().for_each(|key| self.suspects.lock().clear(key));
@@ -395,9 +402,9 @@ impl<R: Resource> Inner<R> {
             notices.entry(key).or_default().push(notice);
         }
         for (key, refusal) in planned.refused {
-            let told = notices.remove(&key).unwrap_or_default();
+            let refusal_notices = notices.remove(&key).unwrap_or_default();
             if let Some(entry) = group.take(&key) {
-                self.refuse(key, entry, refusal.with_notices(told));
+                self.refuse(key, entry, refusal.with_notices(refusal_notices));
             }
         }
         if group.entries.is_empty() {
@@ -408,20 +415,20 @@ impl<R: Resource> Inner<R> {
             let notices = notices.get(key).cloned().unwrap_or_default();
             Ok(Acknowledged { observed: Arc::clone(observed), notices })
         };
-        let Some(work) = planned.work else {
+        let Some(write) = planned.write else {
             self.restore().await;
             debug!(resource = %self.resource.name(), intents = group.entries.len(), "nothing to write");
             group.answer_all(self.answering(), |key| acknowledged(key, &observed));
             return Vec::new();
         };
-        let fingerprint = self.resource.fingerprint(&work);
+        let fingerprint = self.resource.fingerprint(&write);
         let verdict = self.repeats.lock().judge(fingerprint, Instant::now());
         if let Verdict::Wait(wait) = verdict {
-            return self.stop_repeating(group, &work, wait, |key| acknowledged(key, &observed));
+            return self.stop_repeating(group, &write, wait, |key| acknowledged(key, &observed));
         }
-        let repairs = group.standing(self.resource.concerned(&work, &group.batch()));
+        let repairs = group.maintained(self.resource.concerned(&write, &group.batch()));
         let begun = Instant::now();
-        match self.resource.write(&observed, &work).await {
+        match self.resource.write(&observed, &write).await {
             Ok(Written::Whole(after)) => {
                 self.left_behind.lock().take();
                 *self.took.lock() = begun.elapsed();
@@ -433,7 +440,7 @@ impl<R: Resource> Inner<R> {
             Ok(Written::Prepared { what }) => {
                 if !group.prepared.insert(what) {
                     let message = "what stands in the way of a write comes back as soon as it is cleared";
-                    return self.retry_or_fail(group, Some(&work), Failure::new(Kind::Aborted, message));
+                    return self.retry_or_fail(group, Some(&write), Failure::new(Kind::Aborted, message));
                 }
                 group.conflicts = 0;
                 group.newer_than = LogicalTime::now();
@@ -445,16 +452,16 @@ impl<R: Resource> Inner<R> {
                     *self.left_behind.lock() = Some(Arc::clone(&observed));
                 }
                 if (!failure.may_pass() || failure.may_be_a_fault_of_one())
-                    && let Some(parts) = self.part(&mut group, &work)
+                    && let Some(parts) = self.part(&mut group, &write)
                 {
                     info!(resource = %self.resource.name(), error = %failure.message,
                         "failed to write, possibly because of repairs: they are written separately");
                     return parts;
                 }
                 if failure.concerns_all() {
-                    self.after_trouble(group, &work, failure).await
+                    self.after_trouble(group, &write, failure).await
                 } else {
-                    self.bisect(group, &work, failure)
+                    self.bisect(group, &write, failure)
                 }
             }
         }
@@ -464,7 +471,7 @@ impl<R: Resource> Inner<R> {
     fn note_repairs(&self, group: &Group<R>, repairs: &[R::Key]) {
         for key in repairs {
             if let Some(entry) = group.entries.get(key) {
-                let what = self.standing.repaired(key, Instant::now());
+                let what = self.accepted.repaired(key, Instant::now());
                 self.resource.disturbed(key, &entry.intent, what);
             }
         }
@@ -484,12 +491,12 @@ impl<R: Resource> Inner<R> {
         let batch = group.batch();
         let claim = self.resource.claim(&after, &batch);
         let planned = self.resource.plan(&after, &batch, &claim);
-        let Some(rest) = planned.work else {
+        let Some(rest) = planned.write else {
             group.answer_all(self.answering(), |key| acknowledged(key, &after));
             return Vec::new();
         };
-        let wanted_before = self.resource.plan(before, &batch, claimed).work;
-        if wanted_before.map(|work| self.resource.fingerprint(&work)) != Some(written) {
+        let wanted_before = self.resource.plan(before, &batch, claimed).write;
+        if wanted_before.map(|write| self.resource.fingerprint(&write)) != Some(written) {
             group.written.clear();
         }
         group.written.insert(written);
@@ -516,12 +523,12 @@ impl<R: Resource> Inner<R> {
     fn stop_repeating(
         &self,
         mut group: Group<R>,
-        work: &R::Work,
+        write: &R::Write,
         wait: Duration,
         acknowledged: impl Fn(&R::Key) -> Answer<R>,
     ) -> Vec<Group<R>> {
         let name = self.resource.name();
-        let concerned = self.resource.concerned(work, &group.batch());
+        let concerned = self.resource.concerned(write, &group.batch());
         warn!(resource = %name, wait_seconds = wait.as_secs(), owners = concerned.len(),
             "something undoes what is written; next try after a pause");
         let failure = || {
@@ -530,25 +537,25 @@ impl<R: Resource> Inner<R> {
                  successful write. Look for another program (or a policy) that changes it; next try in {} s",
                 wait.as_secs()
             );
-            let scope = if self.resource.serves_all(work) { Scope::All } else { Scope::Unclear };
+            let scope = if self.resource.serves_all(write) { Scope::All } else { Scope::Unclear };
             Failure { after: Some(wait), scope, ..Failure::new(Kind::FailedPrecondition, message) }
         };
-        let not_asking = group.standing(concerned.clone());
+        let not_asking = group.maintained(concerned.clone());
         if !not_asking.is_empty() {
             for key in not_asking {
                 if let Some(entry) = group.take(&key) {
-                    self.standing.hold(&key, Instant::now());
+                    self.accepted.hold(&key, Instant::now());
                     self.resource.disturbed(&key, &entry.intent, Disturbance::Repeated(wait));
                 }
             }
-            group.entries.retain(|_, entry| !entry.stands);
+            group.entries.retain(|_, entry| !entry.is_maintained);
             return if group.entries.is_empty() { Vec::new() } else { vec![group] };
         }
         group.answer_all(self.answering(), |key| {
             if !concerned.contains(key) {
                 return acknowledged(key);
             }
-            self.standing.hold(key, Instant::now());
+            self.accepted.hold(key, Instant::now());
             Err(failure())
         });
         Vec::new()

@@ -1,8 +1,9 @@
 //! The command line, flag by flag. Whole command lines are in `tests/corpus/command-lines`.
 
+use super::ranges::Ranges;
 use super::*;
 
-fn read(arguments: &[&str]) -> Result<CommandLine, Instead> {
+fn read(arguments: &[&str]) -> Result<CommandLine, EarlyExit> {
     parse(std::iter::once("ccm").chain(arguments.iter().copied()).map(Into::into))
 }
 
@@ -12,7 +13,7 @@ fn good(arguments: &[&str]) -> CommandLine {
 
 fn help() -> String {
     match read(&["--help"]) {
-        Err(Instead::Print(text)) => text,
+        Err(EarlyExit::Print(text)) => text,
         other => panic!("{other:?}"),
     }
 }

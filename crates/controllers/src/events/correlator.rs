@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Occurrence;
+use super::occurrence::Occurrence;
 
 /// Number of different texts of one object and reason before they are combined.
 const MAX_SIMILAR: usize = 10;
@@ -26,9 +26,9 @@ const MAX_REMEMBERED: usize = 4096;
 /// A hash of a remembered value: thousands of events of thousands of objects are remembered. A collision is not to be
 /// expected in the lifetime of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Print(u64);
+struct Fingerprint(u64);
 
-impl Print {
+impl Fingerprint {
     fn of(what: &impl Hash) -> Self {
         let mut hasher = DefaultHasher::new();
         what.hash(&mut hasher);
@@ -39,7 +39,7 @@ impl Print {
 /// The stored event that an occurrence belongs to: a hash of component, object, type, reason and text; without the text
 /// for the combined event of many texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Key(Print);
+pub(super) struct EventKey(Fingerprint);
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -52,14 +52,14 @@ pub(super) enum Verdict {
 }
 
 #[derive(Debug)]
-struct Texts {
+struct SimilarTexts {
     /// At most [`MAX_SIMILAR`].
-    texts: Vec<Print>,
+    texts: Vec<Fingerprint>,
     last: Timestamp,
 }
 
 #[derive(Debug, Default)]
-struct Written {
+struct WrittenEvent {
     name: Option<String>,
     count: i32,
 }
@@ -72,22 +72,22 @@ struct Bucket {
 
 #[derive(Debug, Default)]
 pub(super) struct Correlator {
-    similar: Recent<Print, Texts>,
-    written: Recent<Key, Written>,
-    buckets: Recent<Print, Bucket>,
+    similar: RecentlyUsed<Fingerprint, SimilarTexts>,
+    written: RecentlyUsed<EventKey, WrittenEvent>,
+    buckets: RecentlyUsed<Fingerprint, Bucket>,
 }
 
 impl Correlator {
     /// The action for an occurrence, and the key under which its event is remembered.
-    pub fn judge(&mut self, occurrence: &Occurrence, now: Timestamp) -> (Verdict, Key) {
+    pub fn judge(&mut self, occurrence: &Occurrence, now: Timestamp) -> (Verdict, EventKey) {
         let Occurrence { component, about, event_type, reason, message } = occurrence;
-        let similar = Print::of(&(component, about, event_type, reason));
-        let texts = self.similar.entry(&similar, || Texts { texts: Vec::new(), last: now });
+        let similar = Fingerprint::of(&(component, about, event_type, reason));
+        let texts = self.similar.entry(&similar, || SimilarTexts { texts: Vec::new(), last: now });
         if now.duration_since(texts.last) > SIMILAR_INTERVAL {
             texts.texts.clear();
         }
         texts.last = now;
-        let text = Print::of(message);
+        let text = Fingerprint::of(message);
         let is_known = texts.texts.contains(&text);
         let (message, text) = if !is_known && texts.texts.len() >= MAX_SIMILAR {
             (format!("(combined from similar events): {message}"), None)
@@ -98,8 +98,8 @@ impl Correlator {
             (message.clone(), Some(text))
         };
         let message = k8s::shorten(message, k8s::MAX_EVENT_MESSAGE);
-        let key = Key(Print::of(&(similar, text)));
-        let written = self.written.entry(&key, Written::default);
+        let key = EventKey(Fingerprint::of(&(similar, text)));
+        let written = self.written.entry(&key, WrittenEvent::default);
         written.count = written.count.saturating_add(1);
         let (name, count) = (written.name.clone(), written.count);
         if !self.spend(occurrence, now) {
@@ -113,18 +113,18 @@ impl Correlator {
     }
 
     /// Remembers the name of a created event.
-    pub fn created(&mut self, key: Key, name: String) {
-        let written = self.written.entry(&key, Written::default);
-        *written = Written { name: Some(name), count: 1 };
+    pub fn created(&mut self, key: EventKey, name: String) {
+        let written = self.written.entry(&key, WrittenEvent::default);
+        *written = WrittenEvent { name: Some(name), count: 1 };
     }
 
     /// Forgets an event that could not be written.
-    pub fn lost(&mut self, key: &Key) {
+    pub fn lost(&mut self, key: &EventKey) {
         self.written.remove(key);
     }
 
     fn spend(&mut self, occurrence: &Occurrence, now: Timestamp) -> bool {
-        let key = Print::of(&(occurrence.component, &occurrence.about));
+        let key = Fingerprint::of(&(occurrence.component, &occurrence.about));
         let bucket = self.buckets.entry(&key, || Bucket { tokens: BURST, at: now });
         let passed = now.duration_since(bucket.at).as_secs_f64().max(0.0);
         bucket.tokens = (bucket.tokens + passed / REFILL_SECONDS).min(BURST);
@@ -139,19 +139,19 @@ impl Correlator {
 
 /// A map that drops its least recently used entries.
 #[derive(Debug)]
-struct Recent<K, V> {
+struct RecentlyUsed<K, V> {
     values: HashMap<K, (u64, V)>,
     order: BTreeMap<u64, K>,
     tick: u64,
 }
 
-impl<K, V> Default for Recent<K, V> {
+impl<K, V> Default for RecentlyUsed<K, V> {
     fn default() -> Self {
         Self { values: HashMap::new(), order: BTreeMap::new(), tick: 0 }
     }
 }
 
-impl<K: Clone + Eq + Hash, V> Recent<K, V> {
+impl<K: Clone + Eq + Hash, V> RecentlyUsed<K, V> {
     fn entry(&mut self, key: &K, new: impl FnOnce() -> V) -> &mut V {
         if self.values.len() >= MAX_REMEMBERED
             && !self.values.contains_key(key)

@@ -4,6 +4,7 @@
 //! merges and limits repeated events as client-go does ([`correlator`]).
 
 mod correlator;
+mod occurrence;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s::api::api::core::v1::{Event, EventSource, ObjectReference};
-use k8s::{Node, ObjectMeta, Service, Time};
+use k8s::{ObjectMeta, Time};
 use kube::api::{Patch, PostParams};
 use kube::{Api, Client};
 use serde_json::json;
@@ -19,6 +20,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use self::correlator::{Correlator, Verdict};
+use self::occurrence::Occurrence;
+pub use self::occurrence::{EventType, Reference};
 use crate::api::{ApiError, call, patch_params};
 use crate::observer::Observer;
 use clock::Clock;
@@ -33,79 +36,6 @@ const ATTEMPT_INTERVAL: Duration = Duration::from_secs(2);
 
 /// How long the writer continues after the stop, to send queued events: the rest of a stop within 20 s.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
-
-/// Whether an event requires action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum EventType {
-    /// For information.
-    Normal,
-    /// Action is required.
-    Warning,
-}
-
-impl EventType {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Normal => "Normal",
-            Self::Warning => "Warning",
-        }
-    }
-}
-
-/// The object that an event is about.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Reference {
-    /// For example `v1`.
-    pub api_version: &'static str,
-    /// For example `Service`.
-    pub kind: &'static str,
-    /// Empty for cluster-scoped objects.
-    pub namespace: String,
-    /// The object's name.
-    pub name: String,
-    /// The object's UID.
-    pub uid: String,
-}
-
-impl Reference {
-    /// A reference to an object of this kind.
-    pub fn of(api_version: &'static str, kind: &'static str, metadata: &ObjectMeta) -> Self {
-        Self {
-            api_version,
-            kind,
-            namespace: metadata.namespace.clone().unwrap_or_default(),
-            name: metadata.name.clone().unwrap_or_default(),
-            uid: metadata.uid.clone().unwrap_or_default(),
-        }
-    }
-
-    /// A reference to a Lease.
-    pub fn lease(metadata: &ObjectMeta) -> Self {
-        Self::of("coordination.k8s.io/v1", "Lease", metadata)
-    }
-}
-
-impl From<&Service> for Reference {
-    fn from(service: &Service) -> Self {
-        Self::of("v1", "Service", &service.metadata)
-    }
-}
-
-impl From<&Node> for Reference {
-    fn from(node: &Node) -> Self {
-        Self::of("v1", "Node", &node.metadata)
-    }
-}
-
-/// An event before it is merged with others.
-#[derive(Debug, Clone)]
-struct Occurrence {
-    component: &'static str,
-    about: Reference,
-    event_type: EventType,
-    reason: &'static str,
-    message: String,
-}
 
 /// Records events for one component; clones share the queue.
 #[derive(Clone)]

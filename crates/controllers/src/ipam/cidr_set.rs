@@ -114,16 +114,16 @@ pub(crate) struct CidrSet {
 struct Turnover {
     allocated: u64,
     released: u64,
-    met: Vec<u64>,
-    is_told: bool,
+    skipped: Vec<u64>,
+    is_reported: bool,
 }
 
 /// A block that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FreeBlock {
     pub block: IpNet,
     /// How many held blocks the search skipped.
-    pub met: u64,
+    pub skipped: u64,
 }
 
 impl CidrSet {
@@ -223,45 +223,45 @@ impl CidrSet {
     }
 
     /// The first free block of a size at or after `from`, which is the address of an aligned block.
-    fn search(&self, from: u128, mask: u8, met: &mut u64) -> Option<IpNet> {
+    fn search(&self, from: u128, mask: u8, skipped: &mut u64) -> Option<IpNet> {
         let mut from = from;
         while from <= last(&self.cluster) {
             let block = self.block(from, mask)?;
             let Some(held) = self.in_the_way(block) else { return Some(block) };
-            *met += 1;
+            *skipped += 1;
             from = last(&block).max(last(&held)).checked_add(1)?;
         }
         None
     }
 
     /// The next free, aligned block of a size.
-    pub fn find(&self, mask: u8) -> Result<Found, Exhausted> {
+    pub fn find(&self, mask: u8) -> Result<FreeBlock, Exhausted> {
         let start = first(&self.cluster);
         let size = 1_u128.checked_shl(u32::from(self.cluster.max_prefix_len().saturating_sub(mask)));
         let size = size.unwrap_or(u128::MAX);
         // The search may have stopped in the middle of a block of this size.
         let blocks = self.next.saturating_sub(start).div_ceil(size);
         let here = blocks.checked_mul(size).and_then(|offset| start.checked_add(offset)).unwrap_or(start);
-        let mut met = 0;
-        let found = self.search(here, mask, &mut met).or_else(|| self.search(start, mask, &mut met));
+        let mut skipped = 0;
+        let found = self.search(here, mask, &mut skipped).or_else(|| self.search(start, mask, &mut skipped));
         let block = found.ok_or(Exhausted { cluster: self.cluster, mask })?;
-        Ok(Found { block, met })
+        Ok(FreeBlock { block, skipped })
     }
 
     /// Assigns a block that was found: the next search starts after it.
-    pub fn take(&mut self, Found { block, met }: Found) {
+    pub fn take(&mut self, FreeBlock { block, skipped }: FreeBlock) {
         self.occupy(&block);
-        self.turnover.met.push(met);
+        self.turnover.skipped.push(skipped);
         let behind = last(&block).checked_add(1).filter(|next| *next <= last(&self.cluster));
         self.next = behind.unwrap_or_else(|| first(&self.cluster));
     }
 
     /// The changes since the last call; `None` if there are none. The first call always returns something.
     pub fn turnover(&mut self) -> Option<RangeTurnover> {
-        let Turnover { allocated, released, met, is_told } =
-            std::mem::replace(&mut self.turnover, Turnover { is_told: true, ..Turnover::default() });
+        let Turnover { allocated, released, skipped, is_reported } =
+            std::mem::replace(&mut self.turnover, Turnover { is_reported: true, ..Turnover::default() });
         let used = self.used as f64 / size(&self.cluster) as f64;
-        let has_changed = !is_told || allocated + released > 0;
-        has_changed.then_some(RangeTurnover { cluster: self.cluster, allocated, released, met, used })
+        let has_changed = !is_reported || allocated + released > 0;
+        has_changed.then_some(RangeTurnover { cluster: self.cluster, allocated, released, skipped, used })
     }
 }

@@ -12,7 +12,7 @@ pub struct RangeTurnover {
     /// Blocks that are free now.
     pub released: u64,
     /// For each block that was found, how many held blocks the search skipped.
-    pub met: Vec<u64>,
+    pub skipped: Vec<u64>,
     /// The share of the range's addresses that is held, from 0 to 1.
     pub used: f64,
 }

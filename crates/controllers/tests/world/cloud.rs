@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cloud::{
-    ClusterState, Drifted, Ensured, Existence, Instance, LoadBalancers, LogicalTime, Looked, Machines,
-    Notice, Presence, ServiceError, UpdateError,
+    ClusterState, Deletion, Drifted, Ensured, Existence, Instance, LoadBalancers, LogicalTime, Looked,
+    Machines, Notice, Presence, ServiceError, UpdateError,
 };
 use k8s::{Node, NodeAddress, ObjectKey, Service};
 use kubernetes_simulator::Kubernetes;
@@ -20,7 +20,7 @@ use tokio::time::Instant;
 pub enum Call {
     /// Service name and UID.
     Ensure(String, String),
-    Exists(String),
+    PrepareDeletion(String),
     Delete(String, String),
     /// The node names at that time.
     UpdateNodes(Vec<String>),
@@ -283,6 +283,28 @@ impl TestCloud {
     }
 }
 
+struct TestDeletion {
+    cloud: TestCloud,
+    service: Arc<Service>,
+}
+
+#[async_trait]
+impl Deletion for TestDeletion {
+    async fn run(self: Box<Self>) -> Result<Vec<Notice>, ServiceError> {
+        let Self { cloud, service } = *self;
+        cloud.called(Call::Delete(service.key().name.to_string(), service.uid().to_owned()));
+        let takes = cloud.begin();
+        tokio::time::sleep(takes).await;
+        let mut inner = cloud.inner.lock();
+        inner.running -= 1;
+        if let Some(failure) = inner.delete_failures.pop_front() {
+            return Err(failure);
+        }
+        inner.load_balancers.remove(service.uid());
+        Ok(vec![])
+    }
+}
+
 #[async_trait]
 impl LoadBalancers for TestCloud {
     async fn ensure(
@@ -320,26 +342,15 @@ impl LoadBalancers for TestCloud {
         Ok(Ensured { addresses, notices })
     }
 
-    async fn exists(&self, service: &Arc<Service>, _newer_than: LogicalTime) -> Result<bool, ServiceError> {
-        self.called(Call::Exists(service.key().name.to_string()));
-        Ok(self.inner.lock().load_balancers.contains_key(service.uid()))
-    }
-
-    async fn delete(
+    async fn prepare_deletion(
         &self,
         service: &Arc<Service>,
         _newer_than: LogicalTime,
-    ) -> Result<Vec<Notice>, ServiceError> {
-        self.called(Call::Delete(service.key().name.to_string(), service.uid().to_owned()));
-        let takes = self.begin();
-        tokio::time::sleep(takes).await;
-        let mut inner = self.inner.lock();
-        inner.running -= 1;
-        if let Some(failure) = inner.delete_failures.pop_front() {
-            return Err(failure);
-        }
-        inner.load_balancers.remove(service.uid());
-        Ok(vec![])
+    ) -> Result<Option<Box<dyn Deletion>>, ServiceError> {
+        self.called(Call::PrepareDeletion(service.key().name.to_string()));
+        let exists = self.inner.lock().load_balancers.contains_key(service.uid());
+        let deletion = TestDeletion { cloud: self.clone(), service: Arc::clone(service) };
+        Ok(exists.then(|| Box::new(deletion) as Box<dyn Deletion>))
     }
 
     fn seen_on_load_balancers(&self) -> BTreeSet<ObjectKey> {
@@ -375,7 +386,7 @@ impl LoadBalancers for TestCloud {
         inner.update_failures.pop_front().map_or(Ok(()), Err)
     }
 
-    fn follows_nodes(&self, service: &Service) -> bool {
+    fn follows_nodes(&self, service: &Arc<Service>) -> bool {
         self.inner.lock().following.iter().any(|name| **name == *service.key().name)
     }
 

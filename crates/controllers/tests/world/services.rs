@@ -153,7 +153,7 @@ async fn node_090_deleting_a_service_without_a_load_balancer_only_removes_the_fi
     world.start(World::services()).await;
     assert!(world.get("web").is_null());
     assert_eq!(world.events("web"), ["service-controller Normal DeletedLoadBalancer: Deleted load balancer"]);
-    assert_eq!(world.cloud.calls(), [Call::Exists("web".into())]);
+    assert_eq!(world.cloud.calls(), [Call::PrepareDeletion("web".into())]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -273,7 +273,8 @@ async fn a_service_that_was_replaced_under_its_name_is_cleaned_up_first() {
     let new = world.get("web")["metadata"]["uid"].as_str().unwrap().to_owned();
     assert_ne!(old, new);
     seconds(1).await;
-    let calls: Vec<_> = world.cloud.calls().into_iter().filter(|c| !matches!(c, Call::Exists(_))).collect();
+    let calls: Vec<_> =
+        world.cloud.calls().into_iter().filter(|c| !matches!(c, Call::PrepareDeletion(_))).collect();
     let (ensure, delete) =
         (|uid: &str| Call::Ensure("web".into(), uid.into()), Call::Delete("web".into(), old.clone()));
     assert_eq!(calls, [ensure(&old), delete, ensure(&new)]);
@@ -311,7 +312,7 @@ async fn lb_045_a_deletion_that_is_repeated_asks_for_no_second_one() {
     seconds(60).await;
     assert!(world.get("web").is_null());
     assert_eq!(world.cloud.deletes(), 1);
-    assert_eq!(world.cloud.calls().iter().filter(|call| matches!(call, Call::Exists(_))).count(), 3);
+    assert_eq!(world.cloud.calls().iter().filter(|call| matches!(call, Call::PrepareDeletion(_))).count(), 3);
     assert_eq!(world.count_of("web", "DeletedLoadBalancer"), 1);
 }
 

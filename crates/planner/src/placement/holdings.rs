@@ -49,6 +49,11 @@ impl NodesInPools {
         }
     }
 
+    /// Whether a load balancer has a node.
+    pub fn has(&self, balancer: &Balancer, node: &str) -> bool {
+        self.0.get(balancer).is_some_and(|held| held.contains(node))
+    }
+
     /// Drops load balancers that no longer exist.
     pub fn retain(&mut self, is_there: impl Fn(&Balancer) -> bool) {
         self.0.retain(|balancer, _| is_there(balancer));
@@ -57,16 +62,14 @@ impl NodesInPools {
     /// The nodes that a load balancer may have now: of the nodes that belong to it, the ones that it already has, and
     /// the ones that no other of its flavor has.
     pub fn share(&self, places: &NodePlaces, balancer: &Balancer) -> NodeShare {
-        let own = self.0.get(balancer);
         let others: Vec<&BTreeSet<String>> = self
             .0
             .iter()
             .filter(|(other, _)| *other != balancer && other.flavor == balancer.flavor)
             .map(|(_, held)| held)
             .collect();
-        let is_free = |node: &&str| {
-            own.is_some_and(|own| own.contains(*node)) || !others.iter().any(|held| held.contains(*node))
-        };
+        let is_free =
+            |node: &&str| self.has(balancer, node) || !others.iter().any(|held| held.contains(*node));
         let nodes = places.on(balancer).filter(is_free).map(str::to_owned).collect();
         NodeShare { nodes, may_be_empty: places.has_any() }
     }

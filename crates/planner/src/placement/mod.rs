@@ -11,6 +11,7 @@ mod holdings;
 mod nodes;
 mod observation;
 mod services;
+mod sharing;
 
 pub use basic::nodes_of_sets;
 pub use holdings::NodesInPools;
@@ -18,6 +19,7 @@ pub use nodes::place_nodes;
 pub use observation::ServiceObservation;
 pub use services::check;
 pub(crate) use services::place;
+pub use sharing::{NodeSharing, SharingInputs};
 
 pub use crate::machines::machine_set::MachineSets;
 pub use crate::machines::node_places::{NodePlaces, NodeShare};

@@ -69,7 +69,7 @@ impl ForeignEntries {
                  because another cluster with the same rule may have it; if none has, remove it from the rule",
                 rule.name,
                 self.group,
-                rule.strangers.join(", "),
+                rule.foreign.join(", "),
             ));
         }
         messages.into_iter().map(|message| information(&owner.key, REASON, message)).collect()

@@ -13,31 +13,16 @@ use serde::de::DeserializeOwned;
 
 use super::compact::{self, InstanceInterface};
 use super::list_request::{ListRequest, ResourceType as _, group_list, named};
-use super::{Observed, ResourceList, by_id, list_of};
+use super::machine_reading::{MachineAnswer, MachineReading};
+use super::{Observed, by_id, list_of};
 use crate::azure::Azure;
 use crate::failure::Failure;
+use crate::resource_list::ResourceList;
 
 /// Compute's text, with status 400, for an instance that was deleted a moment ago; later it answers 404.
 const NO_SUCH_INSTANCE: &str = "not an active Virtual Machine Scale Set VM instanceId";
 /// The query for a machine's power state and fault domain.
 const VIEW: (&str, &str) = ("$expand", "instanceView");
-
-/// Azure's answer for a machine that was requested by itself.
-#[derive(Debug)]
-pub(crate) struct MachineReading {
-    /// When it was requested.
-    pub(crate) read: LogicalTime,
-    pub(crate) answer: MachineAnswer,
-}
-
-/// Whether the machine exists.
-#[derive(Debug)]
-pub(crate) enum MachineAnswer {
-    /// It exists. Instances of uniform scale sets are requested without view, so that their power state is unknown.
-    Exists { shut_down: bool, fault_domain: Option<i32> },
-    /// It does not exist, or is being deleted; with Azure's words.
-    Gone(String),
-}
 
 /// Requests one machine.
 async fn read_machine<T: MachineDocument + DeserializeOwned>(

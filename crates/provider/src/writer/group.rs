@@ -18,7 +18,7 @@ pub(super) struct Entry<R: Resource> {
     /// Empty if the entry only maintains an accepted intent.
     pub(super) waiters: Vec<oneshot::Sender<Answer<R>>>,
     /// Whether it is an accepted intent without waiting tasks.
-    pub(super) stands: bool,
+    pub(super) is_maintained: bool,
 }
 
 impl<R: Resource> Entry<R> {
@@ -26,7 +26,7 @@ impl<R: Resource> Entry<R> {
         self.intent = later.intent;
         self.newer_than = self.newer_than.max(later.newer_than);
         self.waiters.extend(later.waiters);
-        self.stands &= later.stands;
+        self.is_maintained &= later.is_maintained;
     }
 
     pub(super) fn answer(self, answer: Answer<R>) {
@@ -171,8 +171,8 @@ impl<R: Resource> Group<R> {
     }
 
     /// The owners among these without a pending intent.
-    pub(super) fn standing(&self, keys: Vec<R::Key>) -> Vec<R::Key> {
-        let stands = |key: &R::Key| self.entries.get(key).is_some_and(|entry| entry.stands);
-        keys.into_iter().filter(stands).collect()
+    pub(super) fn maintained(&self, keys: Vec<R::Key>) -> Vec<R::Key> {
+        let is_maintained = |key: &R::Key| self.entries.get(key).is_some_and(|entry| entry.is_maintained);
+        keys.into_iter().filter(is_maintained).collect()
     }
 }

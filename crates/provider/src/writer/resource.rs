@@ -4,10 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use cloud::LogicalTime;
+use cloud::{LogicalTime, Notice};
 
-use super::standing::Disturbance;
-use crate::Notice;
+use super::accepted_intents::Disturbance;
 use crate::failure::Failure;
 
 /// A resource that many objects share.
@@ -20,7 +19,7 @@ pub(crate) trait Resource: Send + Sync + 'static {
     /// The observed state of the resource.
     type Observed: Send + Sync;
     /// One conditional write (for a scale set: of model and instances).
-    type Work: Send + Sync;
+    type Write: Send + Sync;
     /// What a plan may rely on, because it was claimed before.
     type Claim: Send + Sync;
 
@@ -46,17 +45,21 @@ pub(crate) trait Resource: Send + Sync + 'static {
     async fn write(
         &self,
         observed: &Self::Observed,
-        work: &Self::Work,
+        write: &Self::Write,
     ) -> Result<Written<Self::Observed>, Failure>;
 
     /// A hash of a write without what Azure changes on its own: equal for equal writes.
-    fn fingerprint(&self, work: &Self::Work) -> u64;
+    fn fingerprint(&self, write: &Self::Write) -> u64;
 
     /// The owners in a batch that need the write. The others have what they want.
-    fn concerned(&self, work: &Self::Work, batch: &[(Self::Key, Self::Intent)]) -> Vec<Self::Key>;
+    fn concerned(&self, _write: &Self::Write, batch: &[(Self::Key, Self::Intent)]) -> Vec<Self::Key> {
+        batch.iter().map(|(owner, _)| owner.clone()).collect()
+    }
 
     /// The owners whose resources Azure's text names; empty if that is unclear.
-    fn blame(&self, message: &str, batch: &[(Self::Key, Self::Intent)]) -> Vec<Self::Key>;
+    fn blame(&self, _message: &str, _batch: &[(Self::Key, Self::Intent)]) -> Vec<Self::Key> {
+        Vec::new()
+    }
 
     /// Repairs what Azure reports as not ready, if the text names no part of the batch. Returns the remaining failure.
     async fn overcome(&self, failure: Failure) -> Failure {
@@ -80,17 +83,17 @@ pub(crate) trait Resource: Send + Sync + 'static {
     }
 
     /// Whether a write only repairs, and changes nothing that the batch asks for.
-    fn is_repair(&self, _work: &Self::Work) -> bool {
+    fn is_repair(&self, _write: &Self::Write) -> bool {
         false
     }
 
     /// Whether a write serves all owners, although it belongs to none in particular.
-    fn serves_all(&self, _work: &Self::Work) -> bool {
+    fn serves_all(&self, _write: &Self::Write) -> bool {
         false
     }
 
-    /// Whether an intent stays wanted after it was carried out.
-    fn stands(&self, _intent: &Self::Intent) -> bool {
+    /// Whether an intent is maintained after it was carried out.
+    fn is_maintained(&self, _intent: &Self::Intent) -> bool {
         false
     }
 
@@ -107,8 +110,13 @@ pub(crate) trait Resource: Send + Sync + 'static {
     /// Records a change of the part of an owner without a pending intent.
     fn disturbed(&self, _key: &Self::Key, _intent: &Self::Intent, _what: Disturbance) {}
 
-    /// The notice for an owner beside the error; `work` is `None` if reading failed.
-    fn complaint(&self, _key: &Self::Key, _work: Option<&Self::Work>, _failure: &Failure) -> Option<Notice> {
+    /// The notice for an owner beside the error; `write` is `None` if reading failed.
+    fn complaint(
+        &self,
+        _key: &Self::Key,
+        _write: Option<&Self::Write>,
+        _failure: &Failure,
+    ) -> Option<Notice> {
         None
     }
 }
@@ -116,7 +124,7 @@ pub(crate) trait Resource: Send + Sync + 'static {
 /// The result of planning a batch.
 pub(crate) struct Planned<R: Resource + ?Sized> {
     /// The write; `None` if the resource already has the desired state.
-    pub(crate) work: Option<R::Work>,
+    pub(crate) write: Option<R::Write>,
     /// The owners whose intents cannot be carried out, each with the reason.
     pub(crate) refused: Vec<(R::Key, Failure)>,
     /// Notices, each with its owner.

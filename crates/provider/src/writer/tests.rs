@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use async_trait::async_trait;
-use cloud::LogicalTime;
+use cloud::{LogicalTime, ServiceError};
 use proptest::prelude::*;
 use tokio::time::sleep;
 
 use super::trouble::MAX_CONFLICTS;
+use super::writers::Writers;
 use super::*;
-use crate::ServiceError;
 use crate::scope::Scope;
 
 type Items = BTreeMap<String, u32>;
@@ -22,7 +22,7 @@ struct Document {
 }
 
 /// The behaviour of the shelf.
-struct Manners {
+struct Behaviour {
     document: Document,
     /// Items that are refused.
     bad: BTreeSet<String>,
@@ -47,7 +47,7 @@ struct Manners {
     /// An item, and the kind with which its writes fail.
     bad_kind: Option<(Kind, &'static str)>,
     /// Whether accepted intents stay wanted.
-    stands: bool,
+    is_maintained: bool,
     /// Recorded changes of owners without a pending intent.
     disturbed: Vec<(String, Disturbance)>,
     latency: Duration,
@@ -58,11 +58,11 @@ struct Manners {
 }
 
 #[derive(Clone)]
-struct Shelf(Arc<Mutex<Manners>>);
+struct Shelf(Arc<Mutex<Behaviour>>);
 
 impl Shelf {
     fn new() -> Self {
-        Self(Arc::new(Mutex::new(Manners {
+        Self(Arc::new(Mutex::new(Behaviour {
             document: Document { etag: 1, items: Items::new() },
             bad: BTreeSet::new(),
             names_culprits: false,
@@ -75,7 +75,7 @@ impl Shelf {
             obstacles: Vec::new(),
             turns: Vec::new(),
             bad_kind: None,
-            stands: false,
+            is_maintained: false,
             disturbed: Vec::new(),
             latency: Duration::from_secs(1),
             attempts: 0,
@@ -85,9 +85,9 @@ impl Shelf {
     }
 
     /// A shelf on which accepted intents stay wanted.
-    fn standing() -> Self {
+    fn maintaining() -> Self {
         let shelf = Self::new();
-        shelf.0.lock().stands = true;
+        shelf.0.lock().is_maintained = true;
         shelf
     }
 
@@ -126,7 +126,7 @@ impl Resource for Shelf {
     type Key = String;
     type Intent = Option<u32>;
     type Observed = Document;
-    type Work = Items;
+    type Write = Items;
     type Claim = u64;
 
     fn name(&self) -> String {
@@ -163,7 +163,7 @@ impl Resource for Shelf {
                 }
             }
         }
-        Planned { work: (items != observed.items).then_some(items), refused, notices: Vec::new() }
+        Planned { write: (items != observed.items).then_some(items), refused, notices: Vec::new() }
     }
 
     async fn write(&self, observed: &Document, items: &Items) -> Result<Written<Document>, Failure> {
@@ -214,23 +214,23 @@ impl Resource for Shelf {
         Ok(Written::Whole(shelf.document.clone()))
     }
 
-    fn stands(&self, intent: &Option<u32>) -> bool {
-        intent.is_some() && self.0.lock().stands
+    fn is_maintained(&self, intent: &Option<u32>) -> bool {
+        intent.is_some() && self.0.lock().is_maintained
     }
 
     fn disturbed(&self, key: &String, _intent: &Option<u32>, what: Disturbance) {
         self.0.lock().disturbed.push((key.clone(), what));
     }
 
-    fn concerned(&self, work: &Items, batch: &[(String, Option<u32>)]) -> Vec<String> {
+    fn concerned(&self, write: &Items, batch: &[(String, Option<u32>)]) -> Vec<String> {
         let now = self.items();
-        let differs = |key: &String| now.get(key) != work.get(key);
+        let differs = |key: &String| now.get(key) != write.get(key);
         batch.iter().map(|(key, _)| key.clone()).filter(differs).collect()
     }
 
-    fn fingerprint(&self, work: &Items) -> u64 {
+    fn fingerprint(&self, write: &Items) -> u64 {
         let mut hasher = DefaultHasher::new();
-        work.hash(&mut hasher);
+        write.hash(&mut hasher);
         hasher.finish()
     }
 
@@ -664,7 +664,7 @@ async fn a_write_that_was_made_ends_a_row_of_lost_races() {
 /// D1: anything that another client removed comes back with the next write, for whichever owner that is.
 #[tokio::test(start_paused = true)]
 async fn what_others_took_away_comes_back_with_the_next_write() {
-    let shelf = Shelf::standing();
+    let shelf = Shelf::maintaining();
     let writer = start(&shelf);
     submit(&writer, "a", 1).await.unwrap();
     submit(&writer, "b", 1).await.unwrap();
@@ -685,7 +685,7 @@ async fn what_others_took_away_comes_back_with_the_next_write() {
 #[tokio::test(start_paused = true)]
 async fn a_repair_that_is_refused_holds_up_nobody() {
     for kind in [Kind::InvalidArgument, Kind::PermissionDenied, Kind::NotFound] {
-        let shelf = Shelf::standing();
+        let shelf = Shelf::maintaining();
         let writer = start(&shelf);
         submit(&writer, "a", 1).await.unwrap();
         submit(&writer, "b", 1).await.unwrap();
@@ -711,7 +711,7 @@ async fn a_repair_that_is_refused_holds_up_nobody() {
 /// Rule 6: repeated foreign changes of one part are reported, and that part is left alone; others go on.
 #[tokio::test(start_paused = true)]
 async fn a_fight_about_one_part_is_reported_and_holds_up_nobody() {
-    let shelf = Shelf::standing();
+    let shelf = Shelf::maintaining();
     let writer = start(&shelf);
     submit(&writer, "a", 1).await.unwrap();
     let mut writes = Vec::new();

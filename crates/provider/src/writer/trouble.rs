@@ -37,15 +37,15 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 impl<R: Resource> Inner<R> {
     /// Splits a group after any failure: pending intents go by themselves, so that no repair delays them, followed by
     /// the repairs.
-    pub(super) fn part(&self, group: &mut Group<R>, work: &R::Work) -> Option<Vec<Group<R>>> {
-        let concerned = group.standing(self.resource.concerned(work, &group.batch()));
+    pub(super) fn part(&self, group: &mut Group<R>, write: &R::Write) -> Option<Vec<Group<R>>> {
+        let concerned = group.maintained(self.resource.concerned(write, &group.batch()));
         let mut repairs = BTreeMap::new();
         for key in concerned {
             if let Some(entry) = group.take(&key) {
                 repairs.insert(key, entry);
             }
         }
-        group.entries.retain(|_, entry| !entry.stands);
+        group.entries.retain(|_, entry| !entry.is_maintained);
         if group.entries.is_empty() {
             // No owner waits for an answer.
             group.entries = repairs;
@@ -92,7 +92,7 @@ impl<R: Resource> Inner<R> {
     pub(super) async fn after_trouble(
         &self,
         mut group: Group<R>,
-        work: &R::Work,
+        write: &R::Write,
         failure: Failure,
     ) -> Vec<Group<R>> {
         let named = self.named(&group, &failure);
@@ -102,15 +102,15 @@ impl<R: Resource> Inner<R> {
             group.entries = rest;
             let waiting = Group { busy: group.busy, conflicts: group.conflicts, ..Group::closed(of_named) };
             group.newer_than = LogicalTime::now();
-            let mut parts = self.retry_or_fail(waiting, Some(work), failure);
+            let mut parts = self.retry_or_fail(waiting, Some(write), failure);
             parts.push(group);
             return parts;
         }
         let failure = self.resource.overcome(failure).await;
         if !failure.concerns_all() {
-            return self.bisect(group, work, failure);
+            return self.bisect(group, write, failure);
         }
-        self.retry_or_fail(group, Some(work), failure)
+        self.retry_or_fail(group, Some(write), failure)
     }
 
     /// The owners of a group that Azure names.
@@ -123,7 +123,7 @@ impl<R: Resource> Inner<R> {
     pub(super) fn retry_or_fail(
         &self,
         mut group: Group<R>,
-        work: Option<&R::Work>,
+        write: Option<&R::Write>,
         failure: Failure,
     ) -> Vec<Group<R>> {
         let name = self.resource.name();
@@ -178,12 +178,14 @@ impl<R: Resource> Inner<R> {
                 Kind::Aborted => Failure { kind: Kind::Unavailable, ..failure },
                 _ => failure,
             };
-            let concerned = work.map(|work| self.resource.concerned(work, &group.batch()));
+            let concerned = write.map(|write| self.resource.concerned(write, &group.batch()));
             for (key, entry) in group.entries {
-                let complaint = self.resource.complaint(&key, work, &error);
+                let complaint = self.resource.complaint(&key, write, &error);
                 let failure = error.clone().while_doing(&name).with_notices(complaint);
                 // A maintained part only failed if it was to be written.
-                if !entry.stands || concerned.as_ref().is_some_and(|concerned| concerned.contains(&key)) {
+                if !entry.is_maintained
+                    || concerned.as_ref().is_some_and(|concerned| concerned.contains(&key))
+                {
                     self.refuse(key, entry, failure);
                 }
             }
@@ -197,16 +199,16 @@ impl<R: Resource> Inner<R> {
 
     /// Handles a refused write: the owners that Azure names fail with its words, the rest is written again. If that is
     /// unclear, the group is halved until the culprit stands alone.
-    pub(super) fn bisect(&self, mut group: Group<R>, work: &R::Work, failure: Failure) -> Vec<Group<R>> {
+    pub(super) fn bisect(&self, mut group: Group<R>, write: &R::Write, failure: Failure) -> Vec<Group<R>> {
         let name = self.resource.name();
         let refuse = |key: &R::Key, entry: Entry<R>| {
             debug!(resource = %name, owner = %key, error = %failure.message, "Azure refused a change");
-            if !entry.stands {
+            if !entry.is_maintained {
                 self.suspects.lock().add(key.clone());
             }
             self.refuse(key.clone(), entry, failure.clone().while_doing(&name));
         };
-        if group.entries.len() == 1 && !self.resource.is_repair(work) {
+        if group.entries.len() == 1 && !self.resource.is_repair(write) {
             for (key, entry) in group.entries {
                 group.search.iter().for_each(|search| search.lock().refused(key.clone(), &failure));
                 refuse(&key, entry);
@@ -216,9 +218,9 @@ impl<R: Resource> Inner<R> {
         let named = self.named(&group, &failure);
         info!(resource = %name, intents = group.entries.len(), named = named.len(), error = %failure.message,
             "Azure refused a write, looking for the Service that it refuses");
-        if named.is_empty() && self.resource.is_repair(work) {
+        if named.is_empty() && self.resource.is_repair(write) {
             // An unknown part of another owner is in the way.
-            return self.retry_or_fail(group, Some(work), failure);
+            return self.retry_or_fail(group, Some(write), failure);
         }
         if named.is_empty() || (named.len() == group.entries.len() && named.len() > 1) {
             return self.search(group, &failure);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use cloud::ServiceError;
 use futures::future::join_all;
-use provider::ServiceError;
 use tokio::time::Instant;
 
 use crate::world::*;

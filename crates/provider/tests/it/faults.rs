@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use azure_simulator::{Fault, FaultAction};
-use cloud::LogicalTime;
-use provider::ServiceError;
+use cloud::ServiceError;
 use tokio::time::{Instant, sleep};
 
 use crate::world::*;
@@ -298,8 +297,8 @@ async fn lb_023_load_balancers_that_cannot_be_listed_are_an_error_with_an_event(
     assert_eq!((notices[0].reason, notices[0].warning), ("ListLoadBalancers", true));
     assert_eq!(world.documents(PUBLIC_IPS).len(), 1, "no address is bought for what cannot be seen");
     let web = world.stored(&service("web", &[80]));
-    restarted.provider.exists(&web, LogicalTime::now()).await.unwrap_err();
-    restarted.provider.delete(&web, LogicalTime::now()).await.unwrap_err();
+    restarted.holds(&web).await.unwrap_err();
+    restarted.delete(&web).await.unwrap_err();
     assert_eq!(world.documents(PUBLIC_IPS).len(), 1, "what cannot be seen is not concluded from");
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use azure_simulator::{Fault, FaultAction};
 use azure_types::ResourceId;
-use provider::ServiceError;
+use cloud::ServiceError;
 use serde_json::json;
 
 use crate::private_link::linked;

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use azure_simulator::{Fault, FaultAction, PowerState};
-use cloud::{LoadBalancers, LogicalTime};
+use cloud::{Ensured, LoadBalancers, LogicalTime, ServiceError};
 use futures::future::join_all;
-use provider::{Ensured, ServiceError};
 use serde_json::json;
 use simulated_cluster::{NodePool, Shape, StandaloneMachine};
 
@@ -92,7 +91,7 @@ async fn a_service_whose_security_rules_are_left_still_exists() {
     world.remove(&program, &inside).await.unwrap_err();
     world.azure.clear_faults();
     assert!(world.load_balancer("kube-internal").is_none());
-    assert!(program.provider.exists(&world.stored(&inside), LogicalTime::now()).await.unwrap());
+    assert!(program.holds(&world.stored(&inside)).await.unwrap());
     world.remove(&program, &inside).await.unwrap();
     assert!(!rules());
 }
@@ -186,8 +185,8 @@ async fn a_waiting_service_at_nodes_fails_no_change_of_nodes() {
     program.provider.update_nodes(LogicalTime::now()).await.unwrap();
     assert_eq!(world.members("kube"), 4);
     assert_eq!(world.writes(PUBLIC_IPS), 0, "the Service is not worked on");
-    assert!(program.provider.follows_nodes(&named));
-    assert!(!program.provider.follows_nodes(&service("web", &[80])));
+    assert!(program.provider.follows_nodes(&std::sync::Arc::new(named)));
+    assert!(!program.provider.follows_nodes(&std::sync::Arc::new(service("web", &[80]))));
 }
 
 /// Machines that were added while there was no Service are in the pool of the next one.

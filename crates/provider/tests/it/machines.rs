@@ -189,7 +189,7 @@ async fn lb_036_lb_037_a_change_of_nodes_is_nothing_to_services_that_go() {
     assert!(program.provider.follows_nodes(&served));
     let mut going = k8s::Service::clone(&served);
     going.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
-    assert!(!program.provider.follows_nodes(&going));
+    assert!(!program.provider.follows_nodes(&Arc::new(going.clone())));
     world.apply(&program, going);
     world.azure.scale(&id("virtualMachineScaleSets", "pool"), 4).unwrap();
     world.register_nodes();

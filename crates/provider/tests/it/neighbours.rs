@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cloud::LogicalTime;
+use cloud::{Ensured, LogicalTime};
 use k8s::Node;
-use provider::Ensured;
 use serde_json::{Value, json};
 use simulated_cluster::{NodePool, Shape};
 
@@ -126,7 +125,7 @@ async fn lb_602_what_a_user_tagged_is_used_and_stays() {
             world.serve(&program, web.clone()).await.unwrap();
         }
         let stored = world.stored(&web);
-        let notices = program.provider.delete(&stored, LogicalTime::now()).await.unwrap();
+        let notices = program.delete(&stored).await.unwrap();
         let kept = notices.iter().filter(|notice| notice.message.contains("public IP mine stays"));
         assert_eq!(kept.count(), 1, "{notices:?}");
         world.remove(&program, &web).await.unwrap();

@@ -200,7 +200,7 @@ async fn lb_441_a_frontend_that_somebody_else_offers_stays() {
     }
     let program = world.start();
     let stored = world.stored(&web());
-    let notices = program.provider.delete(&stored, LogicalTime::now()).await.unwrap();
+    let notices = program.delete(&stored).await.unwrap();
     assert!(notices[0].message.contains("private link service pls-aweb refers to it"), "{notices:?}");
     assert_eq!(private_link(&world), Some(theirs));
     let properties = world.load_balancer("kube-internal").unwrap()["properties"].clone();
@@ -337,7 +337,7 @@ async fn lb_448_what_others_made_of_a_frontend_meanwhile_keeps_its_private_link_
     let patch = json!({"properties": {"inboundNatRules": [rule]}});
     let theirs = FaultAction::Interfere { id: Some(balancer), patch };
     world.azure.inject(Fault::new(theirs).on_method("GET").on_type(PRIVATE_LINKS).times(1));
-    program.provider.delete(&stored, LogicalTime::now()).await.unwrap();
+    program.delete(&stored).await.unwrap();
     assert!(private_link(&world).is_some());
     assert!(endpoints.iter().all(|endpoint| status(&world, endpoint) == "Approved"));
     let properties = &world.load_balancer("kube-internal").unwrap()["properties"];

@@ -1,7 +1,7 @@
 //! A refusal of a shared write delays the Services that it concerns, and no others.
 
 use azure_simulator::{Fault, FaultAction};
-use provider::ServiceError;
+use cloud::ServiceError;
 use tokio::time::{Duration, Instant};
 
 use crate::world::*;

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use azure_simulator::{Fault, FaultAction, LatencyProfile};
 use azure_types::ResourceId;
-use cloud::{LogicalTime, PodRange, Routes};
-use provider::ServiceError;
+use cloud::{LogicalTime, PodRange, Routes, ServiceError};
 use serde_json::{Value, json};
 
 use crate::world::*;

@@ -1,7 +1,6 @@
 //! One Service at a time.
 
-use cloud::LogicalTime;
-use provider::ServiceError;
+use cloud::{LogicalTime, ServiceError};
 use serde_json::json;
 
 use crate::world::*;
@@ -35,7 +34,7 @@ async fn lb_045_a_deleted_service_leaves_nothing_and_the_second_deletion_writes_
     let web = service("web", &[80, 443]);
     world.serve(&program, web.clone()).await.unwrap();
     let stored = world.stored(&web);
-    assert!(program.provider.exists(&stored, LogicalTime::now()).await.unwrap());
+    assert!(program.holds(&stored).await.unwrap());
     world.remove(&program, &web).await.unwrap();
     // An emptied list of pools may stay as an empty list.
     assert!(world.documents(LOAD_BALANCERS).is_empty());
@@ -45,8 +44,8 @@ async fn lb_045_a_deleted_service_leaves_nothing_and_the_second_deletion_writes_
         before.split_whitespace().count()
     );
     world.azure.clear_journal();
-    assert!(!program.provider.exists(&stored, LogicalTime::now()).await.unwrap());
-    program.provider.delete(&stored, LogicalTime::now()).await.unwrap();
+    assert!(!program.holds(&stored).await.unwrap());
+    program.delete(&stored).await.unwrap();
     assert_eq!(world.all_writes(), Vec::<String>::new());
 }
 
@@ -144,7 +143,7 @@ async fn lb_122_a_public_ip_that_is_still_in_use_does_not_hold_up_the_deletion()
     };
     world.azure.inject(azure_simulator::Fault::new(fault).on_method("DELETE").on_type(PUBLIC_IPS));
     let stored = world.stored(&web);
-    let notices = program.provider.delete(&stored, LogicalTime::now()).await.unwrap();
+    let notices = program.delete(&stored).await.unwrap();
     assert_eq!(notices.len(), 1);
     assert_eq!((notices[0].reason, notices[0].warning), ("DeletePublicIPAddress", true));
     assert!(notices[0].message.contains("still allocated"));
@@ -190,7 +189,7 @@ async fn lb_081_a_scale_set_that_still_refers_to_the_load_balancer_is_cleaned_an
         .azure
         .inject(azure_simulator::Fault::new(interferes).on_method("DELETE").on_type(LOAD_BALANCERS).times(1));
     let stored = world.stored(&web);
-    program.provider.delete(&stored, LogicalTime::now()).await.unwrap();
+    program.delete(&stored).await.unwrap();
     assert!(world.documents(LOAD_BALANCERS).is_empty());
     let deletions = world
         .azure
@@ -223,7 +222,7 @@ async fn lb_082_a_scale_set_of_another_group_is_named_and_left_alone() {
         .azure
         .inject(azure_simulator::Fault::new(fault).on_method("DELETE").on_type(LOAD_BALANCERS).times(1));
     let stored = world.stored(&web);
-    let error = program.provider.delete(&stored, LogicalTime::now()).await.unwrap_err();
+    let error = program.delete(&stored).await.unwrap_err();
     let ServiceError::Retry { message, .. } = error else { panic!("{error:?}") };
     assert!(message.contains("resource group theirs") && message.contains("resource group rg"), "{message}");
     assert_eq!(world.documents(LOAD_BALANCERS).len(), 1);
@@ -235,8 +234,8 @@ async fn lb_022_a_group_of_load_balancers_that_does_not_exist_holds_none() {
     let world = World::new();
     let program = world.start_configured(&json!({"loadBalancerResourceGroup": "absent"}));
     let web = std::sync::Arc::new(service("web", &[80]));
-    assert!(!program.provider.exists(&web, LogicalTime::now()).await.unwrap());
-    program.provider.delete(&web, LogicalTime::now()).await.unwrap();
+    assert!(!program.holds(&web).await.unwrap());
+    program.delete(&web).await.unwrap();
     assert_eq!(world.all_writes(), Vec::<String>::new());
 }
 
@@ -254,10 +253,10 @@ async fn lb_033_a_service_exists_until_its_last_public_ip_is_gone() {
     let mut web = service("web", &[80]);
     web.spec.ip_families = vec!["IPv4".to_owned(), "IPv6".to_owned()];
     let web = std::sync::Arc::new(web);
-    assert!(program.provider.exists(&web, LogicalTime::now()).await.unwrap());
-    program.provider.delete(&web, LogicalTime::now()).await.unwrap();
+    assert!(program.holds(&web).await.unwrap());
+    program.delete(&web).await.unwrap();
     assert!(world.documents(PUBLIC_IPS).is_empty());
-    assert!(!program.provider.exists(&web, LogicalTime::now()).await.unwrap());
+    assert!(!program.holds(&web).await.unwrap());
 }
 
 /// LB-125: a frontend refers to the public IP as it was read after its write.
@@ -344,14 +343,11 @@ async fn lb_030_lb_031_lb_032_lb_034_what_exists() {
     let world = World::new();
     let program = world.start();
     let web = world.apply(&program, service("web", &[80]));
-    assert!(!program.provider.exists(&web, LogicalTime::now()).await.unwrap(), "nothing yet");
+    assert!(!program.holds(&web).await.unwrap(), "nothing yet");
     world.ensure(&program, &web).await.unwrap();
-    assert!(program.provider.exists(&web, LogicalTime::now()).await.unwrap(), "on the load balancer");
+    assert!(program.holds(&web).await.unwrap(), "on the load balancer");
     let flipped = world.apply(&program, internal(service("web", &[80])));
-    assert!(
-        program.provider.exists(&flipped, LogicalTime::now()).await.unwrap(),
-        "on the other load balancer"
-    );
+    assert!(program.holds(&flipped).await.unwrap(), "on the other load balancer");
     let other = world.apply(&program, service("other", &[80]));
     world.ensure(&program, &other).await.unwrap();
     // Another client removed the frontend; the public IP is left.
@@ -365,9 +361,9 @@ async fn lb_030_lb_031_lb_032_lb_034_what_exists() {
             }
         })
         .unwrap();
-    assert!(program.provider.exists(&web, LogicalTime::now()).await.unwrap(), "by its public IP");
+    assert!(program.holds(&web).await.unwrap(), "by its public IP");
     world.azure.delete(&id("publicIPAddresses", "kube-aweb")).unwrap();
-    assert!(!program.provider.exists(&web, LogicalTime::now()).await.unwrap());
+    assert!(!program.holds(&web).await.unwrap());
 }
 
 /// LB-094.
@@ -506,7 +502,7 @@ async fn lb_073_a_frontend_that_others_use_stays() {
         })
         .unwrap();
     let web = world.stored(&service("web", &[80]));
-    let notices = program.provider.delete(&web, LogicalTime::now()).await.unwrap();
+    let notices = program.delete(&web).await.unwrap();
     assert!(notices.iter().any(|notice| notice.reason == "DeletingFrontendIPConfiguration"), "{notices:?}");
     let balancer = world.load_balancer("kube").unwrap();
     let rules = balancer["properties"]["loadBalancingRules"].as_array().unwrap();

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use azure_simulator::{Fault, FaultAction};
-use cloud::{LoadBalancers, LogicalTime, ServiceError, UpdateError};
+use cloud::{Ensured, LoadBalancers, LogicalTime, ServiceError, UpdateError};
 use k8s::{EndpointSlice, Service};
-use provider::Ensured;
 use serde_json::{Value, json};
 use simulated_cluster::{NodePool, Shape, StandaloneMachine};
 use tokio::time::{Instant, sleep};

@@ -7,11 +7,12 @@ use std::time::Duration;
 use arm::{Client, Clock, Cloud, Credential};
 use azure_simulator::{Azure, Documents, LatencyProfile};
 use azure_types::ResourceId;
-use cloud::LogicalTime;
+pub use cloud::LoadBalancers as _;
+use cloud::{ClusterState, Ensured, LogicalTime, Notice, ServiceError};
 use k8s::{Node, ObjectKey, Service};
 use parking_lot::Mutex;
 use planner::Cluster;
-use provider::{ClusterState, Ensured, Options, Provider, ServiceError};
+use provider::{Options, Provider};
 use serde_json::{Value, json};
 use simulated_cluster::{NodePool, Shape};
 use testkit::KillSwitch;
@@ -31,6 +32,21 @@ pub struct Program {
     pub provider: Provider,
     /// Counts its calls, and can kill it.
     pub switch: KillSwitch,
+}
+
+impl Program {
+    /// Whether anything of a Service is left.
+    pub async fn holds(&self, service: &Arc<Service>) -> Result<bool, ServiceError> {
+        Ok(self.provider.prepare_deletion(service, LogicalTime::now()).await?.is_some())
+    }
+
+    /// Deletes what is left of a Service. Returns notices for its owner.
+    pub async fn delete(&self, service: &Arc<Service>) -> Result<Vec<Notice>, ServiceError> {
+        match self.provider.prepare_deletion(service, LogicalTime::now()).await? {
+            Some(deletion) => deletion.run().await,
+            None => Ok(Vec::new()),
+        }
+    }
 }
 
 /// Azure, and the objects in Kubernetes.
@@ -265,9 +281,7 @@ impl World {
     /// Like the Service controller for a deleted Service.
     pub async fn remove(&self, program: &Program, service: &Service) -> Result<(), ServiceError> {
         let service = self.stored(service);
-        if program.provider.exists(&service, LogicalTime::now()).await? {
-            program.provider.delete(&service, LogicalTime::now()).await?;
-        }
+        program.delete(&service).await?;
         self.services.lock().remove(&service.key().to_string());
         program.provider.state().remove_service(&service.key());
         Ok(())
