@@ -12,5 +12,5 @@ pub(crate) mod nodes;
 pub(crate) mod obstacle;
 pub mod scale_set;
 pub mod unserved;
-pub(crate) use machine_set::{MachineSet, MachineSets, MaskSizes, mask_sizes};
+pub(crate) use machine_set::{MachineSet, MachineSets};
 pub(crate) use node_places::{NodePlaces, NodeShare};

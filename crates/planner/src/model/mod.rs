@@ -23,4 +23,4 @@ pub(crate) use limits::{
     MAX_ADDRESSES, MAX_FRONTEND_PORT, MAX_PRIORITY, MAX_PROBE_SECONDS, MIN_ADDRESSES, MIN_PRIORITY,
 };
 pub(crate) use names::Naming;
-pub(crate) use words::{MAX_NAMED, name_some, names_word};
+pub(crate) use words::{name_some, names_word};

@@ -15,7 +15,7 @@ pub(crate) mod rewrite;
 pub(crate) mod stop;
 pub(crate) mod wait;
 
-pub use change::{Change, Difference, FrontendSource, Member, Replacement, TrafficClass, Unfinished};
+pub use change::{Change, FrontendSource, Member, Replacement, TrafficClass, Unfinished};
 pub use cluster_plan::ClusterPlan;
 pub(crate) use differences::Differences;
 pub(crate) use notice::{information, warning};

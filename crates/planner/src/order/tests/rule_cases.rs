@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::model::Family;
 use crate::outcome::PortHolder;
-use crate::resources::load_balancer::DesiredRules;
+use crate::resources::load_balancer::rule::DesiredRules;
 use crate::resources::load_balancer::rule::desired;
 use crate::service::ProbeSpec;
 

@@ -9,7 +9,8 @@ use crate::machines::backend_pool::PoolMembership;
 use crate::machines::inventory::Machines;
 use crate::machines::obstacle::Reason;
 use crate::machines::unserved::{Unserved, find, notices};
-use crate::model::{Family, Flavor, MAX_NAMED};
+use crate::model::words::MAX_NAMED;
+use crate::model::{Family, Flavor};
 
 fn pool(family: Family) -> PoolMembership {
     PoolMembership {
