@@ -37,7 +37,7 @@
 //!                        health     backend pool ◀── machines/backend_pool: which nodes belong in it
 //!                        probe           ▲
 //!                        probe           │
-//!                                     machines/holder: members that join or leave it, by scale_set and interface
+//!                                     machines/member_document: members that join or leave it, by scale_set and interface
 //! ```
 //!
 //! Other crates use the modules and types under their short paths, such as [`public_ip`] and [`Plan`].
@@ -59,7 +59,7 @@ pub use machines::{admin_state, backend_pool, exclusion, interface, machine_set,
 pub use model::names::base_name;
 pub use model::{Balancer, Cluster, Family, Flavor};
 pub use order::cluster_plan::plan_cluster;
-pub use order::observed::Observed;
+pub use order::observation::ClusterObservation;
 pub use order::{drift, sequence};
 pub use outcome::plan_json::PLAN_FORMAT_VERSION;
 pub use outcome::plan_text::describe_resource;
@@ -68,7 +68,7 @@ pub use outcome::{
     Wait, change,
 };
 pub use resources::load_balancer::{ListedLoadBalancer, OwnedFrontend, RuleSpec, cluster_name};
-pub use resources::{load_balancer, private_link, public_ip, route, security_group, strangers};
+pub use resources::{foreign_entries, load_balancer, private_link, public_ip, route, security_group};
 pub use service::{
     Access, Arrival, ParsedServices, PortIntent, PrivateLinkIntent, ProbeSpec, ServiceIntent, ServiceRemoval,
     Transport, local_pool,

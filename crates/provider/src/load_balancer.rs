@@ -13,7 +13,7 @@ use k8s::ObjectKey;
 use parking_lot::Mutex;
 use planner::admin_state::{self, AdminState, EntryKey};
 use planner::backend_pool::{self, PoolMembership};
-use planner::load_balancer::{self as plans, Known, KnownServices, LoadBalancerIntent};
+use planner::load_balancer::{self as plans, ClusterFacts, KnownServices, LoadBalancerIntent};
 use planner::local_pool::{self, LocalService};
 use planner::placement::NodeShare;
 use planner::{Action, Balancer, Change, Cluster, Family, Flavor, Purpose, Step};
@@ -356,7 +356,7 @@ impl SharedLoadBalancer {
             // Emptying pools takes time, and a deletion has no If-Match: check once more.
             let fresh = self.observed.settled_load_balancer(&id, LogicalTime::now()).await?;
             let services = self.known_services();
-            let known = Known { services: services.as_ref(), ..Known::default() };
+            let known = ClusterFacts { services: services.as_ref(), ..ClusterFacts::default() };
             let obstacle =
                 fresh.and_then(|fresh| plans::deletion_obstacle(&self.cluster, document, &fresh, known));
             if let Some(part) = obstacle {
@@ -448,7 +448,7 @@ impl Resource for SharedLoadBalancer {
         let interfaces = self.cached_interfaces();
         let links = self.private_links.keeping(&self.id());
         let local_services = local_services(&self.cluster, &self.state);
-        let known = Known {
+        let known = ClusterFacts {
             services: known.as_ref(),
             nodes: nodes.as_deref(),
             interfaces: &interfaces,

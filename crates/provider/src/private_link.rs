@@ -245,7 +245,7 @@ impl PrivateLinks {
         sequences: &[Sequence],
         asked: &BTreeSet<ResourceId>,
         newer_than: LogicalTime,
-        observed: &mut planner::Observed,
+        observed: &mut planner::ClusterObservation,
     ) -> Result<(), Failure> {
         let named =
             sequences.iter().flat_map(|sequence| sequence.owner().private_link_groups.iter().cloned());

@@ -453,7 +453,7 @@ impl Inner {
         own: &ResourceId,
         groups: &BTreeSet<ResourceId>,
         newer_than: LogicalTime,
-        observed: &mut planner::Observed,
+        observed: &mut planner::ClusterObservation,
     ) -> Result<(), Failure> {
         for group in groups {
             match self.observed.public_ips(group).list(newer_than).await {
@@ -468,10 +468,10 @@ impl Inner {
         Ok(())
     }
 
-    async fn observe(&self) -> Result<planner::Observed, Failure> {
+    async fn observe(&self) -> Result<planner::ClusterObservation, Failure> {
         let newer_than = LogicalTime::now();
         let services = self.state.services();
-        let mut observed = planner::Observed::default();
+        let mut observed = planner::ClusterObservation::default();
         let load_balancers = self.observed.load_balancers().list(newer_than).await?;
         observed.load_balancers = load_balancers.to_vec();
         let own = self.cluster.network_group(&self.cluster.config.resource_group);
@@ -619,7 +619,7 @@ impl Provider {
     /// # Errors
     ///
     /// If Azure could not be read.
-    pub async fn observe(&self) -> Result<planner::Observed, ServiceError> {
+    pub async fn observe(&self) -> Result<planner::ClusterObservation, ServiceError> {
         Ok(self.0.observe().await?)
     }
 }

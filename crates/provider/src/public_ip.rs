@@ -15,7 +15,7 @@ use freshness::Polls;
 use futures::future::join_all;
 use k8s::ObjectKey;
 use parking_lot::Mutex;
-use planner::public_ip::{self as plans, Owners};
+use planner::public_ip::{self as plans, PublicIpOwners};
 use planner::sequence::Sequence;
 use planner::{Action, Cluster, Purpose, ServiceRemoval, Step, change};
 use tokio::sync::{Semaphore, watch};
@@ -110,7 +110,7 @@ impl PublicIps {
         owner: &ServiceRemoval,
         newer_than: LogicalTime,
     ) -> Result<Vec<Arc<PublicIpAddress>>, Failure> {
-        let owners = Owners::new(std::iter::once(owner));
+        let owners = PublicIpOwners::new(std::iter::once(owner));
         let mut found = Vec::new();
         for group in &owner.public_ip_groups {
             let all = self.observed.public_ips(group).list(newer_than).await?;

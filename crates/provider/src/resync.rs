@@ -14,10 +14,10 @@ use azure_types::{PublicIpAddress, ResourceId, SecurityGroup};
 use cloud::{LogicalTime, Looked, Notice};
 use futures::future::join_all;
 use k8s::ObjectKey;
-use planner::drift::{self, Difference, Look};
+use planner::drift::{self, Drift, DriftCheck};
+use planner::foreign_entries::ForeignEntries;
 use planner::load_balancer::LoadBalancerIntent;
 use planner::security_group::{self, AccessIntent};
-use planner::strangers::Strangers;
 use planner::{Action, Balancer, Document, ServiceIntent, Step};
 use tokio::time::Instant;
 
@@ -212,7 +212,7 @@ impl Inner {
             .collect();
         let nodes = self.state.nodes();
         let mut places = self.places.lock().clone();
-        let look = Look {
+        let look = DriftCheck {
             // Each Service checks several times whether it has a part of a load balancer.
             load_balancers: load_balancers
                 .into_iter()
@@ -239,11 +239,11 @@ impl Inner {
         Ok(access)
     }
 
-    fn note(&self, balancer: &Balancer, key: &ObjectKey, difference: Difference) {
+    fn note(&self, balancer: &Balancer, key: &ObjectKey, difference: Drift) {
         let is_gone = match &difference {
-            Difference::PublicIps(steps) => steps.iter().any(|step| step.action == Action::Create),
-            Difference::Refused => true,
-            Difference::PrivateLink(_) | Difference::Misplaced | Difference::Status => false,
+            Drift::PublicIps(steps) => steps.iter().any(|step| step.action == Action::Create),
+            Drift::Refused => true,
+            Drift::PrivateLink(_) | Drift::Misplaced | Drift::Status => false,
         };
         if is_gone {
             // Its part of the load balancer would refer to a missing public IP.
@@ -251,11 +251,11 @@ impl Inner {
         }
         let is_fight = |steps: &[Step]| steps.iter().all(|step| self.public_ips.is_left(step));
         let kind = match difference {
-            Difference::PublicIps(steps) if is_fight(&steps) => return,
-            Difference::PublicIps(_) | Difference::Refused => Kind::PublicIp,
-            Difference::PrivateLink(_) => Kind::PrivateLink,
-            Difference::Misplaced => Kind::LoadBalancer,
-            Difference::Status => Kind::Status,
+            Drift::PublicIps(steps) if is_fight(&steps) => return,
+            Drift::PublicIps(_) | Drift::Refused => Kind::PublicIp,
+            Drift::PrivateLink(_) => Kind::PrivateLink,
+            Drift::Misplaced => Kind::LoadBalancer,
+            Drift::Status => Kind::Status,
         };
         self.drift.differs(key, kind);
     }
@@ -345,9 +345,9 @@ impl Inner {
                     None => writer.resource().observed_group(since).await?,
                 };
                 let usage = writer.resource().usage([]);
-                group.map(|group| Strangers::of_rules(&group, &usage)).unwrap_or_default()
+                group.map(|group| ForeignEntries::of_rules(&group, &usage)).unwrap_or_default()
             }
-            None => Strangers::default(),
+            None => ForeignEntries::default(),
         };
         let none = Vec::new();
         let exists = |key: &ObjectKey| self.state.service(key).is_some();

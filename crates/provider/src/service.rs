@@ -12,7 +12,7 @@ use planner::cluster_name::LoadBalancersByName;
 use planner::load_balancer::LoadBalancerIntent;
 use planner::placement::MachineSets;
 use planner::security_group::{AccessIntent, in_force};
-use planner::sequence::{Intent, Seen, Sequence, Stage, Stop, Task};
+use planner::sequence::{ResourceIntent, Sequence, ServiceObservation, Stage, Stop, Task};
 use planner::{Action, Balancer, Flavor, ListedLoadBalancer, backend_pool};
 use tokio::time::sleep;
 
@@ -70,8 +70,11 @@ pub(crate) struct ServiceReading {
 }
 
 impl ServiceReading {
-    pub(crate) fn seen<'a>(&'a self, load_balancers: &'a [(Balancer, ListedLoadBalancer)]) -> Seen<'a> {
-        Seen {
+    pub(crate) fn seen<'a>(
+        &'a self,
+        load_balancers: &'a [(Balancer, ListedLoadBalancer)],
+    ) -> ServiceObservation<'a> {
+        ServiceObservation {
             public_ips: &self.public_ips,
             load_balancers,
             subnet: self.subnet.as_ref(),
@@ -409,31 +412,31 @@ impl Inner {
     async fn submit(
         &self,
         reading: &mut ServiceReading,
-        intents: Vec<Intent>,
+        intents: Vec<ResourceIntent>,
         newer_than: LogicalTime,
         announced: &mut Announcements,
         leaves: bool,
         notices: &mut Vec<Notice>,
     ) -> Result<(), Failure> {
         let (mut balancing, mut access) = (Vec::new(), Vec::new());
-        let is_present = |intent: &Intent| match intent {
-            Intent::LoadBalancer(balancer, LoadBalancerIntent::Present { service, .. }) => {
+        let is_present = |intent: &ResourceIntent| match intent {
+            ResourceIntent::LoadBalancer(balancer, LoadBalancerIntent::Present { service, .. }) => {
                 Some((balancer.clone(), service.key.clone()))
             }
             _ => None,
         };
         let present = intents.iter().find_map(is_present);
         let wants_rules = intents.iter().find_map(|intent| match intent {
-            Intent::SecurityGroup(intent) => intent.wants_rules().cloned(),
-            Intent::LoadBalancer(..) => None,
+            ResourceIntent::SecurityGroup(intent) => intent.wants_rules().cloned(),
+            ResourceIntent::LoadBalancer(..) => None,
         });
         for intent in intents {
             match intent {
-                Intent::LoadBalancer(balancer, intent) => {
+                ResourceIntent::LoadBalancer(balancer, intent) => {
                     let announcement = announced.take_load_balancer(&balancer);
                     balancing.push(self.ensure_load_balancer(balancer, intent, newer_than, announcement));
                 }
-                Intent::SecurityGroup(intent) => {
+                ResourceIntent::SecurityGroup(intent) => {
                     let announcement = announced.security_group.take();
                     access.push(self.ensure_security_rules(intent, newer_than, announcement));
                 }

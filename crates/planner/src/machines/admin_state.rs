@@ -47,7 +47,7 @@ pub fn entries(load_balancer: &LoadBalancer) -> BTreeMap<EntryKey, AdminState> {
 }
 
 /// The nodes that entries of pools stand for.
-pub(crate) struct Members<'a> {
+pub(crate) struct PoolEntries<'a> {
     nodes: &'a [Arc<Node>],
     by_address: HashMap<IpAddr, &'a Node>,
     /// Filled lazily, only where interfaces are members.
@@ -56,7 +56,7 @@ pub(crate) struct Members<'a> {
     machines: HashMap<&'a ResourceId, &'a ResourceId>,
 }
 
-impl<'a> Members<'a> {
+impl<'a> PoolEntries<'a> {
     pub(crate) fn new(nodes: &'a [Arc<Node>], interfaces: &'a [Arc<NetworkInterface>]) -> Self {
         let machine = |one: &'a Arc<NetworkInterface>| Some((one.id.as_ref()?, machine_of(one)?));
         let machines = interfaces.iter().filter_map(machine).collect();
@@ -96,7 +96,7 @@ pub fn nodes_in_pools<'a>(
     nodes: &[Arc<Node>],
     interfaces: &[Arc<NetworkInterface>],
 ) -> BTreeMap<String, bool> {
-    let members = Members::new(nodes, interfaces);
+    let members = PoolEntries::new(nodes, interfaces);
     let mut found = BTreeMap::new();
     for document in load_balancers {
         let pools = document.properties.iter().flat_map(|p| p.backend_address_pools.iter().flatten());

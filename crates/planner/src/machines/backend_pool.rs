@@ -64,7 +64,7 @@ pub fn node_addresses(cluster: &Cluster, nodes: &[Arc<Node>], families: &[Family
     if families.is_empty() {
         return Vec::new();
     }
-    let nodes = nodes.iter().filter(|node| is_eligible(cluster, node) && is_at_its_address(cluster, node));
+    let nodes = nodes.iter().filter(|node| is_member_by_address(cluster, node));
     let addresses: BTreeSet<IpAddr> = nodes
         .flat_map(|node| node.internal_addresses())
         .filter(|address| families.contains(&Family::of(*address)))

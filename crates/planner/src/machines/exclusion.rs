@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use k8s::{Node, names};
 
-use crate::model::Cluster;
-use crate::model::words::name_some;
+use crate::model::{Cluster, name_some};
 
 /// Why a node is excluded from backend pools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,7 +62,7 @@ pub(crate) fn of(cluster: &Cluster, node: &Node) -> impl Iterator<Item = Exclusi
     let elsewhere =
         !by_address && group.is_some_and(|group| !group.eq_ignore_ascii_case(&config.resource_group));
     let keeps_control_planes_out =
-        config.uses_standard_load_balancer() && config.exclude_master_from_standard_lb;
+        cluster.sku().may_exclude_control_planes() && config.exclude_master_from_standard_lb;
     let control_plane = node.is_control_plane();
     [
         (k8s::is_deleting(&node.metadata), Exclusion::Deleting),

@@ -9,11 +9,11 @@ use cloud_config::VmType;
 use k8s::Node;
 
 use super::backend_pool::PoolMembership;
-use super::holder::{Wish, changed};
+use super::member_document::{MembershipGoal, changed};
 use super::nodes::{NodesByMachine, interfaces_by_machine, machine_of};
 use super::obstacle::Reason;
 use crate::model::Cluster;
-use crate::outcome::{Action, Document, Member, Purpose, Step, proof};
+use crate::outcome::{Document, Member, Step, proof};
 
 /// The interface by which a virtual machine is a member of pools: its only one, or the one that is marked as primary.
 pub(crate) fn primary_interface<'a>(
@@ -34,9 +34,8 @@ pub(crate) fn primary_interface<'a>(
 /// What prevents the interface of a virtual machine from joining pools (LB-203, LB-204). A basic load balancer has
 /// virtual machines only in clusters without scale sets.
 pub(crate) fn obstacle(cluster: &Cluster, interface: &NetworkInterface) -> Option<Reason> {
-    let config = &cluster.config;
-    let has_scale_sets = matches!(config.vm_type, VmType::Vmss | VmType::VmssFlex);
-    if has_scale_sets && !config.uses_standard_load_balancer() {
+    let has_scale_sets = matches!(cluster.config.vm_type, VmType::Vmss | VmType::VmssFlex);
+    if has_scale_sets && !cluster.sku().reaches_virtual_machines() {
         return Some(Reason::BasicLoadBalancer);
     }
     let state = interface.properties.as_ref().and_then(|p| p.provisioning_state.as_ref())?;
@@ -95,22 +94,15 @@ pub(crate) fn interfaces_of(
         };
         let changed = changed(&**interface, memberships, member, |membership| {
             if !membership.member || machine.is_none() {
-                return Some(Wish::Leave);
+                return Some(MembershipGoal::Leave);
             }
-            let wish = nodes.wish(node?, membership, &has_nodes)?;
-            (wish == Wish::Leave || joins).then_some(wish)
+            let goal = nodes.goal(node?, membership, &has_nodes)?;
+            (goal == MembershipGoal::Leave || joins).then_some(goal)
         });
         let Some((document, changes)) = changed else { continue };
-        steps.push(Step {
-            action: Action::Update,
-            target: target.clone(),
-            if_match: interface.etag.clone(),
-            document: Some(Document::NetworkInterface(Box::new(document))),
-            ownership: proof::memberships(cluster, &changes),
-            changes,
-            purpose: Purpose::Change,
-            on_behalf_of: Vec::new(),
-        });
+        let (document, version) = (Document::NetworkInterface(Box::new(document)), interface.etag.clone());
+        let ownership = proof::memberships(cluster, &changes);
+        steps.push(Step::update(target.clone(), version, document, changes, ownership));
     }
     steps.sort_by(|a, b| a.target.cmp(&b.target));
     steps

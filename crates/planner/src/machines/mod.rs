@@ -3,12 +3,14 @@
 pub mod admin_state;
 pub mod backend_pool;
 pub mod exclusion;
-pub(crate) mod holder;
 pub mod interface;
 pub(crate) mod inventory;
 pub mod machine_set;
+pub(crate) mod member_document;
 pub(crate) mod node_places;
 pub(crate) mod nodes;
 pub(crate) mod obstacle;
 pub mod scale_set;
 pub mod unserved;
+pub(crate) use machine_set::{MachineSet, MachineSets};
+pub(crate) use node_places::{NodePlaces, NodeShare};

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s::{Notice, ObjectKey};
 
-use crate::model::Balancer;
-use crate::model::words::name_some;
+use crate::model::{Balancer, name_some};
+use crate::outcome::warning;
 
 /// The nodes of each entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -50,16 +50,14 @@ impl NodePlaces {
     /// The notice for the owner of a Service about nodes that are on no load balancer.
     pub fn notice(&self, service: &ObjectKey) -> Option<Notice> {
         let nodes: Vec<&str> = self.nowhere.iter().map(String::as_str).collect();
-        (!nodes.is_empty()).then(|| Notice {
-            service: service.clone(),
-            warning: true,
-            reason: "FailedToFindLoadBalancerForNode",
-            message: format!(
+        (!nodes.is_empty()).then(|| {
+            let message = format!(
                 "failed to find a load balancer for {}: no entry of multipleStandardLoadBalancerConfigurations whose \
                  load balancer exists has their machine set as primaryVMSet, a nodeSelector that fits, or no \
                  nodeSelector",
                 name_some(&nodes)
-            ),
+            );
+            warning(service, "FailedToFindLoadBalancerForNode", message)
         })
     }
 }

@@ -9,7 +9,7 @@ use k8s::Node;
 use machine::{self as instance, InstanceName, ProviderId};
 
 use super::backend_pool::{PoolMembership, is_eligible};
-use super::holder::Wish;
+use super::member_document::MembershipGoal;
 use crate::model::Cluster;
 
 /// The ID by which a node's provider ID names an instance of a uniform scale set.
@@ -100,15 +100,15 @@ impl<'a> NodesByMachine<'a> {
     ///
     /// A machine that is not eligible leaves, whichever nodes the pool is for, because the set of a deleted node's
     /// machine is unknown. But a pool is not emptied by exclusions.
-    pub(crate) fn wish(
+    pub(crate) fn goal(
         &self,
         node: &Node,
         membership: &PoolMembership,
         fillable: &HashSet<&ResourceId>,
-    ) -> Option<Wish> {
+    ) -> Option<MembershipGoal> {
         if !is_eligible(self.cluster, node) {
-            return fillable.contains(&membership.pool).then_some(Wish::Leave);
+            return fillable.contains(&membership.pool).then_some(MembershipGoal::Leave);
         }
-        membership.is_for(node).then_some(Wish::Join)
+        membership.is_for(node).then_some(MembershipGoal::Join)
     }
 }

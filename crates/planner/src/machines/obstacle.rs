@@ -4,8 +4,7 @@ use std::fmt;
 
 use azure_types::ResourceId;
 
-use crate::model::balancer::without_suffix;
-use crate::model::{Cluster, Family};
+use crate::model::{Cluster, Family, without_suffix};
 
 /// Why a node is not in a pool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +43,7 @@ impl Reason {
             format!(
                 "add an entry {name} to multipleStandardLoadBalancerConfigurations in the cloud configuration"
             )
-        } else if config.uses_standard_load_balancer() {
+        } else if !cluster.sku().serves_one_set() {
             let own = cluster.network_group(config.load_balancer_resource_group());
             let group = balancer.parent().filter(|group| *group != own);
             let group = group.map(|group| format!(" and loadBalancerResourceGroup to {}", group.name()));

@@ -12,10 +12,10 @@ use k8s::Node;
 use machine::{self as instance, ProviderId};
 
 use super::backend_pool::{PoolMembership, is_eligible};
-use super::holder::{Wish, changed};
+use super::member_document::{MembershipGoal, changed};
 use super::nodes::{NodesByMachine, machine_id};
 use crate::model::{Cluster, Family};
-use crate::outcome::{Action, Document, Member, Purpose, Step, proof};
+use crate::outcome::{Document, Member, Step, proof};
 
 /// The image of Windows Server 2019, whose machines do not support IPv6 members.
 const WINDOWS_2019_IMAGE: &str = "windows-2019-containerd";
@@ -106,7 +106,7 @@ pub fn plan_model(
     }
     let profile = observed.properties.as_ref()?.virtual_machine_profile.as_ref()?;
     let interfaces = profile.network_profile.as_ref()?;
-    let may_join = !is_flexible(observed) || cluster.config.uses_standard_load_balancer();
+    let may_join = !is_flexible(observed) || cluster.sku().reaches_virtual_machines();
     let joins = |membership: &PoolMembership| {
         may_join && has_eligible_node(cluster, observed, virtual_machines, nodes, membership)
     };
@@ -123,10 +123,10 @@ pub fn plan_model(
         memberships,
         || Member::NewInstances,
         |membership| match membership {
-            PoolMembership { member: false, .. } => Some(Wish::Leave),
+            PoolMembership { member: false, .. } => Some(MembershipGoal::Leave),
             PoolMembership { family: Family::V6, .. } if windows_2019 => None,
-            _ if joins(membership) => Some(Wish::Join),
-            _ => leaves(membership).then_some(Wish::Leave),
+            _ if joins(membership) => Some(MembershipGoal::Join),
+            _ => leaves(membership).then_some(MembershipGoal::Leave),
         },
     )?;
     if is_flexible(observed) {
@@ -145,16 +145,9 @@ pub fn plan_model(
         }),
         ..Default::default()
     };
-    Some(Step {
-        action: Action::Update,
-        target: id.clone(),
-        if_match: observed.etag.clone(),
-        document: Some(Document::ScaleSet(Box::new(document))),
-        ownership: proof::memberships(cluster, &changes),
-        changes,
-        purpose: Purpose::Change,
-        on_behalf_of: Vec::new(),
-    })
+    let (document, version) = (Document::ScaleSet(Box::new(document)), observed.etag.clone());
+    let ownership = proof::memberships(cluster, &changes);
+    Some(Step::update(id.clone(), version, document, changes, ownership))
 }
 
 /// Plans the instances of a uniform scale set: at most one write for each, for all pools together. `nodes` are all
@@ -207,15 +200,15 @@ pub(crate) fn instances_of(
         let member = || node.map_or(Member::Instance, |node| Member::Node(node.name().to_owned()));
         let changed = changed(&**interfaces, memberships, member, |membership| {
             if !membership.member {
-                return Some(Wish::Leave);
+                return Some(MembershipGoal::Leave);
             }
             if node.is_none() && active && has_nodes.contains(&membership.pool) && nodes.is_namesake(machine)
             {
-                return Some(Wish::Leave);
+                return Some(MembershipGoal::Leave);
             }
-            let wish = nodes.wish(node.filter(|_| active)?, membership, &has_nodes)?;
+            let goal = nodes.goal(node.filter(|_| active)?, membership, &has_nodes)?;
             let may_join = membership.family == Family::V4 || !windows_2019;
-            (wish == Wish::Leave || may_join).then_some(wish)
+            (goal == MembershipGoal::Leave || may_join).then_some(goal)
         });
         let Some((after, changes)) = changed else { continue };
         // Machines that share their old configuration share the new one, if it is the same.
@@ -232,16 +225,9 @@ pub(crate) fn instances_of(
             }),
             ..Default::default()
         };
-        steps.push(Step {
-            action: Action::Update,
-            target: target.clone(),
-            if_match: machine.etag.clone(),
-            document: Some(Document::ScaleSetInstance(Box::new(document))),
-            ownership: proof::memberships(cluster, &changes),
-            changes,
-            purpose: Purpose::Change,
-            on_behalf_of: Vec::new(),
-        });
+        let (document, version) = (Document::ScaleSetInstance(Box::new(document)), machine.etag.clone());
+        let ownership = proof::memberships(cluster, &changes);
+        steps.push(Step::update(target.clone(), version, document, changes, ownership));
     }
     steps.sort_by(|a, b| a.target.cmp(&b.target));
     steps

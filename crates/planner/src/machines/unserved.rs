@@ -8,13 +8,13 @@ use k8s::{Node, Notice, ObjectKey};
 use machine::{self as instance, ProviderId};
 
 use super::backend_pool::{PoolMembership, is_eligible};
-use super::holder::{Place, place_of};
 use super::interface::{obstacle, primary_interface};
 use super::inventory::Machines;
+use super::member_document::{PoolPosition, place_of};
 use super::nodes::{instance_id, interfaces_by_machine};
 pub use super::obstacle::Reason;
-use crate::model::Cluster;
-use crate::model::words::name_some;
+use crate::model::{Cluster, name_some};
+use crate::outcome::warning;
 
 /// A node that is not in a pool that it belongs in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,12 +28,12 @@ pub struct Unserved {
 }
 
 /// The document that makes a node's machine a member of pools.
-enum Member<'a> {
+enum NodeDocument<'a> {
     Instance(&'a ScaleSetInstance),
     Interface(&'a NetworkInterface),
 }
 
-impl Member<'_> {
+impl NodeDocument<'_> {
     /// Why the machine is not in a pool; `None` if it is.
     fn reason(&self, cluster: &Cluster, membership: &PoolMembership) -> Option<Reason> {
         let place = match self {
@@ -45,7 +45,7 @@ impl Member<'_> {
             Self::Instance(machine) => {
                 let profile =
                     machine.properties.as_ref().and_then(|p| p.network_profile_configuration.as_deref());
-                profile.map_or(Place::NoAddress, |profile| place_of(profile, membership))
+                profile.map_or(PoolPosition::NoAddress, |profile| place_of(profile, membership))
             }
             Self::Interface(interface) => place_of(*interface, membership),
         };
@@ -54,11 +54,11 @@ impl Member<'_> {
             Self::Instance(_) => None,
         };
         match place {
-            Place::Member => None,
+            PoolPosition::Member => None,
             _ if obstacle.is_some() => obstacle,
-            Place::Free => Some(Reason::NoMachine),
-            Place::NoAddress => Some(Reason::NoAddress(membership.family)),
-            Place::Elsewhere(balancer) => Some(Reason::other_load_balancer(cluster, &balancer)),
+            PoolPosition::Free => Some(Reason::NoMachine),
+            PoolPosition::NoAddress => Some(Reason::NoAddress(membership.family)),
+            PoolPosition::Elsewhere(balancer) => Some(Reason::other_load_balancer(cluster, &balancer)),
         }
     }
 }
@@ -83,12 +83,13 @@ pub fn find(
     let mut found = Vec::new();
     for node in nodes.iter().filter(|node| is_eligible(cluster, node)) {
         let member = match instance::parse_provider_id(&node.spec.provider_id) {
-            ProviderId::Instance(name) => {
-                instances.get(&name.id()).map(|machine| Member::Instance(machine)).ok_or(Reason::NoMachine)
-            }
+            ProviderId::Instance(name) => instances
+                .get(&name.id())
+                .map(|machine| NodeDocument::Instance(machine))
+                .ok_or(Reason::NoMachine),
             ProviderId::Machine(id) => {
                 let interfaces = interfaces.get(&id).map(Vec::as_slice).unwrap_or_default();
-                primary_interface(interfaces).map(Member::Interface)
+                primary_interface(interfaces).map(NodeDocument::Interface)
             }
             // A node without a provider ID is not initialised; a foreign provider ID names no machine of the cluster.
             ProviderId::Unreadable | ProviderId::Other => continue,
@@ -122,7 +123,7 @@ pub fn notices(service: &ObjectKey, unserved: &[Unserved]) -> Vec<Notice> {
             nodes.dedup();
             let named = name_some(&nodes);
             let message = format!("the load balancer sends no traffic to nodes {named}: {reason}");
-            Notice { service: service.clone(), warning: true, reason: "NodesWithoutTraffic", message }
+            warning(service, "NodesWithoutTraffic", message)
         })
         .collect()
 }

@@ -1,6 +1,6 @@
 //! The cluster: its configuration, its name, and the IDs that follow from both.
 
-use azure_types::{ResourceId, Sku};
+use azure_types::ResourceId;
 use cloud_config::{BackendPoolType, CloudConfig};
 
 use super::balancer::{Balancer, Flavor, INTERNAL_SUFFIX};
@@ -42,12 +42,6 @@ impl Cluster {
         self.config.uses_multiple_standard_load_balancers()
     }
 
-    /// The SKU of new load balancers and public IPs.
-    pub(crate) fn sku(&self) -> Sku {
-        let name = if self.config.uses_basic_load_balancer() { "Basic" } else { "Standard" };
-        Sku { name: Some(name.to_owned()), ..Default::default() }
-    }
-
     /// All load balancers on which the cluster's Services may be placed.
     pub fn balancers(&self) -> Vec<Balancer> {
         if !self.has_several_load_balancers() {
@@ -62,23 +56,18 @@ impl Cluster {
         self.balancers().contains(balancer)
     }
 
+    fn network_resource(&self, group: &str, kind: &str, name: &str) -> ResourceId {
+        self.network_group(group).resource(NETWORK, kind, name)
+    }
+
     /// The id of a load balancer.
     pub fn load_balancer_id(&self, balancer: &Balancer) -> ResourceId {
-        self.network_group(self.config.load_balancer_resource_group()).resource(
-            NETWORK,
-            "loadBalancers",
-            &balancer.name,
-        )
+        self.network_resource(self.config.load_balancer_resource_group(), "loadBalancers", &balancer.name)
     }
 
     /// The id of a frontend.
     pub fn frontend_id(&self, balancer: &Balancer, name: &str) -> ResourceId {
         self.load_balancer_id(balancer).child("frontendIPConfigurations", name)
-    }
-
-    /// The id of a probe.
-    pub fn probe_id(&self, balancer: &Balancer, name: &str) -> ResourceId {
-        self.load_balancer_id(balancer).child("probes", name)
     }
 
     /// The name of the pool that holds the cluster's nodes; always derived from the cluster's name.
@@ -96,39 +85,30 @@ impl Cluster {
 
     /// The id of a public IP in a resource group.
     pub fn public_ip_id(&self, group: &str, name: &str) -> ResourceId {
-        self.network_group(group).resource(NETWORK, "publicIPAddresses", name)
+        self.network_resource(group, "publicIPAddresses", name)
     }
 
     /// The id of a private link service in a resource group.
     pub fn private_link_id(&self, group: &str, name: &str) -> ResourceId {
-        self.network_group(group).resource(NETWORK, "privateLinkServices", name)
+        self.network_resource(group, "privateLinkServices", name)
     }
 
     /// The id of the one security group that is managed; absent where none is configured.
     pub fn security_group_id(&self) -> Option<ResourceId> {
         let name = &self.config.security_group_name;
-        (!name.is_empty()).then(|| {
-            self.network_group(self.config.security_group_resource_group()).resource(
-                NETWORK,
-                "networkSecurityGroups",
-                name,
-            )
-        })
+        let group = self.config.security_group_resource_group();
+        (!name.is_empty()).then(|| self.network_resource(group, "networkSecurityGroups", name))
     }
 
     /// The id of the one route table that is managed; absent where none is configured.
     pub fn route_table_id(&self) -> Option<ResourceId> {
         let (name, group) = (&self.config.route_table_name, self.config.route_table_resource_group());
-        (!name.is_empty()).then(|| self.network_group(group).resource(NETWORK, "routeTables", name))
+        (!name.is_empty()).then(|| self.network_resource(group, "routeTables", name))
     }
 
     /// The id of the configured virtual network.
     pub fn virtual_network_id(&self) -> ResourceId {
-        self.network_group(self.config.vnet_resource_group()).resource(
-            NETWORK,
-            "virtualNetworks",
-            &self.config.vnet_name,
-        )
+        self.network_resource(self.config.vnet_resource_group(), "virtualNetworks", &self.config.vnet_name)
     }
 
     /// The id of a subnet of the configured virtual network.

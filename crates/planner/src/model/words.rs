@@ -23,8 +23,3 @@ pub(crate) fn name_some<T: AsRef<str>>(names: &[T]) -> String {
     let named = named.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
     if more.is_empty() { named } else { format!("{named} and {} more", more.len()) }
 }
-
-/// A value, or `none`.
-pub(crate) fn or_none<T: std::fmt::Display>(value: Option<T>) -> String {
-    value.map_or_else(|| "none".to_owned(), |value| value.to_string())
-}

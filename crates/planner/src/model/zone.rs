@@ -6,8 +6,10 @@ use super::cluster::Cluster;
 
 /// The zones of a new address: all of the region's; none in an edge zone or with SKU Basic.
 pub(crate) fn of_new_address(cluster: &Cluster) -> Option<Vec<String>> {
-    let is_zonal = cluster.config.uses_standard_load_balancer();
-    if !is_zonal || cluster.config.extended_location().is_some() || cluster.region_zones.is_empty() {
+    if !cluster.sku().has_zones_and_prefixes()
+        || cluster.config.extended_location().is_some()
+        || cluster.region_zones.is_empty()
+    {
         return None;
     }
     let mut zones = cluster.region_zones.clone();

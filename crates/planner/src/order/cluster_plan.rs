@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use k8s::{Node, Service};
 
-use super::observed::Observed;
+use super::observation::ClusterObservation;
 use super::preview::Preview;
 use crate::model::Cluster;
 use crate::outcome::ClusterPlan;
@@ -33,7 +33,7 @@ pub fn plan_cluster(
     cluster: &Cluster,
     services: &[Arc<Service>],
     nodes: &[Arc<Node>],
-    observed: &Observed,
+    observed: &ClusterObservation,
 ) -> ClusterPlan {
     let other = LoadBalancersByName::new(cluster, observed.load_balancers.iter().map(Arc::as_ref), services)
         .serving(services);

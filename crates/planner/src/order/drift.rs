@@ -8,13 +8,13 @@ use std::sync::Arc;
 use azure_types::{PrivateLinkService, PublicIpAddress, ResourceId, Subnet};
 use k8s::{Node, ObjectKey};
 
-use super::sequence::{Intent, Sequence, Task};
-use crate::machines::machine_set::MachineSets;
+use super::sequence::{ResourceIntent, Sequence, Task};
+use crate::machines::MachineSets;
 use crate::model::{Balancer, Cluster, Labels};
 use crate::outcome::{Step, Stop};
-use crate::placement::Seen;
+use crate::placement::ServiceObservation;
 use crate::resources::load_balancer::{ListedLoadBalancer, LoadBalancerIntent, Places};
-use crate::resources::public_ip::Owners;
+use crate::resources::public_ip::PublicIpOwners;
 use crate::resources::security_group::AccessIntent;
 use crate::service::ServiceIntent;
 
@@ -23,7 +23,7 @@ const MAX_TASKS: usize = 32;
 
 /// The state that was read, for all Services.
 #[derive(Debug)]
-pub struct Look<'a> {
+pub struct DriftCheck<'a> {
     /// The cluster's load balancers that exist.
     pub load_balancers: Vec<(Balancer, ListedLoadBalancer)>,
     /// All nodes of the cluster.
@@ -45,7 +45,7 @@ pub fn by_service<'s>(
     services: impl Iterator<Item = &'s ServiceIntent>,
     public_ips: &[Arc<PublicIpAddress>],
 ) -> BTreeMap<ObjectKey, Vec<Arc<PublicIpAddress>>> {
-    let owners = Owners::new(services.map(|service| &**service.removal()));
+    let owners = PublicIpOwners::new(services.map(|service| &**service.removal()));
     let mut of_services: BTreeMap<ObjectKey, Vec<Arc<PublicIpAddress>>> = BTreeMap::new();
     for public_ip in public_ips {
         for key in owners.concerned(public_ip) {
@@ -57,7 +57,7 @@ pub fn by_service<'s>(
 
 /// A difference from what a Service wants.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Difference {
+pub enum Drift {
     /// Public IPs: the steps that would be written.
     PublicIps(Vec<Step>),
     /// A public IP that it names does not exist, or cannot be used by it.
@@ -72,14 +72,14 @@ pub enum Difference {
 
 /// The result of comparing one Service.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct DriftResult {
     /// The difference.
-    pub difference: Option<Difference>,
+    pub difference: Option<Drift>,
     /// The Service's intent for the security group, where packets arrive at the nodes' own addresses.
     pub access: Option<AccessIntent>,
 }
 
-impl Look<'_> {
+impl DriftCheck<'_> {
     /// Compares one Service. `published` are the addresses in its status.
     pub fn compare(
         &self,
@@ -87,13 +87,13 @@ impl Look<'_> {
         intent: &Arc<ServiceIntent>,
         published: &BTreeSet<IpAddr>,
         places: &mut Places,
-    ) -> Found {
+    ) -> DriftResult {
         let mut sequence = Sequence::ensure(Arc::clone(intent));
         sequence.see_frontends(cluster, &self.load_balancers);
         let none = Vec::new();
         let subnet = || self.subnets.get(&cluster.subnet_id(intent.subnet_name(cluster)));
         let link = intent.private_link.as_ref();
-        let seen = Seen {
+        let observation = ServiceObservation {
             public_ips: self.public_ips.get(&intent.key).unwrap_or(&none),
             load_balancers: &self.load_balancers,
             subnet: if intent.flavor.is_internal() { subnet() } else { None },
@@ -103,18 +103,18 @@ impl Look<'_> {
             namespace: self.namespaces.get(&*intent.key.namespace).map(|labels| &**labels),
             machine_sets: self.machine_sets,
         };
-        let mut found = Found::default();
+        let mut found = DriftResult::default();
         for _ in 0..MAX_TASKS {
-            match sequence.next(cluster, &seen, places) {
+            match sequence.next(cluster, &observation, places) {
                 Ok(Task::Submit(intents)) => {
                     for one in intents {
                         match one {
-                            Intent::LoadBalancer(_, LoadBalancerIntent::Present { .. }) => {}
-                            Intent::LoadBalancer(..) => found.difference = Some(Difference::Misplaced),
-                            Intent::SecurityGroup(access) if intent.arrives_at_nodes() => {
+                            ResourceIntent::LoadBalancer(_, LoadBalancerIntent::Present { .. }) => {}
+                            ResourceIntent::LoadBalancer(..) => found.difference = Some(Drift::Misplaced),
+                            ResourceIntent::SecurityGroup(access) if intent.arrives_at_nodes() => {
                                 found.access = Some(access);
                             }
-                            Intent::SecurityGroup(_) => {}
+                            ResourceIntent::SecurityGroup(_) => {}
                         }
                     }
                     if found.difference.is_some() {
@@ -123,22 +123,22 @@ impl Look<'_> {
                     sequence.submitted();
                 }
                 Ok(Task::WritePublicIps(steps) | Task::ReleasePublicIps(steps)) => {
-                    found.difference = Some(Difference::PublicIps(steps));
+                    found.difference = Some(Drift::PublicIps(steps));
                     return found;
                 }
                 Ok(Task::WritePrivateLink(steps)) => {
-                    found.difference = Some(Difference::PrivateLink(steps));
+                    found.difference = Some(Drift::PrivateLink(steps));
                     return found;
                 }
                 Ok(Task::Finish(addresses)) => {
                     // A frontend without an address is still being configured.
                     let addresses: BTreeSet<IpAddr> = addresses.into_iter().collect();
                     let differs = !published.is_empty() && addresses != *published;
-                    found.difference = differs.then_some(Difference::Status);
+                    found.difference = differs.then_some(Drift::Status);
                     return found;
                 }
                 Err(Stop::Refused(_)) => {
-                    found.difference = Some(Difference::Refused);
+                    found.difference = Some(Drift::Refused);
                     return found;
                 }
                 // An operation is running, or the load balancer differs, which the load balancer's writer finds itself.

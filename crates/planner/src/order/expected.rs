@@ -10,7 +10,7 @@ use std::sync::Arc;
 use azure_types::{LoadBalancer, PrivateLinkService, PublicIpAddress, ResourceId, SecurityGroup, Subnet};
 use k8s::{ObjectKey, Service};
 
-use super::observed::Observed;
+use super::observation::ClusterObservation;
 use super::sequence::Sequence;
 use crate::machines::inventory::Machines;
 use crate::model::{Balancer, Cluster, Family};
@@ -22,13 +22,13 @@ use crate::resources::public_ip;
 const KNOWN_AFTER_APPLY: &str = "(known after apply)";
 
 /// The expected state of Azure.
-pub(crate) struct Expected {
+pub(crate) struct ExpectedAzure {
     balancers: BTreeMap<ResourceId, Balancer>,
     load_balancers: Vec<(Balancer, ListedLoadBalancer)>,
     public_ips: BTreeMap<ResourceId, Arc<PublicIpAddress>>,
     /// The public IPs that concern each Service.
     concerned: BTreeMap<ObjectKey, BTreeSet<ResourceId>>,
-    owners: public_ip::Owners,
+    owners: public_ip::PublicIpOwners,
     security_group: Option<SecurityGroup>,
     machines: Machines,
     private_links: Vec<Arc<PrivateLinkService>>,
@@ -36,11 +36,11 @@ pub(crate) struct Expected {
     stand_ins: HashSet<String>,
 }
 
-impl Expected {
+impl ExpectedAzure {
     pub(crate) fn new(
         cluster: &Cluster,
         services: &[Arc<Service>],
-        observed: &Observed,
+        observed: &ClusterObservation,
         sequences: &mut [Sequence],
     ) -> Self {
         let all = observed.load_balancers.iter().cloned();
@@ -64,7 +64,7 @@ impl Expected {
             balancers,
             public_ips: BTreeMap::new(),
             concerned: BTreeMap::new(),
-            owners: public_ip::Owners::new(sequences.iter().map(|sequence| &**sequence.owner())),
+            owners: public_ip::PublicIpOwners::new(sequences.iter().map(|sequence| &**sequence.owner())),
             security_group: observed.security_group.clone(),
             machines,
             private_links: observed.private_links.clone(),
@@ -169,9 +169,7 @@ impl Expected {
             None if step.action == Action::Delete => self.delete(id),
             None => {}
             Some(Document::PublicIp(document)) => {
-                let mut document = PublicIpAddress::clone(document);
-                document.id = Some(id.clone());
-                document.etag = None;
+                let mut document = PublicIpAddress { id: Some(id.clone()), etag: None, ..*document.clone() };
                 document.properties.get_or_insert_default().provisioning_state = None;
                 self.put_public_ip_in_use(id.clone(), Arc::new(document));
             }
@@ -179,22 +177,18 @@ impl Expected {
                 self.put_load_balancer(id, LoadBalancer::clone(document))
             }
             Some(Document::PrivateLink(document)) => {
-                let mut document = PrivateLinkService::clone(document);
-                document.id = Some(id.clone());
-                document.etag = None;
+                let mut document =
+                    PrivateLinkService { id: Some(id.clone()), etag: None, ..*document.clone() };
                 document.properties.get_or_insert_default().provisioning_state = None;
                 self.private_links.retain(|link| link.id.as_ref() != Some(id));
                 self.private_links.push(Arc::new(document));
             }
             Some(Document::Subnet(document)) => {
-                let mut document = Subnet::clone(document);
-                document.etag = None;
                 self.subnets.retain(|subnet| subnet.id.as_ref() != Some(id));
-                self.subnets.push(Arc::new(document));
+                self.subnets.push(Arc::new(Subnet { etag: None, ..*document.clone() }));
             }
             Some(Document::SecurityGroup(document)) => {
-                let mut document = SecurityGroup::clone(document);
-                document.etag = None;
+                let mut document = SecurityGroup { etag: None, ..*document.clone() };
                 if let Some(properties) = &mut document.properties {
                     properties.provisioning_state = None;
                 }

@@ -3,7 +3,7 @@
 pub(crate) mod cluster_plan;
 pub mod drift;
 pub(crate) mod expected;
-pub(crate) mod observed;
+pub(crate) mod observation;
 pub(crate) mod preview;
 pub mod sequence;
 #[cfg(test)]

@@ -9,16 +9,16 @@ use std::sync::Arc;
 use azure_types::ResourceId;
 use k8s::{Node, Notice, ObjectKey, Service};
 
-use super::expected::Expected;
-use super::observed::Observed;
-use super::sequence::{Intent, Sequence, Stage, Task};
+use super::expected::ExpectedAzure;
+use super::observation::ClusterObservation;
+use super::sequence::{ResourceIntent, Sequence, Stage, Task};
+use crate::machines::MachineSets;
 use crate::machines::backend_pool::{self, PoolMembership};
-use crate::machines::machine_set::MachineSets;
 use crate::machines::unserved::{self, Unserved};
 use crate::model::{Balancer, Cluster, Labels};
 use crate::outcome::{Action, ClusterPlan, Plan, Refusal, Step, Stop, Wait};
-use crate::placement::{self, Holdings, Seen};
-use crate::resources::load_balancer::{self, Known, KnownServices, LoadBalancerIntent, Places};
+use crate::placement::{self, NodesInPools, ServiceObservation};
+use crate::resources::load_balancer::{self, ClusterFacts, KnownServices, LoadBalancerIntent, Places};
 use crate::resources::security_group::{self, AccessIntent, ClusterUsage, ShownAddress};
 use crate::resources::{private_link, public_ip};
 use crate::service::{LocalService, ParsedService, local_pool};
@@ -34,7 +34,7 @@ pub(crate) struct Preview<'a> {
     known_services: KnownServices,
     local_services: Option<Vec<LocalService>>,
     /// The expected state of Azure after the steps so far.
-    expected: Expected,
+    expected: ExpectedAzure,
     sequences: Vec<Sequence>,
     places: Places,
     namespaces: BTreeMap<String, Labels>,
@@ -56,7 +56,7 @@ impl<'a> Preview<'a> {
         cluster: &'a Cluster,
         services: &'a [Arc<Service>],
         nodes: &'a [Arc<Node>],
-        observed: &Observed,
+        observed: &ClusterObservation,
     ) -> Self {
         let mut refused = BTreeMap::new();
         let mut sequences = Vec::new();
@@ -73,7 +73,7 @@ impl<'a> Preview<'a> {
             }
         }
         sequences.sort_by(|a, b| a.key().cmp(b.key()));
-        let expected = Expected::new(cluster, services, observed, &mut sequences);
+        let expected = ExpectedAzure::new(cluster, services, observed, &mut sequences);
         // A Service with an address keeps its security rules, although its status may not contain the address yet.
         let served = sequences.iter().filter(|sequence| sequence.intent().is_some());
         let opened = served.flat_map(|sequence| {
@@ -155,13 +155,13 @@ impl<'a> Preview<'a> {
     fn next_tasks(&mut self) -> Vec<(ObjectKey, Stage, Task)> {
         let mut tasks = Vec::new();
         let mut open = Vec::new();
-        let machine_sets = self.cluster.config.uses_basic_load_balancer().then(|| self.machine_sets());
+        let machine_sets = self.cluster.sku().serves_one_set().then(|| self.machine_sets());
         for mut sequence in std::mem::take(&mut self.sequences) {
             let public_ips = self.expected.public_ips_of(sequence.key());
             let subnet = sequence.intent().map(|i| self.cluster.subnet_id(i.subnet_name(self.cluster)));
             let link = sequence.intent().and_then(|intent| intent.private_link.as_ref());
             let link_subnet = link.map(|link| self.cluster.subnet_id(&link.subnet));
-            let seen = Seen {
+            let observation = ServiceObservation {
                 public_ips: &public_ips,
                 load_balancers: self.expected.load_balancers(),
                 subnet: subnet.as_ref().and_then(|id| self.expected.subnet(id)),
@@ -171,7 +171,7 @@ impl<'a> Preview<'a> {
                 namespace: self.namespaces.get(&*sequence.key().namespace),
                 machine_sets: machine_sets.as_ref(),
             };
-            match sequence.next(self.cluster, &seen, &mut self.places) {
+            match sequence.next(self.cluster, &observation, &mut self.places) {
                 Ok(Task::Finish(_)) => {}
                 Ok(task) => {
                     if matches!(task, Task::Submit(_)) {
@@ -215,10 +215,10 @@ impl<'a> Preview<'a> {
                     submitted.insert(key);
                     for intent in intents {
                         match intent {
-                            Intent::LoadBalancer(balancer, intent) => {
+                            ResourceIntent::LoadBalancer(balancer, intent) => {
                                 balancing.entry(balancer).or_default().push(intent);
                             }
-                            Intent::SecurityGroup(intent) => access.push(intent),
+                            ResourceIntent::SecurityGroup(intent) => access.push(intent),
                         }
                     }
                 }
@@ -258,13 +258,13 @@ impl<'a> Preview<'a> {
         for (balancer, batch) in batches {
             let before = self.expected.load_balancer(&balancer);
             let links = self.expected.private_links().to_vec();
-            let known = Known {
+            let known = ClusterFacts {
                 services: Some(&self.known_services),
                 nodes: Some(self.nodes),
                 interfaces: &interfaces,
                 local_services: self.local_services.as_deref(),
                 private_links: &links,
-                ..Known::default()
+                ..ClusterFacts::default()
             };
             let planned = load_balancer::plan(self.cluster, &balancer, before.as_deref(), &batch, known);
             self.refused.extend(planned.refused);
@@ -292,7 +292,7 @@ impl<'a> Preview<'a> {
             }
         }
         self.change_members(&emptied);
-        let is_basic = self.cluster.config.uses_basic_load_balancer();
+        let is_basic = self.cluster.sku().serves_one_set();
         let sets = is_basic.then(|| placement::nodes_of_sets(self.cluster, self.nodes, &self.machine_sets()));
         for (balancer, batch, before, step) in written {
             step.into_iter().for_each(|step| self.take(step));
@@ -325,15 +325,15 @@ impl<'a> Preview<'a> {
         let sets = self.machine_sets();
         let places = placement::place_nodes(self.cluster, self.nodes, &sets, self.expected.load_balancers());
         for _ in 0..2 {
-            let held = Holdings::of(self.cluster, self.nodes, self.expected.load_balancers());
+            let held = NodesInPools::of(self.cluster, self.nodes, self.expected.load_balancers());
             for balancer in self.cluster.balancers() {
                 let Some(before) = self.expected.load_balancer(&balancer) else { continue };
                 let share = held.share(&places, &balancer);
-                let known = Known {
+                let known = ClusterFacts {
                     services: Some(&self.known_services),
                     nodes: Some(self.nodes),
                     share: Some(&share),
-                    ..Known::default()
+                    ..ClusterFacts::default()
                 };
                 let planned = load_balancer::plan(self.cluster, &balancer, Some(&before), &[], known);
                 let Some(step) = planned.step else { continue };
@@ -431,7 +431,7 @@ fn pools_of(
 }
 
 /// The refusal of a Service whose resource groups could not be read.
-fn unreadable(cluster: &Cluster, sequence: &Sequence, observed: &Observed) -> Option<Refusal> {
+fn unreadable(cluster: &Cluster, sequence: &Sequence, observed: &ClusterObservation) -> Option<Refusal> {
     let mut groups = sequence.owner().public_ip_groups.iter();
     if let Some((group, problem)) = groups.find_map(|group| observed.unreadable_groups.get_key_value(group)) {
         let (group, service) = (group.name().to_owned(), sequence.key().clone());

@@ -28,12 +28,11 @@ use azure_types::{PublicIpAddress, ResourceId};
 use k8s::{Notice, ObjectKey, Service};
 
 use crate::machines::backend_pool;
-use crate::model::family::is_public;
-use crate::model::{Balancer, Cluster, Family, names};
+use crate::model::{Balancer, Cluster, Family, is_public, names};
 pub use crate::outcome::Stop;
-use crate::outcome::{Action, OtherName, Refusal, Step, Wait};
+use crate::outcome::{Action, OtherClusterName, Refusal, Step, Wait};
 use crate::placement;
-pub use crate::placement::Seen;
+pub use crate::placement::ServiceObservation;
 use crate::resources::load_balancer::frontend::{self, frontends_of};
 use crate::resources::load_balancer::{
     self, ListedLoadBalancer, LoadBalancerIntent, LoadBalancersByName, Places,
@@ -54,7 +53,7 @@ pub enum Task {
     /// Wait until no operation runs on these public IPs.
     AwaitPublicIps(Vec<ResourceId>),
     /// Bring shared resources to these intents in parallel; then call [`Sequence::submitted`].
-    Submit(Vec<Intent>),
+    Submit(Vec<ResourceIntent>),
     /// Write or delete these in order: a private link service, and its prerequisites.
     WritePrivateLink(Vec<Step>),
     /// Give up these public IPs in parallel.
@@ -66,7 +65,7 @@ pub enum Task {
 /// What a Service wants of a shared resource.
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant, reason = "as the intents inside")]
-pub enum Intent {
+pub enum ResourceIntent {
     /// For a load balancer. If the Service is present there, the eligible nodes join its pools afterwards.
     LoadBalancer(Balancer, LoadBalancerIntent),
     /// For the security group.
@@ -75,7 +74,7 @@ pub enum Intent {
 
 /// The goal of a sequence.
 #[derive(Debug, Clone)]
-enum Goal {
+enum SequenceGoal {
     Present(Arc<ServiceIntent>),
     Absent,
 }
@@ -104,7 +103,7 @@ pub enum Stage {
 #[derive(Debug, Clone)]
 pub struct Sequence {
     removal: Arc<ServiceRemoval>,
-    goal: Goal,
+    goal: SequenceGoal,
     stage: Stage,
     /// The load balancer that it is placed on, once that is decided.
     destination: Option<Balancer>,
@@ -120,18 +119,18 @@ pub struct Sequence {
     /// Whether public IPs are to be given up at the end.
     releases: bool,
     /// Public IPs that could not be given up, because something else refers to them.
-    kept: BTreeSet<ResourceId>,
+    retained: BTreeSet<ResourceId>,
     /// Resources that are used as they are, because changes to them do not last.
     accepted: BTreeSet<ResourceId>,
     /// Load balancers of another name that serve the Service, or the cluster that has none of its own name.
-    other_name: Option<OtherName>,
+    other_name: Option<OtherClusterName>,
 }
 
 impl Sequence {
     /// Brings a Service to what it wants.
     pub fn ensure(intent: Arc<ServiceIntent>) -> Self {
         let removal = Arc::clone(intent.removal());
-        Self::new(removal, Goal::Present(intent), Stage::Retiring)
+        Self::new(removal, SequenceGoal::Present(intent), Stage::Retiring)
     }
 
     /// The same for a Service that the load balancer refused before: the security group is opened only after the load
@@ -143,10 +142,10 @@ impl Sequence {
 
     /// Removes everything that a Service has.
     pub fn remove(removal: Arc<ServiceRemoval>) -> Self {
-        Self::new(removal, Goal::Absent, Stage::Balancing)
+        Self::new(removal, SequenceGoal::Absent, Stage::Balancing)
     }
 
-    fn new(removal: Arc<ServiceRemoval>, goal: Goal, stage: Stage) -> Self {
+    fn new(removal: Arc<ServiceRemoval>, goal: SequenceGoal, stage: Stage) -> Self {
         Self {
             removal,
             goal,
@@ -158,7 +157,7 @@ impl Sequence {
             recreates: false,
             recreations: 0,
             releases: false,
-            kept: BTreeSet::new(),
+            retained: BTreeSet::new(),
             accepted: BTreeSet::new(),
             other_name: None,
         }
@@ -177,8 +176,8 @@ impl Sequence {
     /// What it wants; absent if it is being removed.
     pub fn intent(&self) -> Option<&Arc<ServiceIntent>> {
         match &self.goal {
-            Goal::Present(intent) => Some(intent),
-            Goal::Absent => None,
+            SequenceGoal::Present(intent) => Some(intent),
+            SequenceGoal::Absent => None,
         }
     }
 
@@ -261,7 +260,7 @@ impl Sequence {
     /// called.
     pub fn destination(&self, cluster: &Cluster) -> Option<Balancer> {
         let intent = self.intent()?;
-        let is_only_one = !cluster.has_several_load_balancers() && !cluster.config.uses_basic_load_balancer();
+        let is_only_one = !cluster.has_several_load_balancers() && !cluster.sku().serves_one_set();
         self.destination.clone().or_else(|| is_only_one.then(|| cluster.placement(intent.flavor)))
     }
 
@@ -270,13 +269,18 @@ impl Sequence {
     /// # Errors
     ///
     /// If the Service cannot be served, or not yet.
-    pub fn next(&mut self, cluster: &Cluster, seen: &Seen<'_>, places: &mut Places) -> Result<Task, Stop> {
+    pub fn next(
+        &mut self,
+        cluster: &Cluster,
+        observation: &ServiceObservation<'_>,
+        places: &mut Places,
+    ) -> Result<Task, Stop> {
         if let Some(other) = &self.other_name {
             return Err(Refusal::OtherClusterName(other.clone()).into());
         }
         match self.goal.clone() {
-            Goal::Present(intent) => self.next_present(cluster, seen, places, &intent),
-            Goal::Absent => Ok(self.next_absent(cluster, seen)),
+            SequenceGoal::Present(intent) => self.next_present(cluster, observation, places, &intent),
+            SequenceGoal::Absent => Ok(self.next_absent(cluster, observation)),
         }
     }
 
@@ -293,7 +297,7 @@ impl Sequence {
 
     /// A public IP cannot be given up, because something else refers to it: the Service continues without that.
     pub fn keep(&mut self, public_ip: ResourceId) {
-        self.kept.insert(public_ip);
+        self.retained.insert(public_ip);
     }
 
     /// Changes to a resource do not last: the Service uses it as it is.
@@ -319,35 +323,35 @@ impl Sequence {
     fn next_present(
         &mut self,
         cluster: &Cluster,
-        seen: &Seen<'_>,
+        observation: &ServiceObservation<'_>,
         places: &mut Places,
         intent: &Arc<ServiceIntent>,
     ) -> Result<Task, Stop> {
         let balancer = match &self.destination {
             Some(balancer) => balancer.clone(),
-            None => self.destination.insert(placement::place(cluster, intent, seen, places)?).clone(),
+            None => self.destination.insert(placement::place(cluster, intent, observation, places)?).clone(),
         };
         if self.stage == Stage::Retiring {
-            let due = seen.load_balancers.iter();
+            let due = observation.load_balancers.iter();
             let due = due.filter(|(_, document)| load_balancer::has_to_be_retired(cluster, document));
             let retired = || LoadBalancerIntent::Retired { service: Arc::clone(&self.removal) };
-            let due: Vec<Intent> = due.map(|(one, _)| Intent::LoadBalancer(one.clone(), retired())).collect();
+            let due: Vec<ResourceIntent> =
+                due.map(|(one, _)| ResourceIntent::LoadBalancer(one.clone(), retired())).collect();
             if !due.is_empty() {
                 // A Service that is refused anyway must not interrupt the traffic of others.
-                public_ip::plan(cluster, intent, seen.public_ips)?;
+                public_ip::plan(cluster, intent, observation.public_ips)?;
                 return Ok(Task::Submit(due));
             }
             self.stage = Stage::Addresses;
         }
         if self.stage == Stage::Addresses {
-            let mut plan = public_ip::plan(cluster, intent, seen.public_ips)?;
+            let mut plan = public_ip::plan(cluster, intent, observation.public_ips)?;
             let is_due = |step: &Step| step.action == Action::Create || !self.accepted.contains(&step.target);
             plan.before.retain(is_due);
             plan.ensure.retain(is_due);
             let due = if plan.before.is_empty() { plan.ensure } else { plan.before };
             if !due.is_empty() {
-                let document = seen.load_balancers.iter().find(|(one, _)| *one == balancer);
-                let document = document.map(|(_, document)| &**document);
+                let document = observation.load_balancer(&balancer).map(|document| &**document);
                 places.of(&balancer).reserve(&balancer, document, intent)?;
                 return Ok(Task::WritePublicIps(due));
             }
@@ -360,33 +364,33 @@ impl Sequence {
             self.stage = Stage::Leaving;
         }
         if self.stage == Stage::Leaving {
-            let elsewhere: Vec<Intent> = self.holders(cluster, seen, |one| *one != balancer);
+            let elsewhere: Vec<ResourceIntent> = self.holders(cluster, observation, |one| *one != balancer);
             if !elsewhere.is_empty() {
-                self.check_destination(cluster, seen, &balancer, intent)?;
+                self.check_destination(cluster, observation, &balancer, intent)?;
                 return Ok(Task::Submit(elsewhere));
             }
             self.stage = Stage::Balancing;
         }
         if self.stage == Stage::Balancing {
-            return Ok(Task::Submit(self.place(cluster, seen, &balancer, intent)));
+            return Ok(Task::Submit(self.place(cluster, observation, &balancer, intent)));
         }
         if self.stage == Stage::Access {
             if !self.waits_for_release() {
-                let addresses = self.frontend_addresses(cluster, seen, &balancer)?;
-                return Ok(Task::Submit(vec![access(cluster, seen, intent, addresses)]));
+                let addresses = self.frontend_addresses(cluster, observation, &balancer)?;
+                return Ok(Task::Submit(vec![access(cluster, observation, intent, addresses)]));
             }
             self.stage = Stage::Releasing;
         }
         if self.stage == Stage::Linking {
-            let steps = self.link(cluster, seen, &balancer, intent)?;
+            let steps = self.link(cluster, observation, &balancer, intent)?;
             if !steps.is_empty() {
                 return Ok(Task::WritePrivateLink(steps));
             }
             self.stage = Stage::Releasing;
         }
         if self.releases {
-            let plan = public_ip::plan(cluster, intent, seen.public_ips)?;
-            if let Some(task) = self.release(cluster, seen, plan.release) {
+            let plan = public_ip::plan(cluster, intent, observation.public_ips)?;
+            if let Some(task) = self.release(cluster, observation, plan.release) {
                 return Ok(task);
             }
             self.releases = false;
@@ -397,9 +401,9 @@ impl Sequence {
                 return Err(Stop::NotYet(Wait::PublicIpRecreated { service: intent.key.clone() }));
             }
             self.stage = Stage::Addresses;
-            return self.next_present(cluster, seen, places, intent);
+            return self.next_present(cluster, observation, places, intent);
         }
-        let mut addresses = self.frontend_addresses(cluster, seen, &balancer)?;
+        let mut addresses = self.frontend_addresses(cluster, observation, &balancer)?;
         for address in intent.additional_addresses() {
             if !addresses.contains(address) {
                 addresses.push(*address);
@@ -412,26 +416,29 @@ impl Sequence {
     fn check_destination(
         &self,
         cluster: &Cluster,
-        seen: &Seen<'_>,
+        observation: &ServiceObservation<'_>,
         balancer: &Balancer,
         intent: &Arc<ServiceIntent>,
     ) -> Result<(), Stop> {
-        let document = seen.load_balancers.iter().find(|(one, _)| one == balancer);
-        let document = document.map(|(_, document)| &**document);
-        let batch = [self.presence(seen, intent)];
+        let document = observation.load_balancer(balancer).map(|document| &**document);
+        let batch = [self.presence(observation, intent)];
         let planned =
-            load_balancer::plan(cluster, balancer, document, &batch, load_balancer::Known::default());
+            load_balancer::plan(cluster, balancer, document, &batch, load_balancer::ClusterFacts::default());
         match planned.refused.into_iter().next() {
             Some((_, refusal)) => Err(refusal.into()),
             None => Ok(()),
         }
     }
 
-    fn presence(&self, seen: &Seen<'_>, intent: &Arc<ServiceIntent>) -> LoadBalancerIntent {
+    fn presence(
+        &self,
+        observation: &ServiceObservation<'_>,
+        intent: &Arc<ServiceIntent>,
+    ) -> LoadBalancerIntent {
         LoadBalancerIntent::Present {
             service: Arc::clone(intent),
             public_ips: self.public_ips.clone(),
-            subnet: seen.subnet.cloned(),
+            subnet: observation.subnet.cloned(),
         }
     }
 
@@ -442,28 +449,29 @@ impl Sequence {
     fn place(
         &mut self,
         cluster: &Cluster,
-        seen: &Seen<'_>,
+        observation: &ServiceObservation<'_>,
         balancer: &Balancer,
         intent: &Arc<ServiceIntent>,
-    ) -> Vec<Intent> {
-        let mut intents = vec![Intent::LoadBalancer(balancer.clone(), self.presence(seen, intent))];
+    ) -> Vec<ResourceIntent> {
+        let mut intents =
+            vec![ResourceIntent::LoadBalancer(balancer.clone(), self.presence(observation, intent))];
         let known: Option<Vec<IpAddr>> =
-            self.public_ips.values().map(|id| address_of(seen.public_ips, id)).collect();
+            self.public_ips.values().map(|id| address_of(observation.public_ips, id)).collect();
         let may_open = |addresses: &Vec<IpAddr>| {
-            let served = self.observed_addresses(cluster, seen.load_balancers, seen.public_ips);
+            let served = self.observed_addresses(cluster, observation.load_balancers, observation.public_ips);
             let may_be_others = |one: &PublicIpAddress| {
                 let address = public_ip::address_of(one);
                 address.is_some_and(|it| addresses.contains(&it) && !served.contains(&it))
                     && public_ip::may_pass_on(cluster, one)
             };
             served.iter().all(|address| addresses.contains(address))
-                && !seen.public_ips.iter().any(|one| may_be_others(one))
+                && !observation.public_ips.iter().any(|one| may_be_others(one))
         };
         let known =
             known.filter(|addresses| !self.access_last && !addresses.is_empty() && may_open(addresses));
         self.access_beside = known.is_some();
         if let Some(addresses) = known {
-            intents.push(access(cluster, seen, intent, addresses));
+            intents.push(access(cluster, observation, intent, addresses));
         }
         intents
     }
@@ -472,15 +480,17 @@ impl Sequence {
     fn link(
         &self,
         cluster: &Cluster,
-        seen: &Seen<'_>,
+        observation: &ServiceObservation<'_>,
         balancer: &Balancer,
         intent: &ServiceIntent,
     ) -> Result<Vec<Step>, Stop> {
         // A frontend that waits for its public IP passes this stage once more.
-        let Some(links) = seen.private_links.filter(|_| !self.recreates) else { return Ok(Vec::new()) };
-        let document = seen.load_balancers.iter().find(|(one, _)| one == balancer);
+        let Some(links) = observation.private_links.filter(|_| !self.recreates) else {
+            return Ok(Vec::new());
+        };
+        let document = observation.load_balancer(balancer);
         let frontends = document
-            .map(|(_, document)| frontends_of(cluster, balancer, document, &self.removal, &self.public_ips));
+            .map(|document| frontends_of(cluster, balancer, document, &self.removal, &self.public_ips));
         let of_v4 = frontends.into_iter().flatten().find(|frontend| frontend.family == Family::V4);
         let Some(frontend) = of_v4 else {
             return match intent.private_link {
@@ -493,48 +503,55 @@ impl Sequence {
             intent,
             &frontend,
             links,
-            seen.private_link_subnet.map(|subnet| &**subnet),
+            observation.private_link_subnet.map(|subnet| &**subnet),
         )?;
         steps.retain(|step| step.action == Action::Create || !self.accepted.contains(&step.target));
         Ok(steps)
     }
 
-    fn next_absent(&mut self, cluster: &Cluster, seen: &Seen<'_>) -> Task {
-        let release = public_ip::plan_removal(cluster, &self.removal, seen.public_ips).release;
+    fn next_absent(&mut self, cluster: &Cluster, observation: &ServiceObservation<'_>) -> Task {
+        let release = public_ip::plan_removal(cluster, &self.removal, observation.public_ips).release;
         if self.stage < Stage::Releasing {
-            let mut intents = self.holders(cluster, seen, |_| true);
-            let addresses = self.addresses_to_leave(cluster, seen, &release);
-            intents.push(Intent::SecurityGroup(AccessIntent::Absent {
+            let mut intents = self.holders(cluster, observation, |_| true);
+            let addresses = self.addresses_to_leave(cluster, observation, &release);
+            intents.push(ResourceIntent::SecurityGroup(AccessIntent::Absent {
                 service: Arc::clone(&self.removal),
                 addresses,
             }));
             return Task::Submit(intents);
         }
-        self.release(cluster, seen, release).unwrap_or(Task::Finish(Vec::new()))
+        self.release(cluster, observation, release).unwrap_or(Task::Finish(Vec::new()))
     }
 
     /// Gives public IPs up. A public IP that another Service uses is not deleted, even if its tag does not list that
     /// Service.
-    fn release(&self, cluster: &Cluster, seen: &Seen<'_>, steps: Vec<Step>) -> Option<Task> {
+    fn release(
+        &self,
+        cluster: &Cluster,
+        observation: &ServiceObservation<'_>,
+        steps: Vec<Step>,
+    ) -> Option<Task> {
         let shared = |step: Step| {
-            let is_needed = step.action == Action::Delete && self.is_used_by_others(seen, &step.target);
-            let mut all = seen.public_ips.iter();
+            let is_needed =
+                step.action == Action::Delete && self.is_used_by_others(observation, &step.target);
+            let mut all = observation.public_ips.iter();
             let observed = all.find(|one| is_needed && one.id.as_ref() == Some(&step.target));
             match observed {
                 Some(observed) => public_ip::leave(cluster, &self.removal, &step.target, observed),
                 None => step,
             }
         };
-        let steps = steps.into_iter().filter(|step| !self.kept.contains(&step.target));
+        let steps = steps.into_iter().filter(|step| !self.retained.contains(&step.target));
         let steps: Vec<Step> = steps.map(shared).collect();
         (!steps.is_empty()).then_some(Task::ReleasePublicIps(steps))
     }
 
     /// Whether a frontend of another Service, or one that a rule of another Service refers to, has this public IP.
-    fn is_used_by_others(&self, seen: &Seen<'_>, public_ip: &ResourceId) -> bool {
+    fn is_used_by_others(&self, observation: &ServiceObservation<'_>, public_ip: &ResourceId) -> bool {
         let own = self.removal.base_name.as_deref().unwrap_or_default();
         let is_of_other = |name: &str| names::base_of(name).is_some_and(|base| base != own);
-        let documents = seen.load_balancers.iter().filter_map(|(_, document)| document.properties.as_ref());
+        let documents =
+            observation.load_balancers.iter().filter_map(|(_, document)| document.properties.as_ref());
         documents.into_iter().any(|properties| {
             let frontends = properties.frontend_ip_configurations.iter().flatten();
             let mut with_it = frontends.filter(|one| frontend::public_ip_of(one) == Some(public_ip));
@@ -546,14 +563,19 @@ impl Sequence {
     /// The notices about public IPs that stay when the Service is removed.
     pub fn farewell(&self, cluster: &Cluster, public_ips: &[Arc<PublicIpAddress>]) -> Vec<Notice> {
         match self.goal {
-            Goal::Present(_) => Vec::new(),
-            Goal::Absent => public_ip::kept(cluster, &self.removal, public_ips),
+            SequenceGoal::Present(_) => Vec::new(),
+            SequenceGoal::Absent => public_ip::kept(cluster, &self.removal, public_ips),
         }
     }
 
     /// The intents that remove the Service from the load balancers that hold any of its parts.
-    fn holders(&self, cluster: &Cluster, seen: &Seen<'_>, which: impl Fn(&Balancer) -> bool) -> Vec<Intent> {
-        let public_ips = public_ip::claimed(cluster, &self.removal, seen.public_ips);
+    fn holders(
+        &self,
+        cluster: &Cluster,
+        observation: &ServiceObservation<'_>,
+        which: impl Fn(&Balancer) -> bool,
+    ) -> Vec<ResourceIntent> {
+        let public_ips = public_ip::claimed(cluster, &self.removal, observation.public_ips);
         let holds = |(balancer, document): &&(Balancer, ListedLoadBalancer)| {
             which(balancer) && load_balancer::holds(cluster, balancer, document, &self.removal, &public_ips)
         };
@@ -561,8 +583,8 @@ impl Sequence {
             service: Arc::clone(&self.removal),
             public_ips: public_ips.clone(),
         };
-        let found = seen.load_balancers.iter().filter(holds);
-        found.map(|(balancer, _)| Intent::LoadBalancer(balancer.clone(), absent())).collect()
+        let found = observation.load_balancers.iter().filter(holds);
+        found.map(|(balancer, _)| ResourceIntent::LoadBalancer(balancer.clone(), absent())).collect()
     }
 
     /// The addresses of its frontends in the load balancer's order. If one is not known yet, the Service has to be
@@ -570,16 +592,16 @@ impl Sequence {
     fn frontend_addresses(
         &self,
         cluster: &Cluster,
-        seen: &Seen<'_>,
+        observation: &ServiceObservation<'_>,
         balancer: &Balancer,
     ) -> Result<Vec<IpAddr>, Stop> {
         let service = || self.removal.key.clone();
-        let document = seen.load_balancers.iter().find(|(one, _)| one == balancer);
-        let (_, document) =
-            document.ok_or_else(|| Stop::NotYet(Wait::NoLoadBalancer { service: service() }))?;
+        let document = observation
+            .load_balancer(balancer)
+            .ok_or_else(|| Stop::NotYet(Wait::NoLoadBalancer { service: service() }))?;
         let mut addresses = Vec::new();
         for frontend in frontends_of(cluster, balancer, document, &self.removal, &self.public_ips) {
-            let public = || address_of(seen.public_ips, frontend.public_ip.as_ref()?);
+            let public = || address_of(observation.public_ips, frontend.public_ip.as_ref()?);
             let address = frontend.private_address.or_else(public);
             let address = address.ok_or_else(|| match &frontend.public_ip {
                 Some(id) => Stop::NotYet(Wait::PublicIpWithoutAddress { name: id.name().to_owned() }),
@@ -596,11 +618,17 @@ impl Sequence {
     }
 
     /// The known addresses that a leaving Service has or had.
-    fn addresses_to_leave(&self, cluster: &Cluster, seen: &Seen<'_>, release: &[Step]) -> Vec<IpAddr> {
-        let mut addresses = self.observed_addresses(cluster, seen.load_balancers, seen.public_ips);
+    fn addresses_to_leave(
+        &self,
+        cluster: &Cluster,
+        observation: &ServiceObservation<'_>,
+        release: &[Step],
+    ) -> Vec<IpAddr> {
+        let mut addresses =
+            self.observed_addresses(cluster, observation.load_balancers, observation.public_ips);
         addresses.extend(&self.removal.published_addresses);
         // Its own public IPs, although no frontend refers to them any more: it was interrupted before.
-        addresses.extend(release.iter().filter_map(|step| address_of(seen.public_ips, &step.target)));
+        addresses.extend(release.iter().filter_map(|step| address_of(observation.public_ips, &step.target)));
         addresses.into_iter().collect()
     }
 
@@ -631,11 +659,20 @@ fn address_of(public_ips: &[Arc<PublicIpAddress>], id: &ResourceId) -> Option<Ip
         .and_then(|one| public_ip::address_of(one))
 }
 
-fn access(cluster: &Cluster, seen: &Seen<'_>, intent: &Arc<ServiceIntent>, addresses: Vec<IpAddr>) -> Intent {
+fn access(
+    cluster: &Cluster,
+    observation: &ServiceObservation<'_>,
+    intent: &Arc<ServiceIntent>,
+    addresses: Vec<IpAddr>,
+) -> ResourceIntent {
     // If floating IP is off, packets arrive with a node's address as destination; otherwise node addresses are not
     // needed.
     let families: Vec<Family> =
         intent.families.iter().copied().filter(|family| !intent.arrival(*family).is_floating()).collect();
-    let node_addresses = backend_pool::node_addresses(cluster, seen.nodes, &families);
-    Intent::SecurityGroup(AccessIntent::Present { service: Arc::clone(intent), addresses, node_addresses })
+    let node_addresses = backend_pool::node_addresses(cluster, observation.nodes, &families);
+    ResourceIntent::SecurityGroup(AccessIntent::Present {
+        service: Arc::clone(intent),
+        addresses,
+        node_addresses,
+    })
 }

@@ -7,8 +7,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use k8s::ObjectKey;
 
-use crate::model::words::name_some;
-use crate::model::{AdminState, Family};
+use crate::model::{AdminState, Family, name_some};
 
 /// One change of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

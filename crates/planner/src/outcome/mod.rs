@@ -2,6 +2,8 @@
 
 pub mod change;
 pub(crate) mod cluster_plan;
+pub(crate) mod differences;
+pub(crate) mod notice;
 pub(crate) mod other_name;
 pub(crate) mod plan;
 pub(crate) mod plan_json;
@@ -13,11 +15,14 @@ pub(crate) mod rewrite;
 pub(crate) mod stop;
 pub(crate) mod wait;
 
-pub use change::{Change, Difference, FrontendSource, Member, Replacement, TrafficClass, Unfinished};
+pub use change::{Change, FrontendSource, Member, Replacement, TrafficClass, Unfinished};
 pub use cluster_plan::ClusterPlan;
-pub use other_name::OtherName;
+pub(crate) use differences::Differences;
+pub(crate) use notice::{information, warning};
+pub use other_name::OtherClusterName;
 pub use plan::{Action, Document, Plan, Purpose, Step};
 pub use private_link_refusal::PrivateLinkRefusal;
-pub use refusal::{PortHolder, Refusal, Unfit};
+pub use refusal::{PortHolder, Refusal, UnfitLoadBalancers};
+pub(crate) use rewrite::WholeDocument;
 pub use stop::Stop;
 pub use wait::Wait;

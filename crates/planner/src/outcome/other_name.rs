@@ -6,7 +6,7 @@ use k8s::ObjectKey;
 
 /// Load balancers that serve this cluster's Services and are not named after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OtherName {
+pub struct OtherClusterName {
     /// The configured name.
     pub given: String,
     /// The names that the load balancers imply, without `-internal`, sorted and without duplicates.
@@ -17,7 +17,7 @@ pub struct OtherName {
     pub setting: &'static str,
 }
 
-impl OtherName {
+impl OtherClusterName {
     /// Adds the findings for other Services.
     pub(crate) fn join(&mut self, other: &Self) {
         self.found.extend_from_slice(&other.found);
@@ -29,7 +29,7 @@ impl OtherName {
     }
 }
 
-impl fmt::Display for OtherName {
+impl fmt::Display for OtherClusterName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { given, found, services, setting } = self;
         let such_as = services.first().map(ToString::to_string).unwrap_or_default();

@@ -91,26 +91,47 @@ pub struct Plan {
 }
 
 impl Step {
-    /// The deletion of a public IP in the version in which no other Service was found to use it. Azure keeps a public
-    /// IP in use, but a Service that is about to use it has only added its name to a tag so far: that makes a new
+    /// The creation of a resource.
+    pub(crate) fn create(
+        target: ResourceId,
+        document: Document,
+        changes: Vec<Change>,
+        on_behalf_of: Vec<ObjectKey>,
+    ) -> Self {
+        let step = Self::update(target, None, document, changes, Vec::new());
+        Self { action: Action::Create, on_behalf_of, ..step }
+    }
+
+    /// The write of a resource that was observed in this version, for all that share it.
+    pub(crate) fn update(
+        target: ResourceId,
+        if_match: Option<String>,
+        document: Document,
+        changes: Vec<Change>,
+        ownership: Vec<Proof>,
+    ) -> Self {
+        let purpose = match changes.first() {
+            Some(Change::Repaired(_)) => Purpose::Repair,
+            Some(Change::Restored) => Purpose::Restore,
+            _ => Purpose::Change,
+        };
+        let (action, document, on_behalf_of) = (Action::Update, Some(document), Vec::new());
+        Self { action, target, if_match, document, changes, purpose, on_behalf_of, ownership }
+    }
+
+    /// The deletion of a resource. In a version in which no other Service was found to use it, that holds until it is
+    /// deleted: a Service that is about to use a public IP has only added its name to a tag so far, which makes a new
     /// version.
     pub(crate) fn delete(
         target: ResourceId,
         if_match: Option<String>,
-        changes: Vec<Change>,
-        key: &ObjectKey,
+        change: Change,
+        on_behalf_of: Vec<ObjectKey>,
         proof: Proof,
     ) -> Self {
-        Self {
-            action: Action::Delete,
-            target,
-            if_match,
-            document: None,
-            changes,
-            purpose: Purpose::Change,
-            on_behalf_of: vec![key.clone()],
-            ownership: vec![proof],
-        }
+        let purpose = if change == Change::Restored { Purpose::Restore } else { Purpose::Change };
+        let (action, document, changes, ownership) = (Action::Delete, None, vec![change], vec![proof]);
+        Self { action, target, if_match, document, changes, purpose, on_behalf_of, ownership }
     }
 }
 

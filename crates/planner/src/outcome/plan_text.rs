@@ -6,10 +6,10 @@ use azure_types::ResourceId;
 use k8s::ObjectKey;
 
 use super::cluster_plan::ClusterPlan;
-use super::other_name::OtherName;
+use super::other_name::OtherClusterName;
 use super::plan::{Action, Document, Plan, Step};
 use super::refusal::Refusal;
-use crate::model::words::name_some;
+use crate::model::name_some;
 
 /// A resource's kind and name in words: `load balancer kubernetes`.
 pub fn describe_resource(target: &ResourceId) -> String {
@@ -97,7 +97,7 @@ impl fmt::Display for Plan {
 
 /// Groups the refused Services by reason. Another name of the cluster is one reason, however many Services it concerns.
 fn grouped(refused: &[(ObjectKey, Refusal)]) -> Vec<(Vec<String>, String)> {
-    let mut other_name: Option<OtherName> = None;
+    let mut other_name: Option<OtherClusterName> = None;
     for (_, refusal) in refused {
         if let Refusal::OtherClusterName(found) = refusal {
             match &mut other_name {

@@ -3,7 +3,7 @@
 use k8s::ObjectKey;
 
 use crate::model::annotation_keys::{self as keys, full_key};
-use crate::model::limits::{MAX_ADDRESSES, MIN_ADDRESSES};
+use crate::model::{MAX_ADDRESSES, MIN_ADDRESSES};
 
 /// Why a Service cannot have the private link service that it asks for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -161,20 +161,15 @@ pub enum PrivateLinkRefusal {
 impl PrivateLinkRefusal {
     /// Whether only a change of the Service can resolve it.
     pub(crate) fn is_terminal(&self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::FloatsOutside
-            | Self::NoIpv4
-            | Self::CountOutOfRange { .. }
-            | Self::InvalidAddress { .. }
-            | Self::AddressOfIpv6 { .. }
-            | Self::TooManyAddresses { .. }
-            | Self::ListInAnItem { .. } => true,
-            Self::SubnetNotFound { .. }
-            | Self::Unmanaged { .. }
-            | Self::OwnedByOther { .. }
-            | Self::NameFixed { .. }
-            | Self::NameTaken { .. }
-            | Self::GroupUnreadable { .. } => false,
-        }
+                | Self::NoIpv4
+                | Self::CountOutOfRange { .. }
+                | Self::InvalidAddress { .. }
+                | Self::AddressOfIpv6 { .. }
+                | Self::TooManyAddresses { .. }
+                | Self::ListInAnItem { .. }
+        )
     }
 }

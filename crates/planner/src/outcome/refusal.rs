@@ -8,12 +8,10 @@ use std::net::IpAddr;
 
 use k8s::ObjectKey;
 
-use super::other_name::OtherName;
+use super::other_name::OtherClusterName;
 use super::private_link_refusal::PrivateLinkRefusal;
-use crate::model::Family;
 use crate::model::annotation_keys::{self as keys, full_key};
-use crate::model::limits::{MAX_FRONTEND_PORT, MAX_PRIORITY, MAX_PROBE_SECONDS, MIN_PRIORITY};
-use crate::model::words::name_some;
+use crate::model::{Family, MAX_FRONTEND_PORT, MAX_PRIORITY, MAX_PROBE_SECONDS, MIN_PRIORITY, name_some};
 
 /// Why a Service cannot be served.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -26,7 +24,7 @@ pub enum Refusal {
     Several(Vec<Self>),
     /// A Service is served once, by load balancers of one name.
     #[error("{0}")]
-    OtherClusterName(OtherName),
+    OtherClusterName(OtherClusterName),
     /// A load balancer of SKU Basic to be deleted holds no foreign parts.
     #[error(
         "loadBalancerSku is standard, and load balancer {load_balancer} of SKU Basic would be deleted, but {part} on it \
@@ -540,7 +538,7 @@ pub enum Refusal {
         /// The load balancers that it asks for: the ones in its annotation, or all.
         selected: Vec<String>,
         /// Why none of them is allowed.
-        unfit: Box<Unfit>,
+        unfit: Box<UnfitLoadBalancers>,
     },
     /// A Service that asks for an address is allowed on the load balancer that has the address.
     #[error(
@@ -653,34 +651,7 @@ impl Refusal {
             | Self::UnknownConfigurations { .. }
             | Self::PlacedByAddress { .. }
             | Self::AddressOutsideSubnet { .. } => true,
-            Self::PublicIpNotFound { .. }
-            | Self::AddressNotFound { .. }
-            | Self::ResourceGroupUnreadable { .. }
-            | Self::PublicIpOfOtherCluster { .. }
-            | Self::PublicIpOfOtherFamily { .. }
-            | Self::PublicIpSharedByTooMany { .. }
-            | Self::DnsLabelClaimed { .. }
-            | Self::SubnetNotFound { .. }
-            | Self::SubnetWithoutFamily { .. }
-            | Self::BackendPortTaken { .. }
-            | Self::FrontendInUse { .. }
-            | Self::PortTaken { .. }
-            | Self::PoolNameTaken { .. }
-            | Self::LoadBalancerFull { .. }
-            | Self::NoAddressYet { .. }
-            | Self::SecurityGroupNotConfigured
-            | Self::SecurityGroupNotFound { .. }
-            | Self::SecurityGroupWithoutRules { .. }
-            | Self::SecurityGroupFull { .. }
-            | Self::NoPriorityLeft { .. }
-            | Self::NoConfigurationOfCluster { .. }
-            | Self::NoEligibleLoadBalancer { .. }
-            | Self::AddressOnOtherLoadBalancer { .. }
-            | Self::CannotMove { .. }
-            | Self::MachineSetNotFound { .. }
-            | Self::RuleLimitReached { .. }
-            | Self::BasicLoadBalancerShared { .. }
-            | Self::OtherClusterName(_) => false,
+            _ => false,
         }
     }
 }
@@ -696,7 +667,7 @@ fn one_of(sets: &[String]) -> String {
     sets.chain(["__auto__"]).collect::<Vec<_>>().join(" or ")
 }
 
-fn describe_unfit(service: &ObjectKey, selected: &[String], unfit: &Unfit) -> String {
+fn describe_unfit(service: &ObjectKey, selected: &[String], unfit: &UnfitLoadBalancers) -> String {
     let bucket = |names: &[String], why: &str| {
         (!names.is_empty()).then(|| format!("{} of them ({}) {why}", names.len(), names.join(", ")))
     };
@@ -736,7 +707,7 @@ fn describe_taken_port(rule: &str, port: i32, protocol: &str, frontend: &str, ho
 
 /// The names of the load balancers that a Service may not use, by reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Unfit {
+pub struct UnfitLoadBalancers {
     /// Load balancers that take no new Services.
     pub closed: Vec<String>,
     /// Load balancers whose selector does not match the Service's labels.

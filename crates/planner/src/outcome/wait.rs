@@ -3,7 +3,7 @@
 use k8s::ObjectKey;
 use thiserror::Error;
 
-use crate::model::words::name_some;
+use crate::model::name_some;
 
 /// A state of Azure that is expected to come.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -6,16 +6,14 @@ use std::sync::Arc;
 
 use k8s::Node;
 
-use super::candidates::{check_move, document_of, rules_in};
-use super::observed::Seen;
-use crate::machines::backend_pool;
-use crate::machines::machine_set::{MachineSet, MachineSets};
-use crate::machines::node_places::NodePlaces;
+use super::candidates::{check_move, rules_in};
+use super::observation::ServiceObservation;
+use crate::machines::{MachineSet, MachineSets, NodePlaces, backend_pool};
 use crate::model::{Balancer, Cluster, Flavor};
 use crate::outcome::{Refusal, Stop, Wait};
 use crate::resources::load_balancer::frontend::frontends_of;
 use crate::resources::public_ip;
-use crate::service::{Mode, ServiceIntent};
+use crate::service::{MachineSetMode, ServiceIntent};
 
 impl Cluster {
     /// The load balancer of a set of machines (LB-011). Azure spells names of sets in more than one way; a new load
@@ -30,20 +28,20 @@ impl Cluster {
 }
 
 /// The sets of the nodes that may be backends.
-struct Sets<'a> {
+struct SetsOfNodes<'a> {
     /// Sorted by name.
     names: Vec<String>,
     /// A node whose set is not known yet.
     unknown: Option<&'a str>,
 }
 
-impl<'a> Sets<'a> {
-    fn of(cluster: &Cluster, seen: &Seen<'a>) -> Self {
+impl<'a> SetsOfNodes<'a> {
+    fn of(cluster: &Cluster, observation: &ServiceObservation<'a>) -> Self {
         let none = MachineSets::default();
-        let machines = seen.machine_sets.unwrap_or(&none);
+        let machines = observation.machine_sets.unwrap_or(&none);
         let mut names: BTreeMap<String, String> = BTreeMap::new();
         let mut unknown = None;
-        for node in seen.nodes.iter().filter(|node| is_backend(cluster, node)) {
+        for node in observation.nodes.iter().filter(|node| is_backend(cluster, node)) {
             match machines.of(node) {
                 MachineSet::Named(set) => drop(names.entry(set.to_ascii_lowercase()).or_insert(set)),
                 // A node that is not initialised may be of any set.
@@ -93,42 +91,46 @@ fn is_backend(cluster: &Cluster, node: &Node) -> bool {
 /// # Errors
 ///
 /// If the Service names a set that no node belongs to, or if the load balancer has no room for more rules.
-pub(super) fn place(cluster: &Cluster, intent: &ServiceIntent, seen: &Seen<'_>) -> Result<Balancer, Stop> {
+pub(super) fn place(
+    cluster: &Cluster,
+    intent: &ServiceIntent,
+    observation: &ServiceObservation<'_>,
+) -> Result<Balancer, Stop> {
     let owner = intent.removal();
-    let claimed = public_ip::claimed(cluster, owner, seen.public_ips);
-    let of_kind = seen.load_balancers.iter().filter(|(balancer, _)| balancer.flavor == intent.flavor);
+    let claimed = public_ip::claimed(cluster, owner, observation.public_ips);
+    let of_kind = observation.load_balancers.iter().filter(|(balancer, _)| balancer.flavor == intent.flavor);
     // A Service that shares another's frontend is there, too.
     let mut here = of_kind
         .filter(|(one, document)| !frontends_of(cluster, one, document, owner, &claimed).is_empty())
         .map(|(balancer, _)| balancer);
     let (current, candidates) = match &intent.placement.mode {
-        Mode::Primary => (here.next(), vec![cluster.config.primary_machine_set().to_owned()]),
-        Mode::Any => match here.next() {
+        MachineSetMode::Primary => (here.next(), vec![cluster.config.primary_machine_set().to_owned()]),
+        MachineSetMode::Any => match here.next() {
             Some(current) => (Some(current), Vec::new()),
-            None => (None, Sets::of(cluster, seen).any(intent)?),
+            None => (None, SetsOfNodes::of(cluster, observation).any(intent)?),
         },
         // A Service that is on its desired load balancer stays, although the set may be without nodes for a while.
-        Mode::Set(named) => {
-            let wanted = existing(seen, cluster.balancer_of_set(named, intent.flavor));
+        MachineSetMode::Set(named) => {
+            let wanted = existing(observation, cluster.balancer_of_set(named, intent.flavor));
             match here.find(|balancer| **balancer == wanted) {
                 Some(current) => (Some(current), Vec::new()),
-                None => (None, vec![Sets::of(cluster, seen).named(named, intent)?]),
+                None => (None, vec![SetsOfNodes::of(cluster, observation).named(named, intent)?]),
             }
         }
     };
     if let Some(current) = current {
         return Ok(current.clone());
     }
-    let balancer = choose(cluster, intent, seen, &candidates)?;
-    check_move(cluster, intent, seen, &balancer)?;
+    let balancer = choose(cluster, intent, observation, &candidates)?;
+    check_move(cluster, intent, observation, &balancer)?;
     Ok(balancer)
 }
 
 /// The load balancer in the spelling of the existing one: Azure spells names of sets in more than one way.
-fn existing(seen: &Seen<'_>, balancer: Balancer) -> Balancer {
+fn existing(observation: &ServiceObservation<'_>, balancer: Balancer) -> Balancer {
     let is_it =
         |one: &&Balancer| one.flavor == balancer.flavor && one.name.eq_ignore_ascii_case(&balancer.name);
-    let found = seen.load_balancers.iter().map(|(one, _)| one).find(is_it);
+    let found = observation.load_balancers.iter().map(|(one, _)| one).find(is_it);
     found.cloned().unwrap_or(balancer)
 }
 
@@ -136,12 +138,12 @@ fn existing(seen: &Seen<'_>, balancer: Balancer) -> Balancer {
 fn choose(
     cluster: &Cluster,
     intent: &ServiceIntent,
-    seen: &Seen<'_>,
+    observation: &ServiceObservation<'_>,
     sets: &[String],
 ) -> Result<Balancer, Stop> {
     let all = sets.iter().map(|set| {
-        let balancer = existing(seen, cluster.balancer_of_set(set, intent.flavor));
-        let document = document_of(seen, &balancer).map(|document| &**document);
+        let balancer = existing(observation, cluster.balancer_of_set(set, intent.flavor));
+        let document = observation.load_balancer(&balancer).map(|document| &**document);
         (document.is_some(), rules_in(document), balancer)
     });
     // On a tie the first counts.

@@ -3,11 +3,10 @@
 use azure_types::{LoadBalancer, ResourceId};
 use cloud_config::MultipleStandardLoadBalancerConfiguration as Entry;
 
-use super::observed::Seen;
-use crate::model::balancer::without_suffix;
-use crate::model::{Balancer, Cluster, Flavor};
+use super::observation::ServiceObservation;
+use crate::model::{Balancer, Cluster, Flavor, without_suffix};
 use crate::outcome::{Refusal, Stop};
-use crate::resources::load_balancer::{ListedLoadBalancer, frontend};
+use crate::resources::load_balancer::frontend;
 use crate::resources::public_ip;
 use crate::service::ServiceIntent;
 
@@ -19,10 +18,6 @@ pub(crate) fn is_entry_of(entry: &Entry, balancer: &Balancer) -> bool {
         Flavor::Internal => without_suffix(name),
     };
     external.eq_ignore_ascii_case(&entry.name)
-}
-
-pub(super) fn document_of<'a>(seen: &Seen<'a>, balancer: &Balancer) -> Option<&'a ListedLoadBalancer> {
-    seen.load_balancers.iter().find(|(one, _)| one == balancer).map(|(_, document)| document)
 }
 
 pub(super) fn rules_in(document: Option<&LoadBalancer>) -> usize {
@@ -39,13 +34,13 @@ pub(super) fn is_load_balancer(id: &ResourceId) -> bool {
 pub(super) fn check_move(
     cluster: &Cluster,
     intent: &ServiceIntent,
-    seen: &Seen<'_>,
+    observation: &ServiceObservation<'_>,
     to: &Balancer,
 ) -> Result<(), Stop> {
     let owner = intent.removal();
-    let claimed = public_ip::claimed(cluster, owner, seen.public_ips);
-    for (balancer, document) in seen.load_balancers {
-        let is_one = cluster.is_configured(balancer) || cluster.config.uses_basic_load_balancer();
+    let claimed = public_ip::claimed(cluster, owner, observation.public_ips);
+    for (balancer, document) in observation.load_balancers {
+        let is_one = cluster.is_configured(balancer) || cluster.sku().serves_one_set();
         if balancer == to || balancer.flavor != to.flavor || !is_one {
             continue;
         }

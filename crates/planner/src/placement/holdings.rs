@@ -9,15 +9,15 @@ use azure_types::LoadBalancer;
 use k8s::Node;
 
 use super::nodes::{addresses_in, by_address};
-use crate::machines::node_places::{NodePlaces, NodeShare};
+use crate::machines::{NodePlaces, NodeShare};
 use crate::model::{Balancer, Cluster};
 use crate::resources::load_balancer::ListedLoadBalancer;
 
 /// The nodes that are in the pools of each load balancer, or are about to be.
 #[derive(Debug, Clone, Default)]
-pub struct Holdings(BTreeMap<Balancer, BTreeSet<String>>);
+pub struct NodesInPools(BTreeMap<Balancer, BTreeSet<String>>);
 
-impl Holdings {
+impl NodesInPools {
     /// Reads the nodes of load balancers from their documents. A load balancer that is not given holds none.
     pub fn of(
         cluster: &Cluster,

@@ -9,14 +9,14 @@ mod basic;
 mod candidates;
 mod holdings;
 mod nodes;
-mod observed;
+mod observation;
 mod services;
 mod sharing;
 
 pub use basic::nodes_of_sets;
-pub use holdings::Holdings;
+pub use holdings::NodesInPools;
 pub use nodes::place_nodes;
-pub use observed::Seen;
+pub use observation::ServiceObservation;
 pub use services::check;
 pub(crate) use services::place;
 pub use sharing::{NodeSharing, SharingInputs};

@@ -10,9 +10,7 @@ use cloud_config::MultipleStandardLoadBalancerConfiguration as Entry;
 use k8s::Node;
 
 use super::candidates::is_entry_of;
-use crate::machines::backend_pool;
-use crate::machines::machine_set::{MachineSet, MachineSets};
-use crate::machines::node_places::NodePlaces;
+use crate::machines::{MachineSet, MachineSets, NodePlaces, backend_pool};
 use crate::model::{Balancer, Cluster, Family, Labels};
 use crate::resources::load_balancer::{ListedLoadBalancer, pool_in};
 

@@ -9,10 +9,10 @@ use azure_types::LoadBalancer;
 use cloud_config::MultipleStandardLoadBalancerConfiguration as Entry;
 
 use super::basic;
-use super::candidates::{check_move, document_of, is_entry_of, is_load_balancer, rules_in};
-use super::observed::Seen;
+use super::candidates::{check_move, is_entry_of, is_load_balancer, rules_in};
+use super::observation::ServiceObservation;
 use crate::model::{Balancer, Cluster, Flavor, Labels};
-use crate::outcome::{Refusal, Stop, Unfit, Wait};
+use crate::outcome::{Refusal, Stop, UnfitLoadBalancers, Wait};
 use crate::resources::load_balancer::{self, ListedLoadBalancer, Occupancy, Places, frontend};
 use crate::resources::public_ip;
 use crate::service::ServiceIntent;
@@ -41,16 +41,16 @@ pub fn check(cluster: &Cluster) -> Result<(), Refusal> {
 pub(crate) fn place(
     cluster: &Cluster,
     intent: &ServiceIntent,
-    seen: &Seen<'_>,
+    observation: &ServiceObservation<'_>,
     places: &mut Places,
 ) -> Result<Balancer, Stop> {
-    if cluster.config.uses_basic_load_balancer() {
-        return basic::place(cluster, intent, seen);
+    if cluster.sku().serves_one_set() {
+        return basic::place(cluster, intent, observation);
     }
     if !cluster.has_several_load_balancers() {
         return Ok(cluster.placement(intent.flavor));
     }
-    let placing = Placing { cluster, intent, seen };
+    let placing = ServicePlacement { cluster, intent, observation };
     check(cluster)?;
     let eligible = placing.eligible(places)?;
     let current = placing.current(&eligible, places)?;
@@ -58,22 +58,22 @@ pub(crate) fn place(
         Some(current) => current,
         None => placing.choose(&eligible, places)?,
     };
-    if let Err(refusal) = check_move(cluster, intent, seen, &balancer) {
+    if let Err(refusal) = check_move(cluster, intent, observation, &balancer) {
         places.release(&intent.key);
         return Err(refusal);
     }
-    places.settle(&balancer, placing.document(&balancer).map(|document| &**document), intent)?;
+    places.settle(&balancer, observation.load_balancer(&balancer).map(|document| &**document), intent)?;
     Ok(balancer)
 }
 
 /// A Service to be placed.
-struct Placing<'a> {
+struct ServicePlacement<'a> {
     cluster: &'a Cluster,
     intent: &'a ServiceIntent,
-    seen: &'a Seen<'a>,
+    observation: &'a ServiceObservation<'a>,
 }
 
-impl<'a> Placing<'a> {
+impl<'a> ServicePlacement<'a> {
     fn entries(&self) -> &'a [Entry] {
         &self.cluster.config.multiple_standard_load_balancer_configurations
     }
@@ -82,16 +82,14 @@ impl<'a> Placing<'a> {
         self.cluster.balancer(&entry.name, self.intent.flavor)
     }
 
-    fn document(&self, balancer: &Balancer) -> Option<&'a ListedLoadBalancer> {
-        document_of(self.seen, balancer)
-    }
-
     /// Whether the Service is on a load balancer of the entry, of either flavor, or was promised a place there.
     fn is_active(&self, entry: &Entry, places: &Places) -> bool {
         let owner = self.intent.removal();
         Flavor::BOTH.into_iter().any(|flavor| {
             let balancer = self.cluster.balancer(&entry.name, flavor);
-            self.document(&balancer).is_some_and(|document| load_balancer::is_named_after(document, owner))
+            self.observation
+                .load_balancer(&balancer)
+                .is_some_and(|document| load_balancer::is_named_after(document, owner))
                 || places.has_promised(&balancer, &self.intent.key)
         })
     }
@@ -103,7 +101,7 @@ impl<'a> Placing<'a> {
             named.is_empty() || named.iter().any(|name| name.eq_ignore_ascii_case(&entry.name))
         };
         let candidates: Vec<&Entry> = self.entries().iter().filter(is_named).collect();
-        let mut unfit = Unfit::default();
+        let mut unfit = UnfitLoadBalancers::default();
         let mut eligible = Vec::new();
         for entry in &candidates {
             let labels = &self.intent.placement.labels;
@@ -145,7 +143,7 @@ impl<'a> Placing<'a> {
     }
 
     fn namespace(&self) -> Result<&'a Labels, Stop> {
-        self.seen.namespace.ok_or_else(|| {
+        self.observation.namespace.ok_or_else(|| {
             let namespace = &self.intent.key.namespace;
             Stop::NotYet(Wait::NamespaceUnknown {
                 namespace: namespace.to_string(),
@@ -173,7 +171,7 @@ impl<'a> Placing<'a> {
         // left on the load balancer that the Service leaves.
         let owner = self.intent.removal();
         let has_frontend = |entry: &&&Entry| {
-            let document = self.document(&self.balancer(entry));
+            let document = self.observation.load_balancer(&self.balancer(entry));
             document.is_some_and(|document| load_balancer::has_frontend_of(document, owner))
         };
         let is_promised = |entry: &&&Entry| places.has_promised(&self.balancer(entry), &self.intent.key);
@@ -196,11 +194,11 @@ impl<'a> Placing<'a> {
                     && self.cluster.is_configured(balancer)
                     && addresses.any(|address| owner.requested_addresses.values().any(|own| *own == address))
             };
-            return self.seen.load_balancers.iter().find(has_it).map(|(balancer, _)| balancer.clone());
+            return self.observation.load_balancers.iter().find(has_it).map(|(balancer, _)| balancer.clone());
         }
-        let claimed = public_ip::claimed(self.cluster, owner, self.seen.public_ips);
+        let claimed = public_ip::claimed(self.cluster, owner, self.observation.public_ips);
         claimed.values().find_map(|id| {
-            let public_ip = self.seen.public_ips.iter().find(|one| one.id.as_ref() == Some(id))?;
+            let public_ip = self.observation.public_ips.iter().find(|one| one.id.as_ref() == Some(id))?;
             if public_ip::is_of_other_cluster(self.cluster, public_ip) {
                 return None;
             }
@@ -209,8 +207,11 @@ impl<'a> Placing<'a> {
             if !is_load_balancer(&load_balancer) {
                 return None;
             }
-            let known =
-                self.seen.load_balancers.iter().find(|(_, one)| one.id.as_ref() == Some(&load_balancer));
+            let known = self
+                .observation
+                .load_balancers
+                .iter()
+                .find(|(_, one)| one.id.as_ref() == Some(&load_balancer));
             match known {
                 Some((balancer, _)) => self.cluster.is_configured(balancer).then(|| balancer.clone()),
                 None => Some(Balancer { name: load_balancer.name().to_owned(), flavor: Flavor::External }),
@@ -226,7 +227,7 @@ impl<'a> Placing<'a> {
             .iter()
             .map(|entry| {
                 let balancer = self.balancer(entry);
-                let document = self.document(&balancer).map(|document| &**document);
+                let document = self.observation.load_balancer(&balancer).map(|document| &**document);
                 let rules =
                     rules_in(document) + places.of(&balancer).promised_rules(document, &self.intent.key);
                 let rank = match (document, rules) {
@@ -240,7 +241,7 @@ impl<'a> Placing<'a> {
         ranked.sort_by_key(|(rank, _)| *rank);
         let mut full = None;
         for (_, balancer) in ranked {
-            let document = self.document(&balancer).map(|document| &**document);
+            let document = self.observation.load_balancer(&balancer).map(|document| &**document);
             match places.of(&balancer).reserve(&balancer, document, self.intent) {
                 Ok(()) => return Ok(balancer),
                 Err(refusal) => drop(full.get_or_insert(refusal)),

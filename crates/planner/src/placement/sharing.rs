@@ -17,11 +17,11 @@ use std::sync::Arc;
 use azure_types::LoadBalancer;
 use k8s::Node;
 
-use super::{Holdings, place_nodes};
+use super::{NodesInPools, place_nodes};
 use crate::machines::machine_set::MachineSets;
 use crate::machines::node_places::{NodePlaces, NodeShare};
 use crate::model::{Balancer, Cluster};
-use crate::resources::load_balancer::{self, Known, ListedLoadBalancer};
+use crate::resources::load_balancer::{self, ClusterFacts, ListedLoadBalancer};
 
 /// What a division of the nodes depends on.
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ pub struct SharingInputs<'a> {
 #[derive(Debug, Clone, Default)]
 pub struct NodeSharing {
     places: Option<Arc<NodePlaces>>,
-    holdings: Holdings,
+    holdings: NodesInPools,
     division: Option<Division>,
     /// Fingerprint of the desired members of each load balancer that is being written.
     in_flight: BTreeMap<Balancer, u64>,
@@ -118,7 +118,7 @@ impl NodeSharing {
             let desired =
                 DesiredMembers { fingerprint: fingerprint(nodes, &share), version: document.etag.clone() };
             let is_reached = desired.version.is_some() && self.reached.get(balancer) == Some(&desired);
-            let known = Known { nodes: Some(nodes), share: Some(&share), ..Known::default() };
+            let known = ClusterFacts { nodes: Some(nodes), share: Some(&share), ..ClusterFacts::default() };
             if !is_reached
                 && load_balancer::plan(cluster, balancer, Some(document), &[], known).step.is_some()
             {
@@ -334,7 +334,8 @@ mod tests {
         /// Makes the planned write of what was claimed.
         fn write(&mut self, balancer: &Balancer, share: &NodeShare) {
             let (version, document) = self.load_balancers.get_mut(balancer).unwrap();
-            let known = Known { nodes: Some(&self.nodes), share: Some(share), ..Known::default() };
+            let known =
+                ClusterFacts { nodes: Some(&self.nodes), share: Some(share), ..ClusterFacts::default() };
             let plan = load_balancer::plan(&self.cluster, balancer, Some(document), &[], known);
             if let Some(Document::LoadBalancer(written)) = plan.step.and_then(|step| step.document) {
                 *version += 1;
@@ -347,7 +348,7 @@ mod tests {
         /// The nodes of each load balancer, by its document.
         fn held(&self) -> BTreeMap<Balancer, BTreeSet<String>> {
             let documents = self.documents();
-            let all = Holdings::of(&self.cluster, &self.nodes, &documents);
+            let all = NodesInPools::of(&self.cluster, &self.nodes, &documents);
             let on = |(balancer, _): &(Balancer, ListedLoadBalancer)| {
                 let held = self.nodes.iter().filter(|node| all.has(balancer, node.name()));
                 (balancer.clone(), held.map(|node| node.name().to_owned()).collect())

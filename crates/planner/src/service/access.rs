@@ -6,7 +6,7 @@ use k8s::{Notice, ObjectKey, Service};
 use super::annotations::Annotations;
 use crate::model::annotation_keys::{self as keys, full_key};
 use crate::model::{Family, Flavor};
-use crate::outcome::Refusal;
+use crate::outcome::{Refusal, warning};
 
 /// The source tag of all clients outside the virtual network.
 const INTERNET: &str = "Internet";
@@ -122,9 +122,7 @@ impl Access {
     /// The notices for the Service's owner.
     pub(crate) fn notices(&self, service: &ObjectKey) -> Vec<Notice> {
         let mut notices = Vec::new();
-        let mut warn = |reason, message| {
-            notices.push(Notice { service: service.clone(), warning: true, reason, message });
-        };
+        let mut warn = |reason, message| notices.push(warning(service, reason, message));
         if !self.invalid_source_ranges.is_empty() {
             warn(
                 "InvalidSourceRanges",

@@ -47,7 +47,5 @@ impl Arrival {
 
 /// Whether one rule serves all ports of the Service.
 pub(crate) fn has_ha_ports(cluster: &Cluster, service: &Service, flavor: Flavor) -> bool {
-    flavor == Flavor::Internal
-        && cluster.config.uses_standard_load_balancer()
-        && Annotations(service).flag(keys::HA_PORTS)
+    flavor == Flavor::Internal && cluster.sku().has_ha_ports() && Annotations(service).flag(keys::HA_PORTS)
 }

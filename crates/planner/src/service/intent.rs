@@ -13,17 +13,15 @@ use super::annotations::{Annotations, notices};
 use super::arrival::{self, Arrival};
 use super::local_pool;
 use super::mistakes::Mistakes;
-use super::owner::{Requested, ServiceRemoval, by_family, requested};
+use super::owner::{RequestedAddress, ServiceRemoval, by_family, requested};
 use super::placement::{PlacementIntent, placement};
 use super::port::{PortIntent, Transport};
 use super::private_link::{self, PrivateLinkIntent};
 use super::probe::{self, NodeProbe, PortProbe, node_port};
-use super::security_needs::Needs;
+use super::security_needs::SecurityNeeds;
 use crate::model::annotation_keys::{self as keys, full_key, port_key};
-use crate::model::family::is_public;
-use crate::model::limits::MAX_FRONTEND_PORT;
-use crate::model::{Cluster, Family, Flavor, Naming};
-use crate::outcome::Refusal;
+use crate::model::{Cluster, Family, Flavor, MAX_FRONTEND_PORT, Naming, is_public};
+use crate::outcome::{Refusal, warning};
 
 /// What a Service wants of its public IPs.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -74,7 +72,7 @@ pub struct ServiceIntent {
     pub(crate) placement: PlacementIntent,
     pub(crate) removal: Arc<ServiceRemoval>,
     /// What it needs of the security group.
-    pub(crate) needs: Arc<Needs>,
+    pub(crate) needs: Arc<SecurityNeeds>,
 }
 
 /// The default idle timeout, in minutes.
@@ -96,7 +94,7 @@ impl ServiceIntent {
         let (requested, problems) = requested(service);
         problems.into_iter().for_each(|problem| mistakes.note(problem));
         if flavor == Flavor::External {
-            for Requested { origin, address } in
+            for RequestedAddress { origin, address } in
                 requested.into_values().filter(|requested| !is_public(requested.address))
             {
                 mistakes.note(Refusal::NonPublicAddress { origin, service: removal.key.clone(), address });
@@ -136,7 +134,7 @@ impl ServiceIntent {
             node_probe: node_probe.clone().unwrap_or(NodeProbe::None),
             public_ip: mistakes.read_or(public_ip(service), PublicIpIntent::default()),
             placement,
-            needs: Arc::new(Needs::of(service, &removal, &access)),
+            needs: Arc::new(SecurityNeeds::of(service, &removal, &access)),
             access,
             removal,
         };
@@ -150,7 +148,7 @@ impl ServiceIntent {
             };
             let mut probe = mistakes.read_or(probe, PortProbe::None);
             if let PortProbe::Own(spec) = &mut probe
-                && cluster.config.uses_basic_load_balancer()
+                && !cluster.sku().probes_https()
             {
                 spec.without_tls();
             }
@@ -168,15 +166,13 @@ impl ServiceIntent {
                 && self.public_ip.prefixes.contains_key(family)
                 && !owner.public_ip_names.contains_key(family)
         });
-        let notice = |(_, address): (&Family, &IpAddr)| Notice {
-            service: self.key.clone(),
-            warning: true,
-            reason: "AnnotationIgnored",
-            message: format!(
+        let notice = |(_, address): (&Family, &IpAddr)| {
+            let message = format!(
                 "the requested address {address} is not used, because annotation {} asks for a new public IP from \
                  a prefix; remove one of the two",
                 full_key(keys::PIP_PREFIX)
-            ),
+            );
+            warning(&self.key, "AnnotationIgnored", message)
         };
         requested.map(notice).collect()
     }
@@ -184,19 +180,17 @@ impl ServiceIntent {
     /// The rule for all ports has no node port as its target, so it uses floating IP for IPv4, as in the replaced
     /// program (LB-413).
     fn floats_anyway(&self, service: &Service) -> Option<Notice> {
-        let is_told = self.ha_ports
+        let floats = self.ha_ports
             && self.families.contains(&Family::V4)
             && Annotations(service).flag(keys::DISABLE_FLOATING_IP);
-        is_told.then(|| Notice {
-            service: self.key.clone(),
-            warning: true,
-            reason: "AnnotationIgnored",
-            message: format!(
+        floats.then(|| {
+            let message = format!(
                 "annotation {} is ignored for IPv4: with annotation {} packets to all ports keep the Service's address; \
                  remove one of the two",
                 full_key(keys::DISABLE_FLOATING_IP),
                 full_key(keys::HA_PORTS)
-            ),
+            );
+            warning(&self.key, "AnnotationIgnored", message)
         })
     }
 

@@ -9,8 +9,7 @@ use k8s::{ObjectKey, Service};
 use super::annotations::Annotations;
 use super::arrival::Arrival;
 use crate::model::annotation_keys::{self as keys, full_key};
-use crate::model::words::names_word;
-use crate::model::{Cluster, Family, Flavor, names};
+use crate::model::{Cluster, Family, Flavor, names, names_word};
 use crate::outcome::Refusal;
 
 /// What is needed to find and remove everything that a Service has, whatever its state.
@@ -86,7 +85,7 @@ pub(crate) fn by_family<'a>(service: &'a Service, v4: &str, v6: &str) -> BTreeMa
 }
 
 /// An address that a Service asks for.
-pub(crate) struct Requested {
+pub(crate) struct RequestedAddress {
     /// The annotation or field with the address.
     pub(super) origin: String,
     pub(super) address: IpAddr,
@@ -94,7 +93,7 @@ pub(crate) struct Requested {
 
 /// The requested addresses by family: the family's annotation, else `spec.loadBalancerIP` if it is of that family. Text
 /// that is not an address is refused with its origin.
-pub(crate) fn requested(service: &Service) -> (BTreeMap<Family, Requested>, Vec<Refusal>) {
+pub(crate) fn requested(service: &Service) -> (BTreeMap<Family, RequestedAddress>, Vec<Refusal>) {
     let annotations = Annotations(service);
     let (mut addresses, mut problems) = (BTreeMap::new(), Vec::new());
     let families = families(service);
@@ -107,7 +106,7 @@ pub(crate) fn requested(service: &Service) -> (BTreeMap<Family, Requested>, Vec<
         match unmapped(value) {
             Ok(address) if Family::of(address) == family => {
                 if families.contains(&family) {
-                    addresses.insert(family, Requested { origin, address });
+                    addresses.insert(family, RequestedAddress { origin, address });
                 }
             }
             _ => problems.push(Refusal::InvalidAddress {
@@ -123,7 +122,7 @@ pub(crate) fn requested(service: &Service) -> (BTreeMap<Family, Requested>, Vec<
         Ok(address) => {
             let family = Family::of(address);
             if families.contains(&family) {
-                addresses.entry(family).or_insert(Requested { origin, address });
+                addresses.entry(family).or_insert(RequestedAddress { origin, address });
             }
         }
         Err(_) if value.is_empty() || annotated => {}

@@ -8,7 +8,7 @@ use k8s::{ObjectKey, Service};
 use super::access::Access;
 use super::intent::ServiceIntent;
 use super::owner::ServiceRemoval;
-use super::security_needs::Needs;
+use super::security_needs::SecurityNeeds;
 use crate::model::Cluster;
 use crate::outcome::Refusal;
 
@@ -21,7 +21,7 @@ pub(crate) struct ParsedService {
     /// What it wants, or why it cannot be served; absent if it does not want a load balancer (any more).
     pub intent: Option<Result<Arc<ServiceIntent>, Refusal>>,
     /// What it needs of the security group, even if it is refused; absent if it does not want a load balancer.
-    pub needs: Option<Arc<Needs>>,
+    pub needs: Option<Arc<SecurityNeeds>>,
 }
 
 /// The parsed Services of the cluster: each is parsed once for each version of its object.
@@ -80,7 +80,8 @@ impl ParsedService {
             intent => {
                 let owner = Arc::new(ServiceRemoval::of(cluster, &service));
                 let needs = intent.as_ref();
-                let needs = needs.map(|_| Arc::new(Needs::of(&service, &owner, &Access::read(&service))));
+                let needs =
+                    needs.map(|_| Arc::new(SecurityNeeds::of(&service, &owner, &Access::read(&service))));
                 let intent = intent.map(|intent| intent.map(Arc::new));
                 Self { service, owner, intent, needs }
             }

@@ -13,8 +13,8 @@ pub(super) fn placement(
     service: &Service,
     removal: &ServiceRemoval,
 ) -> Result<PlacementIntent, Refusal> {
-    if cluster.config.uses_basic_load_balancer() {
-        let mode = Mode::parse(Annotations(service).get(keys::MODE));
+    if cluster.sku().serves_one_set() {
+        let mode = MachineSetMode::parse(Annotations(service).get(keys::MODE));
         return Ok(PlacementIntent { mode, ..PlacementIntent::default() });
     }
     if !cluster.has_several_load_balancers() {
@@ -33,7 +33,7 @@ const ANY_SET: &str = "__auto__";
 
 /// The set of machines that should serve a Service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum MachineSetMode {
     /// The primary set, unless the Service is on another.
     #[default]
     Primary,
@@ -43,7 +43,7 @@ pub(crate) enum Mode {
     Set(String),
 }
 
-impl Mode {
+impl MachineSetMode {
     /// Parses the value of annotation `azure-load-balancer-mode`.
     pub(crate) fn parse(annotation: Option<&str>) -> Self {
         match annotation.map(str::trim).filter(|value| !value.is_empty()) {
@@ -62,5 +62,5 @@ pub(crate) struct PlacementIntent {
     /// Its labels.
     pub labels: Labels,
     /// The set of machines that should serve it, where load balancers are of SKU Basic.
-    pub mode: Mode,
+    pub mode: MachineSetMode,
 }

@@ -8,8 +8,7 @@ use super::annotations::Annotations;
 use super::mistakes::Mistakes;
 use super::owner::{ServiceRemoval, group};
 use crate::model::annotation_keys::{self as keys, full_key};
-use crate::model::limits::{MAX_ADDRESSES, MIN_ADDRESSES};
-use crate::model::{Cluster, Family, Flavor};
+use crate::model::{Cluster, Family, Flavor, MAX_ADDRESSES, MIN_ADDRESSES};
 use crate::outcome::{PrivateLinkRefusal, Refusal};
 
 /// The annotations with settings of the private link service itself: only the Service that created it may have them.

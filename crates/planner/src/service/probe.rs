@@ -3,8 +3,8 @@
 use k8s::{Service, ServicePort};
 
 use super::annotations::Annotations;
+use crate::model::MAX_PROBE_SECONDS;
 use crate::model::annotation_keys::{self as keys, full_key, port_key};
-use crate::model::limits::MAX_PROBE_SECONDS;
 use crate::outcome::Refusal;
 
 /// The node port of a port, for a feature that requires one.

@@ -31,16 +31,16 @@ fn ports(ports: impl Iterator<Item = (Transport, i32, i32)>, arrival: Arrival) -
 
 /// What one Service needs of the security group, as far as its object says.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Needs {
+pub(crate) struct SecurityNeeds {
     /// The ports at which packets of each family arrive.
     pub(crate) ports: BTreeMap<Family, Ports>,
     /// The families whose packets arrive at nodes' own addresses.
     pub(crate) at_nodes: BTreeSet<Family>,
     /// The rules that it asks for.
-    pub(crate) demand: Demand,
+    pub(crate) demand: RuleDemand,
 }
 
-impl Needs {
+impl SecurityNeeds {
     /// Reads what a Service needs. Never fails: unreadable values are left out.
     pub fn of(service: &Service, owner: &ServiceRemoval, access: &Access) -> Self {
         let listed = |arrival| {
@@ -54,7 +54,7 @@ impl Needs {
         let ports = Family::BOTH.map(|family| (family, listed(owner.arrival(family)))).into();
         let at_nodes = owner.families.iter().copied();
         let at_nodes = at_nodes.filter(|family| !owner.arrival(*family).is_floating()).collect();
-        let demand = Demand::of(access, owner.flavor, &ports, &at_nodes);
+        let demand = RuleDemand::of(access, owner.flavor, &ports, &at_nodes);
         Self { ports, at_nodes, demand }
     }
 }
@@ -70,7 +70,7 @@ pub(crate) struct Destinations {
 
 /// The destinations of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
+enum DestinationScope {
     All,
     Own,
     Nodes,
@@ -78,17 +78,17 @@ enum Scope {
 
 /// One rule without its destinations.
 #[derive(Debug, Clone, PartialEq)]
-struct Item {
+struct DemandedRule {
     family: Family,
-    scope: Scope,
+    scope: DestinationScope,
     rule: WantedRule,
 }
 
 /// The rules that one Service asks for, in the order in which priorities are assigned.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Demand(Vec<Item>);
+pub(crate) struct RuleDemand(Vec<DemandedRule>);
 
-impl Demand {
+impl RuleDemand {
     /// The demand of a Service with these ports by family. `at_nodes` are the families whose packets arrive at nodes'
     /// own addresses.
     fn of(
@@ -107,7 +107,7 @@ impl Demand {
                 let sources = access.sources(flavor, *family);
                 demand.extend(
                     *family,
-                    Scope::All,
+                    DestinationScope::All,
                     sources
                         .into_iter()
                         .map(|sources| WantedRule::allow(Traffic::new(protocol, *family, sources, ports))),
@@ -124,7 +124,7 @@ impl Demand {
     /// health probes still reach them.
     fn deny(&mut self, ports: &BTreeMap<Family, Ports>, at_nodes: &BTreeSet<Family>) {
         for family in ports.keys() {
-            self.extend(*family, Scope::Own, [WantedRule::deny_all(*family)]);
+            self.extend(*family, DestinationScope::Own, [WantedRule::deny_all(*family)]);
         }
         for (family, ports) in ports.iter().filter(|(family, _)| at_nodes.contains(family)) {
             for (protocol, ports) in ports {
@@ -132,23 +132,28 @@ impl Demand {
                 // Azure probes only with TCP.
                 let probes = (*protocol == "Tcp").then(|| WantedRule::allow(from(PROBES)));
                 let denied = WantedRule::deny(from("*"));
-                self.extend(*family, Scope::Nodes, probes.into_iter().chain([denied]));
+                self.extend(*family, DestinationScope::Nodes, probes.into_iter().chain([denied]));
             }
         }
     }
 
-    fn extend(&mut self, family: Family, scope: Scope, rules: impl IntoIterator<Item = WantedRule>) {
-        self.0.extend(rules.into_iter().map(|rule| Item { family, scope, rule }));
+    fn extend(
+        &mut self,
+        family: Family,
+        scope: DestinationScope,
+        rules: impl IntoIterator<Item = WantedRule>,
+    ) {
+        self.0.extend(rules.into_iter().map(|rule| DemandedRule { family, scope, rule }));
     }
 
     /// The rules with their destinations, without rules that would have none.
     pub fn rules(&self, destinations: &BTreeMap<Family, Destinations>) -> Vec<WantedRule> {
-        let at = |item: &Item| {
+        let at = |item: &DemandedRule| {
             let Destinations { own, nodes } = destinations.get(&item.family)?;
             let to = match item.scope {
-                Scope::All => own | nodes,
-                Scope::Own => own.clone(),
-                Scope::Nodes => nodes.clone(),
+                DestinationScope::All => own | nodes,
+                DestinationScope::Own => own.clone(),
+                DestinationScope::Nodes => nodes.clone(),
             };
             (!to.is_empty()).then(|| item.rule.to(to))
         };
@@ -157,10 +162,10 @@ impl Demand {
 
     /// The rules that it asks for at one destination, either a node or an address of its own.
     pub fn at(&self, family: Family, is_node: bool) -> impl Iterator<Item = &WantedRule> {
-        let applies = move |scope: Scope| match scope {
-            Scope::All => true,
-            Scope::Own => !is_node,
-            Scope::Nodes => is_node,
+        let applies = move |scope: DestinationScope| match scope {
+            DestinationScope::All => true,
+            DestinationScope::Own => !is_node,
+            DestinationScope::Nodes => is_node,
         };
         self.0.iter().filter(move |item| item.family == family && applies(item.scope)).map(|item| &item.rule)
     }

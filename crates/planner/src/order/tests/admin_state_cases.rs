@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::machines::admin_state::{entries, nodes_in_pools};
 use crate::model::Flavor;
-use crate::resources::load_balancer::{Known, LoadBalancerPlan, plan};
+use crate::resources::load_balancer::{ClusterFacts, LoadBalancerPlan, plan};
 
 fn draining() -> Cluster {
     cluster_with(json!({
@@ -57,7 +57,7 @@ fn document(cluster: &Cluster, states: &[(u32, Option<&str>)]) -> LoadBalancer {
 }
 
 fn run(cluster: &Cluster, document: &LoadBalancer, nodes: &[Arc<Node>]) -> LoadBalancerPlan {
-    let known = Known { nodes: Some(nodes), ..Known::default() };
+    let known = ClusterFacts { nodes: Some(nodes), ..ClusterFacts::default() };
     plan(cluster, &cluster.placement(Flavor::External), Some(document), &[], known)
 }
 
@@ -140,7 +140,8 @@ fn lb_360_what_was_up_is_up_again() {
     let down = run(&cluster, &up, &nodes([tainted(0, &[OUT]), tainted(1, &[OUT])]));
     let was_up =
         entries(&up).into_iter().filter(|(_, state)| state.as_str() == "Up").map(|(key, _)| key).collect();
-    let known = Known { nodes: Some(&alpha(&[0, 1])), was_up: Some(&was_up), ..Known::default() };
+    let known =
+        ClusterFacts { nodes: Some(&alpha(&[0, 1])), was_up: Some(&was_up), ..ClusterFacts::default() };
     let back = plan(&cluster, &cluster.placement(Flavor::External), Some(written(&down)), &[], known);
     assert_eq!(states(written(&back)), ["10.0.1.10 Up", "fd00:1::10 Up"]);
 }

@@ -10,14 +10,14 @@ use k8s::{Node, ObjectKey, Service};
 
 use super::azure::Azure;
 use crate::machines::backend_pool::{self, PoolMembership};
-use crate::order::sequence::{Intent, Sequence, Task};
+use crate::order::sequence::{ResourceIntent, Sequence, Task};
 use crate::outcome::Step;
-use crate::placement::Seen;
-use crate::resources::load_balancer::{self, Known, LoadBalancersByName, Places};
+use crate::placement::ServiceObservation;
+use crate::resources::load_balancer::{self, ClusterFacts, LoadBalancersByName, Places};
 use crate::resources::private_link;
-use crate::resources::public_ip::Owners;
+use crate::resources::public_ip::PublicIpOwners;
 use crate::resources::security_group::{self, AccessIntent, ClusterUsage};
-use crate::service::{ServiceIntent, ServiceRemoval};
+use crate::service::{ParsedServices, ServiceIntent, ServiceRemoval};
 
 /// Azure, a cluster, and its controller's memory.
 pub(crate) struct Alone {
@@ -54,7 +54,7 @@ impl Alone {
     }
 
     fn public_ips(&self, owner: &ServiceRemoval) -> Vec<Arc<PublicIpAddress>> {
-        let owners = Owners::new(std::iter::once(owner));
+        let owners = PublicIpOwners::new(std::iter::once(owner));
         let all = self.azure.observed.public_ips.iter();
         all.filter(|public_ip| !owners.concerned(public_ip).is_empty()).cloned().collect()
     }
@@ -71,7 +71,7 @@ impl Alone {
         let subnet = sequence.intent().map(|intent| cluster.subnet_id(intent.subnet_name(cluster)));
         let link = sequence.intent().and_then(|intent| intent.private_link.as_ref());
         let link_subnet = link.map(|link| cluster.subnet_id(&link.subnet));
-        let seen = Seen {
+        let observation = ServiceObservation {
             public_ips: &self.public_ips(sequence.owner()),
             load_balancers: &load_balancers,
             subnet: observed.subnets.iter().find(|found| found.id == subnet),
@@ -81,7 +81,7 @@ impl Alone {
             namespace: None,
             machine_sets: None,
         };
-        sequence.next(cluster, &seen, &mut self.places).ok()
+        sequence.next(cluster, &observation, &mut self.places).ok()
     }
 
     pub fn reconcile(&mut self, service: &Arc<Service>) {
@@ -121,19 +121,19 @@ impl Alone {
     }
 
     /// Whether a shared resource could be brought to an intent.
-    fn submit(&mut self, intent: Intent) -> bool {
+    fn submit(&mut self, intent: ResourceIntent) -> bool {
         let cluster = self.azure.cluster.clone();
         match intent {
-            Intent::LoadBalancer(balancer, intent) => {
+            ResourceIntent::LoadBalancer(balancer, intent) => {
                 let before = self.azure.load_balancer(balancer.flavor).cloned();
                 let known = load_balancer::known_services(&self.all);
                 let batch = [intent];
                 let links = &self.azure.observed.private_links.clone();
-                let known = Known {
+                let known = ClusterFacts {
                     services: Some(&known),
                     nodes: Some(&self.nodes),
                     private_links: links,
-                    ..Known::default()
+                    ..ClusterFacts::default()
                 };
                 let planned = load_balancer::plan(&cluster, &balancer, before.as_ref(), &batch, known);
                 if !planned.refused.is_empty() {
@@ -159,7 +159,7 @@ impl Alone {
                     ));
                 }
             }
-            Intent::SecurityGroup(intent) => {
+            ResourceIntent::SecurityGroup(intent) => {
                 match &intent {
                     AccessIntent::Present { service, addresses, .. } => {
                         drop(self.programmed.insert(service.key.clone(), addresses.clone()));
@@ -175,7 +175,15 @@ impl Alone {
                     .collect();
                 let all = self.azure.observed.load_balancers.iter().cloned();
                 let balancers = cluster.own_load_balancers(all, &self.all);
-                let usage = ClusterUsage::of(&cluster, &self.all, &self.nodes, &programmed, &balancers, true);
+                let usage = ClusterUsage::of_known(
+                    &cluster,
+                    &mut ParsedServices::default(),
+                    &self.all,
+                    &self.nodes,
+                    &programmed,
+                    &balancers,
+                    true,
+                );
                 let group = self.azure.observed.security_group.clone().unwrap();
                 let planned = security_group::plan(&cluster, &group, &[intent], &usage);
                 self.take(planned.step.as_slice());

@@ -14,7 +14,7 @@ use super::fixtures::{
 use crate::machines::inventory::Machines;
 use crate::model::Cluster;
 use crate::order::cluster_plan::plan_cluster;
-use crate::order::observed::Observed;
+use crate::order::observation::ClusterObservation;
 use crate::outcome::{Action, ClusterPlan, Document, Plan, Step};
 
 /// How this Azure stores a source: single addresses without their length, service tags in its own case.
@@ -27,7 +27,7 @@ fn stored_prefix(prefix: &str) -> String {
 /// Azure, and the cluster in it.
 pub(crate) struct Azure {
     pub cluster: Cluster,
-    pub observed: Observed,
+    pub observed: ClusterObservation,
     clock: u32,
 }
 
@@ -39,7 +39,7 @@ impl Azure {
     }
 
     pub fn of(cluster: Cluster) -> Self {
-        let observed = Observed {
+        let observed = ClusterObservation {
             security_group: Some(security_group(serde_json::json!([]))),
             machines: Machines {
                 scale_sets: vec![
@@ -54,7 +54,7 @@ impl Azure {
                 subnet(&cluster, "subnet", &["10.0.0.0/24", "fd00::/64"]),
                 subnet(&cluster, "other", &["10.1.0.0/24", "fd01::/64"]),
             ],
-            ..Observed::default()
+            ..ClusterObservation::default()
         };
         Self { cluster, observed, clock: 0 }
     }

@@ -2,10 +2,10 @@
 
 use azure_types::ResourceId;
 
-use super::placement_cases::Known;
+use super::placement_cases::PlacementWorld;
 use super::*;
+use crate::machines::MachineSets;
 use crate::machines::backend_pool::pools_to_fill;
-use crate::machines::machine_set::MachineSets;
 use crate::model::Flavor;
 use crate::outcome::{Refusal, Stop, Wait};
 use crate::placement::nodes_of_sets;
@@ -43,7 +43,7 @@ fn lb_014_to_017_the_annotation_chooses_a_set() {
         "loadBalancerSku": "basic", "primaryScaleSetName": "alpha", "maximumLoadBalancerRuleCount": 3,
     }));
     let place = |load_balancers: &[(&str, &[(&str, usize)])], mode: Option<&str>| {
-        let mut known = Known::of(&cluster, load_balancers);
+        let mut known = PlacementWorld::of(&cluster, load_balancers);
         known.nodes = nodes([node("alpha", 0), node("beta", 0), node("beta", 1)]);
         let service = mode.into_iter().fold(web(), |service, mode| service.annotate(MODE, mode));
         known.place(&cluster, &service)
@@ -66,7 +66,7 @@ fn lb_014_to_017_the_annotation_chooses_a_set() {
         Err(Refusal::MachineSetNotFound { named: "delta".into(), sets: vec!["alpha".into(), "beta".into()] }),
         "LB-017"
     );
-    let mut known = Known::of(&cluster, both);
+    let mut known = PlacementWorld::of(&cluster, both);
     let mut fresh = node("beta", 0);
     fresh.spec.provider_id.clear();
     known.nodes = nodes([node("alpha", 0), fresh]);

@@ -11,7 +11,8 @@ use k8s::{Node, Service};
 use serde_json::{Value, json};
 
 use crate::model::Cluster;
-use crate::outcome::{Difference, Document, Refusal, Step};
+use crate::outcome::change::Difference;
+use crate::outcome::{Document, Refusal, Step};
 use crate::service::ServiceIntent;
 
 /// The cluster of all test cases.

@@ -7,7 +7,9 @@ use serde_json::json;
 use super::*;
 use crate::model::Flavor;
 use crate::outcome::{Action, PortHolder};
-use crate::resources::load_balancer::{Known, LoadBalancerIntent, LoadBalancerPlan, plan, services_named_in};
+use crate::resources::load_balancer::{
+    ClusterFacts, LoadBalancerIntent, LoadBalancerPlan, plan, services_named_in,
+};
 use crate::service::ServiceRemoval;
 
 fn web() -> Svc {
@@ -531,7 +533,8 @@ fn one_refused_service_does_not_stop_the_batch() {
     };
     let batch = [inside("a1", Some(subnet(&cluster, "subnet", &["10.0.0.0/24"]))), inside("b1", None)];
     let internal = cluster.placement(Flavor::Internal);
-    let LoadBalancerPlan { step, refused, .. } = plan(&cluster, &internal, None, &batch, Known::default());
+    let LoadBalancerPlan { step, refused, .. } =
+        plan(&cluster, &internal, None, &batch, ClusterFacts::default());
     assert_eq!((step.unwrap().on_behalf_of.len(), refused.len()), (1, 1), "b1 has no subnet");
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::machines::machine_set::{MaskSizes, mask_sizes};
+use crate::machines::machine_set::MaskSizes;
+use crate::machines::machine_set::mask_sizes;
 
 /// NODE-067: a missing tag, or an invalid mask, means the default.
 #[test]

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::model::Flavor;
-use crate::resources::load_balancer::{Known, LoadBalancerPlan, plan};
+use crate::resources::load_balancer::{ClusterFacts, LoadBalancerPlan, plan};
 
 fn by_address() -> Cluster {
     cluster_with(json!({"loadBalancerBackendPoolConfigurationType": "nodeIP"}))
@@ -16,7 +16,13 @@ fn by_address() -> Cluster {
 fn fill(cluster: &Cluster, pools: serde_json::Value, nodes: &[Arc<Node>]) -> LoadBalancerPlan {
     let balancer = cluster.placement(Flavor::External);
     let document = load_balancer(cluster, pools);
-    plan(cluster, &balancer, Some(&document), &[], Known { nodes: Some(nodes), ..Known::default() })
+    plan(
+        cluster,
+        &balancer,
+        Some(&document),
+        &[],
+        ClusterFacts { nodes: Some(nodes), ..ClusterFacts::default() },
+    )
 }
 
 fn load_balancer(cluster: &Cluster, pools: serde_json::Value) -> azure_types::LoadBalancer {
@@ -92,7 +98,7 @@ fn lb_188_the_last_addresses_stay() {
     let cluster = by_address();
     let document = load_balancer(&cluster, json!([before]));
     let balancer = cluster.placement(Flavor::External);
-    assert_eq!(plan(&cluster, &balancer, Some(&document), &[], Known::default()).step, None);
+    assert_eq!(plan(&cluster, &balancer, Some(&document), &[], ClusterFacts::default()).step, None);
 }
 
 /// LB-189: a network that only the members name becomes the pool's.

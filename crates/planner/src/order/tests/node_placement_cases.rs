@@ -9,10 +9,9 @@ use serde_json::{Value, json};
 use super::azure::Azure;
 use super::placement_cases::several;
 use super::{labelled, machine_node, node, nodes, svc, virtual_machine};
-use crate::machines::machine_set::MachineSets;
-use crate::machines::node_places::NodePlaces;
+use crate::machines::{MachineSets, NodePlaces};
 use crate::model::{Balancer, Cluster, Flavor};
-use crate::placement::{Holdings, place_nodes};
+use crate::placement::{NodesInPools, place_nodes};
 
 type Pools<'a> = &'a [(&'a str, &'a [&'a Node])];
 
@@ -246,11 +245,11 @@ fn lb_434_a_node_is_free_when_no_other_load_balancer_of_the_kind_has_it() {
     let balancer = |name: &str, flavor| Balancer { name: name.to_owned(), flavor };
     let [one, two] = ["lb1", "lb2"].map(|name| balancer(name, Flavor::External));
     let inside = balancer("lb2-internal", Flavor::Internal);
-    let has = |held: &Holdings, balancer: &Balancer| {
+    let has = |held: &NodesInPools, balancer: &Balancer| {
         let share = held.share(&places, balancer);
         [&a, &b, &c].map(|node| share.has(node.name()))
     };
-    let mut held = Holdings::of(&cluster, &all, &existing);
+    let mut held = NodesInPools::of(&cluster, &all, &existing);
     assert_eq!(has(&held, &one), [false; 3], "a is on lb2 yet");
     assert_eq!(has(&held, &two), [false, false, true], "b is still on lb1, and no load balancer has c");
     assert_eq!(has(&held, &inside), [false, true, true], "public load balancers are nothing to it");

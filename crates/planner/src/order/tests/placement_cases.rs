@@ -10,7 +10,7 @@ use super::azure::Azure;
 use super::{Svc, cluster, cluster_with, node, nodes, public_ip, rule_names, svc};
 use crate::model::{Balancer, Cluster, Flavor, Labels};
 use crate::outcome::{Refusal, Stop};
-use crate::placement::{Seen, place};
+use crate::placement::{ServiceObservation, place};
 use crate::resources::load_balancer::{ListedLoadBalancer, Places};
 use crate::service::ServiceIntent;
 
@@ -70,7 +70,7 @@ fn load_balancer(
 
 /// The known state when a Service is placed.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct PlacementWorld {
     pub nodes: Vec<Arc<Node>>,
     load_balancers: Vec<(Balancer, ListedLoadBalancer)>,
     public_ips: Vec<Arc<PublicIpAddress>>,
@@ -78,7 +78,7 @@ pub(super) struct Known {
     places: Places,
 }
 
-impl Known {
+impl PlacementWorld {
     pub fn of(cluster: &Cluster, load_balancers: &[(&str, &[(&str, usize)])]) -> Self {
         let load_balancers =
             load_balancers.iter().map(|(name, services)| load_balancer(cluster, name, services));
@@ -95,7 +95,7 @@ impl Known {
 
     pub fn try_place(&mut self, cluster: &Cluster, service: &Svc) -> Result<Balancer, Stop> {
         let intent = ServiceIntent::from_service(cluster, &service.0)?;
-        let seen = Seen {
+        let observation = ServiceObservation {
             public_ips: &self.public_ips,
             load_balancers: &self.load_balancers,
             subnet: None,
@@ -105,7 +105,7 @@ impl Known {
             private_links: None,
             private_link_subnet: None,
         };
-        place(cluster, &intent, &seen, &mut self.places)
+        place(cluster, &intent, &observation, &mut self.places)
     }
 }
 
@@ -140,10 +140,14 @@ fn lb_222_to_225_the_most_eligible_load_balancer_is_chosen() {
         ("LB-241, it was internal", &[("lb1", &[]), ("lb2-internal", &[("web", 1)])], "lb2"),
     ];
     for (case, existing, expected) in rows {
-        assert_eq!(Known::of(&cluster, existing).place(&cluster, &web()).as_deref(), Ok(expected), "{case}");
+        assert_eq!(
+            PlacementWorld::of(&cluster, existing).place(&cluster, &web()).as_deref(),
+            Ok(expected),
+            "{case}"
+        );
     }
     let internal =
-        Known::of(&cluster, &[("lb1-internal", &[("other", 2)])]).place(&cluster, &web().internal());
+        PlacementWorld::of(&cluster, &[("lb1-internal", &[("other", 2)])]).place(&cluster, &web().internal());
     assert_eq!(internal.as_deref(), Ok("lb2-internal"));
 }
 
@@ -151,7 +155,7 @@ fn lb_222_to_225_the_most_eligible_load_balancer_is_chosen() {
 #[test]
 fn lb_430_promised_places_count_as_rules() {
     let cluster = plain(&["lb1", "lb2", "lb3"]);
-    let mut known = Known::of(&cluster, &[("lb1", &[("other", 2)])]);
+    let mut known = PlacementWorld::of(&cluster, &[("lb1", &[("other", 2)])]);
     let mut place = |name: &str, ports: i32| {
         let service = (0..ports).fold(svc(name), |service, port| service.tcp(80 + port));
         known.place(&cluster, &service).unwrap()
@@ -172,13 +176,13 @@ fn lb_435_whoever_tries_again_goes_where_it_was_going() {
     let service = web().tcp(81);
     let both: &[(&str, &[(&str, usize)])] =
         &[("lb1", &[("web", 2)]), ("lb2", &[("x", 3)]), ("lb3", &[("y", 4)])];
-    let mut known = Known::of(&cluster, both);
+    let mut known = PlacementWorld::of(&cluster, both);
     for _ in 0..4 {
         assert_eq!(known.place(&cluster, &service).as_deref(), Ok("lb2"));
     }
     // It has left, except for one rule.
     let fewer: &[(&str, &[(&str, usize)])] = &[("lb1", &[("web", 1)]), ("lb2", &[("x", 3)]), ("lb3", &[])];
-    known.load_balancers = Known::of(&cluster, fewer).load_balancers;
+    known.load_balancers = PlacementWorld::of(&cluster, fewer).load_balancers;
     assert_eq!(known.place(&cluster, &service).as_deref(), Ok("lb2"));
     // Its own promise does not count as load for itself.
     let intent = service.intent(&cluster);
@@ -204,7 +208,7 @@ fn lb_021_the_load_balancers_of_all_entries_are_the_clusters() {
 fn lb_021_a_configured_name_keeps_its_case() {
     let mut cluster = plain(&["Lb-One", "LB-TWO"]);
     cluster.name = "lb-one".to_owned();
-    assert_eq!(Known::default().place(&cluster, &web()).as_deref(), Ok("Lb-One"));
+    assert_eq!(PlacementWorld::default().place(&cluster, &web()).as_deref(), Ok("Lb-One"));
     let found =
         cluster.own_load_balancers([Arc::clone(load_balancer(&cluster, "lb-two", &[]).1.document())], &[]);
     assert_eq!(found[0].0.name, "LB-TWO");
@@ -215,10 +219,10 @@ fn lb_021_a_configured_name_keeps_its_case() {
 fn lb_221_one_entry_bears_the_clusters_name() {
     let mut cluster = plain(&["lb1", "lb2"]);
     cluster.name = "LB2".to_owned();
-    assert_eq!(Known::default().place(&cluster, &web()).as_deref(), Ok("lb1"));
+    assert_eq!(PlacementWorld::default().place(&cluster, &web()).as_deref(), Ok("lb1"));
     cluster.name = "kubernetes".to_owned();
     let refusal = Refusal::NoConfigurationOfCluster { cluster: "kubernetes".to_owned() };
-    assert_eq!(Known::default().place(&cluster, &web()), Err(refusal));
+    assert_eq!(PlacementWorld::default().place(&cluster, &web()), Err(refusal));
 }
 
 /// LB-226, LB-227: the annotation's names are trimmed and match in any case; at least one has to be configured.
@@ -226,7 +230,8 @@ fn lb_221_one_entry_bears_the_clusters_name() {
 fn lb_226_lb_227_the_annotation_names_load_balancers() {
     let cluster = plain(&["lb1", "lb2", "lb3"]);
     let named = |value: &str| web().annotate("azure-load-balancer-configurations", value);
-    let place = |service: &Svc| Known::of(&cluster, &[("lb2", &[("x", 1)])]).place(&cluster, service);
+    let place =
+        |service: &Svc| PlacementWorld::of(&cluster, &[("lb2", &[("x", 1)])]).place(&cluster, service);
     assert_eq!(place(&named("lb2")).as_deref(), Ok("lb2"));
     assert_eq!(place(&named(" LB2 , lb3")).as_deref(), Ok("lb3"), "both will do, and lb3 has no rules");
     assert_eq!(place(&named("lb2,lb4")).as_deref(), Ok("lb2"));
@@ -246,7 +251,9 @@ fn lb_226_lb_227_the_annotation_names_load_balancers() {
 #[test]
 fn lb_228_a_closed_load_balancer_takes_no_new_services() {
     let cluster = several(&[("lb1", json!({"allowServicePlacement": false})), ("lb2", json!({}))]);
-    let place = |existing: &[(&str, &[(&str, usize)])]| Known::of(&cluster, existing).place(&cluster, &web());
+    let place = |existing: &[(&str, &[(&str, usize)])]| {
+        PlacementWorld::of(&cluster, existing).place(&cluster, &web())
+    };
     assert_eq!(place(&[("lb1", &[]), ("lb2", &[("other", 9)])]).as_deref(), Ok("lb2"));
     assert_eq!(place(&[("lb1", &[("web", 1)]), ("lb2", &[])]).as_deref(), Ok("lb1"));
 }
@@ -257,7 +264,7 @@ fn lb_228_a_closed_load_balancer_takes_no_new_services() {
 fn lb_229_lb_230_lb_262_selectors_choose_among_load_balancers() {
     let team = |name: &str| json!({"matchLabels": {"team": name}});
     let by_label = several(&[("lb1", json!({})), ("lb2", json!({"serviceLabelSelector": team("a")}))]);
-    let place = |service: &Svc| Known::default().place(&by_label, service);
+    let place = |service: &Svc| PlacementWorld::default().place(&by_label, service);
     assert_eq!(place(&labelled(web(), "team", "a")).as_deref(), Ok("lb2"));
     assert_eq!(place(&labelled(web(), "team", "b")).as_deref(), Ok("lb1"));
 
@@ -266,16 +273,16 @@ fn lb_229_lb_230_lb_262_selectors_choose_among_load_balancers() {
         ("lb2", json!({"serviceNamespaceSelector": team("a")})),
         ("lb3", json!({"serviceLabelSelector": team("b")})),
     ]);
-    let mut known = Known { namespace: Some(labels(&[("team", "a")])), ..Known::default() };
+    let mut known = PlacementWorld { namespace: Some(labels(&[("team", "a")])), ..PlacementWorld::default() };
     assert_eq!(known.place(&both, &labelled(web(), "team", "a")).as_deref(), Ok("lb2"));
-    let mut known = Known { namespace: Some(labels(&[("team", "c")])), ..Known::default() };
+    let mut known = PlacementWorld { namespace: Some(labels(&[("team", "c")])), ..PlacementWorld::default() };
     assert_eq!(known.place(&both, &labelled(web(), "team", "a")).as_deref(), Ok("lb1"));
 
     let half = several(&[
         ("lb1", json!({})),
         ("lb2", json!({"serviceLabelSelector": team("a"), "serviceNamespaceSelector": team("x")})),
     ]);
-    let mut known = Known { namespace: Some(Labels::new()), ..Known::default() };
+    let mut known = PlacementWorld { namespace: Some(Labels::new()), ..PlacementWorld::default() };
     assert_eq!(known.place(&half, &labelled(web(), "team", "a")).as_deref(), Ok("lb1"), "LB-262");
 }
 
@@ -290,7 +297,7 @@ fn lb_231_where_nothing_is_eligible_each_reason_is_told() {
             json!({"serviceNamespaceSelector": {"matchExpressions": [{"key": "x", "operator": "Exists"}]}}),
         ),
     ]);
-    let mut known = Known { namespace: Some(Labels::new()), ..Known::default() };
+    let mut known = PlacementWorld { namespace: Some(Labels::new()), ..PlacementWorld::default() };
     let text = known.place(&cluster, &web()).unwrap_err().to_string();
     for part in [
         "selects 3 load balancers (lb1, lb2, lb3)",
@@ -341,7 +348,7 @@ fn lb_233_lb_235_lb_236_a_public_ip_decides() {
     let existing: &[(&str, &[(&str, usize)])] = &[("lb2", &[("other", 5)]), ("lb3", &[("more", 1)])];
     let place = |public_ip: PublicIpAddress, service: &Svc| {
         let public_ips = vec![Arc::new(public_ip)];
-        Known { public_ips, ..Known::of(&cluster, existing) }.place(&cluster, service)
+        PlacementWorld { public_ips, ..PlacementWorld::of(&cluster, existing) }.place(&cluster, service)
     };
     let by_name = web().annotate("azure-pip-name", "pip1");
     let by_address = web().annotate("azure-load-balancer-ipv4", "20.1.2.3");
@@ -370,7 +377,7 @@ fn lb_233_lb_235_lb_236_a_public_ip_decides() {
 fn lb_234_a_private_address_decides() {
     let cluster = plain(&["lb1", "lb2"]);
     let service = web().internal().annotate("azure-load-balancer-ipv4", "10.0.0.9");
-    let mut known = Known::of(&cluster, &[("lb1", &[]), ("lb2-internal", &[("other", 4)])]);
+    let mut known = PlacementWorld::of(&cluster, &[("lb1", &[]), ("lb2-internal", &[("other", 4)])]);
     assert_eq!(known.place(&cluster, &service).as_deref(), Ok("lb2-internal"));
 }
 
@@ -379,7 +386,8 @@ fn lb_234_a_private_address_decides() {
 fn lb_431_a_full_load_balancer_is_passed_over() {
     let cluster = plain(&["lb1", "lb2"]);
     let place = |lb1: usize, lb2: usize| {
-        Known::of(&cluster, &[("lb1", &[("x", lb1)]), ("lb2", &[("y", lb2)])]).place(&cluster, &web())
+        PlacementWorld::of(&cluster, &[("lb1", &[("x", lb1)]), ("lb2", &[("y", lb2)])])
+            .place(&cluster, &web())
     };
     assert_eq!(place(1500, 1499).as_deref(), Ok("lb2"));
     assert!(matches!(place(1500, 1500), Err(Refusal::LoadBalancerFull { .. })));

@@ -8,9 +8,9 @@ use super::*;
 use crate::machines::backend_pool::{
     PoolMembership, is_eligible, members_by_address, node_addresses, pools_to_fill,
 };
-use crate::machines::holder::Holder;
 use crate::machines::interface::plan_interfaces;
 use crate::machines::inventory::Machines;
+use crate::machines::member_document::MemberDocument;
 use crate::machines::scale_set::{plan_instances, plan_model, write_parallelism};
 use crate::model::{Family, Flavor};
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::alone::Alone;
 use super::*;
-use crate::machines::holder::Holder;
+use crate::machines::member_document::MemberDocument;
 use crate::model::Flavor;
 use crate::order::cluster_plan::plan_cluster;
 use crate::outcome::{Action, Purpose};
@@ -244,7 +244,7 @@ fn foreign(azure: &Azure) -> Value {
 
 /// The machines in foreign pools, with the pools.
 fn foreign_members(azure: &Azure) -> Vec<String> {
-    fn pools_of(name: &ResourceId, holder: &impl Holder) -> Vec<String> {
+    fn pools_of(name: &ResourceId, holder: &impl MemberDocument) -> Vec<String> {
         let pools = holder.configurations().iter().flat_map(IpConfiguration::pools);
         let pools = pools.filter_map(|pool| pool.id.as_ref()).filter(|pool| pool.name() == "theirs");
         pools.map(|pool| format!("{name} in {pool}")).collect()

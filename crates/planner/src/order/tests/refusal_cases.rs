@@ -7,7 +7,7 @@ use k8s::ObjectKey;
 use super::*;
 use crate::model::Family;
 use crate::model::annotation_keys::{INTERNAL, full_key};
-use crate::outcome::{OtherName, PortHolder, PrivateLinkRefusal, Unfit};
+use crate::outcome::{OtherClusterName, PortHolder, PrivateLinkRefusal, UnfitLoadBalancers};
 use crate::resources::load_balancer::rule;
 
 /// The expected contents of a text.
@@ -311,7 +311,7 @@ fn cases() -> Vec<Case> {
             "move or delete frontend shop",
         ),
         case(
-            Refusal::OtherClusterName(OtherName {
+            Refusal::OtherClusterName(OtherClusterName {
                 given: "kubernetes".into(),
                 found: vec!["prod".into()],
                 services: vec![service()],
@@ -349,7 +349,7 @@ fn cases() -> Vec<Case> {
             Refusal::NoEligibleLoadBalancer {
                 service: service(),
                 selected: names(&["lb1", "lb2", "lb3"]),
-                unfit: Box::new(Unfit {
+                unfit: Box::new(UnfitLoadBalancers {
                     closed: names(&["lb1"]),
                     by_labels: names(&["lb2"]),
                     by_namespace: names(&["lb3"]),

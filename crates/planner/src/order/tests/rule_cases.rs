@@ -5,15 +5,15 @@ use serde_json::json;
 use super::*;
 use crate::model::Family;
 use crate::outcome::PortHolder;
-use crate::resources::load_balancer::rule::Desired;
+use crate::resources::load_balancer::rule::DesiredRules;
 use crate::resources::load_balancer::rule::desired;
 use crate::service::ProbeSpec;
 
-fn want(service: &Svc) -> Desired {
+fn want(service: &Svc) -> DesiredRules {
     want_of(&cluster(), service, Family::V4)
 }
 
-fn want_of(cluster: &Cluster, service: &Svc, family: Family) -> Desired {
+fn want_of(cluster: &Cluster, service: &Svc, family: Family) -> DesiredRules {
     desired(cluster, &service.intent(cluster), family)
 }
 
@@ -26,7 +26,7 @@ fn tcp(port: i32) -> ProbeSpec {
 fn lb_130_a_tcp_port() {
     let got = want(&svc("test1").tcp(80));
     insta::assert_debug_snapshot!(got, @r#"
-    Desired {
+    DesiredRules {
         rules: [
             RuleSpec {
                 name: "atest1-TCP-80",

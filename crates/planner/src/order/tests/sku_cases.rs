@@ -154,7 +154,7 @@ fn a_service_that_goes_retires_no_load_balancer() {
 /// obstacle; what was added since is, and so is another SKU.
 #[test]
 fn lb_455_what_came_since_a_deletion_was_planned_is_an_obstacle() {
-    use crate::resources::load_balancer::{Known, deletion_obstacle, known_services};
+    use crate::resources::load_balancer::{ClusterFacts, deletion_obstacle, known_services};
     let service = svc("test1").tcp(80);
     let mut azure = Azure::new();
     azure.converge(&[service.arc()], &[]);
@@ -166,7 +166,7 @@ fn lb_455_what_came_since_a_deletion_was_planned_is_an_obstacle() {
     };
     let basic = edited(&|document| document["sku"]["name"] = json!("Basic"));
     let services = known_services(&[service.arc()]);
-    let known = Known { services: Some(&services), ..Known::default() };
+    let known = ClusterFacts { services: Some(&services), ..ClusterFacts::default() };
     let obstacle = |planned: &azure_types::LoadBalancer, now: &azure_types::LoadBalancer| {
         deletion_obstacle(&azure.cluster, planned, now, known)
     };

@@ -6,18 +6,17 @@ use azure_types::{BackendAddressPool, ResourceId};
 use k8s::ObjectKey;
 use ownership::Proof;
 
-use super::edit::{Draft, KeptNames, LoadBalancerPlan, Placed};
+use super::edit::{LoadBalancerEdit, LoadBalancerPlan, PlacedService, RetainedNames};
 use super::index::{FrontendIndex, RuleIndex};
 use super::intent::{KnownServices, LoadBalancerIntent};
-use super::parts::{is_failed, is_named, text};
-use super::rule::Joined;
+use super::parts::{is_named, text};
+use super::rule::RuleReferences;
 use super::{conflict, frontend, leftover, limits, members, probe};
-use crate::machines::backend_pool;
 use crate::model::Family;
-use crate::outcome::{Action, Change, Document, Purpose, Refusal, Step, Unfinished, proof};
+use crate::outcome::{Action, Change, Refusal, Step, Unfinished, WholeDocument, proof};
 use crate::resources::tags;
 
-impl<'a> Draft<'a> {
+impl<'a> LoadBalancerEdit<'a> {
     /// Applies all Services; stops if some are refused, because their changes have to be undone.
     pub(super) fn apply_batch(
         &mut self,
@@ -32,7 +31,7 @@ impl<'a> Draft<'a> {
         self.has_present = !present.is_empty();
         // All rules are removed before any frontend is checked, so that a frontend shared by two leaving Services is
         // removed as well.
-        self.remove_rules(absent.iter().map(|intent| (intent.owner(), KeptNames::default())));
+        self.remove_rules(absent.iter().map(|intent| (intent.owner(), RetainedNames::default())));
         for intent in &absent {
             self.remove_frontends(intent);
         }
@@ -61,9 +60,9 @@ impl<'a> Draft<'a> {
             }
         }
         placed.sort_by(|(a_new, a), (b_new, b)| (a_new, &a.service.key).cmp(&(b_new, &b.service.key)));
-        let placed: Vec<Placed<'_>> = placed.into_iter().map(|(_, place)| place).collect();
+        let placed: Vec<PlacedService<'_>> = placed.into_iter().map(|(_, place)| place).collect();
         self.remove_rules(placed.iter().map(|service| {
-            let mut kept = KeptNames::default();
+            let mut kept = RetainedNames::default();
             for (_, desired, _) in &service.families {
                 kept.rules.extend(desired.rules.iter().map(|rule| rule.name.to_lowercase()));
                 kept.probes.extend(desired.probes.iter().map(|(name, _)| name.to_lowercase()));
@@ -111,7 +110,11 @@ impl<'a> Draft<'a> {
     }
 
     /// Updates the Service's rules, probes and pools in place.
-    pub(super) fn write_rules(&mut self, placed: &Placed<'_>, index: &mut RuleIndex) -> Result<(), Refusal> {
+    pub(super) fn write_rules(
+        &mut self,
+        placed: &PlacedService<'_>,
+        index: &mut RuleIndex,
+    ) -> Result<(), Refusal> {
         let service = placed.service;
         for (family, desired, frontend_name) in &placed.families {
             let frontend = self.frontend_id(frontend_name);
@@ -143,7 +146,7 @@ impl<'a> Draft<'a> {
             }
             for spec in &desired.rules {
                 let probe = spec.probe.as_deref().map(|name| self.id.child("probes", name));
-                let joined = Joined { frontend: &frontend, pool: &pool, probe: probe.as_ref() };
+                let joined = RuleReferences { frontend: &frontend, pool: &pool, probe: probe.as_ref() };
                 let rules = self.rules();
                 let found = index.rule(&spec.name).and_then(|at| Some((at, rules.get_mut(at)?)));
                 let changes = match found.filter(|(_, rule)| is_named(&rule.name, &spec.name)) {
@@ -252,7 +255,7 @@ impl<'a> Draft<'a> {
             self.fill_local_pools();
             self.mark_draining();
         }
-        let repairs = self.changes.is_empty() && self.observed.is_some_and(is_failed);
+        let repairs = self.changes.is_empty() && self.observed.is_some_and(WholeDocument::is_failed);
         if self.changes.is_empty() && !repairs {
             return LoadBalancerPlan { refused, notices: self.notices, ..LoadBalancerPlan::default() };
         }
@@ -267,27 +270,15 @@ impl<'a> Draft<'a> {
         }
         let frontends_gone = self.frontends_gone();
         let ownership = self.proofs();
-        let mut step = Step {
-            action: if self.observed.is_some() { Action::Update } else { Action::Create },
-            target: id,
-            if_match: self.document.etag.clone(),
-            document: None,
-            changes: self.changes,
-            purpose: if repairs { Purpose::Repair } else { Purpose::Change },
-            on_behalf_of: self.for_keys.into_iter().collect(),
-            ownership,
-        };
-        match self.observed.filter(|_| !is_needed) {
-            Some(observed) => {
-                step.action = Action::Delete;
-                step.if_match = None;
-                step.changes.push(Change::LastFrontendGone);
-                empty_first = backend_pool::pools_to_empty(self.cluster, self.balancer, observed);
-                if self.cluster.has_pools_of_addresses() {
-                    empty_first.retain(|membership| members::has_interfaces_in(observed, &membership.pool));
-                }
-            }
-            None => step.document = Some(Document::LoadBalancer(Box::new(self.document))),
+        let version = self.document.etag.clone();
+        let mut step = Step::update(id, version, self.document.into_document(), self.changes, ownership);
+        step.on_behalf_of = self.for_keys.into_iter().collect();
+        if self.observed.is_none() {
+            step.action = Action::Create;
+        } else if let Some(observed) = self.observed.filter(|_| !is_needed) {
+            (step.action, step.if_match, step.document) = (Action::Delete, None, None);
+            step.changes.push(Change::LastFrontendGone);
+            empty_first = members::pools_to_empty(self.cluster, self.balancer, observed);
         }
         LoadBalancerPlan {
             step: Some(step),

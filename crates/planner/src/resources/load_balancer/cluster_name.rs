@@ -12,10 +12,10 @@ use std::sync::Arc;
 use azure_types::{LoadBalancer, ResourceId};
 use k8s::{ObjectKey, Service};
 
-use crate::model::Cluster;
-use crate::model::balancer::without_suffix;
+use super::parts::names;
 use crate::model::names::{base_name, is_rule_of};
-use crate::outcome::OtherName;
+use crate::model::{Cluster, without_suffix};
+use crate::outcome::OtherClusterName;
 
 /// The load balancers of the group, split by whether their names are the cluster's.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl<'a> LoadBalancersByName<'a> {
     }
 
     /// The load balancers of other names that serve any of these Services.
-    pub fn serving(&self, services: &[Arc<Service>]) -> Option<OtherName> {
+    pub fn serving(&self, services: &[Arc<Service>]) -> Option<OtherClusterName> {
         if self.others.is_empty() {
             return None;
         }
@@ -55,15 +55,15 @@ impl<'a> LoadBalancersByName<'a> {
             .filter_map(|service| Some((base_name(service.uid())?.to_ascii_lowercase(), service.key())))
             .collect();
         let found = self.others.iter().flat_map(|(id, load_balancer)| {
-            let bases = names_in(load_balancer).filter_map(|name| name.split('-').next());
+            let bases = names(load_balancer).filter_map(|name| name.split('-').next());
             bases.filter_map(|base| Some((id.name(), keys.get(&base.to_ascii_lowercase())?.clone())))
         });
         self.other_name(found)
     }
 
     /// The load balancers of other names that serve one Service, unless one of the cluster's name does.
-    pub fn serving_instead(&self, key: &ObjectKey, base: &str) -> Option<OtherName> {
-        let holds = |load_balancer: &LoadBalancer| names_in(load_balancer).any(|name| is_rule_of(name, base));
+    pub fn serving_instead(&self, key: &ObjectKey, base: &str) -> Option<OtherClusterName> {
+        let holds = |load_balancer: &LoadBalancer| names(load_balancer).any(|name| is_rule_of(name, base));
         let others = self.others.iter().filter(|(_, load_balancer)| holds(load_balancer));
         let found = self.other_name(others.map(|(id, _)| (id.name(), key.clone())))?;
         (!self.own.iter().any(|load_balancer| holds(load_balancer))).then_some(found)
@@ -74,7 +74,7 @@ impl<'a> LoadBalancersByName<'a> {
         self.own.is_empty() && !self.others.is_empty()
     }
 
-    fn other_name<'b>(&self, found: impl Iterator<Item = (&'b str, ObjectKey)>) -> Option<OtherName> {
+    fn other_name<'b>(&self, found: impl Iterator<Item = (&'b str, ObjectKey)>) -> Option<OtherClusterName> {
         let (mut names, mut services): (Vec<String>, Vec<ObjectKey>) =
             found.map(|(name, key)| (without_suffix(name).to_owned(), key)).unzip();
         names.sort();
@@ -86,16 +86,6 @@ impl<'a> LoadBalancersByName<'a> {
             true => (self.cluster.name.clone(), "--cluster-name"),
             false => (configured.clone(), "loadBalancerName"),
         };
-        (!names.is_empty()).then_some(OtherName { given, found: names, services, setting })
+        (!names.is_empty()).then_some(OtherClusterName { given, found: names, services, setting })
     }
-}
-
-/// The names in a load balancer that begin with the base name of a Service.
-fn names_in(load_balancer: &LoadBalancer) -> impl Iterator<Item = &str> {
-    load_balancer.properties.iter().flat_map(|properties| {
-        let frontends = properties.frontend_ip_configurations.iter().flatten();
-        let rules = properties.load_balancing_rules.iter().flatten();
-        let frontends = frontends.filter_map(|frontend| frontend.name.as_deref());
-        frontends.chain(rules.filter_map(|rule| rule.name.as_deref()))
-    })
 }

@@ -4,7 +4,7 @@ use azure_types::{LoadBalancerProperties, ResourceId, SubResource, Word};
 
 use super::index::RuleIndex;
 use super::parts::text;
-use super::rule::{Desired, RuleSpec};
+use super::rule::{DesiredRules, RuleSpec};
 use crate::outcome::{PortHolder, Refusal};
 use crate::service::ServiceIntent;
 
@@ -17,7 +17,7 @@ fn meets(wanted: &RuleSpec, other: Option<&Word>) -> bool {
 /// another rule of the same pool. Port 0 stands for all ports.
 pub(super) fn check(
     service: &ServiceIntent,
-    desired: &Desired,
+    desired: &DesiredRules,
     frontend: &ResourceId,
     pool: &ResourceId,
     properties: &LoadBalancerProperties,

@@ -10,20 +10,20 @@ use ownership::{Evidence, Proof};
 
 use super::frontend;
 use super::index::FrontendIndex;
-use super::intent::{Known, LoadBalancerIntent};
+use super::intent::{ClusterFacts, LoadBalancerIntent};
 use super::parts::{base_of, is_named, text};
-use super::rule::Desired;
+use super::rule::DesiredRules;
 use crate::machines::backend_pool::PoolMembership;
 use crate::model::{Balancer, Cluster, Family, names, zone};
-use crate::outcome::{Change, Refusal, Step, proof};
+use crate::outcome::{Change, Refusal, Step, information, proof, warning};
 use crate::resources::private_link;
 use crate::service::{ServiceIntent, ServiceRemoval};
 
 /// A Service that is placed here, and what it has got so far.
-pub(super) struct Placed<'a> {
+pub(super) struct PlacedService<'a> {
     pub(super) service: &'a ServiceIntent,
     /// What each family needs, with the name of its frontend.
-    pub(super) families: Vec<(Family, Desired, String)>,
+    pub(super) families: Vec<(Family, DesiredRules, String)>,
     /// Frontends of its own that it does not use any more.
     pub(super) abandoned: Vec<String>,
 }
@@ -31,19 +31,19 @@ pub(super) struct Placed<'a> {
 /// The names that a Service keeps, in lower case. Rules and their probes have the same names, but a rule that stays may
 /// get another probe.
 #[derive(Default)]
-pub(super) struct KeptNames {
+pub(super) struct RetainedNames {
     pub(super) rules: BTreeSet<String>,
     pub(super) probes: BTreeSet<String>,
 }
 
-pub(super) struct Draft<'a> {
+pub(super) struct LoadBalancerEdit<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) balancer: &'a Balancer,
     /// The load balancer's ID as it appears in the references to its parts.
     pub(super) id: ResourceId,
     /// `None` if it does not exist yet.
     pub(super) observed: Option<&'a LoadBalancer>,
-    pub(super) known: Known<'a>,
+    pub(super) facts: ClusterFacts<'a>,
     pub(super) document: LoadBalancer,
     pub(super) changes: Vec<Change>,
     /// The proofs for the parts that are removed.
@@ -54,18 +54,18 @@ pub(super) struct Draft<'a> {
     pub(super) has_present: bool,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> LoadBalancerEdit<'a> {
     pub(super) fn new(
         cluster: &'a Cluster,
         balancer: &'a Balancer,
         observed: Option<&'a LoadBalancer>,
-        known: Known<'a>,
+        facts: ClusterFacts<'a>,
     ) -> Self {
         let document = observed.cloned().unwrap_or_else(|| LoadBalancer {
             name: Some(balancer.name.clone()),
             location: Some(cluster.config.location.clone()),
             extended_location: zone::edge(cluster),
-            sku: Some(cluster.sku()),
+            sku: Some(cluster.sku().document()),
             properties: Some(LoadBalancerProperties::default()),
             ..Default::default()
         });
@@ -74,7 +74,7 @@ impl<'a> Draft<'a> {
             balancer,
             id: cluster.load_balancer_id(balancer),
             observed,
-            known,
+            facts,
             document,
             changes: Vec::new(),
             ownership: Vec::new(),
@@ -128,8 +128,11 @@ impl<'a> Draft<'a> {
     }
 
     /// Removes the rules and probes of these Services, except those that each keeps.
-    pub(super) fn remove_rules<'o>(&mut self, owners: impl Iterator<Item = (&'o ServiceRemoval, KeptNames)>) {
-        let mut of: HashMap<String, (KeptNames, Vec<Change>)> = HashMap::new();
+    pub(super) fn remove_rules<'o>(
+        &mut self,
+        owners: impl Iterator<Item = (&'o ServiceRemoval, RetainedNames)>,
+    ) {
+        let mut of: HashMap<String, (RetainedNames, Vec<Change>)> = HashMap::new();
         let mut order = Vec::new();
         for (owner, kept) in owners {
             if let Some(base) = &owner.base_name {
@@ -137,23 +140,19 @@ impl<'a> Draft<'a> {
                 order.push((&owner.key, base.to_ascii_lowercase()));
             }
         }
-        self.rules().retain(|rule| {
-            let name = text(&rule.name);
-            let Some((kept, changes)) = of.get_mut(&base_of(name)) else { return true };
-            let stays = kept.rules.contains(&name.to_lowercase());
-            if !stays {
-                changes.push(Change::RuleRemoved { rule: name.to_owned() });
-            }
-            stays
-        });
-        self.probes().retain(|probe| {
-            let name = text(&probe.name);
-            let Some((kept, changes)) = of.get_mut(&base_of(name)) else { return true };
-            let stays = kept.probes.contains(&name.to_lowercase());
-            if !stays {
-                changes.push(Change::ProbeRemoved { probe: name.to_owned() });
-            }
-            stays
+        let mut stays =
+            |name: &str, of_kind: fn(&RetainedNames) -> &BTreeSet<String>, change: fn(String) -> Change| {
+                let Some((kept, changes)) = of.get_mut(&base_of(name)) else { return true };
+                let stays = of_kind(kept).contains(&name.to_lowercase());
+                if !stays {
+                    changes.push(change(name.to_owned()));
+                }
+                stays
+            };
+        self.rules()
+            .retain(|one| stays(text(&one.name), |kept| &kept.rules, |rule| Change::RuleRemoved { rule }));
+        self.probes().retain(|one| {
+            stays(text(&one.name), |kept| &kept.probes, |probe| Change::ProbeRemoved { probe })
         });
         for (key, base) in order {
             let changes = of.remove(&base).map(|(_, changes)| changes).unwrap_or_default();
@@ -198,14 +197,11 @@ impl<'a> Draft<'a> {
             let is_shared = frontend::rules_at(self.properties(), &id)
                 .any(|rule| !owner.owns_rule(rule) && crate::model::names::base_of(rule).is_some());
             let by = if is_shared { "another Service uses it" } else { "it is in use" };
-            self.notices.push(Notice {
-                service: owner.key.clone(),
-                warning: !is_shared,
-                reason: "DeletingFrontendIPConfiguration",
-                message: format!(
-                    "frontend {name} of load balancer {load_balancer} stays, because {by}: {reference} refers to it"
-                ),
-            });
+            let message = format!(
+                "frontend {name} of load balancer {load_balancer} stays, because {by}: {reference} refers to it"
+            );
+            let notice = if is_shared { information } else { warning };
+            self.notices.push(notice(&owner.key, "DeletingFrontendIPConfiguration", message));
         } else {
             self.frontends().retain(|frontend| !is_named(&frontend.name, name));
             let (frontend, service) = (name.to_owned(), owner.key.clone());
@@ -227,7 +223,7 @@ impl<'a> Draft<'a> {
         id: &ResourceId,
         is_own_rule: impl Fn(&str) -> bool,
     ) -> Option<String> {
-        let link = private_link::at(self.known.private_links, id);
+        let link = private_link::at(self.facts.private_links, id);
         let link = link.filter(|link| private_link::is_unmanaged(self.cluster, link));
         let by_link = link.map(|link| format!("private link service {}", private_link::name_of(link)));
         frontend::foreign_reference(self.properties(), id, is_own_rule).or(by_link)

@@ -152,30 +152,27 @@ pub(crate) fn foreign_reference(
     frontend: &ResourceId,
     is_own_rule: impl Fn(&str) -> bool,
 ) -> Option<String> {
-    let refers = |reference: &Option<SubResource>| {
-        reference.as_ref().and_then(|reference| reference.id.as_ref()) == Some(frontend)
-    };
-    let named = |kind: &str, name: &Option<String>| format!("{kind} {}", name.as_deref().unwrap_or_default());
+    let refers = |reference: &SubResource| reference.id.as_ref() == Some(frontend);
     if let Some(rule) = rules_at(properties, frontend).find(|rule| !is_own_rule(rule)) {
         return Some(format!("load-balancing rule {rule}"));
     }
-    for rule in properties.outbound_rules.iter().flatten() {
+    let outbound = properties.outbound_rules.iter().flatten().find(|rule| {
         let frontends = rule.properties.iter().flat_map(|p| p.frontend_ip_configurations.iter().flatten());
-        if frontends.into_iter().any(|reference| reference.id.as_ref() == Some(frontend)) {
-            return Some(named("outbound rule", &rule.name));
-        }
-    }
-    for rule in properties.inbound_nat_rules.iter().flatten() {
-        if rule.properties.as_ref().is_some_and(|p| refers(&p.frontend_ip_configuration)) {
-            return Some(named("inbound NAT rule", &rule.name));
-        }
-    }
-    for pool in properties.inbound_nat_pools.iter().flatten() {
-        if pool.properties.as_ref().is_some_and(|p| refers(&p.frontend_ip_configuration)) {
-            return Some(named("inbound NAT pool", &pool.name));
-        }
-    }
-    None
+        frontends.into_iter().any(refers)
+    });
+    let inbound = properties.inbound_nat_rules.iter().flatten().find(|rule| {
+        rule.properties.as_ref().and_then(|p| p.frontend_ip_configuration.as_ref()).is_some_and(refers)
+    });
+    let pool = properties.inbound_nat_pools.iter().flatten().find(|pool| {
+        pool.properties.as_ref().and_then(|p| p.frontend_ip_configuration.as_ref()).is_some_and(refers)
+    });
+    let found = [
+        outbound.map(|rule| ("outbound rule", &rule.name)),
+        inbound.map(|rule| ("inbound NAT rule", &rule.name)),
+        pool.map(|pool| ("inbound NAT pool", &pool.name)),
+    ];
+    let (kind, name) = found.into_iter().flatten().next()?;
+    Some(format!("{kind} {}", name.as_deref().unwrap_or_default()))
 }
 
 /// A subnet in the form that load balancers send.
@@ -210,7 +207,7 @@ pub(crate) fn is_dynamic(frontend: &FrontendIpConfiguration) -> bool {
 }
 
 /// Where a new frontend's address comes from.
-pub(crate) enum Source<'a> {
+pub(crate) enum AddressSource<'a> {
     /// A public IP.
     PublicIp(&'a ResourceId),
     /// A subnet, with the desired address in it, if any.
@@ -221,15 +218,15 @@ pub(crate) enum Source<'a> {
 pub(crate) fn document(
     id: ResourceId,
     family: Family,
-    source: &Source<'_>,
+    source: &AddressSource<'_>,
     zones: Option<Vec<String>>,
 ) -> FrontendIpConfiguration {
     let mut properties = FrontendIpConfigurationProperties::default();
     match source {
-        Source::PublicIp(public_ip) => {
+        AddressSource::PublicIp(public_ip) => {
             properties.public_ip_address = Some(SubResource::to((*public_ip).clone()));
         }
-        Source::Subnet(subnet, address) => {
+        AddressSource::Subnet(subnet, address) => {
             properties.private_ip_address_version = (family == Family::V6).then(|| Word::from("IPv6"));
             set_private(&mut properties, subnet, *address);
         }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use azure_types::{NetworkInterface, PrivateLinkService, ResourceId, Subnet};
 use k8s::{Node, ObjectKey, Service};
 
+use crate::machines::NodeShare;
 use crate::machines::admin_state::EntryKey;
-use crate::machines::node_places::NodeShare;
 use crate::model::{Family, Flavor};
 use crate::service::{LocalService, ServiceIntent, ServiceRemoval};
 
@@ -54,7 +54,7 @@ pub fn known_services(services: &[Arc<Service>]) -> KnownServices {
 
 /// The known state of the cluster. Absent means unknown, and nothing is concluded from it.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Known<'a> {
+pub struct ClusterFacts<'a> {
     /// All Services. Without them no frontend counts as left over from a deleted Service.
     pub services: Option<&'a KnownServices>,
     /// All nodes. Without them the members of pools are not written.

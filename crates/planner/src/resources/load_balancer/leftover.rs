@@ -6,7 +6,7 @@ use azure_types::{LoadBalancerProperties, ResourceId};
 use k8s::ObjectKey;
 use ownership::Evidence;
 
-use super::edit::Draft;
+use super::edit::LoadBalancerEdit;
 use super::intent::{KnownServices, LoadBalancerIntent};
 use super::parts::text;
 use crate::model::names;
@@ -30,7 +30,7 @@ pub(super) fn frontends_in_use<'a>(
         .collect()
 }
 
-impl Draft<'_> {
+impl LoadBalancerEdit<'_> {
     /// Removes the frontends among `used` that are no longer referred to and are named after a Service that does not
     /// exist or that is served elsewhere.
     pub(super) fn remove_leftovers(

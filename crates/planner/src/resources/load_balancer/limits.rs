@@ -1,7 +1,7 @@
 //! Azure's limits for one standard load balancer. They are checked before the write, because a refused write costs a
 //! minute and does not say which Services fit.
 
-use super::edit::Draft;
+use super::edit::LoadBalancerEdit;
 use crate::outcome::Refusal;
 
 /// Frontends of a standard load balancer (Azure's published limits, "Load balancer limits").
@@ -16,7 +16,7 @@ pub(super) fn full(load_balancer: &str, what: &'static str, limit: usize) -> Ref
 }
 
 /// Checks the number of frontends against Azure's limit after a Service was placed; `before` is the number before that.
-pub(super) fn check_frontends(draft: &mut Draft<'_>, before: usize) -> Result<(), Refusal> {
+pub(super) fn check_frontends(draft: &mut LoadBalancerEdit<'_>, before: usize) -> Result<(), Refusal> {
     let count = draft.frontends().len();
     if count > before && count > MAX_FRONTENDS {
         return Err(full(&draft.balancer.name, "frontends", MAX_FRONTENDS));
@@ -26,7 +26,7 @@ pub(super) fn check_frontends(draft: &mut Draft<'_>, before: usize) -> Result<()
 
 /// Checks the number of rules against Azure's limit after those of a Service were written; `before` is the number
 /// before that.
-pub(super) fn check_rules(draft: &mut Draft<'_>, before: usize) -> Result<(), Refusal> {
+pub(super) fn check_rules(draft: &mut LoadBalancerEdit<'_>, before: usize) -> Result<(), Refusal> {
     let rules = draft.rules().len();
     let nat_rules = draft.properties().inbound_nat_rules.as_ref().map_or(0, Vec::len);
     if rules > before && rules + nat_rules > MAX_RULES {

@@ -17,18 +17,18 @@ use crate::service::ServiceRemoval;
 #[derive(Debug, Clone)]
 pub struct ListedLoadBalancer {
     document: Arc<LoadBalancer>,
-    parts: Option<Arc<Parts>>,
+    parts: Option<Arc<PartIndex>>,
 }
 
 /// The parts of a load balancer by base name.
 #[derive(Debug)]
-struct Parts {
+struct PartIndex {
     frontends: FrontendIndex,
     /// The base names of rules and probes.
     others: HashSet<String>,
 }
 
-impl Parts {
+impl PartIndex {
     fn of(document: &LoadBalancer) -> Self {
         let properties = document.properties.as_ref();
         let rules = properties.into_iter().flat_map(|p| p.load_balancing_rules.iter().flatten());
@@ -50,7 +50,7 @@ impl ListedLoadBalancer {
     /// The same with an index; worthwhile where many Services ask.
     #[must_use]
     pub fn indexed(self) -> Self {
-        let parts = Some(Arc::new(Parts::of(&self.document)));
+        let parts = Some(Arc::new(PartIndex::of(&self.document)));
         Self { parts, ..self }
     }
 

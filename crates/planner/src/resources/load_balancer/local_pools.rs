@@ -8,10 +8,10 @@ use azure_types::{LoadBalancer, LoadBalancerProperties, ResourceId, SubResource}
 use k8s::ObjectKey;
 use ownership::Evidence;
 
-use super::edit::Draft;
+use super::edit::LoadBalancerEdit;
 use super::index::RuleIndex;
 use super::intent::LoadBalancerIntent;
-use super::members::{Members, fill, has_interfaces};
+use super::members::{MembersByAddress, fill, has_interfaces};
 use super::parts::{is_named, pool_in, text};
 use crate::machines::backend_pool;
 use crate::model::Family;
@@ -53,7 +53,7 @@ fn is_used(properties: &LoadBalancerProperties, pool: &ResourceId) -> bool {
         })
 }
 
-impl<'a> Draft<'a> {
+impl<'a> LoadBalancerEdit<'a> {
     /// The name of the pool that the rules of a Service use: its own pool if it has one, and otherwise that of the
     /// cluster's nodes. If two Services have the same pool name, the one whose rules already use the pool keeps it.
     pub(super) fn pool_for(
@@ -120,7 +120,7 @@ impl<'a> Draft<'a> {
 
     /// The pools of single Services that exist here: a rule of the Service refers to each.
     pub(super) fn local_pools(&mut self) -> Vec<LocalPool<'a>> {
-        let Some(services) = self.known.local_services.filter(|services| !services.is_empty()) else {
+        let Some(services) = self.facts.local_services.filter(|services| !services.is_empty()) else {
             return Vec::new();
         };
         let mut used: BTreeSet<(String, String)> = BTreeSet::new();
@@ -143,7 +143,7 @@ impl<'a> Draft<'a> {
     /// endpoints are unknown. A pool of a Service without endpoints is empty.
     pub(super) fn fill_local_pools(&mut self) {
         let cluster = self.cluster;
-        let Some(nodes) = self.known.nodes else { return };
+        let Some(nodes) = self.facts.nodes else { return };
         let pools = self.local_pools();
         if pools.is_empty() {
             return;
@@ -162,7 +162,7 @@ impl<'a> Draft<'a> {
             if preconfigured && is_old {
                 continue;
             }
-            let wanted: Members<'_> = service
+            let wanted: MembersByAddress<'_> = service
                 .nodes
                 .iter()
                 .filter_map(|node| of_nodes.get(&family)?.get_key_value(node.as_str()))

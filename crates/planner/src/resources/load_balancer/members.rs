@@ -9,16 +9,16 @@ use azure_types::{
     SubResource,
 };
 
-use super::edit::Draft;
+use super::edit::LoadBalancerEdit;
 use super::parts::pool_in;
+use crate::machines::NodeShare;
 use crate::machines::admin_state::{self, EntryKey};
 use crate::machines::backend_pool::{self, PoolMembership};
-use crate::machines::node_places::NodeShare;
-use crate::model::{AdminState, Family};
+use crate::model::{AdminState, Balancer, Cluster, Family};
 use crate::outcome::Change;
 
 /// The addresses of a pool's members, with the nodes that have them.
-pub(super) type Members<'a> = BTreeMap<IpAddr, &'a str>;
+pub(super) type MembersByAddress<'a> = BTreeMap<IpAddr, &'a str>;
 
 /// The address of a member that was added by address, not by interface.
 fn address_of(entry: &LoadBalancerBackendAddress) -> Option<IpAddr> {
@@ -40,10 +40,19 @@ pub(super) fn has_interfaces(pool: &BackendAddressPoolProperties) -> bool {
     mirrored || pool.backend_ip_configurations.as_ref().is_some_and(|members| !members.is_empty())
 }
 
-/// Whether interfaces are members of a pool of the load balancer.
-pub(super) fn has_interfaces_in(document: &LoadBalancer, pool: &ResourceId) -> bool {
-    let pool = pool_in(document, pool.name());
-    pool.is_some_and(|pool| pool.properties.as_ref().is_some_and(has_interfaces))
+/// The pools that interfaces have to leave before the load balancer is deleted.
+pub(super) fn pools_to_empty(
+    cluster: &Cluster,
+    balancer: &Balancer,
+    observed: &LoadBalancer,
+) -> Vec<PoolMembership> {
+    let mut pools = backend_pool::pools_to_empty(cluster, balancer, observed);
+    pools.retain(|membership| {
+        let pool = pool_in(observed, membership.pool.name());
+        let properties = pool.and_then(|pool| pool.properties.as_ref());
+        !cluster.has_pools_of_addresses() || properties.is_some_and(has_interfaces)
+    });
+    pools
 }
 
 fn has_addresses(pool: &BackendAddressPoolProperties) -> bool {
@@ -56,7 +65,7 @@ fn has_addresses(pool: &BackendAddressPoolProperties) -> bool {
 pub(super) fn fill(
     name: &str,
     pool: &mut BackendAddressPoolProperties,
-    wanted: &Members<'_>,
+    wanted: &MembersByAddress<'_>,
     network: &ResourceId,
     may_empty: bool,
 ) -> Vec<Change> {
@@ -117,12 +126,12 @@ fn clear(name: &str, pool: &mut BackendAddressPoolProperties) -> Vec<Change> {
     vec![Change::PoolOfInterfaces { pool: name.to_owned() }]
 }
 
-impl Draft<'_> {
+impl LoadBalancerEdit<'_> {
     /// Updates the members of the cluster's pools to the current nodes, as far as they are in the load balancer's
     /// document. Does nothing if the nodes are unknown. Returns the pools that interfaces have to leave before.
     pub(super) fn fill_pools(&mut self) -> Vec<PoolMembership> {
         let cluster = self.cluster;
-        let share = self.known.share;
+        let share = self.facts.share;
         if cluster.has_several_load_balancers() && share.is_none() {
             return Vec::new();
         }
@@ -135,7 +144,7 @@ impl Draft<'_> {
             if old.is_some() && cluster.has_preconfigured_pools(self.balancer) {
                 continue;
             }
-            let nodes = self.known.nodes;
+            let nodes = self.facts.nodes;
             let pools = self.properties().backend_address_pools.iter_mut().flatten();
             let Some(pool) = pools
                 .into_iter()
@@ -175,10 +184,10 @@ impl Draft<'_> {
         {
             return;
         }
-        let Some(nodes) = self.known.nodes else { return };
-        let known = self.known;
-        let was_up = |key: &EntryKey| known.was_up.is_some_and(|all| all.contains(key));
-        let members = admin_state::Members::new(nodes, self.known.interfaces);
+        let Some(nodes) = self.facts.nodes else { return };
+        let facts = self.facts;
+        let was_up = |key: &EntryKey| facts.was_up.is_some_and(|all| all.contains(key));
+        let members = admin_state::PoolEntries::new(nodes, self.facts.interfaces);
         let mut names: Vec<String> = Family::BOTH.map(|family| cluster.pool_name(family)).into();
         names.extend(self.local_pools().into_iter().map(|pool| pool.name));
         let mut changes = Vec::new();

@@ -28,7 +28,7 @@ pub(crate) mod rule;
 pub use cluster_name::LoadBalancersByName;
 pub use edit::LoadBalancerPlan;
 pub use frontend::{OwnedFrontend, frontends_of};
-pub use intent::{Known, KnownServices, LoadBalancerIntent, known_services, services_named_in};
+pub use intent::{ClusterFacts, KnownServices, LoadBalancerIntent, known_services, services_named_in};
 pub use listed::ListedLoadBalancer;
 pub use occupancy::{Occupancy, Places};
 pub(crate) use parts::base_of;

@@ -6,7 +6,7 @@ use azure_types::LoadBalancer;
 use k8s::ObjectKey;
 
 use super::limits::{MAX_FRONTENDS, MAX_RULES, full};
-use super::parts::text;
+use super::parts::names;
 use crate::model::Balancer;
 use crate::outcome::Refusal;
 use crate::service::ServiceIntent;
@@ -66,17 +66,17 @@ pub struct Occupancy {
     /// The base names of Services that have a frontend in it.
     holders: BTreeSet<String>,
     /// The Services that were promised a place and are not in the document yet.
-    promised: BTreeMap<ObjectKey, Need>,
+    promised: BTreeMap<ObjectKey, ReservedPlaces>,
 }
 
 #[derive(Debug, Clone)]
-struct Need {
+struct ReservedPlaces {
     base_name: String,
     frontends: usize,
     rules: usize,
 }
 
-impl Need {
+impl ReservedPlaces {
     fn of(intent: &ServiceIntent) -> Self {
         let families = intent.families.len();
         let rules =
@@ -103,7 +103,7 @@ impl Occupancy {
         if self.holders.contains(&intent.base_name) || self.promised.contains_key(&intent.key) {
             return Ok(());
         }
-        let need = Need::of(intent);
+        let need = ReservedPlaces::of(intent);
         let promised = self.promised.values();
         let (frontends, rules) = promised.fold((self.frontends, self.rules), |(frontends, rules), need| {
             (frontends + need.frontends, rules + need.rules)
@@ -129,7 +129,7 @@ impl Occupancy {
     /// that needs more, it has to reserve again.
     fn revise(&mut self, intent: &ServiceIntent) {
         let Some(promised) = self.promised.get_mut(&intent.key) else { return };
-        let need = Need::of(intent);
+        let need = ReservedPlaces::of(intent);
         if need.frontends > promised.frontends || need.rules > promised.rules {
             self.promised.remove(&intent.key);
         } else {
@@ -148,17 +148,14 @@ impl Occupancy {
             return;
         }
         let properties = observed.and_then(|document| document.properties.as_ref());
-        let frontends = properties.and_then(|p| p.frontend_ip_configurations.as_deref()).unwrap_or_default();
+        let frontends = properties.and_then(|p| p.frontend_ip_configurations.as_ref()).map_or(0, Vec::len);
         let rules = properties.and_then(|p| p.load_balancing_rules.as_ref()).map_or(0, Vec::len);
         let nat_rules = properties.and_then(|p| p.inbound_nat_rules.as_ref()).map_or(0, Vec::len);
         self.version = version;
-        self.frontends = frontends.len();
+        self.frontends = frontends;
         self.rules = rules + nat_rules;
         // A Service that shares another's frontend has only rules.
-        let named = properties.and_then(|p| p.load_balancing_rules.as_deref()).unwrap_or_default();
-        let names =
-            frontends.iter().map(|frontend| &frontend.name).chain(named.iter().map(|rule| &rule.name));
-        let bases = names.filter_map(|name| text(name).split('-').next());
+        let bases = observed.into_iter().flat_map(names).filter_map(|name| name.split('-').next());
         self.holders = bases.map(str::to_owned).collect();
         let holders = &self.holders;
         self.promised.retain(|_, need| !holders.contains(&need.base_name));

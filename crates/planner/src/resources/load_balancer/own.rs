@@ -8,8 +8,7 @@ use k8s::Service;
 
 use super::listed::ListedLoadBalancer;
 use super::parts::pool_in;
-use crate::model::balancer::without_suffix;
-use crate::model::{Balancer, Cluster, Family, Flavor, names};
+use crate::model::{Balancer, Cluster, Family, Flavor, names, without_suffix};
 use crate::service::local_pool::name;
 
 impl Cluster {
@@ -36,7 +35,7 @@ impl Cluster {
             id.parent() == Some(group)
                 && (Family::BOTH.into_iter().any(has_pool) || are_all_pools_of(document, services))
         };
-        let has_one_name = !self.has_several_load_balancers() && !self.config.uses_basic_load_balancer();
+        let has_one_name = !self.has_several_load_balancers() && !self.sku().serves_one_set();
         if may_be_named_otherwise && has_one_name || !is_ours() {
             return None;
         }

@@ -2,8 +2,6 @@
 
 use azure_types::{BackendAddressPool, LoadBalancer};
 
-use crate::outcome::rewrite;
-
 /// The base name of a part in lower case, common to all parts of one Service.
 pub(crate) fn base_of(name: &str) -> String {
     name.split('-').next().unwrap_or_default().to_ascii_lowercase()
@@ -15,9 +13,13 @@ pub fn pool_in<'a>(load_balancer: &'a LoadBalancer, name: &str) -> Option<&'a Ba
     pools.find(|pool| is_named(&pool.name, name))
 }
 
-/// Whether the latest operation on it failed: writing it again repairs it.
-pub(super) fn is_failed(load_balancer: &LoadBalancer) -> bool {
-    rewrite::is_failed(load_balancer.properties.as_ref().and_then(|p| p.provisioning_state.as_ref()))
+/// The names of frontends and rules.
+pub(super) fn names(load_balancer: &LoadBalancer) -> impl Iterator<Item = &str> {
+    load_balancer.properties.iter().flat_map(|properties| {
+        let frontends = properties.frontend_ip_configurations.iter().flatten().map(|one| &one.name);
+        let rules = properties.load_balancing_rules.iter().flatten().map(|one| &one.name);
+        frontends.chain(rules).filter_map(|name| name.as_deref())
+    })
 }
 
 pub(super) fn is_named(name: &Option<String>, wanted: &str) -> bool {

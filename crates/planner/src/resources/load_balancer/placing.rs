@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use azure_types::{ResourceId, Subnet};
 
-use super::edit::{Draft, Placed};
-use super::frontend::{self, Source};
+use super::edit::{LoadBalancerEdit, PlacedService};
+use super::frontend::{self, AddressSource};
 use super::index::FrontendIndex;
 use super::parts::is_named;
 use super::rule;
@@ -14,7 +14,7 @@ use crate::model::{Family, names, zone};
 use crate::outcome::{Change, FrontendSource, Refusal};
 use crate::service::ServiceIntent;
 
-impl<'a> Draft<'a> {
+impl<'a> LoadBalancerEdit<'a> {
     /// Gives each family of a Service its frontend.
     pub(super) fn place(
         &mut self,
@@ -22,7 +22,7 @@ impl<'a> Draft<'a> {
         public_ips: &BTreeMap<Family, ResourceId>,
         subnet: Option<&Subnet>,
         index: &mut FrontendIndex,
-    ) -> Result<Placed<'a>, Refusal> {
+    ) -> Result<PlacedService<'a>, Refusal> {
         let owner = service.removal();
         let internal = self.balancer.flavor.is_internal();
         if internal && subnet.is_none() {
@@ -31,12 +31,17 @@ impl<'a> Draft<'a> {
                 subnet: service.subnet_name(self.cluster).to_owned(),
             });
         }
-        let mut own: Vec<Own> = Vec::new();
+        let mut own: Vec<OwnFrontend> = Vec::new();
         for (at, frontend) in index.placed_like(self.frontends(), &service.base_name) {
             let name = frontend::name_of(frontend);
             if names::is_frontend_of(name, &service.base_name) {
                 let (name, zones) = (name.to_owned(), frontend.zones.clone());
-                own.push(Own { at, name, family: frontend::known_family(frontend, public_ips), zones });
+                own.push(OwnFrontend {
+                    at,
+                    name,
+                    family: frontend::known_family(frontend, public_ips),
+                    zones,
+                });
             }
         }
         let mut families = Vec::new();
@@ -44,10 +49,10 @@ impl<'a> Draft<'a> {
         for family in ordered(&service.families) {
             let source = match subnet {
                 Some(subnet) if internal => {
-                    Source::Subnet(subnet, owner.requested_addresses.get(&family).copied())
+                    AddressSource::Subnet(subnet, owner.requested_addresses.get(&family).copied())
                 }
                 _ => match public_ips.get(&family) {
-                    Some(id) => Source::PublicIp(id),
+                    Some(id) => AddressSource::PublicIp(id),
                     None => continue,
                 },
             };
@@ -81,7 +86,7 @@ impl<'a> Draft<'a> {
             .map(|own| own.name)
             .filter(|name| !used.iter().any(|used| used.eq_ignore_ascii_case(name)))
             .collect();
-        Ok(Placed { service, families, abandoned })
+        Ok(PlacedService { service, families, abandoned })
     }
 
     /// Refuses a family without a range in the subnet.
@@ -89,10 +94,10 @@ impl<'a> Draft<'a> {
         &self,
         service: &ServiceIntent,
         family: Family,
-        source: &Source<'_>,
+        source: &AddressSource<'_>,
     ) -> Result<(), Refusal> {
         match source {
-            Source::Subnet(subnet, _) if frontend::lacks(subnet, family) => {
+            AddressSource::Subnet(subnet, _) if frontend::lacks(subnet, family) => {
                 Err(Refusal::SubnetWithoutFamily {
                     network: self.cluster.config.vnet_name.clone(),
                     subnet: service.subnet_name(self.cluster).to_owned(),
@@ -105,9 +110,9 @@ impl<'a> Draft<'a> {
 
     /// Refuses a requested address outside of the subnet. Azure would refuse it, too, but only after the Service has
     /// left its previous load balancer (LB-452).
-    fn check_address(&self, service: &ServiceIntent, source: &Source<'_>) -> Result<(), Refusal> {
+    fn check_address(&self, service: &ServiceIntent, source: &AddressSource<'_>) -> Result<(), Refusal> {
         match source {
-            Source::Subnet(subnet, Some(address))
+            AddressSource::Subnet(subnet, Some(address))
                 if !frontend::lacks(subnet, Family::of(*address))
                     && !frontend::contains(subnet, *address) =>
             {
@@ -122,31 +127,31 @@ impl<'a> Draft<'a> {
     }
 
     /// Whether a frontend exists and already has the desired address.
-    fn serves(&mut self, index: &FrontendIndex, name: &str, source: &Source<'_>) -> bool {
+    fn serves(&mut self, index: &FrontendIndex, name: &str, source: &AddressSource<'_>) -> bool {
         let mut like = index.like(self.frontends(), name);
         let found = like.find(|frontend| is_named(&frontend.name, name));
         found.is_some_and(|frontend| match source {
-            Source::PublicIp(id) => frontend::public_ip_of(frontend) == Some(*id),
-            Source::Subnet(_, Some(address)) => {
+            AddressSource::PublicIp(id) => frontend::public_ip_of(frontend) == Some(*id),
+            AddressSource::Subnet(_, Some(address)) => {
                 frontend::private_address_of(frontend) == Some(*address) && !frontend::is_dynamic(frontend)
             }
-            Source::Subnet(_, None) => false,
+            AddressSource::Subnet(_, None) => false,
         })
     }
 
     /// The frontend of another Service that has the requested address.
-    fn joined(&mut self, service: &ServiceIntent, source: &Source<'_>) -> Option<String> {
+    fn joined(&mut self, service: &ServiceIntent, source: &AddressSource<'_>) -> Option<String> {
         if !service.removal().is_pinned() {
             return None;
         }
         let found = self.frontends().iter().find(|frontend| {
             !names::is_frontend_of(frontend::name_of(frontend), &service.base_name)
                 && match source {
-                    Source::PublicIp(id) => frontend::public_ip_of(frontend) == Some(*id),
-                    Source::Subnet(_, Some(address)) => {
+                    AddressSource::PublicIp(id) => frontend::public_ip_of(frontend) == Some(*id),
+                    AddressSource::Subnet(_, Some(address)) => {
                         frontend::private_address_of(frontend) == Some(*address)
                     }
-                    Source::Subnet(_, None) => false,
+                    AddressSource::Subnet(_, None) => false,
                 }
         });
         found.map(|frontend| frontend::name_of(frontend).to_owned())
@@ -182,12 +187,12 @@ impl<'a> Draft<'a> {
         service: &ServiceIntent,
         family: Family,
         name: &str,
-        source: Source<'_>,
+        source: AddressSource<'_>,
         zones: Option<Vec<String>>,
     ) {
         let source = match source {
-            Source::Subnet(subnet, requested) => {
-                Source::Subnet(subnet, self.choose_address(service, family, subnet, requested))
+            AddressSource::Subnet(subnet, requested) => {
+                AddressSource::Subnet(subnet, self.choose_address(service, family, subnet, requested))
             }
             public => public,
         };
@@ -204,9 +209,9 @@ impl<'a> Draft<'a> {
     }
 
     /// Changes the source of the Service's own frontend, if it differs from the desired one.
-    fn redirect(&mut self, service: &ServiceIntent, family: Family, at: usize, source: Source<'_>) {
+    fn redirect(&mut self, service: &ServiceIntent, family: Family, at: usize, source: AddressSource<'_>) {
         let moves = match &source {
-            Source::Subnet(subnet, _) if service.subnet.is_some() => {
+            AddressSource::Subnet(subnet, _) if service.subnet.is_some() => {
                 let properties = self.frontends().get(at).and_then(|frontend| frontend.properties.as_ref());
                 let current = properties.and_then(|p| p.subnet.as_ref()?.id.as_ref());
                 current.is_some() && current != subnet.id.as_ref()
@@ -214,7 +219,7 @@ impl<'a> Draft<'a> {
             _ => false,
         };
         let chosen = match &source {
-            Source::Subnet(subnet, requested) if moves => {
+            AddressSource::Subnet(subnet, requested) if moves => {
                 self.choose_address(service, family, subnet, *requested)
             }
             _ => None,
@@ -223,7 +228,7 @@ impl<'a> Draft<'a> {
         let name = frontend::name_of(frontend).to_owned();
         let properties = frontend.properties.get_or_insert_default();
         let change = match &source {
-            Source::PublicIp(id) => {
+            AddressSource::PublicIp(id) => {
                 let current = properties.public_ip_address.as_mut().filter(|current| current.id.is_some());
                 // A frontend that never had a public IP may not be converted.
                 let Some(current) = current else { return };
@@ -232,10 +237,10 @@ impl<'a> Draft<'a> {
                 let (from, to) = (old.to_owned(), id.name().to_owned());
                 Change::FrontendPublicIp { frontend: name, from, to }
             }
-            Source::Subnet(subnet, requested) => {
+            AddressSource::Subnet(subnet, requested) => {
                 if moves {
                     frontend::set_private(properties, subnet, chosen);
-                    let source = named(&Source::Subnet(subnet, chosen));
+                    let source = named(&AddressSource::Subnet(subnet, chosen));
                     Change::FrontendMoved { frontend: name, source }
                 } else if let Some(requested) = requested {
                     // An address that Azure chose is not stable: it is written as a static one.
@@ -254,7 +259,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Removes the frontends that a Service no longer uses.
-    pub(super) fn abandon(&mut self, placed: &Placed<'_>) -> Result<(), Refusal> {
+    pub(super) fn abandon(&mut self, placed: &PlacedService<'_>) -> Result<(), Refusal> {
         for name in &placed.abandoned {
             let frontends = self.frontends();
             let public_ip = frontends
@@ -278,7 +283,7 @@ impl<'a> Draft<'a> {
 
 /// The name of a family's frontend: unchanged if it exists; otherwise the first of its names, or the second if another
 /// family has the first.
-fn name_for(service: &ServiceIntent, family: Family, own: &[Own]) -> String {
+fn name_for(service: &ServiceIntent, family: Family, own: &[OwnFrontend]) -> String {
     let naming = service.naming();
     let [first, second] = naming.of_family(naming.frontend(family), family);
     let of =
@@ -288,10 +293,10 @@ fn name_for(service: &ServiceIntent, family: Family, own: &[Own]) -> String {
     if takes_second { second } else { first }
 }
 
-fn named(source: &Source<'_>) -> FrontendSource {
+fn named(source: &AddressSource<'_>) -> FrontendSource {
     match source {
-        Source::PublicIp(id) => FrontendSource::PublicIp(id.name().to_owned()),
-        Source::Subnet(subnet, address) => {
+        AddressSource::PublicIp(id) => FrontendSource::PublicIp(id.name().to_owned()),
+        AddressSource::Subnet(subnet, address) => {
             let name = subnet.name.as_deref().or_else(|| subnet.id.as_ref().map(ResourceId::name));
             FrontendSource::Subnet { name: name.unwrap_or_default().to_owned(), address: *address }
         }
@@ -299,7 +304,7 @@ fn named(source: &Source<'_>) -> FrontendSource {
 }
 
 /// A frontend that is named after the Service.
-struct Own {
+struct OwnFrontend {
     /// Its position in the document.
     at: usize,
     name: String,
@@ -308,7 +313,7 @@ struct Own {
     zones: Option<Vec<String>>,
 }
 
-impl Own {
+impl OwnFrontend {
     fn family(&self) -> Family {
         self.family.unwrap_or_else(|| names::family_of_name(&self.name))
     }

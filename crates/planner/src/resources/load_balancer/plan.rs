@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use azure_types::LoadBalancer;
 use k8s::ObjectKey;
 
-use super::edit::{Draft, LoadBalancerPlan};
-use super::intent::{Known, LoadBalancerIntent};
-use super::parts::is_failed;
+use super::edit::{LoadBalancerEdit, LoadBalancerPlan};
+use super::intent::{ClusterFacts, LoadBalancerIntent};
 use super::retirement;
 use crate::model::{Balancer, Cluster};
-use crate::outcome::{Action, Change, Document, Purpose, Refusal, Step, proof, rewrite};
+use crate::outcome::{Change, Refusal, Step, WholeDocument as _, proof};
 
 /// Plans one load balancer for a batch of Services. The order of the batch does not matter; of several intents of one
 /// Service the first counts. Pools that hold addresses are updated to the nodes with every write, also for an empty
@@ -20,7 +19,7 @@ pub fn plan(
     balancer: &Balancer,
     observed: Option<&LoadBalancer>,
     batch: &[LoadBalancerIntent],
-    known: Known<'_>,
+    facts: ClusterFacts<'_>,
 ) -> LoadBalancerPlan {
     let mut members: BTreeMap<&ObjectKey, &LoadBalancerIntent> = BTreeMap::new();
     for intent in batch {
@@ -30,7 +29,7 @@ pub fn plan(
     if let Some(basic) = observed.filter(|document| retirement::is_due(cluster, document)) {
         let asking = members.iter().filter(|(_, intent)| retirement::is_asked_for(intent));
         let asking: Vec<ObjectKey> = asking.map(|(key, _)| (*key).clone()).collect();
-        match retirement::foreign_part(cluster, basic, known) {
+        match retirement::foreign_part(cluster, basic, facts) {
             None if asking.is_empty() => {}
             None => return retirement::plan(cluster, balancer, basic, asking),
             Some(part) => {
@@ -43,8 +42,8 @@ pub fn plan(
     }
     members.retain(|_, intent| !matches!(intent, LoadBalancerIntent::Retired { .. }));
     loop {
-        let mut draft = Draft::new(cluster, balancer, observed, known);
-        draft.apply_batch(&members, known.services);
+        let mut draft = LoadBalancerEdit::new(cluster, balancer, observed, facts);
+        draft.apply_batch(&members, facts.services);
         if draft.refused.is_empty() {
             return draft.finish(refused.into_iter().collect());
         }
@@ -56,8 +55,7 @@ pub fn plan(
 /// The load balancer without a change that Azure accepted and later refused, under its current version: `before` is the
 /// load balancer that the change was planned against, `now` is its state in Azure. Absent if nothing was changed.
 pub fn undone(before: &LoadBalancer, now: &LoadBalancer) -> Option<LoadBalancer> {
-    let is_changed = is_failed(now) && before.etag != now.etag;
-    is_changed.then(|| LoadBalancer { etag: now.etag.clone(), ..before.clone() })
+    before.undone(now)
 }
 
 /// The write that reverts a refused change: `before` is the load balancer that the change was planned against, `now` is
@@ -69,24 +67,11 @@ pub fn restore(
     before: Option<&LoadBalancer>,
     now: &LoadBalancer,
 ) -> Option<Step> {
-    if !is_failed(now) || before.is_some_and(|before| before.etag == now.etag) {
-        return None;
+    let (target, proof) = (cluster.load_balancer_id(balancer), proof::load_balancer(cluster, balancer));
+    match before {
+        Some(before) => before.restore(target, now, proof),
+        None => now
+            .is_failed()
+            .then(|| Step::delete(target, now.etag.clone(), Change::Restored, Vec::new(), proof)),
     }
-    let (target, version) = (cluster.load_balancer_id(balancer), now.etag.clone());
-    let proof = proof::load_balancer(cluster, balancer);
-    Some(match before {
-        Some(before) => {
-            rewrite::restore(target, Document::LoadBalancer(Box::new(before.clone())), version, proof)
-        }
-        None => Step {
-            action: Action::Delete,
-            target,
-            if_match: version,
-            document: None,
-            changes: vec![Change::Restored],
-            purpose: Purpose::Restore,
-            on_behalf_of: Vec::new(),
-            ownership: vec![proof],
-        },
-    })
 }

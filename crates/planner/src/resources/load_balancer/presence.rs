@@ -7,20 +7,17 @@ use azure_types::{LoadBalancer, ResourceId};
 use k8s::{ObjectKey, Service};
 
 use super::frontend;
-use super::intent::{Known, LoadBalancerIntent};
+use super::intent::{ClusterFacts, LoadBalancerIntent};
 use super::listed::ListedLoadBalancer;
 use super::local_pools;
-use super::parts::{base_of, text};
+use super::parts::{base_of, names};
 use super::plan::plan;
 use crate::model::{Balancer, Cluster, Family};
 use crate::service::ServiceRemoval;
 
 /// The Services among these that are on a load balancer: parts of it are named after them.
 pub fn services_on(load_balancer: &LoadBalancer, services: &[Arc<Service>]) -> Vec<ObjectKey> {
-    let Some(properties) = &load_balancer.properties else { return Vec::new() };
-    let frontends = properties.frontend_ip_configurations.iter().flatten().map(|part| &part.name);
-    let rules = properties.load_balancing_rules.iter().flatten().map(|part| &part.name);
-    let bases: BTreeSet<String> = frontends.chain(rules).map(|name| base_of(text(name))).collect();
+    let bases: BTreeSet<String> = names(load_balancer).map(base_of).collect();
     let lives_here = |service: &&Arc<Service>| {
         let base = crate::model::names::base_name(service.uid());
         base.is_some_and(|base| bases.contains(&base.to_ascii_lowercase()))
@@ -42,7 +39,7 @@ pub fn holds(
         return false;
     }
     let absent = [LoadBalancerIntent::Absent { service: Arc::clone(owner), public_ips: public_ips.clone() }];
-    let step = plan(cluster, balancer, Some(observed), &absent, Known::default()).step;
+    let step = plan(cluster, balancer, Some(observed), &absent, ClusterFacts::default()).step;
     step.is_some_and(|step| step.on_behalf_of.contains(&owner.key))
 }
 
@@ -51,14 +48,12 @@ pub(crate) fn is_named_after(load_balancer: &ListedLoadBalancer, owner: &Service
     if let Some(indexed) = load_balancer.may_name(owner) {
         return indexed;
     }
-    let (Some(properties), Some(base)) = (&load_balancer.properties, owner.base_name.as_deref()) else {
-        return false;
-    };
-    let frontends = properties.frontend_ip_configurations.iter().flatten().map(|part| &part.name);
-    let rules = properties.load_balancing_rules.iter().flatten().map(|part| &part.name);
-    let probes = properties.probes.iter().flatten().map(|part| &part.name);
-    let mut names = frontends.chain(rules).chain(probes).flatten();
-    names.any(|name| name.get(..base.len()).is_some_and(|start| start.eq_ignore_ascii_case(base)))
+    let Some(base) = owner.base_name.as_deref() else { return false };
+    let probes = load_balancer.properties.iter().flat_map(|p| p.probes.iter().flatten());
+    let probes = probes.filter_map(|probe| probe.name.as_deref());
+    names(load_balancer)
+        .chain(probes)
+        .any(|name| name.get(..base.len()).is_some_and(|start| start.eq_ignore_ascii_case(base)))
 }
 
 /// Whether a Service has a frontend of its own on the load balancer.

@@ -1,11 +1,10 @@
 //! Load-balancing rules: which ones a Service needs, and their documents.
 
-use azure_types::{LoadBalancingRule, LoadBalancingRuleProperties, ResourceId, SubResource, Word};
+use azure_types::{LoadBalancingRule, LoadBalancingRuleProperties, ResourceId};
 
 use crate::model::names::SHARED_PROBE;
-use crate::model::words::or_none;
 use crate::model::{Cluster, Family};
-use crate::outcome::{Change, Difference};
+use crate::outcome::{Change, Differences};
 use crate::service::{NodeProbe, PortProbe, ProbeSpec, ServiceIntent, Transport};
 
 /// A rule without the IDs of the resources that it connects.
@@ -35,15 +34,15 @@ pub struct RuleSpec {
 
 /// The rules and probes that one family of a Service needs on its load balancer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Desired {
+pub(crate) struct DesiredRules {
     pub rules: Vec<RuleSpec>,
     pub probes: Vec<(String, ProbeSpec)>,
 }
 
 /// The rules and probes of one family.
-pub(crate) fn desired(cluster: &Cluster, intent: &ServiceIntent, family: Family) -> Desired {
+pub(crate) fn desired(cluster: &Cluster, intent: &ServiceIntent, family: Family) -> DesiredRules {
     let naming = intent.naming();
-    let mut desired = Desired::default();
+    let mut desired = DesiredRules::default();
     let node_probe = match &intent.node_probe {
         NodeProbe::None => None,
         NodeProbe::Local(spec) => Some((naming.rule("TCP", spec.port, family), spec)),
@@ -97,7 +96,7 @@ pub(crate) fn desired(cluster: &Cluster, intent: &ServiceIntent, family: Family)
         rule.protocol = port.protocol.in_rule();
         rule.frontend_port = port.port;
         rule.backend_port = arrival.port(port.port, port.node_port);
-        let has_reset = port.protocol == Transport::Tcp && cluster.config.uses_standard_load_balancer();
+        let has_reset = port.protocol == Transport::Tcp && cluster.sku().has_tcp_reset();
         rule.tcp_reset = has_reset.then_some(intent.tcp_reset);
         rule.probe = probe.map(|(name, _)| name);
         desired.rules.push(rule);
@@ -106,7 +105,7 @@ pub(crate) fn desired(cluster: &Cluster, intent: &ServiceIntent, family: Family)
 }
 
 /// The resources that a rule connects.
-pub(crate) struct Joined<'a> {
+pub(crate) struct RuleReferences<'a> {
     pub frontend: &'a ResourceId,
     pub pool: &'a ResourceId,
     pub probe: Option<&'a ResourceId>,
@@ -114,77 +113,36 @@ pub(crate) struct Joined<'a> {
 
 impl RuleSpec {
     /// Applies the desired members to a rule; returns the changes.
-    pub(crate) fn apply(&self, rule: &mut LoadBalancingRule, joined: &Joined<'_>) -> Vec<Change> {
+    pub(crate) fn apply(&self, rule: &mut LoadBalancingRule, joined: &RuleReferences<'_>) -> Vec<Change> {
         let name = rule.name.clone().unwrap_or_default();
-        let properties = rule.properties.get_or_insert_default();
-        let mut changes = Vec::new();
-        let mut note = |member: &'static str, from: String, to: String| {
-            let difference = Difference { member, from, to };
-            changes.push(Change::RuleChanged { rule: name.clone(), difference });
-        };
-        let mut refer =
-            |what: &'static str, member: &mut Option<SubResource>, wanted: Option<&ResourceId>| {
-                let old = member.as_ref().and_then(|reference| reference.id.as_ref());
-                if old == wanted {
-                    return false;
-                }
-                note(what, or_none(old.map(ResourceId::name)), or_none(wanted.map(ResourceId::name)));
-                *member = wanted.cloned().map(SubResource::to);
-                true
-            };
-        refer("frontend", &mut properties.frontend_ip_configuration, Some(joined.frontend));
-        if refer("pool", &mut properties.backend_address_pool, Some(joined.pool)) {
+        let p = rule.properties.get_or_insert_default();
+        let mut differences = Differences::default();
+        differences.set_reference("frontend", &mut p.frontend_ip_configuration, Some(joined.frontend));
+        if differences.set_reference("pool", &mut p.backend_address_pool, Some(joined.pool)) {
             // Azure returns the pool a second time as a list, which would contradict the new pool.
-            properties.rest.remove("backendAddressPools");
+            p.rest.remove("backendAddressPools");
         }
-        refer("probe", &mut properties.probe, joined.probe);
-
-        if !properties.protocol.as_ref().is_some_and(|word| word.is(self.protocol)) {
-            note("protocol", or_none(properties.protocol.as_ref()), self.protocol.to_owned());
-            properties.protocol = Some(Word::from(self.protocol));
-        }
-        if properties.frontend_port != Some(self.frontend_port) {
-            note("frontend port", or_none(properties.frontend_port), self.frontend_port.to_string());
-            properties.frontend_port = Some(self.frontend_port);
-        }
-        if properties.backend_port != Some(self.backend_port) {
-            note("backend port", or_none(properties.backend_port), self.backend_port.to_string());
-            properties.backend_port = Some(self.backend_port);
-        }
-        if properties.enable_floating_ip.unwrap_or_default() != self.floating_ip {
-            note("floating IP", on(properties.enable_floating_ip), on(Some(self.floating_ip)));
-            properties.enable_floating_ip = Some(self.floating_ip);
-        }
+        differences.set_reference("probe", &mut p.probe, joined.probe);
+        differences.set_word("protocol", &mut p.protocol, self.protocol);
+        differences.set("frontend port", &mut p.frontend_port, self.frontend_port);
+        differences.set("backend port", &mut p.backend_port, self.backend_port);
+        differences.set_switch("floating IP", &mut p.enable_floating_ip, self.floating_ip);
         // Azure's value for TCP resets counts only if the protocol supports them.
-        if let Some(reset) = self.tcp_reset
-            && properties.enable_tcp_reset.unwrap_or_default() != reset
-        {
-            note("TCP reset", on(properties.enable_tcp_reset), on(Some(reset)));
-            properties.enable_tcp_reset = Some(reset);
+        if let Some(reset) = self.tcp_reset {
+            differences.set_switch("TCP reset", &mut p.enable_tcp_reset, reset);
         }
         // A value that Azure does not return is assumed to be the one that was sent.
-        if properties.idle_timeout_in_minutes.is_some_and(|minutes| minutes != self.idle_timeout) {
-            note("idle timeout", or_none(properties.idle_timeout_in_minutes), self.idle_timeout.to_string());
-            properties.idle_timeout_in_minutes = Some(self.idle_timeout);
+        if p.idle_timeout_in_minutes.is_some() {
+            differences.set("idle timeout", &mut p.idle_timeout_in_minutes, self.idle_timeout);
         }
-        if !properties.load_distribution.as_ref().is_some_and(|word| word.is(self.distribution)) {
-            note(
-                "distribution",
-                or_none(properties.load_distribution.as_ref()),
-                self.distribution.to_owned(),
-            );
-            properties.load_distribution = Some(Word::from(self.distribution));
-        }
-        if properties.disable_outbound_snat.unwrap_or_default() != self.disable_outbound_snat {
-            let old = on(properties.disable_outbound_snat);
-            note("outbound SNAT disabled", old, on(Some(self.disable_outbound_snat)));
-            properties.disable_outbound_snat = Some(self.disable_outbound_snat);
-        }
-        changes
+        differences.set_word("distribution", &mut p.load_distribution, self.distribution);
+        let no_snat = self.disable_outbound_snat;
+        differences.set_switch("outbound SNAT disabled", &mut p.disable_outbound_snat, no_snat);
+        differences.into_changes(|difference| Change::RuleChanged { rule: name.clone(), difference })
     }
 
     /// The document of a new rule.
-    pub(crate) fn document(&self, joined: &Joined<'_>) -> LoadBalancingRule {
+    pub(crate) fn document(&self, joined: &RuleReferences<'_>) -> LoadBalancingRule {
         let properties = LoadBalancingRuleProperties {
             enable_floating_ip: Some(self.floating_ip),
             enable_tcp_reset: self.tcp_reset,
@@ -200,8 +158,4 @@ impl RuleSpec {
         self.apply(&mut rule, joined);
         rule
     }
-}
-
-fn on(value: Option<bool>) -> String {
-    if value.unwrap_or_default() { "on".to_owned() } else { "off".to_owned() }
 }

@@ -15,7 +15,7 @@ use crate::resources::tags;
 use crate::service::PrivateLinkIntent;
 
 /// The desired private link service, and its Service.
-pub(super) struct Wanted<'a> {
+pub(super) struct DesiredPrivateLink<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) service: &'a ObjectKey,
     pub(super) intent: &'a PrivateLinkIntent,
@@ -71,7 +71,7 @@ fn address_of(configuration: &PrivateLinkServiceIpConfiguration) -> &str {
     configuration.properties.as_ref().and_then(|p| p.private_ip_address.as_deref()).unwrap_or_default()
 }
 
-impl Wanted<'_> {
+impl DesiredPrivateLink<'_> {
     /// Applies the desired members to a document; returns the changes.
     pub(super) fn apply(&self, link: &mut PrivateLinkService) -> Vec<Change> {
         let mut changes = Vec::new();

@@ -6,12 +6,10 @@ use ::ownership::{Evidence, Proof};
 use azure_types::{PrivateLinkService, ResourceId, Subnet, Word};
 use k8s::ObjectKey;
 
-use super::document::{self, Wanted, at, name_of, offered};
+use super::document::{self, DesiredPrivateLink, at, name_of, offered};
 use super::ownership::{self, Ownership, is_unmanaged};
 use crate::model::{Cluster, zone};
-use crate::outcome::{
-    Action, Change, Document, PrivateLinkRefusal, Purpose, Refusal, Step, Unfinished, proof,
-};
+use crate::outcome::{Change, Document, PrivateLinkRefusal, Refusal, Step, Unfinished, proof};
 use crate::resources::load_balancer::OwnedFrontend;
 use crate::service::{PrivateLinkIntent, ServiceIntent};
 
@@ -100,8 +98,12 @@ pub fn plan(
         subnet: wanted.subnet.clone(),
         service: intent.key.clone(),
     })?;
-    let own =
-        Wanted { cluster, service: &intent.key, intent: wanted, subnet: &cluster.subnet_id(&wanted.subnet) };
+    let own = DesiredPrivateLink {
+        cluster,
+        service: &intent.key,
+        intent: wanted,
+        subnet: &cluster.subnet_id(&wanted.subnet),
+    };
     let link_step = match link {
         Some(link) => update(&own, link),
         None => Some(create(&own, frontend)),
@@ -134,7 +136,7 @@ fn check_name(
     Ok(())
 }
 
-fn create(wanted: &Wanted<'_>, frontend: &OwnedFrontend) -> Step {
+fn create(wanted: &DesiredPrivateLink<'_>, frontend: &OwnedFrontend) -> Step {
     let name = new_name(wanted.intent, frontend);
     let mut link = PrivateLinkService {
         name: Some(name.clone()),
@@ -150,39 +152,24 @@ fn create(wanted: &Wanted<'_>, frontend: &OwnedFrontend) -> Step {
         service: wanted.service.clone(),
         frontend: frontend.name.clone(),
     }];
-    Step {
-        action: Action::Create,
-        target: wanted.cluster.private_link_id(&wanted.intent.group, &name),
-        if_match: None,
-        document: Some(Document::PrivateLink(Box::new(link))),
-        changes,
-        purpose: Purpose::Change,
-        on_behalf_of: vec![wanted.service.clone()],
-        ownership: Vec::new(),
-    }
+    let target = wanted.cluster.private_link_id(&wanted.intent.group, &name);
+    Step::create(target, Document::PrivateLink(Box::new(link)), changes, vec![wanted.service.clone()])
 }
 
-fn update(wanted: &Wanted<'_>, observed: &PrivateLinkService) -> Option<Step> {
+fn update(wanted: &DesiredPrivateLink<'_>, observed: &PrivateLinkService) -> Option<Step> {
     let mut link = observed.clone();
     let mut changes = wanted.apply(&mut link);
     let state = observed.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
-    let repairs = changes.is_empty() && state.is_some_and(|state| state.is("Failed"));
-    if repairs {
+    if changes.is_empty() && state.is_some_and(|state| state.is("Failed")) {
         changes.push(Change::Repaired(Unfinished::Operation));
     }
     if changes.is_empty() {
         return None;
     }
-    Some(Step {
-        action: Action::Update,
-        target: observed.id.clone()?,
-        if_match: observed.etag.clone(),
-        document: Some(Document::PrivateLink(Box::new(link))),
-        changes,
-        purpose: if repairs { Purpose::Repair } else { Purpose::Change },
-        on_behalf_of: vec![wanted.service.clone()],
-        ownership: vec![ownership::proof(wanted.cluster, observed)],
-    })
+    let (document, version) = (Document::PrivateLink(Box::new(link)), observed.etag.clone());
+    let proof = ownership::proof(wanted.cluster, observed);
+    let step = Step::update(observed.id.clone()?, version, document, changes, vec![proof]);
+    Some(Step { on_behalf_of: vec![wanted.service.clone()], ..step })
 }
 
 /// Whether a subnet admits private link services.
@@ -200,16 +187,10 @@ fn open(cluster: &Cluster, subnet: &Subnet, service: &ObjectKey) -> Option<Step>
     let mut document = subnet.clone();
     let properties = document.properties.get_or_insert_default();
     properties.private_link_service_network_policies = Some(Word::from(NO_POLICIES));
-    Some(Step {
-        action: Action::Update,
-        target: subnet.id.clone()?,
-        if_match: subnet.etag.clone(),
-        document: Some(Document::Subnet(Box::new(document))),
-        changes: vec![Change::SubnetOpened],
-        purpose: Purpose::Change,
-        on_behalf_of: vec![service.clone()],
-        ownership: vec![Proof::new(proof::service(cluster, service), declared)],
-    })
+    let (document, version) = (Document::Subnet(Box::new(document)), subnet.etag.clone());
+    let proof = Proof::new(proof::service(cluster, service), declared);
+    let step = Step::update(subnet.id.clone()?, version, document, vec![Change::SubnetOpened], vec![proof]);
+    Some(Step { on_behalf_of: vec![service.clone()], ..step })
 }
 
 /// Removes the cluster's private link services from frontends that are to be removed. Unmanaged ones stay, and so do
@@ -238,15 +219,8 @@ pub fn has_unmanaged(
 fn removal(cluster: &Cluster, link: &PrivateLinkService) -> Vec<Step> {
     let Some(id) = &link.id else { return Vec::new() };
     let owners = || ownership::owner_key(link).into_iter().collect();
-    let step = |target: ResourceId, if_match: Option<String>, change: Change| Step {
-        action: Action::Delete,
-        target,
-        if_match,
-        document: None,
-        changes: vec![change],
-        purpose: Purpose::Change,
-        on_behalf_of: owners(),
-        ownership: vec![ownership::proof(cluster, link)],
+    let step = |target, version, change| {
+        Step::delete(target, version, change, owners(), ownership::proof(cluster, link))
     };
     let connections = link.properties.iter().flat_map(|p| p.private_endpoint_connections.iter().flatten());
     let connections: Vec<Step> = connections

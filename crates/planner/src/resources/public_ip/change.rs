@@ -12,9 +12,7 @@ use super::ownership::{
     proof, services, set_tag, tag,
 };
 use crate::model::{Cluster, Family};
-use crate::outcome::{
-    Action, Change, Difference, Document, Purpose, Refusal, Replacement, Step, Unfinished, rewrite,
-};
+use crate::outcome::{Change, Differences, Refusal, Replacement, Step, Unfinished, WholeDocument as _};
 use crate::resources::tags;
 use crate::service::ServiceIntent;
 
@@ -22,7 +20,7 @@ use crate::service::ServiceIntent;
 const MAX_TAG_VALUE: usize = 256;
 
 /// What happens to the public IP that a family should use.
-pub(super) enum Outcome {
+pub(super) enum PublicIpDecision {
     /// It is kept, with a write if something differs.
     Keep(Option<Box<Step>>),
     /// It has to be deleted and created again.
@@ -34,7 +32,7 @@ pub(super) fn update(
     intent: &ServiceIntent,
     family: Family,
     existing: &PublicIpAddress,
-) -> Result<Outcome, Refusal> {
+) -> Result<PublicIpDecision, Refusal> {
     let name = name_of(existing);
     let ours = ownership(cluster, intent.removal(), existing);
     let of_cluster = tag(existing.tags.as_ref(), CLUSTER_TAGS);
@@ -49,9 +47,9 @@ pub(super) fn update(
         });
     }
     if let Some(reason) = must_be_replaced(cluster, intent, family, existing, ours)? {
-        return Ok(Outcome::Replace(reason));
+        return Ok(PublicIpDecision::Replace(reason));
     }
-    let mut change = Draft { document: existing.clone(), changes: Vec::new(), ours };
+    let mut change = PublicIpEdit { document: existing.clone(), changes: Vec::new(), ours };
     if ours.managed && services(service_tag).next().is_some() && !lists(service_tag, &intent.key) {
         change.changes.push(Change::PublicIpShared { service: intent.key.clone() });
     }
@@ -69,7 +67,7 @@ pub(super) fn update(
             &cluster.config.system_tags,
         ));
     }
-    Ok(Outcome::Keep(change.into_step(cluster, intent, existing).map(Box::new)))
+    Ok(PublicIpDecision::Keep(change.into_step(cluster, intent, existing).map(Box::new)))
 }
 
 /// Removes the DNS label from a public IP that a Service gives up, unless another Service chose the label.
@@ -86,7 +84,7 @@ pub(super) fn without_label(
     if !is_sole && !owner.eq_ignore_ascii_case(&key) {
         return None;
     }
-    let mut change = Draft { document: existing.clone(), changes: Vec::new(), ours };
+    let mut change = PublicIpEdit { document: existing.clone(), changes: Vec::new(), ours };
     change.remove_dns_label(owner);
     change.into_step(cluster, intent, existing)
 }
@@ -149,13 +147,13 @@ fn with_user(name: &str, service_tag: &str, key: &ObjectKey) -> Result<String, R
 }
 
 /// A public IP that is being changed to what a Service wants.
-struct Draft {
+struct PublicIpEdit {
     document: PublicIpAddress,
     changes: Vec<Change>,
     ours: Ownership,
 }
 
-impl Draft {
+impl PublicIpEdit {
     fn properties(&mut self) -> &mut PublicIpAddressProperties {
         self.document.properties.get_or_insert_default()
     }
@@ -163,21 +161,22 @@ impl Draft {
     /// Load balancers require addresses of their SKU and of the family of their frontend. An address of SKU Standard
     /// keeps its SKU.
     fn normalise(&mut self, cluster: &Cluster, family: Family, version: Option<Family>) {
-        let Self { document, changes, .. } = self;
-        let basic = is_basic(document) && cluster.config.uses_standard_load_balancer();
+        let document = &mut self.document;
+        let upgrades = cluster.sku().upgrades(document.sku.as_ref());
         let sku = document.sku.get_or_insert_default();
-        let properties = document.properties.get_or_insert_default();
-        if basic {
-            let from = sku.name.replace("Standard".to_owned()).unwrap_or_else(|| "none".to_owned());
-            changes.push(Change::PublicIp(Difference { member: "SKU", from, to: "Standard".to_owned() }));
+        let p = document.properties.get_or_insert_default();
+        let mut differences = Differences::default();
+        if upgrades {
+            differences.replace("SKU", &mut sku.name, Some("Standard".to_owned()));
         }
         if version.is_none() {
-            set_word(&mut properties.public_ip_address_version, family.as_str(), "version", changes);
+            differences.set_word("version", &mut p.public_ip_address_version, family.as_str());
         }
-        if basic || version.is_none() || family == Family::V6 {
-            let wanted = allocation(cluster, family);
-            set_word(&mut properties.public_ip_allocation_method, wanted, "allocation", changes);
+        if upgrades || version.is_none() || family == Family::V6 {
+            let desired = cluster.sku().allocation(family);
+            differences.set_word("allocation", &mut p.public_ip_allocation_method, desired);
         }
+        self.changes.extend(differences.into_changes(Change::PublicIp));
     }
 
     fn set_ip_tags(&mut self, wanted: &[IpTag], cluster: &Cluster) {
@@ -243,46 +242,20 @@ impl Draft {
         let id = existing.id.clone();
         let group = &intent.removal().public_ip_group;
         let target = id.unwrap_or_else(|| cluster.public_ip_id(group, name_of(existing)));
-        let on_behalf_of = vec![intent.key.clone()];
         let proof = proof(cluster, intent.removal(), existing);
-        if self.changes.is_empty() {
-            return is_failed(existing).then(|| Step { on_behalf_of, ..repair(&target, existing, proof) });
-        }
-        Some(Step {
-            action: Action::Update,
-            target,
-            if_match: existing.etag.clone(),
-            document: Some(Document::PublicIp(Box::new(self.document))),
-            changes: self.changes,
-            purpose: Purpose::Change,
-            on_behalf_of,
-            ownership: vec![proof],
-        })
+        let step = if self.changes.is_empty() {
+            existing.is_failed().then(|| repair(&target, existing, proof))?
+        } else {
+            let document = self.document.into_document();
+            Step::update(target, existing.etag.clone(), document, self.changes, vec![proof])
+        };
+        Some(Step { on_behalf_of: vec![intent.key.clone()], ..step })
     }
-}
-
-fn provisioning_state(public_ip: &PublicIpAddress) -> Option<&Word> {
-    public_ip.properties.as_ref()?.provisioning_state.as_ref()
 }
 
 pub(super) fn is_running(public_ip: &PublicIpAddress) -> bool {
     let ended = |state: &Word| ["Succeeded", "Failed", "Canceled"].iter().any(|word| state.is(word));
-    provisioning_state(public_ip).is_some_and(|state| !ended(state))
-}
-
-fn is_failed(public_ip: &PublicIpAddress) -> bool {
-    rewrite::is_failed(provisioning_state(public_ip))
-}
-
-/// The allocation of a new address: static, or dynamic for SKU Basic and IPv6 (4.9).
-pub(super) fn allocation(cluster: &Cluster, family: Family) -> &'static str {
-    if family == Family::V6 && cluster.config.uses_basic_load_balancer() { "Dynamic" } else { "Static" }
-}
-
-/// Whether a public IP is of SKU Basic, which standard load balancers do not accept.
-pub(super) fn is_basic(public_ip: &PublicIpAddress) -> bool {
-    let sku = public_ip.sku.as_ref().and_then(|sku| sku.name.as_deref());
-    !sku.is_some_and(|name| name.to_ascii_lowercase().starts_with("standard"))
+    public_ip.provisioning_state().is_some_and(|state| !ended(state))
 }
 
 /// Makes an address static so that it is kept when no frontend uses it any more: only then can the public IP become a
@@ -295,42 +268,21 @@ pub fn keep_address(
 ) -> Option<Step> {
     let mut document = existing.clone();
     let method = &mut document.properties.get_or_insert_default().public_ip_allocation_method;
-    let mut changes = Vec::new();
+    let mut differences = Differences::default();
     if method.is_some() {
-        set_word(method, "Static", "allocation", &mut changes);
+        differences.set_word("allocation", method, "Static");
     }
-    (!changes.is_empty()).then(|| Step {
-        action: Action::Update,
-        target: target.clone(),
-        if_match: existing.etag.clone(),
-        document: Some(Document::PublicIp(Box::new(document))),
-        changes,
-        purpose: Purpose::Change,
-        on_behalf_of: on_behalf_of.to_vec(),
-        ownership: vec![proof],
+    let changes = differences.into_changes(Change::PublicIp);
+    (!changes.is_empty()).then(|| {
+        let version = existing.etag.clone();
+        let step = Step::update(target.clone(), version, document.into_document(), changes, vec![proof]);
+        Step { on_behalf_of: on_behalf_of.to_vec(), ..step }
     })
 }
 
 /// Writes a public IP unchanged, so that Azure completes an unfinished operation.
 pub fn repair(target: &ResourceId, existing: &PublicIpAddress, proof: Proof) -> Step {
-    Step {
-        action: Action::Update,
-        target: target.clone(),
-        if_match: existing.etag.clone(),
-        document: Some(Document::PublicIp(Box::new(existing.clone()))),
-        changes: vec![Change::Repaired(Unfinished::Write)],
-        purpose: Purpose::Repair,
-        on_behalf_of: Vec::new(),
-        ownership: vec![proof],
-    }
-}
-
-fn set_word(member: &mut Option<Word>, value: &str, what: &'static str, changes: &mut Vec<Change>) {
-    if !member.as_ref().is_some_and(|word| word.is(value)) {
-        let from = member.as_ref().map_or("none", Word::as_str).to_owned();
-        changes.push(Change::PublicIp(Difference { member: what, from, to: value.to_owned() }));
-        *member = Some(Word::from(value));
-    }
+    existing.rewrite(target.clone(), existing, Change::Repaired(Unfinished::Write), proof)
 }
 
 fn same_ip_tags(public_ip: &PublicIpAddress, wanted: &[IpTag]) -> bool {

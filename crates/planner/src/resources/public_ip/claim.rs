@@ -13,7 +13,7 @@ use crate::model::{Cluster, Family, Flavor};
 use crate::service::ServiceRemoval;
 
 /// How a Service claims the public IP of a family of its frontends.
-pub(super) enum Claim<'a> {
+pub(super) enum PublicIpClaim<'a> {
     /// By name.
     Named(&'a str),
     /// By the address that it has.
@@ -22,11 +22,11 @@ pub(super) enum Claim<'a> {
     Generated,
 }
 
-pub(super) fn claim(owner: &ServiceRemoval, family: Family) -> Claim<'_> {
+pub(super) fn claim(owner: &ServiceRemoval, family: Family) -> PublicIpClaim<'_> {
     match (owner.public_ip_names.get(&family), owner.requested_addresses.get(&family)) {
-        (Some(name), _) => Claim::Named(name),
-        (None, Some(address)) => Claim::Address(*address),
-        (None, None) => Claim::Generated,
+        (Some(name), _) => PublicIpClaim::Named(name),
+        (None, Some(address)) => PublicIpClaim::Address(*address),
+        (None, None) => PublicIpClaim::Generated,
     }
 }
 
@@ -38,9 +38,9 @@ pub fn claimed(
     observed: &[Arc<PublicIpAddress>],
 ) -> BTreeMap<Family, ResourceId> {
     let resolve = |family: Family| match claim(owner, family) {
-        Claim::Named(name) => Some(cluster.public_ip_id(&owner.public_ip_group, name)),
-        Claim::Address(address) => find_by_address(owner, address, observed)?.id.clone(),
-        Claim::Generated => None,
+        PublicIpClaim::Named(name) => Some(cluster.public_ip_id(&owner.public_ip_group, name)),
+        PublicIpClaim::Address(address) => find_by_address(owner, address, observed)?.id.clone(),
+        PublicIpClaim::Generated => None,
     };
     if owner.flavor == Flavor::Internal {
         return BTreeMap::new();
@@ -64,7 +64,7 @@ pub(super) fn find_by_address<'a>(
 /// An index from public IPs to the Services that they may concern. Built once for all Services, so that hundreds of
 /// them do not scan each other's addresses.
 #[derive(Debug, Default)]
-pub struct Owners {
+pub struct PublicIpOwners {
     /// Each Service with the resource groups that its public IPs may be in.
     owners: Vec<(ObjectKey, BTreeSet<ResourceId>)>,
     by_key: HashMap<String, usize>,
@@ -73,7 +73,7 @@ pub struct Owners {
     by_address: HashMap<IpAddr, Vec<usize>>,
 }
 
-impl Owners {
+impl PublicIpOwners {
     /// Indexes these Services.
     pub fn new<'a>(services: impl Iterator<Item = &'a ServiceRemoval>) -> Self {
         let mut found = Self::default();

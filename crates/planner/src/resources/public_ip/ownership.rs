@@ -11,7 +11,7 @@ use ownership::{Evidence, Proof};
 use super::document::{address_of, name_of, version_of};
 use crate::model::annotation_keys::{self as keys, full_key};
 use crate::model::{Balancer, Cluster, Family, names};
-use crate::outcome::proof;
+use crate::outcome::{information, proof};
 use crate::resources::load_balancer::ListedLoadBalancer;
 use crate::service::ServiceRemoval;
 
@@ -229,7 +229,7 @@ pub(super) fn proof(cluster: &Cluster, owner: &ServiceRemoval, public_ip: &Publi
 }
 
 /// The users in the tag of a public IP, used by or created for the Service, that are not Services of the cluster.
-pub(crate) fn strange_users(
+pub(crate) fn foreign_users(
     cluster: &Cluster,
     owner: &ServiceRemoval,
     public_ip: &PublicIpAddress,
@@ -263,16 +263,14 @@ pub fn kept(cluster: &Cluster, owner: &ServiceRemoval, public_ips: &[Arc<PublicI
             && !is_of_other_cluster(cluster, one)
             && !ownership(cluster, owner, one).made
     };
-    let notice = |one: &Arc<PublicIpAddress>| Notice {
-        service: owner.key.clone(),
-        warning: false,
-        reason: "PublicIPKept",
-        message: format!(
+    let notice = |one: &Arc<PublicIpAddress>| {
+        let message = format!(
             "public IP {} stays: its tag names this Service, but its name is not one that cluster {} gives, so \
              it was not made for it; delete it yourself if you do not need it any more",
             name_of(one),
             cluster.name
-        ),
+        );
+        information(&owner.key, "PublicIPKept", message)
     };
     public_ips.iter().filter(is_kept).map(notice).collect()
 }

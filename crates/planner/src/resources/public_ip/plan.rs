@@ -7,14 +7,14 @@ use azure_types::{
     PublicIpAddress, PublicIpAddressProperties, PublicIpDnsSettings, ResourceId, SubResource, Word,
 };
 
-use super::change::{self, Outcome, desired_tags, is_basic, is_running, keep_address, update, without_label};
-use super::claim::{Claim, claim, find_by_address};
+use super::change::{PublicIpDecision, desired_tags, is_running, keep_address, update, without_label};
+use super::claim::{PublicIpClaim, claim, find_by_address};
 use super::document::{is_in_group, name_of, version_of};
 use super::ownership::{
     self, CLUSTER_TAGS, DNS_TAGS, SERVICE_TAGS, is_used_by, ownership, services, set_tag, tag,
 };
 use crate::model::{Cluster, Family, Flavor, zone};
-use crate::outcome::{Action, Change, Document, Purpose, Refusal, Step};
+use crate::outcome::{Change, Document, Refusal, Step, WholeDocument as _};
 use crate::service::{ServiceIntent, ServiceRemoval};
 
 /// What one Service needs of its public IPs.
@@ -39,7 +39,7 @@ pub struct PublicIpPlan {
 }
 
 /// The public IP that a family should use.
-struct Target<'a> {
+struct PublicIpTarget<'a> {
     id: ResourceId,
     existing: Option<&'a PublicIpAddress>,
 }
@@ -49,7 +49,7 @@ fn target<'a>(
     intent: &ServiceIntent,
     family: Family,
     observed: &'a [Arc<PublicIpAddress>],
-) -> Result<Target<'a>, Refusal> {
+) -> Result<PublicIpTarget<'a>, Refusal> {
     let owner = intent.removal();
     let group = &owner.public_ip_group;
     let named = |name: &str| {
@@ -58,11 +58,11 @@ fn target<'a>(
             .map(|public_ip| &**public_ip)
             .find(|public_ip| is_in_group(public_ip, group) && name_of(public_ip).eq_ignore_ascii_case(name));
         let id = existing.and_then(|public_ip| public_ip.id.clone());
-        Target { id: id.unwrap_or_else(|| cluster.public_ip_id(group, name)), existing }
+        PublicIpTarget { id: id.unwrap_or_else(|| cluster.public_ip_id(group, name)), existing }
     };
     let prefix = intent.public_ip.prefixes.get(&family);
     match claim(owner, family) {
-        Claim::Named(name) => {
+        PublicIpClaim::Named(name) => {
             let target = named(name);
             match target.existing {
                 Some(_) => Ok(target),
@@ -73,23 +73,26 @@ fn target<'a>(
                 }),
             }
         }
-        Claim::Address(address) if prefix.is_none() => match find_by_address(owner, address, observed) {
-            Some(existing) => {
-                let id =
-                    existing.id.clone().unwrap_or_else(|| cluster.public_ip_id(group, name_of(existing)));
-                Ok(Target { id, existing: Some(existing) })
+        PublicIpClaim::Address(address) if prefix.is_none() => {
+            match find_by_address(owner, address, observed) {
+                Some(existing) => {
+                    let id =
+                        existing.id.clone().unwrap_or_else(|| cluster.public_ip_id(group, name_of(existing)));
+                    Ok(PublicIpTarget { id, existing: Some(existing) })
+                }
+                None => Err(Refusal::AddressNotFound { address, group: group.clone() }),
             }
-            None => Err(Refusal::AddressNotFound { address, group: group.clone() }),
-        },
-        Claim::Address(_) | Claim::Generated => {
+        }
+        PublicIpClaim::Address(_) | PublicIpClaim::Generated => {
             let prefix = prefix.map(ResourceId::name);
             let naming = intent.naming();
             let names = naming.of_family(naming.public_ip(&cluster.name, prefix, family), family);
             let [first, second] = names.map(|name| named(&name));
             // Which of its names a family has depends on the families that the Service had when it got its address.
-            let version = |target: &Target<'_>| target.existing.and_then(version_of);
-            let is_free = |target: &Target<'_>| version(target).is_none_or(|version| version == family);
-            let is_own = |target: &Target<'_>| {
+            let version = |target: &PublicIpTarget<'_>| target.existing.and_then(version_of);
+            let is_free =
+                |target: &PublicIpTarget<'_>| version(target).is_none_or(|version| version == family);
+            let is_own = |target: &PublicIpTarget<'_>| {
                 let used = |existing| is_used_by(cluster, owner, existing);
                 version(target) == Some(family) && target.existing.is_some_and(used)
             };
@@ -101,7 +104,7 @@ fn target<'a>(
 }
 
 /// Whether the Service still uses a public IP of another family that has the name which this family should get.
-fn is_needed(intent: &ServiceIntent, family: Family, target: &Target<'_>) -> bool {
+fn is_needed(intent: &ServiceIntent, family: Family, target: &PublicIpTarget<'_>) -> bool {
     let of = target.existing.and_then(version_of);
     of.is_some_and(|other| other != family && intent.families.contains(&other))
 }
@@ -132,17 +135,17 @@ pub fn plan(
             continue;
         };
         match update(cluster, intent, *family, existing)? {
-            Outcome::Replace(reason) => {
+            PublicIpDecision::Replace(reason) => {
                 plan.recreates = true;
-                let (version, changes) = (existing.etag.clone(), vec![Change::PublicIpReplaced(reason)]);
+                let (version, change) = (existing.etag.clone(), Change::PublicIpReplaced(reason));
                 let proof = ownership::proof(cluster, intent.removal(), existing);
-                plan.release.push(Step::delete(target.id, version, changes, &intent.key, proof));
+                plan.release.push(Step::delete(target.id, version, change, vec![intent.key.clone()], proof));
             }
-            Outcome::Keep(step) => {
+            PublicIpDecision::Keep(step) => {
                 if is_running(existing) {
                     plan.running.push(target.id.clone());
                 }
-                if is_basic(existing) && cluster.config.uses_standard_load_balancer() {
+                if cluster.sku().upgrades(existing.sku.as_ref()) {
                     let proof = ownership::proof(cluster, intent.removal(), existing);
                     kept.extend(keep_address(&target.id, existing, std::slice::from_ref(&intent.key), proof));
                 }
@@ -220,7 +223,7 @@ fn release(
         if is_last && ownership(cluster, owner, public_ip).made {
             let change = Change::PublicIpGivenUp { service: owner.key.clone(), others: Vec::new() };
             let (version, proof) = (public_ip.etag.clone(), ownership::proof(cluster, owner, public_ip));
-            steps.push(Step::delete(id.clone(), version, vec![change], &owner.key, proof));
+            steps.push(Step::delete(id.clone(), version, change, vec![owner.key.clone()], proof));
         } else {
             steps.push(leave(cluster, owner, id, public_ip));
         }
@@ -252,19 +255,13 @@ pub(crate) fn leave(
     }
     let service = owner.key.clone();
     let proof = ownership::proof(cluster, owner, public_ip).shared_with(others.iter().cloned());
-    Step {
-        action: Action::Update,
-        target: id.clone(),
-        if_match: public_ip.etag.clone(),
-        document: Some(Document::PublicIp(Box::new(document))),
-        changes: vec![match others.is_empty() {
-            true => Change::PublicIpKept { service },
-            false => Change::PublicIpGivenUp { service, others },
-        }],
-        purpose: Purpose::Change,
-        on_behalf_of: vec![owner.key.clone()],
-        ownership: vec![proof],
-    }
+    let change = match others.is_empty() {
+        true => Change::PublicIpKept { service },
+        false => Change::PublicIpGivenUp { service, others },
+    };
+    let version = public_ip.etag.clone();
+    let step = Step::update(id.clone(), version, document.into_document(), vec![change], vec![proof]);
+    Step { on_behalf_of: vec![owner.key.clone()], ..step }
 }
 
 fn create(cluster: &Cluster, intent: &ServiceIntent, family: Family, id: &ResourceId) -> Step {
@@ -273,18 +270,18 @@ fn create(cluster: &Cluster, intent: &ServiceIntent, family: Family, id: &Resour
     let key = intent.key.to_string();
     let zones = zone::of_new_address(cluster);
     // Prefixes are of SKU Standard.
-    let prefix = wanted.prefixes.get(&family).filter(|_| cluster.config.uses_standard_load_balancer());
+    let prefix = wanted.prefixes.get(&family).filter(|_| cluster.sku().has_zones_and_prefixes());
     let mut changes = vec![Change::PublicIpCreated { family, zones: zones.clone().unwrap_or_default() }];
     changes.extend(label.map(|label| Change::DnsLabelAdded { label: label.to_owned() }));
     let document = PublicIpAddress {
         name: Some(id.name().to_owned()),
         location: Some(cluster.config.location.clone()),
         extended_location: zone::edge(cluster),
-        sku: Some(cluster.sku()),
+        sku: Some(cluster.sku().document()),
         zones,
         tags: Some(desired_tags(cluster, intent, &key, if label.is_some() { &key } else { "" })),
         properties: Some(PublicIpAddressProperties {
-            public_ip_allocation_method: Some(Word::from(change::allocation(cluster, family))),
+            public_ip_allocation_method: Some(Word::from(cluster.sku().allocation(family))),
             public_ip_address_version: Some(Word::from(family.as_str())),
             public_ip_prefix: prefix.cloned().map(SubResource::to),
             ip_tags: wanted.ip_tags.clone().filter(|tags| !tags.is_empty()),
@@ -296,14 +293,5 @@ fn create(cluster: &Cluster, intent: &ServiceIntent, family: Family, id: &Resour
         }),
         ..Default::default()
     };
-    Step {
-        action: Action::Create,
-        target: id.clone(),
-        if_match: None,
-        document: Some(Document::PublicIp(Box::new(document))),
-        changes,
-        purpose: Purpose::Change,
-        on_behalf_of: vec![intent.key.clone()],
-        ownership: Vec::new(),
-    }
+    Step::create(id.clone(), document.into_document(), changes, vec![intent.key.clone()])
 }

@@ -33,9 +33,9 @@ pub enum RouteIntent {
 }
 
 /// The normal form of a key: the node's name in lower case, and the range without host bits.
-pub(super) type Place = (String, IpNet);
+pub(super) type RoutePlace = (String, IpNet);
 
-pub(super) fn place(node: &str, range: &IpNet) -> Place {
+pub(super) fn place(node: &str, range: &IpNet) -> RoutePlace {
     (node.to_ascii_lowercase(), range.trunc())
 }
 

@@ -3,7 +3,7 @@
 //! Where the pod network is not Azure's, each node has ranges of its own (`spec.podCIDRs`), and a route leads to each
 //! of them through the node's address. All other entries of the table are foreign and stay.
 
-mod draft;
+mod edit;
 mod key;
 mod name;
 mod owned;

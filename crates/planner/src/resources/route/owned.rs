@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use azure_types::{Route, RouteTable};
 use ipnet::IpNet;
 
-use super::key::{Place, RouteKey, is_within, place};
+use super::key::{RouteKey, RoutePlace, is_within, place};
 use super::name;
 
 /// Azure's type of the next hops of nodes' routes.
@@ -34,7 +34,7 @@ pub(super) fn next_hop_of(route: &Route) -> Option<IpAddr> {
 }
 
 /// The place of a route from its name and prefix, and whether it is named after the node alone.
-pub(super) fn place_of(route: &Route) -> Option<(Place, bool)> {
+pub(super) fn place_of(route: &Route) -> Option<(RoutePlace, bool)> {
     let range = range_of(route)?;
     let prefix = route.properties.as_ref()?.address_prefix.as_deref()?;
     let (node, is_legacy) = name::node_of(name_of(route), prefix, &range)?;

@@ -6,14 +6,13 @@ use azure_types::{ResourceId, RouteTable};
 use ipnet::IpNet;
 use ownership::{Evidence, Proof};
 
-use super::draft::Draft;
-use super::key::{Place, RouteIntent, RouteKey, place};
+use super::edit::RouteTableEdit;
+use super::key::{RouteIntent, RouteKey, RoutePlace, place};
 use super::name::route_name;
 use super::refusal::RouteRefusal;
 use super::repair;
-use crate::model::Cluster;
-use crate::model::words::names_word;
-use crate::outcome::{Action, Change, Document, Purpose, Step, proof};
+use crate::model::{Cluster, names_word};
+use crate::outcome::{Action, Change, Step, WholeDocument as _, proof};
 use crate::resources::tags;
 
 /// The plan of the route table.
@@ -42,7 +41,7 @@ pub fn plan_table(
     observed: Option<&RouteTable>,
     batch: &[(RouteKey, RouteIntent)],
 ) -> RoutePlan {
-    let mut members: BTreeMap<Place, (&RouteKey, RouteIntent)> = BTreeMap::new();
+    let mut members: BTreeMap<RoutePlace, (&RouteKey, RouteIntent)> = BTreeMap::new();
     for (key, intent) in batch {
         members.entry(place(&key.node, &key.range)).or_insert((key, *intent));
     }
@@ -52,7 +51,7 @@ pub fn plan_table(
         let refused = members.into_values().map(|(key, _)| (key.clone(), refusal.clone())).collect();
         return RoutePlan { step: None, refused };
     }
-    let mut draft = Draft::new(table.name(), observed);
+    let mut draft = RouteTableEdit::new(table.name(), observed);
     draft.remove(cluster_ranges, |place| matches!(members.get(place), Some((_, RouteIntent::Absent))));
     let wanted = members.iter().filter_map(|(place, (key, intent))| match intent {
         RouteIntent::Present { next_hop } => Some((place, *key, *next_hop)),
@@ -66,7 +65,7 @@ fn step(
     cluster: &Cluster,
     table: &ResourceId,
     observed: Option<&RouteTable>,
-    draft: Draft<'_>,
+    draft: RouteTableEdit<'_>,
 ) -> Option<Step> {
     let (routes, mut changes) = draft.finish();
     // There is no table, and there are no routes for it: the program that creates this cluster's tables may still do
@@ -85,7 +84,7 @@ fn step(
         changes.extend(tags::reconcile(&mut document.tags, &config.tags, &config.system_tags));
     }
     if changes.is_empty() {
-        return repair::repair(cluster, table, observed?);
+        return observed?.repair(table.clone(), repair::configured(cluster));
     }
     let mut ownership = Vec::new();
     if action == Action::Update {
@@ -99,16 +98,9 @@ fn step(
             _ => None,
         }));
     }
-    Some(Step {
-        ownership,
-        action,
-        target: table.clone(),
-        if_match: observed.and_then(|table| table.etag.clone()),
-        document: Some(Document::RouteTable(Box::new(document))),
-        changes,
-        purpose: Purpose::Change,
-        on_behalf_of: Vec::new(),
-    })
+    let version = observed.and_then(|table| table.etag.clone());
+    let step = Step::update(table.clone(), version, document.into_document(), changes, ownership);
+    Some(Step { action, ..step })
 }
 
 /// The keys whose routes or nodes Azure's error text names. Empty if it names none of the batch.

@@ -6,24 +6,24 @@ use azure_types::{SecurityGroup, SecurityRuleProperties, Word};
 use k8s::ObjectKey;
 use ownership::{Evidence, Proof};
 
-use super::edit::Draft;
-use super::entry::Entry;
+use super::edit::SecurityGroupEdit;
+use super::entry::RuleEntry;
 use super::intent::AccessIntent;
 use super::limits::{Counts, Limits};
 use super::usage::ClusterUsage;
 use super::{clean, repair, retain, rule};
 use crate::model::Cluster;
-use crate::outcome::{Action, Change, Document, Purpose, Refusal, Step, TrafficClass, proof};
+use crate::outcome::{Change, Refusal, Step, TrafficClass, WholeDocument as _, proof};
 use crate::resources::tags;
 use crate::service::WantedRule;
 
 /// A Service of the batch and its demand.
-pub(super) struct Member<'a> {
+pub(super) struct BatchMember<'a> {
     pub intent: &'a AccessIntent,
     wanted: Vec<WantedRule>,
 }
 
-impl<'a> Member<'a> {
+impl<'a> BatchMember<'a> {
     pub fn new(intent: &'a AccessIntent) -> Self {
         Self { intent, wanted: intent.wanted() }
     }
@@ -38,11 +38,11 @@ pub(super) fn plan(
     cluster: &Cluster,
     observed: &SecurityGroup,
     usage: &ClusterUsage,
-    mut members: Vec<Member<'_>>,
+    mut members: Vec<BatchMember<'_>>,
 ) -> (Option<Step>, Vec<(ObjectKey, Refusal)>) {
     let mut refused: BTreeMap<ObjectKey, Refusal> = BTreeMap::new();
     loop {
-        let mut draft = Draft::new(observed, usage);
+        let mut draft = SecurityGroupEdit::new(observed, usage);
         let unserved = draft.apply_batch(&members);
         if unserved.is_empty() {
             let step = draft.finish(cluster, observed, &members);
@@ -61,7 +61,7 @@ enum Rank {
     /// The group already matches what the Service wants.
     Unchanged,
     /// The Service already has something in the group.
-    Known,
+    ClusterFacts,
     New,
 }
 
@@ -91,9 +91,9 @@ fn traffic_of(properties: &SecurityRuleProperties) -> TrafficClass {
     }
 }
 
-impl Draft<'_> {
+impl SecurityGroupEdit<'_> {
     /// Removes all members' shares and adds them anew; returns the members that do not fit.
-    fn apply_batch(&mut self, members: &[Member<'_>]) -> BTreeMap<ObjectKey, Refusal> {
+    fn apply_batch(&mut self, members: &[BatchMember<'_>]) -> BTreeMap<ObjectKey, Refusal> {
         let mut owners = BTreeMap::new();
         let mut of_batch = BTreeSet::new();
         for member in members {
@@ -108,7 +108,7 @@ impl Draft<'_> {
         let mut order = self.ranked(members);
         let limits = Limits::of(&Counts::stored(&self.entries));
         if self.usage.is_complete {
-            clean::clean(self, &owners, &members.iter().map(Member::key).collect());
+            clean::clean(self, &owners, &members.iter().map(BatchMember::key).collect());
             retain::retain(self, &of_batch);
         }
         let mut counts = Counts::of(&self.entries);
@@ -149,7 +149,7 @@ impl Draft<'_> {
 
     /// The number of the group's destinations with adjacent ones merged.
     fn gathered_destinations(&self) -> usize {
-        let (managed, others): (Vec<&Entry>, Vec<&Entry>) =
+        let (managed, others): (Vec<&RuleEntry>, Vec<&RuleEntry>) =
             self.entries.iter().partition(|entry| entry.managed);
         let theirs = others.into_iter().filter_map(|entry| entry.document.properties.as_ref());
         let theirs = theirs
@@ -174,11 +174,11 @@ impl Draft<'_> {
     }
 
     /// The rank of each member, by what the group holds now.
-    fn ranked<'m, 'i>(&self, members: &'m [Member<'i>]) -> Vec<(Rank, &'m Member<'i>)> {
+    fn ranked<'m, 'i>(&self, members: &'m [BatchMember<'i>]) -> Vec<(Rank, &'m BatchMember<'i>)> {
         let managed = self.entries.iter().filter(|entry| entry.managed);
         let held: BTreeSet<&String> = managed.flat_map(|entry| &entry.destinations).collect();
-        let rank = |member: &Member<'_>| {
-            let entries: Vec<Option<&Entry>> =
+        let rank = |member: &BatchMember<'_>| {
+            let entries: Vec<Option<&RuleEntry>> =
                 member.wanted.iter().map(|wanted| self.find(&wanted.name)).collect();
             let mut pairs = entries.iter().zip(&member.wanted);
             if pairs.all(|(entry, wanted)| {
@@ -188,7 +188,7 @@ impl Draft<'_> {
             } else if entries.iter().any(Option::is_some)
                 || member.intent.addresses().any(|address| held.contains(&address.to_string()))
             {
-                Rank::Known
+                Rank::ClusterFacts
             } else {
                 Rank::New
             }
@@ -217,7 +217,12 @@ impl Draft<'_> {
         growth
     }
 
-    fn finish(self, cluster: &Cluster, observed: &SecurityGroup, members: &[Member<'_>]) -> Option<Step> {
+    fn finish(
+        self,
+        cluster: &Cluster,
+        observed: &SecurityGroup,
+        members: &[BatchMember<'_>],
+    ) -> Option<Step> {
         let mut changes = Vec::new();
         let mut keys = BTreeSet::new();
         let mut ownership: BTreeMap<String, Proof> = BTreeMap::new();
@@ -285,15 +290,10 @@ impl Draft<'_> {
             return None;
         }
         document.properties.get_or_insert_default().security_rules = Some(rules);
-        Some(Step {
-            action: Action::Update,
-            target: observed.id.clone().or_else(|| cluster.security_group_id())?,
-            if_match: observed.etag.clone(),
-            document: Some(Document::SecurityGroup(Box::new(document))),
-            changes,
-            purpose: Purpose::Change,
-            on_behalf_of: keys.into_iter().collect(),
-            ownership: std::iter::once(repair::configured(cluster)).chain(ownership.into_values()).collect(),
-        })
+        let target = observed.id.clone().or_else(|| cluster.security_group_id())?;
+        let ownership = std::iter::once(repair::configured(cluster)).chain(ownership.into_values()).collect();
+        let version = observed.etag.clone();
+        let step = Step::update(target, version, document.into_document(), changes, ownership);
+        Some(Step { on_behalf_of: keys.into_iter().collect(), ..step })
     }
 }

@@ -4,25 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s::ObjectKey;
 
-use super::edit::Draft;
-use super::entry::Entry;
+use super::edit::SecurityGroupEdit;
+use super::entry::RuleEntry;
 use super::rule::{self, family_of};
 use super::usage::{ClusterUsage, Footprint};
 use crate::model::Family;
 use crate::service::WantedRule;
 
 /// A Service and what it needs of the group.
-type Tenant<'a> = (&'a ObjectKey, &'a Footprint);
+type OtherService<'a> = (&'a ObjectKey, &'a Footprint);
 
 /// How packets arrive at a node: family, protocol and port.
 type NodeArrival = (Family, &'static str, i32);
 
 /// The needs of the Services outside of the batch.
-struct Others<'a> {
-    by_address: BTreeMap<String, Vec<Tenant<'a>>>,
+struct OtherServices<'a> {
+    by_address: BTreeMap<String, Vec<OtherService<'a>>>,
     nodes: BTreeSet<String>,
     /// The Services whose packets arrive at nodes, by the ports at which they do.
-    at_nodes: BTreeMap<NodeArrival, Vec<Tenant<'a>>>,
+    at_nodes: BTreeMap<NodeArrival, Vec<OtherService<'a>>>,
 }
 
 /// What happens to a destination in a rule.
@@ -32,7 +32,7 @@ enum Verdict {
     Take(Vec<WantedRule>),
 }
 
-impl<'a> Others<'a> {
+impl<'a> OtherServices<'a> {
     fn new(usage: &'a ClusterUsage, batch: &BTreeSet<&ObjectKey>) -> Self {
         let mut others = Self {
             by_address: BTreeMap::new(),
@@ -60,7 +60,7 @@ impl<'a> Others<'a> {
 
     /// Whether others need a destination in a rule, judged by their own demand: a rule of the batch must not allow
     /// traffic for them that they did not ask for.
-    fn judge(&self, draft: &Draft<'_>, entry: &Entry, destination: &str) -> Verdict {
+    fn judge(&self, draft: &SecurityGroupEdit<'_>, entry: &RuleEntry, destination: &str) -> Verdict {
         let family = family_of(destination);
         let is_node = self.nodes.contains(destination);
         let here = self.by_address.get(destination).map(Vec::as_slice).unwrap_or_default();
@@ -116,12 +116,12 @@ impl<'a> Others<'a> {
 /// An address that only others have is removed from rules that none of them needs: the address of a deleted node may
 /// have been assigned to a frontend since.
 pub(super) fn clean(
-    draft: &mut Draft<'_>,
+    draft: &mut SecurityGroupEdit<'_>,
     owners: &BTreeMap<String, ObjectKey>,
     batch: &BTreeSet<&ObjectKey>,
 ) {
     let usage = draft.usage;
-    let others = Others::new(usage, batch);
+    let others = OtherServices::new(usage, batch);
     let mut taken = Vec::new();
     let mut replacements = Vec::new();
     for (index, entry) in draft.entries.iter().enumerate().filter(|(_, entry)| entry.managed) {

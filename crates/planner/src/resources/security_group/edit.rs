@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use azure_types::SecurityGroup;
 use k8s::ObjectKey;
 
-use super::entry::Entry;
+use super::entry::RuleEntry;
 use super::usage::ClusterUsage;
-use crate::model::limits::{MAX_PRIORITY, MIN_PRIORITY};
+use crate::model::{MAX_PRIORITY, MIN_PRIORITY};
 use crate::service::WantedRule;
 
 /// The priorities of the group's rules. None becomes free while a batch is planned: a rule that is added again keeps
@@ -27,9 +27,9 @@ impl Priorities {
 }
 
 /// The security group while a batch is applied.
-pub(super) struct Draft<'a> {
+pub(super) struct SecurityGroupEdit<'a> {
     pub usage: &'a ClusterUsage,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<RuleEntry>,
     /// Rules by their names in lower case.
     by_name: HashMap<String, usize>,
     pub(super) priorities: Priorities,
@@ -37,11 +37,11 @@ pub(super) struct Draft<'a> {
     pub(super) gathers: bool,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> SecurityGroupEdit<'a> {
     pub(super) fn new(observed: &SecurityGroup, usage: &'a ClusterUsage) -> Self {
         let rules = observed.properties.iter().flat_map(|p| p.security_rules.iter().flatten());
-        let entries: Vec<Entry> = rules.map(Entry::observed).collect();
-        let priority = |entry: &Entry| entry.document.properties.as_ref().and_then(|p| p.priority);
+        let entries: Vec<RuleEntry> = rules.map(RuleEntry::observed).collect();
+        let priority = |entry: &RuleEntry| entry.document.properties.as_ref().and_then(|p| p.priority);
         let mut by_name = HashMap::new();
         for (index, entry) in entries.iter().enumerate() {
             by_name.entry(entry.name().to_ascii_lowercase()).or_insert(index);
@@ -50,7 +50,7 @@ impl<'a> Draft<'a> {
         Self { usage, entries, by_name, priorities, gathers: false }
     }
 
-    pub fn find(&self, name: &str) -> Option<&Entry> {
+    pub fn find(&self, name: &str) -> Option<&RuleEntry> {
         self.entries.get(*self.by_name.get(&name.to_ascii_lowercase())?)
     }
 
@@ -66,7 +66,7 @@ impl<'a> Draft<'a> {
                     true => self.priorities.take(range.rev()),
                 };
                 let Some(priority) = priority else { return };
-                self.entries.push(Entry::new(wanted.name.clone(), priority));
+                self.entries.push(RuleEntry::new(wanted.name.clone(), priority));
                 self.by_name.insert(name, self.entries.len() - 1);
                 self.entries.len() - 1
             }

@@ -8,7 +8,7 @@ use k8s::ObjectKey;
 use super::rule;
 
 /// One rule of the group.
-pub(super) struct Entry {
+pub(super) struct RuleEntry {
     pub document: SecurityRule,
     pub managed: bool,
     /// Destinations in their normal spelling; maintained only for managed rules.
@@ -21,7 +21,7 @@ pub(super) struct Entry {
     pub(super) added_for: BTreeSet<ObjectKey>,
 }
 
-impl Entry {
+impl RuleEntry {
     pub(super) fn observed(document: &SecurityRule) -> Self {
         let managed = rule::is_managed(document);
         let mut entry = Self {

@@ -9,8 +9,8 @@ use k8s::{Node, Notice, ObjectKey};
 use crate::machines::backend_pool::is_eligible;
 use crate::machines::interface::primary_interface;
 use crate::machines::nodes::{interfaces_by_machine, machine_id};
-use crate::model::Cluster;
-use crate::model::words::name_some;
+use crate::model::{Cluster, name_some};
+use crate::outcome::warning;
 
 /// Describes the nodes at which the written rules have no effect, with the remedy; `None` if the rules have an effect
 /// everywhere, as far as known. `interfaces` are the known interfaces of virtual machines; unknown ones are not judged.
@@ -60,12 +60,7 @@ pub fn problem(
 
 /// The notice for the owner of a Service whose security rules have no effect.
 pub fn notice(service: &ObjectKey, problem: &str) -> Notice {
-    Notice {
-        service: service.clone(),
-        warning: true,
-        reason: "SecurityGroupNotInForce",
-        message: problem.to_owned(),
-    }
+    warning(service, "SecurityGroupNotInForce", problem.to_owned())
 }
 
 fn id_of(reference: &SubResource) -> Option<&ResourceId> {

@@ -2,7 +2,7 @@
 
 use k8s::ObjectKey;
 
-use super::entry::Entry;
+use super::entry::RuleEntry;
 use super::rule::items;
 use crate::outcome::Refusal;
 
@@ -27,7 +27,7 @@ pub(super) struct Counts {
 
 impl Counts {
     /// The counts of these rules as they are stored.
-    pub fn stored(entries: &[Entry]) -> Self {
+    pub fn stored(entries: &[RuleEntry]) -> Self {
         let stored = entries.iter().filter_map(|entry| entry.document.properties.as_ref());
         let destinations =
             stored.map(|p| items(&p.destination_address_prefix, &p.destination_address_prefixes).count());
@@ -35,7 +35,7 @@ impl Counts {
     }
 
     /// The counts of these rules, with each destination counted by itself.
-    pub fn of(entries: &[Entry]) -> Self {
+    pub fn of(entries: &[RuleEntry]) -> Self {
         let mut counts = Self::default();
         for entry in entries.iter().filter(|entry| !entry.is_empty()) {
             counts.rules += 1;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use azure_types::SecurityGroup;
 use k8s::{Notice, ObjectKey};
 
-use super::batch::{self, Member};
+use super::batch::{self, BatchMember};
 use super::intent::AccessIntent;
 use super::repair;
 use super::usage::ClusterUsage;
@@ -71,7 +71,7 @@ pub fn plan(
         })
         .flatten()
         .collect();
-    let members: Vec<Member<'_>> = members.into_values().map(Member::new).collect();
+    let members: Vec<BatchMember<'_>> = members.into_values().map(BatchMember::new).collect();
     let (step, unserved) = batch::plan(cluster, observed, usage, members);
     refused.extend(unserved);
     let step = step.filter(|_| has_rules).or_else(|| repair::repair(cluster, observed));

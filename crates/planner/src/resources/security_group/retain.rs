@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::edit::Draft;
+use super::edit::SecurityGroupEdit;
 
 /// Removes from managed rules every destination that is no longer used in the cluster and that is proven to have been
 /// the cluster's. Without a proof it may belong to another cluster, whose rules have the same names: it stays.
-pub(super) fn retain(draft: &mut Draft<'_>, of_batch: &BTreeSet<String>) {
+pub(super) fn retain(draft: &mut SecurityGroupEdit<'_>, of_batch: &BTreeSet<String>) {
     let usage = draft.usage;
     let addresses = usage.service_addresses.iter().chain(&usage.node_addresses);
     let mut alive: BTreeSet<String> = addresses.map(ToString::to_string).collect();

@@ -6,8 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use azure_types::{SecurityRule, SecurityRuleProperties, Word};
 use ipnet::IpNet;
 
-use crate::model::Family;
-use crate::model::limits::MIN_PRIORITY;
+use crate::model::{Family, MIN_PRIORITY};
 use crate::service::security_rule::{MANAGED_PREFIX, PROTOCOLS, port_list};
 use crate::service::{Traffic, WantedRule};
 

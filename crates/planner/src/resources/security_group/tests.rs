@@ -12,14 +12,14 @@ use std::sync::Arc;
 use azure_types::SecurityGroup;
 use serde_json::{Value, json};
 
+use super::addresses::recorded;
 use super::intent::AccessIntent;
 use super::plan::{SecurityGroupPlan, plan, services_named_in};
-use super::shown::recorded;
 use super::usage::ClusterUsage;
 use crate::model::Cluster;
 use crate::order::tests::{Svc, cluster, cluster_with, node, nodes, security_group, svc};
 use crate::outcome::{Change, Document, Refusal};
-use crate::service::{ServiceRemoval, Traffic, WantedRule};
+use crate::service::{ParsedServices, ServiceRemoval, Traffic, WantedRule};
 
 const TCP_443_80: &str = "k8s-azure-lb_allow_IPv4_556f7044ec033071ec0dfcf7cd85bc93";
 const UDP_53: &str = "k8s-azure-lb_allow_IPv4_eacf5e21d4ad7b5345009ad51af9d388";
@@ -46,7 +46,15 @@ pub(super) fn absent(service: &Svc, addresses: &[&str]) -> AccessIntent {
 /// The usage of a cluster where these are all Services and two nodes run.
 pub(super) fn world(services: &[&Svc]) -> ClusterUsage {
     let services: Vec<_> = services.iter().map(|service| service.arc()).collect();
-    ClusterUsage::of(&cluster(), &services, &nodes([node("alpha", 0), node("alpha", 1)]), &[], &[], true)
+    ClusterUsage::of_known(
+        &cluster(),
+        &mut ParsedServices::default(),
+        &services,
+        &nodes([node("alpha", 0), node("alpha", 1)]),
+        &[],
+        &[],
+        true,
+    )
 }
 
 fn run_on(
@@ -72,7 +80,7 @@ pub(super) fn after(group: &SecurityGroup, planned: &SecurityGroupPlan) -> Secur
 }
 
 /// One line per rule, by priority.
-pub(super) fn told(group: &SecurityGroup) -> Vec<String> {
+pub(super) fn summary(group: &SecurityGroup) -> Vec<String> {
     let mut rules = group.properties.as_ref().unwrap().security_rules.clone().unwrap();
     rules.sort_by_key(|rule| rule.properties.as_ref().unwrap().priority);
     let list = |single: &Option<String>, plural: &Option<Vec<String>>| {
@@ -101,7 +109,7 @@ fn rules_of(service: &Svc) -> Vec<String> {
     let group = security_group(json!([]));
     let planned = run(&group, &[present(service, &["20.0.0.1"])], &world(&[service]));
     assert_eq!(planned.refused, []);
-    told(&after(&group, &planned))
+    summary(&after(&group, &planned))
 }
 
 pub(super) fn allow(
@@ -130,7 +138,7 @@ fn lb_270_lb_271_one_rule_a_protocol_and_no_second_write() {
     let planned = run(&group, &[present(&service, &["20.0.0.1"])], &world(&[&service]));
     let written = after(&group, &planned);
     assert_eq!(
-        told(&written),
+        summary(&written),
         [
             format!("500 {TCP_443_80} Allow Tcp Internet -> 20.0.0.1 443,80"),
             format!("501 {UDP_53} Allow Udp Internet -> 20.0.0.1 53"),
@@ -160,7 +168,7 @@ fn lb_272_services_with_equal_content_share_rules() {
     assert_eq!(planned.step.as_ref().unwrap().changes, [comes(TCP_443_80), comes(UDP_53)]);
     assert_eq!(planned.step.as_ref().unwrap().on_behalf_of, [b.0.key()]);
     assert_eq!(
-        told(&after(&first, &planned)),
+        summary(&after(&first, &planned)),
         [
             format!("500 {TCP_443_80} Allow Tcp Internet -> 20.0.0.1,20.0.0.2 443,80"),
             format!("501 {UDP_53} Allow Udp Internet -> 20.0.0.1,20.0.0.2 53"),
@@ -246,7 +254,7 @@ fn lb_281_lb_296_an_invalid_range_denies_all_and_is_told() {
     ] {
         let planned = run(&group, &[present(&service, &["20.0.0.1"])], &world(&[&service]));
         assert_eq!(
-            told(&after(&group, &planned)),
+            summary(&after(&group, &planned)),
             ["4095 k8s-azure-lb_deny-all_IPv4 Deny * * -> 20.0.0.1 *"]
         );
         assert_eq!(planned.notices.len(), 1);
@@ -279,7 +287,7 @@ fn lb_282_lb_283_lb_284_contradictions_are_refused_and_never_block_deletion() {
         &["80"]
     )]));
     let planned = run(&group, &[absent(&both, &[])], &world(&[&both]));
-    assert_eq!(told(&after(&group, &planned)), Vec::<String>::new());
+    assert_eq!(summary(&after(&group, &planned)), Vec::<String>::new());
 }
 
 /// LB-285, LB-286.
@@ -304,8 +312,8 @@ fn floating_ip_turned_on_or_off_leaves_nothing_of_the_other_kind() {
     {
         let planned = run(&group, &[present(service, &["20.0.0.1"])], &world(&[service]));
         group = after(&group, &planned);
-        assert_eq!(told(&group).len(), 1, "{:?}", told(&group));
-        assert!(told(&group)[0].ends_with(end), "{:?}", told(&group));
+        assert_eq!(summary(&group).len(), 1, "{:?}", summary(&group));
+        assert!(summary(&group)[0].ends_with(end), "{:?}", summary(&group));
     }
 }
 
@@ -319,12 +327,12 @@ fn node_destinations_of_others_are_kept() {
     let group = security_group(json!([]));
     let batch = [present(&a, &["20.0.0.1"]), present(&b, &["20.0.0.2"]), present(&c, &["20.0.0.3"])];
     let group = after(&group, &run(&group, &batch, &usage));
-    assert_eq!(told(&group).len(), 3);
+    assert_eq!(summary(&group).len(), 3);
     for one in &batch {
         assert_eq!(run(&group, std::slice::from_ref(one), &usage).step, None);
     }
     let without_a = after(&group, &run(&group, &[absent(&a.deleting(), &["20.0.0.1"])], &world(&[&b, &c])));
-    assert_eq!(told(&without_a), told(&group)[1..]);
+    assert_eq!(summary(&without_a), summary(&group)[1..]);
 }
 
 /// LB-287.
@@ -342,7 +350,7 @@ fn lb_287_the_break_glass_annotation_removes_rules_and_adds_none() {
     let other = svc("test2").tcp(80).tcp(443).published(&["20.0.0.2"]);
     let planned = run(&group, &[present(&service, &["20.0.0.1"])], &world(&[&service, &other]));
     assert_eq!(
-        told(&after(&group, &planned)),
+        summary(&after(&group, &planned)),
         [format!("500 {TCP_443_80} Allow Tcp Internet -> 20.0.0.2 443,80")]
     );
 }
@@ -360,7 +368,7 @@ fn lb_288_ports_of_those_who_share_the_address_are_kept() {
     // The split-off rule is for the address that the rule had, not for all that the Service leaves.
     let leaves = absent(&a.deleting(), &["20.0.0.1", "20.0.0.5"]);
     let planned = run(&group, &[leaves], &world(&[&b, &other]));
-    let rules = told(&after(&group, &planned));
+    let rules = summary(&after(&group, &planned));
     assert_eq!(rules.len(), 2);
     assert_eq!(rules[0], format!("501 {UDP_53} Allow Udp Internet -> 20.0.0.7 53"));
     assert!(
@@ -377,7 +385,7 @@ fn lb_290_dual_stack_has_rules_for_each_family() {
     let planned = run(&group, &[present(&service, &["20.0.0.1", "2001:db8::1"])], &world(&[&service]));
     let hash = "d39272f7f57ed937951650d93992ad77";
     assert_eq!(
-        told(&after(&group, &planned)),
+        summary(&after(&group, &planned)),
         [
             format!("500 k8s-azure-lb_allow_IPv4_{hash} Allow Tcp Internet -> 20.0.0.1 80"),
             format!("501 k8s-azure-lb_allow_IPv6_{hash} Allow Tcp Internet -> 2001:db8::1 80"),
@@ -386,12 +394,12 @@ fn lb_290_dual_stack_has_rules_for_each_family() {
     // The whole address range of one family means all clients, however it is written.
     let halves = service.clone().ranges(&["0.0.0.0/1", "128.0.0.0/1"]);
     let planned = run(&group, &[present(&halves, &["20.0.0.1", "2001:db8::1"])], &world(&[&halves]));
-    let rules = told(&after(&group, &planned));
+    let rules = summary(&after(&group, &planned));
     assert!(rules[0].contains("0.0.0.0/0 ->") && rules[1].contains("Internet -> 2001:db8::1"), "{rules:?}");
     // A range of one family opens nothing in the other.
     let narrow = service.ranges(&["10.0.0.0/8"]);
     let planned = run(&group, &[present(&narrow, &["20.0.0.1", "2001:db8::1"])], &world(&[&narrow]));
-    assert_eq!(told(&after(&group, &planned)).len(), 1);
+    assert_eq!(summary(&after(&group, &planned)).len(), 1);
 }
 
 /// LB-291, LB-292, LB-293.
@@ -410,7 +418,7 @@ fn lb_291_lb_292_lb_293_foreign_rules_stay_and_leftovers_go() {
     let usage = world(&[&service]).with_proofs([(ip("20.9.9.9"), recorded(&cluster()))]);
     let planned = run(&group, &[present(&service, &["20.0.0.1"])], &usage);
     let written = after(&group, &planned);
-    let rules = told(&written);
+    let rules = summary(&written);
     assert_eq!(rules.len(), 4, "{rules:?}");
     assert!(
         rules[2].starts_with("501 k8s-azure-lb_allow_IPv4_d39272f7f57ed937951650d93992ad77"),
@@ -433,7 +441,7 @@ fn lb_293_addresses_of_another_cluster_stay() {
     ]));
     let ours = web();
     let open = |group: &SecurityGroup| {
-        let open: Vec<String> = crate::resources::security_group::shown::open_addresses(group)
+        let open: Vec<String> = crate::resources::security_group::addresses::open_addresses(group)
             .iter()
             .map(ToString::to_string)
             .collect();
@@ -442,10 +450,14 @@ fn lb_293_addresses_of_another_cluster_stay() {
     let proven = |usage: ClusterUsage| usage.with_proofs([(ip("20.0.0.1"), recorded(&cluster()))]);
     assert_eq!(run(&group, &[], &world(&[])).step, None, "nothing is ours");
     let served = after(&group, &run(&group, &[present(&ours, &["20.0.0.1"])], &proven(world(&[&ours]))));
-    assert!(open(&served), "{:?}", told(&served));
-    assert!(told(&served)[0].ends_with("Internet -> 198.18.0.9,20.0.0.1 443,80"), "{:?}", told(&served));
+    assert!(open(&served), "{:?}", summary(&served));
+    assert!(
+        summary(&served)[0].ends_with("Internet -> 198.18.0.9,20.0.0.1 443,80"),
+        "{:?}",
+        summary(&served)
+    );
     let gone = run(&served, &[absent(&ours.deleting(), &["20.0.0.1"])], &proven(world(&[])));
-    assert_eq!(told(&after(&served, &gone)), told(&group));
+    assert_eq!(summary(&after(&served, &gone)), summary(&group));
 }
 
 #[test]
@@ -463,7 +475,7 @@ fn nothing_is_taken_while_not_everybody_is_known() {
     let gone = svc("gone").tcp(80).published(&["20.0.0.1"]).deleting();
     assert_eq!(run(&group, &[absent(&gone, &["20.0.0.1"])], &usage).step, None);
     let planned = run(&group, &[present(&svc("test1").tcp(81), &["20.0.0.2"])], &usage);
-    assert_eq!(told(&after(&group, &planned)).len(), 2);
+    assert_eq!(summary(&after(&group, &planned)).len(), 2);
 }
 
 /// An address that no status contains yet is not removed by the next Service's plan.
@@ -474,13 +486,22 @@ fn recently_programmed_addresses_survive_the_next_plan() {
     let group = security_group(json!([]));
     let group = after(&group, &run(&group, &[present(&a, &["20.0.0.1"])], &world(&[&a, &b])));
     let recent = [(a.0.key(), ip("20.0.0.1"))];
-    let usage = ClusterUsage::of(&cluster(), &services, &[], &recent, &[], true);
+    let usage = ClusterUsage::of_known(
+        &cluster(),
+        &mut ParsedServices::default(),
+        &services,
+        &[],
+        &recent,
+        &[],
+        true,
+    );
     let planned = run(&group, &[present(&b, &["20.0.0.2"])], &usage);
-    assert_eq!(told(&after(&group, &planned)).len(), 2);
-    let forgotten = ClusterUsage::of(&cluster(), &services, &[], &[], &[], true)
-        .with_proofs([(ip("20.0.0.1"), recorded(&cluster()))]);
+    assert_eq!(summary(&after(&group, &planned)).len(), 2);
+    let forgotten =
+        ClusterUsage::of_known(&cluster(), &mut ParsedServices::default(), &services, &[], &[], &[], true)
+            .with_proofs([(ip("20.0.0.1"), recorded(&cluster()))]);
     let planned = run(&group, &[present(&b, &["20.0.0.2"])], &forgotten);
-    assert_eq!(told(&after(&group, &planned)).len(), 1, "this is what would happen without");
+    assert_eq!(summary(&after(&group, &planned)).len(), 1, "this is what would happen without");
 }
 
 /// LB-294.
@@ -520,9 +541,9 @@ fn lb_297_deny_all_stays_for_those_who_share_the_address() {
     let group = security_group(json!([]));
     let group = after(&group, &run(&group, &[present(&a, &["20.0.0.1"])], &usage));
     let both = after(&group, &run(&group, &[present(&b, &["20.0.0.1"])], &usage));
-    assert_eq!(told(&both).last().unwrap(), "4095 k8s-azure-lb_deny-all_IPv4 Deny * * -> 20.0.0.1 *");
+    assert_eq!(summary(&both).last().unwrap(), "4095 k8s-azure-lb_deny-all_IPv4 Deny * * -> 20.0.0.1 *");
     let gone = after(&both, &run(&both, &[absent(&a.deleting(), &["20.0.0.1"])], &world(&[&b])));
-    assert_eq!(told(&gone).len(), 1, "{:?}", told(&gone));
+    assert_eq!(summary(&gone).len(), 1, "{:?}", summary(&gone));
 }
 
 /// LB-298.
@@ -581,7 +602,7 @@ fn a_rule_that_somebody_bent_is_set_right() {
         .unwrap()
         .access = Some("Deny".into());
     let planned = run(&bent, &intent, &world(&[&service]));
-    assert!(told(&after(&bent, &planned))[0].contains("Allow"), "{:?}", planned.step);
+    assert!(summary(&after(&bent, &planned))[0].contains("Allow"), "{:?}", planned.step);
 }
 
 #[test]
@@ -618,11 +639,12 @@ fn nothing_is_taken_at_an_address_that_others_have() {
     let proven =
         || world(&[]).with_proofs(["20.0.0.1", "20.0.0.2"].map(|one| (ip(one), recorded(&cluster()))));
     let all = run(&group, &[absent(&gone, &["20.0.0.1"])], &proven());
-    assert!(told(&after(&group, &all)).is_empty());
+    assert!(summary(&after(&group, &all)).is_empty());
     let beside = proven().with_others([ip("20.0.0.1")]);
     let planned = run(&group, &[absent(&gone, &["20.0.0.1"])], &beside);
-    assert_eq!(told(&after(&group, &planned)).len(), 1);
-    let closed = crate::resources::security_group::shown::closed_addresses(planned.step.as_ref().unwrap());
+    assert_eq!(summary(&after(&group, &planned)).len(), 1);
+    let closed =
+        crate::resources::security_group::addresses::closed_addresses(planned.step.as_ref().unwrap());
     assert_eq!(closed, [ip("20.0.0.2")].into());
 }
 
@@ -639,7 +661,7 @@ fn an_address_that_a_service_had_before_is_closed_once() {
     ),]));
     let intent = present(&svc("a1").tcp(80).published(&["20.0.0.1"]), &["20.0.0.2"]);
     let closed = |intent: AccessIntent| {
-        crate::resources::security_group::shown::closed_addresses(
+        crate::resources::security_group::addresses::closed_addresses(
             run(&group, &[intent], &world(&[])).step.as_ref().unwrap(),
         )
     };

@@ -9,17 +9,17 @@ use azure_types::ResourceId;
 use k8s::{Node, ObjectKey, Service};
 use ownership::{Evidence, Proof};
 
-use super::shown::ShownAddress;
+use super::addresses::ShownAddress;
 use crate::model::{Balancer, Cluster, Family, Flavor, names};
 use crate::outcome::proof;
 use crate::resources::load_balancer::ListedLoadBalancer;
-use crate::service::{Needs, ParsedService, ParsedServices, ServiceRemoval, security_rule};
+use crate::service::{ParsedService, ParsedServices, SecurityNeeds, ServiceRemoval, security_rule};
 
 /// What one Service needs of the security group, as far as its object says without validation.
 #[derive(Debug, Clone)]
 pub(super) struct Footprint {
     /// Its needs, and more while it holds on.
-    pub needs: Arc<Needs>,
+    pub needs: Arc<SecurityNeeds>,
     /// The addresses at which packets arrive, except those of nodes.
     pub addresses: BTreeSet<IpAddr>,
     /// Whether its load-balancing rules differ from what it asks for now, because it is refused or still being
@@ -158,19 +158,6 @@ impl ClusterUsage {
 
     /// Collects the needs of all Services and Nodes. `recently_programmed` are addresses that Services were given and
     /// that their status may not contain yet, and `load_balancers` deliver the current traffic.
-    pub fn of(
-        cluster: &Cluster,
-        services: &[Arc<Service>],
-        nodes: &[Arc<Node>],
-        recently_programmed: &[(ObjectKey, IpAddr)],
-        load_balancers: &[(Balancer, ListedLoadBalancer)],
-        is_complete: bool,
-    ) -> Self {
-        let mut known = ParsedServices::default();
-        Self::of_known(cluster, &mut known, services, nodes, recently_programmed, load_balancers, is_complete)
-    }
-
-    /// The same for cached Services.
     pub fn of_known(
         cluster: &Cluster,
         known: &mut ParsedServices,

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 
 use k8s::names::SERVICE_ANNOTATION_PREFIX;
-use k8s::{Notice, ObjectKey, Service};
+use k8s::{Notice, Service};
 
 use super::Annotations;
 use super::table::Format::{self, Flag, Pairs, TrimmedFlag, Word};
@@ -12,21 +12,21 @@ use super::table::Support::{Ignored, OfBasic, OfPrivateLink, OfSeveral};
 use super::table::{KNOWN, KNOWN_OF_PORTS};
 use crate::model::Cluster;
 use crate::model::annotation_keys::{self as keys, full_key};
+use crate::outcome::warning;
 
 /// One notice for each annotation of a Service that has no effect.
 pub(crate) fn notices(service: &Service, cluster: &Cluster) -> Vec<Notice> {
-    let config = &cluster.config;
     let is_served = |key: &str| {
         let is = |known: &str| key.eq_ignore_ascii_case(&full_key(known));
         cluster.has_several_load_balancers() && is(keys::CONFIGURATIONS)
-            || config.uses_basic_load_balancer() && is(keys::MODE)
+            || cluster.sku().serves_one_set() && is(keys::MODE)
     };
     let annotations = service.metadata.annotations.iter().flatten().filter(|(key, _)| !is_served(key));
     annotations.filter_map(|(key, value)| judge(service, key, value)).collect()
 }
 
-fn warn(service: ObjectKey, reason: &'static str, message: String) -> Option<Notice> {
-    Some(Notice { service, warning: true, reason, message })
+fn warn(service: &Service, reason: &'static str, message: String) -> Option<Notice> {
+    Some(warning(&service.key(), reason, message))
 }
 
 fn judge(service: &Service, full: &str, value: &str) -> Option<Notice> {
@@ -39,7 +39,7 @@ fn judge(service: &Service, full: &str, value: &str) -> Option<Notice> {
     if let Some(known) = KNOWN.iter().find(|known| known.key == key) {
         let ignored = |why: &str, remedy: &str| {
             let message = format!("annotation {full} is ignored: {why}; {remedy}");
-            warn(service.key(), "AnnotationIgnored", message)
+            warn(service, "AnnotationIgnored", message)
         };
         if let Ignored(why) | OfSeveral(why) | OfBasic(why) = known.support {
             return ignored(why, "remove it");
@@ -79,7 +79,7 @@ fn judge_port(service: &Service, full: &str, value: &str, port: &str, suffix: &s
     }
     let ports: Vec<String> = spec.ports.iter().map(|port| port.port.to_string()).collect();
     warn(
-        service.key(),
+        service,
         "UnknownAnnotation",
         format!(
             "annotation {full} has no effect: the Service has no port {port}, its ports are {}",
@@ -90,7 +90,7 @@ fn judge_port(service: &Service, full: &str, value: &str, port: &str, suffix: &s
 
 fn unknown(service: &Service, full: &str, meant: &str) -> Option<Notice> {
     warn(
-        service.key(),
+        service,
         "UnknownAnnotation",
         format!("annotation {full} is not known and has no effect: did you mean {meant}?"),
     )
@@ -99,13 +99,9 @@ fn unknown(service: &Service, full: &str, meant: &str) -> Option<Notice> {
 /// The notice for a value that is read differently from what its author may expect.
 fn misread(service: &Service, full: &str, value: &str, format: Format) -> Option<Notice> {
     let is_flag = |value: &str| ["true", "false"].iter().any(|word| value.eq_ignore_ascii_case(word));
+    let read = if matches!(format, Flag(_)) { value } else { value.trim() };
     let problem = match format {
-        Flag(otherwise) if !is_flag(value) => {
-            format!(
-                "`{value}` is neither true nor false and counts as false: {otherwise}; write true or false"
-            )
-        }
-        TrimmedFlag(otherwise) if !is_flag(value.trim()) => {
+        Flag(otherwise) | TrimmedFlag(otherwise) if !is_flag(read) => {
             format!(
                 "`{value}` is neither true nor false and counts as false: {otherwise}; write true or false"
             )
@@ -133,7 +129,7 @@ fn misread(service: &Service, full: &str, value: &str, format: Format) -> Option
         }
         _ => return None,
     };
-    warn(service.key(), "AnnotationValueIgnored", format!("annotation {full}: {problem}"))
+    warn(service, "AnnotationValueIgnored", format!("annotation {full}: {problem}"))
 }
 
 /// The known word that is most similar to a word, and the similarity of the two.
@@ -168,7 +164,7 @@ mod tests {
         super::notices(service, &crate::order::tests::cluster())
     }
 
-    fn told(key: &str, value: &str) -> Option<(&'static str, String)> {
+    fn notice_of(key: &str, value: &str) -> Option<(&'static str, String)> {
         let service = svc("test1").tcp(80).annotate(key, value);
         let mut notices = notices(&service.0);
         assert!(notices.len() <= 1, "{notices:?}");
@@ -181,17 +177,17 @@ mod tests {
     #[test]
     fn a_value_that_is_no_flag_is_told_with_what_follows() {
         for value in ["yes", "1", " true", "", "internal"] {
-            let (reason, message) = told("azure-load-balancer-internal", value).unwrap();
+            let (reason, message) = notice_of("azure-load-balancer-internal", value).unwrap();
             assert_eq!(reason, "AnnotationValueIgnored");
             assert!(message.contains(&format!("`{value}`")) && message.contains("a public one"), "{message}");
             assert!(message.ends_with("write true or false"), "{message}");
         }
         for value in ["true", "True", "FALSE"] {
-            assert_eq!(told("azure-load-balancer-internal", value), None);
+            assert_eq!(notice_of("azure-load-balancer-internal", value), None);
         }
-        assert_eq!(told("azure-pls-create", " false "), None);
-        assert!(told("azure-pls-create", "yes").is_some());
-        assert!(told("port_80_no_lb_rule", "yes").is_some());
+        assert_eq!(notice_of("azure-pls-create", " false "), None);
+        assert!(notice_of("azure-pls-create", "yes").is_some());
+        assert!(notice_of("port_80_no_lb_rule", "yes").is_some());
     }
 
     #[test]
@@ -207,7 +203,7 @@ mod tests {
             ("port_80_health-probe_ports", "port_80_health-probe_port"),
             ("port_80_no-lb-rule", "port_80_no_lb_rule"),
         ] {
-            let (reason, message) = told(misspelt, "true").unwrap();
+            let (reason, message) = notice_of(misspelt, "true").unwrap();
             assert_eq!(reason, "UnknownAnnotation");
             assert!(
                 message.ends_with(&format!("did you mean service.beta.kubernetes.io/{meant}?")),
@@ -226,7 +222,7 @@ mod tests {
         for key in
             ["aws-load-balancer-type", "aws-load-balancer-internal", "do-loadbalancer-name", "linode-x"]
         {
-            assert_eq!(told(key, "true"), None, "{key}");
+            assert_eq!(notice_of(key, "true"), None, "{key}");
         }
         let own = svc("test1").change(|s| {
             let annotations = s.metadata.annotations.get_or_insert_default();
@@ -239,7 +235,7 @@ mod tests {
     #[test]
     fn what_this_release_does_not_serve_is_told() {
         for key in ["azure-load-balancer-mode", "azure-load-balancer-configurations", "azure-pls-name"] {
-            let (reason, message) = told(key, "x").unwrap();
+            let (reason, message) = notice_of(key, "x").unwrap();
             assert_eq!(reason, "AnnotationIgnored");
             assert!(message.contains("is ignored: ") && message.ends_with("remove it"), "{message}");
         }
@@ -249,14 +245,14 @@ mod tests {
 
     #[test]
     fn ports_words_and_pairs_are_read_as_they_are_documented() {
-        let (_, message) = told("port_81_health-probe_port", "80").unwrap();
+        let (_, message) = notice_of("port_81_health-probe_port", "80").unwrap();
         assert!(message.contains("no port 81, its ports are 80"), "{message}");
-        let (_, message) = told("port_80_health-probe_protocol", "grpc").unwrap();
+        let (_, message) = notice_of("port_80_health-probe_protocol", "grpc").unwrap();
         assert!(message.contains("`grpc` is not one of tcp, http, https and counts as tcp"), "{message}");
-        assert_eq!(told("azure-load-balancer-health-probe-protocol", " HTTP "), None);
-        let (_, message) = told("azure-pip-ip-tags", "a=b,c=d=e,f").unwrap();
+        assert_eq!(notice_of("azure-load-balancer-health-probe-protocol", " HTTP "), None);
+        let (_, message) = notice_of("azure-pip-ip-tags", "a=b,c=d=e,f").unwrap();
         assert!(message.contains("`c=d=e, f`"), "{message}");
-        assert_eq!(told("azure-pip-tags", "a=b, c=d,"), None);
+        assert_eq!(notice_of("azure-pip-tags", "a=b, c=d,"), None);
         let local = svc("test1").tcp(80).local(30123).annotate("port_30123_health-probe_interval", "6");
         assert_eq!(notices(&local.0), [], "the health check's port is one, too");
     }
@@ -272,7 +268,7 @@ mod tests {
                 Pairs => "a=b",
                 Format::Text(_) => "x",
             };
-            assert_eq!(told(key, value).is_some(), known.support != Support::Served, "{key}");
+            assert_eq!(notice_of(key, value).is_some(), known.support != Support::Served, "{key}");
         }
     }
 

@@ -337,7 +337,7 @@ proptest! {
         let rules = rules_of(&group);
         for packet in packets(&asking) {
             prop_assert_eq!(
-                is_admitted(&rules, &packet), naive(&asking, &packet), "{:?}\n{:#?}", packet, crate::resources::security_group::tests::told(&group)
+                is_admitted(&rules, &packet), naive(&asking, &packet), "{:?}\n{:#?}", packet, crate::resources::security_group::tests::summary(&group)
             );
         }
     }

@@ -91,11 +91,12 @@ fn rules_of_internal_ipv6_services_survive_the_plans_of_others() {
     let usage = world(&[&v6, &other]);
     let group = after(&empty, &run(&empty, &[of(&v6, "fd00::8")], &usage));
     let both = after(&group, &run(&group, &[of(&other, "20.0.0.2")], &usage));
-    assert_eq!(crate::resources::security_group::tests::told(&both).len(), 2);
+    assert_eq!(crate::resources::security_group::tests::summary(&both).len(), 2);
     assert!(
-        crate::resources::security_group::tests::told(&both)[0].ends_with("-> fd00:1::10,fd00:1::11 10080"),
+        crate::resources::security_group::tests::summary(&both)[0]
+            .ends_with("-> fd00:1::10,fd00:1::11 10080"),
         "{:?}",
-        crate::resources::security_group::tests::told(&both)
+        crate::resources::security_group::tests::summary(&both)
     );
     assert_eq!(run(&both, &[of(&v6, "fd00::8")], &usage).step, None);
 }
@@ -124,7 +125,7 @@ fn what_arrives_at_nodes_is_denied_for_the_services_ports_alone() {
     ] {
         let group = security_group(json!([]));
         let planned = run(&group, &[at_nodes(service, frontend, &[node])], &world(&[service]));
-        let rules: Vec<String> = crate::resources::security_group::tests::told(&after(&group, &planned))
+        let rules: Vec<String> = crate::resources::security_group::tests::summary(&after(&group, &planned))
             .iter()
             .map(|rule| rule.split(' ').filter(|word| !word.starts_with("k8s")).collect::<Vec<_>>().join(" "))
             .collect();
@@ -155,15 +156,15 @@ fn denials_at_nodes_live_as_long_as_their_service() {
     let usage = world(&[&a, &b]);
     let one = after(&empty, &run(&empty, &[at_nodes(&a, "20.0.0.1", nodes)], &usage));
     let both = after(&one, &run(&one, &[at_nodes(&b, "20.0.0.2", nodes)], &usage));
-    assert_eq!(crate::resources::security_group::tests::told(&both).len(), 6);
+    assert_eq!(crate::resources::security_group::tests::summary(&both).len(), 6);
     for (service, frontend) in [(&a, "20.0.0.1"), (&b, "20.0.0.2")] {
         assert_eq!(run(&both, &[at_nodes(service, frontend, nodes)], &usage).step, None);
     }
     let left =
         run(&both, &[crate::resources::security_group::tests::absent(&b, &["20.0.0.2"])], &world(&[&a]));
     assert_eq!(
-        crate::resources::security_group::tests::told(&after(&both, &left)),
-        crate::resources::security_group::tests::told(&one)
+        crate::resources::security_group::tests::summary(&after(&both, &left)),
+        crate::resources::security_group::tests::summary(&one)
     );
 }
 
@@ -179,7 +180,7 @@ fn a_denial_of_everything_at_nodes_is_taken_back() {
     } }]));
     let planned = run(&group, &[at_nodes(&service, "20.0.0.1", &NODES[..2])], &world(&[&service]));
     assert!(
-        crate::resources::security_group::tests::told(&after(&group, &planned))
+        crate::resources::security_group::tests::summary(&after(&group, &planned))
             .iter()
             .all(|rule| !rule.contains("deny-all"))
     );
@@ -197,16 +198,16 @@ fn lb_456_ports_at_nodes_are_open_for_the_families_of_the_service_alone() {
     };
     let empty = security_group(json!([]));
     let planned = run(&empty, &[at_nodes(&service, "20.0.0.1", &NODES)], &world(&[&service]));
-    let told = crate::resources::security_group::tests::told(&after(&empty, &planned));
-    assert_eq!(told.len(), 1, "{told:#?}");
-    assert!(told[0].contains("10.0.1.10,10.0.1.11 10080"), "{told:#?}");
-    let name = told[0].split(' ').nth(1).unwrap();
+    let summary = crate::resources::security_group::tests::summary(&after(&empty, &planned));
+    assert_eq!(summary.len(), 1, "{summary:#?}");
+    assert!(summary[0].contains("10.0.1.10,10.0.1.11 10080"), "{summary:#?}");
+    let name = summary[0].split(' ').nth(1).unwrap();
     let of_both = security_group(json!([
         open(name, 500, &NODES[..2]),
         open(&name.replace("IPv4", "IPv6"), 501, &NODES[2..]),
     ]));
     let planned = run(&of_both, &[at_nodes(&service, "20.0.0.1", &NODES)], &world(&[&service]));
-    assert_eq!(crate::resources::security_group::tests::told(&after(&of_both, &planned)), told);
+    assert_eq!(crate::resources::security_group::tests::summary(&after(&of_both, &planned)), summary);
 }
 
 /// LB-403, LB-452: a refused Service keeps its load-balancing rules; the traffic that they deliver stays allowed until
@@ -256,8 +257,9 @@ fn the_address_of_a_node_that_went_is_not_open_where_it_is_used_next() {
     let group = after(&empty, &run(&empty, &[before], &world(&[&at_node])));
     let services = [at_node.arc(), internal.arc()];
     let one_node = nodes([node("alpha", 0)]);
-    let usage = crate::resources::security_group::usage::ClusterUsage::of(
+    let usage = crate::resources::security_group::usage::ClusterUsage::of_known(
         &cluster(),
+        &mut crate::service::ParsedServices::default(),
         &services,
         &one_node,
         &[],
@@ -268,9 +270,9 @@ fn the_address_of_a_node_that_went_is_not_open_where_it_is_used_next() {
     let planned = run(&group, std::slice::from_ref(&now), &usage);
     let written = after(&group, &planned);
     assert!(
-        crate::resources::security_group::tests::told(&written)[0].ends_with("-> 10.0.1.10 10080"),
+        crate::resources::security_group::tests::summary(&written)[0].ends_with("-> 10.0.1.10 10080"),
         "{:?}",
-        crate::resources::security_group::tests::told(&written)
+        crate::resources::security_group::tests::summary(&written)
     );
     // Its own rules, and those of others at their own addresses, are independent of it.
     let served = AccessIntent::Present {
@@ -279,7 +281,7 @@ fn the_address_of_a_node_that_went_is_not_open_where_it_is_used_next() {
         node_addresses: vec![],
     };
     let both = after(&written, &run(&written, &[served], &usage));
-    assert_eq!(crate::resources::security_group::tests::told(&both).len(), 2);
+    assert_eq!(crate::resources::security_group::tests::summary(&both).len(), 2);
     assert_eq!(run(&both, &[now], &usage).step, None);
 }
 
@@ -294,9 +296,9 @@ fn lb_461_an_address_that_was_a_nodes_is_the_services() {
     assert!(usage.node_addresses.contains(&ip(NODES[0])));
     let empty = security_group(json!([]));
     let group = after(&empty, &run(&empty, &[at_nodes(&closed, NODES[0], &NODES[1..2])], &usage));
-    let rules = crate::resources::security_group::tests::told(&group);
+    let rules = crate::resources::security_group::tests::summary(&group);
     assert_eq!(rules.len(), 2, "{rules:?}");
     let planned = run(&group, &[at_nodes(&other, "20.0.0.2", &NODES[..2])], &usage);
-    let left = crate::resources::security_group::tests::told(&after(&group, &planned));
+    let left = crate::resources::security_group::tests::summary(&after(&group, &planned));
     assert!(rules.iter().all(|rule| left.contains(rule)), "{left:?}");
 }

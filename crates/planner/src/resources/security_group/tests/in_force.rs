@@ -116,10 +116,10 @@ fn a_plan_warns_of_a_security_group_that_is_in_force_nowhere() {
     let without_rules = svc("c").tcp(82).annotate("azure-disable-load-balancer-nsg-rule", "true").arc();
     let services = [svc("a").tcp(80).arc(), svc("b").tcp(81).arc()];
     azure.observed.security_group = Some(group(json!({})));
-    let told = |azure: &Azure, services: &[Arc<k8s::Service>]| azure.plan(services, &[]).warnings;
-    let warnings = told(&azure, &services);
+    let summary = |azure: &Azure, services: &[Arc<k8s::Service>]| azure.plan(services, &[]).warnings;
+    let warnings = summary(&azure, &services);
     assert!(warnings.len() == 1 && warnings[0].contains("in force nowhere"), "{warnings:?}");
-    assert_eq!(told(&azure, &[without_rules]), Vec::<String>::new());
+    assert_eq!(summary(&azure, &[without_rules]), Vec::<String>::new());
     azure.observed.security_group = Some(group(json!({"subnets": one(cluster().subnet_id("subnet"))})));
-    assert_eq!(told(&azure, &services), Vec::<String>::new());
+    assert_eq!(summary(&azure, &services), Vec::<String>::new());
 }

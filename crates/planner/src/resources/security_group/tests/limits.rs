@@ -6,11 +6,11 @@ use azure_types::{SecurityGroup, SecurityRule};
 use k8s::ObjectKey;
 use serde_json::{Value, json};
 
-use super::{absent, after, allow, ip, present, run, told, world};
+use super::{absent, after, allow, ip, present, run, summary, world};
 use crate::order::tests::{Svc, cluster, security_group, svc};
 use crate::outcome::Refusal;
+use crate::resources::security_group::addresses::recorded;
 use crate::resources::security_group::intent::AccessIntent;
-use crate::resources::security_group::shown::recorded;
 use crate::resources::security_group::usage::ClusterUsage;
 
 /// A Service with a port of its own, and so a rule of its own.
@@ -38,7 +38,11 @@ fn plans_at_the_limit() {
         let started = std::time::Instant::now();
         let again = run(&full, &batch, &usage);
         let refused = count.saturating_sub(1000);
-        assert_eq!((planned.refused.len(), told(&full).len()), (refused, count - refused), "one rule each");
+        assert_eq!(
+            (planned.refused.len(), summary(&full).len()),
+            (refused, count - refused),
+            "one rule each"
+        );
         assert_eq!(
             (again.refused.len(), again.step),
             (refused, None),
@@ -104,7 +108,7 @@ fn room_goes_to_those_who_had_it_and_then_by_name() {
     batch.push(absent(&gone.0.clone().deleting(), &[&gone.1]));
     let planned = run(&group, &batch, &usage(&services));
     assert_eq!(names(&planned.refused), ["b-second", "c-third"]);
-    let rules = told(&after(&group, &planned));
+    let rules = summary(&after(&group, &planned));
     assert_eq!(rules.len(), 1000);
     assert!(rules.iter().any(|rule| rule.ends_with(" 700")), "moved");
     assert!(rules.iter().any(|rule| rule.ends_with(" 902")), "the first by name");
@@ -254,6 +258,6 @@ fn priorities_are_given_out_once_and_their_end_is_told() {
     let few: Vec<Value> =
         (500..1400).map(|n| allow(n, &format!("theirs-{n}"), "Tcp", "*", &["20.9.9.9"], &["80"])).collect();
     let group = security_group(json!(few));
-    let rules = told(&after(&group, &run(&group, &batch, &world(&[&a, &b]))));
+    let rules = summary(&after(&group, &run(&group, &batch, &world(&[&a, &b]))));
     assert!(rules[900].starts_with("1400 ") && rules[901].starts_with("1401 "), "{:?}", &rules[900..]);
 }

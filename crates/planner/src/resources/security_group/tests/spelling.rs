@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{absent, after, present, run, told, world};
+use super::{absent, after, present, run, summary, world};
 use crate::order::tests::properties::cases;
 use crate::order::tests::{Svc, security_group, svc};
 use crate::outcome::Change;
@@ -207,7 +207,7 @@ proptest! {
         let alone = run(&empty, &batch[1..], &left);
         let names = |group: &SecurityGroup| {
             let mut names: Vec<String> =
-                told(group).iter().map(|rule| rule.split(' ').nth(1).unwrap().to_owned()).collect();
+                summary(group).iter().map(|rule| rule.split(' ').nth(1).unwrap().to_owned()).collect();
             names.sort();
             names
         };
@@ -215,7 +215,7 @@ proptest! {
         prop_assert_eq!(changes(&run(&group, &batch[1..], &left)), Vec::<Change>::new());
 
         let planned = run(&group, &[absent(&b.deleting(), &of_b)], &world(&[]));
-        prop_assert_eq!(told(&after(&group, &planned)), Vec::<String>::new());
+        prop_assert_eq!(summary(&after(&group, &planned)), Vec::<String>::new());
     }
 }
 
@@ -227,7 +227,7 @@ fn a_range_of_one_address_is_stored_with_or_without_its_length() {
     let sent = after(&empty, &run(&empty, &intent, &world(&[&service])));
     // The MD5 of `Tcp_203.0.113.7/32_80`: names hash the normalised range.
     assert_eq!(
-        told(&sent),
+        summary(&sent),
         [
             "500 k8s-azure-lb_allow_IPv4_1b6c40b87eca82449617bb19fb69c3b3 Allow Tcp 203.0.113.7/32 -> 20.0.0.1 80"
         ]

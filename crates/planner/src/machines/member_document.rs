@@ -6,12 +6,11 @@ use azure_types::{
 };
 
 use super::backend_pool::PoolMembership;
-use crate::model::Family;
-use crate::model::balancer::without_suffix;
+use crate::model::{Family, without_suffix};
 use crate::outcome::{Change, Member};
 
 /// A document that refers to pools by the IP configurations of one network interface.
-pub(crate) trait Holder {
+pub(crate) trait MemberDocument {
     type Configuration: IpConfiguration;
 
     /// The IP configurations of the interface that receives traffic.
@@ -30,7 +29,7 @@ fn is_of(configuration: &impl IpConfiguration, family: Family) -> bool {
 
 /// The model or an instance of a scale set. The interface is the only or the primary one; its configuration is, for
 /// IPv4, the only or the primary one, and for IPv6 the first of that family.
-impl Holder for InterfaceConfigurations {
+impl MemberDocument for InterfaceConfigurations {
     type Configuration = ScaleSetIpConfiguration;
 
     fn configurations(&self) -> &[ScaleSetIpConfiguration] {
@@ -65,7 +64,7 @@ fn is_primary(interface: &InterfaceConfiguration) -> bool {
 }
 
 /// An interface of a virtual machine: its first configuration of the family that has an address.
-impl Holder for NetworkInterface {
+impl MemberDocument for NetworkInterface {
     type Configuration = InterfaceIpConfiguration;
 
     fn configurations(&self) -> &[InterfaceIpConfiguration] {
@@ -101,7 +100,7 @@ fn pool_elsewhere<'a>(pools: &'a [SubResource], pool: &ResourceId) -> Option<&'a
 
 /// The state of a machine with regard to a pool.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum PoolPosition {
     /// It is a member.
     Member,
     /// It is not a member, and can become one.
@@ -113,31 +112,31 @@ pub(crate) enum Place {
 }
 
 /// The state of a machine with regard to a pool.
-pub(crate) fn place_of<H: Holder>(holder: &H, membership: &PoolMembership) -> Place {
+pub(crate) fn place_of<H: MemberDocument>(holder: &H, membership: &PoolMembership) -> PoolPosition {
     let configurations = holder.configurations();
     let member = H::member_of(configurations, membership.family).and_then(|index| configurations.get(index));
-    let Some(pools) = member.map(IpConfiguration::pools) else { return Place::NoAddress };
+    let Some(pools) = member.map(IpConfiguration::pools) else { return PoolPosition::NoAddress };
     if pools.iter().any(|pool| pool.id.as_ref() == Some(&membership.pool)) {
-        return Place::Member;
+        return PoolPosition::Member;
     }
     let other = pool_elsewhere(pools, &membership.pool).and_then(ResourceId::parent);
-    other.map_or(Place::Free, Place::Elsewhere)
+    other.map_or(PoolPosition::Free, PoolPosition::Elsewhere)
 }
 
 /// The desired membership of a machine in a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum MembershipGoal {
     Join,
     Leave,
 }
 
 /// The holder with the desired memberships, and the changes; `None` without a change. A holder that is a member of
 /// another load balancer's pools joins none. A holder that leaves a pool leaves it with every configuration.
-pub(crate) fn changed<H: Holder + Clone>(
+pub(crate) fn changed<H: MemberDocument + Clone>(
     holder: &H,
     memberships: &[PoolMembership],
     member: impl Fn() -> Member,
-    wish: impl Fn(&PoolMembership) -> Option<Wish>,
+    goal: impl Fn(&PoolMembership) -> Option<MembershipGoal>,
 ) -> Option<(H, Vec<Change>)> {
     // Nearly all machines are up to date: only the others are copied.
     let mut document: Option<H> = None;
@@ -145,9 +144,9 @@ pub(crate) fn changed<H: Holder + Clone>(
     for membership in memberships {
         let is_member = |one: &SubResource| one.id.as_ref() == Some(&membership.pool);
         let configurations = document.as_ref().unwrap_or(holder).configurations();
-        let joins = match wish(membership) {
+        let joins = match goal(membership) {
             None => continue,
-            Some(Wish::Join) => {
+            Some(MembershipGoal::Join) => {
                 let index = H::member_of(configurations, membership.family);
                 let Some((index, joining)) =
                     index.and_then(|index| Some((index, configurations.get(index)?)))
@@ -164,7 +163,7 @@ pub(crate) fn changed<H: Holder + Clone>(
                 }
                 true
             }
-            Some(Wish::Leave) => {
+            Some(MembershipGoal::Leave) => {
                 if !configurations.iter().any(|one| one.pools().iter().any(is_member)) {
                     continue;
                 }

@@ -11,7 +11,7 @@ use crate::service::EndpointNodes;
 
 /// The observed state of Azure that concerns the cluster.
 #[derive(Debug, Clone, Default)]
-pub struct Observed {
+pub struct ClusterObservation {
     /// The load balancers of their resource group.
     pub load_balancers: Vec<Arc<LoadBalancer>>,
     /// The public IPs of all groups in use.

@@ -12,26 +12,27 @@ use azure_types::{PublicIpAddress, SecurityGroup};
 use k8s::{Notice, ObjectKey};
 
 use super::public_ip;
-use super::security_group::{self, ClusterUsage, StrangeRule};
+use super::security_group::{self, ClusterUsage, RuleWithForeign};
 use crate::model::Cluster;
-use crate::service::{ServiceIntent, ServiceRemoval};
+use crate::outcome::information;
+use crate::service::ServiceIntent;
 
 /// The event's reason.
 const REASON: &str = "SharedWithUnknown";
 
 /// The entries found in resources that Services share, collected once for all Services.
 #[derive(Debug, Default)]
-pub struct Strangers {
+pub struct ForeignEntries {
     group: String,
-    rules: Vec<StrangeRule>,
+    rules: Vec<RuleWithForeign>,
     node_addresses: BTreeSet<IpAddr>,
 }
 
-impl Strangers {
+impl ForeignEntries {
     /// Scans the rules of a security group.
     pub fn of_rules(group: &SecurityGroup, usage: &ClusterUsage) -> Self {
         let name = group.name.clone().unwrap_or_default();
-        let rules = security_group::strange_rules(group, usage);
+        let rules = security_group::rules_with_foreign(group, usage);
         Self { group: name, rules, node_addresses: usage.node_addresses.clone() }
     }
 
@@ -48,7 +49,7 @@ impl Strangers {
         let owner = service.removal();
         let mut messages = Vec::new();
         for one in public_ips {
-            for user in public_ip::strange_users(cluster, owner, one, &exists) {
+            for user in public_ip::foreign_users(cluster, owner, one, &exists) {
                 messages.push(format!(
                     "the tag {} of public IP {} also names {user}, which is no Service of this cluster: it stays, \
                      because another cluster may use the address; if none does, remove it from the tag",
@@ -68,14 +69,9 @@ impl Strangers {
                  because another cluster with the same rule may have it; if none has, remove it from the rule",
                 rule.name,
                 self.group,
-                rule.strangers.join(", "),
+                rule.foreign.join(", "),
             ));
         }
-        notices(owner, messages)
+        messages.into_iter().map(|message| information(&owner.key, REASON, message)).collect()
     }
-}
-
-fn notices(owner: &ServiceRemoval, messages: Vec<String>) -> Vec<Notice> {
-    let notice = |message| Notice { service: owner.key.clone(), warning: false, reason: REASON, message };
-    messages.into_iter().map(notice).collect()
 }

@@ -3,25 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use azure_types::{Route, RouteTable, Word};
+use azure_types::{Route, RouteTable};
 use ipnet::IpNet;
 
-use super::key::{Place, RouteKey, is_within};
+use super::key::{RouteKey, RoutePlace, is_within};
 use super::name::route_name;
 use super::owned::{NEXT_HOP_TYPE, name_of, place_of, range_of};
 use super::refusal::RouteRefusal;
 use crate::model::names::MAX_LENGTH;
-use crate::outcome::{Change, Difference};
+use crate::outcome::{Change, Differences};
 
 /// A route, with its place from its name and prefix.
-struct Entry {
+struct RouteEntry {
     document: Route,
     range: Option<IpNet>,
     /// The place of the route, and whether it is named after the node alone.
-    place: Option<(Place, bool)>,
+    place: Option<(RoutePlace, bool)>,
 }
 
-impl Entry {
+impl RouteEntry {
     fn new(document: Route) -> Self {
         let range = range_of(&document).map(|range| range.trunc());
         Self { range, place: place_of(&document), document }
@@ -32,7 +32,7 @@ impl Entry {
     }
 
     /// Whether it is the route of a place: the one with the full name, or the one that is named after the node alone.
-    fn is_of(&self, place: &Place, legacy: bool) -> bool {
+    fn is_of(&self, place: &RoutePlace, legacy: bool) -> bool {
         self.place.as_ref().is_some_and(|(own, is_legacy)| own == place && *is_legacy == legacy)
     }
 
@@ -42,28 +42,28 @@ impl Entry {
 }
 
 /// The routes as they will be written, and the changes.
-pub(super) struct Draft<'a> {
+pub(super) struct RouteTableEdit<'a> {
     table: &'a str,
-    routes: Vec<Entry>,
+    routes: Vec<RouteEntry>,
     changes: Vec<Change>,
     /// The lower-case names of the existing routes that the batch wants.
     served: BTreeSet<String>,
     /// The routes with the name of a desired route but another range, by lower-case name.
-    set_aside: BTreeMap<String, Entry>,
+    set_aside: BTreeMap<String, RouteEntry>,
 }
 
-type Wanted<'a> = (&'a Place, &'a RouteKey, IpAddr);
+type DesiredRoute<'a> = (&'a RoutePlace, &'a RouteKey, IpAddr);
 
-impl<'a> Draft<'a> {
+impl<'a> RouteTableEdit<'a> {
     pub(super) fn new(table: &'a str, observed: Option<&RouteTable>) -> Self {
         let routes = observed.and_then(|table| table.properties.as_ref()?.routes.as_deref());
-        let routes = routes.unwrap_or_default().iter().cloned().map(Entry::new).collect();
+        let routes = routes.unwrap_or_default().iter().cloned().map(RouteEntry::new).collect();
         Self { table, routes, changes: Vec::new(), served: BTreeSet::new(), set_aside: BTreeMap::new() }
     }
 
     /// Removes the routes of places that are no longer wanted. A route that is named after its node alone is found only
     /// if the batch names that node.
-    pub(super) fn remove(&mut self, cluster_ranges: &[IpNet], is_unwanted: impl Fn(&Place) -> bool) {
+    pub(super) fn remove(&mut self, cluster_ranges: &[IpNet], is_unwanted: impl Fn(&RoutePlace) -> bool) {
         let changes = &mut self.changes;
         self.routes.retain(|route| {
             let Some((place, _)) = &route.place else { return true };
@@ -80,7 +80,7 @@ impl<'a> Draft<'a> {
     pub(super) fn bring(
         &mut self,
         cluster_ranges: &[IpNet],
-        wanted: &[Wanted<'_>],
+        wanted: &[DesiredRoute<'_>],
     ) -> Vec<(RouteKey, RouteRefusal)> {
         let mut missing = Vec::new();
         for wanted in wanted {
@@ -92,7 +92,7 @@ impl<'a> Draft<'a> {
         // A route with the desired name has another range, or it would have been found: its range is free for others.
         for (_, key, _) in &missing {
             let name = route_name(&key.node, &key.range).to_ascii_lowercase();
-            let has_name = |route: &Entry| route.name().eq_ignore_ascii_case(&name);
+            let has_name = |route: &RouteEntry| route.name().eq_ignore_ascii_case(&name);
             if let Some(at) = self.routes.iter().position(has_name).filter(|_| !self.served.contains(&name)) {
                 self.set_aside.insert(name, self.routes.remove(at));
             }
@@ -108,7 +108,7 @@ impl<'a> Draft<'a> {
         refused
     }
 
-    fn add(&mut self, cluster_ranges: &[IpNet], wanted: &Wanted<'_>) -> Result<(), RouteRefusal> {
+    fn add(&mut self, cluster_ranges: &[IpNet], wanted: &DesiredRoute<'_>) -> Result<(), RouteRefusal> {
         let (place, key, next_hop) = *wanted;
         let (name, range, table) = (route_name(&key.node, &key.range), key.range, self.table.to_owned());
         if name.len() > MAX_LENGTH {
@@ -136,18 +136,18 @@ impl<'a> Draft<'a> {
         self.changes.push(Change::RouteAdded { route: name.clone(), range, next_hop });
         let mut route = Route { name: Some(name), ..Default::default() };
         lead(&mut route, &range, next_hop);
-        self.routes.push(Entry::new(route));
+        self.routes.push(RouteEntry::new(route));
         Ok(())
     }
 
-    fn set(&mut self, at: usize, (_, key, next_hop): &Wanted<'_>) {
+    fn set(&mut self, at: usize, (_, key, next_hop): &DesiredRoute<'_>) {
         let Some(route) = self.routes.get_mut(at) else { return };
         let name = route.name().to_owned();
         let differences = lead(&mut route.document, &key.range, *next_hop);
         (route.range, route.place) = (Some(key.range.trunc()), place_of(&route.document));
         self.served.insert(name.to_ascii_lowercase());
         let changed = |difference| Change::RouteChanged { route: name.clone(), difference };
-        self.changes.extend(differences.into_iter().map(changed));
+        self.changes.extend(differences.into_changes(changed));
     }
 
     pub(super) fn finish(mut self) -> (Vec<Route>, Vec<Change>) {
@@ -164,28 +164,17 @@ impl<'a> Draft<'a> {
 }
 
 /// Points a route to an address. Returns the differences; its other members stay.
-fn lead(route: &mut Route, range: &IpNet, next_hop: IpAddr) -> Vec<Difference> {
+fn lead(route: &mut Route, range: &IpNet, next_hop: IpAddr) -> Differences {
     let before = range_of(route);
-    let properties = route.properties.get_or_insert_default();
-    let mut differences = Vec::new();
-    let mut differs = |member, from: Option<&str>, to: String| {
-        let from = from.unwrap_or("none").to_owned();
-        differences.push(Difference { member, from, to });
-    };
+    let p = route.properties.get_or_insert_default();
+    let mut differences = Differences::default();
     if before.is_none_or(|before| before.trunc() != range.trunc()) {
-        let prefix = range.to_string();
-        differs("prefix", properties.address_prefix.as_deref(), prefix.clone());
-        properties.address_prefix = Some(prefix);
+        differences.replace("prefix", &mut p.address_prefix, Some(range.to_string()));
     }
-    if !properties.next_hop_type.as_ref().is_some_and(|kind| kind.is(NEXT_HOP_TYPE)) {
-        let from = properties.next_hop_type.as_ref().map(Word::as_str);
-        differs("next hop type", from, NEXT_HOP_TYPE.to_owned());
-        properties.next_hop_type = Some(NEXT_HOP_TYPE.into());
-    }
-    let hop = properties.next_hop_ip_address.as_deref();
+    differences.set_word("next hop type", &mut p.next_hop_type, NEXT_HOP_TYPE);
+    let hop = p.next_hop_ip_address.as_deref();
     if hop.and_then(|hop| hop.parse::<IpAddr>().ok()) != Some(next_hop) {
-        differs("next hop", hop, next_hop.to_string());
-        properties.next_hop_ip_address = Some(next_hop.to_string());
+        differences.replace("next hop", &mut p.next_hop_ip_address, Some(next_hop.to_string()));
     }
     differences
 }

@@ -9,17 +9,17 @@ use super::usage::ClusterUsage;
 
 /// A rule with addresses of the cluster and other addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StrangeRule {
+pub struct RuleWithForeign {
     /// The rule's name.
     pub name: String,
     /// The addresses that Services or nodes of the cluster have.
     pub own: Vec<IpAddr>,
     /// The destinations that are not, and are not proven to have been, the cluster's.
-    pub strangers: Vec<String>,
+    pub foreign: Vec<String>,
 }
 
 /// The rules of a security group that have such destinations. Empty while Services and nodes are not all known.
-pub fn strange_rules(group: &SecurityGroup, usage: &ClusterUsage) -> Vec<StrangeRule> {
+pub fn rules_with_foreign(group: &SecurityGroup, usage: &ClusterUsage) -> Vec<RuleWithForeign> {
     if !usage.is_complete {
         return Vec::new();
     }
@@ -27,17 +27,17 @@ pub fn strange_rules(group: &SecurityGroup, usage: &ClusterUsage) -> Vec<Strange
     let found = rules.filter(|rule| rule::is_managed(rule)).filter_map(|rule| {
         let p = rule.properties.as_ref()?;
         let all = rule::spread(rule::items(&p.destination_address_prefix, &p.destination_address_prefixes));
-        let (mut own, mut strangers) = (Vec::new(), Vec::new());
+        let (mut own, mut foreign) = (Vec::new(), Vec::new());
         for destination in all {
             match destination.parse().ok().filter(|address| usage.has(address)) {
                 Some(address) => own.push(address),
                 None if usage.proven.contains_key(&destination) => {}
-                None => strangers.push(destination),
+                None => foreign.push(destination),
             }
         }
         let name = rule.name.clone().unwrap_or_default();
-        let is_found = !own.is_empty() && !strangers.is_empty();
-        is_found.then_some(StrangeRule { name, own, strangers })
+        let is_found = !own.is_empty() && !foreign.is_empty();
+        is_found.then_some(RuleWithForeign { name, own, foreign })
     });
     found.collect()
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use azure_types::{PrivateLinkService, PublicIpAddress, Subnet};
 use k8s::Node;
 
-use crate::machines::machine_set::MachineSets;
+use crate::machines::MachineSets;
 use crate::model::{Balancer, Labels};
 use crate::resources::load_balancer::ListedLoadBalancer;
 
 /// The state of Azure and the cluster that concerns one Service.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
-    /// The public IPs that concern the Service ([`public_ip::Owners`]), of its group and of the cluster's.
+pub struct ServiceObservation<'a> {
+    /// The public IPs that concern the Service ([`public_ip::PublicIpOwners`]), of its group and of the cluster's.
     pub public_ips: &'a [Arc<PublicIpAddress>],
     /// The cluster's load balancers that exist.
     pub load_balancers: &'a [(Balancer, ListedLoadBalancer)],
@@ -29,4 +29,11 @@ pub struct Seen<'a> {
     pub namespace: Option<&'a Labels>,
     /// The sets of standalone virtual machines; read only where load balancers are of SKU Basic.
     pub machine_sets: Option<&'a MachineSets>,
+}
+
+impl<'a> ServiceObservation<'a> {
+    /// The document of a load balancer, if it exists.
+    pub(crate) fn load_balancer(&self, balancer: &Balancer) -> Option<&'a ListedLoadBalancer> {
+        self.load_balancers.iter().find(|(one, _)| one == balancer).map(|(_, document)| document)
+    }
 }
