@@ -18,7 +18,8 @@ use http::{Request, StatusCode, Uri};
 use parking_lot::Mutex;
 
 use crate::identity::{AuthorityFailure, LastAnswer, read_refusal, readable_token};
-use crate::{Clock, Error, Transport};
+use crate::{Error, Transport};
+use clock::Clock;
 
 /// The folder of the agent's challenges. A file in another folder is refused: otherwise another program at the agent's
 /// address could obtain any file of the machine.

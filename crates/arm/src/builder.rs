@@ -6,10 +6,11 @@ use std::time::Duration;
 use http::HeaderValue;
 use parking_lot::Mutex;
 
-use crate::client::Inner;
-use crate::operation_pace::OperationPace;
+use crate::operation_watch::OperationDurations;
 use crate::retry;
-use crate::{Budgets, CallObserver, Client, Clock, Cloud, Credential, RetryPolicy, Transport};
+use crate::send::Connection;
+use crate::{Budgets, CallObserver, Client, Cloud, Credential, RetryPolicy, Transport};
+use clock::Clock;
 
 /// The default time to wait for an operation. Writes of load balancers and scale sets end within minutes: one that
 /// still runs after half an hour will not end, and its caller should get an error.
@@ -30,8 +31,15 @@ pub struct ClientBuilder {
     operation_deadline: Duration,
 }
 
+impl Client {
+    /// Begins a client of this cloud.
+    pub fn builder(cloud: Cloud, transport: Transport, credential: Credential) -> ClientBuilder {
+        ClientBuilder::new(cloud, transport, credential)
+    }
+}
+
 impl ClientBuilder {
-    pub(crate) fn new(cloud: Cloud, transport: Transport, credential: Credential) -> Self {
+    fn new(cloud: Cloud, transport: Transport, credential: Credential) -> Self {
         Self {
             cloud,
             transport,
@@ -108,7 +116,7 @@ impl ClientBuilder {
     pub fn build(self) -> Client {
         let fallback = HeaderValue::from_static("kubernetes-cloudprovider");
         Client {
-            inner: Arc::new(Inner {
+            connection: Arc::new(Connection {
                 scope: self.cloud.scope(),
                 user_agent: HeaderValue::from_str(&self.user_agent).unwrap_or(fallback),
                 cloud: self.cloud,
@@ -121,7 +129,7 @@ impl ClientBuilder {
                 observer: self.observer,
                 minimum_retry_after: self.minimum_retry_after,
                 operation_deadline: self.operation_deadline,
-                operation_pace: OperationPace::default(),
+                operation_durations: OperationDurations::default(),
             }),
             gives_faults_back: false,
         }

@@ -17,7 +17,7 @@ use ring::signature::{RSA_PSS_SHA256, RsaKeyPair};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::Clock;
+use clock::Clock;
 
 /// How long an assertion is valid.
 const VALIDITY_SECONDS: u64 = 600;

@@ -6,23 +6,18 @@ use std::time::Duration;
 use azure_types::ResourceId;
 use http::header::{HeaderName, IF_MATCH, IF_NONE_MATCH};
 use http::{HeaderValue, Method, Uri};
-use parking_lot::Mutex;
-use rand::rngs::SmallRng;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use tokio::time::Instant;
 
-use crate::builder::ClientBuilder;
+use crate::call::{Answer, Call, request_id};
 use crate::error::ServiceError;
 use crate::operation::{self, Operation, Progress, Start};
-use crate::operation_pace::{OperationPace, OperationWatch};
+use crate::operation_watch::OperationWatch;
 use crate::request::{self, Listing, Subject};
 use crate::retry;
-use crate::send::{Answer, Call, request_id};
-use crate::{
-    ApiVersion, Budgets, CallObserver, Class, Clock, Cloud, Credential, Error, OperationStyle, Purpose,
-    RetryPolicy, Transport,
-};
+use crate::send::{Connection, Sending};
+use crate::{ApiVersion, Budgets, Class, Cloud, Error, OperationStyle, Purpose};
 
 /// With `enableMinimumRetryAfter`, a `Retry-After` of a success below this is ignored.
 const MIN_RETRY_AFTER: Duration = Duration::from_secs(5);
@@ -41,30 +36,14 @@ pub struct Accepted<T> {
 /// The client of one cloud. Clones share connections, token and budgets.
 #[derive(Clone)]
 pub struct Client {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) connection: Arc<Connection>,
     /// Whether a write that Azure answers with an internal error (500) is left to the caller, who retries it.
     pub(crate) gives_faults_back: bool,
 }
 
-pub(crate) struct Inner {
-    pub(crate) cloud: Cloud,
-    pub(crate) transport: Transport,
-    pub(crate) credential: Credential,
-    pub(crate) user_agent: HeaderValue,
-    pub(crate) scope: String,
-    pub(crate) budgets: Budgets,
-    pub(crate) retry: RetryPolicy,
-    pub(crate) rng: Mutex<SmallRng>,
-    pub(crate) clock: Clock,
-    pub(crate) observer: Option<Arc<dyn CallObserver>>,
-    pub(crate) minimum_retry_after: bool,
-    pub(crate) operation_deadline: Duration,
-    pub(crate) operation_pace: OperationPace,
-}
-
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Client({})", self.inner.cloud.resource_manager)
+        write!(f, "Client({})", self.connection.cloud.resource_manager)
     }
 }
 
@@ -81,28 +60,23 @@ impl Client {
     /// its document before it retries.
     #[must_use]
     pub fn giving_faults_back(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner), gives_faults_back: true }
-    }
-
-    /// Begins a client of this cloud.
-    pub fn builder(cloud: Cloud, transport: Transport, credential: Credential) -> ClientBuilder {
-        ClientBuilder::new(cloud, transport, credential)
+        Self { connection: Arc::clone(&self.connection), gives_faults_back: true }
     }
 
     /// The client's cloud.
     pub fn cloud(&self) -> &Cloud {
-        &self.inner.cloud
+        &self.connection.cloud
     }
 
     /// The budgets of the client's calls.
     pub fn budgets(&self) -> &Budgets {
-        &self.inner.budgets
+        &self.connection.budgets
     }
 
     /// Gets a token without calling Azure Resource Manager: at start, this distinguishes wrong credentials from all
     /// other failures, in one line.
     pub async fn check_credential(&self) -> Result<(), Error> {
-        self.inner.credential.authorization(&self.inner.scope).await.map(|_| ())
+        self.connection.credential.authorization(&self.connection.scope).await.map(|_| ())
     }
 
     /// Reads a resource.
@@ -182,7 +156,7 @@ impl Client {
             drop(answer);
             all.extend(page.value.into_iter().map(&keep));
             let Some(link) = page.next_link.filter(|link| !link.is_empty()) else { return Ok(all) };
-            let next = request::follow(&self.inner.cloud.resource_manager, &link, &subject)?;
+            let next = request::follow(&self.connection.cloud.resource_manager, &link, &subject)?;
             if next == uri {
                 return Err(subject.malformed("the list's next page is the page itself"));
             }
@@ -344,8 +318,8 @@ impl Client {
     pub async fn wait(&self, operation: &Operation) -> Result<(), Error> {
         let subject = Subject::of_operation(&operation.resource);
         let line = || format!("{} {}", operation.method, Subject::of(&operation.resource).short);
-        let deadline = self.inner.operation_deadline;
-        let uri = request::follow(&self.inner.cloud.resource_manager, &operation.url, &subject)?;
+        let deadline = self.connection.operation_deadline;
+        let uri = request::follow(&self.connection.cloud.resource_manager, &operation.url, &subject)?;
         let mut watch = self.watch(operation);
         let asked = operation.first_look.map(Duration::from_millis).unwrap_or_default();
         let mut pause = watch.first_pause().max(asked.saturating_sub(watch.age()));
@@ -390,7 +364,7 @@ impl Client {
 
     /// Paces reads of the resource that an operation changes, for callers that do not [`Self::wait`] for its status.
     pub fn watch(&self, operation: &Operation) -> OperationWatch {
-        OperationWatch::new(self.clone(), operation)
+        OperationWatch::new(&self.connection.operation_durations, &self.connection.clock, operation)
     }
 
     /// Creates or replaces a resource, waits until Azure is done, and reads it.
@@ -447,18 +421,18 @@ impl Client {
         }
     }
 
-    pub(crate) fn url(
-        &self,
-        path: &str,
-        api_version: ApiVersion,
-        query: &[(&str, &str)],
-    ) -> Result<Uri, Error> {
-        request::url(&self.inner.cloud.resource_manager, path, api_version, query)
+    /// Sends one request with everything it needs, including registration of a provider.
+    fn send<'a>(&'a self, call: &'a Call<'a>) -> Sending<'a> {
+        self.connection.send(call, self.gives_faults_back)
+    }
+
+    fn url(&self, path: &str, api_version: ApiVersion, query: &[(&str, &str)]) -> Result<Uri, Error> {
+        request::url(&self.connection.cloud.resource_manager, path, api_version, query)
     }
 
     fn asked_after_success(&self, answer: &Answer) -> Option<Duration> {
-        let asked = retry::retry_after(&answer.headers, &self.inner.clock)?;
-        (!self.inner.minimum_retry_after || asked >= MIN_RETRY_AFTER).then_some(asked)
+        let asked = retry::retry_after(&answer.headers, &self.connection.clock)?;
+        (!self.connection.minimum_retry_after || asked >= MIN_RETRY_AFTER).then_some(asked)
     }
 
     /// The operation that a first answer began, unless it is already complete.
@@ -472,12 +446,12 @@ impl Client {
                 style,
                 resource: id.clone(),
                 method: call.method.to_string(),
-                started: milliseconds(self.inner.clock.since_1970()),
+                started: milliseconds(self.connection.clock.since_1970()),
                 first_look: self.asked_after_success(answer).map(milliseconds),
                 class: call.class,
             })),
             Start::Failed(state) => {
-                let mut error = call.error(answer.status, &answer.headers, &[], &self.inner.clock);
+                let mut error = call.error(answer.status, &answer.headers, &[], &self.connection.clock);
                 error.status = 200;
                 error.message = format!("Azure accepted the request and reports provisioning state {state}");
                 error.code = state;

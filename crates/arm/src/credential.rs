@@ -25,10 +25,12 @@ use parking_lot::Mutex;
 
 use crate::arc::ArcIdentity;
 use crate::certificate::Certificate;
+use crate::credential_spec::{CredentialMethod, CredentialSpec, setting};
 use crate::error::one_line;
 use crate::identity::{AuthorityFailure, IdentityClient, LastAnswer, Refusal};
 use crate::token::{Held, Tokens};
-use crate::{Clock, Cloud, Error, Transport};
+use crate::{Cloud, Error, Transport};
+use clock::Clock;
 
 /// How long a call waits for a token that it needs. It is enough for four attempts at a slow authority; one that asks
 /// for a longer pause is not waited for.
@@ -112,10 +114,6 @@ impl TokenCredential for Fixed {
     }
 }
 
-fn setting(reason: String) -> Error {
-    Error::Configuration { reason }
-}
-
 impl Credential {
     /// The credential that a configuration selects. No token is requested yet; files are read.
     ///
@@ -126,95 +124,76 @@ impl Credential {
         transport: &Transport,
         clock: Clock,
     ) -> Result<Self, Error> {
-        let last_answer = Arc::new(Mutex::new(LastAnswer::default()));
-        let options = || client_options(cloud, transport, &last_answer);
-        let client = &config.aad_client_id;
-        let rejected = |what: &str, error: azure_core::Error| {
-            setting(format!("{what}: {}", one_line(&error.to_string())))
-        };
-        let tenant = config.tenant_id.clone();
-
-        let (source, description): (Arc<dyn TokenCredential>, String) = if config
-            .use_federated_workload_identity_extension
-        {
-            require(config, &["tenantId", "aadClientId", "aadFederatedTokenFile"], "workload identity")?;
-            let file = FederatedToken(config.aad_federated_token_file.clone().into());
-            let description = format!("workload identity of client {client}");
-            return Self::asserted(&tenant, client, file, description, cloud, transport);
-        } else if config.use_managed_identity_extension && !config.arc_endpoint.is_empty() {
-            let id = config.user_assigned_identity_id.trim();
-            if !id.is_empty() {
-                return Err(setting(format!(
-                    "userAssignedIdentityID={id}: a machine that Azure Arc connects has its own identity alone: remove it"
-                )));
+        let spec = CredentialSpec::from_config(config)?;
+        let is_certificate = matches!(spec.method, CredentialMethod::Certificate { .. });
+        Self::new(&spec, cloud, transport, clock).map_err(|error| match error {
+            Error::Configuration { reason } if is_certificate => {
+                setting(format!("aadClientCertPath={}: {reason}", config.aad_client_cert_path))
             }
-            let identity =
-                ArcIdentity::new(&config.arc_endpoint, transport.clone(), Arc::clone(&last_answer))?;
-            (Arc::new(identity), "managed identity of Azure Arc".to_owned())
-        } else if config.use_managed_identity_extension {
-            let id = config.user_assigned_identity_id.trim();
-            let (id, description) = match id {
-                "" => (None, "system-assigned managed identity".to_owned()),
-                id if id.to_ascii_uppercase().contains("/SUBSCRIPTIONS/") => {
-                    (Some(UserAssignedId::ResourceId(id.to_owned())), format!("managed identity {id}"))
-                }
-                id => (Some(UserAssignedId::ClientId(id.to_owned())), format!("managed identity {id}")),
-            };
-            let made = ManagedIdentityCredential::new(Some(ManagedIdentityCredentialOptions {
-                user_assigned_id: id,
-                client_options: options(),
-            }));
-            (made.map_err(|error| rejected(&description, error))?, description)
-        } else if !config.aad_client_secret.is_empty() {
-            require(config, &["tenantId", "aadClientId"], "a client secret")?;
-            let secret = Secret::new(config.aad_client_secret.reveal().to_owned());
-            let options = ClientSecretCredentialOptions { client_options: options() };
-            let made = ClientSecretCredential::new(&tenant, client.clone(), secret, Some(options));
-            let description = format!("client secret of client {client}");
-            (made.map_err(|error| rejected(&description, error))?, description)
-        } else if !config.aad_client_cert_path.is_empty() {
-            require(config, &["tenantId", "aadClientId"], "a client certificate")?;
-            let path = &config.aad_client_cert_path;
-            let content = std::fs::read(path)
-                .map_err(|error| setting(format!("aadClientCertPath={path}: cannot be read: {error}")))?;
-            let password = &config.aad_client_cert_password;
-            return Self::certificate(&tenant, client, &content, password, cloud, transport, clock).map_err(
-                |error| match error {
-                    Error::Configuration { reason } => setting(format!("aadClientCertPath={path}: {reason}")),
-                    error => error,
-                },
-            );
-        } else {
-            return Err(setting(
-                "no credential is configured: set useManagedIdentityExtension, aadClientSecret, \
-                     aadClientCertPath or useFederatedWorkloadIdentityExtension in the cloud config"
-                    .into(),
-            ));
-        };
-        // The library dates tokens by the machine's clock, whatever clock signs assertions.
-        let tokens = Arc::new(Tokens::new(Clock::system()));
-        Ok(Self { source, description: description.into(), last_answer, tokens })
+            error => error,
+        })
     }
 
-    /// A given client certificate, such as a Secret's: PEM or PKCS#12, with its key. Nothing is requested yet.
+    /// A credential. No token is requested yet.
     ///
-    /// Errors: the content is not a certificate with its key, the password does not open it, or the tenant or client is
+    /// Errors: something is missing, a certificate cannot be read with its password, or the tenant or client is
     /// invalid.
-    pub fn certificate(
-        tenant: &str,
-        client: &str,
-        content: &[u8],
-        password: &cloud_config::Secret,
+    pub fn new(
+        spec: &CredentialSpec,
         cloud: &Cloud,
         transport: &Transport,
         clock: Clock,
     ) -> Result<Self, Error> {
-        let audience =
-            format!("{}/{tenant}/oauth2/v2.0/token", cloud.authority.as_str().trim_end_matches('/'));
-        let certificate =
-            Certificate::read(content, password.reveal(), client, &audience, clock).map_err(setting)?;
-        let description = format!("client certificate of client {client}");
-        Self::asserted(tenant, client, certificate, description, cloud, transport)
+        spec.check()?;
+        let last_answer = Arc::new(Mutex::new(LastAnswer::default()));
+        let options = || client_options(cloud, transport, &last_answer);
+        let rejected = |what: &str, error: azure_core::Error| {
+            setting(format!("{what}: {}", one_line(&error.to_string())))
+        };
+        let CredentialSpec { tenant, client, method } = spec;
+        let (source, description): (Arc<dyn TokenCredential>, String) = match method {
+            CredentialMethod::WorkloadIdentity { token_file } => {
+                let description = format!("workload identity of client {client}");
+                let file = FederatedToken(token_file.clone());
+                return Self::asserted(tenant, client, file, description, cloud, transport);
+            }
+            CredentialMethod::Certificate { content, password } => {
+                let audience =
+                    format!("{}/{tenant}/oauth2/v2.0/token", cloud.authority.as_str().trim_end_matches('/'));
+                let certificate = Certificate::read(content, password.reveal(), client, &audience, clock);
+                let description = format!("client certificate of client {client}");
+                let certificate = certificate.map_err(setting)?;
+                return Self::asserted(tenant, client, certificate, description, cloud, transport);
+            }
+            CredentialMethod::Arc { endpoint } => {
+                let identity = ArcIdentity::new(endpoint, transport.clone(), Arc::clone(&last_answer))?;
+                (Arc::new(identity), "managed identity of Azure Arc".to_owned())
+            }
+            CredentialMethod::ManagedIdentity { id } => {
+                let (id, description) = match id.as_str() {
+                    "" => (None, "system-assigned managed identity".to_owned()),
+                    id if id.to_ascii_uppercase().contains("/SUBSCRIPTIONS/") => {
+                        (Some(UserAssignedId::ResourceId(id.to_owned())), format!("managed identity {id}"))
+                    }
+                    id => (Some(UserAssignedId::ClientId(id.to_owned())), format!("managed identity {id}")),
+                };
+                let made = ManagedIdentityCredential::new(Some(ManagedIdentityCredentialOptions {
+                    user_assigned_id: id,
+                    client_options: options(),
+                }));
+                (made.map_err(|error| rejected(&description, error))?, description)
+            }
+            CredentialMethod::ClientSecret(secret) => {
+                let secret = Secret::new(secret.reveal().to_owned());
+                let options = ClientSecretCredentialOptions { client_options: options() };
+                let made = ClientSecretCredential::new(tenant, client.clone(), secret, Some(options));
+                let description = format!("client secret of client {client}");
+                (made.map_err(|error| rejected(&description, error))?, description)
+            }
+        };
+        // The library dates tokens by the machine's clock, whatever clock signs assertions.
+        let tokens = Arc::new(Tokens::new(Clock::system()));
+        Ok(Self { source, description: description.into(), last_answer, tokens })
     }
 
     /// The workload identity of a service account with a given token, such as the one that a kubelet sends for a pod.
@@ -401,26 +380,6 @@ impl Credential {
         // The library ends its messages with a link to its own troubleshooting page.
         let text = text.split(" To troubleshoot, visit").next().unwrap_or_default().to_owned();
         self.failure(text)
-    }
-}
-
-fn require(config: &CloudConfig, keys: &[&str], what: &str) -> Result<(), Error> {
-    let missing: Vec<&str> = keys
-        .iter()
-        .filter(|key| {
-            let value = match **key {
-                "tenantId" => &config.tenant_id,
-                "aadClientId" => &config.aad_client_id,
-                _ => &config.aad_federated_token_file,
-            };
-            value.is_empty()
-        })
-        .copied()
-        .collect();
-    if missing.is_empty() {
-        Ok(())
-    } else {
-        Err(setting(format!("{what} needs {} in the cloud config", missing.join(" and "))))
     }
 }
 

@@ -17,7 +17,8 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::{Clock, Transport};
+use crate::Transport;
+use clock::Clock;
 
 /// No authority has a reason to ask for a longer pause, and the library would sleep for as long as requested.
 const MAX_RETRY_AFTER_SECONDS: u64 = 60;

@@ -4,65 +4,64 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Method, Uri};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use clock::Clock;
+use http::{HeaderValue, Method, Uri};
+use parking_lot::Mutex;
+use rand::rngs::SmallRng;
 use serde_json::Value;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use crate::budget::MAX_WAIT;
-use crate::client::Inner;
-use crate::correlation;
-use crate::error::ServiceError;
-use crate::meter;
-use crate::request::Subject;
-use crate::retry;
+use crate::call::{Answer, Call};
+use crate::operation_watch::OperationDurations;
+use crate::request::{self, Subject};
 use crate::span;
-use crate::{ApiVersion, CallRecord, Class, Client, Clock, Error, OperationGroup, Purpose};
+use crate::{
+    ApiVersion, Budgets, CallObserver, Class, Cloud, Credential, Error, OperationGroup, Purpose, RetryPolicy,
+    Transport,
+};
 
 /// The interval at which a provider's registration is polled. It takes from seconds to a few minutes: after five the
 /// call fails, and the next one asks again.
 const REGISTRATION_INTERVAL: Duration = Duration::from_secs(15);
 const MAX_REGISTRATION_POLLS: u32 = 20;
 
-/// One request, repeatable.
-pub(crate) struct Call<'a> {
-    pub(crate) method: Method,
-    pub(crate) uri: Uri,
-    pub(crate) body: Option<Bytes>,
-    /// The condition of the request: the header, and its value.
-    pub(crate) condition: Option<(HeaderName, HeaderValue)>,
-    pub(crate) subject: &'a Subject,
-    pub(crate) purpose: Purpose,
-    pub(crate) class: Class,
-}
-
 /// A request that is being sent.
 pub(crate) type Sending<'a> = Pin<Box<dyn Future<Output = Result<Answer, Error>> + Send + 'a>>;
 
-/// An answer with a 2xx status.
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
+/// What all clones of a client share: its cloud, its rights, and its budgets.
+pub(crate) struct Connection {
+    pub(crate) cloud: Cloud,
+    pub(crate) transport: Transport,
+    pub(crate) credential: Credential,
+    pub(crate) user_agent: HeaderValue,
+    pub(crate) scope: String,
+    pub(crate) budgets: Budgets,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) rng: Mutex<SmallRng>,
+    pub(crate) clock: Clock,
+    pub(crate) observer: Option<Arc<dyn CallObserver>>,
+    pub(crate) minimum_retry_after: bool,
+    pub(crate) operation_deadline: Duration,
+    pub(crate) operation_durations: OperationDurations,
 }
 
-impl Client {
+impl Connection {
     /// Sends one request with everything it needs, including registration of a provider.
     ///
     /// The state of a request takes 2 kB. It is allocated for the duration of the request: thousands of tasks can send
     /// one, and nearly all of them are waiting for something else.
-    pub(crate) fn send<'a>(&'a self, call: &'a Call<'a>) -> Sending<'a> {
+    ///
+    /// `gives_faults_back`: an internal error of Azure's is not retried, but left to the caller.
+    pub(crate) fn send<'a>(&'a self, call: &'a Call<'a>, gives_faults_back: bool) -> Sending<'a> {
         Box::pin(async move {
-            match self.send_repeated(call).await {
+            match self.send_repeated(call, gives_faults_back).await {
                 Err(error)
                     if error.status() == Some(409) && error.has_code("MissingSubscriptionRegistration") =>
                 {
                     self.register(call.subject, call.class).await?;
-                    self.send_repeated(call).await
+                    self.send_repeated(call, gives_faults_back).await
                 }
                 other => other,
             }
@@ -85,17 +84,17 @@ impl Client {
         );
         let call = Call {
             method: Method::POST,
-            uri: self.url(&format!("{path}/register"), ApiVersion::REGISTRATION, &[])?,
+            uri: self.registration_url(&format!("{path}/register"))?,
             body: None,
             condition: None,
             subject: &about,
             purpose: Purpose::Register,
             class,
         };
-        self.send_repeated(&call).await?;
+        self.send_repeated(&call, false).await?;
         for _ in 0..MAX_REGISTRATION_POLLS {
-            let uri = self.url(&path, ApiVersion::REGISTRATION, &[])?;
-            let answer = self.send_repeated(&Call::get(uri, &about, Purpose::Register, class)).await?;
+            let uri = self.registration_url(&path)?;
+            let answer = self.send_repeated(&Call::get(uri, &about, Purpose::Register, class), false).await?;
             let state = answer.value();
             let state = state.get("registrationState").and_then(Value::as_str).unwrap_or_default();
             if state.eq_ignore_ascii_case("Registered") {
@@ -109,16 +108,15 @@ impl Client {
         })
     }
 
-    /// Whether an internal error of Azure's is left to the caller.
-    fn is_given_back(&self, call: &Call<'_>, error: &Error) -> bool {
-        self.gives_faults_back && call.purpose == Purpose::Write && error.status() == Some(500)
+    fn registration_url(&self, path: &str) -> Result<Uri, Error> {
+        request::url(&self.cloud.resource_manager, path, ApiVersion::REGISTRATION, &[])
     }
 
     /// Sends one request, and retries if that can help: after throttling when the budget opens, after passing failures
     /// by the policy. 400, 403, 404, 409 and 412 are answers, not failures.
-    async fn send_repeated(&self, call: &Call<'_>) -> Result<Answer, Error> {
-        let inner = &*self.inner;
-        let gate = inner.budgets.gate(&call.subject.subscription, OperationGroup::of(&call.method));
+    async fn send_repeated(&self, call: &Call<'_>, gives_faults_back: bool) -> Result<Answer, Error> {
+        let observer = self.observer.as_deref();
+        let gate = self.budgets.gate(&call.subject.subscription, OperationGroup::of(&call.method));
         let mut repeated = 0u32;
         let mut rejected = false;
         loop {
@@ -126,11 +124,11 @@ impl Client {
             let permit = gate.enter(call.class, &call.subject.namespace).await.map_err(|retry_after| {
                 Error::BudgetClosed { subject: call.subject.line(&call.method), retry_after }
             })?;
-            let authorization = inner.credential.authorization(&inner.scope).await?;
+            let authorization = self.credential.authorization(&self.scope).await?;
             let waited = queued.elapsed();
             let sent = Instant::now();
             let span = span::of(call, repeated, waited);
-            let sending = inner.transport.send(call.request(authorization.clone(), inner.user_agent.clone()));
+            let sending = self.transport.send(call.request(authorization.clone(), self.user_agent.clone()));
             let outcome = sending.instrument(span.clone()).await;
             let duration = sent.elapsed();
             let attempt = repeated + 1;
@@ -138,7 +136,7 @@ impl Client {
                 Err(error) => {
                     drop(permit);
                     span::unanswered(&span, error.reason());
-                    call.report(inner, attempt, waited, duration, None, None);
+                    call.report(observer, attempt, waited, duration, None, None);
                     Error::Transport {
                         subject: call.subject.line(&call.method),
                         reason: error.reason().to_owned(),
@@ -150,13 +148,20 @@ impl Client {
                     gate.observe(permit, &parts.headers);
                     span::answered(&span, status, &parts.headers);
                     if parts.status.is_success() {
-                        call.report(inner, attempt, waited, duration, Some((status, &parts.headers)), None);
+                        call.report(
+                            observer,
+                            attempt,
+                            waited,
+                            duration,
+                            Some((status, &parts.headers)),
+                            None,
+                        );
                         return Ok(Answer { status, headers: parts.headers, body });
                     }
-                    let error = call.error(status, &parts.headers, &body, &inner.clock);
+                    let error = call.error(status, &parts.headers, &body, &self.clock);
                     span::refused(&span, call.purpose, &error);
                     call.report(
-                        inner,
+                        observer,
                         attempt,
                         waited,
                         duration,
@@ -169,7 +174,7 @@ impl Client {
             // A restored authority, or one with rotated keys, issues valid tokens again.
             if error.status() == Some(401) && !rejected {
                 rejected = true;
-                if inner.credential.reject(&inner.scope, &authorization) {
+                if self.credential.reject(&self.scope, &authorization) {
                     continue;
                 }
             }
@@ -181,150 +186,26 @@ impl Client {
                         let namespace = call.subject.namespace.as_str();
                         gate.close((!service.throttles_subscription()).then_some(namespace), wait);
                         // The gate itself makes the call wait, in its class; it fails if that is too long.
-                        if repeated <= inner.retry.retries && wait <= MAX_WAIT {
+                        if repeated <= self.retry.retries && wait <= MAX_WAIT {
                             continue;
                         }
                         return Err(error);
                     }
                 }
-                error if self.is_given_back(call, error) => return Err(error.clone()),
+                // Only a write is given back: the caller changes its document.
+                Error::Service(_)
+                    if gives_faults_back && call.purpose == Purpose::Write && error.status() == Some(500) =>
+                {
+                    return Err(error);
+                }
                 error if error.is_transient() => {}
                 _ => return Err(error),
             }
-            let pause = inner.retry.pause(repeated, asked, &mut inner.rng.lock());
+            let pause = self.retry.pause(repeated, asked, &mut self.rng.lock());
             match pause {
                 Some(pause) => tokio::time::sleep(pause).await,
                 None => return Err(error),
             }
         }
     }
-}
-
-impl<'a> Call<'a> {
-    pub(crate) fn get(uri: Uri, subject: &'a Subject, purpose: Purpose, class: Class) -> Self {
-        Self { method: Method::GET, uri, body: None, condition: None, subject, purpose, class }
-    }
-
-    fn request(&self, authorization: HeaderValue, user_agent: HeaderValue) -> http::Request<Bytes> {
-        let mut request = http::Request::new(self.body.clone().unwrap_or_default());
-        *request.method_mut() = self.method.clone();
-        *request.uri_mut() = self.uri.clone();
-        let headers = request.headers_mut();
-        headers.insert(AUTHORIZATION, authorization);
-        headers.insert(USER_AGENT, user_agent);
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        if let Some(id) = correlation::id() {
-            headers.insert(correlation::HEADER, id);
-        }
-        if self.body.is_some() {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        }
-        if let Some((name, value)) = &self.condition {
-            headers.insert(name.clone(), value.clone());
-        }
-        request
-    }
-
-    pub(crate) fn error(&self, status: u16, headers: &HeaderMap, body: &[u8], clock: &Clock) -> ServiceError {
-        let mut error = ServiceError {
-            method: self.method.to_string(),
-            subject: self.subject.short.clone(),
-            resource: self.subject.resource.clone(),
-            status,
-            code: String::new(),
-            message: String::new(),
-            target: None,
-            details: Vec::new(),
-            request_id: request_id(headers).map(str::to_owned),
-            retry_after: retry::retry_after(headers, clock),
-        };
-        error.read_body(body);
-        error
-    }
-
-    fn report(
-        &self,
-        inner: &Inner,
-        attempt: u32,
-        waited: Duration,
-        duration: Duration,
-        answer: Option<(u16, &HeaderMap)>,
-        error: Option<&ServiceError>,
-    ) {
-        let reason = match (answer, error) {
-            (None, _) => Some("transport"),
-            (Some(_), Some(error)) if error.code.is_empty() => Some("(no code)"),
-            (Some(_), Some(error)) => Some(error.code.as_str()),
-            (Some(_), None) => None,
-        };
-        let record = CallRecord {
-            method: self.method.as_str(),
-            resource_type: &self.subject.resource_type,
-            resource_name: &self.subject.name,
-            subscription: &self.subject.subscription,
-            resource_group: self.subject.group.as_deref(),
-            purpose: self.purpose,
-            class: self.class,
-            status: answer.map(|(status, _)| status),
-            duration,
-            waited,
-            attempt,
-            reason,
-            request_id: answer.and_then(|(_, headers)| request_id(headers)),
-            throttled: error.is_some_and(ServiceError::is_throttling),
-        };
-        meter::log(&record);
-        if let Some(observer) = &inner.observer {
-            observer.on_call(&record);
-        }
-    }
-}
-
-impl Answer {
-    /// The body as JSON; null if it is empty or not JSON.
-    pub(crate) fn value(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_default()
-    }
-
-    /// The `properties.provisioningState` of the body, without reading the rest into memory.
-    pub(crate) fn provisioning_state(&self) -> Option<String> {
-        #[derive(serde::Deserialize)]
-        struct Body {
-            properties: Option<Properties>,
-        }
-        #[derive(serde::Deserialize)]
-        struct Properties {
-            #[serde(rename = "provisioningState")]
-            provisioning_state: Option<String>,
-        }
-        serde_json::from_slice::<Body>(&self.body).ok()?.properties?.provisioning_state
-    }
-
-    pub(crate) fn document<T: DeserializeOwned>(&self, subject: &Subject) -> Result<T, Error> {
-        serde_json::from_slice(&self.body).map_err(|error| {
-            // serde's message names members and types; the only values it quotes are unknown enum words.
-            subject.malformed(&format!("the document does not parse: {error}"))
-        })
-    }
-}
-
-impl Subject {
-    fn line(&self, method: &Method) -> String {
-        format!("{method} {}", self.short)
-    }
-
-    pub(crate) fn malformed(&self, reason: &str) -> Error {
-        Error::Malformed { subject: self.short.clone(), reason: reason.to_owned() }
-    }
-
-    pub(crate) fn encode<B: Serialize + ?Sized>(&self, body: &B) -> Result<Bytes, Error> {
-        serde_json::to_vec(body).map(Bytes::from).map_err(|error| Error::Malformed {
-            subject: self.short.clone(),
-            reason: format!("the request's document cannot be written: {error}"),
-        })
-    }
-}
-
-pub(crate) fn request_id(headers: &HeaderMap) -> Option<&str> {
-    headers.get("x-ms-request-id")?.to_str().ok()
 }

@@ -9,10 +9,10 @@ use tracing::field::{Empty, display};
 use tracing::{Span, info_span};
 
 use crate::Purpose;
+use crate::call::{Call, request_id};
 use crate::correlation;
 use crate::error::ServiceError;
 use crate::meter;
-use crate::send::{Call, request_id};
 
 /// An attempt that begins now. Queries are left out: those of operations and of pages contain proofs of identity.
 pub(crate) fn of(call: &Call<'_>, repeated: u32, waited: Duration) -> Span {

@@ -7,7 +7,8 @@ use http::HeaderValue;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::{Clock, Error};
+use crate::Error;
+use clock::Clock;
 
 /// A token is renewed if it is valid for less than this. The library renews its own at the same time.
 const EARLY_RENEWAL: Duration = Duration::from_secs(5 * 60);

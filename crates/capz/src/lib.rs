@@ -8,53 +8,33 @@
 //!
 //! `capz-planner` decides what a cluster or machine needs in Azure, and what the observed state means for its
 //! conditions. This crate runs the reconcile loops around it: [`run`] starts them.
+//!
+//! The rooms stand on floors, and imports only lead down:
+//!
+//! ```text
+//!  run          watches, queues, workers
+//!  cluster      AzureCluster
+//!  machine      AzureMachine, AzureMachineTemplate
+//!  pool         AzureMachinePool, AzureMachinePoolMachine
+//!  secrets      azure.json, bootstrap data, credentials for Azure Service Operator
+//!  context      what reconciles share, and what they know of their cluster
+//!  azure        clients, shared reads, execution of plans
+//!  kubernetes   kinds, stores, queues, patches
+//!  settings     flags and feature gates, as values
+//! ```
 
-mod about;
-mod aso_secret;
 mod azure;
-mod azure_json;
-mod bootstrap;
 mod cluster;
-mod concerns;
-mod controller;
-pub mod core;
-mod ending;
-mod family;
-mod gates;
-mod identity;
-mod identity_secrets;
-mod instances;
-pub mod kinds;
+mod context;
+mod kubernetes;
 mod machine;
-mod manager;
-mod operations;
-mod operator;
-mod operator_objects;
-mod owned_secret;
-mod patch;
 mod pool;
-mod pool_machine;
-mod pool_objects;
-mod reach;
-mod reads;
-mod recent;
-mod repeats;
+mod run;
+mod secrets;
 mod settings;
-mod shared;
-mod shelf;
-mod skus;
-mod spans;
-mod standing;
-mod store;
-mod surroundings;
-mod template;
-mod unserved;
-mod wake;
-mod work;
 
-pub use azure::{AccessError, Azure, CredentialSource, Material, Proof};
-pub use gates::{Gate, GateError, Gates, Stage};
-pub use manager::{RunError, run};
-pub use operator_objects::{Listed, OperatorObjects};
-pub use settings::{Concurrency, Endpoints, Settings, Timeouts};
-pub use unserved::{Unserved, unserved};
+pub use azure::clients::{AccessError, Azure, CredentialSource, Material};
+pub use kubernetes::operator_objects::{Listed, OperatorObjects};
+pub use kubernetes::unserved::{Unserved, unserved};
+pub use run::{RunError, run};
+pub use settings::{Concurrency, Endpoints, Gate, GateError, Gates, Settings, Stage, Timeouts};

@@ -20,8 +20,7 @@ use crate::Notice;
 use crate::azure::Azure;
 use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
-use crate::observed::Observed;
-use crate::resource_cache::ResourceCache;
+use crate::observed::{Observed, ResourceList};
 
 /// How long a denied list is not requested again, unless an event requires newer data: a role takes some minutes to
 /// take effect, and hundreds of Services without private link services would request the list each time.
@@ -75,7 +74,7 @@ impl PrivateLinks {
     async fn read(
         &self,
         scope: &ResourceId,
-        cache: &ResourceCache<PrivateLinkService>,
+        cache: &ResourceList<PrivateLinkService>,
         newer_than: LogicalTime,
     ) -> Result<Result<Vec<Arc<PrivateLinkService>>, Failure>, Failure> {
         let denied = self.denied.lock().get(scope).cloned();
@@ -287,7 +286,7 @@ impl PrivateLinks {
         let result = match &step.document {
             Some(Document::Subnet(_)) => {
                 let subnet = self.azure.put::<Subnet>(step, ApiVersion::NETWORK).await;
-                subnet.map(|document| self.observed.store_subnet(&step.target, document))
+                subnet.map(|document| drop(self.observed.subnet_list(&step.target).store(document)))
             }
             Some(_) => {
                 let link = self.azure.put::<PrivateLinkService>(step, ApiVersion::NETWORK).await;
@@ -300,7 +299,7 @@ impl PrivateLinks {
             self.observed.invalidate_private_links();
         }
         if result.is_err() && matches!(step.document, Some(Document::Subnet(_))) {
-            self.observed.invalidate_subnet(&step.target);
+            self.observed.subnet_list(&step.target).invalidate();
         }
         result
     }

@@ -93,9 +93,9 @@ impl Management {
         let clock = arm::Clock::following_tokio(since);
         let settings = capz::Settings { subscription: Some(SUBSCRIPTION.into()), ..Default::default() };
         let azure = capz::Azure::new(ledger.transport(azure, &cut), clock.clone(), settings.clone());
-        let azure = azure.with_credentials(Box::new(|proof, _| {
+        let azure = azure.with_credentials(Box::new(|spec, _| {
             // The token identifies the calling cluster.
-            Ok(Credential::fixed(&proof.config.aad_client_id))
+            Ok(Credential::fixed(&spec.client))
         }));
         let task = tokio::spawn(async move {
             let stop = CancellationToken::new();

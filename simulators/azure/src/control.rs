@@ -18,15 +18,15 @@ use crate::control_error::refused;
 use crate::latency::named_latency;
 use crate::machines::PowerState;
 use crate::parameters::{self, Parameters};
-use azure_engine::actors::Actor;
-use azure_engine::budget::BudgetState;
-use azure_engine::budget::Budgets;
-use azure_engine::consistency::Consistency;
-use azure_engine::error::Refusal;
 use azure_engine::fault::Fault;
-use azure_engine::latency::LatencyProfile;
 use azure_engine::operation::{OperationEnd, OperationState};
-use azure_engine::overrides::check_budgets;
+use azure_engine::refusal::Refusal;
+use azure_engine::settings::actors::Actor;
+use azure_engine::settings::budget::BudgetState;
+use azure_engine::settings::budget::Budgets;
+use azure_engine::settings::consistency::Consistency;
+use azure_engine::settings::latency::LatencyProfile;
+use azure_engine::state::overrides::check_budgets;
 
 pub(crate) fn router() -> Router<Azure> {
     Router::new()
@@ -128,11 +128,7 @@ async fn remove_actor(State(azure): State<Azure>, Path(name): Path<String>) -> S
 
 /// Takes one fault or a list of them.
 async fn inject(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
-    let list = match body {
-        Value::Array(list) => list,
-        one => vec![one],
-    };
-    match list.into_iter().map(serde_json::from_value).collect::<Result<Vec<Fault>, _>>() {
+    match faults::read::<Fault>(body) {
         Ok(faults) => {
             let count = faults.len();
             faults.into_iter().for_each(|fault| azure.inject(fault));

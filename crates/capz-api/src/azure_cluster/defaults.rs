@@ -2,7 +2,7 @@
 
 use super::kept;
 use super::subnet_defaults::{self, fill, is, is_ipv6};
-use super::{AzureBastion, AzureClusterSpec, NetworkSpec};
+use super::types::{AzureBastion, AzureClusterSpec, NetworkSpec};
 use crate::context::Gates;
 use crate::network::{BackendPool, FrontendIp, LoadBalancer, PUBLIC, PublicIp, STANDARD, Subnet, roles};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::AzureClusterSpec;
 use super::defaults::{DEFAULT_ENVIRONMENT, has_ipv6};
+use super::types::AzureClusterSpec;
 use crate::field_error::{FieldErrors, Path};
 use crate::immutable::{Fixed, Rule, at, check as check_rules, check_member};
 use crate::network::{FrontendIp, LoadBalancer, Subnet, roles};

@@ -2,7 +2,7 @@
 //! and that the file in git does not contain. `kubectl apply` writes lists as a whole, so values in a subnet or a
 //! frontend would be lost, and with them the cluster's outbound connectivity. Values in the file take precedence.
 
-use super::AzureClusterSpec;
+use super::types::AzureClusterSpec;
 use crate::network::{
     COMPLETED_RULES, FrontendIp, LoadBalancer, NatGateway, SecurityRule, Subnet, VirtualNetwork,
 };

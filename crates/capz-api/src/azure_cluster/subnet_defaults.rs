@@ -2,8 +2,8 @@
 
 use ipnet::IpNet;
 
-use super::NetworkSpec;
 use super::kept::keep_subnet;
+use super::types::NetworkSpec;
 use crate::network::{NatGateway, PublicIp, RouteTable, SecurityGroup, Subnet, roles};
 
 /// The range of a subnet that contains the control plane.

@@ -6,8 +6,9 @@ use super::defaults::{
     DEFAULT_BASTION_CIDR, DEFAULT_ENVIRONMENT, DEFAULT_NETWORK_CIDR, IDLE_TIMEOUT_MINUTES,
 };
 use super::subnet_defaults::{CONTROL_PLANE_CIDR, fill, node_cidr};
+use super::types::LoadBalancerPort;
+use super::validation;
 use super::validation::{check_private_dns, check_sku_and_type};
-use super::{LoadBalancerPort, validation};
 use crate::cloud_provider::CloudProviderConfigOverrides;
 use crate::common::{ExtendedLocation, FailureDomain, ObjectReference, Tags};
 use crate::context::Gates;

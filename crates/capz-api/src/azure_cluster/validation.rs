@@ -6,7 +6,8 @@ use ipnet::IpNet;
 use serde_json::json;
 
 use super::defaults::has_ipv6;
-use super::{AzureClusterSpec, NetworkSpec, immutable};
+use super::immutable;
+use super::types::{AzureClusterSpec, NetworkSpec};
 use crate::common::{ExtendedLocation, ObjectReference};
 use crate::context::Gates;
 use crate::field_error::{FieldErrors, Path};

@@ -1,6 +1,6 @@
 //! Defaults of an AzureMachine.
 
-use super::AzureMachineSpec;
+use super::types::AzureMachineSpec;
 use crate::context::{Context, Random};
 use crate::field_error::FieldErrors;
 use crate::machine::{

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::AzureMachineSpec;
+use super::types::AzureMachineSpec;
 use crate::field_error::{FieldErrors, Path};
 use crate::immutable::{Fixed, Rule, at, check as check_rules};
 

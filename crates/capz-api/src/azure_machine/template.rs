@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::AzureMachineSpec;
 use super::defaults::{completed_as, keep, set_common_defaults};
+use super::types::AzureMachineSpec;
 use super::validation::check;
 use crate::common::{Quantity, TemplateMetadata};
 use crate::context::{Context, Random};

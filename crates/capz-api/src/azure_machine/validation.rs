@@ -3,7 +3,8 @@
 use azure_types::ResourceId;
 
 use super::defaults::completed_as;
-use super::{AzureMachineSpec, immutable};
+use super::immutable;
+use super::types::AzureMachineSpec;
 use crate::field_error::{FieldErrors, Path};
 use crate::machine::{
     check_confidential, check_data_disks, check_diagnostics, check_image, check_interfaces, check_os_disk,

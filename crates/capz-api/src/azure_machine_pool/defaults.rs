@@ -1,6 +1,6 @@
 //! Defaults of an AzureMachinePool.
 
-use super::AzureMachinePoolSpec;
+use super::types::AzureMachinePoolSpec;
 use crate::context::{Context, Random};
 use crate::field_error::FieldErrors;
 use crate::machine::{default_diagnostics, default_interfaces, default_role, keep_interfaces, keep_role};

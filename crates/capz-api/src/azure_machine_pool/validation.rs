@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::AzureMachinePoolSpec;
+use super::types::AzureMachinePoolSpec;
 use crate::common::IntOrPercent;
 use crate::context::{Context, Lookup};
 use crate::field_error::{FieldErrors, Path};
@@ -35,7 +35,7 @@ pub fn validate(
     let mut errors = FieldErrors::default();
     let spec = Path::new("spec");
     let path = spec.child("template");
-    let default = super::AzureMachinePoolMachineTemplate::default();
+    let default = super::types::AzureMachinePoolMachineTemplate::default();
     let template = new.template.as_ref().unwrap_or(&default);
     check_image(template.image.as_ref(), &path.child("image"), &mut errors);
     if let Some(minutes) = template.terminate_notification_timeout

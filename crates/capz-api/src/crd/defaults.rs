@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use super::{KINDS, definition};
+use super::definition::definition;
+use super::kinds::KINDS;
 
 /// The schemas of all kinds, by name: generated once.
 static SCHEMAS: LazyLock<Vec<(&str, Value)>> = LazyLock::new(|| {

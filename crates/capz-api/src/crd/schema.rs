@@ -3,7 +3,7 @@
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use super::Kind;
+use super::kinds::Kind;
 
 /// The schema of a kind's objects.
 pub(super) fn of(kind: &Kind) -> Value {

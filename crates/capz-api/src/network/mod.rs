@@ -3,6 +3,7 @@
 mod load_balancer;
 mod private_endpoint;
 mod public_ip;
+pub mod roles;
 mod security_group;
 mod subnet;
 mod virtual_network;
@@ -19,15 +20,3 @@ pub use virtual_network::{Peering, PeeringProperties, VirtualNetwork, VirtualNet
 pub(crate) use load_balancer::check_idle_timeout;
 pub(crate) use subnet::{SubnetView, check_subnets};
 pub(crate) use virtual_network::{check_cidrs, check_peerings};
-
-/// Roles of subnets.
-pub mod roles {
-    /// For workers.
-    pub const NODE: &str = "node";
-    /// For machines of the control plane.
-    pub const CONTROL_PLANE: &str = "control-plane";
-    /// For the bastion.
-    pub const BASTION: &str = "bastion";
-    /// For both workers and the control plane.
-    pub const CLUSTER: &str = "cluster";
-}

@@ -6,8 +6,9 @@ use ipnet::IpNet;
 
 use super::private_endpoint::{self, PrivateEndpoint};
 use super::public_ip::PublicIp;
+use super::roles;
 use super::security_group::{SecurityGroup, SecurityGroupClass, SecurityRule, check_rules};
-use super::{check_cidrs, roles};
+use super::virtual_network::check_cidrs;
 use crate::field_error::{FieldErrors, Path};
 use crate::names;
 use crate::object::object;

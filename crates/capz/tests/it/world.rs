@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use arm::{Credential, Transport};
+use arm::{Credential, CredentialMethod, Transport};
 use azure_simulator::entra::{Application, Entra, EntraOptions};
 use azure_simulator::{Azure, Budgets, LatencyProfile};
 use azure_types::ResourceId;
@@ -166,8 +166,10 @@ impl World {
                     None => switch.transport(&self.azure),
                 };
                 let azure = capz::Azure::new(transport, clock.clone(), self.settings.clone());
-                azure.with_credentials(Box::new(move |proof, _| {
-                    secrets.lock().push(proof.config.aad_client_secret.reveal().to_owned());
+                azure.with_credentials(Box::new(move |spec, _| {
+                    if let CredentialMethod::ClientSecret(secret) = &spec.method {
+                        secrets.lock().push(secret.reveal().to_owned());
+                    }
                     Ok(Credential::fixed("token"))
                 }))
             }

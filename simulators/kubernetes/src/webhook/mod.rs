@@ -18,5 +18,4 @@ pub(crate) use host::Hosts;
 pub use host::WebhookHost;
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

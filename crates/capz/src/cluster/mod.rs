@@ -1,0 +1,3 @@
+//! Clusters: their network, and its deletion.
+
+pub mod reconcile;

@@ -1,0 +1,98 @@
+//! Deletion of a cluster: its resource groups are deleted as a whole if everything in them is the cluster's.
+
+use arm::Class;
+use capz_planner::cluster::{End, Inventory, end, groups, resources_of};
+use capz_planner::kind::Kind;
+use capz_planner::{Observed, Scope, Seen};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::azure::failure::Failure;
+use crate::azure::reads::{self, Answer};
+use crate::context::manager::Manager;
+use crate::context::surroundings::Surroundings;
+
+/// How a cluster is deleted.
+pub(crate) struct Ending {
+    /// By resource group, or resource by resource.
+    pub end: End,
+    /// The resources in the cluster's resource groups.
+    pub inventory: Inventory,
+}
+
+impl Ending {
+    /// The message about resources that stay, and with them the resource group; `None` if nothing stays.
+    pub fn left(&self) -> Option<String> {
+        let group = self.inventory.others().next()?.group_name().unwrap_or_default().to_owned();
+        Some(format!(
+            "resource group {group} stays, for these are not proven to be this cluster's, and stay in it: {}. Delete them, and then \
+             the group, by hand if they are of no use",
+            self.inventory.others_for_people()
+        ))
+    }
+}
+
+impl Manager {
+    /// Whether the whole cluster is deleted by resource group, including the resources in them.
+    pub(crate) async fn goes_with_its_group(
+        &self,
+        surroundings: &Surroundings,
+        scope: Scope<'_>,
+        not_before: Instant,
+    ) -> Result<bool, Failure> {
+        if surroundings.cluster.metadata.deletion_timestamp.is_none() {
+            return Ok(false);
+        }
+        Ok(self.ending(surroundings, scope, true, not_before).await?.end == End::WholeGroups)
+    }
+
+    /// Decides how a cluster is deleted.
+    pub(crate) async fn ending(
+        &self,
+        surroundings: &Surroundings,
+        scope: Scope<'_>,
+        cluster_is_deleted: bool,
+        not_before: Instant,
+    ) -> Result<Ending, Failure> {
+        let mut ending = Ending { end: End::OneByOne, inventory: Inventory::default() };
+        if surroundings.managed_elsewhere {
+            return Ok(ending);
+        }
+        let requeue = self.settings.timeouts.requeue;
+        let access = &surroundings.access;
+        let mut observed = Observed::default();
+        let mut listed = Vec::new();
+        for id in groups(scope) {
+            let document = reads::get(&access.client, &id, Kind::of(&id).api_version, Class::Refresh).await;
+            observed.take(&id, document.map_err(|error| Failure::of(&error, requeue))?);
+            // The contents of a group that is being deleted already are not read.
+            if let Seen::Present(held) = observed.see(&id)
+                && scope.claimant().owns(held)
+                && held["properties"]["provisioningState"] != "Deleting"
+            {
+                let answer =
+                    self.reads.read(&access.tenant, &access.client, &resources_of(&id), not_before).await;
+                listed.extend(documents(answer.map_err(|error| Failure::of(&error, requeue))?));
+            }
+        }
+        ending.end = end(scope, cluster_is_deleted, &observed);
+        ending.inventory = Inventory::of(scope, &listed);
+        let mut more = Vec::new();
+        for (reading, _) in ending.inventory.unsettled() {
+            let answer = self.reads.read(&access.tenant, &access.client, &reading, not_before).await;
+            more.extend(documents(answer.map_err(|error| Failure::of(&error, requeue))?));
+        }
+        ending.inventory.settle(scope, &more);
+        if ending.end == End::WholeGroups && ending.inventory.others().next().is_some() {
+            ending.end = End::OneByOne;
+        }
+        Ok(ending)
+    }
+}
+
+fn documents(answer: Answer) -> Vec<Value> {
+    match answer {
+        Answer::List(listed) => listed.all(),
+        Answer::One(document) => document.into_iter().collect(),
+    }
+}

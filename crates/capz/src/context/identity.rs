@@ -1,0 +1,252 @@
+//! The identity that a cluster uses, whether it may use it, and the finalizers that protect it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use capz_api::azure_cluster_identity::is_allowed;
+use cloud_config::Secret;
+use k8s::api::api::core::v1::{Namespace, Secret as KubernetesSecret};
+use kube::Api;
+use kube::api::ListParams;
+use sha2::{Digest, Sha224};
+
+use crate::azure::clients::{Access, AccessError, Material, has_client_secret, kind_of};
+use crate::context::manager::Manager;
+use crate::kubernetes::kinds::{AzureCluster, AzureClusterIdentity};
+use crate::kubernetes::patch::{Edited, PatchError};
+use crate::kubernetes::store::{Key, key_of};
+
+/// The prefix of the finalizer by which an AzureCluster protects its identity from deletion.
+const FINALIZER: &str = "azurecluster.infrastructure.cluster.x-k8s.io";
+
+/// Why a cluster has no client.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// It names no identity, or one that does not exist.
+    #[error("spec.identityRef: {0}")]
+    Missing(String),
+    /// Its namespace may not use the identity.
+    #[error(
+        "AzureClusterIdentity {identity} does not allow clusters in namespace {namespace}: add it to spec.allowedNamespaces"
+    )]
+    NotAllowed {
+        /// The identity.
+        identity: Key,
+        /// The namespace of the cluster.
+        namespace: String,
+    },
+    /// Kubernetes' API did not answer.
+    #[error("{what} cannot be read: {}", controllers::answer(source))]
+    Kubernetes {
+        /// The request.
+        what: String,
+        /// The answer.
+        source: Box<kube::Error>,
+    },
+    /// The identity is being deleted, and the API server accepts no new finalizers.
+    #[error(
+        "AzureClusterIdentity {0} is being deleted, and no cluster can begin to use it: name another one in spec.identityRef, or create it again once it is gone"
+    )]
+    Leaving(Key),
+    /// The cluster's resources are in another subscription than its spec says.
+    #[error("{0}")]
+    Elsewhere(String),
+    /// No client can be created with it.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+}
+
+impl IdentityError {
+    /// Whether the failure may pass without a change by the user.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Kubernetes { source, .. } => {
+                !matches!(source.as_ref(), kube::Error::Api(status) if status.is_not_found())
+            }
+            Self::Missing(_)
+            | Self::NotAllowed { .. }
+            | Self::Leaving(_)
+            | Self::Elsewhere(_)
+            | Self::Access(_) => false,
+        }
+    }
+}
+
+/// The finalizer by which a cluster protects its identity from deletion.
+pub fn finalizer(cluster: &Key) -> String {
+    let digest = Sha224::digest(format!("{}-{}", cluster.namespace, cluster.name).as_bytes());
+    digest.iter().fold(format!("{FINALIZER}/"), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The finalizer as a few old releases wrote it. It is too long for some names, so it is removed wherever it is found.
+pub fn older_finalizer(cluster: &Key) -> String {
+    format!("{FINALIZER}/{}-{}", cluster.namespace, cluster.name)
+}
+
+/// The key of the identity that a cluster names.
+pub fn key(cluster: &AzureCluster) -> Result<Key, IdentityError> {
+    let own = key_of(cluster);
+    let reference = cluster.spec.identity_ref.as_ref();
+    let name = reference.and_then(|it| it.name.as_deref()).unwrap_or_default();
+    if name.is_empty() {
+        return Err(IdentityError::Missing("name an AzureClusterIdentity".into()));
+    }
+    let namespace =
+        reference.and_then(|it| it.namespace.as_deref()).filter(|namespace| !namespace.is_empty());
+    Ok(Key { namespace: namespace.unwrap_or(&own.namespace).to_owned(), name: name.to_owned() })
+}
+
+/// The Secret with the credential of an identity; `None` for types that need none.
+pub fn secret_of(identity: &AzureClusterIdentity) -> Option<Key> {
+    let spec = &identity.spec;
+    let has_file = spec.cert_path.as_deref().is_some_and(|path| !path.trim().is_empty());
+    let reads = has_client_secret(spec) || kind_of(spec) == "ServicePrincipalCertificate" && !has_file;
+    let reference = spec.client_secret.as_ref().filter(|_| reads)?;
+    let name = reference.name.as_deref().filter(|name| !name.is_empty())?;
+    let own = key_of(identity);
+    let namespace = reference.namespace.as_deref().filter(|namespace| !namespace.is_empty());
+    Some(Key { namespace: namespace.unwrap_or(&own.namespace).to_owned(), name: name.to_owned() })
+}
+
+impl Manager {
+    /// The client of a cluster's identity, and the credential behind it, for every kind of object; the identity must
+    /// allow the namespace. Secrets are read each time, and a change of one wakes the objects that use it, so that a
+    /// rotated Secret takes effect at once.
+    pub(crate) async fn access(&self, cluster: &AzureCluster) -> Result<(Access, Material), IdentityError> {
+        self.check_allowed(cluster).await?;
+        let identity = self.identity_of(cluster)?;
+        let material = self.material(&identity).await?;
+        let environment = cluster.spec.azure_environment.as_deref().unwrap_or_default();
+        Ok((self.azure.access(environment, &identity.spec, &material)?, material))
+    }
+
+    /// The data of an identity's Secret; empty for types that need none.
+    async fn material(&self, identity: &AzureClusterIdentity) -> Result<Material, IdentityError> {
+        let Some(key) = secret_of(identity) else { return Ok(Material::default()) };
+        let secrets: Api<KubernetesSecret> = Api::namespaced(self.client.clone(), &key.namespace);
+        let found = secrets.get(&key.name).await.map_err(|source| IdentityError::Kubernetes {
+            what: format!("Secret {key}"),
+            source: Box::new(source),
+        })?;
+        let mut data = found.data.unwrap_or_default();
+        let mut bytes = |key: &str| data.remove(key).map(|bytes| bytes.0);
+        Ok(Material {
+            client_secret: bytes("clientSecret"),
+            certificate: bytes("certificate"),
+            password: bytes("password").map(|it| Secret::new(String::from_utf8_lossy(&it).trim_end())),
+        })
+    }
+
+    pub(crate) fn identity_of(
+        &self,
+        cluster: &AzureCluster,
+    ) -> Result<std::sync::Arc<AzureClusterIdentity>, IdentityError> {
+        let key = key(cluster)?;
+        self.stores.identities.get(&key).ok_or_else(|| {
+            IdentityError::Missing(format!("there is no AzureClusterIdentity {key}: create it"))
+        })
+    }
+
+    /// Whether a cluster protects its identity, or can still add its finalizer.
+    pub(crate) fn check_can_hold(&self, cluster: &AzureCluster) -> Result<(), IdentityError> {
+        let identity = self.identity_of(cluster)?;
+        let metadata = &identity.metadata;
+        let own = key_of(cluster);
+        let names = [finalizer(&own), older_finalizer(&own)];
+        let is_held = metadata.finalizers.iter().flatten().any(|known| names.contains(known));
+        if metadata.deletion_timestamp.is_some() && !is_held {
+            return Err(IdentityError::Leaving(key_of(&*identity)));
+        }
+        Ok(())
+    }
+
+    /// Adds a cluster's finalizer to its identity while the cluster has work in Azure, and removes it afterwards.
+    pub(crate) async fn hold_identity(&self, cluster: &AzureCluster, hold: bool) -> Result<(), PatchError> {
+        let _one_at_a_time = self.identity_writes.lock().await;
+        let Ok(identity) = self.identity_of(cluster) else { return Ok(()) };
+        let own = key_of(cluster);
+        let (finalizer, older) = (finalizer(&own), older_finalizer(&own));
+        let has = |wanted: &str| identity.metadata.finalizers.iter().flatten().any(|known| known == wanted);
+        let is_settled = has(&finalizer) == hold && !has(&older);
+        // The API server accepts no new finalizer on an object that is being deleted; the older finalizer protects it
+        // as well.
+        if is_settled || (hold && identity.metadata.deletion_timestamp.is_some()) {
+            return Ok(());
+        }
+        let mut edited = Edited::of(&self.client, "AzureClusterIdentity", &identity)?;
+        let finalizers = edited.object.metadata.finalizers.get_or_insert_default();
+        finalizers.retain(|known| *known != finalizer && *known != older);
+        if hold {
+            finalizers.push(finalizer);
+        }
+        edited.save().await?;
+        edited.keep_in(&self.stores.identities);
+        Ok(())
+    }
+
+    /// Whether the cluster's namespace may use its identity.
+    async fn check_allowed(&self, cluster: &AzureCluster) -> Result<(), IdentityError> {
+        let identity = self.identity_of(cluster)?;
+        let namespace = key_of(cluster).namespace;
+        let allowed = identity.spec.allowed_namespaces.as_ref();
+        let needs_labels = allowed.is_some_and(|allowed| allowed.selector.is_some());
+        let labels = if needs_labels {
+            let namespaces: Api<Namespace> = Api::all(self.client.clone());
+            // The role of established installations permits to list namespaces, not to get one.
+            let this = ListParams::default().fields(&format!("metadata.name={namespace}"));
+            let found = namespaces.list(&this).await.map_err(|source| IdentityError::Kubernetes {
+                what: format!("Namespace {namespace}"),
+                source: Box::new(source),
+            })?;
+            found.items.into_iter().next().and_then(|it| it.metadata.labels).unwrap_or_default()
+        } else {
+            BTreeMap::new()
+        };
+        if is_allowed(allowed, &namespace, &labels) {
+            return Ok(());
+        }
+        Err(IdentityError::NotAllowed { identity: key_of(&*identity), namespace })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// CAPZ-081.
+    #[test]
+    fn finalizers_are_hashes_of_who_holds_on() {
+        let cluster = Key { namespace: "default".into(), name: "my-cluster".into() };
+        assert_eq!(
+            finalizer(&cluster),
+            "azurecluster.infrastructure.cluster.x-k8s.io/aef4d1943ba7de2a3172b3f464fbdf6c3704309cd7e151dec01836cc"
+        );
+        assert_eq!(
+            older_finalizer(&cluster),
+            "azurecluster.infrastructure.cluster.x-k8s.io/default-my-cluster"
+        );
+    }
+
+    /// CAPZ-159.
+    #[test]
+    fn an_identity_is_in_the_clusters_namespace_unless_another_is_named() {
+        for (reference, expected) in [
+            (json!({ "name": "i" }), Some("team/i")),
+            (json!({ "name": "i", "namespace": "" }), Some("team/i")),
+            (json!({ "name": "i", "namespace": "shared" }), Some("shared/i")),
+            (json!({}), None),
+            (json!(null), None),
+        ] {
+            let object = json!({
+                "apiVersion": "v", "kind": "k", "metadata": { "name": "c", "namespace": "team" },
+                "spec": { "identityRef": reference },
+            });
+            let object: AzureCluster = serde_json::from_value(object).unwrap();
+            assert_eq!(key(&object).ok().map(|key| key.to_string()).as_deref(), expected);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! State that all controllers share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use capz_planner::terminal::Terminal;
+use capz_planner::{Observed, Plan};
+use clock::Clock;
+use controllers::{Recorder, Reference};
+use kube::Client;
+use tokio::sync::SetOnce;
+
+use crate::azure::clients::Azure;
+use crate::azure::failure::Failure;
+use crate::azure::instances::Instances;
+use crate::azure::reads::Reads;
+use crate::azure::repeats::Written;
+use crate::azure::skus::SkuCache;
+use crate::kubernetes::controller;
+use crate::kubernetes::core;
+use crate::kubernetes::kinds::Object;
+use crate::kubernetes::operator::Operator;
+use crate::kubernetes::patch::PatchError;
+use crate::kubernetes::queue::{Outcome, Work};
+use crate::kubernetes::store::{Key, Store};
+use crate::settings::Settings;
+
+/// The objects that watches have shown.
+#[derive(Default)]
+pub struct Stores {
+    /// AzureClusters.
+    pub azure_clusters:
+        Store<capz_api::azure_cluster::AzureClusterSpec, capz_api::azure_cluster::AzureClusterStatus>,
+    /// AzureMachines.
+    pub azure_machines:
+        Store<capz_api::azure_machine::AzureMachineSpec, capz_api::azure_machine::AzureMachineStatus>,
+    /// AzureMachineTemplates.
+    pub azure_machine_templates: Store<
+        capz_api::azure_machine::AzureMachineTemplateSpec,
+        capz_api::azure_machine::AzureMachineTemplateStatus,
+    >,
+    /// AzureMachinePools, if machine pools are enabled.
+    pub azure_machine_pools: Store<
+        capz_api::azure_machine_pool::AzureMachinePoolSpec,
+        capz_api::azure_machine_pool::AzureMachinePoolStatus,
+    >,
+    /// AzureMachinePoolMachines, if machine pools are enabled.
+    pub azure_machine_pool_machines: Store<
+        capz_api::azure_machine_pool::AzureMachinePoolMachineSpec,
+        capz_api::azure_machine_pool::AzureMachinePoolMachineStatus,
+    >,
+    /// AzureClusterIdentities.
+    pub identities: Store<
+        capz_api::azure_cluster_identity::AzureClusterIdentitySpec,
+        capz_api::azure_cluster_identity::AzureClusterIdentityStatus,
+    >,
+    /// Clusters.
+    pub clusters: Store<core::ClusterSpec, core::ClusterStatus>,
+    /// Machines.
+    pub machines: Store<core::MachineSpec, core::MachineStatus>,
+    /// MachinePools, if they are enabled.
+    pub machine_pools: Store<core::MachinePoolSpec, core::NoStatus>,
+}
+
+/// Which kinds have been listed completely since the start. Reconciles wait for that: before, an identity, an owner or
+/// a machine that still needs the network would seem to be absent.
+#[derive(Default)]
+pub(crate) struct Listed {
+    /// All kinds that decisions about clusters and their machines need.
+    pub clusters: SetOnce<()>,
+    /// All kinds that decisions about machine pools need.
+    pub pools: SetOnce<()>,
+}
+
+/// Queues of objects for which Secrets are made.
+pub(crate) struct Secrets {
+    pub machines: Arc<Work>,
+    pub templates: Arc<Work>,
+    pub pools: Arc<Work>,
+    pub clusters: Arc<Work>,
+}
+
+/// The reporting component of events about kinds without a controller here.
+pub(crate) const MANAGER: &str = "capz-controller-manager";
+
+/// Events about objects. Warnings are logged, too, because events expire after an hour.
+pub(crate) struct Events(pub Recorder);
+
+impl Events {
+    pub fn normal(&self, about: Reference, reason: &'static str, message: impl Into<String>) {
+        self.of(&about).normal(about, reason, message);
+    }
+
+    pub fn warning(&self, about: Reference, reason: &'static str, message: impl Into<String>) {
+        let message = message.into();
+        let Reference { kind, namespace, name, .. } = &about;
+        tracing::warn!(kind, object = %format_args!("{namespace}/{name}"), reason, %message, "Event occurred");
+        self.of(&about).warning(about, reason, message);
+    }
+
+    /// Reports resources that other writers have changed and that are not written again, as long as that lasts.
+    pub fn changed_by_others(&self, about: &Reference, plan: &Plan, observed: &Observed) {
+        for words in plan.changed_by_others(observed) {
+            self.warning(about.clone(), "ChangedByOthers", words);
+        }
+    }
+
+    /// The recorder for an object: the component is the reconciler of its kind, as established installations name it.
+    fn of(&self, about: &Reference) -> Recorder {
+        let component = controller::of_kind(about.kind).map_or(MANAGER, |controller| controller.component);
+        self.0.speaking_for(component)
+    }
+}
+
+/// State that all controllers share.
+pub struct Manager {
+    pub(crate) client: Client,
+    pub(crate) azure: Azure,
+    pub(crate) settings: Settings,
+    pub(crate) clock: Clock,
+    pub(crate) recorder: Events,
+    pub(crate) stores: Stores,
+    pub(crate) listed: Listed,
+    pub(crate) reads: Reads,
+    pub(crate) written: Written,
+    pub(crate) skus: SkuCache,
+    pub(crate) operator: Operator,
+    /// Serializes writes of identities: clusters share them, and would cause conflicts for each other.
+    pub(crate) identity_writes: tokio::sync::Mutex<()>,
+    /// Notified when an identity is changed or deleted.
+    pub(crate) identities_changed: tokio::sync::Notify,
+    pub(crate) clusters: Arc<Work>,
+    pub(crate) machines: Arc<Work>,
+    pub(crate) templates: Arc<Work>,
+    pub(crate) pools: Arc<Work>,
+    pub(crate) pool_machines: Arc<Work>,
+    pub(crate) instances: Instances,
+    pub(crate) secrets: Secrets,
+    pub(crate) core_version: String,
+}
+
+impl Manager {
+    /// Returns an object to reconcile; or the outcome if it is deleted, or belongs to another manager.
+    pub(crate) fn own<S: Clone, T: Clone>(
+        &self,
+        store: &Store<S, T>,
+        key: &Key,
+    ) -> Result<Arc<Object<S, T>>, Outcome> {
+        let object = store.get(key).ok_or(Outcome::Gone)?;
+        if self.settings.takes(object.metadata.labels.as_ref()) { Ok(object) } else { Err(Outcome::Idle) }
+    }
+
+    /// Records that a kind has been listed completely for the first time: after the last one, reconciles begin.
+    pub(crate) fn note_listed(&self) {
+        let stores = &self.stores;
+        let clusters = stores.identities.is_complete()
+            && stores.clusters.is_complete()
+            && stores.machines.is_complete()
+            && stores.azure_clusters.is_complete()
+            && stores.azure_machines.is_complete();
+        let pools = stores.machine_pools.is_complete()
+            && stores.azure_machine_pools.is_complete()
+            && stores.azure_machine_pool_machines.is_complete();
+        // It may have been set before.
+        if clusters {
+            let _ = self.listed.clusters.set(());
+        }
+        if clusters && pools {
+            let _ = self.listed.pools.set(());
+        }
+    }
+
+    /// The outcome after a failure that may pass, which is reported. `Err` is a failure that does not pass.
+    pub(crate) fn again<'f>(&self, failure: &'f Failure, about: Reference) -> Result<Outcome, &'f Terminal> {
+        match failure {
+            Failure::Later { after, words } => {
+                tracing::info!(object = %about.name, %words, "retrying later");
+                Ok(Outcome::After(*after))
+            }
+            Failure::Changed => Ok(Outcome::After(Duration::ZERO)),
+            Failure::Refused(words) => {
+                self.recorder.warning(about, "ReconcileError", words.clone());
+                Ok(Outcome::Retry)
+            }
+            Failure::Terminal(terminal) => Err(terminal),
+        }
+    }
+
+    /// The outcome of a failed write: another writer was faster, or the API server has to be asked again.
+    pub(crate) fn lost(&self, key: &Key, error: &PatchError) -> Outcome {
+        if error.is_not_found() {
+            return Outcome::Gone;
+        }
+        if !error.is_conflict() {
+            tracing::warn!(object = %key, %error, "an object was not written");
+        }
+        Outcome::Retry
+    }
+
+    /// The current time, in the format of conditions.
+    pub(crate) fn now(&self) -> String {
+        self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+}

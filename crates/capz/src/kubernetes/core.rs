@@ -1,0 +1,257 @@
+//! Objects of Cluster API's core, as far as this program reads them. Both v1beta2 and v1beta1 are supported; they name
+//! a few members differently.
+
+use std::collections::BTreeMap;
+
+use capz_planner::pool::Node;
+use k8s::api::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::core::{ApiResource, GroupVersionKind};
+use serde::{Deserialize, Serialize};
+
+use crate::kubernetes::kinds::Object;
+
+/// The annotation that makes `clusterctl move` wait until an object is paused.
+pub(crate) const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
+
+/// The group of the core's kinds.
+pub const GROUP: &str = "cluster.x-k8s.io";
+/// The label with the name of the Cluster that an object belongs to.
+pub const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
+/// The annotation that pauses one object.
+pub const PAUSED: &str = "cluster.x-k8s.io/paused";
+/// The annotation of objects whose infrastructure an external tool manages.
+pub const MANAGED_BY: &str = "cluster.x-k8s.io/managed-by";
+/// The annotation of a Machine that is deleted before others.
+pub const DELETE_FIRST: &str = "cluster.x-k8s.io/delete-machine";
+/// The annotation of a Machine whose node is not drained.
+const EXCLUDE_DRAINING: &str = "machine.cluster.x-k8s.io/exclude-node-draining";
+
+/// A Cluster.
+pub type Cluster = Object<ClusterSpec, ClusterStatus>;
+/// A Machine.
+pub type Machine = Object<MachineSpec, MachineStatus>;
+/// A MachinePool.
+pub type MachinePool = Object<MachinePoolSpec, NoStatus>;
+
+/// The members of a Cluster's spec that are read.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClusterSpec {
+    /// Whether everything that belongs to it is paused.
+    pub paused: bool,
+    /// Its network.
+    pub cluster_network: ClusterNetwork,
+    /// Its infrastructure.
+    pub infrastructure_ref: Reference,
+}
+
+/// The network of a Cluster.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClusterNetwork {
+    /// The port of the API server.
+    pub api_server_port: Option<i32>,
+}
+
+/// A reference to another object in the same namespace.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Reference {
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// The members of a Cluster's status that are read.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClusterStatus {
+    /// Its initialization, in v1beta2.
+    pub initialization: Initialization,
+    /// Whether the infrastructure is ready, in v1beta1.
+    pub infrastructure_ready: bool,
+}
+
+/// The initialization of a Cluster.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Initialization {
+    /// Whether the infrastructure is provisioned.
+    pub infrastructure_provisioned: Option<bool>,
+}
+
+impl ClusterStatus {
+    /// Whether the infrastructure is ready, in either version.
+    pub fn has_infrastructure(&self) -> bool {
+        self.infrastructure_ready || self.initialization.infrastructure_provisioned == Some(true)
+    }
+}
+
+/// The members of a Machine's spec that are read.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MachineSpec {
+    /// The Cluster.
+    pub cluster_name: String,
+    /// The source of its bootstrap data.
+    pub bootstrap: Bootstrap,
+    /// The version of Kubernetes.
+    pub version: Option<String>,
+    /// The failure domain.
+    pub failure_domain: Option<String>,
+    /// Its infrastructure.
+    pub infrastructure_ref: Reference,
+}
+
+/// The source of bootstrap data.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Bootstrap {
+    /// The Secret that holds it.
+    pub data_secret_name: Option<String>,
+}
+
+/// The members of a Machine's status that are read.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MachineStatus {
+    /// Its node, once known.
+    pub node_ref: Option<Reference>,
+    /// What the node reports about itself.
+    pub node_info: NodeInfo,
+    /// Its conditions.
+    pub conditions: Vec<Said>,
+    /// Its conditions of v1beta2, where v1beta1 is served.
+    pub v1beta2: Conditions,
+}
+
+/// What a node reports about itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NodeInfo {
+    /// The version of its kubelet.
+    pub kubelet_version: Option<String>,
+}
+
+/// Conditions.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Conditions {
+    /// Conditions.
+    pub conditions: Vec<Said>,
+}
+
+/// A condition.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Said {
+    /// The type.
+    #[serde(rename = "type")]
+    pub condition: String,
+    /// The status.
+    pub status: String,
+    /// The reason.
+    pub reason: String,
+}
+
+/// Reasons of a Machine that is being deleted once its node is drained.
+const DRAINED: [&str; 4] =
+    ["WaitingForInfrastructureDeletion", "WaitingForBootstrapDeletion", "DeletingNode", "DeletionCompleted"];
+
+impl MachineStatus {
+    fn said<'a>(&'a self, condition: &'a str) -> impl Iterator<Item = &'a Said> {
+        self.v1beta2.conditions.iter().chain(&self.conditions).filter(move |said| said.condition == condition)
+    }
+
+    /// Its node.
+    pub fn node(&self) -> Node<'_> {
+        let ready = self.said("NodeReady").chain(self.said("NodeHealthy")).next();
+        let lost = |said: &Said| matches!(said.reason.as_str(), "NodeDeleted" | "NodeNotFound");
+        Node {
+            name: self.node_ref.as_ref().map(|node| node.name.as_str()).filter(|name| !name.is_empty()),
+            ready: ready.and_then(|said| match said.status.as_str() {
+                "True" => Some(true),
+                "False" => Some(false),
+                _ => None,
+            }),
+            lost: self.said("NodeReady").chain(self.said("NodeHealthy")).any(lost),
+        }
+    }
+}
+
+/// Whether a Machine that is being deleted waits only for its infrastructure: its node is drained, or need not be.
+pub fn is_drained(machine: &Machine) -> bool {
+    let Some(status) = &machine.status else { return true };
+    let excluded =
+        machine.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(EXCLUDE_DRAINING));
+    match status.said("Deleting").next() {
+        Some(said) => DRAINED.contains(&said.reason.as_str()),
+        // Older versions report it in another condition.
+        None => {
+            excluded
+                || status.node().name.is_none()
+                || status.said("DrainingSucceeded").any(|said| said.status == "True")
+        }
+    }
+}
+
+/// The members of a MachinePool's spec that are read.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MachinePoolSpec {
+    /// The Cluster.
+    pub cluster_name: String,
+    /// The desired number of machines.
+    pub replicas: Option<u32>,
+    /// The failure domains of the machines.
+    pub failure_domains: Vec<String>,
+    /// The template of the machines.
+    pub template: MachineTemplate,
+}
+
+/// The template of a MachinePool's machines.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MachineTemplate {
+    /// The spec of one Machine.
+    pub spec: MachineSpec,
+}
+
+/// A status of which no member is read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoStatus {}
+
+/// The API resource of a core kind in one version.
+pub fn resource(version: &str, kind: &str) -> ApiResource {
+    let plural = format!("{}s", kind.to_lowercase());
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, version, kind), &plural)
+}
+
+/// The name of the owner of this kind in Cluster API's core group.
+pub fn owner<'a>(owners: Option<&'a [OwnerReference]>, kind: &str) -> Option<&'a str> {
+    owners
+        .into_iter()
+        .flatten()
+        .find(|owner| owner.kind == kind && owner.api_version.split('/').next() == Some(GROUP))
+        .map(|owner| owner.name.as_str())
+}
+
+/// The name of the Cluster that an object belongs to.
+pub fn cluster_name(object: &ObjectMeta) -> Option<&str> {
+    let labelled = object.labels.as_ref().and_then(|labels| labels.get(CLUSTER_NAME));
+    labelled.map(String::as_str).or_else(|| owner(object.owner_references.as_deref(), "Cluster"))
+}
+
+/// Whether an external tool manages the infrastructure of an object: such infrastructure is never ours, whatever its
+/// tags say.
+pub fn is_managed_elsewhere(object: &ObjectMeta) -> bool {
+    let says =
+        |all: &Option<BTreeMap<String, String>>| all.as_ref().is_some_and(|all| all.contains_key(MANAGED_BY));
+    says(&object.annotations) || says(&object.labels)
+}
+
+/// Whether an object, or the Cluster that it belongs to, is paused.
+pub fn is_paused(cluster: &Cluster, annotations: Option<&BTreeMap<String, String>>) -> bool {
+    cluster.spec.paused || annotations.is_some_and(|annotations| annotations.contains_key(PAUSED))
+}

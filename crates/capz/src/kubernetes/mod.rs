@@ -1,0 +1,12 @@
+//! The Kubernetes API: kinds, watched objects, queues, and patches.
+
+pub mod concerns;
+pub mod controller;
+pub mod core;
+pub mod kinds;
+pub mod operator;
+pub mod operator_objects;
+pub mod patch;
+pub mod queue;
+pub mod store;
+pub mod unserved;

@@ -1,0 +1,373 @@
+//! Neutralizes and removes the objects of Azure Service Operator that the established provider has created for
+//! clusters; `capz_planner::operator` decides the steps. They are read and written in their storage version, so that it
+//! makes no difference whether the operator still runs.
+//!
+//! One observation serves all clusters. If the operator was never installed, it costs a few requests in each sync
+//! period.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use capz_planner::operator::{
+    Converter, Definition, KEPT, KINDS, OperatorKind, OperatorObject, Step, keeping,
+};
+use futures::future::join_all;
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, Preconditions, PropagationPolicy};
+use kube::{Api, Client};
+use tokio::time::Instant;
+
+use crate::kubernetes::operator_objects::{OperatorObjects, definitions, resource};
+use crate::kubernetes::patch::FIELD_MANAGER;
+
+/// How long a failed observation is shared: clusters that waited for it do not repeat it one after the other.
+const SHARED_FAILURE: Duration = Duration::from_secs(5);
+/// The maximum number of observations and steps in one call. Each object needs three steps; others may write in
+/// between.
+const ROUNDS: usize = 8;
+
+/// The maximum age of an observation if no event requires a newer one.
+const FRESH_ENOUGH: Duration = Duration::from_secs(60);
+/// The interval of observations while objects are being deleted.
+pub(crate) const GOING: Duration = Duration::from_secs(2);
+
+/// The earliest time of an acceptable observation if no event requires a newer one.
+pub(crate) fn lately() -> Instant {
+    let now = Instant::now();
+    now.checked_sub(FRESH_ENOUGH).unwrap_or(now)
+}
+
+/// Why the operator's objects are not neutralized or removed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum OperatorError {
+    /// The API server refused a request.
+    #[error("cannot {what}: {answer}{remedy}")]
+    Refused {
+        /// The request.
+        what: String,
+        /// The server's answer.
+        answer: String,
+        /// What to do, if known.
+        remedy: String,
+    },
+    /// Objects are being deleted, and still exist.
+    #[error("waiting for these objects of Azure Service Operator to go: {0}")]
+    Left(String),
+}
+
+impl OperatorError {
+    /// Whether waiting is enough.
+    pub fn is_waiting(&self) -> bool {
+        matches!(self, Self::Left(_))
+    }
+
+    fn refused(what: String, error: &kube::Error) -> Self {
+        let remedy = match error {
+            kube::Error::Api(status) if status.is_forbidden() => {
+                "; give capz-manager the rights of deploy/capz/parts/40-rights.yaml"
+            }
+            _ => "",
+        };
+        Self::Refused { what, answer: controllers::answer(error), remedy: remedy.to_owned() }
+    }
+}
+
+/// The observed objects of the operator.
+#[derive(Debug, Clone, Default)]
+struct Seen {
+    /// The kinds that are defined.
+    defined: Vec<(&'static OperatorKind, Definition)>,
+    /// Objects by the UID of the AzureCluster that they belong to.
+    objects: HashMap<String, Vec<OperatorObject>>,
+}
+
+struct Look {
+    at: Instant,
+    found: Result<Arc<Seen>, OperatorError>,
+}
+
+impl Look {
+    /// Whether this observation is valid for a caller that accepts none older than `not_before`.
+    fn serves(&self, not_before: Instant, sync_period: Duration) -> bool {
+        match &self.found {
+            Ok(seen) if seen.defined.is_empty() => self.at.elapsed() < sync_period,
+            Ok(_) => self.at >= not_before,
+            Err(_) => self.at >= not_before && self.at.elapsed() < SHARED_FAILURE,
+        }
+    }
+}
+
+/// The objects of Azure Service Operator in this management cluster.
+pub(crate) struct Operator {
+    client: Client,
+    objects: OperatorObjects,
+    sync_period: Duration,
+    look: tokio::sync::Mutex<Option<Look>>,
+}
+
+impl Operator {
+    /// The objects in this namespace, or in all namespaces. The kinds are discovered again after each `sync_period`.
+    pub fn new(client: Client, namespace: Option<String>, sync_period: Duration) -> Self {
+        let objects = OperatorObjects::new(client.clone(), namespace);
+        Self { client, objects, sync_period, look: tokio::sync::Mutex::default() }
+    }
+
+    /// Whether all objects of this AzureCluster are harmless, as observed at `not_before` or later: the operator does
+    /// nothing in Azure for them.
+    ///
+    /// # Errors
+    /// The objects cannot be read.
+    pub async fn is_harmless(&self, owner: &str, not_before: Instant) -> Result<bool, OperatorError> {
+        let seen = self.seen(not_before).await?;
+        Ok(seen.objects.get(owner).into_iter().flatten().all(OperatorObject::is_harmless))
+    }
+
+    /// Makes the objects of this AzureCluster harmless, and returns them as observed at `not_before` or later: the
+    /// operator then does nothing in Azure, whatever happens to the objects.
+    ///
+    /// # Errors
+    /// One of them is not harmless yet.
+    pub async fn make_harmless(
+        &self,
+        owner: &str,
+        not_before: Instant,
+    ) -> Result<Vec<OperatorObject>, OperatorError> {
+        self.bring(owner, not_before, |objects| objects.iter().all(OperatorObject::is_harmless)).await
+    }
+
+    /// Removes the objects of this AzureCluster, after all of them are harmless.
+    ///
+    /// # Errors
+    /// One of them still exists.
+    pub async fn remove(&self, owner: &str) -> Result<(), OperatorError> {
+        self.bring(owner, lately(), <[_]>::is_empty).await.map(drop)
+    }
+
+    /// Takes steps with the objects of this AzureCluster until `is_done` holds for them.
+    async fn bring(
+        &self,
+        owner: &str,
+        mut not_before: Instant,
+        is_done: fn(&[OperatorObject]) -> bool,
+    ) -> Result<Vec<OperatorObject>, OperatorError> {
+        let (mut objects, mut unknown) = (Vec::new(), None);
+        for _ in 0..ROUNDS {
+            let seen = self.seen(not_before).await?;
+            objects = seen.objects.get(owner).cloned().unwrap_or_default();
+            if is_done(&objects) {
+                return Ok(objects);
+            }
+            // No object is deleted while another one is harmful: the operator would also delete its dependants.
+            let may_go = objects.iter().all(OperatorObject::is_harmless);
+            if may_go {
+                unknown = self.do_without_converters(&seen.defined, &objects).await?;
+            }
+            let mut steps = Vec::new();
+            for object in &objects {
+                if let Some(step) = object.next(!may_go) {
+                    steps.push(self.take(&seen, object, step));
+                }
+            }
+            if steps.is_empty() {
+                break;
+            }
+            for done in join_all(steps).await {
+                done?;
+            }
+            not_before = Instant::now();
+        }
+        if let Some(unknown) = unknown {
+            return Err(unknown);
+        }
+        // The current observation does not show the change that the caller waits for.
+        *self.look.lock().await = None;
+        let mut names = Vec::new();
+        for object in &objects {
+            names.push(format!("{} {}/{}", object.kind.kind, object.namespace, object.name));
+        }
+        Err(OperatorError::Left(names.join(", ")))
+    }
+
+    /// Takes one step with one object. If the object was changed or deleted since it was read, the next observation
+    /// shows it.
+    async fn take(&self, seen: &Seen, object: &OperatorObject, step: Step) -> Result<(), OperatorError> {
+        let Some((kind, definition)) = seen.defined.iter().find(|(kind, _)| *kind == object.kind) else {
+            return Ok(());
+        };
+        let api: Api<DynamicObject> = Api::namespaced_with(
+            self.client.clone(),
+            &object.namespace,
+            &resource(kind, &definition.storage),
+        );
+        let name = &object.name;
+        let (verb, answer) = match step {
+            Step::Skip(patch) | Step::Release(patch) => {
+                let params =
+                    PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+                ("patch", api.patch(name, &params, &Patch::Merge(&patch)).await.map(|_| ()))
+            }
+            Step::Delete => {
+                let preconditions = Preconditions {
+                    uid: Some(object.uid.clone()),
+                    resource_version: Some(object.resource_version.clone()),
+                };
+                let params = DeleteParams {
+                    propagation_policy: Some(PropagationPolicy::Orphan),
+                    preconditions: Some(preconditions),
+                    ..DeleteParams::default()
+                };
+                ("delete", api.delete(name, &params).await.map(|_| ()))
+            }
+        };
+        match answer {
+            Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => Ok(()),
+            Err(error) => {
+                let what = format!("{verb} {} {}/{name}", kind.definition(), object.namespace);
+                Err(OperatorError::refused(what, &error))
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Returns the objects as observed at `not_before` or later.
+    async fn seen(&self, not_before: Instant) -> Result<Arc<Seen>, OperatorError> {
+        let mut look = self.look.lock().await;
+        if let Some(look) = look.as_ref().filter(|look| look.serves(not_before, self.sync_period)) {
+            return look.found.clone();
+        }
+        let at = Instant::now();
+        let found = self.look().await.map(Arc::new);
+        *look = Some(Look { at, found: found.clone() });
+        found
+    }
+
+    async fn look(&self) -> Result<Seen, OperatorError> {
+        let mut seen = Seen::default();
+        let (mut definitions, mut lists) = (Vec::new(), Vec::new());
+        for kind in &KINDS {
+            definitions.push(self.definition(kind));
+        }
+        for found in join_all(definitions).await {
+            seen.defined.extend(found?);
+        }
+        for (kind, definition) in &seen.defined {
+            lists.push(self.read(kind, definition));
+        }
+        for found in join_all(lists).await {
+            for object in found? {
+                seen.objects.entry(object.owner.clone()).or_default().push(object);
+            }
+        }
+        Ok(seen)
+    }
+
+    async fn definition(
+        &self,
+        kind: &'static OperatorKind,
+    ) -> Result<Option<(&'static OperatorKind, Definition)>, OperatorError> {
+        let found = self.objects.definition(kind).await;
+        let found = found.map_err(|error| {
+            OperatorError::refused(format!("read definition {}", kind.definition()), &error)
+        })?;
+        Ok(found.map(|definition| (kind, definition)))
+    }
+
+    /// Lists the objects of a kind that AzureClusters own. If listing fails because their conversion webhook no longer
+    /// exists, the conversion is turned off first.
+    async fn read(
+        &self,
+        kind: &'static OperatorKind,
+        definition: &Definition,
+    ) -> Result<Vec<OperatorObject>, OperatorError> {
+        let error = match self.objects.list(kind, &definition.storage).await {
+            Ok(found) => return Ok(found.of_clusters),
+            Err(error) => error,
+        };
+        match &error {
+            // The definition was deleted just now.
+            kube::Error::Api(status) if status.is_not_found() => return Ok(Vec::new()),
+            kube::Error::Api(status) if status.is_forbidden() => {}
+            _ => match self.objects.is_gone(&definition.converter).await {
+                Ok(true) => {
+                    self.do_without_converter(kind).await?;
+                    let again = self.objects.list(kind, &definition.storage).await;
+                    return match again {
+                        Ok(found) => Ok(found.of_clusters),
+                        Err(error) => Err(Self::not_listed(kind, definition, &error)),
+                    };
+                }
+                Err(kube::Error::Api(status)) if status.is_forbidden() => {
+                    return Err(Self::not_known(&definition.converter, &kube::Error::Api(status)));
+                }
+                Ok(false) | Err(_) => {}
+            },
+        }
+        Err(Self::not_listed(kind, definition, &error))
+    }
+
+    fn not_listed(kind: &OperatorKind, definition: &Definition, error: &kube::Error) -> OperatorError {
+        let mut refused = OperatorError::refused(format!("list {}", kind.definition()), error);
+        if let (OperatorError::Refused { answer, remedy, .. }, Converter::Service { namespace, name }) =
+            (&mut refused, &definition.converter)
+            && answer.contains("conversion webhook")
+        {
+            *remedy = format!(
+                "; start the Deployment of Azure Service Operator behind Service {namespace}/{name} again, or delete that Service: then \
+                 these objects are read without it"
+            );
+        }
+        refused
+    }
+
+    /// Turns off the conversion of kinds with these objects if its Service no longer exists: they are then served as
+    /// they are stored. Otherwise the garbage collector, which reads another version, could not delete them. Returns
+    /// the error if it is unknown whether the Service exists, and objects of a kind are not converted.
+    async fn do_without_converters(
+        &self,
+        defined: &[(&'static OperatorKind, Definition)],
+        objects: &[OperatorObject],
+    ) -> Result<Option<OperatorError>, OperatorError> {
+        let mut unknown = None;
+        for (kind, definition) in defined {
+            let Some(object) = objects.iter().find(|object| object.kind == *kind) else { continue };
+            match self.objects.is_gone(&definition.converter).await {
+                Ok(true) => self.do_without_converter(kind).await?,
+                Ok(false) => {}
+                // This right is not needed while the operator converts the objects.
+                Err(error) => {
+                    if self.objects.is_not_converted(kind, definition, &object.namespace).await {
+                        unknown = Some(Self::not_known(&definition.converter, &error));
+                    }
+                }
+            }
+        }
+        Ok(unknown)
+    }
+
+    fn not_known(converter: &Converter, error: &kube::Error) -> OperatorError {
+        let what = match converter {
+            Converter::Service { namespace, name } => {
+                format!("see whether Service {namespace}/{name}, which does not convert objects, is there")
+            }
+            Converter::Nothing | Converter::Elsewhere => "see what converts objects".to_owned(),
+        };
+        OperatorError::refused(what, error)
+    }
+
+    async fn do_without_converter(&self, kind: &OperatorKind) -> Result<(), OperatorError> {
+        let name = kind.definition();
+        tracing::info!(definition = %name, "The Service that converts objects is gone: they are shown as they are stored");
+        let patch = Patch::Merge(Definition::without_converter());
+        let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        let done = definitions(&self.client).patch(&name, &params, &patch).await;
+        done.map(|_| ()).map_err(|error| OperatorError::refused(format!("patch definition {name}"), &error))
+    }
+}
+
+/// The AzureCluster's annotation for kept resources with those of these objects, if they add any.
+pub(crate) fn kept_besides(
+    annotations: &BTreeMap<String, String>,
+    objects: &[OperatorObject],
+) -> Option<(String, String)> {
+    keeping(annotations, objects).map(|text| (KEPT.to_owned(), text))
+}

@@ -1,0 +1,177 @@
+//! The objects that watches have shown, by namespace and name.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use kube::ResourceExt;
+use parking_lot::Mutex;
+
+use crate::kubernetes::kinds::Object;
+
+/// An object's namespace and name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+impl Key {
+    /// The key of an object with this name in the same namespace.
+    pub fn beside(&self, name: &str) -> Self {
+        Self { namespace: self.namespace.clone(), name: name.to_owned() }
+    }
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// Objects of one kind.
+pub struct Store<S: Clone, T: Clone> {
+    objects: Mutex<HashMap<Key, Arc<Object<S, T>>>>,
+    /// Objects for which the answer to one of our writes contained earlier changes of other writers: when the watch
+    /// shows these later, they would look like no change.
+    overtaken: Mutex<HashSet<Key>>,
+    complete: AtomicBool,
+}
+
+impl<S: Clone, T: Clone> Default for Store<S, T> {
+    fn default() -> Self {
+        Self { objects: Mutex::default(), overtaken: Mutex::default(), complete: AtomicBool::new(false) }
+    }
+}
+
+/// The key of an object.
+pub fn key_of<S: Clone, T: Clone>(object: &Object<S, T>) -> Key {
+    Key {
+        namespace: object.metadata.namespace.clone().unwrap_or_default(),
+        name: object.metadata.name.clone().unwrap_or_default(),
+    }
+}
+
+impl<S: Clone, T: Clone> Store<S, T> {
+    /// An object, if a watch has shown it.
+    pub fn get(&self, key: &Key) -> Option<Arc<Object<S, T>>> {
+        self.objects.lock().get(key).cloned()
+    }
+
+    /// Stores an object, unless a newer version of it is stored. Returns the previous version.
+    pub fn put(&self, mut object: Object<S, T>) -> Option<Arc<Object<S, T>>> {
+        // Managed fields are not used here, and are half of many objects.
+        object.metadata.managed_fields = None;
+        let key = key_of(&object);
+        let mut objects = self.objects.lock();
+        let known = objects.get(&key).cloned();
+        if is_gone(&object) {
+            objects.remove(&key);
+        } else if !known.as_ref().is_some_and(|known| is_newer(known, &object)) {
+            objects.insert(key, Arc::new(object));
+        }
+        known
+    }
+
+    /// Stores an answer to one of our writes that contains earlier changes of other writers.
+    pub fn put_overtaken(&self, object: Object<S, T>) {
+        self.overtaken.lock().insert(key_of(&object));
+        self.put(object);
+    }
+
+    /// Stores an object that a watch shows. Returns the previous version, unless an answer was ahead of the watch: the
+    /// stored version has not been compared then.
+    pub fn show(&self, object: Object<S, T>) -> Option<Arc<Object<S, T>>> {
+        let overtaken = self.overtaken.lock().remove(&key_of(&object));
+        self.put(object).filter(|_| !overtaken)
+    }
+
+    /// Removes an object.
+    pub fn remove(&self, key: &Key) {
+        self.objects.lock().remove(key);
+        self.overtaken.lock().remove(key);
+    }
+
+    /// Keeps only these objects, after a restarted watch has shown all that exist. Returns the removed ones.
+    pub fn retain(&self, keep: impl Fn(&Key) -> bool) -> Vec<Arc<Object<S, T>>> {
+        self.overtaken.lock().retain(&keep);
+        let gone = self.objects.lock().extract_if(|key, _| !keep(key)).map(|(_, object)| object).collect();
+        self.complete.store(true, Ordering::Release);
+        gone
+    }
+
+    /// Whether all objects have been shown since the start: before that, a missing object is unknown, not absent.
+    pub fn is_complete(&self) -> bool {
+        self.complete.load(Ordering::Acquire)
+    }
+
+    /// All objects.
+    pub fn all(&self) -> Vec<Arc<Object<S, T>>> {
+        self.objects.lock().values().cloned().collect()
+    }
+}
+
+/// Whether an object is deleted and has no finalizers left: the writer that removed the last finalizer may store its
+/// answer after the watch has removed the object.
+fn is_gone<S: Clone, T: Clone>(object: &Object<S, T>) -> bool {
+    let metadata = &object.metadata;
+    metadata.deletion_timestamp.is_some() && metadata.finalizers.as_ref().is_none_or(Vec::is_empty)
+}
+
+/// Whether `known` is a later version of the same object. Versions are numbers on every existing API server; where they
+/// are not, the latest arrival wins.
+fn is_newer<S: Clone, T: Clone>(known: &Object<S, T>, other: &Object<S, T>) -> bool {
+    let version = |object: &Object<S, T>| object.resource_version().and_then(|text| text.parse::<u64>().ok());
+    known.metadata.uid == other.metadata.uid && version(known) > version(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use capz_api::azure_machine::{AzureMachineSpec, AzureMachineStatus};
+    use serde_json::json;
+
+    use super::*;
+
+    /// The watch may show the deletion of an object before the writer that removed the last finalizer has its answer.
+    #[test]
+    fn an_object_that_nobody_holds_back_is_not_kept() {
+        let object = |finalizers: &[&str]| -> Object<AzureMachineSpec, AzureMachineStatus> {
+            serde_json::from_value(json!({
+                "apiVersion": crate::kubernetes::kinds::API_VERSION, "kind": "AzureMachine", "spec": {},
+                "metadata": { "name": "m", "namespace": "n", "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": finalizers },
+            }))
+            .unwrap()
+        };
+        let store = Store::default();
+        store.put(object(&["ours"]));
+        let key = Key { namespace: "n".to_owned(), name: "m".to_owned() };
+        assert!(store.get(&key).is_some());
+        store.remove(&key);
+        store.put(object(&[]));
+        assert!(store.get(&key).is_none());
+    }
+
+    /// Changes of other writers just before a write of ours are in its answer before the watch shows them: the watch's
+    /// event still counts as a change, once (C1).
+    #[test]
+    fn what_an_answer_overtook_is_news_when_the_watch_shows_it() {
+        let object = |version: u32, tag: &str| -> Object<AzureMachineSpec, AzureMachineStatus> {
+            serde_json::from_value(json!({
+                "apiVersion": crate::kubernetes::kinds::API_VERSION, "kind": "AzureMachine",
+                "spec": { "additionalTags": { "a": tag } },
+                "metadata": { "name": "m", "namespace": "n", "uid": "u", "resourceVersion": version.to_string() },
+            }))
+            .unwrap()
+        };
+        let store = Store::default();
+        store.show(object(1, "old"));
+        assert!(store.show(object(2, "old")).is_some());
+        store.put_overtaken(object(4, "new"));
+        assert!(store.show(object(3, "new")).is_none(), "what is shown was never compared");
+        assert!(store.show(object(4, "new")).is_some());
+        store.put(object(5, "new"));
+        assert!(store.show(object(5, "new")).is_some(), "our own writes are no news");
+    }
+}

@@ -1,0 +1,4 @@
+//! Machines and their templates.
+
+pub mod reconcile;
+pub mod template;

@@ -1,0 +1,339 @@
+//! The controller of AzureMachinePoolMachines, each of which represents an instance of a scale set. The state of the
+//! instance comes from its pool's observation, the state of the node from the Machine that owns the object.
+
+use std::sync::Arc;
+
+use capz_api::azure_machine_pool::{AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus};
+use capz_api::{Future, ObjectReference};
+use capz_planner::condition::{self, Severity, fails, holds};
+use capz_planner::pool::{Instance, Node, instance_end, is_instance_of};
+use capz_planner::{Claimant, Goal, Observed, Plan, Seen};
+use controllers::Reference;
+use kube::Api;
+use tokio::time::Instant;
+
+use crate::azure::failure::Failure;
+use crate::azure::instances::{PoolObservation, is_within};
+use crate::azure::reach::Subject;
+use crate::context::family::Family;
+use crate::context::manager::Manager;
+use crate::context::surroundings::Surroundings;
+use crate::kubernetes::core::{self, MachinePool};
+use crate::kubernetes::kinds::{self, API_VERSION, AzureMachinePool};
+use crate::kubernetes::patch::{Edited, PatchError};
+use crate::kubernetes::queue::Outcome;
+use crate::kubernetes::store::Key;
+use crate::pool::reconcile::{self, MACHINE_KIND};
+
+/// The finalizer by which an AzureMachinePoolMachine waits for the deletion of its instance.
+pub(crate) const FINALIZER: &str = "azuremachinepoolmachine.infrastructure.cluster.x-k8s.io";
+const RUNNING: &str = "VMRunning";
+
+type EditedPoolMachine = Edited<AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus>;
+
+impl Manager {
+    /// Reports the state of its instance in an AzureMachinePoolMachine; or deletes the instance, once its node is
+    /// drained.
+    pub(crate) async fn reconcile_pool_machine(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
+        let Some(object) = self.stores.azure_machine_pool_machines.get(key) else { return Outcome::Gone };
+        let edited = match Edited::of(&self.client, MACHINE_KIND, &object) {
+            Ok(edited) => edited,
+            Err(error) => return self.lost(key, &error),
+        };
+        let work = PoolMachineWork { manager: &self, key, edited, not_before };
+        match work.run().await {
+            Ok(outcome) => outcome,
+            Err(error) => self.lost(key, &error),
+        }
+    }
+}
+
+/// One reconcile of one AzureMachinePoolMachine.
+struct PoolMachineWork<'a> {
+    manager: &'a Manager,
+    key: &'a Key,
+    edited: EditedPoolMachine,
+    not_before: Instant,
+}
+
+impl PoolMachineWork<'_> {
+    async fn run(mut self) -> Result<Outcome, PatchError> {
+        let metadata = &self.edited.object.metadata;
+        let deleting = metadata.deletion_timestamp.is_some();
+        let stores = &self.manager.stores;
+        let cluster =
+            core::cluster_name(metadata).and_then(|name| stores.clusters.get(&self.key.beside(name)));
+        if cluster.is_some_and(|cluster| core::is_paused(&cluster, metadata.annotations.as_ref())) {
+            return Ok(Outcome::Idle);
+        }
+        let name = kinds::owner(metadata.owner_references.as_deref(), reconcile::KIND);
+        let pool = name.map(|name| self.key.beside(name));
+        let Some((pool_key, pool)) =
+            pool.clone().and_then(|key| Some((key.clone(), stores.azure_machine_pools.get(&key)?)))
+        else {
+            return if deleting { self.delete_without(pool).await } else { Ok(Outcome::Idle) };
+        };
+        // The manager that reconciles the pool also reconciles its machines, whatever their labels say.
+        if !self.manager.settings.takes(pool.metadata.labels.as_ref()) {
+            return Ok(Outcome::Idle);
+        }
+        if deleting {
+            return self.delete(&pool_key, &pool).await;
+        }
+        if pool.metadata.deletion_timestamp.is_some() {
+            return Ok(Outcome::Idle);
+        }
+        self.say(&pool_key).await
+    }
+
+    /// Reports the state of the instance and its node.
+    async fn say(&mut self, pool: &Key) -> Result<Outcome, PatchError> {
+        let manager = self.manager;
+        let id = self.edited.object.spec.provider_id.clone().unwrap_or_default();
+        // The pool wakes this object after its next observation.
+        let Some(look) = manager.instances.latest(pool) else { return Ok(Outcome::Told) };
+        let Some(seen) = look.see(&id) else { return Ok(Outcome::Told) };
+        let machine = manager.machine_of(&self.edited.object);
+        let marked = machine.as_ref().is_some_and(|machine| {
+            machine.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(core::DELETE_FIRST))
+        });
+        if marked {
+            let annotations = self.edited.object.metadata.annotations.get_or_insert_default();
+            annotations.insert(core::DELETE_FIRST.to_owned(), "true".to_owned());
+        }
+        let node =
+            machine.as_ref().and_then(|machine| machine.status.as_ref()).map(core::MachineStatus::node);
+        let node = node.unwrap_or_default();
+        let status = self.edited.object.status.get_or_insert_default();
+        let before = status.clone();
+        let version =
+            machine.as_ref().and_then(|machine| machine.status.as_ref()?.node_info.kubelet_version.clone());
+        tell(status, seen, &look, &node, version);
+        let now = manager.now();
+        let conditions = status.conditions.get_or_insert_default();
+        let running = match seen.state.as_str() {
+            "Succeeded" => holds(RUNNING),
+            "Failed" => fails(RUNNING, "VMProvisionFailed", Severity::Error, ""),
+            state => fails(RUNNING, state, Severity::Info, ""),
+        };
+        let told = [Some(running), seen.bootstrap_condition(), Some(node.condition(&seen.state))];
+        condition::set_all(conditions, told.into_iter().flatten(), &now);
+        let counts = |status: &AzureMachinePoolMachineStatus| {
+            let node = status.node_ref.as_ref().and_then(|node| node.name.clone());
+            (status.ready, node, status.version.clone())
+        };
+        let news = counts(&before) != counts(status);
+        // Its virtual machine may be deleted, too.
+        let lost_node = before.ready == Some(true) && status.ready != Some(true);
+        let failed = seen.state == "Failed" && before.provisioning_state.as_deref() != Some("Failed");
+        let deleted = seen.state == "Deleting";
+        if self.edited.save().await? {
+            self.edited.keep_in(&manager.stores.azure_machine_pool_machines);
+        }
+        if failed {
+            let about = Reference::of(API_VERSION, MACHINE_KIND, &self.edited.object.metadata);
+            manager.recorder.warning(
+                about,
+                "FailedVMState",
+                "the provisioning state of the instance is Failed: it is replaced",
+            );
+        }
+        if lost_node {
+            manager.instances.outdate(pool);
+        }
+        if news {
+            manager.pools.wake(pool.clone());
+        }
+        // The instance is being deleted in Azure: its node is drained as far as there is time.
+        if let Some(machine) =
+            machine.filter(|machine| deleted && machine.metadata.deletion_timestamp.is_none())
+        {
+            manager.delete_machine(&machine).await?;
+        }
+        Ok(Outcome::Told)
+    }
+
+    async fn delete(mut self, pool_key: &Key, pool: &AzureMachinePool) -> Result<Outcome, PatchError> {
+        if !self.edited.is_held(FINALIZER) {
+            return Ok(Outcome::Gone);
+        }
+        // The scale set is deleted with all its instances.
+        if pool.metadata.deletion_timestamp.is_some() {
+            return self.let_go(Some(pool_key)).await;
+        }
+        // Deleting this object alone means to remove the machine, and not the workload on it: its Machine is deleted
+        // first, so that the node is drained.
+        if let Some(machine) = self.manager.machine_of(&self.edited.object) {
+            if machine.metadata.deletion_timestamp.is_none() {
+                self.manager.delete_machine(&machine).await?;
+                return Ok(Outcome::Idle);
+            }
+            if !core::is_drained(&machine) {
+                return Ok(Outcome::Idle);
+            }
+        }
+        let Some(family) = self.manager.pool_family(pool_key, pool) else { return Ok(Outcome::Idle) };
+        match self.end(&family, pool_key, pool).await {
+            Ok(()) => self.let_go(Some(pool_key)).await,
+            Err(failure) => {
+                let about = Reference::of(API_VERSION, MACHINE_KIND, &self.edited.object.metadata);
+                Ok(self.manager.again(&failure, about.clone()).unwrap_or_else(|terminal| {
+                    self.manager.recorder.warning(about, "ReconcileError", terminal.to_string());
+                    Outcome::Retry
+                }))
+            }
+        }
+    }
+
+    /// Removes the finalizer of an object whose pool, and so its scale set, is deleted: only the API server knows that
+    /// for certain.
+    async fn delete_without(self, pool: Option<Key>) -> Result<Outcome, PatchError> {
+        if let Some(pool) = pool {
+            let pools: Api<AzureMachinePool> = Api::namespaced_with(
+                self.manager.client.clone(),
+                &pool.namespace,
+                &kinds::resource(reconcile::KIND),
+            );
+            if pools.get_metadata_opt(&pool.name).await?.is_some() {
+                return Ok(Outcome::After(self.manager.settings.timeouts.requeue));
+            }
+        }
+        self.let_go(None).await
+    }
+
+    /// Reconciles until the instance is deleted.
+    async fn end(
+        &mut self,
+        family: &Family<MachinePool>,
+        pool_key: &Key,
+        pool: &AzureMachinePool,
+    ) -> Result<(), Failure> {
+        let manager = self.manager;
+        let id = self.edited.object.spec.provider_id.clone().unwrap_or_default();
+        let surroundings = family.surroundings_of(manager, Some(&id)).await?;
+        let annotations = pool.metadata.annotations.as_ref();
+        let context = reconcile::context(manager, pool_key, family, annotations, &surroundings);
+        if manager.goes_with_its_group(&surroundings, context.cluster(), self.not_before).await? {
+            return Ok(());
+        }
+        let scope = context.pool(&pool.spec);
+        let (scale_set, flexible) = (scope.scale_set(), scope.is_flexible());
+        let goal = instance_end(&id, &scale_set).filter(|_| flexible || is_within(&id, &scale_set));
+        let Some(goal) = goal else {
+            return Err(Failure::Refused(format!(
+                "{id} is not an instance of the scale set {scale_set}: it is left alone"
+            )));
+        };
+        let status = self.edited.object.status.get_or_insert_default();
+        let kept: Vec<Future> = status.long_running_operation_states.clone().unwrap_or_default();
+        let reach = surroundings.reach(manager, self.not_before, (MACHINE_KIND, &self.key.name));
+        // The pool's observation of the set saves another read.
+        let mut seen = Observed::default();
+        if let Some(look) = manager.instances.latest(pool_key) {
+            seen.take(&scale_set, Some(look.scale_set.clone()));
+        }
+        let cluster = context.cluster();
+        let mut subject = EndSubject {
+            manager,
+            surroundings: &surroundings,
+            pool: pool_key,
+            goal,
+            scale_set,
+            flexible,
+            claimant: cluster.claimant(),
+            edited: &mut self.edited,
+        };
+        let ended = reach.run_from(seen, &mut subject, &kept).await;
+        manager.see_anew(pool_key);
+        ended.map(|_| ())
+    }
+
+    /// Removes the finalizer: the instance is deleted, or is deleted with its scale set.
+    async fn let_go(mut self, pool: Option<&Key>) -> Result<Outcome, PatchError> {
+        self.edited.let_go(FINALIZER);
+        self.edited.save().await?;
+        if let Some(pool) = pool {
+            self.manager.pools.wake(pool.clone());
+        }
+        Ok(Outcome::Gone)
+    }
+}
+
+/// Writes the observed state into the status.
+fn tell(
+    status: &mut AzureMachinePoolMachineStatus,
+    seen: &Instance,
+    look: &PoolObservation,
+    node: &Node<'_>,
+    version: Option<String>,
+) {
+    status.provisioning_state = Some(seen.state.clone());
+    status.latest_model_applied = Some(seen.has_latest_model(&look.scale_set));
+    status.instance_name = Some(seen.computer_name.clone()).filter(|name| !name.is_empty());
+    status.ready = Some(node.object_is_ready(&seen.state));
+    // A reference to the same Node stays unchanged: the established provider also wrote its UID.
+    if status.node_ref.as_ref().and_then(|known| known.name.as_deref()) != node.name {
+        status.node_ref = node.name.map(|name| ObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some("Node".to_owned()),
+            name: Some(name.to_owned()),
+            ..ObjectReference::default()
+        });
+    }
+    if version.is_some() {
+        status.version = version;
+    }
+}
+
+struct EndSubject<'a> {
+    manager: &'a Manager,
+    surroundings: &'a Surroundings,
+    pool: &'a Key,
+    goal: Goal,
+    /// The scale set that the machine must belong to.
+    scale_set: azure_types::ResourceId,
+    /// Whether the machine's ID does not contain its scale set.
+    flexible: bool,
+    claimant: Claimant<'a>,
+    edited: &'a mut EditedPoolMachine,
+}
+
+impl Subject for EndSubject<'_> {
+    fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure> {
+        let (scale_set, id) = (&self.scale_set, &self.goal.id);
+        if let Seen::Present(held) = observed.see(scale_set)
+            && !self.claimant.owns(held)
+        {
+            return Err(Failure::Refused(format!(
+                "{id} is left alone, for its scale set {scale_set} is not proven to be this cluster's by its tags"
+            )));
+        }
+        if let (true, Seen::Present(held)) = (self.flexible, observed.see(id))
+            && !is_instance_of(held, scale_set)
+        {
+            return Err(Failure::Refused(format!(
+                "{id} is not a machine of the scale set {scale_set}: it is left alone"
+            )));
+        }
+        Ok(vec![self.goal.clone()])
+    }
+
+    async fn tell(&mut self, _: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
+        let status = self.edited.object.status.get_or_insert_default();
+        let operations = (!operations.is_empty()).then_some(operations);
+        // The set no longer counts an instance once Azure has begun to delete it.
+        if operations.is_some() && status.long_running_operation_states.is_none() {
+            self.manager.see_anew(self.pool);
+        }
+        status.long_running_operation_states = operations;
+        let now = self.manager.now();
+        let deleting = fails(RUNNING, "Deleting", Severity::Info, "");
+        condition::set_all(status.conditions.get_or_insert_default(), [deleting], &now);
+        let saved = self.edited.save().await;
+        saved.map(drop).map_err(|error| Failure::of_write(&error, self.manager.settings.timeouts.requeue))
+    }
+
+    fn has_changed(&self) -> bool {
+        self.surroundings.is_paused(self.manager, self.edited.object.metadata.annotations.as_ref())
+    }
+}

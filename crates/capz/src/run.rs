@@ -1,0 +1,454 @@
+//! The manager: it watches objects and runs the controllers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clock::Clock;
+use controllers::watch::{Selector, watch};
+use controllers::{NoObserver, Observer};
+use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::ApiResource;
+use kube::runtime::watcher::Event;
+use kube::{Api, Client};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::SetOnce;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+use crate::azure::clients::Azure;
+use crate::azure::instances::Instances;
+use crate::azure::reads::Reads;
+use crate::azure::repeats::Written;
+use crate::azure::skus::SkuCache;
+use crate::azure::spans;
+use crate::context::manager::{Events, Listed, MANAGER, Manager, Secrets, Stores};
+use crate::kubernetes::concerns;
+use crate::kubernetes::controller;
+use crate::kubernetes::core;
+use crate::kubernetes::kinds::{
+    self, AzureCluster, AzureClusterIdentity, AzureMachine, AzureMachinePool, AzureMachinePoolMachine,
+    AzureMachineTemplate, Object,
+};
+use crate::kubernetes::operator::Operator;
+use crate::kubernetes::queue::{Outcome, Work};
+use crate::kubernetes::store::{Key, Store, key_of};
+use crate::settings::Settings;
+
+/// The number of objects of a kind that are reconciled at a time. Nearly all of that time is spent waiting for Azure,
+/// which costs a few kilobytes each; the limits of the flags would only make clusters wait for each other.
+const MIN_PARALLEL: usize = 512;
+/// How often the manager checks whether the version of Cluster API's kinds in use is still served.
+const CORE_INTERVAL: Duration = Duration::from_secs(60);
+/// How long running reconciles may take to end after a stop.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// Why the manager stopped or did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The served versions of Cluster API are unknown.
+    #[error("cannot ask which versions of cluster.x-k8s.io are served: {0}")]
+    Discovery(#[source] Box<kube::Error>),
+    /// Cluster API's core is not installed.
+    #[error(
+        "neither v1beta2 nor v1beta1 of cluster.x-k8s.io is served: install Cluster API's core first (clusterctl init)"
+    )]
+    NoCore,
+    /// Cluster API's core was replaced by a version that does not serve the API version in use.
+    #[error("{0} of cluster.x-k8s.io is no longer served: restart to use the version that is")]
+    CoreVersionGone(String),
+}
+
+/// Runs the controllers until `stop`.
+///
+/// # Errors
+/// Cluster API's core is not installed, it stops serving the version in use, or discovery fails.
+pub async fn run(
+    client: Client,
+    azure: Azure,
+    settings: Settings,
+    clock: Clock,
+    observer: Option<Arc<dyn Observer>>,
+    stop: CancellationToken,
+) -> Result<(), RunError> {
+    let observer = observer.unwrap_or_else(|| Arc::new(NoObserver));
+    let core_version = core_version(&client).await?;
+    // Cancelled by `stop`, or by the manager itself when the core's version changes.
+    let stop = stop.child_token();
+    let (recorder, events) =
+        controllers::recorder(client.clone(), clock.clone(), "", MANAGER, Arc::clone(&observer));
+    let client = controllers::watch::with_answer_timeout(&client);
+    let operator = Operator::new(client.clone(), settings.namespace.clone(), settings.sync_period);
+    let manager = Arc::new(Manager {
+        client,
+        azure,
+        clusters: Arc::new(Work::new(&controller::CLUSTER, &observer)),
+        machines: Arc::new(Work::new(&controller::MACHINE, &observer)),
+        templates: Arc::new(Work::new(&controller::TEMPLATE, &observer)),
+        pools: Arc::new(Work::new(&controller::POOL, &observer)),
+        pool_machines: Arc::new(Work::new(&controller::POOL_MACHINE, &observer)),
+        instances: Instances::default(),
+        secrets: Secrets {
+            machines: Arc::new(Work::new(&controller::MACHINE_SECRET, &observer)),
+            templates: Arc::new(Work::new(&controller::TEMPLATE_SECRET, &observer)),
+            pools: Arc::new(Work::new(&controller::POOL_SECRET, &observer)),
+            clusters: Arc::new(Work::new(&controller::ASO_SECRET, &observer)),
+        },
+        settings,
+        clock,
+        recorder: Events(recorder),
+        stores: Stores::default(),
+        listed: Listed::default(),
+        reads: Reads::default(),
+        written: Written::default(),
+        skus: SkuCache::default(),
+        operator,
+        identity_writes: tokio::sync::Mutex::default(),
+        identities_changed: tokio::sync::Notify::default(),
+        core_version,
+    });
+    let events = tokio::spawn(events.run(stop.clone()));
+    let watches = manager.watches(&stop);
+    let limits = manager.settings.concurrency;
+    let (secrets, listed) = (&manager.secrets, &manager.listed);
+    let work = async {
+        tokio::join!(
+            manager.work(&manager.clusters, &listed.clusters, limits.clusters, &stop, |manager, key, not_before| async move {
+                manager.reconcile_cluster(&key, not_before).await
+            }),
+            manager.work(&manager.machines, &listed.clusters, limits.machines, &stop, |manager, key, not_before| async move {
+                manager.reconcile_machine(&key, not_before).await
+            }),
+            manager.work(&manager.templates, &listed.clusters, limits.machines, &stop, |manager, key, _| async move {
+                manager.reconcile_template(&key).await
+            }),
+            manager.work(&manager.pools, &listed.pools, limits.pools, &stop, |manager, key, not_before| async move {
+                manager.reconcile_pool(&key, not_before).await
+            }),
+            manager.work(&manager.pool_machines, &listed.pools, limits.pool_machines, &stop, |manager, key, not_before| async move {
+                manager.reconcile_pool_machine(&key, not_before).await
+            }),
+            manager.work(&secrets.machines, &listed.clusters, limits.machines, &stop, |manager, key, _| async move {
+                manager.reconcile_machine_secret(&key).await
+            }),
+            manager.work(&secrets.templates, &listed.clusters, limits.machines, &stop, |manager, key, _| async move {
+                manager.reconcile_template_secret(&key).await
+            }),
+            manager.work(&secrets.pools, &listed.pools, limits.pools, &stop, |manager, key, _| async move {
+                manager.reconcile_pool_secret(&key).await
+            }),
+            manager.work(&secrets.clusters, &listed.clusters, limits.clusters, &stop, |manager, key, _| async move {
+                manager.reconcile_aso_secret(&key).await
+            }),
+        )
+    };
+    let core = async {
+        let gone = stop.run_until_cancelled(manager.core_version_gone()).await;
+        stop.cancel();
+        gone
+    };
+    let (_, _, gone) = tokio::join!(watches, work, core);
+    let _ = events.await;
+    gone.map_or(Ok(()), |()| Err(RunError::CoreVersionGone(manager.core_version.clone())))
+}
+
+/// The newest served version of the core's kinds that is supported.
+async fn core_version(client: &Client) -> Result<String, RunError> {
+    let served = served_core(client).await.map_err(|error| RunError::Discovery(Box::new(error)))?;
+    ["v1beta2", "v1beta1"]
+        .into_iter()
+        .find(|version| served.iter().any(|served| served == version))
+        .map(str::to_owned)
+        .ok_or(RunError::NoCore)
+}
+
+/// The served versions of the core's kinds.
+async fn served_core(client: &Client) -> Result<Vec<String>, kube::Error> {
+    let groups = client.list_api_groups().await?.groups.into_iter();
+    let served = groups.filter(|group| group.name == core::GROUP).flat_map(|group| group.versions);
+    Ok(served.map(|version| version.version).collect())
+}
+
+impl Manager {
+    /// Waits until the version of the core's kinds in use is no longer served and another one is.
+    async fn core_version_gone(&self) {
+        loop {
+            tokio::time::sleep(CORE_INTERVAL).await;
+            // A failed request, or a core that is absent while it is being replaced, does not count as a change.
+            let Ok(served) = served_core(&self.client).await else { continue };
+            if !served.is_empty() && !served.contains(&self.core_version) {
+                return;
+            }
+        }
+    }
+}
+
+impl Manager {
+    async fn work<F, R>(
+        self: &Arc<Self>,
+        work: &Arc<Work>,
+        listed: &SetOnce<()>,
+        parallel: usize,
+        stop: &CancellationToken,
+        reconcile: F,
+    ) where
+        F: Fn(Arc<Self>, Key, Instant) -> R + Clone + Send + 'static,
+        R: Future<Output = Outcome> + Send + 'static,
+    {
+        // An object that has not been listed yet is not absent.
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = listed.wait() => {}
+        }
+        let parallel = parallel.max(MIN_PARALLEL);
+        let (manager, shared) = (Arc::clone(self), Arc::clone(work));
+        work.queue
+            .clone()
+            .work(parallel, stop.clone(), DRAIN, move |key: Key| {
+                let (manager, work, reconcile) =
+                    (Arc::clone(&manager), Arc::clone(&shared), reconcile.clone());
+                async move {
+                    let settings = &manager.settings;
+                    if let Some(rest) = work.rests(&key, settings.debouncing) {
+                        return work.put_off(rest);
+                    }
+                    let not_before = work.not_before(&key);
+                    let loops = reconcile(Arc::clone(&manager), key.clone(), not_before);
+                    let outcome = bounded(&work, &key, settings.timeouts.reconcile, loops).await;
+                    work.worked(&key);
+                    work.ended(&key, outcome, settings.sync_period)
+                }
+            })
+            .await;
+    }
+
+    /// Watches all kinds until `stop`.
+    async fn watches(self: &Arc<Self>, stop: &CancellationToken) {
+        let core_of = |kind: &str| core::resource(&self.core_version, kind);
+        tokio::join!(
+            self.follow(
+                kinds::resource("AzureClusterIdentity"),
+                stop,
+                &self.stores.identities,
+                concerns::same_identity,
+                |manager, it: &AzureClusterIdentity| {
+                    manager.identities_changed.notify_one();
+                    manager.wake_users_of(&key_of(it));
+                }
+            ),
+            self.watch_identity_secrets(stop),
+            self.follow(
+                core_of("Cluster"),
+                stop,
+                &self.stores.clusters,
+                concerns::same_cluster,
+                |manager, it: &core::Cluster| {
+                    if it.spec.paused {
+                        let namespace = it.metadata.namespace.as_deref().unwrap_or_default();
+                        manager
+                            .infrastructure()
+                            .into_iter()
+                            .for_each(|work| work.end_rest(|key| key.namespace == namespace));
+                    }
+                    manager.wake_all_of(&key_of(it));
+                }
+            ),
+            self.follow(
+                core_of("Machine"),
+                stop,
+                &self.stores.machines,
+                concerns::same_machine,
+                |manager, it: &core::Machine| {
+                    manager.wake_infrastructure_of(it);
+                }
+            ),
+            self.follow(
+                kinds::resource("AzureCluster"),
+                stop,
+                &self.stores.azure_clusters,
+                concerns::same_but_status,
+                |manager, it: &AzureCluster| {
+                    end_rest_if_paused(&manager.clusters, &it.metadata);
+                    manager.clusters.wake(key_of(it));
+                    manager.wake_namesakes_of(it);
+                    manager.wake_dependants_of(it);
+                }
+            ),
+            self.follow(
+                kinds::resource("AzureMachine"),
+                stop,
+                &self.stores.azure_machines,
+                concerns::same_but_status,
+                |manager, it: &AzureMachine| {
+                    manager.wake_cluster_that_waits_for(&it.metadata);
+                    end_rest_if_paused(&manager.machines, &it.metadata);
+                    manager.machines.wake(key_of(it));
+                    manager.wake_machine_secret(it);
+                }
+            ),
+            self.follow(
+                kinds::resource("AzureMachineTemplate"),
+                stop,
+                &self.stores.azure_machine_templates,
+                concerns::same_but_status,
+                |manager, it: &AzureMachineTemplate| {
+                    manager.templates.wake(key_of(it));
+                    manager.secrets.templates.wake(key_of(it));
+                }
+            ),
+            async {
+                if self.settings.gates.machine_pool {
+                    self.watch_pools(stop).await;
+                }
+            },
+        );
+    }
+
+    /// The queues of objects that `clusterctl` moves only after their reconcile has released them.
+    fn infrastructure(&self) -> [&Arc<Work>; 3] {
+        [&self.clusters, &self.machines, &self.pools]
+    }
+
+    /// Watches the kinds of machine pools until `stop`.
+    async fn watch_pools(self: &Arc<Self>, stop: &CancellationToken) {
+        tokio::join!(
+            self.follow(
+                core::resource(&self.core_version, "MachinePool"),
+                stop,
+                &self.stores.machine_pools,
+                concerns::same_but_status,
+                |manager, it: &core::MachinePool| {
+                    let pool = &it.spec.template.spec.infrastructure_ref.name;
+                    manager.pools.wake(key_of(it).beside(pool));
+                }
+            ),
+            self.follow(
+                kinds::resource("AzureMachinePool"),
+                stop,
+                &self.stores.azure_machine_pools,
+                concerns::same_but_status,
+                |manager, it: &AzureMachinePool| {
+                    manager.wake_cluster_that_waits_for(&it.metadata);
+                    end_rest_if_paused(&manager.pools, &it.metadata);
+                    manager.pools.wake(key_of(it));
+                    manager.secrets.pools.wake(key_of(it));
+                }
+            ),
+            self.follow(
+                kinds::resource("AzureMachinePoolMachine"),
+                stop,
+                &self.stores.azure_machine_pool_machines,
+                concerns::same_but_status,
+                |manager, it: &AzureMachinePoolMachine| {
+                    manager.pool_machines.wake(key_of(it));
+                    manager.wake_pool_of(it);
+                }
+            ),
+        );
+    }
+
+    /// Watches one kind: stores its objects, and wakes the objects that depend on a change, unless `same` finds no
+    /// relevant change.
+    async fn follow<S, T>(
+        self: &Arc<Self>,
+        resource: ApiResource,
+        stop: &CancellationToken,
+        store: &Store<S, T>,
+        same: impl Fn(&Object<S, T>, &Object<S, T>) -> bool,
+        wake: impl Fn(&Self, &Object<S, T>),
+    ) where
+        S: Clone + std::fmt::Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static,
+        T: Clone
+            + Default
+            + std::fmt::Debug
+            + PartialEq
+            + Serialize
+            + DeserializeOwned
+            + Send
+            + Sync
+            + 'static,
+    {
+        let api: Api<Object<S, T>> = match &self.settings.namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        };
+        let mut shown: Option<std::collections::HashSet<Key>> = None;
+        let what = match resource.kind.as_str() {
+            "AzureCluster" => "AzureClusters",
+            "AzureMachine" => "AzureMachines",
+            "AzureMachineTemplate" => "AzureMachineTemplates",
+            "AzureMachinePool" => "AzureMachinePools",
+            "AzureMachinePoolMachine" => "AzureMachinePoolMachines",
+            "MachinePool" => "MachinePools",
+            "AzureClusterIdentity" => "AzureClusterIdentities",
+            "Machine" => "Machines",
+            _ => "Clusters",
+        };
+        watch(api, Selector::default(), what, stop.clone(), |event| match event {
+            Event::Init => shown = Some(std::collections::HashSet::new()),
+            Event::InitApply(object) | Event::Apply(object) => {
+                if let Some(shown) = &mut shown {
+                    shown.insert(key_of(&object));
+                }
+                let before = store.show(object.clone());
+                if before.is_none_or(|before| !same(&before, &object)) {
+                    wake(self, &object);
+                }
+            }
+            Event::InitDone => {
+                if let Some(shown) = shown.take() {
+                    let is_first = !store.is_complete();
+                    for gone in store.retain(|key| shown.contains(key)) {
+                        wake(self, &gone);
+                    }
+                    if is_first {
+                        self.note_listed();
+                        self.wake_ending_clusters();
+                    }
+                }
+            }
+            Event::Delete(object) => {
+                store.remove(&key_of(&object));
+                wake(self, &object);
+            }
+        })
+        .await;
+    }
+}
+
+fn end_rest_if_paused(work: &Work, object: &ObjectMeta) {
+    if object.annotations.as_ref().is_some_and(|all| all.contains_key(core::PAUSED)) {
+        let paused = Key {
+            namespace: object.namespace.clone().unwrap_or_default(),
+            name: object.name.clone().unwrap_or_default(),
+        };
+        work.end_rest(|key| *key == paused);
+    }
+}
+
+/// One reconcile of an object, which ends after `limit` at the latest. Operations that run in Azure are in the object's
+/// status, and the next reconcile resumes them. All its calls to Azure bear one correlation ID.
+async fn bounded(
+    work: &Work,
+    key: &Key,
+    limit: Duration,
+    reconcile: impl Future<Output = Outcome>,
+) -> Outcome {
+    let id = uuid::Uuid::new_v4();
+    tracing::debug!(controller = work.controller.name, %key, correlation = %id, "Reconciling");
+    let span = spans::reconcile(work.controller, key, id);
+    let bounded = tokio::time::timeout(limit, arm::correlated(id, reconcile));
+    match bounded.instrument(span.clone()).await {
+        Ok(outcome) => {
+            spans::reconciled(&span, outcome.result());
+            outcome
+        }
+        Err(_) => {
+            let limit = limit.as_secs();
+            spans::failed(&span, format_args!("it took longer than {limit} s"));
+            tracing::warn!(controller = work.controller.name, %key, limit, "Reconciling took too long and is started again");
+            Outcome::Retry
+        }
+    }
+}

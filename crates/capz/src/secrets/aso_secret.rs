@@ -1,0 +1,161 @@
+//! The Secret with a cluster's credential for Azure Service Operator. This program does not read it. It serves users
+//! who run that operator beside this program, with resources of their own that name the Secret
+//! (`serviceoperator.azure.com/credential-from`), and is kept up to date for them. Where the operator's kinds are not
+//! served and the Secret does not exist, it is not created: an unused credential should not exist.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use capz_api::azure_cluster_identity::AzureClusterIdentitySpec;
+use controllers::Reference;
+use k8s::api::api::core::v1::Secret as KubernetesSecret;
+use kube::Api;
+
+use crate::azure::clients::{AccessError, Material, certificate, kind_of};
+use crate::context::manager::Manager;
+use crate::kubernetes::core;
+use crate::kubernetes::kinds::API_VERSION;
+use crate::kubernetes::queue::Outcome;
+use crate::kubernetes::store::Key;
+use crate::secrets::owned_secret::OwnedSecret;
+
+const KIND: &str = "AzureCluster";
+/// A group that the operator always serves.
+const GROUP: &str = "resources.azure.com";
+/// The reason of the event for a failure.
+const FAILED: &str = "Error reconciling ASO secret";
+
+impl Manager {
+    /// Reconciles the Secret of an AzureCluster.
+    pub(crate) async fn reconcile_aso_secret(self: Arc<Self>, key: &Key) -> Outcome {
+        let object = match self.own(&self.stores.azure_clusters, key) {
+            Ok(object) => object,
+            Err(end) => return end,
+        };
+        let annotations = object.metadata.annotations.as_ref();
+        if annotations.is_some_and(|annotations| annotations.contains_key(core::MANAGED_BY)) {
+            return Outcome::Idle;
+        }
+        let owners = object.metadata.owner_references.as_deref();
+        let about = || Reference::of(API_VERSION, KIND, &object.metadata);
+        let Some(name) = core::owner(owners, "Cluster") else {
+            self.recorder.normal(about(), "OwnerRefNotFound", "waiting for its owner Cluster");
+            return Outcome::Idle;
+        };
+        let Some((cluster, _)) = self.working_cluster(key, name, &object.metadata) else {
+            return Outcome::Idle;
+        };
+        let secret_name = format!("{name}-aso-secret");
+        match self.is_secret_wanted(&key.namespace, &secret_name).await {
+            Ok(true) => {}
+            Ok(false) => return Outcome::Rest,
+            Err(error) => return self.after_refusal(&secret_name, &error),
+        }
+        let data = async {
+            let identity = self.identity_of(&object)?;
+            let surroundings = self.surroundings(&object, cluster).await?;
+            contents(&surroundings.subscription, &identity.spec, &surroundings.material).map_err(Into::into)
+        };
+        let data = match data.await {
+            Ok(data) => data,
+            Err(error) => {
+                let error: crate::context::identity::IdentityError = error;
+                self.recorder.warning(about(), FAILED, error.to_string());
+                return Outcome::Retry;
+            }
+        };
+        let secret =
+            OwnedSecret { name: secret_name, cluster: name, kind: KIND, owner: &object.metadata, data };
+        match self.keep_secret(&secret).await {
+            Ok(()) => Outcome::Rest,
+            Err(error) => {
+                self.recorder.warning(about(), FAILED, format!("Secret {}: {error}", secret.name));
+                self.after_refusal(&secret.name, &error)
+            }
+        }
+    }
+
+    async fn is_secret_wanted(&self, namespace: &str, name: &str) -> Result<bool, kube::Error> {
+        let secrets: Api<KubernetesSecret> = Api::namespaced(self.client.clone(), namespace);
+        if secrets.get_metadata_opt(name).await?.is_some() {
+            return Ok(true);
+        }
+        let served = self.client.list_api_groups().await?;
+        Ok(served.groups.iter().any(|group| group.name == GROUP))
+    }
+}
+
+/// The data of the Secret. Contents of files and Secrets are copied unchanged.
+fn contents(
+    subscription: &str,
+    identity: &AzureClusterIdentitySpec,
+    material: &Material,
+) -> Result<BTreeMap<String, Vec<u8>>, AccessError> {
+    let text = |text: &Option<String>| text.as_deref().unwrap_or_default().trim().as_bytes().to_owned();
+    let mut data = BTreeMap::from([
+        ("AZURE_SUBSCRIPTION_ID", subscription.as_bytes().to_owned()),
+        ("AZURE_TENANT_ID", text(&identity.tenant_id)),
+        ("AZURE_CLIENT_ID", text(&identity.client_id)),
+    ]);
+    match kind_of(identity) {
+        "WorkloadIdentity" => {
+            data.insert("AUTH_MODE", b"workloadidentity".to_vec());
+        }
+        "UserAssignedMSI" => {
+            data.insert("AUTH_MODE", b"podidentity".to_vec());
+        }
+        "ServicePrincipal" | "ManualServicePrincipal" => {
+            let secret = material.secret_text().unwrap_or_default();
+            data.insert("AZURE_CLIENT_SECRET", secret.reveal().as_bytes().to_owned());
+        }
+        "ServicePrincipalCertificate" => {
+            let (certificate, password) = certificate(identity, material)?;
+            data.insert("AZURE_CLIENT_CERTIFICATE", certificate);
+            data.insert("AZURE_CLIENT_CERTIFICATE_PASSWORD", password.reveal().as_bytes().to_owned());
+        }
+        // The operator supports no other kind of credential.
+        _ => {}
+    }
+    Ok(data.into_iter().map(|(name, bytes)| (name.to_owned(), bytes)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cloud_config::Secret;
+    use serde_json::json;
+
+    #[test]
+    fn each_kind_of_identity_gives_what_the_operator_reads() {
+        let material = Material {
+            client_secret: Some(b"hunter2\n".to_vec()),
+            certificate: Some(vec![1, 255]),
+            password: Some(Secret::new("horse")),
+        };
+        for (kind, wanted) in [
+            ("WorkloadIdentity", vec![("AUTH_MODE", &b"workloadidentity"[..])]),
+            ("UserAssignedMSI", vec![("AUTH_MODE", b"podidentity")]),
+            ("ServicePrincipal", vec![("AZURE_CLIENT_SECRET", b"hunter2")]),
+            ("ManualServicePrincipal", vec![("AZURE_CLIENT_SECRET", b"hunter2")]),
+            (
+                "ServicePrincipalCertificate",
+                vec![
+                    ("AZURE_CLIENT_CERTIFICATE", &[1, 255][..]),
+                    ("AZURE_CLIENT_CERTIFICATE_PASSWORD", b"horse"),
+                ],
+            ),
+            ("UserAssignedIdentityCredential", vec![]),
+        ] {
+            let identity = json!({ "type": kind, "tenantID": "t\n", "clientID": "c" });
+            let identity = serde_json::from_value(identity).unwrap();
+            let data = contents("123", &identity, &material).ok().unwrap();
+            let mut expected: BTreeMap<&str, &[u8]> = wanted.into_iter().collect();
+            let who: [(&str, &[u8]); 3] =
+                [("AZURE_SUBSCRIPTION_ID", b"123"), ("AZURE_TENANT_ID", b"t"), ("AZURE_CLIENT_ID", b"c")];
+            expected.extend(who);
+            let data: BTreeMap<&str, &[u8]> =
+                data.iter().map(|(name, it)| (name.as_str(), &it[..])).collect();
+            assert_eq!(data, expected, "{kind}");
+        }
+    }
+}

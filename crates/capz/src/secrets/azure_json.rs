@@ -1,0 +1,199 @@
+//! Secrets with the cloud provider's configuration (azure.json): for AzureMachineTemplates, for AzureMachines without a
+//! template, and for AzureMachinePools. Bootstrap configurations refer to them, so they exist before any machine does.
+
+use std::sync::Arc;
+
+use arm::{ApiVersion, Class};
+use azure_types::ResourceId;
+use capz_api::machine::{UserAssignedIdentity, identity_kinds};
+use capz_planner::azure_json::{Credentials, KEYS, carries_secret, contents, machine_has_own, secret_name};
+use controllers::Reference;
+use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::Value;
+
+use crate::azure::clients::{has_client_secret, kind_of};
+use crate::context::manager::Manager;
+use crate::context::surroundings::Surroundings;
+use crate::kubernetes::core;
+use crate::kubernetes::kinds::{API_VERSION, AzureCluster};
+use crate::kubernetes::queue::Outcome;
+use crate::kubernetes::store::Key;
+use crate::secrets::owned_secret::OwnedSecret;
+
+/// The API version of Microsoft.ManagedIdentity.
+const IDENTITIES: ApiVersion = ApiVersion::new("2023-01-31");
+
+/// Machines that share one Secret with their configuration.
+struct Machines<'a> {
+    kind: &'static str,
+    /// The reason of the event for a failure.
+    failed: &'static str,
+    object: &'a ObjectMeta,
+    cluster: &'a str,
+    identity: Option<&'a str>,
+    identities: &'a [UserAssignedIdentity],
+}
+
+impl Manager {
+    /// Reconciles the Secret of an AzureMachine without a template.
+    pub(crate) async fn reconcile_machine_secret(self: Arc<Self>, key: &Key) -> Outcome {
+        let object = match self.own(&self.stores.azure_machines, key) {
+            Ok(object) => object,
+            Err(end) => return end,
+        };
+        if !machine_has_own(object.metadata.annotations.as_ref().unwrap_or(&Default::default())) {
+            return Outcome::Idle;
+        }
+        let Some(cluster) = core::cluster_name(&object.metadata) else { return Outcome::Idle };
+        let machines = Machines {
+            kind: "AzureMachine",
+            failed: "Error reconciling cloud provider secret for AzureMachine",
+            object: &object.metadata,
+            cluster,
+            identity: object.spec.identity.as_deref(),
+            identities: object.spec.user_assigned_identities.as_deref().unwrap_or_default(),
+        };
+        self.keep_azure_json(key, &machines).await
+    }
+
+    /// Reconciles the Secret of an AzureMachineTemplate.
+    pub(crate) async fn reconcile_template_secret(self: Arc<Self>, key: &Key) -> Outcome {
+        let object = match self.own(&self.stores.azure_machine_templates, key) {
+            Ok(object) => object,
+            Err(end) => return end,
+        };
+        let owners = object.metadata.owner_references.as_deref();
+        let Some(cluster) = core::owner(owners, "Cluster") else { return Outcome::Idle };
+        let machine = object.spec.template.as_ref().and_then(|template| template.spec.as_ref());
+        let machines = Machines {
+            kind: "AzureMachineTemplate",
+            failed: "Error reconciling cloud provider secret for AzureMachineTemplate",
+            object: &object.metadata,
+            cluster,
+            identity: machine.and_then(|it| it.identity.as_deref()),
+            identities: machine.and_then(|it| it.user_assigned_identities.as_deref()).unwrap_or_default(),
+        };
+        self.keep_azure_json(key, &machines).await
+    }
+
+    /// Reconciles the Secret of an AzureMachinePool.
+    pub(crate) async fn reconcile_pool_secret(self: Arc<Self>, key: &Key) -> Outcome {
+        let object = match self.own(&self.stores.azure_machine_pools, key) {
+            Ok(object) => object,
+            Err(end) => return end,
+        };
+        let Some(cluster) = core::cluster_name(&object.metadata) else { return Outcome::Idle };
+        let machines = Machines {
+            kind: "AzureMachinePool",
+            failed: "Error reconciling cloud provider secret for AzureMachinePool",
+            object: &object.metadata,
+            cluster,
+            identity: object.spec.identity.as_deref(),
+            identities: object.spec.user_assigned_identities.as_deref().unwrap_or_default(),
+        };
+        self.keep_azure_json(key, &machines).await
+    }
+
+    async fn keep_azure_json(&self, key: &Key, machines: &Machines<'_>) -> Outcome {
+        let Some((cluster, azure_cluster)) = self.working_cluster(key, machines.cluster, machines.object)
+        else {
+            return Outcome::Idle;
+        };
+        let about = || Reference::of(API_VERSION, machines.kind, machines.object);
+        let secret = match self.azure_json(machines, cluster, &azure_cluster).await {
+            Ok(secret) => secret,
+            Err(words) => {
+                self.recorder.warning(about(), machines.failed, words);
+                return Outcome::Retry;
+            }
+        };
+        match self.keep_secret(&secret).await {
+            Ok(()) => Outcome::Rest,
+            Err(error) => {
+                self.recorder.warning(about(), machines.failed, format!("Secret {}: {error}", secret.name));
+                self.after_refusal(&secret.name, &error)
+            }
+        }
+    }
+
+    /// The Cluster of this name and its AzureCluster; `None` if there is nothing to do for their objects because one of
+    /// them is missing, is paused, or is being deleted.
+    pub(crate) fn working_cluster(
+        &self,
+        key: &Key,
+        cluster: &str,
+        object: &ObjectMeta,
+    ) -> Option<(Arc<core::Cluster>, Arc<AzureCluster>)> {
+        let cluster = self.stores.clusters.get(&key.beside(cluster))?;
+        let infrastructure = &cluster.spec.infrastructure_ref;
+        if infrastructure.kind != "AzureCluster"
+            || core::is_paused(&cluster, object.annotations.as_ref())
+            || object.deletion_timestamp.is_some()
+        {
+            return None;
+        }
+        let azure_cluster = self.stores.azure_clusters.get(&key.beside(&infrastructure.name))?;
+        Some((cluster, azure_cluster))
+    }
+
+    async fn azure_json<'a>(
+        &self,
+        machines: &'a Machines<'a>,
+        cluster: Arc<core::Cluster>,
+        azure_cluster: &AzureCluster,
+    ) -> Result<OwnedSecret<'a>, String> {
+        let surroundings =
+            self.surroundings(azure_cluster, cluster).await.map_err(|error| error.to_string())?;
+        surroundings.check_rival().map_err(|failure| failure.to_string())?;
+        let identity = self.identity_of(azure_cluster).map_err(|error| error.to_string())?;
+        if carries_secret(machines.identity, kind_of(&identity.spec)) {
+            self.recorder.warning(
+                Reference::of(API_VERSION, machines.kind, machines.object),
+                "VMIdentityNone",
+                "the machines have no identity of their own: the client secret of the cluster's identity is written to \
+                 the disk of each, where the cloud provider reads it. Give them an identity (spec.identity) to avoid that",
+            );
+        }
+        let client = self.client_of_machines(machines, &surroundings).await?;
+        let secret = surroundings.material.secret_text().filter(|_| has_client_secret(&identity.spec));
+        let trimmed = |text: &Option<String>| text.as_deref().unwrap_or_default().trim().to_owned();
+        let (tenant, client_id) = (trimmed(&identity.spec.tenant_id), trimmed(&identity.spec.client_id));
+        let credentials =
+            Credentials { tenant: &tenant, client_id: &client_id, client_secret: secret.as_ref() };
+        let name = azure_cluster.metadata.name.as_deref().unwrap_or_default();
+        let gates = &self.settings.gates;
+        let scope = surroundings.scope(name, &azure_cluster.spec, &[], gates.of_admission());
+        let text = contents(scope, credentials, machines.identity, client.as_deref(), gates.machine_pool)
+            .map_err(|error| error.to_string())?;
+        Ok(OwnedSecret {
+            name: secret_name(machines.object.name.as_deref().unwrap_or_default()),
+            cluster: machines.cluster,
+            kind: machines.kind,
+            owner: machines.object,
+            data: KEYS.map(|key| (key.to_owned(), text.reveal().as_bytes().to_owned())).into(),
+        })
+    }
+
+    /// The client ID of the machines' first user-assigned identity, if any. The identity's resource ID names its
+    /// subscription.
+    async fn client_of_machines(
+        &self,
+        machines: &Machines<'_>,
+        surroundings: &Surroundings,
+    ) -> Result<Option<String>, String> {
+        if machines.identity != Some(identity_kinds::USER_ASSIGNED) {
+            return Ok(None);
+        }
+        let Some(first) = machines.identities.first() else { return Ok(None) };
+        let id = first.provider_id.as_deref().unwrap_or_default();
+        let id = ResourceId::parse(id.strip_prefix("azure://").unwrap_or(id))
+            .map_err(|error| format!("userAssignedIdentities[0].providerID: {error}"))?;
+        let document: Value = surroundings
+            .access
+            .client
+            .get(&id, IDENTITIES, Class::Refresh)
+            .await
+            .map_err(|error| format!("the identity {id} cannot be read: {error}"))?;
+        Ok(document["properties"]["clientId"].as_str().map(str::to_owned))
+    }
+}

@@ -1,0 +1,188 @@
+//! Secrets that are created for objects of ours. An existing Secret without our label is the user's: it is left
+//! unchanged, which is how users supply their own.
+//!
+//! They are not watched: the key of their label contains the cluster's name, so that no selector matches them all, and
+//! a watch of all Secrets would cache every Secret of the management cluster. A Secret that was changed by another
+//! writer is repaired at the next reconcile of its object, which is a sync period away at most.
+
+use std::collections::BTreeMap;
+
+use capz_planner::azure_json::{is_ours, owner_label};
+use k8s::api::ByteString;
+use k8s::api::api::core::v1::Secret;
+use k8s::api::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::Api;
+use kube::api::{Patch, PatchParams, PostParams};
+use serde_json::json;
+
+use crate::context::manager::Manager;
+use crate::kubernetes::kinds::{API_VERSION, GROUP};
+use crate::kubernetes::patch::{FIELD_MANAGER, difference};
+use crate::kubernetes::queue::Outcome;
+
+/// The desired Secret. It cannot be printed.
+pub(crate) struct OwnedSecret<'a> {
+    /// The name.
+    pub name: String,
+    /// The name of the Cluster.
+    pub cluster: &'a str,
+    /// The kind of the object that owns it, in the same namespace.
+    pub kind: &'static str,
+    /// The metadata of that object.
+    pub owner: &'a ObjectMeta,
+    /// The data.
+    pub data: BTreeMap<String, Vec<u8>>,
+}
+
+impl OwnedSecret<'_> {
+    fn reference(&self) -> OwnerReference {
+        OwnerReference {
+            api_version: API_VERSION.to_owned(),
+            kind: self.kind.to_owned(),
+            name: self.owner.name.clone().unwrap_or_default(),
+            uid: self.owner.uid.clone().unwrap_or_default(),
+            controller: Some(true),
+            block_owner_deletion: None,
+        }
+    }
+
+    fn content(&self) -> BTreeMap<String, ByteString> {
+        self.data.iter().map(|(name, bytes)| (name.clone(), ByteString(bytes.clone()))).collect()
+    }
+
+    fn fresh(&self) -> Secret {
+        let (label, value) = owner_label(self.cluster);
+        Secret {
+            metadata: ObjectMeta {
+                name: Some(self.name.clone()),
+                namespace: self.owner.namespace.clone(),
+                labels: Some([(label.to_owned(), value.to_owned())].into()),
+                owner_references: Some(vec![self.reference()]),
+                ..ObjectMeta::default()
+            },
+            data: Some(self.content()),
+            ..Secret::default()
+        }
+    }
+
+    /// The existing Secret with repairs; `None` if it needs none, or is not ours.
+    fn mended(&self, existing: &Secret) -> Option<Secret> {
+        if !is_ours(existing.metadata.labels.as_ref().unwrap_or(&BTreeMap::new()), self.cluster) {
+            return None;
+        }
+        let mut mended = existing.clone();
+        mended.data = Some(self.content());
+        let wanted = self.reference();
+        let owners = mended.metadata.owner_references.get_or_insert_default();
+        let same = |known: &OwnerReference| {
+            known.kind == wanted.kind
+                && known.name == wanted.name
+                && known.api_version.split('/').next() == Some(GROUP)
+        };
+        if !owners.iter().any(|known| same(known) && known.uid == wanted.uid) {
+            // A reference to an earlier object of the same name would let the garbage collector delete the Secret.
+            owners.retain(|known| !same(known));
+            let controlled = owners.iter().any(|known| known.controller == Some(true));
+            owners.push(OwnerReference { controller: (!controlled).then_some(true), ..wanted });
+        }
+        let is_whole = mended.data == existing.data
+            && mended.metadata.owner_references == existing.metadata.owner_references;
+        (!is_whole).then_some(mended)
+    }
+}
+
+impl Manager {
+    /// Creates a Secret, or repairs it if it is ours.
+    pub(crate) async fn keep_secret(&self, wanted: &OwnedSecret<'_>) -> Result<(), kube::Error> {
+        let namespace = wanted.owner.namespace.as_deref().unwrap_or_default();
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
+        let Some(existing) = secrets.get_opt(&wanted.name).await? else {
+            let params =
+                PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+            secrets.create(&params, &wanted.fresh()).await?;
+            return Ok(());
+        };
+        let Some(mended) = wanted.mended(&existing) else { return Ok(()) };
+        let as_json = |secret: &Secret| serde_json::to_value(secret).map_err(kube::Error::SerdeError);
+        if let Some(mut patch) = difference(&as_json(&existing)?, &as_json(&mended)?) {
+            patch["metadata"]["resourceVersion"] = json!(existing.metadata.resource_version);
+            let params =
+                PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+            secrets.patch(&wanted.name, &params, &Patch::Merge(&patch)).await?;
+        }
+        Ok(())
+    }
+
+    /// The outcome of a reconcile after the API server refused a request.
+    pub(crate) fn after_refusal(&self, what: &str, error: &kube::Error) -> Outcome {
+        let is_race =
+            matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_already_exists());
+        if !is_race {
+            tracing::warn!(secret = what, %error, "a Secret was not written");
+        }
+        Outcome::Retry
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner() -> ObjectMeta {
+        ObjectMeta {
+            name: Some("md-0".into()),
+            namespace: Some("default".into()),
+            uid: Some("new".into()),
+            ..ObjectMeta::default()
+        }
+    }
+
+    fn wanted(owner: &ObjectMeta) -> OwnedSecret<'_> {
+        OwnedSecret {
+            name: "md-0-azure-json".into(),
+            cluster: "my-cluster",
+            kind: "AzureMachineTemplate",
+            owner,
+            data: [("azure.json".to_owned(), b"{}".to_vec())].into(),
+        }
+    }
+
+    /// CAPZ-126: our Secret is repaired, a user's Secret is not, and an unchanged Secret is not written.
+    #[test]
+    fn only_what_is_ours_and_differs_is_written() {
+        let owner = owner();
+        let wanted = wanted(&owner);
+        let whole = wanted.fresh();
+        assert_eq!(wanted.mended(&whole), None);
+
+        let mut other_data = whole.clone();
+        other_data.data = Some([("azure.json".to_owned(), ByteString(b"old".to_vec()))].into());
+        assert_eq!(wanted.mended(&other_data), Some(whole.clone()));
+
+        let mut orphan = whole.clone();
+        orphan.metadata.owner_references = None;
+        assert_eq!(wanted.mended(&orphan), Some(whole.clone()));
+
+        let mut heir = whole.clone();
+        heir.metadata.owner_references.as_mut().unwrap()[0].uid = "old".into();
+        assert_eq!(wanted.mended(&heir), Some(whole.clone()));
+
+        // Older releases set no controller reference: that is no reason to write.
+        let mut older = whole.clone();
+        older.metadata.owner_references.as_mut().unwrap()[0].controller = None;
+        assert_eq!(wanted.mended(&older), None);
+
+        // There can be only one controller reference.
+        let mut shared = whole.clone();
+        let first = shared.metadata.owner_references.as_mut().unwrap();
+        first[0].kind = "Other".into();
+        let mended = wanted.mended(&shared).unwrap().metadata.owner_references.unwrap();
+        assert_eq!(mended.iter().map(|it| it.controller).collect::<Vec<_>>(), [Some(true), None]);
+
+        for labels in [None, Some([("my-cluster".to_owned(), "shared".to_owned())].into())] {
+            let mut foreign = other_data.clone();
+            foreign.metadata.labels = labels;
+            assert_eq!(wanted.mended(&foreign), None);
+        }
+    }
+}
