@@ -1,4 +1,9 @@
-//! CustomResourceDefinitions: defaults and validation. What a definition serves is in [`crate::verbs::lifecycle::definition`].
+//! CustomResourceDefinitions: defaults and validation. What a definition serves is in
+//! [`crate::verbs::lifecycle::definition`].
+
+mod field_path;
+mod rules;
+mod schema;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
@@ -16,12 +21,6 @@ pub(crate) static KIND: BuiltinKind = BuiltinKind {
     example: r#"{"metadata": {"name": "widgets.example.com"}, "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"}, "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}"#,
     ..BuiltinKind::cluster::<CustomResourceDefinition>()
 };
-
-mod field_path;
-mod rules;
-mod schema;
-#[cfg(test)]
-mod tests;
 
 /// The annotation that approves a kind in one of Kubernetes' own groups.
 const APPROVAL: &str = "api-approved.kubernetes.io";
@@ -338,3 +337,6 @@ fn approval(old: Option<&Value>, object: &Value, causes: &mut Causes) {
         causes.push(Invalid::text(field, &given, &why));
     }
 }
+
+#[cfg(test)]
+mod tests;

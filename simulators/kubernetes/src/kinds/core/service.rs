@@ -1,5 +1,10 @@
 //! Services: their changes of type, cluster addresses and node ports.
 
+mod allocation;
+mod defaults;
+mod shape;
+mod validation;
+
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::Service;
@@ -33,11 +38,6 @@ pub(crate) static KIND: BuiltinKind = BuiltinKind {
     example: r#"{"spec": {"ports": [{"port": 80}], "selector": {"app": "a"}}}"#,
     ..BuiltinKind::namespaced::<Service>()
 };
-
-mod allocation;
-mod defaults;
-mod shape;
-mod validation;
 
 const COLUMNS: &[Column] = &[
     NAME,

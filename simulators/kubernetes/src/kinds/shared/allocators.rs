@@ -116,8 +116,12 @@ impl Allocators {
 
     /// Releases what a deleted object held.
     pub(crate) fn release(&mut self, held: &Allocations) {
-        self.node_ports.retain(|port| !held.ports.contains(port));
-        self.addresses.retain(|address| !held.addresses.contains(address));
+        for port in &held.ports {
+            self.node_ports.remove(port);
+        }
+        for address in &held.addresses {
+            self.addresses.remove(address);
+        }
     }
 }
 

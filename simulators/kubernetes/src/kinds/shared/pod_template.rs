@@ -1,4 +1,5 @@
-//! Specifications of pods, in pods and in the templates of workloads: their defaults, derived members, and the rules of templates.
+//! Specifications of pods, in pods and in the templates of workloads: their defaults, derived members, and the rules of
+//! templates.
 
 use serde_json::{Map, Value, json};
 

@@ -5,8 +5,7 @@ use super::shape::{
     spec,
 };
 use crate::kinds::prelude::*;
-use crate::kinds::shared::allocators::Allocations;
-use crate::kinds::shared::allocators::{Allocators, NODE_PORTS, in_range, range_text};
+use crate::kinds::shared::allocators::{Allocations, Allocators, NODE_PORTS, in_range, range_text};
 
 /// The addresses and ports that a Service holds.
 pub(super) fn allocations_of(object: &Value) -> Allocations {
