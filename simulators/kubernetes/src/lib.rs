@@ -8,48 +8,40 @@
 //! * directly: [`Kubernetes::create`], [`Kubernetes::get`] and their kin, for builders and assertions.
 //!
 //! Behaviour follows Kubernetes' "API Concepts" and "API Conventions"; what is served is the table in
-//! [`registry`]. Everything random is seeded and time is tokio's, so that a run can be repeated.
+//! `kinds/table.rs`. Everything random is seeded and time is tokio's, so that a run can be repeated.
 
-pub mod admission;
-mod aggregated_discovery;
-mod control;
+mod admission;
 mod conversion;
 mod discovery;
+mod expression;
 mod fault;
 mod hook;
 mod identity;
-mod journal;
-mod kubeconfig;
-mod kubernetes;
+mod kinds;
 mod object;
-mod openapi;
-mod own_service;
 mod patch;
-mod port_forward;
-mod quantity;
-pub mod registry;
+mod registry;
 mod rest;
 mod schema;
 mod selector;
 mod server;
-mod snapshot;
 mod status;
 mod store;
-pub mod table;
+mod structural;
 mod verbs;
-mod watch;
 mod webhook;
 mod wire;
 
 pub use certificate_authority::{CertificateAuthority, TlsError};
 pub use fault::{Fault, FaultAction};
 pub use hook::{AdmissionHook, AdmissionRequest, Decision};
-pub use journal::{Counts, Journal, JournalEntry};
-pub use kubernetes::{Kubernetes, Options, Token};
+pub use kinds::{Example, examples};
 pub use object::Object;
-pub use port_forward::{Duplex, PodConnection, PodPorts};
-pub use server::ServeError;
-pub use snapshot::BadSnapshot;
+pub use rest::port_forward::{Duplex, PodConnection, PodPorts};
+pub use server::handle::Kubernetes;
+pub use server::https::ServeError;
+pub use server::journal::{Counts, Journal, JournalEntry};
+pub use server::options::{Collection, Options, Token};
+pub use server::snapshot::BadSnapshot;
 pub use status::ApiError;
-pub use verbs::Collection;
 pub use webhook::WebhookHost;

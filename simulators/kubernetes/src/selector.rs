@@ -185,7 +185,7 @@ impl FieldSelector {
             };
             let common = field == "metadata.name" || (field == "metadata.namespace" && kind.namespaced);
             if !common && !kind.fields.iter().any(|known| known == field) {
-                return Err(if kind.fields.is_empty() && !kind.custom {
+                return Err(if kind.fields.is_empty() && !kind.is_custom() {
                     format!(
                         "{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
                     )
@@ -193,7 +193,7 @@ impl FieldSelector {
                     format!("field label not supported: {field}")
                 });
             }
-            let (field, value, custom) = (field.to_owned(), value.to_owned(), kind.custom);
+            let (field, value, custom) = (field.to_owned(), value.to_owned(), kind.is_custom());
             terms.push(FieldTerm { field, equal, value, custom });
         }
         Ok(Self(terms))

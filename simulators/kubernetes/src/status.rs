@@ -5,9 +5,8 @@
 
 use serde_json::{Value, json};
 
-use crate::admission::Invalid;
 use crate::conversion::Pending;
-use crate::patch::PatchError;
+use crate::object::invalid::Invalid;
 use crate::registry::Kind;
 
 /// A failed request, which becomes a `Status` object in the response.
@@ -203,7 +202,7 @@ impl ApiError {
             .with_empty_details()
     }
 
-    fn apply_conflict(message: String, conflicts: &[String]) -> Self {
+    pub(crate) fn apply_conflict(message: String, conflicts: &[String]) -> Self {
         let causes = conflicts
             .iter()
             .map(|conflict| {
@@ -320,18 +319,6 @@ impl ApiError {
             }
         }
         status
-    }
-}
-
-impl From<PatchError> for ApiError {
-    fn from(error: PatchError) -> Self {
-        match error {
-            PatchError::Invalid(message) => Self::bad_request(message),
-            PatchError::TestFailed(_) => Self::patch_failed(),
-            PatchError::Conflict(ref conflicts) => Self::apply_conflict(error.to_string(), conflicts),
-            PatchError::Untyped(message) => Self::new(500, "", message),
-            PatchError::Conversion(error) => *error,
-        }
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::object::{Kept, Object, metadata, owner_uids, set_metadata, string_at, value_at};
+use crate::object::{Object, StoredText, metadata, owner_uids, set_metadata, string_at, value_at};
 
 /// The type of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,14 +25,14 @@ pub(crate) struct Entry {
     pub(crate) version: u64,
     pub(crate) change: Change,
     /// The new state; for a deletion the last state, with the version of the deletion.
-    pub(crate) object: Arc<Kept>,
-    pub(crate) previous: Option<Arc<Kept>>,
+    pub(crate) object: Arc<StoredText>,
+    pub(crate) previous: Option<Arc<StoredText>>,
 }
 
 /// All objects of one kind, by key, and the log of recent changes.
 #[derive(Debug)]
 pub(crate) struct Shelf {
-    objects: BTreeMap<Arc<str>, Arc<Kept>>,
+    objects: BTreeMap<Arc<str>, Arc<StoredText>>,
     /// The API versions of stored objects, so that objects share the text.
     api_versions: Vec<Arc<str>>,
     log: VecDeque<Entry>,
@@ -52,12 +52,12 @@ impl Shelf {
         }
     }
 
-    pub(crate) fn get(&self, key: &str) -> Option<&Arc<Kept>> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Arc<StoredText>> {
         self.objects.get(key)
     }
 
     /// Sets the value of a key without logging it. Returns the new and the previous object.
-    fn set(&mut self, key: &str, value: &Value, version: u64) -> (Arc<Kept>, Option<Arc<Kept>>) {
+    fn set(&mut self, key: &str, value: &Value, version: u64) -> (Arc<StoredText>, Option<Arc<StoredText>>) {
         let api_version = string_at(value, &["apiVersion"]).unwrap_or_default();
         let shared = self.api_versions.iter().find(|known| ***known == *api_version).cloned();
         let api_version = shared.unwrap_or_else(|| {
@@ -66,7 +66,7 @@ impl Shelf {
             new
         });
         let key = self.objects.get(key).map_or_else(|| key.into(), |before| Arc::clone(before.key()));
-        let kept = Arc::new(Kept::new(Arc::clone(&key), api_version, value, version));
+        let kept = Arc::new(StoredText::new(Arc::clone(&key), api_version, value, version));
         let before = self.objects.insert(key, Arc::clone(&kept));
         (kept, before)
     }
@@ -81,7 +81,7 @@ impl Shelf {
         &'a self,
         prefix: &'a str,
         after: &'a str,
-    ) -> impl Iterator<Item = &'a Arc<Kept>> + 'a {
+    ) -> impl Iterator<Item = &'a Arc<StoredText>> + 'a {
         let start = if after.is_empty() { Bound::Included(prefix) } else { Bound::Excluded(after) };
         self.objects
             .range::<str, _>((start, Bound::Unbounded))
@@ -90,7 +90,7 @@ impl Shelf {
     }
 
     /// The objects as of `version`. `None` if the log does not reach back that far.
-    pub(crate) fn at(&self, version: u64) -> Option<BTreeMap<Arc<str>, Arc<Kept>>> {
+    pub(crate) fn at(&self, version: u64) -> Option<BTreeMap<Arc<str>, Arc<StoredText>>> {
         if version < self.forgotten {
             return None;
         }
@@ -237,7 +237,7 @@ impl Store {
 
     /// The object with this key, for reading.
     pub(crate) fn get(&self, shelf: &str, key: &str) -> Option<Arc<Object>> {
-        self.shelves.get(shelf)?.get(key).map(Kept::open)
+        self.shelves.get(shelf)?.get(key).map(StoredText::open)
     }
 
     /// Whether an object with this key exists.
@@ -444,7 +444,7 @@ mod tests {
         "configmaps".into()
     }
 
-    type Objects = BTreeMap<Arc<str>, Arc<Kept>>;
+    type Objects = BTreeMap<Arc<str>, Arc<StoredText>>;
 
     /// Writes (`Some`) and removals (`None`) of a few keys. Returns the state after each version.
     fn run(store: &mut Store, operations: &[(u8, Option<u8>)]) -> Vec<(u64, Objects)> {

@@ -1,16 +1,31 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
+use crate::kinds::shared::allocators::Allocators;
+use crate::object::invalid::Invalid;
 use crate::registry::{Kind, Registry};
 
 fn kind(name: &str) -> std::sync::Arc<Kind> {
     Registry::default().by_name(name).unwrap()
 }
 
-/// The first error.
+/// Admits an object and takes its allocations, or returns the first error.
+fn admitted(
+    name: &str,
+    old: Option<&Value>,
+    object: &mut Value,
+    allocators: &mut Allocators,
+) -> Result<(), Invalid> {
+    let kind = kind(name);
+    prepare(&kind, object);
+    admit(&kind, old, object, allocators).map_err(|causes| causes.into_iter().next().unwrap())?;
+    let before = old.map(|old| allocations(&kind, old)).unwrap_or_default();
+    assert!(allocators.exchange(&before, &allocations(&kind, object)), "what was chosen is free");
+    Ok(())
+}
+
 fn on_create(name: &str, object: &mut Value, allocators: &mut Allocators) -> Result<(), Invalid> {
-    super::convert(&kind(name), object);
-    super::on_create(&kind(name), object, allocators).map_err(|causes| causes.into_iter().next().unwrap())
+    admitted(name, None, object, allocators)
 }
 
 fn on_update(
@@ -19,13 +34,11 @@ fn on_update(
     object: &mut Value,
     allocators: &mut Allocators,
 ) -> Result<(), Invalid> {
-    super::convert(&kind(name), object);
-    super::on_update(&kind(name), old, object, allocators)
-        .map_err(|causes| causes.into_iter().next().unwrap())
+    admitted(name, Some(old), object, allocators)
 }
 
 fn on_delete(name: &str, object: &Value, allocators: &mut Allocators) {
-    super::on_delete(&kind(name), object, allocators);
+    allocators.release(&allocations(&kind(name), object));
 }
 
 fn service(spec: Value) -> Value {

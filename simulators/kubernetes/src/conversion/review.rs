@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::admission::metadata_causes;
+use crate::kinds::shared::metadata::metadata_causes;
 use crate::object::{metadata, string_at};
 
 /// A version of `apiextensions.k8s.io` with ConversionReviews.

@@ -1,14 +1,10 @@
 //! Runs verbs that need a conversion webhook.
 
-use std::sync::Arc;
-
 use futures::{StreamExt as _, stream};
-use serde_json::Value;
 
-use super::ConversionWebhook;
-use super::known::Key;
-use crate::kubernetes::Kubernetes;
+use super::webhook::{ConversionWebhook, Pending};
 use crate::registry::Kind;
+use crate::server::handle::Kubernetes;
 use crate::status::ApiError;
 use crate::verbs::State;
 
@@ -18,26 +14,7 @@ const ROUNDS: usize = 100;
 /// Maximum number of concurrent requests for a list.
 const AT_ONCE: usize = 8;
 
-/// A missing conversion: an object that is not cached in another version.
-#[derive(Debug, Clone)]
-pub(super) struct Wanted {
-    pub(super) webhook: Arc<ConversionWebhook>,
-    pub(super) key: Key,
-    /// The object, without its resource version.
-    pub(super) object: Value,
-    /// The requested `apiVersion`.
-    pub(super) to: String,
-}
-
-/// The conversions that a verb is waiting for.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Pending(Vec<Wanted>);
-
 impl Pending {
-    pub(super) fn one(wanted: Wanted) -> Self {
-        Self(vec![wanted])
-    }
-
     /// Collects the missing conversions of an outcome, so that all of them are requested at once. Returns `None` if any
     /// is missing.
     ///
@@ -54,11 +31,6 @@ impl Pending {
         }
     }
 
-    /// The number of missing conversions.
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
     /// Succeeds if nothing is missing.
     ///
     /// # Errors
@@ -66,14 +38,14 @@ impl Pending {
     pub(crate) fn settle(self) -> Result<(), ApiError> {
         match self.0.first() {
             None => Ok(()),
-            Some(first) => Err(ApiError::pending(&first.webhook.unasked(), self)),
+            Some(first) => Err(ApiError::pending(&first.webhook.uncalled(), self)),
         }
     }
 
     /// Requests all missing conversions.
-    async fn ask(self, kubernetes: &Kubernetes) -> Result<(), ApiError> {
-        let asked = self.0.into_iter().map(|wanted| ConversionWebhook::ask(kubernetes, wanted));
-        let mut answers = stream::iter(asked).buffered(AT_ONCE);
+    async fn request(self, kubernetes: &Kubernetes) -> Result<(), ApiError> {
+        let calls = self.0.into_iter().map(|missing| ConversionWebhook::call(kubernetes, missing));
+        let mut answers = stream::iter(calls).buffered(AT_ONCE);
         while let Some(answer) = answers.next().await {
             answer.map_err(|why| ApiError::new(500, "", why))?;
         }
@@ -100,7 +72,7 @@ impl Kubernetes {
         for _ in 0..ROUNDS {
             let outcome = self.shared.state.lock().seeded(seed, &verb);
             match outcome {
-                Err(ApiError { pending: Some(pending), .. }) => pending.ask(self).await?,
+                Err(ApiError { pending: Some(pending), .. }) => pending.request(self).await?,
                 settled => return settled,
             }
         }

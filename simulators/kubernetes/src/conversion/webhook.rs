@@ -3,39 +3,31 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures::FutureExt as _;
-use futures::future::{self, BoxFuture, Shared, WeakShared};
+use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::known::{Key, Known};
-use super::review::{self, ReviewVersion};
-use super::settle::{Pending, Wanted};
-use crate::kubernetes::Kubernetes;
+use super::cache::{ConversionCache, Key};
+use super::review::ReviewVersion;
 use crate::object::{list_at, metadata_value, set_api_version, set_metadata, string_at, value_at};
-use crate::status::ApiError;
 use crate::webhook::{CallError, ClientConfig};
 
-/// kube-apiserver's timeout for conversion webhooks.
-const TIMEOUT: Duration = Duration::from_secs(30);
-
 /// A request in flight.
-pub(super) type Asking = Shared<Asked>;
+pub(super) type SharedCall = Shared<Call>;
 
 /// Nothing if the result is cached now; otherwise the whole error message.
-type Asked = BoxFuture<'static, Result<(), String>>;
+pub(super) type Call = BoxFuture<'static, Result<(), String>>;
 
 /// A conversion webhook as registered, and the cache of its results. Writing the definition again creates a new one.
 pub(crate) struct ConversionWebhook {
     /// Name of the definition, and of the shelf of its objects.
-    definition: String,
-    config: Result<ClientConfig, CallError>,
-    review: Option<ReviewVersion>,
-    known: Mutex<Known>,
+    pub(super) definition: String,
+    pub(super) config: Result<ClientConfig, CallError>,
+    pub(super) review_version: Option<ReviewVersion>,
+    pub(super) cache: Mutex<ConversionCache>,
     /// Requests in flight, while a task waits for them.
-    asking: Mutex<HashMap<Key, WeakShared<Asked>>>,
+    pub(super) calls: Mutex<HashMap<Key, WeakShared<Call>>>,
 }
 
 impl fmt::Debug for ConversionWebhook {
@@ -56,19 +48,26 @@ impl ConversionWebhook {
         Some(Self {
             definition: string_at(definition, &["metadata", "name"]).unwrap_or_default().to_owned(),
             config: ClientConfig::parse(config),
-            review: versions.filter_map(Value::as_str).find_map(ReviewVersion::named),
-            known: Mutex::default(),
-            asking: Mutex::default(),
+            review_version: versions.filter_map(Value::as_str).find_map(ReviewVersion::named),
+            cache: Mutex::default(),
+            calls: Mutex::default(),
         })
     }
 
     /// The error message for callers that cannot wait for the webhook.
-    pub(super) fn unasked(&self) -> String {
+    pub(super) fn uncalled(&self) -> String {
         format!("conversion webhook for {} must be asked first", self.definition)
     }
 
     /// The result for an object. Resource versions do not matter to the webhook and are not sent to it.
-    pub(super) fn converted(this: &Arc<Self>, mut object: Value, to: &str) -> Result<Value, ApiError> {
+    ///
+    /// # Errors
+    /// It is not cached.
+    pub(super) fn converted(
+        this: &Arc<Self>,
+        mut object: Value,
+        to: &str,
+    ) -> Result<Value, Box<MissingConversion>> {
         // An empty object is empty in every version.
         if is_empty(&object) {
             set_api_version(&mut object, to);
@@ -77,62 +76,11 @@ impl ConversionWebhook {
         let version = metadata_value(&object, "resourceVersion");
         set_metadata(&mut object, "resourceVersion", Value::Null);
         let key = Key::of(&object, to);
-        if let Some(mut answer) = this.known.lock().get(key) {
+        if let Some(mut answer) = this.cache.lock().get(key) {
             set_metadata(&mut answer, "resourceVersion", version);
             return Ok(answer);
         }
-        let wanted = Wanted { webhook: Arc::clone(this), key, object, to: to.to_owned() };
-        Err(ApiError::pending(&this.unasked(), Pending::one(wanted)))
-    }
-
-    /// Requests an object in another version, and caches the result. Concurrent requests for the same conversion share
-    /// one call.
-    pub(super) fn ask(kubernetes: &Kubernetes, wanted: Wanted) -> Asking {
-        let mut asking = wanted.webhook.asking.lock();
-        if let Some(asking) = asking.get(&wanted.key).and_then(WeakShared::upgrade) {
-            return asking;
-        }
-        if wanted.webhook.known.lock().has(wanted.key) {
-            return future::ready(Ok(())).boxed().shared();
-        }
-        let Wanted { webhook: this, key, object, to } = wanted.clone();
-        let kubernetes = kubernetes.clone();
-        let asked = async move {
-            let converted = this.ask_one(&kubernetes, &to, &object).await;
-            if let Ok(converted) = &converted {
-                let objects = kubernetes.shared.state.lock().store.len(&this.definition);
-                this.known.lock().insert(key, converted, objects);
-            }
-            this.asking.lock().remove(&key);
-            converted.map(drop)
-        };
-        let asked = asked.boxed().shared();
-        asking.extend(asked.downgrade().map(|weak| (wanted.key, weak)));
-        drop(asking);
-        asked
-    }
-
-    /// The converted object.
-    ///
-    /// # Errors
-    /// The API server's message: the webhook cannot be reached, fails, or returns an invalid response.
-    async fn ask_one(&self, kubernetes: &Kubernetes, to: &str, object: &Value) -> Result<Value, String> {
-        let subject = review::group_version_kind(object);
-        let failed = |why: String| format!("conversion webhook for {subject} failed: {why}");
-        let config = self.config.as_ref().map_err(|error| format!("could not get REST client: {error}"))?;
-        let version = self.review.ok_or("no supported conversion review versions")?;
-        let uid = kubernetes.shared.state.lock().new_uid();
-        let question = review::question(version, &uid, to, object);
-        let answer = kubernetes.call_webhook(config, &question, TIMEOUT).await;
-        let answer = answer.map_err(|error| failed(error.to_string()))?;
-        let converted = review::converted_objects(version, &uid, &answer).map_err(failed)?;
-        let [converted] = converted else {
-            return Err(format!(
-                "conversion webhook for {subject} returned {} objects, expected 1",
-                converted.len()
-            ));
-        };
-        review::check(object, converted, to)
+        Err(Box::new(MissingConversion { webhook: Arc::clone(this), key, object, to: to.to_owned() }))
     }
 }
 
@@ -144,4 +92,26 @@ fn is_empty(object: &Value) -> bool {
             _ => false,
         })
     })
+}
+
+/// A missing conversion: an object that is not cached in another version.
+#[derive(Debug, Clone)]
+pub(super) struct MissingConversion {
+    pub(super) webhook: Arc<ConversionWebhook>,
+    pub(super) key: Key,
+    /// The object, without its resource version.
+    pub(super) object: Value,
+    /// The requested `apiVersion`.
+    pub(super) to: String,
+}
+
+/// The conversions that a verb is waiting for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pending(pub(super) Vec<MissingConversion>);
+
+impl Pending {
+    /// The number of missing conversions.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
 }

@@ -3,8 +3,9 @@
 use kube_cel::cel::Value as Cel;
 use serde_json::Value;
 
-use crate::admission::custom::cel::{self, Program};
+use crate::expression::{Program, compile};
 use crate::object::{list_at, string_at};
+use crate::structural::cel;
 
 /// One condition. A condition that does not compile fails each time.
 pub(super) struct Condition {
@@ -16,7 +17,7 @@ pub(super) struct Condition {
 pub(super) fn parse(webhook: &Value) -> Vec<Condition> {
     let expressions = list_at(webhook, &["matchConditions"]).iter();
     let expressions = expressions.filter_map(|condition| string_at(condition, &["expression"]));
-    expressions.map(|text| Condition { expression: text.to_owned(), program: cel::compile(text) }).collect()
+    expressions.map(|text| Condition { expression: text.to_owned(), program: compile(text) }).collect()
 }
 
 /// Whether all conditions hold. A single false condition decides, whatever the others are.

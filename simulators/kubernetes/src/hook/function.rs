@@ -1,14 +1,9 @@
-//! Hooks that are functions in this process, for controllers that are tested together with the server.
+//! The function of a hook in this process: what it is asked, and what it decides.
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
-
-use super::rule::Rule;
-use super::{Call, Hook, Phase};
-use crate::selector::LabelSelector;
 
 /// The argument of a hook: the `request` of an AdmissionReview.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,71 +74,3 @@ impl Decision {
 
 pub(super) type Function =
     Arc<dyn Fn(AdmissionRequest) -> Pin<Box<dyn Future<Output = Decision> + Send>> + Send + Sync>;
-
-/// A hook that is a function in this process: the requests that it matches, and its function.
-pub struct AdmissionHook {
-    name: String,
-    phase: Phase,
-    rules: Vec<Rule>,
-    function: Function,
-}
-
-impl AdmissionHook {
-    /// A hook that may change objects before they are completed and validated.
-    pub fn mutating<F>(
-        name: impl Into<String>,
-        function: impl Fn(AdmissionRequest) -> F + Send + Sync + 'static,
-    ) -> Self
-    where
-        F: Future<Output = Decision> + Send + 'static,
-    {
-        Self::new(name.into(), Phase::Mutating, Arc::new(move |request| Box::pin(function(request))))
-    }
-
-    /// A hook that sees objects as they would be stored, and may refuse them.
-    pub fn validating<F>(
-        name: impl Into<String>,
-        function: impl Fn(AdmissionRequest) -> F + Send + Sync + 'static,
-    ) -> Self
-    where
-        F: Future<Output = Decision> + Send + 'static,
-    {
-        Self::new(name.into(), Phase::Validating, Arc::new(move |request| Box::pin(function(request))))
-    }
-
-    fn new(name: String, phase: Phase, function: Function) -> Self {
-        Self { name, phase, rules: Vec::new(), function }
-    }
-
-    /// Matches these operations (`CREATE`, `UPDATE`, `DELETE`, `*`) on these resources (`pods`, `pods/status`, `*`) of
-    /// a group, in all its versions. May be called several times; without it the hook matches nothing.
-    #[must_use]
-    pub fn on(mut self, operations: &[&str], group: &str, resources: &[&str]) -> Self {
-        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-        self.rules.push(Rule {
-            operations: owned(operations),
-            groups: owned(&[group]),
-            versions: owned(&["*"]),
-            resources: owned(resources),
-            ..Rule::default()
-        });
-        self
-    }
-
-    pub(super) fn into_hook(self) -> Hook {
-        Hook {
-            name: self.name,
-            phase: self.phase,
-            rules: self.rules,
-            namespaces: LabelSelector::default(),
-            objects: LabelSelector::default(),
-            equivalent: false,
-            optional: false,
-            timeout: Duration::MAX,
-            dry_run: true,
-            reinvocable: false,
-            conditions: Vec::new(),
-            call: Call::Function(self.function),
-        }
-    }
-}

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::condition;
+use super::hooks::{Hook, HookTarget, Phase, Registrations};
 use super::rule::Rule;
-use super::{Call, Hook, Phase, condition};
 use crate::object::{list_at, string_at};
 use crate::registry::Kind;
 use crate::selector::LabelSelector;
@@ -15,7 +16,7 @@ use crate::verbs::State;
 use crate::webhook::ClientConfig;
 
 /// The shelves of the registrations, and the phases of their webhooks.
-pub(super) const SHELVES: [(&str, Phase); 2] = [
+const SHELVES: [(&str, Phase); 2] = [
     ("mutatingwebhookconfigurations.admissionregistration.k8s.io", Phase::Mutating),
     ("validatingwebhookconfigurations.admissionregistration.k8s.io", Phase::Validating),
 ];
@@ -29,7 +30,7 @@ pub(super) fn is_exempt(kind: &Kind) -> bool {
 }
 
 /// All registered webhooks, ordered by the names of their configurations.
-pub(super) fn hooks(state: &mut State) -> Vec<Arc<Hook>> {
+fn hooks(state: &mut State) -> Vec<Arc<Hook>> {
     let mut all = Vec::new();
     for (shelf, phase) in SHELVES {
         for configuration in state.store.shelf(&shelf.into()).range("", "") {
@@ -57,6 +58,17 @@ fn hook(webhook: &Value, phase: Phase) -> Hook {
         dry_run: matches!(text("sideEffects"), "None" | "NoneOnDryRun"),
         reinvocable: text("reinvocationPolicy") == "IfNeeded",
         conditions: condition::parse(webhook),
-        call: Call::Webhook(ClientConfig::parse(webhook.get("clientConfig").unwrap_or(&Value::Null))),
+        call: HookTarget::Webhook(ClientConfig::parse(webhook.get("clientConfig").unwrap_or(&Value::Null))),
+    }
+}
+
+impl Registrations {
+    /// Reads the registrations again if one has changed.
+    pub(super) fn refresh(&mut self, state: &mut State) {
+        let versions = SHELVES.map(|(shelf, _)| state.store.shelf(&shelf.into()).newest());
+        if versions != self.versions {
+            self.hooks = hooks(state);
+            self.versions = versions;
+        }
     }
 }

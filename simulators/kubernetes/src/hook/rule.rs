@@ -2,10 +2,36 @@
 
 use serde_json::Value;
 
-use super::Operation;
 use crate::object::{list_at, string_at};
 use crate::registry::Kind;
-use crate::verbs::namespace::SHELF as NAMESPACES;
+use crate::verbs::shelves::NAMESPACES;
+
+/// The operation of a request, as registrations name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Create,
+    Update,
+    Delete,
+}
+
+impl Operation {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+        }
+    }
+
+    /// The kind of this operation's options.
+    pub(super) fn options_kind(self) -> &'static str {
+        match self {
+            Self::Create => "CreateOptions",
+            Self::Update => "UpdateOptions",
+            Self::Delete => "DeleteOptions",
+        }
+    }
+}
 
 /// One rule of a registration. Lists may contain `*`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

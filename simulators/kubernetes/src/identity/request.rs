@@ -4,11 +4,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::token::ISSUER;
-use crate::kubernetes::Kubernetes;
+use crate::object::rfc3339_seconds;
 use crate::object::{list_at, string_at, value_at};
 use crate::registry::Kind;
+use crate::server::handle::Kubernetes;
 use crate::status::ApiError;
-use crate::verbs::rfc3339_seconds;
 
 /// The default lifetime of a token.
 const DEFAULT_SECONDS: i64 = 60 * 60;

@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::User;
-use crate::kubernetes::Kubernetes;
+use super::user::User;
 use crate::object::list_at;
 use crate::registry::Kind;
+use crate::server::handle::Kubernetes;
 
 /// The reason why everything is allowed.
 const REASON: &str = "the simulated Kubernetes has no roles: every client with access may do everything";

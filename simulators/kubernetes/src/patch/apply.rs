@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use super::field_set::FieldSet;
 use super::managed_fields::{self, Entry, difference_at, keep_ownable};
 use super::typed::{check, compare, empty, fields, merge, remove, with_named_members};
-use super::{PatchError, Subject};
+use super::types::{PatchError, PatchTarget};
 use crate::object::{metadata, metadata_value, set_metadata};
 
 /// The manager of all fields that existed before the first apply.
 const BEFORE: &str = "before-first-apply";
 
 pub(super) fn apply(
-    subject: &Subject<'_>,
+    subject: &PatchTarget<'_>,
     current: Option<&Value>,
     applied: &Value,
     manager: &str,
@@ -63,7 +63,7 @@ pub(super) fn apply(
 }
 
 /// The part of the configuration that the addressed part of the object may contain.
-fn in_scope(subject: &Subject<'_>, applied: &Value) -> Value {
+fn in_scope(subject: &PatchTarget<'_>, applied: &Value) -> Value {
     let mut applied = applied.clone();
     if let Value::Object(members) = &mut applied {
         let identity = |name: &str| matches!(name, "apiVersion" | "kind" | "metadata");
@@ -73,7 +73,7 @@ fn in_scope(subject: &Subject<'_>, applied: &Value) -> Value {
 }
 
 /// Validates a configuration.
-fn check_configuration(subject: &Subject<'_>, applied: &Value) -> Result<(), PatchError> {
+fn check_configuration(subject: &PatchTarget<'_>, applied: &Value) -> Result<(), PatchError> {
     let Value::Object(configuration) = applied else {
         return Err(PatchError::Invalid("an applied configuration must be an object".into()));
     };
@@ -123,7 +123,7 @@ fn keep_system_metadata(live: &Value, merged: &mut Value) {
 /// Removes from `merged` the fields that its manager applied before and no longer does, unless they are still owned: by
 /// another manager, or by the same one through another part of its configuration.
 fn prune(
-    subject: &Subject<'_>,
+    subject: &PatchTarget<'_>,
     merged: &Value,
     previous: &Entry,
     others: &[Entry],
@@ -171,7 +171,7 @@ fn prune(
 /// # Errors
 /// The conflicts, if it changes fields of other managers without `force`.
 fn settle_owners(
-    subject: &Subject<'_>,
+    subject: &PatchTarget<'_>,
     (live, merged): (&Value, &Value),
     entries: &mut Vec<Entry>,
     force: bool,

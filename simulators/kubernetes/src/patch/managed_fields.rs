@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::field_set::{FieldSet, PathElement};
 use super::typed::{Difference, compare, reconcile};
-use super::{PatchError, Subject};
+use super::types::{PatchError, PatchTarget};
 use crate::object::set_metadata;
 use crate::wire;
 
@@ -43,7 +43,7 @@ pub(super) struct Entry {
 
 impl Entry {
     /// Whether this is the entry of a manager and operation. A manager that applies has one entry for all versions.
-    pub(super) fn is(&self, subject: &Subject<'_>, manager: &str, operation: &str) -> bool {
+    pub(super) fn is(&self, subject: &PatchTarget<'_>, manager: &str, operation: &str) -> bool {
         self.manager == manager
             && self.operation == operation
             && self.subresource == subject.subresource
@@ -64,7 +64,7 @@ impl Entry {
 }
 
 /// The entries of `object`, by its current schemas. Entries of versions that are no longer served are left out.
-pub(super) fn read(subject: &Subject<'_>, object: &Value) -> Vec<Entry> {
+pub(super) fn read(subject: &PatchTarget<'_>, object: &Value) -> Vec<Entry> {
     let text = |entry: &Value, member: &str| {
         entry.get(member).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
@@ -126,7 +126,7 @@ fn document(entry: &Entry) -> Value {
 }
 
 /// Removes from a set the fields that have no owner, and those that the addressed part does not write.
-pub(super) fn keep_ownable(subject: &Subject<'_>, fields: &mut FieldSet) {
+pub(super) fn keep_ownable(subject: &PatchTarget<'_>, fields: &mut FieldSet) {
     fields.retain_members(|name| !matches!(name, "apiVersion" | "kind") && subject.scope.contains(name));
     for (element, child) in fields.elements_mut() {
         if *element == PathElement::Field("metadata".to_owned()) {
@@ -138,7 +138,7 @@ pub(super) fn keep_ownable(subject: &Subject<'_>, fields: &mut FieldSet) {
 }
 
 /// The object with all members that its type always has.
-fn whole(subject: &Subject<'_>, object: &Value) -> Value {
+fn whole(subject: &PatchTarget<'_>, object: &Value) -> Value {
     let mut object = object.clone();
     set_metadata(&mut object, "managedFields", Value::Null);
     if let Some(kind) = subject.structures {
@@ -148,7 +148,7 @@ fn whole(subject: &Subject<'_>, object: &Value) -> Value {
 }
 
 /// The entries from which an ordinary write starts.
-fn entries_before(subject: &Subject<'_>, old: Option<&Value>, new: &Value) -> Option<Vec<Entry>> {
+fn entries_before(subject: &PatchTarget<'_>, old: Option<&Value>, new: &Value) -> Option<Vec<Entry>> {
     let live = || old.map(|old| read(subject, old)).unwrap_or_default();
     let given = new.pointer("/metadata/managedFields").and_then(Value::as_array);
     let entries = match given {
@@ -171,7 +171,7 @@ fn entries_before(subject: &Subject<'_>, old: Option<&Value>, new: &Value) -> Op
 /// # Errors
 /// An object cannot be converted to the version of an entry.
 pub(crate) fn track_update(
-    subject: &Subject<'_>,
+    subject: &PatchTarget<'_>,
     old: Option<&Value>,
     new: &mut Value,
     manager: &str,
@@ -210,7 +210,7 @@ pub(crate) fn track_update(
 
 /// Removes from an entry the fields that a write changed or removed. The difference is that in the writer's version.
 fn take(
-    subject: &Subject<'_>,
+    subject: &PatchTarget<'_>,
     entry: &mut Entry,
     (before, after): (&Value, &Value),
     difference: &Difference,
@@ -232,7 +232,7 @@ fn take(
 
 /// The difference between two objects in another version; `None` if that is no longer served.
 pub(super) fn difference_at(
-    subject: &Subject<'_>,
+    subject: &PatchTarget<'_>,
     api_version: &str,
     before: &Value,
     after: &Value,

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::PatchError;
+use super::types::PatchError;
 use crate::schema::Schema;
 
 const PATCH: &str = "$patch";

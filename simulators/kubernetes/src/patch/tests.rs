@@ -1,6 +1,7 @@
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::types::PatchError;
 use super::*;
 use crate::registry::Registry;
 
@@ -8,7 +9,7 @@ use crate::registry::Registry;
 fn subject_of(
     kind: &str,
     subresource: &'static str,
-    test: impl FnOnce(&Subject<'_>) -> Result<Value, PatchError>,
+    test: impl FnOnce(&PatchTarget<'_>) -> Result<Value, PatchError>,
 ) -> Result<Value, PatchError> {
     let registry = Registry::default();
     let kind = registry.by_name(kind).unwrap();

@@ -5,10 +5,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Column, Kind, Registry, ScalePaths, StatusRule, priority};
+use super::kind::{Kind, PrinterColumn, ScalePaths};
+use super::served::Registry;
+use super::version::priority;
 use crate::conversion::{ConversionWebhook, Versions};
+use crate::kinds::builtin::{Generation, StatusRule};
 use crate::object::{list_at, string_at, value_at};
 use crate::schema::Schema;
+use crate::schema::builtin::definition;
 
 impl Registry {
     /// Serves the custom kinds of a CustomResourceDefinition, in all its served versions, under its accepted names.
@@ -16,7 +20,7 @@ impl Registry {
     pub(crate) fn register_definition(&mut self, definition: &Value) -> bool {
         let made_of = hash(definition);
         let name = string_at(definition, &["metadata", "name"]).unwrap_or_default();
-        if self.kinds.iter().any(|row| row.custom && *row.shelf == *name && row.made_of == made_of) {
+        if self.kinds.iter().any(|row| row.is_custom() && *row.shelf == *name && row.made_of == made_of) {
             return false;
         }
         self.forget_definition(definition);
@@ -38,7 +42,7 @@ impl Registry {
     pub(crate) fn forget_definition(&mut self, definition: &Value) {
         let group = string_at(definition, &["spec", "group"]).unwrap_or_default();
         let plural = string_at(definition, &["spec", "names", "plural"]).unwrap_or_default();
-        let stays = |row: &Kind| !(row.custom && row.group == group && row.plural == plural);
+        let stays = |row: &Kind| !(row.is_custom() && row.group == group && row.plural == plural);
         self.kinds.retain(|row| stays(row));
         self.by_path.retain(|_, row| stays(row));
         self.as_stored.retain(|_, row| stays(row));
@@ -59,7 +63,11 @@ fn flag(value: &Value, name: &str) -> bool {
 }
 
 fn tree(version: &Value) -> Option<Arc<Schema>> {
-    version.pointer("/schema/openAPIV3Schema").map(|schema| Arc::new(Schema::custom(schema)))
+    version.pointer("/schema/openAPIV3Schema").map(|schema| {
+        let tree = Schema::custom(schema);
+        tree.resolve(&definition);
+        Arc::new(tree)
+    })
 }
 
 fn versions(definition: &Value) -> Versions {
@@ -95,9 +103,8 @@ fn rows(definition: &Value, versions: &Arc<Versions>) -> Vec<Kind> {
         }
         kind.scale_paths = version.pointer("/subresources/scale").map(scale_paths);
         kind.scale = kind.scale_paths.is_some();
-        kind.generation = true;
+        kind.generation = Generation::Specification;
         kind.unconditional_update = false;
-        kind.custom = true;
         kind.schema = version.pointer("/schema/openAPIV3Schema").cloned();
         kind.tree = versions.trees.get(&kind.api_version()).cloned();
         kind.versions = Some(Arc::clone(versions));
@@ -162,9 +169,9 @@ fn scale_paths(scale: &Value) -> ScalePaths {
     }
 }
 
-fn column(column: &Value) -> Column {
+fn column(column: &Value) -> PrinterColumn {
     let text = |name: &str| string_at(column, &[name]).unwrap_or_default().to_owned();
-    Column {
+    PrinterColumn {
         name: text("name"),
         form: text("type"),
         format: text("format"),

@@ -1,13 +1,19 @@
 //! Responses.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WARNING};
 use http::{HeaderValue, StatusCode};
+use parking_lot::Mutex;
 
 use crate::object::to_bytes;
 use crate::status::ApiError;
+
+/// Warnings for the client, beside the response.
+pub(super) type Warnings = Arc<Mutex<Vec<String>>>;
 
 pub(super) const JSON: &str = "application/json";
 

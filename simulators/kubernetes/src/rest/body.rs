@@ -6,14 +6,13 @@ use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
+use super::json;
+use super::query::Query;
 use crate::patch::PatchType;
 use crate::registry::Kind;
 use crate::status::ApiError;
 use crate::verbs::{DeleteOptions, Propagation};
 use crate::wire::protobuf;
-
-use super::json;
-use super::query::Query;
 
 /// kube-apiserver's limit for bodies: 3 MiB.
 const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
@@ -43,8 +42,8 @@ pub(super) fn object(headers: &HeaderMap, kind: &Kind, bytes: &[u8]) -> Result<R
     match media_type(headers).as_str() {
         "" | "*/*" | "application/json" => json(bytes),
         "application/yaml" => Ok((yaml(bytes)?, Vec::new())),
-        protobuf::MEDIA_TYPE if !kind.custom => Ok((from_protobuf(bytes)?, Vec::new())),
-        _ => Err(ApiError::unsupported_media_type(if kind.custom { CUSTOM } else { BUILTIN })),
+        protobuf::MEDIA_TYPE if !kind.is_custom() => Ok((from_protobuf(bytes)?, Vec::new())),
+        _ => Err(ApiError::unsupported_media_type(if kind.is_custom() { CUSTOM } else { BUILTIN })),
     }
 }
 

@@ -4,9 +4,12 @@ mod answer;
 mod body;
 mod json;
 mod path;
+pub(crate) mod port_forward;
 mod query;
 mod representation;
 mod resource;
+mod table;
+mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +22,6 @@ use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _};
 use http::header::USER_AGENT;
 use http::{Method, StatusCode};
-use parking_lot::Mutex;
 use tokio::time::Instant;
 
 pub(crate) use representation::{Representation, bookmark, watch_line};
@@ -27,14 +29,12 @@ pub(crate) use representation::{Representation, bookmark, watch_line};
 use crate::discovery;
 use crate::fault::{Effect, FaultAction, Lag, Subject};
 use crate::identity::User;
-use crate::journal::JournalEntry;
-use crate::kubernetes::Kubernetes;
+use crate::server::handle::Kubernetes;
+use crate::server::journal::JournalEntry;
 use crate::status::ApiError;
+use answer::Warnings;
 use path::{Target, target};
 use query::Query;
-
-/// Warnings for the client, beside the response.
-type Warnings = Arc<Mutex<Vec<String>>>;
 
 impl Kubernetes {
     /// The API as an axum router: serve it, or pass it to `kube::Client::new`, which needs no sockets and works on

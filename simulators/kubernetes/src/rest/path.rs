@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::kubernetes::Kubernetes;
 use crate::registry::Kind;
+use crate::server::handle::Kubernetes;
 
 /// A path below `/api/v1` or `/apis/group/version`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

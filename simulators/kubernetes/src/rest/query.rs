@@ -10,7 +10,7 @@ use crate::verbs::VersionMatch;
 
 /// The handling of unknown members; the default is that of servers since 1.27.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Unknown {
+pub(super) enum UnknownMembers {
     Ignore,
     #[default]
     Warn,
@@ -35,7 +35,7 @@ pub(super) struct Query {
     pub(super) send_initial_events: bool,
     pub(super) dry_run: bool,
     pub(super) field_manager: Option<String>,
-    pub(super) unknown: Unknown,
+    pub(super) unknown: UnknownMembers,
     pub(super) force: Option<bool>,
     pub(super) include_object: Option<String>,
     pub(super) propagation_policy: Option<String>,
@@ -155,9 +155,9 @@ impl Query {
             "fieldManager" if !value.is_empty() => self.field_manager = Some(value),
             "fieldValidation" => {
                 self.unknown = match value.as_str() {
-                    "" | "Warn" => Unknown::Warn,
-                    "Ignore" => Unknown::Ignore,
-                    "Strict" => Unknown::Strict,
+                    "" | "Warn" => UnknownMembers::Warn,
+                    "Ignore" => UnknownMembers::Ignore,
+                    "Strict" => UnknownMembers::Strict,
                     _ => {
                         let message = format!(
                             "Unsupported value: {value:?}: supported values: \"\", \"Ignore\", \"Strict\", \"Warn\""

@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 
 use crate::object::{Object, to_bytes};
 use crate::registry::Kind;
+use crate::rest::table;
 use crate::status::ApiError;
-use crate::table;
 use crate::verbs::Page;
 
 /// The part of its object that a table row contains, beside the cells.
@@ -137,7 +137,7 @@ fn list_bytes(kind: &Kind, metadata: &Value, items: &[Arc<Object>]) -> Bytes {
         if at > 0 {
             bytes.put_u8(b',');
         }
-        match kind.custom {
+        match kind.is_custom() {
             true => bytes.put_slice(&item.json()),
             false => item.put_untyped(&mut bytes),
         }

@@ -9,29 +9,30 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
+use super::answer::{self, Warnings};
+use super::body;
 use super::path::ResourcePath;
-use super::query::{Query, Unknown};
+use super::query::{Query, UnknownMembers};
 use super::representation::{self, Representation};
-use super::{Warnings, answer, body};
 use crate::hook::Admission;
 use crate::identity::{self, User};
-use crate::kubernetes::Kubernetes;
 use crate::object::{Object, to_bytes};
 use crate::registry::Kind;
+use crate::rest::watch::{Watch, WatchOptions, WatchStart};
 use crate::selector::{FieldSelector, LabelSelector, Selection};
-use crate::status::{self, ApiError};
-use crate::verbs::decode::cannot_be_handled;
+use crate::server::handle::Kubernetes;
+use crate::status;
+use crate::status::ApiError;
+use crate::verbs::shelves::{NAMESPACES, PODS};
+use crate::verbs::write::decode::cannot_be_handled;
+use crate::verbs::write::propose::Tracking;
+use crate::verbs::write::scale;
 use crate::verbs::{
-    Deletion, FieldValidation, ListOptions, Page, Part, Propagation, Reaction, Stage, State, VersionMatch,
-    Write, namespace, orphans_by_default, pod, scale,
+    Deletion, FieldValidation, ListOptions, Page, Part, Propagation, Reaction, State, VersionMatch, Write,
 };
-use crate::watch::{Start, Watch, WatchOptions};
-
-/// Shelf of the objects with TokenRequests.
-const SERVICE_ACCOUNTS: &str = "serviceaccounts";
 
 /// A request for a known kind.
-struct Call {
+struct ResourceRequest {
     kubernetes: Kubernetes,
     kind: Arc<Kind>,
     path: ResourcePath,
@@ -67,7 +68,7 @@ pub(super) async fn serve(
     }
     warnings.lock().extend(kind.deprecation.clone());
     let (mut parts, request_body) = request.into_parts();
-    if path.subresource == "portforward" && *kind.shelf == *pod::SHELF && kubernetes.has_ports() {
+    if path.subresource == "portforward" && *kind.shelf == *PODS && kubernetes.has_ports() {
         kubernetes.shared.state.lock().get(&kind, &path.namespace, &path.name)?;
         return kubernetes.forward_ports(&path.namespace, &path.name, &mut parts);
     }
@@ -84,7 +85,8 @@ pub(super) async fn serve(
         Representation::negotiate(representation::accept(&parts.headers), query.include_object.as_deref())?;
     let manager = query.field_manager.clone().unwrap_or_else(|| user_agent(&parts.headers));
     let (headers, user) = (parts.headers, user.to_value());
-    let call = Call { kubernetes, kind, path, query, representation, headers, manager, user, warnings };
+    let call =
+        ResourceRequest { kubernetes, kind, path, query, representation, headers, manager, user, warnings };
     call.serve(verb, request_body).await
 }
 
@@ -95,7 +97,7 @@ fn user_agent(headers: &HeaderMap) -> String {
     agent.split('/').next().unwrap_or("unknown").to_owned()
 }
 
-impl Call {
+impl ResourceRequest {
     async fn serve(self, verb: &str, request_body: Body) -> Result<Response<Body>, ApiError> {
         match (self.path.subresource.as_str(), verb) {
             ("" | "status", "get") => self.check_subresource()?.get().await,
@@ -113,18 +115,22 @@ impl Call {
             ("scale", "get" | "update" | "patch") if self.kind.scale => {
                 self.scale(verb, &body::read(request_body).await?).await
             }
-            ("token", "create") if *self.kind.shelf == *SERVICE_ACCOUNTS => {
+            ("token", "create") if self.serves("token") => {
                 let request = self.other(&body::read(request_body).await?)?;
                 let request = self.admission().connect(request, &self.write()).await?;
                 let (namespace, name) = (&self.path.namespace, &self.path.name);
                 let answer = self.kubernetes.request_token(&self.kind, namespace, name, request)?;
                 Ok(answer::bytes(StatusCode::CREATED, answer::JSON, to_bytes(&answer)))
             }
-            ("finalize", "update") if *self.kind.shelf == *namespace::SHELF => {
+            ("finalize", "update") if self.serves("finalize") => {
                 self.update(&body::read(request_body).await?).await
             }
-            ("binding", "create") if self.is_pod() => self.bind(&body::read(request_body).await?).await,
-            ("eviction", "create") if self.is_pod() => self.evict(&body::read(request_body).await?).await,
+            ("binding", "create") if self.serves("binding") => {
+                self.bind(&body::read(request_body).await?).await
+            }
+            ("eviction", "create") if self.serves("eviction") => {
+                self.evict(&body::read(request_body).await?).await
+            }
             ("log" | "exec" | "attach" | "portforward", _) if self.is_pod() => Err(self.runs_nothing()),
             ("" | "status" | "scale", _) => Err(ApiError::method_not_allowed()),
             _ => Err(ApiError::no_such_resource()),
@@ -166,11 +172,7 @@ impl Call {
     }
 
     fn part(&self) -> Part {
-        match self.path.subresource.as_str() {
-            "status" => Part::Status,
-            "finalize" => Part::Finalize,
-            _ => Part::Main,
-        }
+        Part::of(&self.path.subresource)
     }
 
     fn write(&self) -> Write<'_> {
@@ -178,7 +180,6 @@ impl Call {
             now: self.kubernetes.now(),
             dry_run: self.query.dry_run,
             manager: &self.manager,
-            stage: Stage::Whole,
             fields: self.fields(&[]),
         }
     }
@@ -186,9 +187,9 @@ impl Call {
     /// The handling of unknown and duplicate members.
     fn fields<'a>(&'a self, duplicates: &'a [String]) -> FieldValidation<'a> {
         let reaction = match self.query.unknown {
-            Unknown::Ignore => Reaction::Ignore,
-            Unknown::Warn => Reaction::Warn(&self.warnings),
-            Unknown::Strict => Reaction::Strict,
+            UnknownMembers::Ignore => Reaction::Ignore,
+            UnknownMembers::Warn => Reaction::Warn(&self.warnings),
+            UnknownMembers::Strict => Reaction::Strict,
         };
         FieldValidation { reaction, duplicates }
     }
@@ -263,13 +264,13 @@ impl Call {
     async fn watch(self) -> Result<Response<Body>, ApiError> {
         let selection = self.selection()?;
         let start = match (self.query.send_initial_events, self.query.resource_version) {
-            (true, version) => Start::InitialEvents { not_older_than: version.unwrap_or(0) },
-            (false, None | Some(0)) => Start::Newest,
-            (false, Some(version)) => Start::After(version),
+            (true, version) => WatchStart::InitialEvents { not_older_than: version.unwrap_or(0) },
+            (false, None | Some(0)) => WatchStart::Newest,
+            (false, Some(version)) => WatchStart::After(version),
         };
         let stale = match start {
-            Start::After(_) => None,
-            Start::Newest | Start::InitialEvents { .. } => {
+            WatchStart::After(_) => None,
+            WatchStart::Newest | WatchStart::InitialEvents { .. } => {
                 self.stale_version(&mut self.kubernetes.shared.state.lock())
             }
         };
@@ -286,9 +287,9 @@ impl Call {
         let write = Write { fields: self.fields(&duplicates), ..self.write() };
         let (created, _) = self
             .admission()
-            .write(&write, |state, write| {
-                let created = state.create(&self.kind, &self.path.namespace, object.clone(), write)?;
-                Ok((created, true))
+            .write(&write, |state| {
+                let namespace = &self.path.namespace;
+                state.propose_create(&self.kind, namespace, object.clone(), Tracking::Changes, &write)
             })
             .await?;
         Ok(self.answer(StatusCode::CREATED, &created))
@@ -300,21 +301,22 @@ impl Call {
         let (namespace, name) = (&self.path.namespace, &self.path.name);
         let (updated, created) = self
             .admission()
-            .write(&write, |state, write| {
-                state.update(&self.kind, namespace, name, self.part(), object.clone(), write)
+            .write(&write, |state| {
+                state.propose_update(&self.kind, namespace, name, self.part(), object.clone(), &write)
             })
             .await?;
         Ok(self.answer(if created { StatusCode::CREATED } else { StatusCode::OK }, &updated))
     }
 
     async fn patch(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
-        let ((patch, duplicates), how) = body::patch(&self.headers, &self.query, self.kind.custom, bytes)?;
+        let ((patch, duplicates), how) =
+            body::patch(&self.headers, &self.query, self.kind.is_custom(), bytes)?;
         let write = Write { fields: self.fields(&duplicates), ..self.write() };
         let (namespace, name) = (&self.path.namespace, &self.path.name);
         let (patched, created) = self
             .admission()
-            .write(&write, |state, write| {
-                state.patch(&self.kind, namespace, name, self.part(), (&patch, &how), write)
+            .write(&write, |state| {
+                state.propose_patch(&self.kind, namespace, name, self.part(), (&patch, &how), &write)
             })
             .await?;
         Ok(self.answer(if created { StatusCode::CREATED } else { StatusCode::OK }, &patched))
@@ -328,13 +330,15 @@ impl Call {
         let delete = |state: &mut State| {
             let deletion =
                 state.delete(&self.kind, &self.path.namespace, &self.path.name, &options, &write)?;
-            if !dry_run && *self.kind.shelf == *namespace::SHELF {
+            if !dry_run && *self.kind.shelf == *NAMESPACES {
                 state.plan_emptying(&self.path.name, false, &write);
             }
             Ok(deletion)
         };
         let deletion = self.kubernetes.settled(&self.kind, delete).await?;
-        if options.propagation == Propagation::Default && orphans_by_default(&self.kind) {
+        let builtin = self.kind.builtin();
+        if options.propagation == Propagation::Default && builtin.is_some_and(|kind| kind.orphans_dependents)
+        {
             self.warnings.lock().push(format!(
                 "child pods are preserved by default when {} are deleted; set propagationPolicy=Background to remove \
                  them or set propagationPolicy=Orphan to suppress this warning",
@@ -342,7 +346,7 @@ impl Call {
             ));
         }
         Ok(match deletion {
-            Deletion::Removed(last) if self.kind.answers_deletion_with_object() => {
+            Deletion::Removed(last) if builtin.is_some_and(|kind| kind.deletion_returns_object) => {
                 self.answer(StatusCode::OK, &last)
             }
             Deletion::Removed(last) => {
@@ -353,8 +357,13 @@ impl Call {
         })
     }
 
+    /// Whether the kind has this subresource.
+    fn serves(&self, subresource: &str) -> bool {
+        self.kind.subresource(subresource).is_some()
+    }
+
     fn is_pod(&self) -> bool {
-        *self.kind.shelf == *pod::SHELF
+        *self.kind.shelf == *PODS
     }
 
     async fn bind(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
@@ -386,7 +395,7 @@ impl Call {
             self.admission().delete(object, &write).await?;
             let delete = |state: &mut State| {
                 state.delete(&self.kind, object.namespace(), object.name(), &options, &write)?;
-                if !dry_run && *self.kind.shelf == *namespace::SHELF {
+                if !dry_run && *self.kind.shelf == *NAMESPACES {
                     state.plan_emptying(object.name(), false, &write);
                 }
                 Ok(())
@@ -408,11 +417,12 @@ impl Call {
         let object = if verb == "get" {
             self.current().await?
         } else {
-            let wanted = |current: &Object| -> Result<Value, ApiError> {
+            let requested = |current: &Object| -> Result<Value, ApiError> {
                 if verb == "update" {
                     return self.other(bytes);
                 }
-                let ((patch, _), how) = body::patch(&self.headers, &self.query, self.kind.custom, bytes)?;
+                let ((patch, _), how) =
+                    body::patch(&self.headers, &self.query, self.kind.is_custom(), bytes)?;
                 Ok(crate::patch::plain(
                     &crate::schema::ANYTHING,
                     Some(&scale::of(&self.kind, current)),
@@ -420,12 +430,13 @@ impl Call {
                     &how,
                 )?)
             };
-            let attempt = |state: &mut State, write: &Write<'_>| {
+            let write = self.write();
+            let propose = |state: &mut State| {
                 let current = state.get(&self.kind, namespace, name)?;
-                let wanted = wanted(&current)?;
-                Ok((state.scale(&self.kind, &current, &wanted, write)?, false))
+                let scale = requested(&current)?;
+                state.propose_scale(&self.kind, &current, &scale, &write)
             };
-            self.admission().write(&self.write(), attempt).await?.0
+            self.admission().write(&write, propose).await?.0
         };
         Ok(answer::bytes(StatusCode::OK, answer::JSON, to_bytes(&scale::of(&self.kind, &object))))
     }

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use super::merge_rules::{ATOMIC_STRUCTURES, KEY_DEFAULTS, MERGE_RULES};
-use super::{Additional, Form, Link, ListType, PatchStrategy, Schema};
-use crate::openapi;
+use super::tree::{Additional, Form, Link, ListType, PatchStrategy, Schema};
+use super::types;
 
 /// Types that may contain any JSON.
 const ANY: &[&str] = &[
@@ -17,8 +17,8 @@ const ANY: &[&str] = &[
 ];
 
 /// All definitions, by name.
-static DEFINITIONS: LazyLock<HashMap<Box<str>, Schema>> = LazyLock::new(|| {
-    let mut definitions: HashMap<Box<str>, Schema> = openapi::builtin_schemas()
+static DEFINITIONS: LazyLock<HashMap<Box<str>, &'static Schema>> = LazyLock::new(|| {
+    let mut definitions: HashMap<Box<str>, Schema> = types::documents()
         .iter()
         .map(|(name, document)| (name.as_str().into(), read(name, document)))
         .collect();
@@ -33,6 +33,10 @@ static DEFINITIONS: LazyLock<HashMap<Box<str>, Schema>> = LazyLock::new(|| {
             change(link, |schema| schema.default = Some(Value::from(*default)));
         }
     }
+    // They live as long as the process, so that they can refer to each other.
+    let definitions: HashMap<Box<str>, &'static Schema> =
+        definitions.into_iter().map(|(name, schema)| (name, &*Box::leak(Box::new(schema)))).collect();
+    definitions.values().for_each(|schema| schema.resolve(&|name| definitions.get(name).copied()));
     definitions
 });
 
@@ -55,8 +59,9 @@ fn read(name: &str, document: &Value) -> Schema {
 fn change(link: &mut Link, change: impl FnOnce(&mut Schema)) {
     let mut schema = match link {
         Link::Inline(schema) => std::mem::take(schema),
-        Link::Definition(name) => {
-            let document = openapi::builtin_schemas().get(&**name);
+        Link::Definition(reference) => {
+            let name = &*reference.name;
+            let document = types::documents().get(name);
             Box::new(document.map(|document| read(name, document)).unwrap_or_default())
         }
     };
@@ -87,7 +92,7 @@ fn set_merging(schema: &mut Schema, merging: &str, patch: &str) {
 
 /// The definition with this name.
 pub(crate) fn definition(name: &str) -> Option<&'static Schema> {
-    DEFINITIONS.get(name)
+    DEFINITIONS.get(name).copied()
 }
 
 /// Name of the definition of a built-in kind, as OpenAPI documents have it: that of its Go type.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Number, Value};
 
-use super::{Additional, Form, Schema};
+use super::tree::{Additional, Form, Schema};
 
 /// Types with a decoder of their own, and the plain Go type that it tries.
 const SELF_DECODING: &[(&str, &str)] = &[

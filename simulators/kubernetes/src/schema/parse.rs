@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Additional, Constraints, Form, Link, ListType, PatchStrategy, Rule, Schema};
+use super::tree::{Additional, Constraints, Form, Link, ListType, PatchStrategy, Reference, Rule, Schema};
 
 /// The path of schemas in version 3 documents.
 const REFERENCE: &str = "#/components/schemas/";
@@ -58,7 +58,7 @@ impl Schema {
             let text = || Link::Inline(Box::new(Self::parse(&json!({ "type": "string" }))));
             self.properties.entry(name.to_owned()).or_insert_with(text);
         }
-        self.properties.insert("metadata".to_owned(), Link::Definition(OBJECT_META.into()));
+        self.properties.insert("metadata".to_owned(), Link::Definition(Reference::to(OBJECT_META)));
     }
 }
 
@@ -70,7 +70,7 @@ fn reference(schema: &Value) -> Option<&str> {
 
 fn link(schema: &Value) -> Link {
     match reference(schema) {
-        Some(name) => Link::Definition(name.into()),
+        Some(name) => Link::Definition(Reference::to(name)),
         None => Link::Inline(Box::new(Schema::parse(schema))),
     }
 }

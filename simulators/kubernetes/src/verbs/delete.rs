@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::garbage::{FOREGROUND, ORPHAN};
-use super::{State, Write, definition, namespace, pod};
+use super::lifecycle::finalizer::{CLEANUP, FOREGROUND, ORPHAN};
+use super::pod;
+use super::shelves;
+use super::state::{State, Write};
 use crate::admission;
 use crate::conversion::{answer, read_back, serve, to_stored};
+use crate::kinds::builtin::Generation;
 use crate::object::{Object, finalizers, metadata, metadata_value, set_finalizers, set_metadata};
 use crate::registry::Kind;
 use crate::status::ApiError;
@@ -45,14 +48,6 @@ pub(crate) enum Deletion {
     Waiting(Arc<Object>),
 }
 
-/// Kinds whose dependents are orphaned by default.
-const ORPHANS_BY_DEFAULT: [&str; 2] = ["jobs.batch", "replicationcontrollers"];
-
-/// Whether dependents of objects of this kind are orphaned by default.
-pub(crate) fn orphans_by_default(kind: &Kind) -> bool {
-    ORPHANS_BY_DEFAULT.contains(&&*kind.shelf)
-}
-
 /// The finalizers of an object that is being deleted: of the garbage collector's finalizers, it has exactly those that
 /// the deletion requests.
 fn holds(kind: &Kind, object: &Object, propagation: Propagation) -> Vec<String> {
@@ -63,7 +58,11 @@ fn holds(kind: &Kind, object: &Object, propagation: Propagation) -> Vec<String> 
         Propagation::Foreground => Some(FOREGROUND),
         Propagation::Orphan => Some(ORPHAN),
         Propagation::Default if has(FOREGROUND) => Some(FOREGROUND),
-        Propagation::Default if has(ORPHAN) || orphans_by_default(kind) => Some(ORPHAN),
+        Propagation::Default
+            if has(ORPHAN) || kind.builtin().is_some_and(|builtin| builtin.orphans_dependents) =>
+        {
+            Some(ORPHAN)
+        }
         Propagation::Default => None,
     };
     held.retain(|finalizer| finalizer != FOREGROUND && finalizer != ORPHAN);
@@ -109,7 +108,7 @@ impl State {
                 ),
             ));
         }
-        if *kind.shelf == *namespace::SHELF {
+        if *kind.shelf == *shelves::NAMESPACES {
             return self.delete_namespace(kind, &current, write);
         }
         if write.dry_run {
@@ -117,12 +116,12 @@ impl State {
         }
         let key = kind.key(namespace, name);
         let mut holds = holds(kind, &current, options.propagation);
-        let defines = *kind.shelf == *definition::SHELF;
+        let defines = *kind.shelf == *shelves::DEFINITIONS;
         let first = !current.is_terminating();
-        if defines && first && !holds.iter().any(|finalizer| finalizer == definition::CLEANUP) {
-            holds.push(definition::CLEANUP.to_owned());
+        if defines && first && !holds.iter().any(|finalizer| finalizer == CLEANUP) {
+            holds.push(CLEANUP.to_owned());
         }
-        let grace = pod::grace(kind, &current, options);
+        let grace = pod::grace(kind, &current, options.grace);
         if holds.is_empty() && grace == 0 {
             let last = self.remove(kind, &key, write);
             self.tend(write);
@@ -131,7 +130,7 @@ impl State {
                 None => current,
             };
             // A pod is marked although it has no grace period.
-            return Ok(Deletion::Removed(match *kind.shelf == *pod::SHELF && first {
+            return Ok(Deletion::Removed(match *kind.shelf == *shelves::PODS && first {
                 true => {
                     let mut marked = last.value().clone();
                     pod::mark(&mut marked, 0, write);
@@ -145,13 +144,13 @@ impl State {
         let mut marked = current;
         if first || shorter || finalizers(&marked) != holds {
             // Objects with a conversion webhook are written in the current storage version; all others stay in theirs.
-            let lies = if kind.is_converted() { None } else { self.store.get(&kind.shelf, &key) };
-            let mut value = lies.as_ref().unwrap_or(&marked).value().clone();
+            let stored = if kind.is_converted() { None } else { self.store.get(&kind.shelf, &key) };
+            let mut value = stored.as_ref().unwrap_or(&marked).value().clone();
             set_finalizers(&mut value, &holds);
             if first || shorter {
                 pod::mark(&mut value, grace, write);
             }
-            if kind.generation && first {
+            if kind.generation != Generation::None && first {
                 count_deletion(&mut value);
             }
             let shown = read_back(kind, &value)?;
@@ -169,9 +168,9 @@ impl State {
     }
 
     /// Removes an object from the store, with all consequences.
-    pub(super) fn remove(&mut self, kind: &Kind, key: &str, write: &Write<'_>) -> Option<Arc<Object>> {
+    pub(crate) fn remove(&mut self, kind: &Kind, key: &str, write: &Write<'_>) -> Option<Arc<Object>> {
         let last = self.store.remove(&kind.shelf, key)?;
-        admission::on_delete(kind, &last, &mut self.allocators);
+        self.allocators.release(&admission::allocations(kind, &last));
         self.definition_removed(kind, &last, write);
         self.finish_namespace(last.namespace(), write);
         self.refurnish_namespace(kind, &last, write);

@@ -6,9 +6,9 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
-use super::State;
+use super::state::State;
 use crate::conversion::{Pending, serve};
-use crate::object::{Kept, Object};
+use crate::object::{Object, StoredText};
 use crate::registry::Kind;
 use crate::selector::Selection;
 use crate::status::ApiError;
@@ -114,7 +114,7 @@ fn page<'a>(
     kind: &Kind,
     options: &ListOptions,
     version: u64,
-    candidates: impl Iterator<Item = &'a Arc<Kept>>,
+    candidates: impl Iterator<Item = &'a Arc<StoredText>>,
 ) -> Result<Page, ApiError> {
     let mut items = Vec::new();
     let mut pending = Pending::default();

@@ -12,7 +12,7 @@ use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 use serde_json::Value;
 
-use super::CallError;
+use super::error::CallError;
 use super::trust::Bundle;
 
 /// The default port of a `clientConfig`.
@@ -62,7 +62,7 @@ impl ClientConfig {
         }
         let url = text("/url");
         if url.is_empty() {
-            return Err(CallError::NobodyNamed);
+            return Err(CallError::NoAddress);
         }
         let uri: Uri = url.parse().map_err(|error| CallError::Url(format!("{error}")))?;
         let host = uri.host().ok_or_else(|| CallError::Url(format!("{url:?} names no host")))?;
@@ -149,7 +149,7 @@ mod tests {
         ] {
             assert_eq!(ClientConfig::parse(&config).unwrap().url(ten), url);
         }
-        assert!(matches!(ClientConfig::parse(&json!({})), Err(CallError::NobodyNamed)));
+        assert!(matches!(ClientConfig::parse(&json!({})), Err(CallError::NoAddress)));
         let bundle = json!({ "url": "https://example.com", "caBundle": "bm9uZQ==" });
         assert!(matches!(ClientConfig::parse(&bundle).unwrap().tls(), Err(CallError::Bundle)));
     }

@@ -13,7 +13,7 @@ use rustls_pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::WayError;
+use super::error::DialError;
 
 /// Sends the request to the first address that accepts a connection.
 pub(super) async fn exchange(
@@ -21,10 +21,10 @@ pub(super) async fn exchange(
     host: &str,
     tls: Arc<rustls::ClientConfig>,
     request: Request<Body>,
-) -> Result<Response<Body>, WayError> {
+) -> Result<Response<Body>, DialError> {
     let stream = dial(addresses).await?;
-    let broken = |error: hyper::Error| WayError::Broken(error.to_string());
-    let name = ServerName::try_from(host.to_owned()).map_err(|error| WayError::Tls(error.to_string()))?;
+    let broken = |error: hyper::Error| DialError::Broken(error.to_string());
+    let name = ServerName::try_from(host.to_owned()).map_err(|error| DialError::Tls(error.to_string()))?;
     let stream =
         TlsConnector::from(tls).connect(name, stream).await.map_err(|error| tls_error(&error, host))?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
@@ -37,8 +37,8 @@ pub(super) async fn exchange(
     Ok(answer.map(Body::new))
 }
 
-async fn dial(addresses: &[SocketAddr]) -> Result<TcpStream, WayError> {
-    let mut failed = WayError::Broken("no address is known".to_owned());
+async fn dial(addresses: &[SocketAddr]) -> Result<TcpStream, DialError> {
+    let mut failed = DialError::Broken("no address is known".to_owned());
     for address in addresses {
         match TcpStream::connect(address).await {
             Ok(stream) => {
@@ -46,7 +46,7 @@ async fn dial(addresses: &[SocketAddr]) -> Result<TcpStream, WayError> {
                 let _ = stream.set_nodelay(true);
                 return Ok(stream);
             }
-            Err(error) => failed = WayError::Dial { address: address.to_string(), why: dial_error(&error) },
+            Err(error) => failed = DialError::Dial { address: address.to_string(), why: dial_error(&error) },
         }
     }
     Err(failed)
@@ -64,7 +64,7 @@ fn dial_error(error: &io::Error) -> String {
 }
 
 /// Go's message for the error.
-fn tls_error(error: &io::Error, host: &str) -> WayError {
+fn tls_error(error: &io::Error, host: &str) -> DialError {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let why = match inner {
         // An authority with the same name and another key is unknown, too.
@@ -77,9 +77,9 @@ fn tls_error(error: &io::Error, host: &str) -> WayError {
         Some(rustls::Error::InvalidCertificate(
             CertificateError::Expired | CertificateError::ExpiredContext { .. },
         )) => "x509: certificate has expired or is not yet valid".to_owned(),
-        Some(error) => return WayError::Tls(format!("tls: {error}")),
-        None if error.kind() == io::ErrorKind::UnexpectedEof => return WayError::Tls("EOF".to_owned()),
-        None => return WayError::Tls(error.to_string()),
+        Some(error) => return DialError::Tls(format!("tls: {error}")),
+        None if error.kind() == io::ErrorKind::UnexpectedEof => return DialError::Tls("EOF".to_owned()),
+        None => return DialError::Tls(error.to_string()),
     };
-    WayError::Tls(format!("tls: failed to verify certificate: {why}"))
+    DialError::Tls(format!("tls: failed to verify certificate: {why}"))
 }

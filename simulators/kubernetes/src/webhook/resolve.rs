@@ -4,54 +4,56 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde_json::Value;
 
-use super::WayError;
 use super::config::{ClientConfig, ServiceName};
-use crate::kubernetes::Kubernetes;
+use super::error::DialError;
 use crate::object::{list_at, string_at, value_at};
+use crate::server::handle::Kubernetes;
 
 pub(super) async fn addresses(
     kubernetes: &Kubernetes,
     config: &ClientConfig,
-) -> Result<Vec<SocketAddr>, WayError> {
+) -> Result<Vec<SocketAddr>, DialError> {
     let (host, port) = match config.service() {
         None => (config.host().to_owned(), config.port()),
         Some(service) => match behind(kubernetes, service, config.port())? {
-            Behind::Endpoints(addresses) => return Ok(addresses),
-            Behind::Name(name) => (name, config.port()),
+            Backend::Endpoints(addresses) => return Ok(addresses),
+            Backend::Name(name) => (name, config.port()),
         },
     };
     let found = tokio::net::lookup_host((host.as_str(), port)).await;
-    let found = found.map_err(|error| WayError::Dial { address: host.clone(), why: error.to_string() })?;
+    let found = found.map_err(|error| DialError::Dial { address: host.clone(), why: error.to_string() })?;
     Ok(found.collect())
 }
 
 /// The endpoints or the external name of a Service.
-enum Behind {
+enum Backend {
     Endpoints(Vec<SocketAddr>),
     /// A Service of type ExternalName.
     Name(String),
 }
 
-fn behind(kubernetes: &Kubernetes, service: &ServiceName, port: u16) -> Result<Behind, WayError> {
+fn behind(kubernetes: &Kubernetes, service: &ServiceName, port: u16) -> Result<Backend, DialError> {
     let ServiceName { namespace, name } = service;
     let found = kubernetes.get("services", namespace, name);
-    let found = found.ok_or_else(|| WayError::NoService(name.clone()))?;
+    let found = found.ok_or_else(|| DialError::NoService(name.clone()))?;
     if string_at(&found, &["spec", "type"]) == Some("ExternalName") {
-        return Ok(Behind::Name(string_at(&found, &["spec", "externalName"]).unwrap_or_default().to_owned()));
+        return Ok(Backend::Name(
+            string_at(&found, &["spec", "externalName"]).unwrap_or_default().to_owned(),
+        ));
     }
     let served = list_at(&found, &["spec", "ports"])
         .iter()
         .find(|served| number(served, "port") == Some(port))
-        .ok_or_else(|| WayError::NoPort(name.clone(), port))?;
+        .ok_or_else(|| DialError::NoPort(name.clone(), port))?;
     let port_name = string_at(served, &["name"]).unwrap_or_default();
     let mut addresses = in_slices(kubernetes, namespace, name, port_name);
     if addresses.is_empty() {
         addresses = in_endpoints(kubernetes, namespace, name, port_name);
     }
     if addresses.is_empty() {
-        Err(WayError::NoEndpoints(name.clone()))
+        Err(DialError::NoEndpoints(name.clone()))
     } else {
-        Ok(Behind::Endpoints(addresses))
+        Ok(Backend::Endpoints(addresses))
     }
 }
 

@@ -6,8 +6,8 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{MICRO_TIME, Member, Message, QUANTITY, TIME, message};
-use crate::quantity::{MALFORMED, Quantity};
+use super::members::{MICRO_TIME, Member, Message, QUANTITY, TIME, message};
+use crate::object::quantity::{MALFORMED, Quantity};
 use crate::registry::Kind;
 use crate::schema::builtin::{definition, definition_name};
 use crate::schema::{Additional, Form, Schema};
@@ -31,7 +31,7 @@ pub(crate) fn complete(kind: &Kind, object: &mut Value) {
 }
 
 fn schema_of(kind: &Kind) -> Option<&'static Schema> {
-    if kind.custom { None } else { definition(&definition_name(&kind.group, &kind.version, &kind.kind)) }
+    if kind.is_custom() { None } else { definition(&definition_name(&kind.group, &kind.version, &kind.kind)) }
 }
 
 fn tidy_value(schema: &Schema, value: &mut Value) -> Result<(), String> {

@@ -5,7 +5,8 @@
 use base64::Engine as _;
 use serde_json::{Map, Number, Value, json};
 
-use super::{MICRO_TIME, Member, QUANTITY, TIME, message};
+use super::form::time_text;
+use super::members::{MICRO_TIME, Member, QUANTITY, TIME, message};
 use crate::schema::builtin::{definition, definition_name};
 use crate::schema::{Additional, Form, Schema};
 
@@ -310,8 +311,7 @@ fn int_or_string(name: &str, bytes: &[u8]) -> Result<Value, Malformed> {
 /// A time; those of Events and Leases have microseconds.
 fn time(micro: bool, seconds: i64, nanos: i64) -> Value {
     let nanos = i32::try_from(nanos).unwrap_or(0);
-    jiff::Timestamp::new(seconds, nanos)
-        .map_or(Value::Null, |time| super::form::time_text(micro, time).into())
+    jiff::Timestamp::new(seconds, nanos).map_or(Value::Null, |time| time_text(micro, time).into())
 }
 
 /// The value of one field.

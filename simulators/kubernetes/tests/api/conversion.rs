@@ -42,7 +42,7 @@ fn widget(version: &str, name: &str, size: u64) -> Value {
 }
 
 /// The webhook's requests, object by object.
-type Asked = Arc<Mutex<Vec<Value>>>;
+type ReceivedReviews = Arc<Mutex<Vec<Value>>>;
 
 fn answer(review: &Value) -> Value {
     let to = review["request"]["desiredAPIVersion"].as_str().unwrap();
@@ -65,8 +65,8 @@ fn answer(review: &Value) -> Value {
             "convertedObjects": objects } })
 }
 
-fn converter(kubernetes: &Kubernetes) -> Asked {
-    let asked = Asked::default();
+fn converter(kubernetes: &Kubernetes) -> ReceivedReviews {
+    let asked = ReceivedReviews::default();
     let notes = Arc::clone(&asked);
     let router = Router::new().fallback(post(async move |Json(review): Json<Value>| {
         notes.lock().extend(review["request"]["objects"].as_array().unwrap().iter().cloned());
@@ -76,7 +76,7 @@ fn converter(kubernetes: &Kubernetes) -> Asked {
     asked
 }
 
-fn world(options: Options) -> (Kubernetes, Asked) {
+fn world(options: Options) -> (Kubernetes, ReceivedReviews) {
     let kubernetes = Kubernetes::new(options);
     let asked = converter(&kubernetes);
     kubernetes.create(definition()).unwrap();

@@ -11,6 +11,7 @@ mod faults;
 mod fields;
 mod hooks;
 mod https;
+mod kinds;
 mod kubectl;
 mod lifecycle;
 mod lists;

@@ -1,0 +1,1 @@
+pub(crate) mod custom_resource_definition;

@@ -1,0 +1,8 @@
+//! LocalSubjectAccessReviews, which are answered in [`crate::identity`].
+
+use k8s_openapi::api::authorization::v1::LocalSubjectAccessReview;
+
+use crate::kinds::prelude::*;
+
+pub(crate) static KIND: BuiltinKind =
+    BuiltinKind { is_review: true, ..BuiltinKind::namespaced::<LocalSubjectAccessReview>() };

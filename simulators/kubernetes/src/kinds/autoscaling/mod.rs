@@ -1,0 +1,1 @@
+pub(crate) mod horizontal_pod_autoscaler;

@@ -1,0 +1,4 @@
+pub(crate) mod cron_job;
+pub(crate) mod job;
+mod job_spec;
+mod job_status;

@@ -1,0 +1,1 @@
+pub(crate) mod certificate_signing_request;

@@ -1,0 +1,30 @@
+//! Leases.
+
+use k8s_openapi::api::coordination::v1::Lease;
+
+use crate::kinds::prelude::*;
+
+pub(crate) static KIND: BuiltinKind = BuiltinKind {
+    unconditional_update: false,
+    create_on_update: true,
+    columns: &[NAME, Column::text("Holder", "/spec/holderIdentity"), AGE],
+    validate,
+    example: r#"{"spec": {"holderIdentity": "a", "leaseDurationSeconds": 15}}"#,
+    ..BuiltinKind::namespaced::<Lease>()
+};
+
+/// Validates a Lease: its times are positive.
+fn validate(object: &Value, causes: &mut Causes) {
+    if let Some(seconds) = object.pointer("/spec/leaseDurationSeconds").and_then(Value::as_i64)
+        && seconds <= 0
+    {
+        let why = "must be greater than 0";
+        causes.push(Invalid::value("spec.leaseDurationSeconds", &seconds.to_string(), why));
+    }
+    if let Some(count) = object.pointer("/spec/leaseTransitions").and_then(Value::as_i64)
+        && count < 0
+    {
+        let why = "must be greater than or equal to 0";
+        causes.push(Invalid::value("spec.leaseTransitions", &count.to_string(), why));
+    }
+}

@@ -1,0 +1,2 @@
+pub(crate) mod flow_schema;
+pub(crate) mod priority_level_configuration;

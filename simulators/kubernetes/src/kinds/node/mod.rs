@@ -1,0 +1,1 @@
+pub(crate) mod runtime_class;

@@ -1,0 +1,1 @@
+pub(crate) mod pod_disruption_budget;
