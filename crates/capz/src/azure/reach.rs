@@ -11,7 +11,7 @@ use capz_api::Future;
 use capz_planner::kind::{Kind, ReadBy};
 use capz_planner::plan::{Facts, plan};
 use capz_planner::service::Service;
-use capz_planner::{Action, Claimant, Goal, Observed, Plan, Reading, State, Step};
+use capz_planner::{Action, Claimant, Goal, ObservedResources, Plan, Reading, State, Step};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, try_join_all};
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -45,7 +45,7 @@ pub trait Subject: Send {
     ///
     /// # Errors
     /// They cannot be derived from the declaration.
-    fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure>;
+    fn goals(&mut self, observed: &ObservedResources) -> Result<Vec<Goal>, Failure>;
 
     /// Receives the state of the goals and the running operations, and saves them. It is called before any wait.
     fn tell(
@@ -105,8 +105,8 @@ impl Reach<'_> {
         &self,
         subject: &mut S,
         kept: &[Future],
-    ) -> Result<(Observed, Plan), Failure> {
-        self.run_from(Observed::default(), subject, kept).await
+    ) -> Result<(ObservedResources, Plan), Failure> {
+        self.run_from(ObservedResources::default(), subject, kept).await
     }
 
     /// Like [`Self::run`], starting from the observed state that was read already.
@@ -115,10 +115,10 @@ impl Reach<'_> {
     /// As for [`Self::run`].
     pub async fn run_from<S: Subject>(
         &self,
-        seen: Observed,
+        seen: ObservedResources,
         subject: &mut S,
         kept: &[Future],
-    ) -> Result<(Observed, Plan), Failure> {
+    ) -> Result<(ObservedResources, Plan), Failure> {
         let mut work = Work {
             observed: seen,
             running: BTreeMap::new(),
@@ -201,7 +201,7 @@ impl Reach<'_> {
     ///
     /// # Errors
     /// Azure does not answer.
-    pub async fn look(&self, observed: &mut Observed, goals: &[Goal]) -> Result<bool, Failure> {
+    pub async fn look(&self, observed: &mut ObservedResources, goals: &[Goal]) -> Result<bool, Failure> {
         let missing = observed.missing(goals);
         if missing.is_empty() {
             return Ok(false);
@@ -385,7 +385,7 @@ impl Reach<'_> {
 
 /// The state of a running reconcile.
 struct Work {
-    observed: Observed,
+    observed: ObservedResources,
     running: BTreeMap<ResourceId, Action>,
     /// The operations for the status.
     operations: BTreeMap<ResourceId, Future>,
@@ -491,7 +491,7 @@ impl Work {
     }
 
     /// Ends the reconcile when no task runs any more.
-    fn end(self, plan: Plan, claimant: Claimant<'_>) -> Result<(Observed, Plan), Failure> {
+    fn end(self, plan: Plan, claimant: Claimant<'_>) -> Result<(ObservedResources, Plan), Failure> {
         // Resources that stay because they are in use are named by the event `ResourcesLeft`.
         let stays = |id: &ResourceId| matches!(plan.state_of(id), Some(State::InUse(_)));
         if let Some((_, words)) = self.refused.iter().find(|(id, _)| !stays(id)) {

@@ -14,7 +14,7 @@ use capz_planner::cluster::{
 use capz_planner::condition::{self, Severity, fails, holds};
 use capz_planner::elsewhere;
 use capz_planner::service::{CLUSTER, DNS_LINKS};
-use capz_planner::{Goal, Observed, OwnershipRule, Plan, State};
+use capz_planner::{Goal, ObservedResources, OwnershipRule, Plan, State};
 use controllers::Reference;
 use tokio::time::Instant;
 
@@ -316,8 +316,8 @@ impl ClusterWork<'_> {
 
     /// Reads the resources that the cluster has not recorded yet. Returns those that are foreign, and everything
     /// observed.
-    async fn contact(&self, memory: &Memory) -> Result<(BTreeSet<ResourceId>, Observed), Failure> {
-        let mut seen = Observed::default();
+    async fn contact(&self, memory: &Memory) -> Result<(BTreeSet<ResourceId>, ObservedResources), Failure> {
+        let mut seen = ObservedResources::default();
         // Resources of the established provider bear no ID and are not recorded.
         if namesakes::is_taken_over(&self.edited.object) {
             return Ok((BTreeSet::new(), seen));
@@ -334,11 +334,15 @@ impl ClusterWork<'_> {
         Ok((strangers, seen))
     }
 
-    async fn reach(&mut self, wish: Wish) -> Result<(Observed, Plan), Failure> {
-        self.reach_from(Observed::default(), wish).await
+    async fn reach(&mut self, wish: Wish) -> Result<(ObservedResources, Plan), Failure> {
+        self.reach_from(ObservedResources::default(), wish).await
     }
 
-    async fn reach_from(&mut self, seen: Observed, wish: Wish) -> Result<(Observed, Plan), Failure> {
+    async fn reach_from(
+        &mut self,
+        seen: ObservedResources,
+        wish: Wish,
+    ) -> Result<(ObservedResources, Plan), Failure> {
         let kept: Vec<Future> = self
             .edited
             .object
@@ -364,7 +368,7 @@ impl ClusterWork<'_> {
     /// The observed state matches the desired state.
     async fn reached(
         mut self,
-        observed: &Observed,
+        observed: &ObservedResources,
         strangers: &BTreeSet<ResourceId>,
     ) -> Result<Outcome, PatchError> {
         let zones = self.zones();
@@ -528,7 +532,7 @@ struct ClusterSubject<'a> {
 }
 
 impl Subject for ClusterSubject<'_> {
-    fn goals(&mut self, _: &Observed) -> Result<Vec<Goal>, Failure> {
+    fn goals(&mut self, _: &ObservedResources) -> Result<Vec<Goal>, Failure> {
         let spec = &self.edited.object.spec;
         let scope = self.surroundings.scope(&self.key.name, spec, &self.zones, self.gates);
         Ok(match &self.wish {

@@ -3,7 +3,7 @@
 use arm::Class;
 use capz_planner::cluster::{End, Inventory, end, groups, resources_of};
 use capz_planner::kind::Kind;
-use capz_planner::{Observed, Scope, Seen};
+use capz_planner::{ClusterScope, Observation, ObservedResources};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -37,7 +37,7 @@ impl Manager {
     pub(crate) async fn goes_with_its_group(
         &self,
         surroundings: &Surroundings,
-        scope: Scope<'_>,
+        scope: ClusterScope<'_>,
         not_before: Instant,
     ) -> Result<bool, Failure> {
         if surroundings.cluster.metadata.deletion_timestamp.is_none() {
@@ -50,7 +50,7 @@ impl Manager {
     pub(crate) async fn ending(
         &self,
         surroundings: &Surroundings,
-        scope: Scope<'_>,
+        scope: ClusterScope<'_>,
         cluster_is_deleted: bool,
         not_before: Instant,
     ) -> Result<Ending, Failure> {
@@ -60,13 +60,13 @@ impl Manager {
         }
         let requeue = self.settings.timeouts.requeue;
         let access = &surroundings.access;
-        let mut observed = Observed::default();
+        let mut observed = ObservedResources::default();
         let mut listed = Vec::new();
         for id in groups(scope) {
             let document = reads::get(&access.client, &id, Kind::of(&id).api_version, Class::Refresh).await;
             observed.take(&id, document.map_err(|error| Failure::of(&error, requeue))?);
             // The contents of a group that is being deleted already are not read.
-            if let Seen::Present(held) = observed.see(&id)
+            if let Observation::Present(held) = observed.get(&id)
                 && scope.claimant().owns(held)
                 && held["properties"]["provisioningState"] != "Deleting"
             {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capz_planner::terminal::Terminal;
-use capz_planner::{Observed, Plan};
+use capz_planner::{ObservedResources, Plan};
 use clock::Clock;
 use controllers::{Recorder, Reference};
 use kube::Client;
@@ -99,7 +99,7 @@ impl Events {
     }
 
     /// Reports resources that other writers have changed and that are not written again, as long as that lasts.
-    pub fn changed_by_others(&self, about: &Reference, plan: &Plan, observed: &Observed) {
+    pub fn changed_by_others(&self, about: &Reference, plan: &Plan, observed: &ObservedResources) {
         for words in plan.changed_by_others(observed) {
             self.warning(about.clone(), "ChangedByOthers", words);
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use azure_types::ResourceId;
 use capz_api::azure_cluster::AzureClusterSpec;
 use capz_planner::cluster::dns_suffix;
-use capz_planner::{Claimant, Scope, elsewhere, operator};
+use capz_planner::{Claimant, ClusterScope, elsewhere, operator};
 use tokio::time::Instant;
 
 use crate::azure::clients::{Access, Material};
@@ -51,8 +51,8 @@ impl Surroundings {
         spec: &'a AzureClusterSpec,
         zones: &'a [String],
         gates: capz_api::Gates,
-    ) -> Scope<'a> {
-        Scope {
+    ) -> ClusterScope<'a> {
+        ClusterScope {
             cluster: self.cluster.metadata.name.as_deref().unwrap_or_default(),
             id: Some(&self.id),
             marked_only: self.rival.is_some(),

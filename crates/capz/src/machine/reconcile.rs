@@ -14,7 +14,7 @@ use capz_planner::machine::{
 };
 use capz_planner::sku::{Sku, Skus, VIRTUAL_MACHINES};
 use capz_planner::terminal::{Reason, Terminal};
-use capz_planner::{Goal, Observed, Plan, Seen};
+use capz_planner::{Goal, Observation, ObservedResources, Plan};
 use cloud_config::Secret;
 use controllers::Reference;
 use tokio::time::Instant;
@@ -142,7 +142,7 @@ impl MachineWork<'_> {
     }
 
     /// Reconciles until the machine is as declared.
-    async fn pursue(&mut self, secret: &str) -> Result<Observed, Failure> {
+    async fn pursue(&mut self, secret: &str) -> Result<ObservedResources, Failure> {
         let surroundings = self.surroundings().await?;
         surroundings.check_rival()?;
         let material = self.material(&surroundings, secret).await?;
@@ -278,7 +278,7 @@ impl MachineWork<'_> {
         &mut self,
         surroundings: &Surroundings,
         material: Option<&Material>,
-    ) -> Result<Observed, Failure> {
+    ) -> Result<ObservedResources, Failure> {
         let status = self.edited.object.status.as_ref();
         let kept: Vec<Future> =
             status.and_then(|status| status.long_running_operation_states.clone()).unwrap_or_default();
@@ -319,7 +319,7 @@ impl MachineWork<'_> {
     }
 
     /// The machine is as declared.
-    async fn reached(mut self, observed: &Observed) -> Result<Outcome, PatchError> {
+    async fn reached(mut self, observed: &ObservedResources) -> Result<Outcome, PatchError> {
         let surroundings = match self.surroundings().await {
             Ok(surroundings) => surroundings,
             Err(failure) => return self.failed(&failure).await,
@@ -451,7 +451,7 @@ struct MachineContext<'a> {
 }
 
 impl MachineContext<'_> {
-    fn cluster(&self) -> capz_planner::Scope<'_> {
+    fn cluster(&self) -> capz_planner::ClusterScope<'_> {
         let name = self.azure_cluster.metadata.name.as_deref().unwrap_or_default();
         let gates = self.manager.settings.gates.of_admission();
         self.surroundings.scope(name, &self.azure_cluster.spec, self.zones, gates)
@@ -486,9 +486,9 @@ struct MachineSubject<'a> {
 }
 
 impl Subject for MachineSubject<'_> {
-    fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure> {
+    fn goals(&mut self, observed: &ObservedResources) -> Result<Vec<Goal>, Failure> {
         let scope = self.context.scope(&self.edited.object.spec);
-        self.seen |= matches!(observed.see(&scope.vm()), Seen::Present(_));
+        self.seen |= matches!(observed.get(&scope.vm()), Observation::Present(_));
         let found = found(&scope, observed);
         let state = found.as_ref().and_then(|found| found.stopped);
         self.stopped = state.map(|state| stopped(state, scope.vm().as_str()));

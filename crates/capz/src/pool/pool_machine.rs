@@ -7,7 +7,7 @@ use capz_api::azure_machine_pool::{AzureMachinePoolMachineSpec, AzureMachinePool
 use capz_api::{Future, ObjectReference};
 use capz_planner::condition::{self, Severity, fails, holds};
 use capz_planner::pool::{Instance, Node, instance_end, is_instance_of};
-use capz_planner::{Claimant, Goal, Observed, Plan, Seen};
+use capz_planner::{Claimant, Goal, Observation, ObservedResources, Plan};
 use controllers::Reference;
 use kube::Api;
 use tokio::time::Instant;
@@ -228,7 +228,7 @@ impl PoolMachineWork<'_> {
         let kept: Vec<Future> = status.long_running_operation_states.clone().unwrap_or_default();
         let reach = surroundings.reach(manager, self.not_before, (MACHINE_KIND, &self.key.name));
         // The pool's observation of the set saves another read.
-        let mut seen = Observed::default();
+        let mut seen = ObservedResources::default();
         if let Some(look) = manager.instances.latest(pool_key) {
             seen.take(&scale_set, Some(look.scale_set.clone()));
         }
@@ -299,16 +299,16 @@ struct EndSubject<'a> {
 }
 
 impl Subject for EndSubject<'_> {
-    fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure> {
+    fn goals(&mut self, observed: &ObservedResources) -> Result<Vec<Goal>, Failure> {
         let (scale_set, id) = (&self.scale_set, &self.goal.id);
-        if let Seen::Present(held) = observed.see(scale_set)
+        if let Observation::Present(held) = observed.get(scale_set)
             && !self.claimant.owns(held)
         {
             return Err(Failure::Refused(format!(
                 "{id} is left alone, for its scale set {scale_set} is not proven to be this cluster's by its tags"
             )));
         }
-        if let (true, Seen::Present(held)) = (self.flexible, observed.see(id))
+        if let (true, Observation::Present(held)) = (self.flexible, observed.get(id))
             && !is_instance_of(held, scale_set)
         {
             return Err(Failure::Refused(format!(

@@ -15,7 +15,9 @@ use capz_planner::pool::{
 };
 use capz_planner::sku::{Skus, VIRTUAL_MACHINES};
 use capz_planner::terminal::Reason;
-use capz_planner::{Goal, GoalError, OWNER_TAGS, Observed, Plan, Scope, Seen, State, Upkeep, service};
+use capz_planner::{
+    ClusterScope, Goal, GoalError, OWNER_TAGS, Observation, ObservedResources, Plan, State, Upkeep, service,
+};
 use cloud_config::Secret;
 use controllers::Reference;
 use serde_json::Value;
@@ -111,7 +113,7 @@ struct Material {
 enum Reached {
     /// It is as desired.
     Done {
-        observed: Observed,
+        observed: ObservedResources,
         /// Whether anything was written, or an operation was running already.
         written: bool,
     },
@@ -227,7 +229,7 @@ impl PoolWork<'_> {
             return Ok(look);
         }
         let id = self.context(surroundings).pool(&self.edited.object.spec).scale_set();
-        let Seen::Present(scale_set) = observed.see(&id) else {
+        let Observation::Present(scale_set) = observed.get(&id) else {
             let words = "the scale set is gone again".to_owned();
             return Err(Failure::Later { after: self.manager.settings.timeouts.requeue, words });
         };
@@ -339,7 +341,7 @@ impl PoolWork<'_> {
         let reach = surroundings.reach(self.manager, self.not_before, (KIND, &self.key.name));
         let annotations = self.edited.object.metadata.annotations.clone();
         let context = context(self.manager, self.key, &self.family, annotations.as_ref(), surroundings);
-        let mut seen = Observed::default();
+        let mut seen = ObservedResources::default();
         if let Some(look) = look {
             let id = context.pool(&self.edited.object.spec).scale_set();
             seen.take(&id, Some(look.scale_set.clone()));
@@ -490,7 +492,7 @@ pub(crate) struct PoolContext<'a> {
 }
 
 impl PoolContext<'_> {
-    pub fn cluster(&self) -> Scope<'_> {
+    pub fn cluster(&self) -> ClusterScope<'_> {
         let name = self.azure_cluster.metadata.name.as_deref().unwrap_or_default();
         let gates = self.manager.settings.gates.of_admission();
         self.surroundings.scope(name, &self.azure_cluster.spec, &self.zones, gates)
@@ -528,7 +530,7 @@ struct PoolSubject<'a> {
 }
 
 impl Subject for PoolSubject<'_> {
-    fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure> {
+    fn goals(&mut self, observed: &ObservedResources) -> Result<Vec<Goal>, Failure> {
         let scope = self.context.pool(&self.edited.object.spec);
         let Some(material) = self.material else {
             return match unproven_end(&scope, observed) {
@@ -551,7 +553,7 @@ impl Subject for PoolSubject<'_> {
         let id = scope.scale_set();
         let writes = goals.iter().any(|goal| goal.id == id && goal.upkeep == Upkeep::Always);
         // A set that has lost a machine since its instances were listed would become larger than desired.
-        if let (true, Seen::Present(held)) = (writes, observed.see(&id))
+        if let (true, Observation::Present(held)) = (writes, observed.get(&id))
             && let Some(etag) = held["etag"].as_str()
             && self.checked != Some(etag)
         {
