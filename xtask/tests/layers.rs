@@ -7,19 +7,20 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 /// Crates that have no runtime, no clock and no I/O.
-const PURE: [&str; 9] = [
+const PURE: [&str; 10] = [
     "azure-types",
     "capz-api",
     "capz-planner",
     "cloud",
     "cloud-config",
     "k8s",
+    "logical-time",
     "machine",
     "ownership",
     "planner",
 ];
 /// The simulators and the test crates.
-const WITNESSES: [&str; 13] = [
+const WITNESSES: [&str; 14] = [
     "azure-contract",
     "azure-engine",
     "azure-entra",
@@ -28,6 +29,7 @@ const WITNESSES: [&str; 13] = [
     "azure-providers",
     "azure-simulator",
     "cluster-api-stand-in",
+    "faults",
     "kubernetes-simulator",
     "simulated-cluster",
     "stand-ins",
@@ -98,6 +100,7 @@ fn controllers_know_no_cloud_and_the_azure_client_no_kubernetes() {
     graph.assert_apart("planner", &["cloud", "arm"]);
     graph.assert_apart("capz", &["planner", "provider", "telemetry"]);
     graph.assert_apart("telemetry", &["arm", "provider", "controllers", "kube"]);
+    graph.assert_apart("freshness", &["azure-types", "cloud", "k8s", "arm"]);
     graph.assert_apart("imds", &["arm", "k8s", "kube", "rustls", "planner", "provider"]);
 }
 

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use clock::Clock;
 use http::HeaderValue;
 use parking_lot::Mutex;
 
-use crate::operation_pace::OperationPace;
 use crate::retry;
 use crate::send::Connection;
 use crate::{Budgets, CallObserver, Client, Cloud, Credential, RetryPolicy, Transport};
-use clock::Clock;
 
 /// The default time to wait for an operation. Writes of load balancers and scale sets end within minutes: one that
 /// still runs after half an hour will not end, and its caller should get an error.
@@ -129,7 +128,7 @@ impl ClientBuilder {
                 observer: self.observer,
                 minimum_retry_after: self.minimum_retry_after,
                 operation_deadline: self.operation_deadline,
-                operation_pace: OperationPace::default(),
+                operation_durations: Arc::default(),
             }),
             gives_faults_back: false,
         }

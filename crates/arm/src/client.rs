@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::call::{Answer, Call, request_id};
 use crate::error::ServiceError;
 use crate::operation::{self, Operation, Progress, Start};
-use crate::operation_pace::OperationWatch;
+use crate::operation_watch::OperationWatch;
 use crate::request::{self, Listing, Subject};
 use crate::retry;
 use crate::send::{Connection, Sending};
@@ -364,7 +364,7 @@ impl Client {
 
     /// Paces reads of the resource that an operation changes, for callers that do not [`Self::wait`] for its status.
     pub fn watch(&self, operation: &Operation) -> OperationWatch {
-        OperationWatch::new(&self.connection.operation_pace, &self.connection.clock, operation)
+        OperationWatch::new(&self.connection.operation_durations, &self.connection.clock, operation)
     }
 
     /// Creates or replaces a resource, waits until Azure is done, and reads it.

@@ -424,6 +424,9 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// Callers that waited for the same request get its failure; a later one asks again, within the budget.
+impl freshness::SharedError for Error {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::Clock;
+use freshness::LearnedDurations;
 use http::{HeaderValue, Method, Uri};
 use parking_lot::Mutex;
 use rand::rngs::SmallRng;
@@ -14,7 +15,7 @@ use tracing::Instrument as _;
 
 use crate::budget::MAX_WAIT;
 use crate::call::{Answer, Call};
-use crate::operation_pace::OperationPace;
+use crate::operation_watch::OperationKind;
 use crate::request::{self, Subject};
 use crate::span;
 use crate::{
@@ -44,7 +45,7 @@ pub(crate) struct Connection {
     pub(crate) observer: Option<Arc<dyn CallObserver>>,
     pub(crate) minimum_retry_after: bool,
     pub(crate) operation_deadline: Duration,
-    pub(crate) operation_pace: OperationPace,
+    pub(crate) operation_durations: Arc<LearnedDurations<OperationKind>>,
 }
 
 impl Connection {

@@ -15,7 +15,6 @@
 mod cluster_state;
 mod endpoints;
 mod load_balancers;
-mod logical_time;
 mod machine_events;
 mod machines;
 mod node_ranges;

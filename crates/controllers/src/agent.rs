@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::{ClusterState, Machines};
+use freshness::AgeLimits;
 use k8s::Node;
 use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::events::recorder;
-use crate::freshness::Freshness;
 use crate::index::NodeIndex;
 use crate::machine_events::{MachineEventOptions, Watch};
 use crate::node::{NodeController, OlderLabels, Policy};
@@ -105,7 +105,7 @@ pub async fn run_agent(
         client.clone(),
         machines,
         state.clone(),
-        Arc::new(Freshness::default()),
+        Arc::new(AgeLimits::default()),
         None,
         Arc::new(NoObserver),
         options.clock.clone(),

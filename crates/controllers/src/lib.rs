@@ -16,7 +16,6 @@ mod draining;
 mod endpoint_index;
 mod events;
 mod finalizer;
-mod freshness;
 mod health;
 mod index;
 mod ipam;

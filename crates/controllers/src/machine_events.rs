@@ -1,7 +1,7 @@
 //! Scheduled events of a node's machine: they appear in a condition of the node and in Events, and the node takes no
 //! new work if its machine does not come back.
 //!
-//! [`Known::next`] decides (pure); [`Watch`] reads and writes. A failed write is decided again in the next round.
+//! [`NodeAnnouncements::next`] decides (pure); [`Watch`] reads and writes. A failed write is decided again in the next round.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -60,30 +60,30 @@ enum Step {
     /// The value of the taint, and the events that cause it.
     Taint(&'static str, Vec<String>),
     Untaint,
-    Say(Condition),
+    SetCondition(Condition),
     /// An event, its type, and the text that is reported.
-    Tell(String, MachineEventType, String),
+    Report(String, MachineEventType, String),
     Approve(String),
 }
 
 /// The known state of one event.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct EventProgress {
     since: Instant,
     /// When the node was tainted for it.
     tainted: Option<Instant>,
-    is_told: bool,
+    is_reported: bool,
     is_approved: bool,
 }
 
 /// The known state of one node.
 #[derive(Debug, Default)]
-struct Known {
+struct NodeAnnouncements {
     node: Option<String>,
-    events: BTreeMap<String, Seen>,
+    events: BTreeMap<String, EventProgress>,
     calm_since: Option<Instant>,
     /// The condition as last written.
-    said: Option<Condition>,
+    written: Option<Condition>,
     /// Whether the node's condition announces something.
     has_announced: bool,
     /// Whether this process may remove the taint: it wrote it, or found the node announcing what an earlier process had
@@ -157,9 +157,9 @@ fn condition(events: &[MachineEvent]) -> Condition {
     }
 }
 
-impl Known {
+impl NodeAnnouncements {
     /// Updates the state with the current events.
-    fn look(&mut self, node: &Node, events: &[MachineEvent], now: Instant) {
+    fn update(&mut self, node: &Node, events: &[MachineEvent], now: Instant) {
         if self.node.as_ref() != node.metadata.uid.as_ref() {
             let has_announced = node
                 .status
@@ -169,17 +169,18 @@ impl Known {
             let node = node.metadata.uid.clone();
             *self = Self { node, has_announced, owns_taint: has_announced, ..Self::default() };
         }
-        let new = Seen { since: now, tainted: None, is_told: false, is_approved: false };
+        let new = EventProgress { since: now, tainted: None, is_reported: false, is_approved: false };
         let before = std::mem::take(&mut self.events);
-        let seen = |event: &MachineEvent| (event.id.clone(), before.get(&event.id).copied().unwrap_or(new));
-        self.events = events.iter().map(seen).collect();
+        let progress =
+            |event: &MachineEvent| (event.id.clone(), before.get(&event.id).copied().unwrap_or(new));
+        self.events = events.iter().map(progress).collect();
         match events.is_empty() {
             true => _ = self.calm_since.get_or_insert(now),
             false => self.calm_since = None,
         }
     }
 
-    /// The next action; [`Known::done`] records that it was taken.
+    /// The next action; [`NodeAnnouncements::done`] records that it was taken.
     fn next(
         &self,
         node: &Node,
@@ -187,34 +188,36 @@ impl Known {
         options: &MachineEventOptions,
         now: Instant,
     ) -> Option<Step> {
-        let seen = |event: &MachineEvent| self.events.get(&event.id);
+        let progress = |event: &MachineEvent| self.events.get(&event.id);
         let desired = condition(events);
         if !desired.is_true {
             let is_tainted = self.owns_taint && node.spec.taints.iter().any(is_ours);
             let is_calm = self.calm_since.is_some_and(|since| now.duration_since(since) >= CALM_TIMEOUT);
             return match (self.has_announced, options.drains && is_tainted) {
                 (false, _) => None,
-                (true, false) => Some(Step::Say(desired)),
+                (true, false) => Some(Step::SetCondition(desired)),
                 (true, true) => is_calm.then_some(Step::Untaint),
             };
         }
         // This comes first: it shows the next process who owns the taint.
-        if self.said.as_ref() != Some(&desired) {
-            return Some(Step::Say(desired));
+        if self.written.as_ref() != Some(&desired) {
+            return Some(Step::SetCondition(desired));
         }
         let ending = || events.iter().filter(|event| event.event_type.ends_machine());
         // Once for each event: an operator who removes the taint has decided.
-        if options.drains && ending().any(|event| seen(event).is_some_and(|seen| seen.tainted.is_none())) {
+        if options.drains
+            && ending().any(|event| progress(event).is_some_and(|event| event.tainted.is_none()))
+        {
             let worst = ending().map(|event| event.event_type).max_by_key(|one| weight(*one));
             let value = worst.map_or(names::DRAINING_TERMINATION, taint_value);
             return Some(Step::Taint(value, ending().map(|event| event.id.clone()).collect()));
         }
         for event in events {
-            let Some(seen) = seen(event) else { continue };
-            if !seen.is_told {
-                return Some(Step::Tell(event.id.clone(), event.event_type, words(event)));
+            let Some(progress) = progress(event) else { continue };
+            if !progress.is_reported {
+                return Some(Step::Report(event.id.clone(), event.event_type, words(event)));
             }
-            if options.approves && may_approve(event, seen, now) {
+            if options.approves && may_approve(event, progress, now) {
                 return Some(Step::Approve(event.id.clone()));
             }
         }
@@ -227,23 +230,23 @@ impl Known {
             Step::Taint(_, events) => {
                 self.owns_taint |= has_changed;
                 for id in events {
-                    if let Some(seen) = self.events.get_mut(&id) {
-                        seen.tainted.get_or_insert(now);
+                    if let Some(event) = self.events.get_mut(&id) {
+                        event.tainted.get_or_insert(now);
                     }
                 }
             }
-            Step::Say(condition) => {
+            Step::SetCondition(condition) => {
                 self.has_announced = condition.is_true;
-                self.said = Some(condition);
+                self.written = Some(condition);
             }
-            Step::Tell(id, ..) => {
-                if let Some(seen) = self.events.get_mut(&id) {
-                    seen.is_told = true;
+            Step::Report(id, ..) => {
+                if let Some(event) = self.events.get_mut(&id) {
+                    event.is_reported = true;
                 }
             }
             Step::Approve(id) => {
-                if let Some(seen) = self.events.get_mut(&id) {
-                    seen.is_approved = true;
+                if let Some(event) = self.events.get_mut(&id) {
+                    event.is_approved = true;
                 }
             }
             Step::Untaint => self.owns_taint = false,
@@ -257,17 +260,17 @@ fn is_ours(taint: &Taint) -> bool {
 }
 
 /// Whether an event may start earlier than announced.
-fn may_approve(event: &MachineEvent, seen: &Seen, now: Instant) -> bool {
+fn may_approve(event: &MachineEvent, progress: &EventProgress, now: Instant) -> bool {
     // Other machines may not be ready when this one is.
-    if event.is_shared || event.has_started || seen.is_approved {
+    if event.is_shared || event.has_started || progress.is_approved {
         return false;
     }
     let is_old = |since: Instant| now.duration_since(since) >= APPROVAL_DELAY;
     match event.event_type {
         MachineEventType::Freeze => true,
-        MachineEventType::Reboot | MachineEventType::Redeploy => is_old(seen.since),
+        MachineEventType::Reboot | MachineEventType::Redeploy => is_old(progress.since),
         // Without draining no workload was asked to leave.
-        MachineEventType::Terminate => seen.tainted.is_some_and(is_old),
+        MachineEventType::Terminate => progress.tainted.is_some_and(is_old),
         // Half a minute is little enough.
         MachineEventType::Preempt | MachineEventType::Other => false,
     }
@@ -288,12 +291,12 @@ pub(crate) struct Watch {
 impl Watch {
     /// Runs until `stop`.
     pub async fn run(self, stop: CancellationToken) {
-        let (mut known, warnings) = (Known::default(), RepeatedWarnings::default());
+        let (mut announcements, warnings) = (NodeAnnouncements::default(), RepeatedWarnings::default());
         loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                () = self.look(&mut known, &warnings) => {}
+                () = self.handle(&mut announcements, &warnings) => {}
             }
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -302,7 +305,7 @@ impl Watch {
         }
     }
 
-    async fn look(&self, known: &mut Known, warnings: &RepeatedWarnings) {
+    async fn handle(&self, announcements: &mut NodeAnnouncements, warnings: &RepeatedWarnings) {
         let events = match self.options.source.upcoming().await {
             Ok(events) => events,
             Err(error) => {
@@ -318,15 +321,17 @@ impl Watch {
         };
         warnings.forget(LIST);
         let Some(node) = self.state.node(&self.node) else { return };
-        known.look(&node, &events, Instant::now());
+        announcements.update(&node, &events, Instant::now());
         // One step of each kind for each event, and each is made once.
         for _ in 0..=events.len() * 2 + 2 {
-            let Some(step) = known.next(&node, &events, &self.options, Instant::now()) else { return };
+            let Some(step) = announcements.next(&node, &events, &self.options, Instant::now()) else {
+                return;
+            };
             let subject = if matches!(step, Step::Approve(_)) { APPROVAL } else { WRITE };
             match self.make(&node, &step).await {
                 Ok(has_changed) => {
                     warnings.forget(subject);
-                    known.done(step, has_changed, Instant::now());
+                    announcements.done(step, has_changed, Instant::now());
                 }
                 Err(error) => {
                     if warnings.is_due(subject, &error) {
@@ -347,8 +352,8 @@ impl Watch {
         let written = match step {
             Step::Taint(value, _) => self.taint(node, value).await,
             Step::Untaint => self.untaint(node).await,
-            Step::Say(condition) => self.say(node, condition).await.map(|()| true),
-            Step::Tell(_, event_type, words) => {
+            Step::SetCondition(condition) => self.write_condition(node, condition).await.map(|()| true),
+            Step::Report(_, event_type, words) => {
                 tracing::info!(node = self.node, event = words, "Announced for the machine");
                 self.recorder.warning(node, reason(*event_type), words.as_str());
                 Ok(true)
@@ -389,7 +394,7 @@ impl Watch {
         Ok(removed)
     }
 
-    async fn say(&self, node: &Node, condition: &Condition) -> Result<(), ApiError> {
+    async fn write_condition(&self, node: &Node, condition: &Condition) -> Result<(), ApiError> {
         let now = Time(self.clock.now());
         let was_true = node
             .status
@@ -456,24 +461,24 @@ mod tests {
 
     /// All steps of one round, as text.
     fn steps(
-        known: &mut Known,
+        announcements: &mut NodeAnnouncements,
         node: &Node,
         events: &[MachineEvent],
         options: &MachineEventOptions,
     ) -> Vec<String> {
         let now = Instant::now();
-        known.look(node, events, now);
+        announcements.update(node, events, now);
         let mut all = Vec::new();
-        while let Some(step) = known.next(node, events, options, now) {
+        while let Some(step) = announcements.next(node, events, options, now) {
             all.push(match &step {
                 Step::Taint(value, events) => format!("taint {value} {}", events.join(",")),
                 Step::Untaint => "untaint".to_owned(),
-                Step::Say(condition) => format!("say {}", condition.reason),
-                Step::Tell(id, ..) => format!("tell {id}"),
+                Step::SetCondition(condition) => format!("say {}", condition.reason),
+                Step::Report(id, ..) => format!("tell {id}"),
                 Step::Approve(id) => format!("approve {id}"),
             });
             assert!(all.len() < 10, "it does not end: {all:?}");
-            known.done(step, true, now);
+            announcements.done(step, true, now);
         }
         all
     }
@@ -482,23 +487,23 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn node_222_what_others_go_on_from_is_said_first() {
         let (node, options) = (node(json!({"metadata": {"name": "n1", "uid": "1"}})), options(true, true));
-        let mut known = Known::default();
-        assert_eq!(steps(&mut known, &node, &[], &options), Vec::<String>::new());
+        let mut announcements = NodeAnnouncements::default();
+        assert_eq!(steps(&mut announcements, &node, &[], &options), Vec::<String>::new());
         let (spot, end) = (event("a", MachineEventType::Preempt), event("b", MachineEventType::Terminate));
         let both = [end.clone(), spot];
         assert_eq!(
-            steps(&mut known, &node, &both, &options),
+            steps(&mut announcements, &node, &both, &options),
             ["say PreemptScheduled", "taint spot-eviction b,a", "tell b", "tell a"]
         );
-        assert_eq!(steps(&mut known, &node, &both, &options), Vec::<String>::new());
+        assert_eq!(steps(&mut announcements, &node, &both, &options), Vec::<String>::new());
         tokio::time::advance(APPROVAL_DELAY).await;
         assert_eq!(
-            steps(&mut known, &node, &both, &options),
+            steps(&mut announcements, &node, &both, &options),
             ["approve b"],
             "half a minute is no time to give away"
         );
         // One of them has ended.
-        assert_eq!(steps(&mut known, &node, &[end], &options), ["say TerminateScheduled"]);
+        assert_eq!(steps(&mut announcements, &node, &[end], &options), ["say TerminateScheduled"]);
     }
 
     /// NODE-223
@@ -527,13 +532,13 @@ mod tests {
             ("termination", "False", true, &none, &none),
         ] {
             let (node, options) = (tainted(value, status), options(drains, false));
-            let mut known = Known::default();
-            assert_eq!(steps(&mut known, &node, &[], &options), first, "{value} {status}");
+            let mut announcements = NodeAnnouncements::default();
+            assert_eq!(steps(&mut announcements, &node, &[], &options), first, "{value} {status}");
             tokio::time::advance(CALM_TIMEOUT).await;
-            assert_eq!(steps(&mut known, &node, &[], &options), later, "{value} {status}");
+            assert_eq!(steps(&mut announcements, &node, &[], &options), later, "{value} {status}");
             // A node of the same name is a different one.
             let other = self::node(json!({"metadata": {"name": "n1", "uid": "2"}}));
-            assert_eq!(steps(&mut known, &other, &[], &options), none);
+            assert_eq!(steps(&mut announcements, &other, &[], &options), none);
         }
     }
 

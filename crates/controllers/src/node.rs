@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::{ClusterState, Existence, Instance, LogicalTime, Machines, Proof};
+use freshness::AgeLimits;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use k8s::{Node, NodeAddress, Time, names};
@@ -17,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::{ApiError, FIELD_MANAGER, call};
 use crate::events::Recorder;
-use crate::freshness::Freshness;
 use crate::node_addresses::{self, ProvidedAddressMissing};
 use crate::observer::Observer;
 use crate::queue::Next;
@@ -174,7 +174,7 @@ pub(crate) struct NodeController {
     pub api: Api<Node>,
     pub machines: Arc<dyn Machines>,
     pub state: ClusterState,
-    pub freshness: Arc<Freshness>,
+    pub age_limits: Arc<AgeLimits>,
     /// `None` if the program has no right to write events.
     pub recorder: Option<Recorder>,
     pub observer: Arc<dyn Observer>,
@@ -191,14 +191,14 @@ impl NodeController {
         client: Client,
         machines: Arc<dyn Machines>,
         state: ClusterState,
-        freshness: Arc<Freshness>,
+        age_limits: Arc<AgeLimits>,
         recorder: Option<Recorder>,
         observer: Arc<dyn Observer>,
         clock: Clock,
         policy: Policy,
     ) -> Self {
         let (api, warnings, came) = (Api::all(client), RepeatedWarnings::default(), Mutex::default());
-        Self { api, machines, state, freshness, recorder, observer, clock, policy, warnings, came }
+        Self { api, machines, state, age_limits, recorder, observer, clock, policy, warnings, came }
     }
 
     /// Reconciles one node.
@@ -247,7 +247,7 @@ impl NodeController {
     /// Describes the machine of a new node. Data that was read for other nodes before it appeared may show the machine,
     /// but cannot prove its absence.
     async fn describe_new(&self, node: &Node) -> Existence<Instance> {
-        let shared = self.freshness.within(MAX_ANSWER_AGE);
+        let shared = self.age_limits.within(MAX_ANSWER_AGE);
         if self.came(node).is_none()
             && let Existence::Present(instance) = self.machines.describe(node, shared).await
         {
@@ -400,7 +400,7 @@ impl NodeController {
     async fn update_addresses(&self) {
         let nodes = self.state.nodes();
         // One list of machines serves all nodes, and a recent one of another request suffices.
-        let newer_than = self.freshness.within(MAX_ADDRESS_AGE);
+        let newer_than = self.age_limits.within(MAX_ADDRESS_AGE);
         let mut nodes = nodes.iter().filter(|node| !node.has_taint(names::TAINT_UNINITIALIZED));
         // Each node that waits for a list takes some kilobytes. Later nodes find the list cached.
         let mut updates = FuturesUnordered::new();

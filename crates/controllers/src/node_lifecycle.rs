@@ -13,15 +13,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::{ClusterState, Existence, LogicalTime, Machines, Presence, Proof};
+use freshness::{AgeLimits, Due, Pauses, Schedule};
 use k8s::{Node, Taint, is_deleting, names};
 use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, Client};
 use parking_lot::Mutex;
-use tokio::time::Instant;
 
 use crate::api::call;
 use crate::events::Recorder;
-use crate::freshness::Freshness;
 use crate::out_of_service;
 use crate::queue::Next;
 use crate::repeated_warning::RepeatedWarnings;
@@ -63,60 +62,6 @@ pub(crate) fn needs_work(node: &Node) -> bool {
     action(node) != NodeAction::Nothing
 }
 
-/// The lookups of one node's machine so far.
-#[derive(Debug)]
-struct Looks {
-    /// The node's UID: another node of the same name starts again.
-    uid: Option<String>,
-    count: u32,
-    /// Before this time, events cause no lookup.
-    next: Instant,
-}
-
-/// Schedules lookups of machines.
-#[derive(Debug)]
-struct Schedule {
-    begin: Instant,
-    first_pause: Duration,
-    looks: Mutex<HashMap<String, Looks>>,
-}
-
-impl Schedule {
-    fn new(first_pause: Duration) -> Self {
-        Self { begin: Instant::now(), first_pause, looks: Mutex::default() }
-    }
-
-    /// How long to wait before the node's machine may be looked up; `None` if it may be now.
-    fn wait(&self, node: &Node) -> Option<Duration> {
-        let looks = self.looks.lock();
-        let known = looks.get(node.name()).filter(|looks| looks.uid == node.metadata.uid)?;
-        let wait = known.next.saturating_duration_since(Instant::now());
-        (!wait.is_zero()).then_some(wait)
-    }
-
-    /// Records a lookup. Returns the pause after it.
-    ///
-    /// Pauses double up to [`MAX_PAUSE`]. They end at multiples of themselves, counted from the start, so that the
-    /// lookups of different machines coincide.
-    fn pause(&self, node: &Node) -> Duration {
-        let mut looks = self.looks.lock();
-        let uid = node.metadata.uid.clone();
-        let count = looks.get(node.name()).filter(|looks| looks.uid == uid).map_or(0, |looks| looks.count);
-        let longest = MAX_PAUSE.max(self.first_pause);
-        let pause = self.first_pause.saturating_mul(1 << count.min(16)).min(longest);
-        let now = Instant::now();
-        let since_last = now.duration_since(self.begin).as_nanos() % pause.as_nanos().max(1);
-        let wait = pause.saturating_sub(Duration::from_nanos(u64::try_from(since_last).unwrap_or_default()));
-        let next = now + wait;
-        looks.insert(node.name().to_owned(), Looks { uid, count: count.saturating_add(1), next });
-        wait
-    }
-
-    fn forget(&self, name: &str) {
-        self.looks.lock().remove(name);
-    }
-}
-
 fn shutdown_taint() -> Taint {
     Taint {
         key: names::TAINT_SHUTDOWN.to_owned(),
@@ -131,8 +76,10 @@ pub(crate) struct NodeLifecycle {
     api: Api<Node>,
     machines: Arc<dyn Machines>,
     state: ClusterState,
-    freshness: Arc<Freshness>,
-    schedule: Schedule,
+    age_limits: Arc<AgeLimits>,
+    /// The lookups of machines, by the node's name. Its state is the node's UID: another node of the same name starts
+    /// again.
+    schedule: Schedule<String, Option<String>>,
     /// When a node was ready whose machine had been shut down: what the cloud said of it before is over.
     ready_again: Mutex<HashMap<String, LogicalTime>>,
     recorder: Recorder,
@@ -145,14 +92,14 @@ impl NodeLifecycle {
         client: Client,
         machines: Arc<dyn Machines>,
         state: ClusterState,
-        freshness: Arc<Freshness>,
+        age_limits: Arc<AgeLimits>,
         first_pause: Duration,
         recorder: Recorder,
     ) -> Self {
-        let schedule = Schedule::new(first_pause);
+        let schedule = Schedule::in_step(Pauses { first: first_pause, longest: MAX_PAUSE });
         let warnings = RepeatedWarnings::default();
         let ready_again = Mutex::default();
-        Self { api: Api::all(client), machines, state, freshness, schedule, ready_again, recorder, warnings }
+        Self { api: Api::all(client), machines, state, age_limits, schedule, ready_again, recorder, warnings }
     }
 
     /// Reconciles one node.
@@ -178,10 +125,10 @@ impl NodeLifecycle {
     }
 
     async fn look_for_machine(&self, node: &Node) -> Next {
-        if let Some(wait) = self.schedule.wait(node) {
+        if let Due::In(wait) = self.schedule.due(node.name(), &node.metadata.uid) {
             return Next::After(wait);
         }
-        let shared = self.freshness.within(MAX_ANSWER_AGE);
+        let shared = self.age_limits.within(MAX_ANSWER_AGE);
         let ready_again = self.ready_again.lock().get(node.name()).copied();
         let newer_than = ready_again.map_or(shared, |ready| ready.max(shared));
         let existence = self.machines.presence(node, newer_than).await;
@@ -213,7 +160,7 @@ impl NodeLifecycle {
             }
         }
         // A deleted node is dropped when its key is due again.
-        Next::After(self.schedule.pause(node))
+        Next::After(self.schedule.looked(node.name().to_owned(), node.metadata.uid.clone()))
     }
 
     async fn edit_shutdown_taint(&self, node: &Node, is_on: bool, why: &str) -> Next {
@@ -319,32 +266,5 @@ mod tests {
         assert!(!is_still(&node("2", "azure:///a", "Unknown"), &asked), "another node of its name");
         assert!(!is_still(&node("1", "azure:///b", "Unknown"), &asked), "another machine");
         assert!(!is_still(&node("1", "azure:///a", "True"), &asked), "ready again");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn looks_become_rarer_and_fall_together() {
-        let node = |name: &str, uid: &str| -> Node {
-            serde_json::from_value(json!({"metadata": {"name": name, "uid": uid}})).unwrap()
-        };
-        let schedule = Schedule::new(Duration::from_secs(5));
-        tokio::time::sleep(Duration::from_secs(2)).await;
-        let (first, second) = (node("n1", "1"), node("n2", "2"));
-        let mut waits = vec![];
-        for _ in 0..7 {
-            assert_eq!(schedule.wait(&first), None);
-            let wait = schedule.pause(&first);
-            assert_eq!(schedule.wait(&first), Some(wait), "an event is no reason to look earlier");
-            waits.push(wait.as_secs());
-            tokio::time::sleep(wait).await;
-        }
-        assert_eq!(waits, [3, 5, 10, 20, 20, 60, 60]);
-        tokio::time::sleep(Duration::from_secs(7)).await;
-        for _ in 0..9 {
-            tokio::time::sleep(schedule.pause(&second)).await;
-        }
-        assert_eq!(schedule.pause(&second), schedule.pause(&first));
-        assert_eq!(schedule.wait(&node("n1", "another")), None, "another node of the name begins anew");
-        schedule.forget("n1");
-        assert_eq!(schedule.wait(&first), None);
     }
 }

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::{ClusterState, LoadBalancers, LogicalTime, ServiceError, UpdateError};
+use freshness::{AgeLimits, Due, Pauses, Schedule};
 use k8s::{Node, ObjectKey, Service};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::freshness::Freshness;
 use crate::node_set::{NodeSetChanges, NodeSetVersion, is_member, no_available_nodes};
 use crate::observer::Observer;
 use crate::queue::{Next, Queue};
@@ -25,23 +25,13 @@ const MAX_NAMES_IN_EVENT: usize = 20;
 
 /// How often to check whether machines wait for traffic, while none does. The check makes no call.
 const IDLE_INTERVAL: Duration = Duration::from_secs(60);
-/// The pause before the first lookup of waiting machines, doubled after each: a machine that boots gets traffic soon
-/// after it runs.
-const MIN_LOOK_INTERVAL: Duration = Duration::from_secs(10);
-/// The longest pause between two lookups, as for the machines of dead nodes: one that is started after a day gets
-/// traffic about a minute later.
-const MAX_LOOK_INTERVAL: Duration = Duration::from_secs(60);
+/// The pauses between lookups of waiting machines. A machine that boots gets traffic soon after it runs; one that is
+/// started after a day gets traffic about a minute later, as for the machines of dead nodes.
+const LOOKUP_PAUSES: Pauses = Pauses { first: Duration::from_secs(10), longest: Duration::from_secs(60) };
 /// How much younger than the pause before the lookup an answer must be. With less, a lookup without other readers would
 /// reuse the data of the previous one; with more, it would miss the lists that are read for dead nodes, and cost a
 /// second list a minute.
 const ANSWER_MARGIN: Duration = Duration::from_secs(5);
-
-/// The lookups of waiting machines, since the first of them began to wait.
-#[derive(Debug)]
-struct Looks {
-    pause: Duration,
-    next: Instant,
-}
 
 /// Brings load balancers in line with the set of nodes.
 pub(crate) struct NodeSync {
@@ -53,14 +43,14 @@ pub(crate) struct NodeSync {
     /// The set that all load balancers have; `None` while a change of them is in flight, or after a failed one.
     synced: Mutex<Option<NodeSetVersion>>,
     /// The Services that got the event that their load balancer has a set of nodes while others had not.
-    told: Mutex<Option<(NodeSetVersion, BTreeSet<ObjectKey>)>>,
+    reported: Mutex<Option<(NodeSetVersion, BTreeSet<ObjectKey>)>>,
     /// The set for which the Services that follow nodes were last queued.
     followed: Mutex<Option<NodeSetVersion>>,
     /// The queue of Services.
     queue: Queue<ObjectKey>,
-    freshness: Arc<Freshness>,
-    /// `None` while no machine waits.
-    looks: Mutex<Option<Looks>>,
+    age_limits: Arc<AgeLimits>,
+    /// The lookups of waiting machines, since the first of them began to wait.
+    lookups: Schedule<(), ()>,
 }
 
 impl NodeSync {
@@ -70,12 +60,24 @@ impl NodeSync {
         changes: Arc<NodeSetChanges>,
         services: Arc<ServiceController>,
         queue: Queue<ObjectKey>,
-        freshness: Arc<Freshness>,
+        age_limits: Arc<AgeLimits>,
         observer: Arc<dyn Observer>,
     ) -> Self {
-        let (synced, told, followed) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let looks = Mutex::default();
-        Self { cloud, state, changes, services, observer, synced, told, followed, queue, freshness, looks }
+        let (synced, reported, followed) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let lookups = Schedule::new(LOOKUP_PAUSES);
+        Self {
+            cloud,
+            state,
+            changes,
+            services,
+            observer,
+            synced,
+            reported,
+            followed,
+            queue,
+            age_limits,
+            lookups,
+        }
     }
 
     /// Takes the current nodes as synced: every Service is ensured with them when this program starts, so that no load
@@ -90,7 +92,7 @@ impl NodeSync {
     pub async fn reconcile(&self) -> Next {
         let version = self.changes.latest();
         if self.synced.lock().as_ref() == Some(&version) {
-            return self.look_at_waiting_machines().await;
+            return self.look_up_waiting_machines().await;
         }
         let served = self.services.served();
         if self.followed.lock().replace(version).as_ref() != Some(&version) {
@@ -109,11 +111,11 @@ impl NodeSync {
         let outcome = self.update(|cloud| cloud.update_nodes(LogicalTime::now())).await;
         self.observer.nodes_synced(start.elapsed(), outcome.is_ok());
         let failure = outcome.err();
-        self.tell(&served, &version, failure.as_ref());
+        self.report(&served, &version, failure.as_ref());
         match failure.map(|failure| failure.error) {
             None => {
                 *self.synced.lock() = Some(version);
-                self.look_at_waiting_machines().await
+                self.look_up_waiting_machines().await
             }
             Some(error) => {
                 tracing::warn!(%error, nodes = nodes.len(), "failed to update load balancers with new nodes");
@@ -126,11 +128,12 @@ impl NodeSync {
     }
 
     /// Records an event for each Service once about its own load balancer, and again only if that failed.
-    fn tell(&self, served: &[Arc<Service>], version: &NodeSetVersion, failure: Option<&UpdateError>) {
+    fn report(&self, served: &[Arc<Service>], version: &NodeSetVersion, failure: Option<&UpdateError>) {
         let recorder = self.services.recorder();
         let no_nodes = no_available_nodes(&*self.cloud, &self.state.nodes());
-        let mut told = self.told.lock();
-        let before = told.take().filter(|(of, _)| of == version).map(|(_, told)| told).unwrap_or_default();
+        let mut reported = self.reported.lock();
+        let before =
+            reported.take().filter(|(of, _)| of == version).map(|(_, services)| services).unwrap_or_default();
         let mut done = BTreeSet::new();
         let seen = self.cloud.seen_on_load_balancers();
         for service in served {
@@ -151,10 +154,10 @@ impl NodeSync {
                 // It has no load balancer to report on. The cause is reported where it is found (D2).
                 continue;
             }
-            let is_told = before.contains(&key);
+            let is_reported = before.contains(&key);
             done.insert(key);
             match &no_nodes {
-                _ if is_told => {}
+                _ if is_reported => {}
                 Some(message) => {
                     recorder.warning(service.as_ref(), "UnAvailableLoadBalancer", message.clone());
                 }
@@ -164,35 +167,30 @@ impl NodeSync {
                 }
             }
         }
-        *told = failure.map(|_| (*version, done));
+        *reported = failure.map(|_| (*version, done));
     }
 
     /// The nodes are the same; machines among them that did not run may have started.
-    async fn look_at_waiting_machines(&self) -> Next {
-        let now = Instant::now();
-        let pause = {
-            let mut looks = self.looks.lock();
-            if !self.cloud.waits_for_machines() {
-                *looks = None;
-                return Next::After(IDLE_INTERVAL);
-            }
+    async fn look_up_waiting_machines(&self) -> Next {
+        if !self.cloud.waits_for_machines() {
+            self.lookups.forget(&());
+            return Next::After(IDLE_INTERVAL);
+        }
+        let pause = match self.lookups.due(&(), &()) {
             // The machines are known to wait from a lookup a moment ago.
-            let first = || Looks { pause: MIN_LOOK_INTERVAL, next: now + MIN_LOOK_INTERVAL };
-            let looks = looks.get_or_insert_with(first);
-            if looks.next > now {
-                return Next::After(looks.next - now);
-            }
-            let passed = looks.pause;
-            looks.pause = passed.saturating_mul(2).min(MAX_LOOK_INTERVAL);
-            looks.next = now + looks.pause;
-            passed
+            Due::First => return Next::After(self.lookups.looked((), ())),
+            Due::In(wait) => return Next::After(wait),
+            Due::Now(pause) => pause,
         };
-        let newer_than = self.freshness.within(pause.saturating_sub(ANSWER_MARGIN));
+        self.lookups.looked((), ());
+        let newer_than = self.age_limits.within(pause.saturating_sub(ANSWER_MARGIN));
         if let Err(error) = self.update(|cloud| cloud.update_waiting_machines(newer_than)).await {
             tracing::warn!(%error, "failed to update load balancers with waiting machines");
         }
-        let next = self.looks.lock().as_ref().map_or(now + IDLE_INTERVAL, |looks| looks.next);
-        Next::After(next.saturating_duration_since(Instant::now()))
+        match self.lookups.due(&(), &()) {
+            Due::In(wait) => Next::After(wait),
+            Due::First | Due::Now(_) => Next::After(Duration::ZERO),
+        }
     }
 
     async fn update<'a, F, E>(&'a self, work: impl FnOnce(&'a dyn LoadBalancers) -> F) -> Result<(), E>

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use clock::Clock;
 use cloud::{ClusterState, Existence, LogicalTime, Machines, PodRange, Routes, ServiceError};
+use freshness::AgeLimits;
 use futures::{StreamExt, stream};
 use ipnet::IpNet;
 use k8s::{Node, names};
@@ -22,7 +23,6 @@ use parking_lot::Mutex;
 
 use crate::api::call;
 use crate::events::Recorder;
-use crate::freshness::Freshness;
 use crate::node_condition::{self, NewCondition};
 use crate::observer::Observer;
 use crate::queue::{Backoff, Next};
@@ -285,7 +285,7 @@ pub(crate) struct RouteController {
     pub machines: Arc<dyn Machines>,
     pub state: ClusterState,
     pub changes: Arc<RouteChanges>,
-    pub freshness: Arc<Freshness>,
+    pub age_limits: Arc<AgeLimits>,
     pub recorder: Recorder,
     pub observer: Arc<dyn Observer>,
     pub clock: Clock,
@@ -303,7 +303,7 @@ impl RouteController {
         machines: Arc<dyn Machines>,
         state: ClusterState,
         changes: Arc<RouteChanges>,
-        freshness: Arc<Freshness>,
+        age_limits: Arc<AgeLimits>,
         recorder: Recorder,
         observer: Arc<dyn Observer>,
         clock: Clock,
@@ -317,7 +317,7 @@ impl RouteController {
             machines,
             state,
             changes,
-            freshness,
+            age_limits,
             recorder,
             observer,
             clock,
@@ -330,7 +330,7 @@ impl RouteController {
     /// Brings the routes in line with the current nodes. All nodes must be known.
     pub async fn reconcile(&self) -> Next {
         self.observer.routes_synced();
-        let newer_than = self.changes.latest().max(self.freshness.within(MAX_TABLE_AGE));
+        let newer_than = self.changes.latest().max(self.age_limits.within(MAX_TABLE_AGE));
         match self.sync(newer_than).await {
             Ok(None) => {
                 self.failures.store(0, Ordering::Relaxed);
@@ -359,7 +359,7 @@ impl RouteController {
         let all = self.state.nodes();
         let nodes: BTreeMap<&str, &Node> = all.iter().map(|node| (node.name(), &**node)).collect();
         let mut addresses = Addresses::of(&nodes);
-        let newer_than_machines = self.freshness.within(MAX_ADDRESS_AGE);
+        let newer_than_machines = self.age_limits.within(MAX_ADDRESS_AGE);
         addresses.machines =
             machine_addresses(&*self.machines, &nodes, &addresses, newer_than_machines).await;
         let standing = owned.clone();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::{ClusterState, LoadBalancers, Machines, NodeRanges, Routes};
+use freshness::AgeLimits;
 use kube::Client;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -13,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 use crate::api::with_few_connections;
 use crate::draining::DrainingNodes;
 use crate::events;
-use crate::freshness::Freshness;
 use crate::health::HealthChecks;
 use crate::ipam::{Ipam, RangeOptions};
 use crate::local_pools::{LocalPools, MovedEndpoints};
@@ -260,15 +260,15 @@ pub async fn run(
         services.spawn(lease.clone().keep(ended.clone()));
     }
 
-    let freshness = Arc::new(Freshness::default());
+    let age_limits = Arc::new(AgeLimits::default());
     let drains = controllers.service && load_balancers.drains_nodes();
     let has_routes = controllers.route && cloud.routes.is_some();
     let queue = |name| Queue::new(name, Backoff::NODES, Arc::clone(&options.observer));
     let ipam = ranges.map(|ranges| {
         let recorder = recorder.speaking_for("cidrAllocator");
         let (machines, state) = (cloud.node_ranges.clone(), cloud.state.clone());
-        let (freshness, observer) = (Arc::clone(&freshness), Arc::clone(&options.observer));
-        Arc::new(Ipam::new(client.clone(), ranges, machines, state, freshness, recorder, observer))
+        let (age_limits, observer) = (Arc::clone(&age_limits), Arc::clone(&options.observer));
+        Arc::new(Ipam::new(client.clone(), ranges, machines, state, age_limits, recorder, observer))
     });
     let queues = Queues {
         services: Queue::new("service", Backoff::SERVICES, Arc::clone(&options.observer)),
@@ -338,7 +338,7 @@ pub async fn run(
             Arc::clone(&queues.node_set_changes),
             Arc::clone(&controller),
             queues.services.clone(),
-            Arc::clone(&freshness),
+            Arc::clone(&age_limits),
             Arc::clone(&options.observer),
         );
         tasks.start_services(&queues, controller, Arc::new(sync), all_known);
@@ -382,7 +382,7 @@ pub async fn run(
             client.clone(),
             Arc::clone(&cloud.machines),
             cloud.state.clone(),
-            Arc::clone(&freshness),
+            Arc::clone(&age_limits),
             Some(recorder.speaking_for("cloud-node-controller")),
             Arc::clone(&options.observer),
             options.clock.clone(),
@@ -396,9 +396,9 @@ pub async fn run(
     {
         let recorder = recorder.speaking_for("cloud-node-lifecycle-controller");
         let period = options.node_monitor_period;
-        let (client, freshness) = (client.clone(), Arc::clone(&freshness));
+        let (client, age_limits) = (client.clone(), Arc::clone(&age_limits));
         let lifecycle =
-            NodeLifecycle::new(client, cloud.machines, cloud.state.clone(), freshness, period, recorder);
+            NodeLifecycle::new(client, cloud.machines, cloud.state.clone(), age_limits, period, recorder);
         tasks.start_lifecycle(queue, Arc::new(lifecycle));
     }
     if let Some((queue, ipam)) = queues.ipam.clone()
@@ -415,7 +415,7 @@ pub async fn run(
             machines_of_routes,
             cloud.state,
             Arc::clone(&queues.route_changes),
-            freshness,
+            age_limits,
             recorder.speaking_for("route_controller"),
             Arc::clone(&options.observer),
             options.clock.clone(),

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::failure::{Failure, Kind};
-use crate::resource_cache::ResourceCache;
+use crate::observed::ResourceList;
 use crate::scope;
 
 /// Error codes of refusals that concern the caller or the scope, never a single object of a batch.
@@ -166,7 +166,7 @@ impl Azure {
         &self,
         step: &Step,
         version: ApiVersion,
-        known: Option<&ResourceCache<T>>,
+        known: Option<&ResourceList<T>>,
     ) -> Result<Arc<T>, Failure> {
         match (self.put(step, version).await, known) {
             (Ok(document), Some(known)) => Ok(known.store(document)),

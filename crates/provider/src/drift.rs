@@ -62,26 +62,26 @@ impl fmt::Display for Kind {
 /// Differences that were found and not yet returned.
 #[derive(Debug, Default)]
 pub(crate) struct Drift {
-    found: Mutex<Found>,
+    differences: Mutex<Differences>,
     /// The notices of the latest comparison, which are not repeated while they apply.
-    said: Mutex<BTreeSet<(ObjectKey, String)>>,
+    reported: Mutex<BTreeSet<(ObjectKey, String)>>,
     wake: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct Differences {
     drifted: BTreeMap<ObjectKey, Drifted>,
     counts: BTreeMap<&'static str, u64>,
     /// How often a Service was ensured because of a kind that no writer repairs.
     repeats: BTreeMap<(ObjectKey, Kind), Repeats>,
     /// Whether the next comparison follows one that found differences.
-    second_look: bool,
+    second_resync: bool,
 }
 
 impl Drift {
     /// Records a change of a Service's part of a shared resource. `name` is the resource in words.
     pub(crate) fn disturbed(&self, service: &ObjectKey, kind: Kind, name: &str, what: &Disturbance) {
-        let (warning, reason, message) = told(name, what);
+        let (warning, reason, message) = describe(name, what);
         let notice = Notice { service: service.clone(), warning, reason, message: failure::short(message) };
         self.add(service, kind, Some(notice), !matches!(what, Disturbance::Repeated(_)));
     }
@@ -90,20 +90,22 @@ impl Drift {
     /// is ensured ever less often, and its owner is warned.
     pub(crate) fn differs(&self, service: &ObjectKey, kind: Kind) {
         let again = {
-            let mut found = self.found.lock();
-            let (repeats, now) = (found.repeats.entry((service.clone(), kind)).or_default(), Instant::now());
+            let mut differences = self.differences.lock();
+            let (repeats, now) =
+                (differences.repeats.entry((service.clone(), kind)).or_default(), Instant::now());
             if repeats.judge(0, now) != Verdict::Write {
                 return;
             }
             repeats.written(0, now);
             let again = repeats.judge(0, now);
-            found.repeats.retain(|_, repeats| !repeats.is_past(now));
+            differences.repeats.retain(|_, repeats| !repeats.is_past(now));
             again
         };
         let notice = match again {
             Verdict::Write => None,
             Verdict::Wait(wait) => {
-                let (warning, reason, message) = told(&format!("its {kind}"), &Disturbance::Repeated(wait));
+                let (warning, reason, message) =
+                    describe(&format!("its {kind}"), &Disturbance::Repeated(wait));
                 Some(Notice { service: service.clone(), warning, reason, message })
             }
         };
@@ -112,14 +114,14 @@ impl Drift {
 
     /// Counts a difference that belongs to no particular Service.
     pub(crate) fn count(&self, kind: Kind) {
-        *self.found.lock().counts.entry(kind.as_str()).or_default() += 1;
+        *self.differences.lock().counts.entry(kind.as_str()).or_default() += 1;
     }
 
     /// Sends notices to Services' owners, without those that the previous comparison sent as well.
-    pub(crate) fn say(&self, notices: Vec<Notice>) {
+    pub(crate) fn notify(&self, notices: Vec<Notice>) {
         let now = notices.iter().map(|one| (one.service.clone(), one.message.clone())).collect();
-        let before = std::mem::replace(&mut *self.said.lock(), now);
-        let mut found = self.found.lock();
+        let before = std::mem::replace(&mut *self.reported.lock(), now);
+        let mut differences = self.differences.lock();
         for mut notice in notices {
             if before.contains(&(notice.service.clone(), notice.message.clone())) {
                 continue;
@@ -127,30 +129,30 @@ impl Drift {
             notice.message = failure::short(notice.message);
             let service = notice.service.clone();
             let new = || Drifted { service: service.clone(), notices: Vec::new(), ensure: false };
-            found.drifted.entry(service.clone()).or_insert_with(new).notices.push(notice);
+            differences.drifted.entry(service.clone()).or_insert_with(new).notices.push(notice);
         }
-        drop(found);
+        drop(differences);
         self.wake.notify_one();
     }
 
     fn add(&self, service: &ObjectKey, kind: Kind, notice: Option<Notice>, ensure: bool) {
         tracing::info!(service = %service, kind = kind.as_str(), "a Service does not have what it wants any more");
-        let mut found = self.found.lock();
-        *found.counts.entry(kind.as_str()).or_default() += 1;
+        let mut differences = self.differences.lock();
+        *differences.counts.entry(kind.as_str()).or_default() += 1;
         let new = || Drifted { service: service.clone(), notices: Vec::new(), ensure: false };
-        let drifted = found.drifted.entry(service.clone()).or_insert_with(new);
+        let drifted = differences.drifted.entry(service.clone()).or_insert_with(new);
         drifted.notices.extend(notice);
         drifted.ensure |= ensure;
-        drop(found);
+        drop(differences);
         self.wake.notify_one();
     }
 
     /// Waits until there are differences, and returns them.
     pub(crate) async fn next(&self) -> Vec<Drifted> {
         loop {
-            let found = std::mem::take(&mut self.found.lock().drifted);
-            if !found.is_empty() {
-                return found.into_values().collect();
+            let differences = std::mem::take(&mut self.differences.lock().drifted);
+            if !differences.is_empty() {
+                return differences.into_values().collect();
             }
             self.wake.notified().await;
         }
@@ -158,25 +160,25 @@ impl Drift {
 
     /// Whether a second comparison has to follow soon because this one found differences. A second one has no
     /// successor, so that comparisons do not become frequent when something changes repeatedly.
-    pub(crate) fn needs_second_look(&self, differences: &BTreeMap<&'static str, u64>) -> bool {
-        let follows = &mut self.found.lock().second_look;
+    pub(crate) fn needs_second_resync(&self, differences: &BTreeMap<&'static str, u64>) -> bool {
+        let follows = &mut self.differences.lock().second_resync;
         *follows = !differences.is_empty() && !*follows;
         *follows
     }
 
     /// The differences since the last call, by kind.
     pub(crate) fn take_counts(&self) -> BTreeMap<&'static str, u64> {
-        std::mem::take(&mut self.found.lock().counts)
+        std::mem::take(&mut self.differences.lock().counts)
     }
 }
 
 /// A notice that Azure does not keep what is written; `failure` is the reason.
-pub(crate) fn not_kept(service: &ObjectKey, failure: &str) -> Notice {
+pub(crate) fn not_kept_notice(service: &ObjectKey, failure: &str) -> Notice {
     Notice { service: service.clone(), warning: true, reason: NOT_KEPT, message: failure.to_owned() }
 }
 
 /// Whether it is a warning, the event's reason and the event's text; `name` is the affected resource in words.
-fn told(name: &str, what: &Disturbance) -> (bool, &'static str, String) {
+fn describe(name: &str, what: &Disturbance) -> (bool, &'static str, String) {
     match what {
         Disturbance::Repaired => {
             let message = format!(

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use azure_types::ResourceId;
+use freshness::SharedError;
 use planner::sequence::Stop;
 
 use crate::scope::{self, Scope};
@@ -45,6 +46,16 @@ pub(crate) struct Failure {
     pub(crate) notices: Vec<Notice>,
     /// Whether it concerns one or all owners of the shared resource.
     pub(crate) scope: Scope,
+}
+
+impl SharedError for Failure {
+    fn retry_after(&self) -> Option<Duration> {
+        self.after
+    }
+
+    fn with_retry_after(self, left: Duration) -> Self {
+        Self { after: Some(left), ..self }
+    }
 }
 
 impl Failure {

@@ -1,19 +1,20 @@
 //! The observed state of Azure. Concurrent readers of a list share one read.
 
-mod kept;
+mod compact;
+mod list_request;
 mod machines;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use arm::{ApiVersion, Class, Listing};
+use arm::ApiVersion;
 use azure_types::{
     AvailabilitySet, LoadBalancer, NetworkInterface, PrivateLinkService, PublicIpAddress, ResourceId,
     RouteTable, ScaleSet, ScaleSetInstance, SecurityGroup, Subnet, VirtualMachine, Word,
 };
 use cloud::LogicalTime;
-use futures::future::BoxFuture;
+use freshness::{Polls, SharedList, SharedReadings};
 use parking_lot::Mutex;
 use planner::Cluster;
 use planner::backend_pool::PoolMembership;
@@ -21,47 +22,45 @@ use tokio::time::{Instant, sleep};
 
 use crate::azure::Azure;
 use crate::failure::{Failure, Kind};
-use crate::resource_cache::{Fetch, ResourceCache};
 use crate::turns::Turns;
 
-pub(crate) use kept::InstanceInterface;
-use kept::Recurring;
-pub(crate) use machines::{Said, Sighting};
+pub(crate) use compact::InstanceInterface;
+use compact::Recurring;
+use list_request::{ListRequest, PLANNED_BY, ResourceType as _, group_list, single};
+pub(crate) use machines::{MachineAnswer, MachineReading};
 
-const NETWORK: &str = "Microsoft.Network";
-const COMPUTE: &str = "Microsoft.Compute";
-/// The class of reads that a writer plans by. One request serves all waiting owners, which may include a deletion, so
-/// it goes before reads that only refresh machines.
-const PLANNED_BY: Class = Class::Delete;
-/// Poll interval for a resource while an operation of another client runs on it. Azure takes some ten seconds for a
-/// load balancer; twenty reads a minute are few for a program that was killed in the middle of a write.
-const SETTLE_INTERVAL: Duration = Duration::from_secs(3);
-/// Timeout of these polls. Azure ends every operation on a load balancer or a security group long before; then the
-/// waiting Services fail and are retried with backoff.
+/// How long the operation of another client may run on a resource that is to be written. Azure ends every operation on a
+/// load balancer or a security group long before; then the waiting Services fail and are retried with backoff.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
-/// Caches by resource group or by resource, created on first use.
-type ById<T> = Mutex<HashMap<ResourceId, Arc<ResourceCache<T>>>>;
+/// How long Azure's answer for a single machine is kept after its last use: nodes' addresses are compared more often.
+const MACHINE_READING_KEPT: Duration = Duration::from_secs(60 * 60);
+
+/// The resources of one list of Azure.
+pub(crate) type ResourceList<T> = SharedList<T, Failure>;
+
+/// Lists by resource group or by resource, created on first use.
+type ById<T> = Mutex<HashMap<ResourceId, Arc<ResourceList<T>>>>;
 
 /// The observed state of Azure.
 pub(crate) struct Observed {
     azure: Azure,
     /// When this process started: there are no older reads.
     pub(crate) started: LogicalTime,
-    load_balancers: ResourceCache<LoadBalancer>,
+    load_balancers: ResourceList<LoadBalancer>,
     /// Locks between writes of load balancers and writes of the interfaces in their pools.
     turns: Turns,
-    security_group: Option<ResourceCache<SecurityGroup>>,
-    route_table: Option<ResourceCache<RouteTable>>,
+    security_group: Option<ResourceList<SecurityGroup>>,
+    route_table: Option<ResourceList<RouteTable>>,
     public_ips: ById<PublicIpAddress>,
     /// The public IPs of the subscription, by id.
-    all_public_ips: ResourceCache<PublicIpAddress>,
+    all_public_ips: ResourceList<PublicIpAddress>,
     scale_sets: ById<ScaleSet>,
     instances: ById<ScaleSetInstance>,
     interfaces: ById<InstanceInterface>,
     instance_public_ips: ById<PublicIpAddress>,
     flexible_views: ById<VirtualMachine>,
-    sightings: ById<Sighting>,
+    machine_readings: SharedReadings<ResourceId, Arc<MachineReading>, Failure>,
     /// Strings that documents share.
     recurring: Arc<Recurring>,
     machine_public_ips: ById<PublicIpAddress>,
@@ -71,7 +70,7 @@ pub(crate) struct Observed {
     subnets: ById<Subnet>,
     private_links: ById<PrivateLinkService>,
     /// The private link services of the subscription, by id.
-    all_private_links: ResourceCache<PrivateLinkService>,
+    all_private_links: ResourceList<PrivateLinkService>,
     /// Whether instances are listed without instance views, by configuration.
     without_views: bool,
 }
@@ -99,73 +98,9 @@ impl State {
     }
 }
 
-fn fetch<T, F>(read: F) -> Fetch<T>
-where
-    F: Fn() -> BoxFuture<'static, Result<Vec<T>, Failure>> + Send + Sync + 'static,
-{
-    Box::new(read)
-}
-
-fn named(name: Option<&String>, id: Option<&ResourceId>) -> String {
-    name.cloned().or_else(|| id.map(|id| id.name().to_owned())).unwrap_or_default()
-}
-
 /// An id as the cache key, for resources whose names are not unique.
 fn by_id(id: Option<&ResourceId>) -> String {
     id.map(|id| id.as_str().to_owned()).unwrap_or_default()
-}
-
-/// Resource types that are listed by resource group.
-trait OfGroup: serde::de::DeserializeOwned + Send + Sync + 'static {
-    const NAMESPACE: &'static str;
-    const KIND: &'static str;
-    const VERSION: ApiVersion;
-
-    fn name(&self) -> String;
-}
-
-macro_rules! of_group {
-    ($($document:ty: $namespace:ident, $kind:literal, $version:ident;)*) => {$(
-        impl OfGroup for $document {
-            const NAMESPACE: &'static str = $namespace;
-            const KIND: &'static str = $kind;
-            const VERSION: ApiVersion = ApiVersion::$version;
-
-            fn name(&self) -> String {
-                named(self.name.as_ref(), self.id.as_ref())
-            }
-        }
-    )*};
-}
-
-of_group! {
-    AvailabilitySet: COMPUTE, "availabilitySets", COMPUTE;
-    LoadBalancer: NETWORK, "loadBalancers", NETWORK;
-    NetworkInterface: NETWORK, "networkInterfaces", NETWORK;
-    PrivateLinkService: NETWORK, "privateLinkServices", NETWORK;
-    PublicIpAddress: NETWORK, "publicIPAddresses", NETWORK;
-    ScaleSet: COMPUTE, "virtualMachineScaleSets", COMPUTE;
-    VirtualMachine: COMPUTE, "virtualMachines", COMPUTE;
-}
-
-/// The resources of a type in a group; a missing group is empty.
-fn group_cache<T: OfGroup>(azure: &Azure, group: &ResourceId) -> ResourceCache<T> {
-    let listing = Listing::of(group, T::NAMESPACE, T::KIND);
-    ResourceCache::new(
-        T::name,
-        list(azure.clone(), listing, T::VERSION, Vec::new(), PLANNED_BY, Failure::is_not_found),
-    )
-}
-
-/// The resources of a type in a whole subscription, by id because names are only unique within a group.
-fn subscription_cache<T: OfGroup>(
-    azure: &Azure,
-    subscription: &ResourceId,
-    id_of: fn(&T) -> String,
-    is_empty: fn(&Failure) -> bool,
-) -> ResourceCache<T> {
-    let listing = Listing::of(subscription, T::NAMESPACE, T::KIND);
-    ResourceCache::new(id_of, list(azure.clone(), listing, T::VERSION, Vec::new(), PLANNED_BY, is_empty))
 }
 
 impl Observed {
@@ -174,39 +109,22 @@ impl Observed {
         let group = cluster.network_group(cluster.config.load_balancer_resource_group());
         let recurring: Arc<Recurring> = Arc::default();
         let load_balancers = {
-            let (listing, recurring) =
-                (Listing::of(&group, LoadBalancer::NAMESPACE, LoadBalancer::KIND), Arc::clone(&recurring));
+            let recurring = Arc::clone(&recurring);
             let keep = move |document| recurring.load_balancer(document);
-            let version = LoadBalancer::VERSION;
-            let is_empty = Failure::is_not_found;
-            let fetch = list_kept(azure.clone(), listing, version, Vec::new(), PLANNED_BY, is_empty, keep);
-            ResourceCache::new(LoadBalancer::name, fetch)
+            let request = ListRequest::within::<LoadBalancer>(&group);
+            ResourceList::new(LoadBalancer::name, request.fetch(&azure, keep))
         };
-        let security_group = cluster.security_group_id().map(|id| {
-            ResourceCache::new(
-                |document: &SecurityGroup| named(document.name.as_ref(), document.id.as_ref()),
-                one(azure.clone(), id),
-            )
-        });
-        let route_table = cluster.route_table_id().map(|id| {
-            ResourceCache::new(
-                |document: &RouteTable| named(document.name.as_ref(), document.id.as_ref()),
-                one(azure.clone(), id),
-            )
-        });
+        let security_group = cluster.security_group_id().map(|id| single(&azure, id));
+        let route_table = cluster.route_table_id().map(|id| single(&azure, id));
+        // Names are only unique within a group.
         let subscription = ResourceId::subscription(cluster.config.network_subscription_id());
-        let all_public_ips = subscription_cache(
-            &azure,
-            &subscription,
-            |document: &PublicIpAddress| by_id(document.id.as_ref()),
-            |failure| failure.kind == Kind::PermissionDenied,
-        );
-        let all_private_links = subscription_cache(
-            &azure,
-            &subscription,
-            |document: &PrivateLinkService| by_id(document.id.as_ref()),
-            Failure::is_not_found,
-        );
+        let all_public_ips = ListRequest {
+            is_empty: |failure| failure.kind == Kind::PermissionDenied,
+            ..ListRequest::within::<PublicIpAddress>(&subscription)
+        };
+        let all_public_ips = all_public_ips.list(&azure, |one: &PublicIpAddress| by_id(one.id.as_ref()));
+        let all_private_links = ListRequest::within::<PrivateLinkService>(&subscription)
+            .list(&azure, |one: &PrivateLinkService| by_id(one.id.as_ref()));
         Self {
             azure,
             started: LogicalTime::now(),
@@ -221,7 +139,7 @@ impl Observed {
             interfaces: Mutex::default(),
             instance_public_ips: Mutex::default(),
             flexible_views: Mutex::default(),
-            sightings: Mutex::default(),
+            machine_readings: SharedReadings::kept_for(MACHINE_READING_KEPT),
             recurring,
             machine_public_ips: Mutex::default(),
             machine_interfaces: Mutex::default(),
@@ -240,7 +158,7 @@ impl Observed {
     }
 
     /// The load balancers of their resource group.
-    pub(crate) fn load_balancers(&self) -> &ResourceCache<LoadBalancer> {
+    pub(crate) fn load_balancers(&self) -> &ResourceList<LoadBalancer> {
         &self.load_balancers
     }
 
@@ -250,18 +168,18 @@ impl Observed {
     }
 
     /// The security group; `None` if none is configured.
-    pub(crate) fn security_group(&self) -> Option<&ResourceCache<SecurityGroup>> {
+    pub(crate) fn security_group(&self) -> Option<&ResourceList<SecurityGroup>> {
         self.security_group.as_ref()
     }
 
     /// The route table; `None` if none is configured.
-    pub(crate) fn route_table(&self) -> Option<&ResourceCache<RouteTable>> {
+    pub(crate) fn route_table(&self) -> Option<&ResourceList<RouteTable>> {
         self.route_table.as_ref()
     }
 
     /// The public IPs of a resource group.
-    pub(crate) fn public_ips(&self, group: &ResourceId) -> Arc<ResourceCache<PublicIpAddress>> {
-        cache_of(&self.public_ips, group, || group_cache(&self.azure, group))
+    pub(crate) fn public_ips(&self, group: &ResourceId) -> Arc<ResourceList<PublicIpAddress>> {
+        list_of(&self.public_ips, group, || group_list(&self.azure, group))
     }
 
     /// The public IPs of the whole subscription; empty if it may not be read, because the program only requires access
@@ -305,7 +223,7 @@ impl Observed {
         invalidate(&self.interfaces);
         invalidate(&self.instance_public_ips);
         invalidate(&self.flexible_views);
-        invalidate(&self.sightings);
+        self.machine_readings.invalidate();
         invalidate(&self.machine_public_ips);
         self.invalidate_machine_interfaces();
         invalidate(&self.virtual_machines);
@@ -325,12 +243,12 @@ impl Observed {
     }
 
     /// The private link services of a resource group.
-    pub(crate) fn private_links(&self, group: &ResourceId) -> Arc<ResourceCache<PrivateLinkService>> {
-        cache_of(&self.private_links, group, || group_cache(&self.azure, group))
+    pub(crate) fn private_links(&self, group: &ResourceId) -> Arc<ResourceList<PrivateLinkService>> {
+        list_of(&self.private_links, group, || group_list(&self.azure, group))
     }
 
     /// The private link services of the whole subscription, which show the groups that contain any.
-    pub(crate) fn private_links_of_subscription(&self) -> &ResourceCache<PrivateLinkService> {
+    pub(crate) fn private_links_of_subscription(&self) -> &ResourceList<PrivateLinkService> {
         &self.all_private_links
     }
 
@@ -342,7 +260,7 @@ impl Observed {
     /// Drops the resource groups whose private link services are irrelevant.
     pub(crate) fn forget_private_link_groups(
         &self,
-        is_of_interest: impl Fn(&ResourceId, &ResourceCache<PrivateLinkService>) -> bool,
+        is_of_interest: impl Fn(&ResourceId, &ResourceList<PrivateLinkService>) -> bool,
     ) {
         self.private_links.lock().retain(|group, known| is_of_interest(group, known));
     }
@@ -378,13 +296,8 @@ impl Observed {
         self.subnet_cache(id).invalidate();
     }
 
-    fn subnet_cache(&self, id: &ResourceId) -> Arc<ResourceCache<Subnet>> {
-        cache_of(&self.subnets, id, || {
-            ResourceCache::new(
-                |document: &Subnet| named(document.name.as_ref(), document.id.as_ref()),
-                one(self.azure.clone(), id.clone()),
-            )
-        })
+    fn subnet_cache(&self, id: &ResourceId) -> Arc<ResourceList<Subnet>> {
+        list_of(&self.subnets, id, || single(&self.azure, id.clone()))
     }
 
     /// Reads a subnet.
@@ -401,10 +314,19 @@ impl Observed {
         &self,
         id: &ResourceId,
     ) -> Result<Option<Arc<LoadBalancer>>, Failure> {
+        self.read_alone(&self.load_balancers, id, |document| self.recurring.load_balancer(document)).await
+    }
+
+    /// Reads one resource of a list, and stores what `keep` returns.
+    async fn read_alone<T: serde::de::DeserializeOwned + Send + Sync + 'static>(
+        &self,
+        list: &ResourceList<T>,
+        id: &ResourceId,
+        keep: impl Fn(T) -> T,
+    ) -> Result<Option<Arc<T>>, Failure> {
         let asked = LogicalTime::now();
-        let fresh = self.azure.get::<LoadBalancer>(id, ApiVersion::NETWORK, PLANNED_BY).await?;
-        let fresh = fresh.map(|document| self.recurring.load_balancer(document));
-        Ok(self.load_balancers.store_reading(id.name(), fresh, asked))
+        let document = self.azure.get(id, ApiVersion::NETWORK, PLANNED_BY).await?;
+        Ok(list.store_reading(id.name(), document.map(keep), asked))
     }
 
     /// The load balancer with no operation running on it, as read after `newer_than`.
@@ -413,20 +335,14 @@ impl Observed {
         id: &ResourceId,
         newer_than: LogicalTime,
     ) -> Result<Option<Arc<LoadBalancer>>, Failure> {
-        let mut document = self.load_balancers.get(id.name(), newer_than).await?;
-        let begin = Instant::now();
-        while begin.elapsed() < SETTLE_TIMEOUT {
-            let running = document.as_deref().is_some_and(|document| {
-                let state = document.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
-                State::of(state) == State::Running
-            });
-            if !running {
-                return Ok(document);
-            }
-            sleep(SETTLE_INTERVAL).await;
-            document = self.read_load_balancer(id).await?;
-        }
-        Err(still_running(id))
+        let document = self.load_balancers.get(id.name(), newer_than).await?;
+        settled(
+            id,
+            document,
+            |one| one.properties.as_ref()?.provisioning_state.as_ref(),
+            || self.read_load_balancer(id),
+        )
+        .await
     }
 
     /// The security group with no operation running on it, as read after `newer_than`; `None` if it does not exist.
@@ -435,20 +351,15 @@ impl Observed {
         id: &ResourceId,
         newer_than: LogicalTime,
     ) -> Result<Option<Arc<SecurityGroup>>, Failure> {
-        let Some(known) = &self.security_group else { return Ok(None) };
-        let mut document = known.get(id.name(), newer_than).await?;
-        let begin = Instant::now();
-        while begin.elapsed() < SETTLE_TIMEOUT {
-            let properties = document.as_ref().and_then(|document| document.properties.as_ref());
-            if State::of(properties.and_then(|p| p.provisioning_state.as_ref())) != State::Running {
-                return Ok(document);
-            }
-            sleep(SETTLE_INTERVAL).await;
-            let asked = LogicalTime::now();
-            let fresh = self.azure.get::<SecurityGroup>(id, ApiVersion::NETWORK, PLANNED_BY).await?;
-            document = known.store_reading(id.name(), fresh, asked);
-        }
-        Err(still_running(id))
+        let Some(list) = &self.security_group else { return Ok(None) };
+        let document = list.get(id.name(), newer_than).await?;
+        settled(
+            id,
+            document,
+            |one| one.properties.as_ref()?.provisioning_state.as_ref(),
+            || self.read_alone(list, id, |document| document),
+        )
+        .await
     }
 
     /// The route table with no operation running on it, as read after `newer_than`; `None` if it does not exist.
@@ -457,21 +368,38 @@ impl Observed {
         id: &ResourceId,
         newer_than: LogicalTime,
     ) -> Result<Option<Arc<RouteTable>>, Failure> {
-        let Some(known) = &self.route_table else { return Ok(None) };
-        let mut document = known.get(id.name(), newer_than).await?;
-        let begin = Instant::now();
-        while begin.elapsed() < SETTLE_TIMEOUT {
-            let properties = document.as_ref().and_then(|document| document.properties.as_ref());
-            if State::of(properties.and_then(|p| p.provisioning_state.as_ref())) != State::Running {
-                return Ok(document);
-            }
-            sleep(SETTLE_INTERVAL).await;
-            let asked = LogicalTime::now();
-            let fresh = self.azure.get::<RouteTable>(id, ApiVersion::NETWORK, PLANNED_BY).await?;
-            document = known.store_reading(id.name(), fresh, asked);
-        }
-        Err(still_running(id))
+        let Some(list) = &self.route_table else { return Ok(None) };
+        let document = list.get(id.name(), newer_than).await?;
+        settled(
+            id,
+            document,
+            |one| one.properties.as_ref()?.provisioning_state.as_ref(),
+            || self.read_alone(list, id, |document| document),
+        )
+        .await
     }
+}
+
+/// A document with no operation running on it: read again as long as one runs. Another client began it, or this program
+/// before a restart, so that its duration is unknown.
+async fn settled<T, F>(
+    id: &ResourceId,
+    mut document: Option<Arc<T>>,
+    state: fn(&T) -> Option<&Word>,
+    read: impl Fn() -> F,
+) -> Result<Option<Arc<T>>, Failure>
+where
+    F: Future<Output = Result<Option<Arc<T>>, Failure>>,
+{
+    let (begin, mut polls) = (Instant::now(), Polls::unknown());
+    while begin.elapsed() < SETTLE_TIMEOUT {
+        if document.as_deref().is_none_or(|document| State::of(state(document)) != State::Running) {
+            return Ok(document);
+        }
+        sleep(polls.missed(begin.elapsed())).await;
+        document = read().await?;
+    }
+    Err(still_running(id))
 }
 
 fn still_running(id: &ResourceId) -> Failure {
@@ -481,11 +409,7 @@ fn still_running(id: &ResourceId) -> Failure {
     )
 }
 
-fn cache_of<T>(
-    all: &ById<T>,
-    id: &ResourceId,
-    new: impl FnOnce() -> ResourceCache<T>,
-) -> Arc<ResourceCache<T>> {
+fn list_of<T>(all: &ById<T>, id: &ResourceId, new: impl FnOnce() -> ResourceList<T>) -> Arc<ResourceList<T>> {
     let mut all = all.lock();
     if let Some(known) = all.get(id) {
         return Arc::clone(known);
@@ -495,64 +419,9 @@ fn cache_of<T>(
     known
 }
 
-/// Reads a list. A failure for which `is_empty` holds counts as an empty list, such as that of a missing resource
-/// group.
-fn list<T>(
-    azure: Azure,
-    listing: Listing,
-    version: ApiVersion,
-    query: Vec<(&'static str, String)>,
-    class: Class,
-    is_empty: fn(&Failure) -> bool,
-) -> Fetch<T>
-where
-    T: serde::de::DeserializeOwned + Send + Sync + 'static,
-{
-    list_kept(azure, listing, version, query, class, is_empty, |document: T| document)
-}
-
-/// Like [`list`], but keeps of each document only what `keep` returns.
-fn list_kept<T, K>(
-    azure: Azure,
-    listing: Listing,
-    version: ApiVersion,
-    query: Vec<(&'static str, String)>,
-    class: Class,
-    is_empty: fn(&Failure) -> bool,
-    keep: impl Fn(T) -> K + Clone + Send + Sync + 'static,
-) -> Fetch<K>
-where
-    T: serde::de::DeserializeOwned + Send + Sync + 'static,
-    K: Send + Sync + 'static,
-{
-    fetch(move || {
-        let (azure, listing, query, keep) = (azure.clone(), listing.clone(), query.clone(), keep.clone());
-        Box::pin(async move {
-            let query: Vec<(&str, &str)> = query.iter().map(|(key, value)| (*key, value.as_str())).collect();
-            match azure.list(&listing, version, &query, class, keep).await {
-                Err(failure) if is_empty(&failure) => Ok(Vec::new()),
-                other => other,
-            }
-        })
-    })
-}
-
-/// Reads one network resource as a list of at most one.
-fn one<T>(azure: Azure, id: ResourceId) -> Fetch<T>
-where
-    T: serde::de::DeserializeOwned + Send + Sync + 'static,
-{
-    fetch(move || {
-        let (azure, id) = (azure.clone(), id.clone());
-        Box::pin(
-            async move { Ok(azure.get(&id, ApiVersion::NETWORK, PLANNED_BY).await?.into_iter().collect()) },
-        )
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use arm::{CallRecord, Client, Cloud, Credential, Transport};
+    use arm::{CallRecord, Class, Client, Cloud, Credential, Transport};
     use planner::instance::{InstanceName, MachineName};
 
     use super::*;
@@ -578,7 +447,7 @@ mod tests {
             .build();
         let observed = Observed::new(Azure::new(client), &cluster);
         let (since, group) = (observed.started, cluster.network_group("rg"));
-        let scale_set = group.resource(COMPUTE, "virtualMachineScaleSets", "pool");
+        let scale_set = group.resource("Microsoft.Compute", "virtualMachineScaleSets", "pool");
         observed.load_balancers().list(since).await.unwrap();
         observed.security_group().unwrap().list(since).await.unwrap();
         observed.public_ips(&group).list(since).await.unwrap();
@@ -586,7 +455,7 @@ mod tests {
         observed.instances(&scale_set).list(since).await.unwrap();
         observed.interfaces(&scale_set).list(since).await.unwrap();
         let lost = InstanceName { scale_set: scale_set.clone(), instance_id: "0".to_owned() };
-        observed.sighting(&MachineName::Instance(lost), since).await.unwrap();
+        observed.read_machine(&MachineName::Instance(lost), since).await.unwrap();
         let expected = [
             ("loadBalancers", Class::Delete),
             ("networkSecurityGroups", Class::Delete),

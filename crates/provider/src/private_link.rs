@@ -20,8 +20,7 @@ use crate::Notice;
 use crate::azure::Azure;
 use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
-use crate::observed::Observed;
-use crate::resource_cache::ResourceCache;
+use crate::observed::{Observed, ResourceList};
 
 /// How long a denied list is not requested again, unless an event requires newer data: a role takes some minutes to
 /// take effect, and hundreds of Services without private link services would request the list each time.
@@ -75,7 +74,7 @@ impl PrivateLinks {
     async fn read(
         &self,
         scope: &ResourceId,
-        cache: &ResourceCache<PrivateLinkService>,
+        cache: &ResourceList<PrivateLinkService>,
         newer_than: LogicalTime,
     ) -> Result<Result<Vec<Arc<PrivateLinkService>>, Failure>, Failure> {
         let denied = self.denied.lock().get(scope).cloned();

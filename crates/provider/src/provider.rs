@@ -46,9 +46,6 @@ pub struct Options {
     pub linger: Duration,
     /// Maximum number of parallel writes and deletions of public IPs.
     pub public_ip_parallelism: usize,
-    /// The longest interval between two lists of public IPs while many Services wait for theirs to be written or
-    /// deleted. A single waiting Service polls at its own pace.
-    pub public_ip_look: Duration,
     /// The first wait if Azure is busy and does not say how long; doubled each time.
     pub busy: Duration,
     /// All ranges that nodes' pod ranges are taken from: a route to another destination does not belong to this
@@ -65,7 +62,6 @@ impl Default for Options {
         Self {
             linger: Duration::from_secs(5),
             public_ip_parallelism: 64,
-            public_ip_look: Duration::from_secs(2),
             busy: Duration::from_secs(2),
             cluster_ranges: Vec::new(),
             clock: Clock::system(),
@@ -565,7 +561,6 @@ impl Provider {
             azure.clone(),
             Arc::clone(&observed),
             options.public_ip_parallelism,
-            options.public_ip_look,
             options.busy,
         ));
         let private_links =

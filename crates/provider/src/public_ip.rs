@@ -1,9 +1,8 @@
 //! Public IPs: written in parallel, polled together.
 //!
-//! Operations of single public IPs are not polled. Services that wait at the same time read the same list
-//! ([`CommonLooks`]): one request shows all states and addresses. It is read when such operations usually end.
-
-mod looks;
+//! Operations of single public IPs are not polled. Services that wait at the same time share the list of their resource
+//! group: one request shows all states and addresses. It is read when such operations usually end, and as soon as one
+//! Service has read it, all others see whether their operations are done.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,23 +11,22 @@ use std::time::Duration;
 use arm::{ApiVersion, Operation, OperationWatch, Repeats, Verdict};
 use azure_types::{PublicIpAddress, ResourceId};
 use cloud::LogicalTime;
+use freshness::Polls;
 use futures::future::join_all;
 use k8s::ObjectKey;
 use parking_lot::Mutex;
 use planner::public_ip::{self as plans, Owners};
 use planner::sequence::Sequence;
 use planner::{Action, Cluster, Purpose, ServiceRemoval, Step, change};
-use tokio::sync::Semaphore;
-use tokio::time::Instant;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
 use crate::Notice;
 use crate::azure::Azure;
 use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
-use crate::observed::{Observed, State};
-use crate::public_ip::looks::{CommonLooks, OnTheWay};
-use crate::resource_cache::ResourceCache;
+use crate::observed::{Observed, ResourceList, State};
 
 /// How often one Service's public IPs are planned again because of concurrent changes. Ten lost races in a row mean
 /// that another client writes all the time: the Service backs off.
@@ -39,6 +37,9 @@ const MAX_BUSY: u32 = 8;
 const MAX_REPAIRS: u32 = 2;
 /// How long a public IP may take: far more than Azure ever needs. Then the Service backs off.
 const READY_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+/// How long a list that may show the end of an operation at once waits for writes and deletions that are under way. A
+/// write takes a fraction of a second: one that takes longer is in trouble.
+const MAX_GATHERING: Duration = Duration::from_secs(2);
 /// The longest wait between two tries if Azure does not say how long.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
@@ -48,10 +49,27 @@ pub(crate) struct PublicIps {
     azure: Azure,
     observed: Arc<Observed>,
     permits: Semaphore,
-    looks: CommonLooks,
+    /// Number of Services that may send a write or a deletion, and of such calls without an answer.
+    under_way: watch::Sender<usize>,
     busy: Duration,
     /// The latest writes, to detect those that have no effect.
     repeats: Mutex<HashMap<ResourceId, Repeats>>,
+}
+
+/// A call without an answer, or a Service that may send one; until dropped.
+struct UnderWay<'a>(&'a watch::Sender<usize>);
+
+impl<'a> UnderWay<'a> {
+    fn announce(count: &'a watch::Sender<usize>) -> Self {
+        count.send_modify(|count| *count += 1);
+        Self(count)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
 }
 
 fn state(public_ip: &PublicIpAddress) -> State {
@@ -68,12 +86,11 @@ impl PublicIps {
         azure: Azure,
         observed: Arc<Observed>,
         parallelism: usize,
-        look_interval: Duration,
         busy: Duration,
     ) -> Self {
         let permits = Semaphore::new(parallelism.max(1));
-        let (looks, repeats) = (CommonLooks::new(look_interval), Mutex::default());
-        Self { cluster, azure, observed, permits, looks, busy, repeats }
+        let (under_way, repeats) = (watch::Sender::default(), Mutex::default());
+        Self { cluster, azure, observed, permits, under_way, busy, repeats }
     }
 
     /// Whether a write is skipped for now because it was made before and did not last.
@@ -83,7 +100,7 @@ impl PublicIps {
         step.action != Action::Create && matches!(verdict, Some(Verdict::Wait(_)))
     }
 
-    fn cache(&self, id: &ResourceId) -> Option<Arc<ResourceCache<PublicIpAddress>>> {
+    fn cache(&self, id: &ResourceId) -> Option<Arc<ResourceList<PublicIpAddress>>> {
         id.parent().map(|group| self.observed.public_ips(&group))
     }
 
@@ -129,7 +146,7 @@ impl PublicIps {
         let known = self.observed.public_ips(&group);
         self.repeats.lock().remove(&step.target);
         let begun = {
-            let _on_the_way = self.looks.on_the_way();
+            let _under_way = UnderWay::announce(&self.under_way);
             let _permit = self.permits.acquire().await;
             self.azure.begin_delete(step, ApiVersion::NETWORK).await
         };
@@ -146,10 +163,9 @@ impl PublicIps {
         };
         let begin = Instant::now();
         let mut watch = self.azure.watch(&operation);
-        let (waiting, mut pause) = (self.looks.wait(group), watch.first_pause());
+        let mut pause = watch.first_pause();
         while begin.elapsed() < READY_TIMEOUT {
-            let newer_than = waiting.after(pause).await;
-            match known.get(step.target.name(), newer_than).await {
+            match known.get_when(step.target.name(), self.due(pause)).await {
                 Ok(None) => {
                     watch.succeeded();
                     return Ok(());
@@ -168,27 +184,38 @@ impl PublicIps {
         Err(Failure::new(Kind::Unavailable, message))
     }
 
-    /// Waits until no operation runs on these public IPs. Known operations determine the time of the first read.
+    /// Waits until the list of public IPs is due: after a pause, or if an operation may be done at once, when all Services
+    /// that are about to write have written. Services that come one after the other do not read one list each.
+    async fn due(&self, pause: Duration) {
+        if pause.is_zero() {
+            let mut under_way = self.under_way.subscribe();
+            _ = timeout(MAX_GATHERING, under_way.wait_for(|count| *count == 0)).await;
+        } else {
+            sleep(pause).await;
+        }
+    }
+
+    /// Waits until no operation runs on these public IPs of one resource group. Known operations determine the time of
+    /// the first read; one of another program, seen running a moment ago, is polled as one of unknown duration.
     async fn settled(
         &self,
         ids: &[ResourceId],
         operations: &HashMap<ResourceId, Operation>,
     ) -> Result<(), Failure> {
-        let begin = Instant::now();
+        let (begin, mut foreign) = (Instant::now(), Polls::unknown());
         let watch = |id| operations.get(id).map(|operation| self.azure.watch(operation));
         let mut running: Vec<_> = ids.iter().map(|id| (id, watch(id))).collect();
-        // An operation of another program, seen running a moment ago.
-        let first = |watch: &mut Option<OperationWatch>| {
-            watch.as_mut().map_or(self.looks.interval(), OperationWatch::first_pause)
+        let first = |watch: &mut Option<OperationWatch>| match watch {
+            Some(watch) => watch.first_pause(),
+            None => foreign.missed(Duration::ZERO),
         };
-        let mut pause = running.iter_mut().map(|(_, watch)| first(watch)).max().unwrap_or_default();
-        let Some(group) = ids.first().and_then(ResourceId::parent) else { return Ok(()) };
-        let waiting = self.looks.wait(group);
-        while !running.is_empty() {
-            let newer_than = waiting.after(std::mem::take(&mut pause)).await;
+        let mut pause = running.iter_mut().map(|(_, watch)| watch).map(first).max().unwrap_or_default();
+        while let Some((id, _)) = running.first() {
+            let Some(known) = self.cache(id) else { return Ok(()) };
+            let read = LogicalTime::now();
+            known.get_when(id.name(), self.due(std::mem::take(&mut pause))).await?;
             for (id, mut watch) in std::mem::take(&mut running) {
-                let Some(known) = self.cache(id) else { continue };
-                let document = known.get(id.name(), newer_than).await?;
+                let document = known.get(id.name(), read).await?;
                 match document.map(|document| state(&document)) {
                     Some(State::Running) if begin.elapsed() > READY_TIMEOUT => {
                         let message =
@@ -196,8 +223,11 @@ impl PublicIps {
                         return Err(Failure::new(Kind::Overdue, message));
                     }
                     Some(State::Running) => {
-                        let own = watch.as_mut().map(OperationWatch::still_runs);
-                        pause = pause.max(own.unwrap_or(self.looks.interval()));
+                        let next = match &mut watch {
+                            Some(watch) => watch.still_runs(),
+                            None => foreign.missed(begin.elapsed()),
+                        };
+                        pause = pause.max(next);
                         running.push((id, watch));
                     }
                     Some(State::Succeeded) => watch.into_iter().for_each(OperationWatch::succeeded),
@@ -252,7 +282,7 @@ impl PublicIps {
     pub(crate) fn attempt(&self) -> Attempt<'_> {
         Attempt {
             public_ips: self,
-            on_the_way: Some(self.looks.on_the_way()),
+            under_way: Some(UnderWay::announce(&self.under_way)),
             conflicts: 0,
             busy: 0,
             put_off: None,
@@ -266,7 +296,7 @@ impl PublicIps {
 pub(crate) struct Attempt<'a> {
     public_ips: &'a PublicIps,
     /// Held until it is known whether there is anything to write, and that is sent.
-    on_the_way: Option<OnTheWay<'a>>,
+    under_way: Option<UnderWay<'a>>,
     conflicts: u32,
     busy: u32,
     put_off: Option<Duration>,
@@ -277,7 +307,7 @@ pub(crate) struct Attempt<'a> {
 impl Attempt<'_> {
     /// Ends the announcement: the Service will send no further write.
     pub(crate) fn arrived(&mut self) {
-        self.on_the_way = None;
+        self.under_way = None;
     }
 
     /// How long to wait before the next try, if Azure asked for it.

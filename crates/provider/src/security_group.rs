@@ -391,7 +391,7 @@ impl Resource for SharedSecurityGroup {
     }
 
     /// If packets arrive at the nodes' own addresses, the intent changes with the nodes: the Service is reconciled for
-    /// that, and compared separately ([`crate::look`]).
+    /// that, and compared separately ([`crate::resync`]).
     fn stands(&self, wish: &AccessWish) -> bool {
         matches!(wish, AccessWish::Service(AccessIntent::Present { service, .. }) if !service.arrives_at_nodes())
     }

@@ -1,12 +1,12 @@
-//! Faults, declared as data.
+//! Faults of the simulated Azure: what they match and what they do.
 
 use azure_types::ResourceId;
+use faults::{Faults, is_met};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::code::Code;
 use super::error::Refusal;
-use super::glob::matches;
 use super::latency::bounded;
 use super::operation::{OperationEnd, OperationStyle, OperationUrls, RetryAfterStyle, Status};
 use super::seed::Seed;
@@ -14,39 +14,19 @@ use crate::execution::Execution;
 
 const TOO_MANY_REQUESTS: Code = Code::azures(429, "TooManyRequests");
 
-/// A fault: the requests that it strikes and its action. Conditions that are left out match everything; texts may hold
-/// `*` and `?` and are compared ignoring case.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Fault {
-    /// Name under which the journal mentions it.
-    #[serde(default)]
-    pub name: String,
-    /// HTTP method.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub method: Option<String>,
-    /// Full resource type, such as `Microsoft.Network/loadBalancers`; polls of operations have
-    /// `{namespace}/locations/operations`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resource_type: Option<String>,
-    /// Name of the resource: the last segment of its id. Lists have an empty name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resource: Option<String>,
-    /// Path of the request, without the query.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    /// How many matching requests pass before the first is struck.
-    #[serde(default)]
-    pub skip: u64,
-    /// How many matching requests are struck; no number means all of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub count: Option<u64>,
-    /// The share of the requests between `skip` and `count` that is struck, drawn from the seed: 0.1
-    /// strikes about one in ten. Without it all are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub share: Option<f64>,
-    /// The action on a struck request.
-    pub action: FaultAction,
+faults::fault! {
+    conditions {
+        /// HTTP method.
+        method,
+        /// Full resource type, such as `Microsoft.Network/loadBalancers`; polls of operations have
+        /// `{namespace}/locations/operations`.
+        resource_type,
+        /// Name of the resource: the last segment of its id. Lists have an empty name.
+        resource,
+        /// Path of the request, without the query.
+        path,
+    }
+    action: FaultAction
 }
 
 /// The action of a fault on a request.
@@ -133,76 +113,37 @@ pub enum FaultAction {
 }
 
 impl Fault {
-    /// A fault that strikes every request; narrow it with the other methods.
+    /// A fault that affects every request; narrow it with the other methods.
     pub fn new(action: FaultAction) -> Self {
-        Self {
-            name: String::new(),
-            method: None,
-            resource_type: None,
-            resource: None,
-            path: None,
-            skip: 0,
-            count: None,
-            share: None,
-            action,
-        }
+        Self::of_all_requests(action)
     }
 
-    /// Strikes one method only.
+    /// Only for this method.
     #[must_use]
     pub fn on_method(mut self, method: &str) -> Self {
         self.method = Some(method.into());
         self
     }
 
-    /// Strikes one resource type only (wildcards allowed).
+    /// Only for this resource type (wildcards allowed).
     #[must_use]
     pub fn on_type(mut self, resource_type: &str) -> Self {
         self.resource_type = Some(resource_type.into());
         self
     }
 
-    /// Strikes resources of this name only (wildcards allowed).
+    /// Only for resources of this name (wildcards allowed).
     #[must_use]
     pub fn on_resource(mut self, name: &str) -> Self {
         self.resource = Some(name.into());
         self
     }
 
-    /// Lets that many fitting requests pass first.
-    #[must_use]
-    pub fn after(mut self, skip: u64) -> Self {
-        self.skip = skip;
-        self
-    }
-
-    /// Strikes that many requests, then no more.
-    #[must_use]
-    pub fn times(mut self, count: u64) -> Self {
-        self.count = Some(count);
-        self
-    }
-
-    /// Strikes that share of the requests only.
-    #[must_use]
-    pub fn some(mut self, share: f64) -> Self {
-        self.share = Some(share);
-        self
-    }
-
-    /// Gives it a name for the journal.
-    #[must_use]
-    pub fn named(mut self, name: &str) -> Self {
-        self.name = name.into();
-        self
-    }
-
-    fn fits(&self, request: &Subject<'_>) -> bool {
-        let fits = |pattern: &Option<String>, text: &str| pattern.as_deref().is_none_or(|p| matches(p, text));
-        fits(&self.method, request.method)
-            && fits(&self.resource_type, request.resource_type)
-            && fits(&self.resource, request.name)
-            && fits(&self.path, request.path)
+    fn matches(&self, request: &Subject<'_>) -> bool {
+        is_met(&self.method, request.method)
+            && is_met(&self.resource_type, request.resource_type)
+            && is_met(&self.resource, request.name)
+            && is_met(&self.path, request.path)
     }
 }
 
@@ -266,144 +207,38 @@ pub struct Subject<'a> {
     pub path: &'a str,
 }
 
-/// A fault that struck.
-#[derive(Debug, Clone)]
-pub struct Struck {
-    /// The fault's name.
-    pub name: String,
-    /// What it does.
-    pub action: FaultAction,
-}
+/// The effect of a fault on a request.
+pub type Effect = faults::Effect<FaultAction>;
 
-/// The faults in force.
-#[derive(Default)]
-pub struct Faults {
-    declared: Vec<Declared>,
-}
-
-/// A fault in force, and how many requests it has fitted.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct Declared {
-    fault: Fault,
-    seen: u64,
-}
-
-impl Declared {
-    /// Whether no further request can be struck.
-    fn is_used_up(&self) -> bool {
-        let last = self.fault.count.map(|count| self.fault.skip.saturating_add(count));
-        last.is_some_and(|last| self.seen >= last)
-    }
-}
-
-impl Faults {
-    /// These faults, in force.
-    pub fn of(faults: &[Fault]) -> Self {
-        let mut all = Self::default();
-        faults.iter().for_each(|fault| all.declare(fault.clone()));
-        all
-    }
-
-    /// Puts a fault in force, in place of one of the same name.
-    pub fn declare(&mut self, fault: Fault) {
-        self.declared.push(Declared { fault, seen: 0 });
-    }
-
-    /// The faults with their counts.
-    pub fn declared(&self) -> &[Declared] {
-        &self.declared
-    }
-
-    /// Restores the saved form.
-    pub fn restore(&mut self, declared: Vec<Declared>) {
-        self.declared = declared;
-    }
-
-    /// Removes all.
-    pub fn clear(&mut self) {
-        self.declared.clear();
-    }
-
-    /// The faults in force, without used-up ones.
-    pub fn list(&self) -> Vec<Fault> {
-        let in_force = self.declared.iter().filter(|declared| !declared.is_used_up());
-        in_force.map(|declared| declared.fault.clone()).collect()
-    }
-
-    /// The first fault that strikes this request. Every matching fault counts the request.
-    pub fn strike(&mut self, request: &Subject<'_>, seed: Seed) -> Option<Struck> {
-        let mut struck = None;
-        let fitting =
-            self.declared.iter_mut().enumerate().filter(|(_, declared)| declared.fault.fits(request));
-        for (place, declared) in fitting {
-            let number = declared.seen;
-            let within = number >= declared.fault.skip && !declared.is_used_up();
-            declared.seen += 1;
-            let fault = &declared.fault;
-            let drawn = fault.share.is_none_or(|share| {
-                let draw = seed.number("fault", &format!("{place} {}", fault.name), number) % 1_000_000;
-                (draw as f64) < share * 1_000_000.0
-            });
-            if within && drawn && struck.is_none() {
-                struck = Some(Struck { name: fault.name.clone(), action: fault.action.clone() });
-            }
-        }
-        struck
-    }
+/// The effect of the first fault that affects this request. Every matching fault counts the request.
+pub fn affecting(faults: &mut Faults<Fault>, request: &Subject<'_>, seed: Seed) -> Option<Effect> {
+    faults.affecting(seed.0, |fault| fault.matches(request))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Fault, FaultAction, Faults, Seed, Subject};
-
-    fn put(name: &str) -> Subject<'_> {
-        Subject { method: "PUT", resource_type: "Microsoft.Network/loadBalancers", name, path: "/x" }
-    }
+    use super::{Fault, FaultAction, Subject};
 
     #[test]
-    fn a_fault_strikes_the_requests_between_skip_and_count() {
-        let mut faults = Faults::default();
-        faults.declare(
-            Fault::new(FaultAction::DropAnswer).on_method("put").on_type("*/loadBalancers").after(1).times(2),
-        );
-        let struck: Vec<bool> = (0..5).map(|_| faults.strike(&put("a"), Seed(1)).is_some()).collect();
-        assert_eq!(struck, [false, true, true, false, false]);
-    }
-
-    #[test]
-    fn a_used_up_fault_is_not_shown_as_in_force() {
-        let mut faults = Faults::default();
-        faults.declare(Fault::new(FaultAction::DropAnswer).named("twice").after(1).times(2));
-        faults.declare(Fault::new(FaultAction::DropAnswer).named("always"));
-        let mut listed = Vec::new();
-        for _ in 0..4 {
-            listed.push(faults.list().len());
-            faults.strike(&put("a"), Seed(1));
+    fn a_fault_matches_requests_and_is_plain_data() {
+        for (conditions, matches) in [
+            (r#""method": "put", "resource": "kube*""#, true),
+            (r#""resourceType": "*/loadBalancers", "path": "/?""#, true),
+            (r#""method": "GET""#, false),
+            (r#""resource": "other""#, false),
+            (r#""path": "/x/*""#, false),
+        ] {
+            let text =
+                format!(r#"{{{conditions}, "count": 1, "action": {{"do": "throttle", "retryAfter": 7}}}}"#);
+            let fault: Fault = serde_json::from_str(&text).unwrap();
+            let (resource_type, name) = ("Microsoft.Network/loadBalancers", "kubernetes");
+            let request = Subject { method: "PUT", resource_type, name, path: "/x" };
+            assert_eq!(fault.matches(&request), matches, "{conditions}");
+            assert_eq!(fault.action, FaultAction::Throttle { retry_after: Some(7) });
+            assert_eq!(
+                serde_json::from_value::<Fault>(serde_json::to_value(&fault).unwrap()).unwrap(),
+                fault
+            );
         }
-        assert_eq!(listed, [2, 2, 2, 1]);
-        assert_eq!(faults.list()[0].name, "always");
-        assert_eq!(faults.declared().len(), 2, "a saved state keeps the place of each, which draws go by");
-    }
-
-    #[test]
-    fn a_share_is_drawn_from_the_seed() {
-        let run = |seed| -> Vec<bool> {
-            let mut faults = Faults::default();
-            faults.declare(Fault::new(FaultAction::DropAnswer).some(0.25));
-            (0..400).map(|_| faults.strike(&put("a"), Seed(seed)).is_some()).collect()
-        };
-        let struck = run(1).into_iter().filter(|struck| *struck).count();
-        assert!((70..130).contains(&struck), "{struck}");
-        assert_eq!(run(1), run(1));
-        assert_ne!(run(1), run(2));
-    }
-
-    #[test]
-    fn a_fault_is_plain_data() {
-        let text =
-            r#"{"method":"PUT","resource":"kube*","count":1,"action":{"do":"throttle","retryAfter":7}}"#;
-        let fault: Fault = serde_json::from_str(text).unwrap();
-        assert_eq!(fault.action, FaultAction::Throttle { retry_after: Some(7) });
-        assert_eq!(serde_json::from_value::<Fault>(serde_json::to_value(&fault).unwrap()).unwrap(), fault);
     }
 }

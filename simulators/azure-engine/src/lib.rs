@@ -22,7 +22,6 @@ mod envelope;
 pub mod error;
 pub mod execution;
 pub mod fault;
-pub mod glob;
 pub mod history;
 mod incarnations;
 mod index;
@@ -69,3 +68,5 @@ mod time_left;
 pub mod version;
 pub mod words;
 pub mod write;
+
+pub use faults::glob;

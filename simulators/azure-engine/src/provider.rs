@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use azure_types::ResourceId;
+use faults::Faults;
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -23,7 +24,7 @@ use super::data_plane::{DataAnswer, DataRequest, DataSubject};
 use super::document::{Object, at};
 use super::error::Refusal;
 use super::execution::Execution;
-use super::fault::Faults;
+use super::fault::Fault;
 use super::join::Join;
 use super::journal::JournalBook;
 use super::latency::{LatencyProfile, TypicalLatency};
@@ -517,7 +518,7 @@ pub struct AzureState {
     /// The journal of requests.
     pub journal: JournalBook,
     /// The faults in force.
-    pub faults: Faults,
+    pub faults: Faults<Fault>,
     /// The other users of this Azure.
     pub actors: Actors,
     /// Request budgets, changeable while it runs.

@@ -7,13 +7,14 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use azure_types::ResourceId;
+use faults::Declared;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::budget::SavedBucket;
-use super::fault::Declared;
+use super::fault::Fault;
 use super::journal::Journal;
 use super::latency::LatencyProfile;
 use super::operation::{Completion, Operation, OperationStyle, Status};
@@ -65,7 +66,7 @@ struct Snapshot {
     /// Keys of ended operations, the oldest first.
     ended: Vec<String>,
     operations_started: u64,
-    faults: Vec<Declared>,
+    faults: Vec<Declared<Fault>>,
     #[serde(default)]
     actors: SavedActors,
     buckets: Vec<SavedBucket>,

@@ -128,11 +128,7 @@ async fn remove_actor(State(azure): State<Azure>, Path(name): Path<String>) -> S
 
 /// Takes one fault or a list of them.
 async fn inject(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
-    let list = match body {
-        Value::Array(list) => list,
-        one => vec![one],
-    };
-    match list.into_iter().map(serde_json::from_value).collect::<Result<Vec<Fault>, _>>() {
+    match faults::read::<Fault>(body) {
         Ok(faults) => {
             let count = faults.len();
             faults.into_iter().for_each(|fault| azure.inject(fault));

@@ -15,7 +15,7 @@ use azure_engine::answer::Note;
 use azure_engine::data_plane::{DataAnswer, DataCaller, DataRequest, DataSubject};
 use azure_engine::document::merge;
 use azure_engine::error::{Extra, Refusal};
-use azure_engine::fault::{FaultAction, Struck, Subject};
+use azure_engine::fault::{self, Effect, FaultAction, Subject};
 use azure_engine::journal::{JournalEntry, RequestKind};
 use azure_engine::latency::bounded;
 use azure_engine::provider::AzureState;
@@ -145,7 +145,7 @@ struct Admitted {
     time: Timestamp,
     subject: DataSubject,
     refusal: Option<Refusal>,
-    struck: Option<Struck>,
+    effect: Option<Effect>,
     pause: Duration,
 }
 
@@ -164,7 +164,7 @@ async fn answer(azure: &Azure, service: &Service, host: String, request: Request
     let mut asked = Asked::new(host, parts, body);
     let mut admitted = azure.change(|state| admit(azure, state, service, &mut asked));
     admitted.refusal = admitted.refusal.or(unread);
-    let action = admitted.struck.as_ref().map(|struck| struck.action.clone());
+    let action = admitted.effect.as_ref().map(|effect| effect.action.clone());
     let delay = match &action {
         Some(FaultAction::Delay { ms }) => bounded(*ms),
         _ => Duration::ZERO,
@@ -246,10 +246,11 @@ fn admit(azure: &Azure, state: &mut AzureState, service: &Service, asked: &mut A
     };
     let method = asked.parts.method.as_str();
     let path = location(asked);
-    let fault = Subject { method, resource_type: &subject.resource_type, name: &name, path: &path };
+    let faulty = Subject { method, resource_type: &subject.resource_type, name: &name, path: &path };
     // As with Resource Manager, no fault strikes an unauthenticated request.
-    let struck = match &refusal {
-        None => state.faults.strike(&fault, state.seed),
+    let seed = state.seed;
+    let effect = match &refusal {
+        None => fault::affecting(&mut state.faults, &faulty, seed),
         Some(_) => None,
     };
     let verb = match method {
@@ -262,7 +263,7 @@ fn admit(azure: &Azure, state: &mut AzureState, service: &Service, asked: &mut A
         None => state.latency.answer(verb, &subject.resource_type, draw),
         Some(_) => Duration::ZERO,
     };
-    Admitted { sequence, time, subject, refusal, struck, pause }
+    Admitted { sequence, time, subject, refusal, effect, pause }
 }
 
 /// The path of a request in the journal and for faults: with its host before it.
@@ -340,7 +341,7 @@ fn record(
         client_request_id: text("x-ms-client-request-id"),
         user_agent: text(USER_AGENT.as_str()),
         changes: note.changes,
-        fault: admitted.struck.as_ref().map(|struck| struck.name.clone()),
+        fault: admitted.effect.as_ref().map(|effect| effect.name.clone()),
         principal: None,
     });
 }

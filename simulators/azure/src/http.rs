@@ -27,7 +27,7 @@ use azure_engine::dispatch::Located;
 use azure_engine::document::merge;
 use azure_engine::error::Refusal;
 use azure_engine::execution::Execution;
-use azure_engine::fault::{FaultAction, Struck, Subject};
+use azure_engine::fault::{self, Effect, FaultAction, Subject};
 use azure_engine::journal::{JournalEntry, RequestKind};
 use azure_engine::latency::bounded;
 use azure_engine::operation::RetryAfterStyle;
@@ -134,7 +134,7 @@ struct Admitted {
     sequence: u64,
     time: Timestamp,
     located: Result<Located, Refusal>,
-    struck: Option<Struck>,
+    effect: Option<Effect>,
     remaining: Option<Remaining>,
     /// How long the answer takes.
     pause: Duration,
@@ -167,7 +167,7 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
         None => read_body(request.into_body(), largest).await,
     };
     let mut admitted = azure.change(|state| admit(&azure, state, &mut head, body.as_ref()));
-    let action = admitted.struck.as_ref().map(|struck| struck.action.clone());
+    let action = admitted.effect.as_ref().map(|effect| effect.action.clone());
     let mut execution = action.as_ref().map(FaultAction::execution).unwrap_or_default();
     execution.caller = admitted.caller.take();
     let refusal = action.as_ref().and_then(FaultAction::refusal);
@@ -315,7 +315,7 @@ fn admit(azure: &Azure, state: &mut AzureState, head: &mut Head, body: Result<&B
         sequence,
         time,
         located: Err(Refusal::new(500, "", "")),
-        struck: None,
+        effect: None,
         remaining: None,
         pause: Duration::ZERO,
         caller: None,
@@ -353,7 +353,8 @@ fn admit(azure: &Azure, state: &mut AzureState, head: &mut Head, body: Result<&B
         name: resource.rsplit('/').next().unwrap_or_default(),
         path: &head.path,
     };
-    admitted.struck = state.faults.strike(&subject, state.seed);
+    let seed = state.seed;
+    admitted.effect = fault::affecting(&mut state.faults, &subject, seed);
     let verb = match head.method.as_str() {
         "GET" | "HEAD" if located.resolved.as_ref().is_some_and(|resolved| resolved.list) => "LIST",
         "HEAD" => "GET",
@@ -407,7 +408,7 @@ fn record(
         client_request_id: head.client_request_id.clone(),
         user_agent: head.user_agent.clone(),
         changes: note.changes,
-        fault: admitted.struck.as_ref().map(|struck| struck.name.clone()),
+        fault: admitted.effect.as_ref().map(|effect| effect.name.clone()),
         principal: None,
     });
 }

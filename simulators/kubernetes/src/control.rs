@@ -111,11 +111,7 @@ async fn faults(State(kubernetes): State<Kubernetes>) -> Json<Vec<Fault>> {
 
 /// Declares one fault or a list of them.
 async fn inject(State(kubernetes): State<Kubernetes>, Json(body): Json<Value>) -> Response {
-    let list = match body {
-        Value::Array(list) => list,
-        one => vec![one],
-    };
-    match list.into_iter().map(serde_json::from_value).collect::<Result<Vec<Fault>, _>>() {
+    match faults::read::<Fault>(body) {
         Ok(faults) => {
             let count = faults.len();
             faults.into_iter().for_each(|fault| kubernetes.inject(fault));

@@ -1,59 +1,35 @@
-//! Faults, declared as data: which error the server produces, how often and for which requests. Their names and their
-//! form in JSON are those of the simulated Azure.
+//! Faults of the simulated Kubernetes: what they match and what they do. Their names and their form in JSON are those of
+//! the simulated Azure.
 
 use std::time::Duration;
 
-use ring::digest::{Context, SHA256};
+use faults::is_met;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::status::ApiError;
 
-/// A fault: the requests that it affects and what happens to them. Conditions that are left out match everything; texts
-/// may contain `*` and `?` and are compared ignoring case.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Fault {
-    /// Its name in the journal.
-    #[serde(default)]
-    pub name: String,
-    /// HTTP method.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub method: Option<String>,
-    /// The API's verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verb: Option<String>,
-    /// The resource by its plural, with or without its group, and with a slash before a subresource: `services`,
-    /// `deployments.apps`, `services/status`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resource_type: Option<String>,
-    /// Name of the object; empty for lists and creations.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resource: Option<String>,
-    /// Namespace of the object.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<String>,
-    /// Path of the request, without the query.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    /// Name of the user: `kubernetes-admin`, `system:serviceaccount:default:robot`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user: Option<String>,
-    /// The client's `User-Agent`: `kubectl/*`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user_agent: Option<String>,
-    /// How many matching requests pass before the first is affected.
-    #[serde(default)]
-    pub skip: u64,
-    /// How many matching requests are affected; `None` for all of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub count: Option<u64>,
-    /// The share of the requests between `skip` and `count` that is affected, drawn from the seed: 0.1 affects about
-    /// one in ten. `None` for all of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub share: Option<f64>,
-    /// What happens to an affected request.
-    pub action: FaultAction,
+faults::fault! {
+    conditions {
+        /// HTTP method.
+        method,
+        /// The API's verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`.
+        verb,
+        /// The resource by its plural, with or without its group, and with a slash before a subresource: `services`,
+        /// `deployments.apps`, `services/status`.
+        resource_type,
+        /// Name of the object; empty for lists and creations.
+        resource,
+        /// Namespace of the object.
+        namespace,
+        /// Path of the request, without the query.
+        path,
+        /// Name of the user: `kubernetes-admin`, `system:serviceaccount:default:robot`.
+        user,
+        /// The client's `User-Agent`: `kubectl/*`.
+        user_agent,
+    }
+    action: FaultAction
 }
 
 /// What happens to an affected request.
@@ -177,21 +153,7 @@ impl Fault {
     /// without a count affects all requests.
     #[must_use]
     pub fn new(action: FaultAction) -> Self {
-        Self {
-            name: String::new(),
-            method: None,
-            verb: None,
-            resource_type: None,
-            resource: None,
-            namespace: None,
-            path: None,
-            user: None,
-            user_agent: None,
-            skip: 0,
-            count: Some(1),
-            share: None,
-            action,
-        }
+        Self::of_all_requests(action).times(1)
     }
 
     /// A fault that refuses the next request with this HTTP status, once.
@@ -221,45 +183,16 @@ impl Fault {
         self
     }
 
-    /// Skips that many matching requests first.
-    #[must_use]
-    pub fn after(mut self, skip: u64) -> Self {
-        self.skip = skip;
-        self
-    }
-
-    /// Affects this many requests.
-    #[must_use]
-    pub fn times(mut self, count: u64) -> Self {
-        self.count = Some(count);
-        self
-    }
-
-    /// Affects that share of all requests, indefinitely.
-    #[must_use]
-    pub fn some(mut self, share: f64) -> Self {
-        self.share = Some(share);
-        self.count = None;
-        self
-    }
-
-    /// Sets its name in the journal.
-    #[must_use]
-    pub fn named(mut self, name: &str) -> Self {
-        self.name = name.to_owned();
-        self
-    }
-
-    fn fits(&self, request: &Subject<'_>) -> bool {
-        let fits = |pattern: &Option<String>, text: &str| pattern.as_deref().is_none_or(|p| matches(p, text));
-        fits(&self.method, request.method)
-            && fits(&self.verb, request.verb)
-            && (fits(&self.resource_type, request.resource) || fits(&self.resource_type, request.qualified))
-            && fits(&self.resource, request.name)
-            && fits(&self.namespace, request.namespace)
-            && fits(&self.path, request.path)
-            && fits(&self.user, request.user)
-            && fits(&self.user_agent, request.user_agent)
+    fn matches(&self, request: &Subject<'_>) -> bool {
+        is_met(&self.method, request.method)
+            && is_met(&self.verb, request.verb)
+            && (is_met(&self.resource_type, request.resource)
+                || is_met(&self.resource_type, request.qualified))
+            && is_met(&self.resource, request.name)
+            && is_met(&self.namespace, request.namespace)
+            && is_met(&self.path, request.path)
+            && is_met(&self.user, request.user)
+            && is_met(&self.user_agent, request.user_agent)
     }
 }
 
@@ -278,27 +211,11 @@ pub(crate) struct Subject<'a> {
     pub(crate) user_agent: &'a str,
 }
 
-/// A fault that affects a request.
-#[derive(Debug, Clone)]
-pub(crate) struct Struck {
-    pub(crate) name: String,
-    pub(crate) action: FaultAction,
-}
+/// The effect of a fault on a request.
+pub(crate) type Effect = faults::Effect<FaultAction>;
 
 /// A fault in force, and how many requests it has matched.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Declared {
-    fault: Fault,
-    seen: u64,
-}
-
-impl Declared {
-    /// Whether it can affect no further request.
-    fn is_used_up(&self) -> bool {
-        let last = self.fault.count.map(|count| self.fault.skip.saturating_add(count));
-        last.is_some_and(|last| self.seen >= last)
-    }
-}
+pub(crate) type Declared = faults::Declared<Fault>;
 
 /// A lagging cache: a watch sees it until the faults that were in force at its start are cleared.
 #[derive(Debug, Clone, Copy)]
@@ -308,17 +225,17 @@ pub(crate) struct Lag {
     era: u64,
 }
 
-/// The faults in force, in the order of their declaration.
+/// The faults in force.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
-    declared: Vec<Declared>,
-    /// How often all of them were cleared.
+    declared: faults::Faults<Fault>,
+    /// How often all of them were replaced.
     era: u64,
 }
 
 impl Faults {
-    pub(crate) fn add(&mut self, fault: Fault) {
-        self.declared.push(Declared { fault, seen: 0 });
+    pub(crate) fn declare(&mut self, fault: Fault) {
+        self.declared.declare(fault);
     }
 
     pub(crate) fn clear(&mut self) {
@@ -327,16 +244,15 @@ impl Faults {
 
     /// The faults in force, without those that are used up.
     pub(crate) fn list(&self) -> Vec<Fault> {
-        let in_force = self.declared.iter().filter(|declared| !declared.is_used_up());
-        in_force.map(|declared| declared.fault.clone()).collect()
+        self.declared.list()
     }
 
     pub(crate) fn declared(&self) -> &[Declared] {
-        &self.declared
+        self.declared.declared()
     }
 
     pub(crate) fn restore(&mut self, declared: Vec<Declared>) {
-        self.declared = declared;
+        self.declared.restore(declared);
         self.era += 1;
     }
 
@@ -350,50 +266,10 @@ impl Faults {
         lag.era == self.era
     }
 
-    /// The first fault that affects this request. Every matching fault counts the request.
-    pub(crate) fn strike(&mut self, request: &Subject<'_>, seed: u64) -> Option<Struck> {
-        let mut struck = None;
-        let fitting =
-            self.declared.iter_mut().enumerate().filter(|(_, declared)| declared.fault.fits(request));
-        for (place, declared) in fitting {
-            let number = declared.seen;
-            let within = number >= declared.fault.skip && !declared.is_used_up();
-            declared.seen += 1;
-            let fault = &declared.fault;
-            let drawn = fault.share.is_none_or(|share| draw(seed, place, &fault.name, number) < share);
-            if within && drawn && struck.is_none() {
-                struck = Some(Struck { name: fault.name.clone(), action: fault.action.clone() });
-            }
-        }
-        struck
+    /// The effect of the first fault that affects this request. Every matching fault counts the request.
+    pub(crate) fn affecting(&mut self, request: &Subject<'_>, seed: u64) -> Option<Effect> {
+        self.declared.affecting(seed, |fault| fault.matches(request))
     }
-}
-
-/// A random number from 0 to 1 that depends only on the arguments, not on earlier draws.
-fn draw(seed: u64, place: usize, name: &str, number: u64) -> f64 {
-    let mut context = Context::new(&SHA256);
-    context.update(&seed.to_be_bytes());
-    context.update(format!("{place} {name} {number}").as_bytes());
-    let digest = context.finish();
-    let drawn = digest.as_ref().iter().take(4).fold(0_u32, |drawn, byte| drawn << 8 | u32::from(*byte));
-    f64::from(drawn) / f64::from(u32::MAX)
-}
-
-/// Whether `pattern` (`*` any run of characters, `?` any one) matches the whole text, ignoring ASCII case.
-fn matches(pattern: &str, text: &str) -> bool {
-    fn from(pattern: &[u8], text: &[u8]) -> bool {
-        match (pattern.split_first(), text.split_first()) {
-            (None, None) => true,
-            (Some((b'*', rest)), left) => {
-                from(rest, text) || left.is_some_and(|(_, left)| from(pattern, left))
-            }
-            (Some((want, rest)), Some((have, left))) => {
-                (*want == b'?' || want.eq_ignore_ascii_case(have)) && from(rest, left)
-            }
-            _ => false,
-        }
-    }
-    from(pattern.as_bytes(), text.as_bytes())
 }
 
 #[cfg(test)]
@@ -416,43 +292,8 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_strikes_the_requests_between_skip_and_count() {
-        let mut faults = Faults::default();
-        faults.add(Fault::new(FaultAction::DropAnswer).verb("get").resource("deploy*").after(1).times(2));
-        let struck: Vec<bool> = (0..5).map(|_| faults.strike(&get("a"), 1).is_some()).collect();
-        assert_eq!(struck, [false, true, true, false, false]);
-    }
-
-    #[test]
-    fn a_used_up_fault_is_not_shown_as_in_force() {
-        let mut faults = Faults::default();
-        faults.add(Fault::new(FaultAction::DropAnswer).named("twice").after(1).times(2));
-        faults.add(Fault::new(FaultAction::DropAnswer).named("always").some(1.0));
-        let mut listed = Vec::new();
-        for _ in 0..4 {
-            listed.push(faults.list().len());
-            faults.strike(&get("a"), 1);
-        }
-        assert_eq!(listed, [2, 2, 2, 1]);
-        assert_eq!(faults.list()[0].name, "always");
-    }
-
-    #[test]
-    fn a_share_is_drawn_from_the_seed() {
-        let run = |seed| -> Vec<bool> {
-            let mut faults = Faults::default();
-            faults.add(Fault::new(FaultAction::DropAnswer).some(0.25));
-            (0..400).map(|_| faults.strike(&get("a"), seed).is_some()).collect()
-        };
-        let struck = run(1).into_iter().filter(|struck| *struck).count();
-        assert!((70..130).contains(&struck), "{struck}");
-        assert_eq!(run(1), run(1));
-        assert_ne!(run(1), run(2));
-    }
-
-    #[test]
     fn conditions_are_all_met() {
-        for (condition, fits) in [
+        for (condition, matches) in [
             (r#""verb": "GET""#, true),
             (r#""resourceType": "deployments.apps""#, true),
             (r#""resourceType": "deployments/status""#, false),
@@ -463,7 +304,7 @@ mod tests {
         ] {
             let text = format!(r#"{{{condition}, "action": {{"do": "throttle", "retryAfter": 7}}}}"#);
             let fault: Fault = serde_json::from_str(&text).unwrap();
-            assert_eq!(fault.fits(&get("a")), fits, "{condition}");
+            assert_eq!(fault.matches(&get("a")), matches, "{condition}");
             assert_eq!(
                 serde_json::from_value::<Fault>(serde_json::to_value(&fault).unwrap()).unwrap(),
                 fault

@@ -397,7 +397,7 @@ impl Kubernetes {
 
     /// Declares a fault. If several match a request, the first one counts.
     pub fn inject(&self, fault: Fault) {
-        self.shared.faults.lock().add(fault);
+        self.shared.faults.lock().declare(fault);
     }
 
     /// The declared faults, in order.

@@ -1,6 +1,7 @@
 //! Azure clients by identity: one client for each credential, all with one budget.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arm::{
     Budgets, CallObserver, Client, Clock, Cloud, Credential, CredentialMethod, CredentialSpec, Transport,
@@ -9,12 +10,16 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use capz_api::azure_cluster_identity::AzureClusterIdentitySpec;
 use cloud_config::{CloudEndpoints, Secret};
+use freshness::Recent;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::azure::recent::Recent;
 use crate::settings::Settings;
+
+/// How long an unused client is kept: each rotated secret makes a new one. Clients in use are asked for more often, as
+/// all objects are reconciled at least once in a sync period.
+const CLIENT_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The data of a Secret with credentials. It must never be printed.
 #[derive(Default, Clone)]
@@ -100,7 +105,7 @@ impl Azure {
             clock,
             observer: None,
             settings,
-            clients: Mutex::default(),
+            clients: Mutex::new(Recent::kept_for(CLIENT_KEPT)),
             salt: uuid::Uuid::new_v4(),
         }
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use azure_types::ResourceId;
 use capz_planner::pool::{Instance, Pending};
+use freshness::Pauses;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -29,7 +30,7 @@ const SERVES: Duration = Duration::from_secs(60);
 
 /// An observation of a scale set.
 #[derive(Debug)]
-pub struct Look {
+pub struct PoolObservation {
     /// The scale set, as read before its instances were listed.
     pub scale_set: Value,
     /// All its instances.
@@ -37,18 +38,23 @@ pub struct Look {
     /// The IDs of all machines that were known before the instances were listed, in lower case.
     pub known: BTreeSet<String>,
     /// The events that preceded it.
-    turn: Turn,
+    turn: ObservationTurn,
     /// Indexes of instances by provider ID in lower case.
     places: HashMap<String, usize>,
 }
 
 /// The permission to observe, with the number of events at the time it was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Turn(u64);
+pub struct ObservationTurn(u64);
 
-impl Look {
+impl PoolObservation {
     /// The observation for which this turn was taken.
-    pub fn new(turn: Turn, scale_set: Value, instances: Vec<Instance>, known: BTreeSet<String>) -> Self {
+    pub fn new(
+        turn: ObservationTurn,
+        scale_set: Value,
+        instances: Vec<Instance>,
+        known: BTreeSet<String>,
+    ) -> Self {
         let places = instances.iter().enumerate();
         let places = places.map(|(place, it)| (it.provider_id.to_lowercase(), place)).collect();
         Self { scale_set, instances, known, turn, places }
@@ -70,8 +76,8 @@ impl Look {
 }
 
 /// The state of a pool.
-struct Kept {
-    look: Option<Arc<Look>>,
+struct PoolState {
+    latest: Option<Arc<PoolObservation>>,
     /// When the observation expires; `None` until [`Instances::keep`] decides that.
     until: Option<Instant>,
     /// The number of events so far.
@@ -84,86 +90,87 @@ struct Kept {
     full: Instant,
 }
 
-impl Kept {
+impl PoolState {
     fn new(now: Instant) -> Self {
-        Self { look: None, until: None, events: 0, alike: 0, next: now, full: now }
+        Self { latest: None, until: None, events: 0, alike: 0, next: now, full: now }
     }
 }
 
 /// The latest observations of all pools.
 #[derive(Default)]
 pub struct Instances {
-    pools: Mutex<HashMap<Key, Kept>>,
+    pools: Mutex<HashMap<Key, PoolState>>,
 }
 
 impl Instances {
-    fn with<T>(&self, pool: &Key, act: impl FnOnce(&mut Kept, Instant) -> T) -> T {
+    fn with<T>(&self, pool: &Key, act: impl FnOnce(&mut PoolState, Instant) -> T) -> T {
         let now = Instant::now();
-        act(self.pools.lock().entry(pool.clone()).or_insert_with(|| Kept::new(now)), now)
+        act(self.pools.lock().entry(pool.clone()).or_insert_with(|| PoolState::new(now)), now)
     }
 
     /// Waits until the pool may be observed again.
-    pub async fn turn(&self, pool: &Key) -> Turn {
-        tokio::time::sleep_until(self.with(pool, |kept, _| kept.next)).await;
-        self.with(pool, |kept, now| {
-            kept.full = kept.full.max(now) + PACE;
-            let stored = kept.full.checked_sub(PACE * AT_ONCE).unwrap_or(now);
-            kept.next = stored.max(now + BETWEEN);
-            Turn(kept.events)
+    pub async fn turn(&self, pool: &Key) -> ObservationTurn {
+        tokio::time::sleep_until(self.with(pool, |state, _| state.next)).await;
+        self.with(pool, |state, now| {
+            state.full = state.full.max(now) + PACE;
+            let stored = state.full.checked_sub(PACE * AT_ONCE).unwrap_or(now);
+            state.next = stored.max(now + BETWEEN);
+            ObservationTurn(state.events)
         })
     }
 
     /// Stores an observation. No other reconcile uses it before [`Self::keep`].
-    pub fn take(&self, pool: &Key, look: Arc<Look>) {
-        self.with(pool, |kept, _| {
-            let alike = kept.look.as_ref().is_some_and(|before| before.shows_the_same(&look));
-            kept.alike = if alike { kept.alike.saturating_add(1) } else { 0 };
-            kept.until = None;
-            kept.look = Some(look);
+    pub fn take(&self, pool: &Key, look: Arc<PoolObservation>) {
+        self.with(pool, |state, _| {
+            let alike = state.latest.as_ref().is_some_and(|before| before.shows_the_same(&look));
+            state.alike = if alike { state.alike.saturating_add(1) } else { 0 };
+            state.until = None;
+            state.latest = Some(look);
         });
     }
 
     /// Returns how long the observation of a pool that waits for `pending` may be used from now. `longest` is the
     /// longest interval while Azure is at work, `rest` the interval where nothing happens.
     pub fn keep(&self, pool: &Key, pending: Pending, longest: Duration, rest: Duration) -> Duration {
-        self.with(pool, |kept, now| {
+        self.with(pool, |state, now| {
             let pause = match pending {
-                Pending::Azure => FIRST_PAUSE.saturating_mul(1 << kept.alike.min(10)).min(longest),
+                Pending::Azure => Pauses { first: FIRST_PAUSE.min(longest), longest }.after(state.alike),
                 Pending::Machines => SERVES,
                 Pending::Nothing => SERVES.min(rest),
             };
             // A second decision about the same observation does not extend its time.
-            let until = kept.until.map_or(now + pause, |until| until.min(now + pause));
-            kept.until = Some(until);
+            let until = state.until.map_or(now + pause, |until| until.min(now + pause));
+            state.until = Some(until);
             until.saturating_duration_since(now)
         })
     }
 
     /// The latest observation of a pool, unless it is outdated or expired.
-    pub fn serving(&self, pool: &Key) -> Option<Arc<Look>> {
-        self.with(pool, |kept, now| {
-            let until = kept.until;
-            let serves =
-                |look: &Arc<Look>| until.is_some_and(|until| now < until) && look.turn == Turn(kept.events);
-            kept.look.clone().filter(serves)
+    pub fn serving(&self, pool: &Key) -> Option<Arc<PoolObservation>> {
+        self.with(pool, |state, now| {
+            let until = state.until;
+            let serves = |look: &Arc<PoolObservation>| {
+                until.is_some_and(|until| now < until) && look.turn == ObservationTurn(state.events)
+            };
+            state.latest.clone().filter(serves)
         })
     }
 
     /// Whether no event happened since this observation began.
-    pub fn is_current(&self, pool: &Key, look: &Look) -> bool {
-        self.with(pool, |kept, _| look.turn == Turn(kept.events))
+    pub fn is_current(&self, pool: &Key, look: &PoolObservation) -> bool {
+        self.with(pool, |state, _| look.turn == ObservationTurn(state.events))
     }
 
     /// The latest observation of a pool; `None` if it was never observed.
-    pub fn latest(&self, pool: &Key) -> Option<Arc<Look>> {
-        self.pools.lock().get(pool)?.look.clone()
+    pub fn latest(&self, pool: &Key) -> Option<Arc<PoolObservation>> {
+        self.pools.lock().get(pool)?.latest.clone()
     }
 
     /// Marks the observation as outdated: something may have changed in Azure.
     pub fn outdate(&self, pool: &Key) {
-        self.with(pool, |kept, _| {
-            kept.events += 1;
-            kept.alike = 0;
+        self.with(pool, |state, _| {
+            state.events += 1;
+            state.alike = 0;
         });
     }
 
@@ -194,7 +201,7 @@ mod tests {
     async fn look(instances: &Instances, capacity: u32) {
         let turn = instances.turn(&pool()).await;
         let set = json!({ "sku": { "capacity": capacity } });
-        instances.take(&pool(), Arc::new(Look::new(turn, set, Vec::new(), BTreeSet::new())));
+        instances.take(&pool(), Arc::new(PoolObservation::new(turn, set, Vec::new(), BTreeSet::new())));
     }
 
     fn keep(instances: &Instances, pending: Pending) -> u64 {
@@ -228,7 +235,8 @@ mod tests {
         assert!(instances.serving(&pool()).is_none());
         let turn = instances.turn(&pool()).await;
         instances.outdate(&pool());
-        instances.take(&pool(), Arc::new(Look::new(turn, Value::Null, Vec::new(), BTreeSet::new())));
+        instances
+            .take(&pool(), Arc::new(PoolObservation::new(turn, Value::Null, Vec::new(), BTreeSet::new())));
         keep(&instances, Pending::Machines);
         assert!(instances.serving(&pool()).is_none());
         instances.forget(&pool());

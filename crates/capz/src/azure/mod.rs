@@ -6,8 +6,6 @@ pub mod instances;
 pub mod operations;
 pub mod reach;
 pub mod reads;
-pub mod recent;
 pub mod repeats;
-pub mod shelf;
 pub mod skus;
 pub mod spans;

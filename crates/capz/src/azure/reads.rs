@@ -1,7 +1,7 @@
 //! Lists that reconciles share. A reconcile asks for a list no older than the event that woke it. Reconciles that ask
 //! while a list is being read wait, and the next read answers them all, with a result or a failure.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,11 +9,9 @@ use arm::{ApiVersion, Class, Client, Error, Listing};
 use azure_types::ResourceId;
 use capz_planner::Reading;
 use capz_planner::kind::Kind;
-use parking_lot::Mutex;
+use freshness::SharedReadings;
 use serde_json::{Value, json};
 use tokio::time::Instant;
-
-use crate::azure::shelf::Shelf;
 
 /// How long a list is kept for reconciles that accept its age.
 const KEPT: Duration = Duration::from_secs(60);
@@ -93,12 +91,13 @@ pub enum Answer {
     One(Option<Value>),
 }
 
-type Lists = Arc<Shelf<Arc<Listed>>>;
+/// Lists that reconciles share, by the rights of the client.
+pub struct Reads(SharedReadings<(Arc<str>, Reading), Arc<Listed>, Error>);
 
-/// Lists that reconciles share.
-#[derive(Default)]
-pub struct Reads {
-    shelves: Mutex<HashMap<(Arc<str>, Reading), Lists>>,
+impl Default for Reads {
+    fn default() -> Self {
+        Self(SharedReadings::kept_for(KEPT))
+    }
 }
 
 impl Reads {
@@ -120,18 +119,10 @@ impl Reads {
             }
             Reading::List { group, resource_type, api_version } => (group, resource_type, api_version),
         };
-        let shelf = {
-            let mut shelves = self.shelves.lock();
-            // No reconcile waits for a shelf that only this map references.
-            let since = Instant::now().checked_sub(KEPT);
-            shelves.retain(|_, shelf| {
-                Arc::strong_count(shelf) > 1 || since.is_none_or(|since| shelf.is_used_since(since))
-            });
-            Arc::clone(shelves.entry((Arc::clone(tenant), reading.clone())).or_default())
-        };
+        let key = (Arc::clone(tenant), reading.clone());
         // A read that began at that very moment may not show what was written then.
-        let serves = |began: Instant| began > not_before;
-        let listed = shelf.read(serves, list(client, group, resource_type, api_version)).await?;
+        let ask = || list(client, group, resource_type, api_version);
+        let listed = self.0.get(key, |asked| asked.at > not_before, ask).await?;
         Ok(Answer::List(listed))
     }
 }

@@ -17,7 +17,7 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use serde_json::json;
 
-use crate::azure::instances::Look;
+use crate::azure::instances::PoolObservation;
 use crate::azure::reads;
 use crate::context::manager::Manager;
 use crate::context::surroundings::Surroundings;
@@ -127,9 +127,9 @@ impl PoolWork<'_> {
     pub async fn follow(
         &mut self,
         surroundings: &Surroundings,
-        look: &Look,
+        look: &PoolObservation,
     ) -> Result<Option<Duration>, PatchError> {
-        let Look { scale_set, instances, .. } = look;
+        let PoolObservation { scale_set, instances, .. } = look;
         let manager = self.manager;
         let context = self.context(surroundings);
         let scope = context.pool(&self.edited.object.spec);
@@ -315,7 +315,7 @@ impl PoolWork<'_> {
 }
 
 /// The machines of a pool, as input for the decision.
-fn machines(members: &[Member], look: &Look) -> Vec<PoolMachine> {
+fn machines(members: &[Member], look: &PoolObservation) -> Vec<PoolMachine> {
     members
         .iter()
         .map(|member| {
@@ -336,7 +336,7 @@ fn machines(members: &[Member], look: &Look) -> Vec<PoolMachine> {
 }
 
 /// Whether an object's status matches the observation of its instance.
-fn is_as_seen(object: &AzureMachinePoolMachine, look: &Look) -> bool {
+fn is_as_seen(object: &AzureMachinePoolMachine, look: &PoolObservation) -> bool {
     let Some(instance) = look.see(object.spec.provider_id.as_deref().unwrap_or_default()) else {
         return true;
     };

@@ -13,7 +13,7 @@ use kube::Api;
 use tokio::time::Instant;
 
 use crate::azure::failure::Failure;
-use crate::azure::instances::{Look, is_within};
+use crate::azure::instances::{PoolObservation, is_within};
 use crate::azure::reach::Subject;
 use crate::context::family::Family;
 use crate::context::manager::Manager;
@@ -263,7 +263,7 @@ impl PoolMachineWork<'_> {
 fn tell(
     status: &mut AzureMachinePoolMachineStatus,
     seen: &Instance,
-    look: &Look,
+    look: &PoolObservation,
     node: &Node<'_>,
     version: Option<String>,
 ) {

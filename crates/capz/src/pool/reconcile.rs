@@ -24,7 +24,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::azure::failure::{DELETION_FAILED, Failure};
-use crate::azure::instances::{Look, Turn};
+use crate::azure::instances::{ObservationTurn, PoolObservation};
 use crate::azure::reach::Subject;
 use crate::azure::reads::{self, Answer};
 use crate::context::dependency::About;
@@ -96,7 +96,7 @@ pub(crate) struct PoolWork<'a> {
     pub family: Family<MachinePool>,
     pub edited: EditedPool,
     /// The latest observation of this reconcile.
-    look: Option<Arc<Look>>,
+    look: Option<Arc<PoolObservation>>,
     not_before: Instant,
 }
 
@@ -171,7 +171,7 @@ impl PoolWork<'_> {
     }
 
     /// Whether the scale set with the pool's name is foreign. Then its machines are foreign, too.
-    fn is_foreign(&self, surroundings: &Surroundings, look: &Look) -> bool {
+    fn is_foreign(&self, surroundings: &Surroundings, look: &PoolObservation) -> bool {
         self.context(surroundings).pool(&self.edited.object.spec).is_foreign(&look.scale_set)
     }
 
@@ -196,7 +196,11 @@ impl PoolWork<'_> {
     }
 
     /// Reconciles until the scale set is as declared, and returns the observed state.
-    async fn pursue(&mut self, surroundings: &Surroundings, secret: &str) -> Result<Arc<Look>, Failure> {
+    async fn pursue(
+        &mut self,
+        surroundings: &Surroundings,
+        secret: &str,
+    ) -> Result<Arc<PoolObservation>, Failure> {
         let material = self.material(surroundings, secret).await?;
         let mut spec = self.edited.object.spec.clone();
         complete(&mut spec, self.context(surroundings).cluster()).map_err(Failure::Refused)?;
@@ -273,7 +277,7 @@ impl PoolWork<'_> {
 
     /// The observed state, independent of the desired state: the latest observation, if it may still be used. `None` if
     /// there is no scale set.
-    async fn seen(&mut self, surroundings: &Surroundings) -> Result<Option<Arc<Look>>, Failure> {
+    async fn seen(&mut self, surroundings: &Surroundings) -> Result<Option<Arc<PoolObservation>>, Failure> {
         let instances = &self.manager.instances;
         let ours = self.look.clone().filter(|look| instances.is_current(self.key, look));
         match ours.or_else(|| instances.serving(self.key)) {
@@ -288,7 +292,7 @@ impl PoolWork<'_> {
     }
 
     /// Reads the current state from Azure; `None` if there is no scale set.
-    async fn look(&mut self, surroundings: &Surroundings) -> Result<Option<Arc<Look>>, Failure> {
+    async fn look(&mut self, surroundings: &Surroundings) -> Result<Option<Arc<PoolObservation>>, Failure> {
         let turn = self.manager.instances.turn(self.key).await;
         let id = self.context(surroundings).pool(&self.edited.object.spec).scale_set();
         let version = Kind::of(&id).api_version;
@@ -303,9 +307,9 @@ impl PoolWork<'_> {
     async fn list(
         &mut self,
         surroundings: &Surroundings,
-        turn: Turn,
+        turn: ObservationTurn,
         scale_set: Value,
-    ) -> Result<Arc<Look>, Failure> {
+    ) -> Result<Arc<PoolObservation>, Failure> {
         // Collected before the list: a machine that is deleted while the list is being read is not created again
         // because it is in the list.
         let known = self.manager.members(self.key).iter().map(|it| it.provider_id().to_lowercase()).collect();
@@ -319,7 +323,7 @@ impl PoolWork<'_> {
                 Answer::List(listed) => scope.read_instances(&listed.all()),
                 Answer::One(_) => Vec::new(),
             };
-        let look = Arc::new(Look::new(turn, scale_set, instances, known));
+        let look = Arc::new(PoolObservation::new(turn, scale_set, instances, known));
         self.manager.instances.take(self.key, Arc::clone(&look));
         self.look = Some(Arc::clone(&look));
         Ok(look)
@@ -332,7 +336,7 @@ impl PoolWork<'_> {
         &mut self,
         surroundings: &Surroundings,
         material: Option<&Material>,
-        look: Option<&Look>,
+        look: Option<&PoolObservation>,
         is_new: bool,
     ) -> Result<Reached, Failure> {
         let status = self.edited.object.status.as_ref();
@@ -372,7 +376,11 @@ impl PoolWork<'_> {
     }
 
     /// The scale set is as declared.
-    async fn reached(mut self, surroundings: &Surroundings, look: Arc<Look>) -> Result<Outcome, PatchError> {
+    async fn reached(
+        mut self,
+        surroundings: &Surroundings,
+        look: Arc<PoolObservation>,
+    ) -> Result<Outcome, PatchError> {
         let context = self.context(surroundings);
         let scope = context.pool(&self.edited.object.spec);
         let (tags, extensions) = (scope.remembered_tags(), scope.remembered_extensions(&look.scale_set));

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::{ClusterState, Existence, MaskSizes, NodeRanges};
+use freshness::AgeLimits;
 use ipnet::IpNet;
 use k8s::{Node, is_deleting};
 use kube::api::{ListParams, Patch};
@@ -22,7 +23,6 @@ use serde_json::json;
 
 use crate::api::{ApiError, call, patch_params};
 use crate::events::Recorder;
-use crate::freshness::Freshness;
 use crate::observer::Observer;
 use crate::queue::Next;
 use crate::repeated_warning::RepeatedWarnings;
@@ -65,7 +65,7 @@ pub(crate) struct Ipam {
     ranges: Option<Arc<dyn NodeRanges>>,
     masks: Option<MaskSizes>,
     state: ClusterState,
-    freshness: Arc<Freshness>,
+    age_limits: Arc<AgeLimits>,
     recorder: Recorder,
     observer: Arc<dyn Observer>,
     warnings: RepeatedWarnings,
@@ -78,13 +78,13 @@ impl Ipam {
         options: &RangeOptions,
         ranges: Option<Arc<dyn NodeRanges>>,
         state: ClusterState,
-        freshness: Arc<Freshness>,
+        age_limits: Arc<AgeLimits>,
         recorder: Recorder,
         observer: Arc<dyn Observer>,
     ) -> Self {
         let ledger = Mutex::new(Ledger::new(&options.cluster, &options.reserved));
         let (api, warnings, masks) = (Api::all(client), RepeatedWarnings::default(), options.masks);
-        let this = Self { api, ranges, masks, state, freshness, recorder, observer, warnings, ledger };
+        let this = Self { api, ranges, masks, state, age_limits, recorder, observer, warnings, ledger };
         this.change(|_| ());
         this
     }
@@ -232,7 +232,7 @@ impl Ipam {
         if node.spec.provider_id.is_empty() {
             return Ok(None);
         }
-        match ranges.mask_sizes(node, self.freshness.within(MAX_ANSWER_AGE)).await {
+        match ranges.mask_sizes(node, self.age_limits.within(MAX_ANSWER_AGE)).await {
             Existence::Present(masks) => Ok(Some(masks)),
             Existence::Absent(proof) => Err(proof.answer),
             Existence::Unknown(reason) => Err(reason),

@@ -9,7 +9,7 @@ use k8s::{Node, names};
 use planner::instance::{self, MachineDocument, MachineName};
 
 use crate::failure::{Failure, Kind};
-use crate::observed::{InstanceInterface, Said};
+use crate::observed::{InstanceInterface, MachineAnswer};
 use crate::provider::Inner;
 
 /// Whether a node is not initialised yet.
@@ -64,10 +64,10 @@ impl Inner {
             let view = self.observed.flexible_views(&set).get(id.name(), newer_than).await?;
             return Ok(view.and_then(|machine| machine.view()?.platform_fault_domain));
         }
-        let sighting = self.observed.sighting(&MachineName::Machine(id.clone()), newer_than).await?;
-        match &sighting.said {
-            Said::There { fault_domain, .. } => Ok(*fault_domain),
-            Said::Gone(answer) => Err(Failure::new(
+        let reading = self.observed.read_machine(&MachineName::Machine(id.clone()), newer_than).await?;
+        match &reading.answer {
+            MachineAnswer::Exists { fault_domain, .. } => Ok(*fault_domain),
+            MachineAnswer::Gone(answer) => Err(Failure::new(
                 Kind::NotFound,
                 format!(
                     "the fault domain of {id} is not known yet: a list shows it, but Azure answers: {answer}"

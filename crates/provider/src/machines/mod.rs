@@ -2,10 +2,10 @@
 //!
 //! A node's machine is an instance of a uniform scale set or a virtual machine: a standalone one, or one of an
 //! availability set or of a flexible scale set. Lists answer for many nodes at once; absence is only reported after
-//! Azure was asked for the single machine ([`look`]).
+//! Azure was asked for the single machine ([`lookup`]).
 
 mod facts;
-mod look;
+mod lookup;
 mod subject;
 
 use cloud::{Existence, Instance, LogicalTime, Presence};
@@ -13,7 +13,7 @@ use k8s::Node;
 use planner::instance::MachineName;
 
 use crate::provider::Inner;
-use look::Look;
+use lookup::MachineEvidence;
 use subject::{FoundBy, Subject, nowhere};
 
 /// The description of a node that Azure does not manage: it exists, without further properties.
@@ -30,13 +30,13 @@ impl Inner {
             Subject::Nowhere { group } => return self.absence_by_name(node, &group, newer_than).await,
             Subject::Machine { name, found } => (name, found),
         };
-        match self.look(node, &name, found, newer_than).await {
+        match self.look_up(node, &name, found, newer_than).await {
             // A machine found by name may be another one: that is no reason to take the node out of service.
-            Ok(Look::Shown { shut_down }) => {
+            Ok(MachineEvidence::Shown { shut_down }) => {
                 Existence::Present(Presence { shut_down: shut_down && found == FoundBy::Id })
             }
-            Ok(Look::Unproven(reason)) => Existence::Unknown(reason),
-            Ok(Look::Gone(proof)) => Existence::Absent(proof),
+            Ok(MachineEvidence::Unproven(reason)) => Existence::Unknown(reason),
+            Ok(MachineEvidence::Gone(proof)) => Existence::Absent(proof),
             Err(failure) => Existence::Unknown(failure.message),
         }
     }
@@ -65,9 +65,9 @@ impl Inner {
             Some(Ok(instance)) => Existence::Present(instance),
             Some(Err(failure)) => Existence::Unknown(failure.message),
             None => match self.confirm_absence(node, &name, found, newer_than).await {
-                Ok(Look::Gone(proof)) => Existence::Absent(proof),
-                Ok(Look::Unproven(reason)) => Existence::Unknown(reason),
-                Ok(Look::Shown { .. }) => {
+                Ok(MachineEvidence::Gone(proof)) => Existence::Absent(proof),
+                Ok(MachineEvidence::Unproven(reason)) => Existence::Unknown(reason),
+                Ok(MachineEvidence::Shown { .. }) => {
                     Existence::Unknown(format!("{} is there, but no list shows it yet", name.id()))
                 }
                 Err(failure) => Existence::Unknown(failure.message),

@@ -10,7 +10,7 @@ use planner::instance::{self, MachineDocument, MachineName, ProviderId};
 use planner::scale_set::is_flexible;
 
 use crate::failure::Failure;
-use crate::observed::Said;
+use crate::observed::MachineAnswer;
 use crate::provider::Inner;
 
 /// The minimum age of a node for declaring its machine absent by name alone: a new machine takes a while to appear in
@@ -197,17 +197,19 @@ impl Inner {
         }
         let id = group.resource("Microsoft.Compute", "virtualMachines", node.name());
         let name = MachineName::Machine(id.clone());
-        match self.observed.sighting(&name, newer_than).await {
-            Ok(sighting) => match &sighting.said {
-                Said::Gone(answer) => Existence::Absent(Proof {
+        match self.observed.read_machine(&name, newer_than).await {
+            Ok(reading) => match &reading.answer {
+                MachineAnswer::Gone(answer) => Existence::Absent(Proof {
                     machine: id.to_string(),
                     answer: format!(
                         "{answer} (no other machine of the resource group is called {})",
                         node.name()
                     ),
-                    read: sighting.read,
+                    read: reading.read,
                 }),
-                Said::There { .. } => Existence::Unknown(format!("{id} is there, but no list shows it yet")),
+                MachineAnswer::Exists { .. } => {
+                    Existence::Unknown(format!("{id} is there, but no list shows it yet"))
+                }
             },
             Err(failure) => Existence::Unknown(failure.message),
         }

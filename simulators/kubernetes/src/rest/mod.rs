@@ -25,7 +25,7 @@ use tokio::time::Instant;
 pub(crate) use representation::{Representation, bookmark, watch_line};
 
 use crate::discovery;
-use crate::fault::{FaultAction, Lag, Subject};
+use crate::fault::{Effect, FaultAction, Lag, Subject};
 use crate::identity::User;
 use crate::journal::JournalEntry;
 use crate::kubernetes::Kubernetes;
@@ -116,7 +116,7 @@ async fn conduct(
         }
     };
     let resource = asked.as_ref().map(|(target, ..)| target.resource()).unwrap_or_default();
-    let struck = kubernetes.shared.faults.lock().strike(
+    let effect = kubernetes.shared.faults.lock().affecting(
         &Subject {
             method: &entry.method,
             verb: &entry.verb,
@@ -130,9 +130,11 @@ async fn conduct(
         },
         kubernetes.shared.options.seed,
     );
-    let Some(struck) = struck else { return serve(kubernetes, user, asked, request, warnings, None).await };
-    entry.fault = Some(if struck.name.is_empty() { "unnamed".to_owned() } else { struck.name });
-    match &struck.action {
+    let Some(Effect { name, action }) = effect else {
+        return serve(kubernetes, user, asked, request, warnings, None).await;
+    };
+    entry.fault = Some(if name.is_empty() { "unnamed".to_owned() } else { name });
+    match &action {
         FaultAction::Delay { ms } => tokio::time::sleep(Duration::from_millis(*ms)).await,
         FaultAction::DropRequest => return Ok(Answer { response: broken(), lost: true }),
         FaultAction::Interfere { patch } => {
@@ -144,18 +146,18 @@ async fn conduct(
         }
         _ => {}
     }
-    if let Some(refusal) = struck.action.refusal() {
+    if let Some(refusal) = action.refusal() {
         return Err(refusal);
     }
-    let stale = match &struck.action {
+    let stale = match &action {
         FaultAction::Stale { changes } => Some(kubernetes.shared.faults.lock().lag(*changes)),
         _ => None,
     };
     let answer = serve(kubernetes, user, asked, request, warnings, stale).await;
-    if let Some(refusal) = struck.action.refusal_after() {
+    if let Some(refusal) = action.refusal_after() {
         return Err(refusal);
     }
-    match struck.action {
+    match action {
         FaultAction::DropAnswer => answer.map(|_| Answer::whole(broken())),
         FaultAction::DropWatch { after_ms } if entry.verb == "watch" => {
             answer.map(|Answer { response, lost }| Answer { response: cut(response, after_ms), lost })

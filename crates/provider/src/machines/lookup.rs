@@ -7,7 +7,7 @@
 //! | standalone, or of an availability set | Azure's answer for it alone | that answer is that it does not exist, and the list of its resource group lacks it |
 //!
 //! So a single wrong answer never suffices. Azure's answer for a single machine is cached for requests of the same time
-//! ([`Observed::sighting`](crate::observed::Observed::sighting)).
+//! ([`Observed::read_machine`](crate::observed::Observed::read_machine)).
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use planner::instance::{self, InstanceName, MachineName};
 
 use super::subject::FoundBy;
 use crate::failure::Failure;
-use crate::observed::Said;
+use crate::observed::MachineAnswer;
 use crate::provider::Inner;
 
-/// The result of a lookup.
-pub(super) enum Look {
+/// What Azure says about a machine.
+pub(super) enum MachineEvidence {
     /// It exists.
     Shown { shut_down: bool },
     /// It was not found, but its absence is not proven; the text says why.
@@ -38,13 +38,13 @@ fn group_of(machine: &ResourceId) -> ResourceId {
 
 impl Inner {
     /// Looks up a machine in data read after `newer_than`.
-    pub(super) async fn look(
+    pub(super) async fn look_up(
         &self,
         node: &Node,
         name: &MachineName,
         found: FoundBy,
         newer_than: LogicalTime,
-    ) -> Result<Look, Failure> {
+    ) -> Result<MachineEvidence, Failure> {
         let shown = match name {
             MachineName::Instance(name) => {
                 let document = self.listed_instance(name, newer_than).await?;
@@ -61,7 +61,7 @@ impl Inner {
             },
         };
         match shown {
-            Some(shut_down) => Ok(Look::Shown { shut_down }),
+            Some(shut_down) => Ok(MachineEvidence::Shown { shut_down }),
             None => self.confirm_absence(node, name, found, newer_than).await,
         }
     }
@@ -73,10 +73,10 @@ impl Inner {
         name: &MachineName,
         found: FoundBy,
         newer_than: LogicalTime,
-    ) -> Result<Look, Failure> {
+    ) -> Result<MachineEvidence, Failure> {
         let id = name.id();
         let young = || {
-            Look::Unproven(format!(
+            MachineEvidence::Unproven(format!(
                 "{id} is not there (yet): the node is younger than nodeInstanceNotFoundGracePeriod"
             ))
         };
@@ -88,15 +88,17 @@ impl Inner {
         if is_instance && found == FoundBy::Name {
             return Ok(guessed(&id));
         }
-        let sighting = self.observed.sighting(name, newer_than).await?;
-        let answer = match &sighting.said {
+        let reading = self.observed.read_machine(name, newer_than).await?;
+        let answer = match &reading.answer {
             // The answer for a single instance does not say whether it runs.
-            Said::There { .. } if is_instance => {
+            MachineAnswer::Exists { .. } if is_instance => {
                 let text = format!("{id} is there, but the list of its scale set does not show it");
-                return Ok(Look::Unproven(text));
+                return Ok(MachineEvidence::Unproven(text));
             }
-            Said::There { shut_down, .. } => return Ok(Look::Shown { shut_down: *shut_down }),
-            Said::Gone(answer) => answer.clone(),
+            MachineAnswer::Exists { shut_down, .. } => {
+                return Ok(MachineEvidence::Shown { shut_down: *shut_down });
+            }
+            MachineAnswer::Gone(answer) => answer.clone(),
         };
         if found == FoundBy::Name {
             return Ok(guessed(&id));
@@ -108,9 +110,9 @@ impl Inner {
             && self.is_listed(machine, newer_than).await?
         {
             let text = format!("a list shows {id}, but Azure answers for it alone: {answer}");
-            return Ok(Look::Unproven(text));
+            return Ok(MachineEvidence::Unproven(text));
         }
-        Ok(Look::Gone(Proof { machine: id.to_string(), answer, read: sighting.read }))
+        Ok(MachineEvidence::Gone(Proof { machine: id.to_string(), answer, read: reading.read }))
     }
 
     /// An instance as listed in its scale set; `None` if the list lacks it, or shows that it is being deleted.
@@ -162,8 +164,8 @@ impl Inner {
     }
 }
 
-fn guessed(id: &ResourceId) -> Look {
-    Look::Unproven(format!(
+fn guessed(id: &ResourceId) -> MachineEvidence {
+    MachineEvidence::Unproven(format!(
         "{id} is not there, but was found by the node's name alone: the node has no providerID"
     ))
 }

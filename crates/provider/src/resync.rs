@@ -22,7 +22,7 @@ use planner::{Action, Balancer, Document, ServiceIntent, Step};
 use tokio::time::Instant;
 
 use crate::Notice;
-use crate::drift::{Kind, not_kept};
+use crate::drift::{Kind, not_kept_notice};
 use crate::failure::{self, Failure};
 use crate::load_balancer::{Owner, Wish};
 use crate::provider::Inner;
@@ -30,10 +30,10 @@ use crate::scope::Scope;
 use crate::security_group::AccessWish;
 
 /// How long a resync is put off while Azure's budget is low: it refills in ten seconds.
-const PUT_OFF: Duration = Duration::from_secs(30);
+const LOW_BUDGET_DELAY: Duration = Duration::from_secs(30);
 
 /// Delay of the second resync after one that found differences; it checks the repairs.
-const SECOND_LOOK: Duration = Duration::from_secs(30);
+const SECOND_RESYNC_DELAY: Duration = Duration::from_secs(30);
 
 /// A Service that is on a load balancer.
 struct Served {
@@ -42,7 +42,7 @@ struct Served {
 }
 
 /// The observed resources of single Services.
-struct Read {
+struct ObservedPublicIps {
     public_ips: Vec<Arc<PublicIpAddress>>,
     /// Resource groups that could not be read: absence from them proves nothing.
     unread: BTreeSet<ResourceId>,
@@ -53,7 +53,7 @@ fn not_kept_by<'a>(failure: &Failure, concerned: impl Iterator<Item = &'a Served
     if failure.kind != failure::Kind::FailedPrecondition || failure.scope != Scope::All {
         return Vec::new();
     }
-    concerned.map(|one| not_kept(&one.intent.key, &failure.message)).collect()
+    concerned.map(|one| not_kept_notice(&one.intent.key, &failure.message)).collect()
 }
 
 impl Inner {
@@ -62,14 +62,14 @@ impl Inner {
         let subscription = self.cluster.config.network_subscription_id();
         if !self.azure().has_room(subscription, OperationGroup::Reads, Class::Refresh) {
             // Calls that a Service waits for go first.
-            return Looked { next: Some(PUT_OFF), ..Looked::default() };
+            return Looked { next: Some(LOW_BUDGET_DELAY), ..Looked::default() };
         }
-        let failures = self.look_at_all(LogicalTime::now()).await;
+        let failures = self.compare_all(LogicalTime::now()).await;
         for failure in &failures {
             tracing::warn!(error = %failure.message, "cannot compare everything that Services have with what they want");
         }
         let differences = self.drift.take_counts();
-        let second = self.drift.needs_second_look(&differences).then_some(SECOND_LOOK);
+        let second = self.drift.needs_second_resync(&differences).then_some(SECOND_RESYNC_DELAY);
         let repair = self.next_repair().map(|at| at.saturating_duration_since(Instant::now()));
         Looked {
             differences,
@@ -99,7 +99,7 @@ impl Inner {
         all
     }
 
-    async fn look_at_all(&self, since: LogicalTime) -> Vec<Failure> {
+    async fn compare_all(&self, since: LogicalTime) -> Vec<Failure> {
         let served = self.served();
         if served.is_empty() {
             return Vec::new();
@@ -108,10 +108,10 @@ impl Inner {
             return vec![failure];
         }
         let mut failures = Vec::new();
-        let (read, unread) = self.read_public_ips_of(&served, since).await;
+        let (observed, unread) = self.read_public_ips_of(&served, since).await;
         failures.extend(unread);
-        let public_ips = drift::by_service(served.iter().map(|one| &*one.intent), &read.public_ips);
-        let access = match self.compare(&served, &read.unread, &public_ips, since).await {
+        let public_ips = drift::by_service(served.iter().map(|one| &*one.intent), &observed.public_ips);
+        let access = match self.compare(&served, &observed.unread, &public_ips, since).await {
             Ok(access) => access,
             Err(failure) => {
                 failures.push(failure);
@@ -132,10 +132,10 @@ impl Inner {
                 failures.push(failure);
             }
         }
-        match self.look_for_strangers(&served, &public_ips, repaired, since).await {
+        match self.find_strangers(&served, &public_ips, repaired, since).await {
             Ok(strange) => {
                 notices.extend(strange);
-                self.drift.say(notices);
+                self.drift.notify(notices);
             }
             Err(failure) => failures.push(failure),
         }
@@ -143,24 +143,28 @@ impl Inner {
     }
 
     /// The public IPs of all groups in which Services may have any.
-    async fn read_public_ips_of(&self, served: &[Served], since: LogicalTime) -> (Read, Vec<Failure>) {
+    async fn read_public_ips_of(
+        &self,
+        served: &[Served],
+        since: LogicalTime,
+    ) -> (ObservedPublicIps, Vec<Failure>) {
         let mut groups: BTreeSet<ResourceId> = BTreeSet::new();
         for Served { intent, .. } in served {
             groups.extend(intent.removal().public_ip_groups.iter().cloned());
         }
         let lists = groups.iter().map(async |group| self.observed.public_ips(group).list(since).await);
-        let mut read = Read { public_ips: Vec::new(), unread: BTreeSet::new() };
+        let mut observed = ObservedPublicIps { public_ips: Vec::new(), unread: BTreeSet::new() };
         let mut failures = Vec::new();
         for (group, list) in groups.iter().zip(join_all(lists).await) {
             match list {
-                Ok(list) => read.public_ips.extend(list),
+                Ok(list) => observed.public_ips.extend(list),
                 Err(failure) => {
-                    read.unread.insert(group.clone());
+                    observed.unread.insert(group.clone());
                     failures.push(failure);
                 }
             }
         }
-        (read, failures)
+        (observed, failures)
     }
 
     /// Compares the resources of single Services. Returns the access intents of Services whose packets arrive at nodes'
@@ -321,7 +325,7 @@ impl Inner {
 
     /// Finds resources of unknown origin beside Services' parts, and reports each once while it exists. `repaired` is
     /// the security group as it will be, if it is about to be written.
-    async fn look_for_strangers(
+    async fn find_strangers(
         &self,
         served: &[Served],
         public_ips: &BTreeMap<ObjectKey, Vec<Arc<PublicIpAddress>>>,

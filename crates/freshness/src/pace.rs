@@ -1,8 +1,8 @@
-//! When an operation of Azure is polled: when it is likely done.
+//! When a long-running operation is polled: when it is likely done.
 //!
-//! Operations of one kind (a method on a resource type) take about as long each time. The durations of previous ones
+//! Operations of one kind (such as a method on a resource type) take about as long each time. The durations of previous ones
 //! are known in this process, and the next one is first polled when it should be done. If nothing is known it is polled
-//! at once, and then with pauses of a tenth of its age: an Azure that answers at once causes no wait, and the first
+//! at once, and then with pauses of a tenth of its age: a server that answers at once causes no wait, and the first
 //! operation of a kind is learned from as precisely as the later ones.
 //!
 //! # Guarantees
@@ -14,18 +14,13 @@
 //!   then by half; one that is done earlier counts at once.
 //! * After a poll of a running operation, no other follows within a quarter of a second.
 //!
-//! Azure's `Retry-After` takes precedence; the longer of both pauses applies.
+//! The caller waits longer where the server asks for it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::hash::Hash;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::time::Instant;
-
-use clock::Clock;
-
-use crate::operation::Operation;
 
 /// The shortest pause between two polls of a running operation: a twentieth of what Azure takes for a small change.
 const MIN_PAUSE: Duration = Duration::from_millis(250);
@@ -39,20 +34,6 @@ const LATENESS: u32 = 20;
 const LATENESS_AT_FIRST: u32 = 10;
 /// After so many hits in a row, half of the expected duration is tried.
 const HITS_UNTIL_HALVED: u32 = 4;
-
-/// The kind of an operation: the method, and the resource type in lower case.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Kind {
-    method: String,
-    resource_type: String,
-}
-
-impl Kind {
-    fn of(operation: &Operation) -> Self {
-        let resource_type = operation.resource.resource_type().to_ascii_lowercase();
-        Self { method: operation.method.clone(), resource_type }
-    }
-}
 
 /// The age at which operations of a kind are expected to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,21 +54,26 @@ impl Expected {
 }
 
 /// The durations of earlier operations of each kind, in this process.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct OperationPace(Arc<Mutex<HashMap<Kind, Expected>>>);
+#[derive(Debug)]
+pub struct LearnedDurations<K>(Mutex<HashMap<K, Expected>>);
 
-impl OperationPace {
+impl<K> Default for LearnedDurations<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash> LearnedDurations<K> {
     /// Begins to poll an operation.
-    fn looks(&self, kind: &Kind) -> Looks {
-        let expected = self.0.lock().get(kind).copied();
-        Looks { expected, due: Duration::ZERO, running: None, misses: 0, is_lesson: true }
+    pub fn polls(&self, kind: &K) -> Polls {
+        Polls::expecting(self.0.lock().get(kind).copied())
     }
 
     /// Learns from an operation that has succeeded at this age.
-    fn learn(&self, kind: Kind, looks: &Looks, age: Duration) {
+    pub fn learn(&self, kind: K, polls: &Polls, age: Duration) {
         let mut known = self.0.lock();
         let before = known.get(&kind).copied();
-        if let Some(after) = looks.lesson(before, age)
+        if let Some(after) = polls.lesson(before, age)
             && (before.is_some() || known.len() < MAX_KINDS)
         {
             known.insert(kind, after);
@@ -95,59 +81,9 @@ impl OperationPace {
     }
 }
 
-/// Says when to check an operation, and records the results. For callers that wait in another way than
-/// [`crate::Client::wait`], such as by a list that shows many resources.
-#[derive(Debug)]
-pub struct OperationWatch {
-    pace: OperationPace,
-    kind: Kind,
-    looks: Looks,
-    age_before: Duration,
-    begin: Instant,
-}
-
-impl OperationWatch {
-    pub(crate) fn new(pace: &OperationPace, clock: &Clock, operation: &Operation) -> Self {
-        let kind = Kind::of(operation);
-        let looks = pace.looks(&kind);
-        let started = Duration::from_millis(operation.started);
-        let age_before = clock.since_1970().saturating_sub(started);
-        Self { pace: pace.clone(), kind, looks, age_before, begin: Instant::now() }
-    }
-
-    /// How long the operation has been running.
-    pub fn age(&self) -> Duration {
-        self.age_before.saturating_add(self.begin.elapsed())
-    }
-
-    /// The pause before the first poll; zero if the duration of such operations is unknown.
-    pub fn first_pause(&mut self) -> Duration {
-        let age = self.age();
-        self.looks.first(age)
-    }
-
-    /// The operation still runs. Returns the pause before the next poll, between a quarter of a second and five. An
-    /// earlier poll, such as by a list for others, does not delay the one that is due.
-    pub fn still_runs(&mut self) -> Duration {
-        let age = self.age();
-        self.looks.missed(age)
-    }
-
-    /// A poll had no answer, and Azure asks for this pause. Returns the pause before the next one.
-    pub(crate) fn unanswered(&mut self, asked: Option<Duration>) -> Duration {
-        self.looks.unanswered(asked)
-    }
-
-    /// The operation has succeeded.
-    pub fn succeeded(self) {
-        let age = self.age();
-        self.pace.learn(self.kind, &self.looks, age);
-    }
-}
-
 /// The polls of one operation. Pure: ages of the operation are passed in.
 #[derive(Debug)]
-struct Looks {
+pub struct Polls {
     /// The expectation at the first poll.
     expected: Option<Expected>,
     /// The age at which the next poll is due.
@@ -160,16 +96,26 @@ struct Looks {
     is_lesson: bool,
 }
 
-impl Looks {
-    /// The pause before the first poll.
-    fn first(&mut self, age: Duration) -> Duration {
+impl Polls {
+    /// The polls of an operation of unknown duration, such as one that another program began.
+    pub fn unknown() -> Self {
+        Self::expecting(None)
+    }
+
+    fn expecting(expected: Option<Expected>) -> Self {
+        Self { expected, due: Duration::ZERO, running: None, misses: 0, is_lesson: true }
+    }
+
+    /// The pause before the first poll; zero if the duration of such operations is unknown.
+    pub fn first(&mut self, age: Duration) -> Duration {
         let pause = self.expected.map_or(Duration::ZERO, |expected| towards(expected.at.saturating_sub(age)));
         self.due = age.saturating_add(pause);
         pause
     }
 
-    /// It was still running at this age. Returns the pause before the next poll.
-    fn missed(&mut self, age: Duration) -> Duration {
+    /// It was still running at this age. Returns the pause before the next poll, between a quarter of a second and
+    /// five. An earlier poll, such as by a list for others, does not delay the one that is due.
+    pub fn missed(&mut self, age: Duration) -> Duration {
         self.running = Some(age);
         if age.saturating_add(age / LATENESS) < self.due {
             return (self.due - age).clamp(MIN_PAUSE, MAX_PAUSE);
@@ -190,7 +136,7 @@ impl Looks {
     }
 
     /// A poll had no answer, and Azure asks for this pause. Returns the pause before the next one.
-    fn unanswered(&mut self, asked: Option<Duration>) -> Duration {
+    pub fn unanswered(&mut self, asked: Option<Duration>) -> Duration {
         self.is_lesson = false;
         asked.unwrap_or(MAX_PAUSE).max(MIN_PAUSE)
     }
@@ -232,32 +178,31 @@ mod tests {
 
     use super::*;
 
-    fn kind(resource_type: &str) -> Kind {
-        Kind { method: "PUT".into(), resource_type: resource_type.into() }
-    }
+    type Kind = (&'static str, usize);
+
+    const PUT: Kind = ("PUT", 0);
 
     fn seconds(figure: f64) -> Duration {
         Duration::from_secs_f64(figure)
     }
 
     /// Polls one operation of an Azure with this latency; returns the ages at which it was polled.
-    fn ages(pace: &OperationPace, latency: Duration) -> Vec<Duration> {
-        let kind = kind("t");
-        let mut looks = pace.looks(&kind);
-        let mut ages = vec![looks.first(Duration::ZERO)];
+    fn ages(pace: &LearnedDurations<Kind>, latency: Duration) -> Vec<Duration> {
+        let mut polls = pace.polls(&PUT);
+        let mut ages = vec![polls.first(Duration::ZERO)];
         loop {
             let age = *ages.last().unwrap();
             if age >= latency {
-                pace.learn(kind, &looks, age);
+                pace.learn(PUT, &polls, age);
                 return ages;
             }
-            ages.push(age + looks.missed(age));
+            ages.push(age + polls.missed(age));
         }
     }
 
     #[test]
     fn an_azure_that_answers_at_once_is_asked_at_once_and_costs_one_look() {
-        let pace = OperationPace::default();
+        let pace = LearnedDurations::<Kind>::default();
         for _ in 0..10 {
             assert_eq!(ages(&pace, Duration::ZERO), [Duration::ZERO]);
         }
@@ -265,22 +210,22 @@ mod tests {
 
     #[test]
     fn where_nothing_is_known_the_pauses_grow_with_the_age_up_to_five_seconds() {
-        let seen = ages(&OperationPace::default(), seconds(20.0));
+        let seen = ages(&LearnedDurations::<Kind>::default(), seconds(20.0));
         assert_eq!(seen.len(), 33, "{seen:?}");
         assert!(seen[32] < seconds(22.0), "{seen:?}");
         for pair in seen.windows(2) {
             assert_eq!(pair[1] - pair[0], (pair[0] / 10).max(MIN_PAUSE));
         }
-        let long = ages(&OperationPace::default(), seconds(600.0));
+        let long = ages(&LearnedDurations::<Kind>::default(), seconds(600.0));
         assert!(long.len() < 160 && *long.last().unwrap() <= seconds(605.0), "{}", long.len());
     }
 
     #[test]
     fn what_the_last_one_took_is_when_the_next_one_is_looked_at() {
-        let pace = OperationPace::default();
+        let pace = LearnedDurations::<Kind>::default();
         let first = ages(&pace, seconds(20.0));
         let (miss, hit) = (first[first.len() - 2], first[first.len() - 1]);
-        let expected = pace.looks(&kind("t")).expected.unwrap().at;
+        let expected = pace.polls(&PUT).expected.unwrap().at;
         assert_eq!(expected, (miss + hit) / 2, "between the last miss and the hit");
         for _ in 0..10 {
             let next = ages(&pace, seconds(20.0));
@@ -307,28 +252,28 @@ mod tests {
             (expected, 4, 30.0, 5.0),
             (expected, u32::MAX, 1e9, 5.0),
         ] {
-            let mut looks = Looks { expected, due: Duration::ZERO, running: None, misses, is_lesson: true };
-            assert_eq!(looks.missed(seconds(age)), seconds(pause), "{expected:?} {misses} {age}");
-            assert_eq!(looks.running, Some(seconds(age)));
+            let mut polls = Polls { expected, due: Duration::ZERO, running: None, misses, is_lesson: true };
+            assert_eq!(polls.missed(seconds(age)), seconds(pause), "{expected:?} {misses} {age}");
+            assert_eq!(polls.running, Some(seconds(age)));
         }
     }
 
     #[test]
     fn a_look_that_others_asked_for_does_not_put_off_the_one_that_is_due() {
         let expected = Some(Expected { at: seconds(9.0), hits: 0 });
-        let mut looks = Looks { expected, due: Duration::ZERO, running: None, misses: 0, is_lesson: true };
-        assert_eq!(looks.first(Duration::ZERO), seconds(4.5));
+        let mut polls = Polls { expected, due: Duration::ZERO, running: None, misses: 0, is_lesson: true };
+        assert_eq!(polls.first(Duration::ZERO), seconds(4.5));
         for (age, pause) in
             [(1.0, 3.5), (4.0, 0.5), (4.4, 4.6), (8.0, 1.0), (9.0, 0.45), (9.2, 0.46), (9.5, 0.95)]
         {
-            assert_eq!(looks.missed(seconds(age)), seconds(pause), "{age}");
-            assert_eq!(looks.running, Some(seconds(age)));
+            assert_eq!(polls.missed(seconds(age)), seconds(pause), "{age}");
+            assert_eq!(polls.running, Some(seconds(age)));
         }
     }
 
     #[test]
     fn a_faster_azure_is_found_within_a_few_operations() {
-        let pace = OperationPace::default();
+        let pace = LearnedDurations::<Kind>::default();
         ages(&pace, seconds(60.0));
         let first: Vec<f64> = (0..8).map(|_| ages(&pace, seconds(1.0))[0].as_secs_f64()).collect();
         assert!(first[..6].is_sorted_by(|one, next| one > next), "{first:?}");
@@ -343,7 +288,7 @@ mod tests {
     /// One operation that Azure delayed for a minute says little about the next one.
     #[test]
     fn one_slow_operation_costs_the_next_one_five_seconds_at_most() {
-        let pace = OperationPace::default();
+        let pace = LearnedDurations::<Kind>::default();
         for _ in 0..10 {
             ages(&pace, seconds(2.0));
         }
@@ -356,47 +301,47 @@ mod tests {
 
     #[test]
     fn many_that_run_side_by_side_are_one_lesson() {
-        let pace = OperationPace::default();
+        let pace = LearnedDurations::<Kind>::default();
         ages(&pace, seconds(20.0));
-        let before = pace.looks(&kind("t")).expected.unwrap().at;
-        let side_by_side: Vec<Looks> = (0..50).map(|_| pace.looks(&kind("t"))).collect();
-        for looks in &side_by_side {
-            pace.learn(kind("t"), looks, seconds(20.5));
+        let before = pace.polls(&PUT).expected.unwrap().at;
+        let side_by_side: Vec<Polls> = (0..50).map(|_| pace.polls(&PUT)).collect();
+        for polls in &side_by_side {
+            pace.learn(PUT, polls, seconds(20.5));
         }
-        let next = pace.looks(&kind("t")).expected.unwrap().at;
+        let next = pace.polls(&PUT).expected.unwrap().at;
         assert!(next > before * 15 / 16 && next < before, "{before:?}, {next:?}");
     }
 
     /// A delay by other operations is not learned as a duration.
     #[test]
     fn nothing_is_learned_from_an_end_that_was_seen_too_late() {
-        let pace = OperationPace::default();
-        let mut looks = pace.looks(&kind("t"));
-        looks.missed(seconds(1.0));
-        assert_eq!(looks.unanswered(None), MAX_PAUSE);
-        assert_eq!(looks.unanswered(Some(Duration::ZERO)), MIN_PAUSE);
-        assert_eq!(looks.unanswered(Some(seconds(300.0))), seconds(300.0));
-        pace.learn(kind("t"), &looks, seconds(300.0));
-        assert_eq!(pace.looks(&kind("t")).first(Duration::ZERO), Duration::ZERO);
+        let pace = LearnedDurations::<Kind>::default();
+        let mut polls = pace.polls(&PUT);
+        polls.missed(seconds(1.0));
+        assert_eq!(polls.unanswered(None), MAX_PAUSE);
+        assert_eq!(polls.unanswered(Some(Duration::ZERO)), MIN_PAUSE);
+        assert_eq!(polls.unanswered(Some(seconds(300.0))), seconds(300.0));
+        pace.learn(PUT, &polls, seconds(300.0));
+        assert_eq!(pace.polls(&PUT).first(Duration::ZERO), Duration::ZERO);
         // It was done when another process took it over, an hour later.
-        pace.learn(kind("t"), &pace.looks(&kind("t")), seconds(3600.0));
-        assert_eq!(pace.looks(&kind("t")).first(Duration::ZERO), Duration::ZERO);
+        pace.learn(PUT, &pace.polls(&PUT), seconds(3600.0));
+        assert_eq!(pace.polls(&PUT).first(Duration::ZERO), Duration::ZERO);
     }
 
     #[test]
     fn kinds_are_told_apart_and_bounded() {
-        let pace = OperationPace::default();
+        let pace = LearnedDurations::<Kind>::default();
         for number in 0..2 * MAX_KINDS {
-            let kind = kind(&number.to_string());
-            let mut looks = pace.looks(&kind);
-            looks.missed(seconds(1.0));
-            pace.learn(kind, &looks, seconds(3.0));
+            let kind = ("PUT", number);
+            let mut polls = pace.polls(&kind);
+            polls.missed(seconds(1.0));
+            pace.learn(kind, &polls, seconds(3.0));
         }
         assert_eq!(pace.0.lock().len(), MAX_KINDS);
-        assert_eq!(pace.looks(&kind("0")).first(Duration::ZERO), seconds(2.0));
-        assert_eq!(pace.looks(&kind("0")).first(seconds(1.5)), seconds(0.5));
-        let deletion = Kind { method: "DELETE".into(), ..kind("0") };
-        assert_eq!(pace.looks(&deletion).first(Duration::ZERO), Duration::ZERO);
+        assert_eq!(pace.polls(&PUT).first(Duration::ZERO), seconds(2.0));
+        assert_eq!(pace.polls(&PUT).first(seconds(1.5)), seconds(0.5));
+        let deletion = ("DELETE", 0);
+        assert_eq!(pace.polls(&deletion).first(Duration::ZERO), Duration::ZERO);
     }
 
     proptest! {
@@ -406,7 +351,7 @@ mod tests {
             before in proptest::collection::vec(0.0..600.0_f64, 0..5),
             latency in 0.0..600.0_f64,
         ) {
-            let pace = OperationPace::default();
+            let pace = LearnedDurations::<Kind>::default();
             for before in before {
                 ages(&pace, seconds(before));
             }
@@ -425,7 +370,7 @@ mod tests {
         fn operations_that_vary_are_looked_at_with_pauses_and_end(
             latencies in proptest::collection::vec(0.0..600.0_f64, 1..30),
         ) {
-            let pace = OperationPace::default();
+            let pace = LearnedDurations::<Kind>::default();
             for latency in latencies {
                 let looked_at = ages(&pace, seconds(latency));
                 for pair in looked_at.windows(2) {

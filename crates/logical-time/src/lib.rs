@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A request passes a point as `newer_than`: only data read after it is a valid answer.
 ///
 /// ```
-/// use cloud::LogicalTime;
+/// use logical_time::LogicalTime;
 ///
 /// let event = LogicalTime::now();
 /// let reading = LogicalTime::now();

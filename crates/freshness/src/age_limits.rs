@@ -1,4 +1,4 @@
-//! The accepted age of an answer from the cloud, in seconds, for periodic requests.
+//! The accepted age of an answer, in seconds, for periodic requests.
 //!
 //! An event requires data read after it. A request that is repeated every minute has no such event: any recent answer
 //! suffices, and concurrent requests share it. Without this, two hundred dead nodes would cost two hundred lists a
@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use cloud::LogicalTime;
+use logical_time::LogicalTime;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -16,9 +16,9 @@ const MAX_AGE: Duration = Duration::from_secs(60);
 
 /// Recent points in logical time at which a request was made.
 #[derive(Debug, Default)]
-pub(crate) struct Freshness(Mutex<VecDeque<(Instant, LogicalTime)>>);
+pub struct AgeLimits(Mutex<VecDeque<(Instant, LogicalTime)>>);
 
-impl Freshness {
+impl AgeLimits {
     /// The point in logical time after which an answer must have been read to be at most `age` old (and at most a
     /// minute). All callers get the oldest point that fits, so that they share answers.
     pub fn within(&self, age: Duration) -> LogicalTime {
@@ -42,20 +42,20 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn answers_are_shared_within_the_accepted_age_and_no_longer() {
-        let freshness = Freshness::default();
+        let limits = AgeLimits::default();
         let (ten, minute) = (Duration::from_secs(10), Duration::from_secs(60));
-        let first = freshness.within(ten);
+        let first = limits.within(ten);
         tokio::time::sleep(ten).await;
-        assert_eq!(freshness.within(ten), first);
+        assert_eq!(limits.within(ten), first);
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let second = freshness.within(ten);
+        let second = limits.within(ten);
         assert!(second > first);
         assert_eq!(
-            freshness.within(minute),
+            limits.within(minute),
             first,
             "a caller that accepts older answers gets the oldest that fits"
         );
         tokio::time::sleep(minute).await;
-        assert!(freshness.within(minute) > first);
+        assert!(limits.within(minute) > first);
     }
 }
