@@ -39,8 +39,8 @@ const PLAIN: PoolTarget = PoolTarget {
     seed: 0,
 };
 
-fn check(words: &[&str], wanted: PoolTarget, expected: &[usize]) {
-    assert_eq!(select(&machines(words), target), expected, "{words:?} {wanted:?}");
+fn check(words: &[&str], target: PoolTarget, expected: &[usize]) {
+    assert_eq!(select(&machines(words), target), expected, "{words:?} {target:?}");
 }
 
 /// CAPZ-140, CAPZ-141, CAPZ-142, CAPZ-143, CAPZ-144.

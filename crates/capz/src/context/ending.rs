@@ -9,8 +9,9 @@ use tokio::time::Instant;
 
 use crate::azure::failure::Failure;
 use crate::azure::reads::{self, Answer};
+use crate::context::cluster_context::ClusterContext;
 use crate::context::manager::Manager;
-use crate::context::surroundings::Surroundings;
+use crate::kubernetes::core;
 
 /// How a cluster is deleted.
 pub(crate) struct Ending {
@@ -36,30 +37,29 @@ impl Manager {
     /// Whether the whole cluster is deleted by resource group, including the resources in them.
     pub(crate) async fn goes_with_its_group(
         &self,
-        surroundings: &Surroundings,
-        scope: ClusterScope<'_>,
+        context: &ClusterContext,
         not_before: Instant,
     ) -> Result<bool, Failure> {
-        if surroundings.cluster.metadata.deletion_timestamp.is_none() {
+        if context.cluster.metadata.deletion_timestamp.is_none() {
             return Ok(false);
         }
-        Ok(self.ending(surroundings, scope, true, not_before).await?.end == End::WholeGroups)
+        Ok(self.ending(context, context.scope(), true, not_before).await?.end == End::WholeGroups)
     }
 
     /// Decides how a cluster is deleted.
     pub(crate) async fn ending(
         &self,
-        surroundings: &Surroundings,
+        context: &ClusterContext,
         scope: ClusterScope<'_>,
         cluster_is_deleted: bool,
         not_before: Instant,
     ) -> Result<Ending, Failure> {
         let mut ending = Ending { end: End::OneByOne, inventory: Inventory::default() };
-        if surroundings.managed_elsewhere {
+        if core::is_managed_elsewhere(&context.azure_cluster.metadata) {
             return Ok(ending);
         }
         let requeue = self.settings.timeouts.requeue;
-        let access = &surroundings.access;
+        let access = &context.access;
         let mut observed = ObservedResources::default();
         let mut listed = Vec::new();
         for id in groups(scope) {

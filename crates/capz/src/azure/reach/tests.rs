@@ -7,23 +7,27 @@ use serde_json::json;
 use super::*;
 
 /// The goals of a cluster, as a function of the observed state.
-struct Wants<F> {
+struct GoalsOf<F> {
     goals: F,
-    told: Vec<Vec<Future>>,
+    reported: Vec<Vec<Future>>,
 }
 
-impl<F: FnMut(&ObservedResources) -> Result<Vec<Goal>, Failure> + Send> Subject for Wants<F> {
+impl<F: FnMut(&ObservedResources) -> Result<Vec<Goal>, Failure> + Send> Subject for GoalsOf<F> {
     fn goals(&mut self, observed: &ObservedResources) -> Result<Vec<Goal>, Failure> {
         (self.goals)(observed)
     }
 
-    async fn tell(&mut self, _: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
-        self.told.push(operations);
+    async fn report(&mut self, _: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
+        self.reported.push(operations);
         Ok(())
     }
 
     fn has_changed(&self) -> bool {
         false
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::default()
     }
 }
 
@@ -52,7 +56,7 @@ async fn reach<F>(client: &Client, goals: F, kept: &[Future]) -> (Result<Plan, F
 where
     F: FnMut(&ObservedResources) -> Result<Vec<Goal>, Failure> + Send,
 {
-    let (tenant, reads, written) = ("t".into(), Reads::default(), Written::default());
+    let (tenant, reads, written) = ("t".into(), Reads::default(), RecentWrites::default());
     let reach = Reach {
         client,
         tenant: &tenant,
@@ -62,9 +66,9 @@ where
         not_before: Instant::now(),
         requeue: Duration::from_secs(15),
     };
-    let mut subject = Wants { goals, told: Vec::new() };
+    let mut subject = GoalsOf { goals, reported: Vec::new() };
     let reached = reach.run(&mut subject, kept).await.map(|(_, plan)| plan);
-    (reached, subject.told)
+    (reached, subject.reported)
 }
 
 fn writes(azure: &Azure, name: &str) -> usize {
@@ -111,9 +115,9 @@ async fn what_was_sent_is_kept_although_goals_fail() {
         Observation::Present(_) => Err(Failure::Refused("no longer".into())),
         _ => Ok(vec![one.clone(), two.clone()]),
     };
-    let (reached, told) = reach(&client, goals, &[]).await;
+    let (reached, reported) = reach(&client, goals, &[]).await;
     assert!(matches!(&reached, Err(Failure::Refused(words)) if words == "no longer"), "{reached:?}");
-    let kept = told.last().unwrap();
+    let kept = reported.last().unwrap();
     assert_eq!(kept.iter().map(|it| it.name.as_deref().unwrap()).collect::<Vec<_>>(), ["slow"]);
     // The next reconcile does not send it again, although its goal is added late.
     let both = [quick.clone(), slow.clone()];

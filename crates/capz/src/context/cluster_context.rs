@@ -1,4 +1,4 @@
-//! The facts about a cluster that are needed before its goals, or those of one of its machines, are planned.
+//! What a reconcile knows of the cluster that its object belongs to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,66 +6,81 @@ use std::sync::Arc;
 use azure_types::ResourceId;
 use capz_api::azure_cluster::AzureClusterSpec;
 use capz_planner::cluster::dns_suffix;
+use capz_planner::sku::Skus;
 use capz_planner::{Claimant, ClusterScope, elsewhere, operator};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::azure::clients::{Access, Material};
+use crate::azure::clients::{Access, AccessError, IdentitySecret};
 use crate::azure::failure::Failure;
 use crate::azure::reach::Reach;
+use crate::context::cluster_objects::{ClusterObjects, zones_of};
 use crate::context::identity::IdentityError;
 use crate::context::manager::Manager;
 use crate::context::namesakes;
 use crate::kubernetes::core::{self, Cluster};
-use crate::kubernetes::kinds::AzureCluster;
+use crate::kubernetes::kinds::{AzureCluster, AzureClusterIdentity};
 use crate::kubernetes::store::key_of;
 
-/// The facts about a cluster that are needed before goals are planned.
-pub(crate) struct Surroundings {
+/// What a reconcile knows of the cluster that its object belongs to: read once, at its beginning.
+pub(crate) struct ClusterContext {
     /// The Cluster.
     pub cluster: Arc<Cluster>,
-    /// Azure.
+    /// The AzureCluster.
+    pub azure_cluster: Arc<AzureCluster>,
+    /// The zones of its region.
+    pub zones: Vec<String>,
+    /// Its identity.
+    pub identity: Arc<AzureClusterIdentity>,
+    /// The data of the identity's Secret.
+    pub secret: IdentitySecret,
+    /// Azure, with the rights of the identity.
     pub access: Access,
-    /// The credential of the cluster's identity.
-    pub material: Material,
     /// The subscription in effect.
     pub subscription: String,
     /// The cluster's ID; empty before its first resource is created.
     pub id: String,
-    /// The namespace of its AzureCluster.
-    pub namespace: String,
     /// Why another cluster that claims the same resources takes precedence.
     pub rival: Option<String>,
     /// Resources that are used as they are, whatever their tags say.
     pub kept: BTreeSet<ResourceId>,
-    /// Whether an external tool manages its infrastructure: it is never ours, whatever its tags say.
-    pub managed_elsewhere: bool,
     /// The suffix of public DNS names.
     pub dns_suffix: &'static str,
+    /// The feature gates.
+    gates: capz_api::Gates,
 }
 
-impl Surroundings {
-    /// The scope of a cluster's goals.
-    pub fn scope<'a>(
-        &'a self,
-        name: &'a str,
-        spec: &'a AzureClusterSpec,
-        zones: &'a [String],
-        gates: capz_api::Gates,
-    ) -> ClusterScope<'a> {
+impl ClusterContext {
+    /// The scope of the cluster's goals, and of those of its machines and pools.
+    pub fn scope(&self) -> ClusterScope<'_> {
+        self.scope_of(&self.azure_cluster.spec, &self.zones)
+    }
+
+    /// The scope of the cluster's goals with a specification and zones that are not stored yet.
+    pub fn scope_of<'a>(&'a self, spec: &'a AzureClusterSpec, zones: &'a [String]) -> ClusterScope<'a> {
         ClusterScope {
-            cluster: self.cluster.metadata.name.as_deref().unwrap_or_default(),
+            cluster: self.name(),
             id: Some(&self.id),
             marked_only: self.rival.is_some(),
             kept: &self.kept,
-            namespace: &self.namespace,
-            name,
+            namespace: self.namespace(),
+            name: self.azure_cluster.metadata.name.as_deref().unwrap_or_default(),
             spec,
             subscription: &self.subscription,
             api_server_port: self.cluster.spec.cluster_network.api_server_port,
             zones,
             dns_suffix: self.dns_suffix,
-            gates,
+            gates: self.gates,
         }
+    }
+
+    /// The name of the Cluster.
+    fn name(&self) -> &str {
+        self.cluster.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    fn namespace(&self) -> &str {
+        self.azure_cluster.metadata.namespace.as_deref().unwrap_or_default()
     }
 
     /// Checks that no other cluster takes precedence over this one.
@@ -90,9 +105,9 @@ impl Surroundings {
             written: &manager.written,
             claimant: Claimant {
                 kind,
-                namespace: &self.namespace,
+                namespace: self.namespace(),
                 name,
-                cluster: self.cluster.metadata.name.as_deref().unwrap_or_default(),
+                cluster: self.name(),
                 id: Some(&self.id),
                 marked_only: self.rival.is_some(),
                 kept: &self.kept,
@@ -102,23 +117,38 @@ impl Surroundings {
         }
     }
 
+    /// The sizes of machines in the cluster's region.
+    ///
+    /// # Errors
+    /// Azure does not list them.
+    pub async fn skus(&self, manager: &Manager) -> Result<Arc<Skus>, Failure> {
+        let location = self.azure_cluster.spec.location.as_deref().unwrap_or_default();
+        let skus = manager.skus.get(&self.access, &self.subscription, location).await;
+        skus.map_err(|error| Failure::of(&error, manager.settings.timeouts.requeue))
+    }
+
     /// Whether an object with these annotations is paused by now, or its cluster deleted.
     pub fn is_paused(&self, manager: &Manager, annotations: Option<&BTreeMap<String, String>>) -> bool {
         let cluster = manager.stores.clusters.get(&key_of(&*self.cluster));
         cluster.is_none_or(|cluster| core::is_paused(&cluster, annotations))
     }
+
+    /// The changes of the Cluster, on which [`Self::is_paused`] depends.
+    pub fn cluster_changes(&self, manager: &Manager) -> watch::Receiver<()> {
+        manager.stores.clusters.changes_of(&key_of(&*self.cluster))
+    }
 }
 
 impl Manager {
-    /// Collects the surroundings of a cluster.
-    pub(crate) async fn surroundings(
+    /// Collects the context of a cluster.
+    pub(crate) async fn cluster_context(
         &self,
-        object: &AzureCluster,
-        cluster: Arc<Cluster>,
-    ) -> Result<Surroundings, IdentityError> {
+        ClusterObjects { cluster, azure_cluster }: ClusterObjects,
+    ) -> Result<ClusterContext, IdentityError> {
+        let object = &*azure_cluster;
         let environment = object.spec.azure_environment.as_deref().unwrap_or_default();
-        let dns_suffix = dns_suffix(environment)
-            .ok_or_else(|| crate::azure::clients::AccessError::UnknownCloud(environment.to_owned()))?;
+        let dns_suffix =
+            dns_suffix(environment).ok_or_else(|| AccessError::UnknownCloud(environment.to_owned()))?;
         let subscription = object
             .spec
             .subscription_id
@@ -131,27 +161,28 @@ impl Manager {
                     "no subscription is known: set spec.subscriptionID, or AZURE_SUBSCRIPTION_ID of the manager".into(),
                 )
             })?;
-        let (access, material) = self.access(object).await?;
+        let (identity, secret, access) = self.access(object).await?;
         let rival = self.rival_of(object);
         let is_copy = rival.as_ref().is_some_and(|rival| rival.is_original);
-        let id = namesakes::id(object).filter(|_| !is_copy).unwrap_or_default();
+        let id = namesakes::id(object).filter(|_| !is_copy).unwrap_or_default().to_owned();
         let none = BTreeMap::new();
         let annotations = object.metadata.annotations.as_ref().unwrap_or(&none);
-        let found = Surroundings {
+        let context = ClusterContext {
             kept: operator::kept_of(annotations),
+            zones: zones_of(object),
+            identity,
+            secret,
             access,
-            material,
             subscription,
-            id: id.to_owned(),
-            namespace: object.metadata.namespace.clone().unwrap_or_default(),
+            id,
             rival: rival.map(|rival| rival.words),
-            managed_elsewhere: core::is_managed_elsewhere(&object.metadata),
+            gates: self.settings.gates.of_admission(),
             cluster,
+            azure_cluster: Arc::clone(&azure_cluster),
             dns_suffix,
         };
-        let name = object.metadata.name.as_deref().unwrap_or_default();
-        let scope = found.scope(name, &object.spec, &[], self.settings.gates.of_admission());
-        elsewhere::check_cluster(scope, annotations).map_err(IdentityError::Elsewhere)?;
-        Ok(found)
+        elsewhere::check_cluster(context.scope_of(&azure_cluster.spec, &[]), annotations)
+            .map_err(IdentityError::Elsewhere)?;
+        Ok(context)
     }
 }
