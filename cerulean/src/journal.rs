@@ -9,8 +9,9 @@ use azure_simulator::Journal;
 use azure_simulator::journal::diff;
 use clap::{Args, Subcommand};
 
+use crate::http_client;
+use crate::runtime::{TWO_THREADS, runtime};
 use crate::screen::Screen;
-use crate::{TWO_THREADS, http_client, runtime};
 
 /// What to do with journals.
 #[derive(Debug, Subcommand)]

@@ -11,6 +11,7 @@ mod management;
 mod manifests;
 mod not_served;
 mod plan;
+mod runtime;
 mod screen;
 mod signals;
 mod simulate;
@@ -22,7 +23,7 @@ use clap::{Parser, Subcommand};
 use cloud_controller_manager::last_words;
 use screen::Screen;
 
-/// Kubernetes on Azure, on your own machine: both come along as simulators.
+/// Kubernetes on Azure, on your own machine: both are simulated.
 #[derive(Debug, Parser)]
 #[command(name = "cerulean", version = version_line())]
 struct Cli {
@@ -36,9 +37,9 @@ fn version_line() -> String {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Turn manifests into load balancers that pass traffic, here and now.
+    /// Turn manifests into load balancers that pass traffic, in this process.
     Demo(demo::Arguments),
-    /// Run Azure, or a whole cluster, as simulators for other programs.
+    /// Simulate Azure, Kubernetes or both for other programs.
     #[command(subcommand)]
     Simulate(simulate::Simulate),
     /// Show what the controller manager would write to Azure, and write nothing.
@@ -46,8 +47,9 @@ enum Command {
     /// Check for obstacles to a change, before it is made.
     #[command(subcommand)]
     Check(check::Command),
-    /// Measure the controller manager: size, start, memory, calls to Azure.
-    Bench(Box<bench::Arguments>),
+    /// Measure the programs and the simulators: times, memory, calls to Azure.
+    #[command(subcommand)]
+    Bench(bench::Bench),
     /// Export a run's requests to Azure, and compare two runs.
     #[command(subcommand)]
     Journal(journal::Command),
@@ -72,25 +74,13 @@ fn main() -> ExitCode {
         Command::Simulate(simulate) => simulate::run(screen, simulate).map(|()| ExitCode::SUCCESS),
         Command::Plan(arguments) => plan::run(screen, &arguments),
         Command::Check(command) => check::run(screen, &command),
-        Command::Bench(arguments) => bench::run(screen, *arguments).map(|()| ExitCode::SUCCESS),
+        Command::Bench(bench) => bench::run(screen, bench).map(|()| ExitCode::SUCCESS),
         Command::Journal(command) => journal::run(screen, command),
     };
     done.unwrap_or_else(|problem| {
         screen.complain(last_words(&problem));
         ExitCode::FAILURE
     })
-}
-
-/// So that a busy simulator does not delay its clients.
-const TWO_THREADS: usize = 2;
-
-/// A runtime with this number of threads; with one, everything runs on the calling thread.
-fn runtime(threads: usize) -> anyhow::Result<tokio::runtime::Runtime> {
-    let mut builder = match threads {
-        0 | 1 => tokio::runtime::Builder::new_current_thread(),
-        _ => tokio::runtime::Builder::new_multi_thread(),
-    };
-    Ok(builder.worker_threads(threads.max(1)).enable_all().build()?)
 }
 
 #[cfg(test)]

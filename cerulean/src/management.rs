@@ -1,5 +1,5 @@
 //! A management cluster with Cluster API's core and our kinds, and the Azure for its clusters, all in this process. The
-//! demos of clusters and `cerulean simulate clusters` start it. The manager of clusters is not part of it.
+//! demos of clusters and `cerulean simulate management-cluster` start it. The manager of clusters is not part of it.
 
 mod name;
 
@@ -46,41 +46,39 @@ const OTHER_PROOFS: [&str; 6] = [
 
 /// The settings.
 pub struct Settings {
-    /// The folder of all files.
-    pub directory: PathBuf,
-    /// The region of the subscription.
-    pub region: String,
-    /// How long Azure's operations take.
-    pub latency: LatencyProfile,
+    /// The Azure for the clusters. Its directory has all files, and its proxy leads to workload clusters, too.
+    pub azure: HostedAzureOptions,
     /// The time that a machine takes to boot, and again for kubeadm.
     pub boot: Duration,
-    /// Limits that differ from Azure's.
-    pub limits: Limits,
     /// The program that sets the provider IDs of nodes.
     pub cloud_provider: CloudProvider,
-    /// The parts of Cluster API that are played.
+    /// The parts of Cluster API that are simulated.
     pub played: Vec<Part>,
-    /// Ports; 0 for any.
-    pub ports: Ports,
+    /// The port of the Kubernetes API; 0 for any.
+    pub kubernetes_port: u16,
+    /// The port of the control API of Kubernetes; 0 for any.
+    pub kubernetes_control_port: u16,
+    /// The port of the manager's webhooks; 0 for any.
+    pub webhook_port: u16,
 }
 
-/// Ports of what is served; 0 for any.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Ports {
-    /// The page and the control API.
-    pub page: u16,
-    /// Azure Resource Manager.
-    pub resource_manager: u16,
-    /// Entra.
-    pub authority: u16,
-    /// The proxy to Azure's own names.
-    pub proxy: u16,
-    /// The Kubernetes API.
-    pub kubernetes: u16,
-    /// The control API of Kubernetes.
-    pub kubernetes_control: u16,
-    /// The manager's webhooks.
-    pub webhooks: u16,
+impl Settings {
+    /// The settings of a demo: all of Cluster API is simulated, boots take two seconds, and nodes wait for a cloud
+    /// controller manager.
+    pub fn of_demo(region: String, limits: Limits, directory: &Path) -> Self {
+        let shape = Shape { region, ..Shape::default() };
+        let azure =
+            Options { latency: watchable(), limits, start: Clock::system().now(), ..Options::default() };
+        Self {
+            azure: HostedAzureOptions::of(&shape, azure, directory),
+            boot: Duration::from_secs(1),
+            cloud_provider: CloudProvider::Awaited,
+            played: Part::ALL.to_vec(),
+            kubernetes_port: 0,
+            kubernetes_control_port: 0,
+            webhook_port: 0,
+        }
+    }
 }
 
 /// The whole environment. It stops with the token that it was started with.
@@ -90,8 +88,7 @@ pub struct Management {
     pub hosted: HostedManagement,
     /// The address at which the manager should serve its webhooks.
     pub webhooks: WebhookServer,
-    /// The application that the simulated Azure accepts, and its subscription.
-    pub shape: Shape,
+    subscription: String,
 }
 
 impl Management {
@@ -100,24 +97,24 @@ impl Management {
     /// # Errors
     /// The first failure.
     pub async fn start(settings: Settings, stop: &CancellationToken) -> anyhow::Result<Self> {
-        let Settings { directory, region, latency, boot, limits, cloud_provider, played, ports } = settings;
-        let now = Clock::system().now();
-        let shape = Shape { region, ..Shape::default() };
-        let azure = Options { seed: 1, latency, limits, start: now, ..Options::default() };
+        let Settings {
+            mut azure,
+            boot,
+            cloud_provider,
+            played,
+            kubernetes_port,
+            kubernetes_control_port,
+            webhook_port,
+        } = settings;
+        let (directory, subscription) = (azure.directory.clone(), azure.azure.subscription.clone());
         let boot = move |_: &_| Boot { system: boot, bootstrap: boot, outcome: Outcome::Works };
         let options = HostedManagementOptions {
-            azure: HostedAzureOptions {
-                port: ports.page,
-                https_port: ports.resource_manager,
-                authority_port: ports.authority,
-                ..HostedAzureOptions::of(&shape, azure, &directory)
-            },
             kubernetes: HostedKubernetesOptions {
-                seed: 1,
+                seed: azure.azure.seed,
                 directory: directory.clone(),
-                port: ports.kubernetes,
-                control_port: ports.kubernetes_control,
-                now,
+                port: kubernetes_port,
+                control_port: kubernetes_control_port,
+                now: azure.azure.start,
                 ..HostedKubernetesOptions::default()
             },
             workloads: WorkloadOptions {
@@ -127,13 +124,14 @@ impl Management {
                 ..WorkloadOptions::default()
             },
             played,
-            proxy_port: ports.proxy,
+            proxy_port: std::mem::take(&mut azure.proxy_port),
+            azure,
         };
         let hosted = HostedManagement::start(options, stop).await?;
         let kinds: Vec<Value> = capz_api::crd::KINDS.iter().map(capz_api::crd::definition).collect();
         manifests::apply(&hosted.client, &kinds).await?;
-        let webhooks = WebhookServer::at(directory.join("webhooks"), ports.webhooks)?;
-        Ok(Self { hosted, webhooks, shape })
+        let webhooks = WebhookServer::at(directory.join("webhooks"), webhook_port)?;
+        Ok(Self { hosted, webhooks, subscription })
     }
 
     /// Registers the manager's webhooks at the API server. Until the manager serves them, objects of our kinds cannot
@@ -166,7 +164,7 @@ impl Management {
             ("NO_PROXY", "127.0.0.1".to_owned()),
             ("SSL_CERT_FILE", azure.certificate_authority.display().to_string()),
             ("AZURE_FEDERATED_TOKEN_FILE", self.hosted.federated_token.display().to_string()),
-            ("AZURE_SUBSCRIPTION_ID", self.shape.subscription.clone()),
+            ("AZURE_SUBSCRIPTION_ID", self.subscription.clone()),
         ]
     }
 

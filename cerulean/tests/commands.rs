@@ -238,7 +238,7 @@ fn files_and_ports_are_the_same_after_a_restart() {
         ("azure", &["credentials.json", "ports.json", "authority/token-key"][..]),
         ("kubernetes", &["kubeconfig", "ports.json"]),
         ("cluster", &["endpoints.json", "kubeconfig", "azure.json", "ports.json"]),
-        ("clusters", &["manager.env", "kubeconfig", "ports.json"]),
+        ("management-cluster", &["manager.env", "kubeconfig", "ports.json"]),
     ] {
         let folder = folder();
         let read = || -> Vec<String> {
@@ -644,7 +644,7 @@ fn manifests_with_variables_are_refused_with_their_names() {
 fn what_a_manager_is_started_with_is_written_and_printed() {
     let folder = folder();
     let process = cerulean()
-        .args(["simulate", "clusters", "--directory"])
+        .args(["simulate", "management-cluster", "--directory"])
         .arg(folder.path())
         .stdout(Stdio::piped())
         .spawn()

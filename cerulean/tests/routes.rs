@@ -5,11 +5,10 @@
 use std::process::Output;
 use std::time::Duration;
 
-use azure_simulator::LatencyProfile;
+use azure_simulator::Options;
 use clock::Clock;
 use serde_json::{Value, json};
-use simulated_cluster::{Credentials, HostedCluster, HostedOptions, Ports, Shape};
-use stand_ins::Pace;
+use simulated_cluster::{HostedCluster, HostedOptions, Shape};
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
@@ -34,17 +33,9 @@ fn text(output: &Output) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn node_272_plan_shows_the_write_of_the_route_table() {
     let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
-    let options = HostedOptions {
-        shape: Shape { route_table: Some("routes".to_owned()), ..Shape::default() },
-        latency: LatencyProfile::instant(),
-        seed: 1,
-        pace: Pace::default(),
-        directory: folder.path().to_owned(),
-        kubeconfig: None,
-        ports: Ports::default(),
-        credentials: Credentials::default(),
-        now: Clock::system().now(),
-    };
+    let shape = Shape { route_table: Some("routes".to_owned()), ..Shape::default() };
+    let azure = Options { start: Clock::system().now(), ..Options::default() };
+    let options = HostedOptions::of(shape, azure, folder.path());
     let cluster = HostedCluster::start(options, &stop).await.unwrap();
     let kubernetes = cluster.kubernetes.clone().unwrap();
     let has_address =

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use azure_simulator::packet::Source;
 use ipnet::IpNet;
 
-use crate::rule::Family;
+use crate::rule::IpFamily;
 
 /// Strangers on the internet, outside of every range that an entry names.
 const STRANGERS: [&str; 4] = ["192.0.2.1", "198.51.100.20", "2a01:4f8::1", "2600:1f00::20"];
@@ -75,7 +75,7 @@ impl Clients {
     }
 
     /// Packets to an address of this family: inside, outside and at the borders of the allowed ranges.
-    pub fn packets(&self, family: Family, internal: bool, network: &str) -> Vec<Client> {
+    pub fn packets(&self, family: IpFamily, internal: bool, network: &str) -> Vec<Client> {
         let mut addresses: Vec<IpAddr> = Vec::new();
         for range in &self.ranges {
             addresses.extend([range.network(), range.broadcast()]);
@@ -84,7 +84,7 @@ impl Clients {
         }
         addresses.extend(TAGGED.iter().filter_map(|(_, address)| address.parse::<IpAddr>().ok()));
         addresses.extend(STRANGERS.iter().chain(&GUESTS).filter_map(|text| text.parse::<IpAddr>().ok()));
-        addresses.retain(|address| address.is_ipv4() == (family == Family::V4) && is_usable(*address));
+        addresses.retain(|address| address.is_ipv4() == (family == IpFamily::V4) && is_usable(*address));
         addresses.sort();
         addresses.dedup();
         let mut clients = Vec::new();
@@ -98,7 +98,7 @@ impl Clients {
                 if inside { Source::virtual_network(network, address) } else { Source::internet(address) };
             clients.push(Client { source, arrives });
         }
-        if internal && family == Family::V4 {
+        if internal && family == IpFamily::V4 {
             let stranger = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
             clients.push(Client { source: Source::internet(stranger), arrives: false });
         }
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn the_borders_of_a_range_are_tried_from_both_sides() {
         let clients = Clients::parse(["203.0.113.16/28"]).unwrap();
-        let packets = clients.packets(Family::V4, false, "network");
+        let packets = clients.packets(IpFamily::V4, false, "network");
         let arrives = |address: &str| {
             let source = Source::internet(address.parse().unwrap());
             packets.iter().find(|client| client.source == source).unwrap().arrives

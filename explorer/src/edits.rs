@@ -9,69 +9,16 @@
 
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
-use serde::{Deserialize, Serialize};
 
-use crate::property::{Known, Trial};
+use crate::property::{KnownDefect, Trial};
+use crate::service_option::{self, SERVICE_OPTIONS};
 use crate::shrink;
-use crate::wish::{self, WISHES, Wish};
 
+mod case;
 mod edit;
 mod play;
 
-/// Services at rest, and a third party's edits of their resources.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Edits {
-    /// The seed of everything random.
-    pub seed: u64,
-    /// Whether pools hold addresses.
-    #[serde(default)]
-    pub by_address: bool,
-    /// What the Services ask for.
-    pub services: Vec<Vec<Wish>>,
-    /// The time of the edits.
-    pub when: When,
-    /// The edits.
-    pub edits: Vec<Edit>,
-}
-
-/// The time of a third party's edits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum When {
-    /// While there is no other activity.
-    AtRest,
-    /// Just before this numbered write of the controllers arrives, while another Service is created.
-    BeforeWrite(u64),
-    /// Whenever it is undone.
-    Always,
-}
-
-/// An edit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Edit {
-    /// The number of the member among all that the controllers stated, ordered by resource and path.
-    pub number: usize,
-    /// The kind of edit.
-    pub how: How,
-}
-
-/// A kind of edit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum How {
-    /// The member gets another value.
-    Change,
-    /// The member is removed.
-    Remove,
-    /// The list item that contains the member is removed.
-    RemoveItem,
-    /// The list that contains the member is emptied.
-    RemoveAll,
-    /// The member's resource is deleted.
-    Delete,
-}
+pub use case::{Edit, Edits, How, When};
 
 const HOWS: [How; 8] = [
     How::Change,
@@ -87,15 +34,15 @@ const HOWS: [How; 8] = [
 impl Trial for Edits {
     const NAME: &'static str = "edits";
 
-    const KNOWN: &'static [Known] = &[];
+    const KNOWN: &'static [KnownDefect] = &[];
 
     fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
         let services = (0..random.random_range(1..=3))
             .map(|_| {
-                let wishes =
-                    (0..random.random_range(0..=2)).map(|_| WISHES[random.random_range(0..WISHES.len())]);
-                wish::consistent(&wishes.collect::<Vec<_>>())
+                let options = (0..random.random_range(0..=2))
+                    .map(|_| SERVICE_OPTIONS[random.random_range(0..SERVICE_OPTIONS.len())]);
+                service_option::consistent(&options.collect::<Vec<_>>())
             })
             .collect();
         let when = match random.random_range(0..10) {
@@ -128,15 +75,9 @@ impl Trial for Edits {
         least.services = shrink::fewest(&least.services, |services| {
             fails(&Self { services: services.to_vec(), ..least.clone() })
         });
-        for place in 0..least.services.len() {
-            let with = |wishes: &[Wish]| {
-                let mut trial = least.clone();
-                trial.services[place] = wishes.to_vec();
-                trial
-            };
-            let fewest = shrink::fewest(&least.services[place], |fewer| fails(&with(fewer)));
-            least = with(&fewest);
-        }
+        least.services = shrink::fewest_in_each(&least.services, |services| {
+            fails(&Self { services: services.to_vec(), ..least.clone() })
+        });
         for simpler in
             [Self { by_address: false, ..least.clone() }, Self { when: When::AtRest, ..least.clone() }]
         {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::clients::Clients;
-use crate::rule::{Family, Rule};
+use crate::rule::{IpFamily, Rule};
 
 /// The expected result for a Service.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +34,7 @@ pub struct Served {
     /// Whether its frontends are private.
     pub internal: bool,
     /// The families of its addresses.
-    pub families: Vec<Family>,
+    pub families: Vec<IpFamily>,
     /// All of its rules.
     pub rules: Vec<Rule>,
     /// The allowed clients of its IPv4 address and of its IPv6 address.
@@ -127,7 +127,7 @@ impl Written {
             Some("internal") => true,
             other => return Err(format!("`served: {}`: external or internal?", other.unwrap_or_default())),
         };
-        let families: Option<Vec<Family>> = words.map(Family::parse).collect();
+        let families: Option<Vec<IpFamily>> = words.map(IpFamily::parse).collect();
         let families = families.filter(|families| !families.is_empty());
         let families = families.ok_or_else(|| format!("`served: {at}`: IPv4, IPv6 or both?"))?;
         let mut rules = Vec::new();

@@ -9,11 +9,10 @@
 //! * foreign resources are unchanged, including what was written between a read and a write, and nothing of ours is
 //!   left after all Services are deleted.
 //!
-//! A history is determined by its seed. A failure is shrunk to the fewest acts and features, and printed in the text
-//! format that [`kept`] reads: former failures are tested again, even if the meaning of seeds changes.
+//! A history is determined by its seed. A failure is shrunk to the fewest acts and features, and printed in a text
+//! format, for `tests/corpus/histories`: former failures are tested again, even if the meaning of seeds changes.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use azure_simulator::{LatencyProfile, typical_latency};
 use rand::rngs::SmallRng;
@@ -21,13 +20,13 @@ use rand::{Rng as _, SeedableRng as _};
 use testkit::World;
 
 use crate::features::{self, FACTORS, Row};
-use crate::stage::{Given, Stage};
-use crate::{quietly, shrink, trial};
+use crate::property::{KnownDefect, Trial};
+use crate::stage::{InitialResource, Stage};
+use crate::{shrink, trial};
 
 mod act;
 mod cluster;
 mod inventory;
-mod kept;
 mod marks;
 mod play;
 mod text;
@@ -38,7 +37,6 @@ pub use act::{Act, Mistake, NodeLabel, Shared, Trouble};
 use cluster::{ASKED, CLUSTERS, ENTRIES};
 pub use cluster::{Cluster, Entries};
 use inventory::Inventory;
-pub use kept::{FOLDER, Kept, kept};
 use play::{Play, THEIR_ADDRESSES};
 
 /// The maximum number of Services of a history.
@@ -68,9 +66,14 @@ pub struct History {
     pub acts: Vec<Act>,
 }
 
-impl History {
-    /// The history of a seed.
-    pub fn of(seed: u64) -> Self {
+impl Trial for History {
+    const NAME: &'static str = "services";
+
+    const FOLDER: &'static str = "histories";
+
+    const KNOWN: &'static [KnownDefect] = &[];
+
+    fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
         let cluster = CLUSTERS[random.random_range(0..CLUSTERS.len())];
         let replicas = random.random_bool(0.3);
@@ -156,44 +159,18 @@ impl History {
         Self { seed, typical_latency: random.random_bool(0.3), replicas, cluster, acts }
     }
 
-    /// The problems at the end; empty if there are none.
-    pub fn complaints(&self) -> Vec<String> {
-        quietly(async || self.run().await).unwrap_or_else(|panic| vec![panic])
-    }
-
-    /// The fewest acts and features that still cause a problem.
-    #[must_use]
-    pub fn shrink(&self) -> Self {
-        let with = |acts: &[Act]| Self { acts: acts.to_vec(), ..self.clone() };
-        let fails = |acts: &[Act]| can_happen(self.cluster, acts) && !with(acts).complaints().is_empty();
-        let mut acts = shrink::fewest(&self.acts, fails);
-        for place in 0..acts.len() {
-            let Act::Apply { service, row } = acts[place].clone() else { continue };
-            let features = features::features(&row);
-            let row_of = |features: &[String]| {
-                let row = features::with_features(features.iter().map(String::as_str)).ok();
-                row.filter(|row| features::is_possible(row) && !features::is_known(row))
-            };
-            let fewest = shrink::fewest(&features, |fewer| {
-                let Some(row) = row_of(fewer) else { return false };
-                let mut acts = acts.clone();
-                acts[place] = Act::Apply { service, row };
-                fails(&acts)
-            });
-            if let Some(row) = row_of(&fewest) {
-                acts[place] = Act::Apply { service, row };
-            }
-        }
-        with(&acts)
+    fn seed(&self) -> u64 {
+        self.seed
     }
 
     async fn run(&self) -> Vec<String> {
         let theirs = play::addresses_of_others(self.cluster);
-        let given: Vec<Given> = (0..MAX_SERVICES).flat_map(Self::kept_for).chain(theirs).collect();
+        let resources: Vec<InitialResource> =
+            (0..MAX_SERVICES).flat_map(Self::kept_for).chain(theirs).collect();
         let latency = if self.typical_latency { typical_latency() } else { LatencyProfile::instant() };
         let builder = self.cluster.set_up(World::builder().seed(self.seed).latency(latency));
         let builder = if self.replicas { builder.replicas() } else { builder };
-        let mut stage = Stage::set_in(builder, &given).await;
+        let mut stage = Stage::set_in(builder, &resources).await;
         let before = Inventory::of(&stage.world);
         let mut play = Play::of(self.cluster);
         for act in &self.acts {
@@ -241,10 +218,36 @@ impl History {
         complaints
     }
 
+    fn shrink(&self, fails: &dyn Fn(&Self) -> bool) -> Self {
+        let with = |acts: &[Act]| Self { acts: acts.to_vec(), ..self.clone() };
+        let fails = |acts: &[Act]| can_happen(self.cluster, acts) && fails(&with(acts));
+        let mut acts = shrink::fewest(&self.acts, fails);
+        for place in 0..acts.len() {
+            let Act::Apply { service, row } = acts[place].clone() else { continue };
+            let features = features::features(&row);
+            let row_of = |features: &[String]| {
+                let row = features::with_features(features.iter().map(String::as_str)).ok();
+                row.filter(|row| features::is_possible(row) && !features::is_known(row))
+            };
+            let fewest = shrink::fewest(&features, |fewer| {
+                let Some(row) = row_of(fewer) else { return false };
+                let mut acts = acts.clone();
+                acts[place] = Act::Apply { service, row };
+                fails(&acts)
+            });
+            if let Some(row) = row_of(&fewest) {
+                acts[place] = Act::Apply { service, row };
+            }
+        }
+        with(&acts)
+    }
+}
+
+impl History {
     /// The resources in Azure that Service `number` may request.
-    fn kept_for(number: usize) -> Vec<Given> {
+    fn kept_for(number: usize) -> Vec<InitialResource> {
         let row = features::with_features(["public-ip=named", "prefix=yes"]);
-        features::given(&row.unwrap_or_else(|_| features::usual()), number)
+        features::initial_resources(&row.unwrap_or_else(|_| features::usual()), number)
     }
 }
 
@@ -323,40 +326,6 @@ fn set(row: &mut Row, factor: &str, value: usize) {
     row[place_of(factor)] = value;
 }
 
-/// A failure, ready to be printed.
-#[derive(Debug)]
-pub struct Failure {
-    /// The history, shrunk.
-    pub history: History,
-    /// Its problems.
-    pub complaints: Vec<String>,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.history)?;
-        for complaint in &self.complaints {
-            writeln!(f, "=> {complaint}")?;
-        }
-        writeln!(f, "to see it again: cargo xtask explore --rounds 1 --seed {}", self.history.seed)?;
-        write!(f, "to keep it: put the lines above the first `=>` into {FOLDER}/NAME.txt")
-    }
-}
-
-/// Runs the history of a seed.
-///
-/// # Errors
-/// Its problems, shrunk.
-pub fn explore(seed: u64) -> Result<(), Box<Failure>> {
-    let history = History::of(seed);
-    if history.complaints().is_empty() {
-        return Ok(());
-    }
-    let history = history.shrink();
-    let complaints = history.complaints();
-    Err(Box::new(Failure { history, complaints }))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -366,9 +335,9 @@ mod tests {
 
     #[test]
     fn a_seed_decides_a_history() {
-        let told = |seed| History::of(seed).acts.iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(told(7), told(7));
-        assert_ne!(told(7), told(8));
+        let acts = |seed| History::of(seed).acts.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(acts(7), acts(7));
+        assert_ne!(acts(7), acts(8));
     }
 
     #[test]

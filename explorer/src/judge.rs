@@ -11,7 +11,7 @@ use testkit::World;
 use testkit::types::{LOAD_BALANCERS, PUBLIC_IPS};
 
 use crate::expectation::{Expectation, Served};
-use crate::rule::{self, Family, Rule};
+use crate::rule::{self, IpFamily, Rule};
 
 /// The finalizer which says that resources may exist for a Service.
 const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
@@ -188,9 +188,9 @@ impl<'a> Moment<'a> {
         complaints
     }
 
-    fn judge_packets(&self, service: &Value, served: &Served, family: Family, to: IpAddr) -> Vec<String> {
+    fn judge_packets(&self, service: &Value, served: &Served, family: IpFamily, to: IpAddr) -> Vec<String> {
         let mut complaints = Vec::new();
-        let from = &served.from[usize::from(family == Family::V6)];
+        let from = &served.from[usize::from(family == IpFamily::V6)];
         let clients = from.packets(family, served.internal, &self.world.shape.virtual_network);
         let rules: Vec<&Rule> = served.rules.iter().filter(|rule| rule.family == family).collect();
         for rule in &rules {
@@ -286,8 +286,8 @@ fn with_group(mut document: Value) -> Value {
     document
 }
 
-fn is_of(address: IpAddr, family: Family) -> bool {
-    address.is_ipv4() == (family == Family::V4)
+fn is_of(address: IpAddr, family: IpFamily) -> bool {
+    address.is_ipv4() == (family == IpFamily::V4)
 }
 
 fn are(addresses: &[IpAddr], wanted: &[String]) -> bool {

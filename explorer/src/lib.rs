@@ -28,11 +28,11 @@ pub mod preview;
 pub mod property;
 pub mod refusals;
 pub mod rule;
+pub mod service_option;
 pub mod shrink;
 mod single;
 pub mod stage;
 pub mod trial;
-pub mod wish;
 
 use std::cell::Cell;
 use std::future::Future;

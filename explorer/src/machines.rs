@@ -11,47 +11,25 @@
 //! Azure may answer 404 for an existing machine either in lists of machines or in reads of the machine itself, never in
 //! both at a time: such a lie could not be detected at all.
 //!
-//! A life is determined by its seed. A failure is shrunk to the fewest acts, and printed as the JSON that [`kept`]
-//! reads.
-
-use std::fmt;
-use std::path::Path;
+//! A life is determined by its seed. `tests/corpus/machines` contains lives that failed before.
 
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
-use testkit::{NodePool, StandaloneMachine, World, WorldBuilder};
+use testkit::{NodePool, World, WorldBuilder};
 
-use crate::{quietly, shrink};
+use crate::property::{KnownDefect, Trial};
+use crate::shrink;
 
 mod act;
 mod judge;
+mod layout;
 mod play;
 
 pub use act::{Act, Lie, Trouble};
 use act::{LIES, POWER, TROUBLES};
+use layout::{FLEXIBLE, UNIFORM, standalone};
 use play::Play;
-
-/// The folder of lives that failed before, below the workspace's root.
-pub const FOLDER: &str = "tests/corpus/machines";
-
-/// The uniform scale sets: the names of the second one's machines begin like the first one's.
-const UNIFORM: [(&str, &str); 2] = [("first", "node"), ("second", "nodex")];
-
-/// The scale set whose machines are virtual machines.
-const FLEXIBLE: (&str, &str) = ("third", "nodef");
-
-/// A resource group in addition to the cluster's.
-const OTHER_GROUP: &str = "other";
-
-/// The machines outside of scale sets.
-fn standalone() -> [StandaloneMachine; 3] {
-    [
-        StandaloneMachine::new("node-a"),
-        StandaloneMachine::new("node-b").in_availability_set("together"),
-        StandaloneMachine::new("node-c").in_group(OTHER_GROUP),
-    ]
-}
 
 /// The life of a cluster's machines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -66,9 +44,12 @@ pub struct Life {
     pub acts: Vec<Act>,
 }
 
-impl Life {
-    /// The life of a seed.
-    pub fn of(seed: u64) -> Self {
+impl Trial for Life {
+    const NAME: &'static str = "machines";
+
+    const KNOWN: &'static [KnownDefect] = &[];
+
+    fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
         let replicas = random.random_bool(0.2);
         let mut acts = Vec::new();
@@ -102,16 +83,8 @@ impl Life {
         Self { seed, replicas, acts }
     }
 
-    /// The problems; empty if there are none.
-    pub fn complaints(&self) -> Vec<String> {
-        quietly(async || self.run().await).unwrap_or_else(|panic| vec![panic])
-    }
-
-    /// The fewest acts that still cause a problem.
-    #[must_use]
-    pub fn shrink(&self) -> Self {
-        let with = |acts: &[Act]| Self { acts: acts.to_vec(), ..self.clone() };
-        with(&shrink::fewest(&self.acts, |acts| !with(acts).complaints().is_empty()))
+    fn seed(&self) -> u64 {
+        self.seed
     }
 
     async fn run(&self) -> Vec<String> {
@@ -123,6 +96,13 @@ impl Life {
         play.complaints()
     }
 
+    fn shrink(&self, fails: &dyn Fn(&Self) -> bool) -> Self {
+        let with = |acts: &[Act]| Self { acts: acts.to_vec(), ..self.clone() };
+        with(&shrink::fewest(&self.acts, |acts| fails(&with(acts))))
+    }
+}
+
+impl Life {
     fn world(&self) -> WorldBuilder {
         let [(first, prefix), (second, longer)] = UNIFORM;
         let builder = World::builder().seed(self.seed).no_pools();
@@ -131,61 +111,6 @@ impl Life {
         let builder = standalone().into_iter().fold(builder, WorldBuilder::machine);
         if self.replicas { builder.replicas() } else { builder }
     }
-}
-
-/// A life with problems.
-#[derive(Debug)]
-pub struct Failure {
-    /// The life, shrunk.
-    pub life: Life,
-    /// Its problems.
-    pub complaints: Vec<String>,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let json = serde_json::to_string(&self.life).map_err(|_| fmt::Error)?;
-        writeln!(f, "{json}")?;
-        for complaint in &self.complaints {
-            writeln!(f, "=> {complaint}")?;
-        }
-        writeln!(f, "to see it again: cargo xtask explore machines --rounds 1 --seed {}", self.life.seed)?;
-        write!(f, "to keep it: put the first line into {FOLDER}/NAME.json")
-    }
-}
-
-/// Runs the life of a seed.
-///
-/// # Errors
-/// Its problems, shrunk.
-pub fn explore(seed: u64) -> Result<(), Box<Failure>> {
-    let life = Life::of(seed);
-    if life.complaints().is_empty() {
-        return Ok(());
-    }
-    let life = life.shrink();
-    Err(Box::new(Failure { complaints: life.complaints(), life }))
-}
-
-/// Lives that failed before, by the names of their files.
-///
-/// # Errors
-/// A file cannot be read.
-pub fn kept() -> Result<Vec<(String, Life)>, String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(FOLDER);
-    let failed = |problem: &dyn fmt::Display| format!("{}: {problem}", folder.display());
-    let mut all = Vec::new();
-    for entry in std::fs::read_dir(&folder).map_err(|error| failed(&error))? {
-        let path = entry.map_err(|error| failed(&error))?.path();
-        if path.extension().is_none_or(|extension| extension != "json") {
-            continue;
-        }
-        let text = std::fs::read_to_string(&path).map_err(|error| failed(&error))?;
-        let life = serde_json::from_str(&text).map_err(|error| failed(&format!("{path:?}: {error}")))?;
-        all.push((path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), life));
-    }
-    all.sort_by(|(a, _), (b, _)| a.cmp(b));
-    Ok(all)
 }
 
 #[cfg(test)]

@@ -15,109 +15,26 @@
 
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
-use serde::{Deserialize, Serialize};
 
-use crate::property::{Known, Trial};
+use crate::property::{KnownDefect, Trial};
+use crate::service_option::{self, SERVICE_OPTIONS, SERVICES, ServiceOption};
 use crate::shrink;
-use crate::wish::{self, SERVICES, WISHES, Wish};
 
+mod case;
 mod play;
 pub(crate) mod sharing;
 pub(crate) mod traffic;
 
+pub use case::{Act, Foreign, Neighbours};
 use play::Play;
 pub use sharing::Sharing;
-
-/// Clusters that share an Azure, and the acts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Neighbours {
-    /// The seed of everything random.
-    pub seed: u64,
-    /// The number of clusters.
-    pub clusters: usize,
-    /// The shared resources.
-    pub sharing: Sharing,
-    /// Whether Azure has typical latencies.
-    #[serde(default)]
-    pub slow: bool,
-    /// The acts.
-    pub acts: Vec<Act>,
-}
-
-/// An act.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Act {
-    /// A Service is created, or changed.
-    Apply {
-        /// Its cluster.
-        cluster: usize,
-        /// The Service.
-        service: usize,
-        /// What it asks for.
-        wishes: Vec<Wish>,
-    },
-    /// A Service is deleted.
-    Delete {
-        /// Its cluster.
-        cluster: usize,
-        /// The Service.
-        service: usize,
-    },
-    /// A scale set is scaled.
-    Scale {
-        /// Its cluster.
-        cluster: usize,
-        /// Its new number of machines.
-        nodes: u64,
-    },
-    /// Controllers are killed and restarted.
-    Kill {
-        /// Their cluster.
-        cluster: usize,
-    },
-    /// All Services of a cluster are deleted.
-    TearDown {
-        /// The cluster.
-        cluster: usize,
-    },
-    /// A third party adds a resource or part of its own.
-    Foreign {
-        /// The addition.
-        what: Foreign,
-        /// The suffix of its name; also selects its position.
-        number: u64,
-    },
-    /// Time passes.
-    Wait {
-        /// The duration.
-        seconds: u64,
-    },
-    /// Nothing happens until everything has come to rest.
-    Rest,
-}
-
-/// An addition by a third party.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Foreign {
-    /// A rule of a security group.
-    Rule,
-    /// A rule whose name begins like those of the controllers.
-    LikeOurs,
-    /// A tag of a load balancer, a public IP or a security group.
-    Tag,
-    /// A pool of a load balancer.
-    Pool,
-}
 
 const FOREIGN: [Foreign; 4] = [Foreign::Rule, Foreign::LikeOurs, Foreign::Tag, Foreign::Pool];
 
 impl Trial for Neighbours {
     const NAME: &'static str = "neighbours";
 
-    const KNOWN: &'static [Known] = &[];
+    const KNOWN: &'static [KnownDefect] = &[];
 
     fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
@@ -129,10 +46,10 @@ impl Trial for Neighbours {
             let service = random.random_range(0..SERVICES.len());
             acts.push(match random.random_range(0..100) {
                 0..52 => {
-                    let drawn: Vec<Wish> = (0..random.random_range(0..=2))
-                        .map(|_| WISHES[random.random_range(0..WISHES.len())])
+                    let drawn: Vec<ServiceOption> = (0..random.random_range(0..=2))
+                        .map(|_| SERVICE_OPTIONS[random.random_range(0..SERVICE_OPTIONS.len())])
                         .collect();
-                    Act::Apply { cluster, service, wishes: wish::consistent(&drawn) }
+                    Act::Apply { cluster, service, options: service_option::consistent(&drawn) }
                 }
                 52..64 => Act::Delete { cluster, service },
                 64..70 => Act::Scale { cluster, nodes: random.random_range(1..=2) },
@@ -166,13 +83,13 @@ impl Trial for Neighbours {
         let acts = shrink::fewest(&least.acts, |acts| fails(&Self { acts: acts.to_vec(), ..least.clone() }));
         least.acts = acts;
         for place in 0..least.acts.len() {
-            let Act::Apply { cluster, service, wishes } = least.acts[place].clone() else { continue };
-            let with = |wishes: &[Wish]| {
+            let Act::Apply { cluster, service, options } = least.acts[place].clone() else { continue };
+            let with = |options: &[ServiceOption]| {
                 let mut trial = least.clone();
-                trial.acts[place] = Act::Apply { cluster, service, wishes: wishes.to_vec() };
+                trial.acts[place] = Act::Apply { cluster, service, options: options.to_vec() };
                 trial
             };
-            let fewest = shrink::fewest(&wishes, |fewer| fails(&with(fewer)));
+            let fewest = shrink::fewest(&options, |fewer| fails(&with(fewer)));
             least = with(&fewest);
         }
         let simpler = least.sharing.simpler().into_iter().map(|sharing| Self { sharing, ..least.clone() });

@@ -14,9 +14,9 @@ use crate::{quietly, shrink};
 /// Applies the Services of all rows at once, judges them, judges them again after a restart, and deletes them. Returns
 /// the differences from the expected results.
 pub async fn try_rows(rows: &[Row]) -> Vec<String> {
-    let given: Vec<_> =
-        rows.iter().enumerate().flat_map(|(number, row)| features::given(row, number)).collect();
-    let mut stage = Stage::set(&given).await;
+    let resources: Vec<_> =
+        rows.iter().enumerate().flat_map(|(number, row)| features::initial_resources(row, number)).collect();
+    let mut stage = Stage::set(&resources).await;
     let (mut manifests, mut expect): (Vec<_>, Expectations) = (Vec::new(), BTreeMap::new());
     for (number, row) in rows.iter().enumerate() {
         let name = format!("s{number:03}");

@@ -1,5 +1,5 @@
 //! Common parts of properties over worlds: a trial is determined by a seed, a failure is shrunk and printed as text,
-//! and former failures are kept and tested before all others.
+//! and past failures are stored and tested before all others.
 
 use std::fmt;
 use std::path::Path;
@@ -9,13 +9,40 @@ use serde::de::DeserializeOwned;
 
 use crate::quietly;
 
+/// The form of a trial in the files of past failures, which may have lines that begin with `#`.
+pub trait CaseText: Sized {
+    /// Its text.
+    fn write(&self) -> String;
+
+    /// Reads the text.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn read(text: &str) -> Result<Self, String>;
+}
+
+impl<T: Serialize + DeserializeOwned> CaseText for T {
+    fn write(&self) -> String {
+        // Trials consist of texts and numbers, so serialization cannot fail.
+        format!("{}\n", serde_json::to_string(self).unwrap_or_default())
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        let json: String = text.lines().filter(|line| !line.starts_with('#')).collect();
+        serde_json::from_str(&json).map_err(|error| error.to_string())
+    }
+}
+
 /// A trial of a property: the acts in a world, and the judgement.
-pub trait Trial: Clone + fmt::Debug + Serialize + DeserializeOwned {
-    /// The property's name, for `cargo xtask explore NAME` and the folder `tests/corpus/NAME`.
+pub trait Trial: Clone + fmt::Debug + CaseText {
+    /// The property's name, for `cargo xtask explore NAME`.
     const NAME: &'static str;
 
-    /// Known defects that are not fixed yet.
-    const KNOWN: &'static [Known];
+    /// The folder of its past failures in `tests/corpus`.
+    const FOLDER: &'static str = Self::NAME;
+
+    /// KnownDefect defects that are not fixed yet.
+    const KNOWN: &'static [KnownDefect];
 
     /// The trial of a seed.
     fn of(seed: u64) -> Self;
@@ -33,14 +60,14 @@ pub trait Trial: Clone + fmt::Debug + Serialize + DeserializeOwned {
 
 /// A defect that is not fixed yet, and how it is recognised.
 #[derive(Debug, Clone, Copy)]
-pub struct Known {
-    /// The name of the defect. A trial that shows it is kept with `# known: ID`.
+pub struct KnownDefect {
+    /// The name of the defect. A trial that shows it is stored with `# known: ID`.
     pub id: &'static str,
     /// Texts that a complaint about it contains, all of them.
     pub says: &'static [&'static str],
 }
 
-impl Known {
+impl KnownDefect {
     fn explains(&self, complaint: &str) -> bool {
         self.says.iter().all(|text| complaint.contains(text))
     }
@@ -70,13 +97,13 @@ pub struct Failure<T> {
 
 impl<T: Trial> fmt::Display for Failure<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", serde_json::to_string(&self.trial).map_err(|_| fmt::Error)?)?;
+        f.write_str(&self.trial.write())?;
         for complaint in &self.complaints {
             writeln!(f, "=> {complaint}")?;
         }
         let (name, seed) = (T::NAME, self.trial.seed());
         writeln!(f, "to see it again: cargo xtask explore {name} --rounds 1 --seed {seed}")?;
-        write!(f, "to keep it: put the first line into {}/CASE.txt", folder::<T>())
+        write!(f, "to keep it: put the lines above the first `=>` into {}/CASE.txt", folder::<T>())
     }
 }
 
@@ -98,14 +125,14 @@ pub fn explore<T: Trial>(seed: u64) -> Result<(), Box<Failure<T>>> {
     Err(Box::new(Failure { trial, complaints }))
 }
 
-/// The folder of kept trials, below the workspace's root.
+/// The folder of past failures, below the workspace's root.
 fn folder<T: Trial>() -> String {
-    format!("tests/corpus/{}", T::NAME)
+    format!("tests/corpus/{}", T::FOLDER)
 }
 
 /// A trial that failed before.
 #[derive(Debug, Clone)]
-pub struct Kept<T> {
+pub struct PastFailure<T> {
     /// The name of its file, without its extension.
     pub name: String,
     /// The trial.
@@ -114,7 +141,7 @@ pub struct Kept<T> {
     pub known: Option<String>,
 }
 
-impl<T: Trial> Kept<T> {
+impl<T: Trial> PastFailure<T> {
     /// Runs it.
     ///
     /// # Errors
@@ -135,11 +162,12 @@ impl<T: Trial> Kept<T> {
     }
 }
 
-/// All kept trials, by name. A file has lines that begin with `#`, and the trial as JSON.
+/// All trials that failed before, by name. A line `# known: DEFECT` of a file names the defect because of which it still
+/// fails.
 ///
 /// # Errors
 /// A file cannot be read, or a known defect has no file that shows it.
-pub fn kept<T: Trial>() -> Result<Vec<Kept<T>>, String> {
+pub fn past_failures<T: Trial>() -> Result<Vec<PastFailure<T>>, String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder::<T>());
     let failed = |problem: &dyn fmt::Display| format!("{}: {problem}", folder.display());
     let mut all = Vec::new();
@@ -150,14 +178,13 @@ pub fn kept<T: Trial>() -> Result<Vec<Kept<T>>, String> {
         }
         let text = std::fs::read_to_string(&path).map_err(|error| failed(&error))?;
         let known = text.lines().find_map(|line| line.strip_prefix("# known:"));
-        let json: String = text.lines().filter(|line| !line.starts_with('#')).collect();
-        let trial = serde_json::from_str(&json).map_err(|error| failed(&format!("{path:?}: {error}")))?;
+        let trial = T::read(&text).map_err(|error| failed(&format!("{}: {error}", path.display())))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        all.push(Kept { name, trial, known: known.map(|id| id.trim().to_owned()) });
+        all.push(PastFailure { name, trial, known: known.map(|id| id.trim().to_owned()) });
     }
     all.sort_by(|a, b| a.name.cmp(&b.name));
     for known in T::KNOWN {
-        let shows = |one: &Kept<T>| one.known.as_deref().is_some_and(|id| id.starts_with(known.id));
+        let shows = |one: &PastFailure<T>| one.known.as_deref().is_some_and(|id| id.starts_with(known.id));
         if !all.iter().any(shows) {
             return Err(failed(&format!("no file shows the known defect {}", known.id)));
         }

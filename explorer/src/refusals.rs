@@ -9,86 +9,16 @@
 
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
-use serde::{Deserialize, Serialize};
 
-use crate::property::{Known, Trial};
+use crate::property::{KnownDefect, Trial};
+use crate::service_option::{self, ServiceOption};
 use crate::shrink;
-use crate::wish::{self, Wish};
 
+mod case;
 mod play;
 mod refuser;
 
-/// Good and bad Services.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Refusals {
-    /// The seed of everything random.
-    pub seed: u64,
-    /// Whether Azure has typical latencies.
-    #[serde(default)]
-    pub slow: bool,
-    /// The intents of the good ones.
-    pub good: Vec<Vec<Wish>>,
-    /// Why the bad ones are bad.
-    pub bad: Vec<Bad>,
-    /// Whether the bad ones are created first.
-    #[serde(default)]
-    pub bad_first: bool,
-}
-
-/// Why a Service is bad.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Bad {
-    /// Every write of its public IP is refused.
-    Address(Refusal),
-    /// Every write of the load balancer with its frontend is refused.
-    Balancer {
-        /// The refusal.
-        refusal: Refusal,
-        /// Whether the error text names it.
-        named: bool,
-    },
-    /// Every write of the security group with its address is refused.
-    Guard {
-        /// The refusal.
-        refusal: Refusal,
-        /// Whether the error text names it.
-        named: bool,
-    },
-    /// It asks for something impossible.
-    Mistake(Mistake),
-}
-
-/// A refusal by Azure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Refusal {
-    /// With this status.
-    Status(u16),
-    /// 403 that names the permission on a linked resource.
-    Linked,
-    /// Its operation fails later.
-    Later,
-}
-
-/// Impossible requests of Services.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Mistake {
-    /// An unknown service tag.
-    UnknownTag,
-    /// A missing public IP.
-    MissingAddress,
-    /// A missing subnet.
-    MissingSubnet,
-    /// A private address outside of the subnet.
-    OutsideOfSubnet,
-    /// An invalid value.
-    BadValue,
-    /// A DNS label that Azure does not allow.
-    BadLabel,
-}
+pub use case::{Bad, Mistake, Refusal, Refusals};
 
 /// Refusals of its own writes, and of shared ones. Throttling and lost races concern no single Service, so no shared
 /// write is refused for one Service with 412 or 429.
@@ -125,22 +55,28 @@ const MISTAKES: [Mistake; 6] = [
     Mistake::BadLabel,
 ];
 
-/// The wishes of good Services: nothing that another may have.
-const GOOD: [Wish; 6] =
-    [Wish::Internal, Wish::Ranges, Wish::DenyOthers, Wish::Local, Wish::NodeAddress, Wish::KeptGroup];
+/// The options of good Services: nothing that another may have.
+const GOOD: [ServiceOption; 6] = [
+    ServiceOption::Internal,
+    ServiceOption::Ranges,
+    ServiceOption::DenyOthers,
+    ServiceOption::Local,
+    ServiceOption::NodeAddress,
+    ServiceOption::KeptGroup,
+];
 
 impl Trial for Refusals {
     const NAME: &'static str = "refusals";
 
-    const KNOWN: &'static [Known] = &[];
+    const KNOWN: &'static [KnownDefect] = &[];
 
     fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
         let good = (0..random.random_range(1..=3))
             .map(|_| {
-                let wishes =
+                let options =
                     (0..random.random_range(0..=1)).map(|_| GOOD[random.random_range(0..GOOD.len())]);
-                wish::consistent(&wishes.collect::<Vec<_>>())
+                service_option::consistent(&options.collect::<Vec<_>>())
             })
             .collect();
         let bad = (0..random.random_range(1..=2))
@@ -171,15 +107,8 @@ impl Trial for Refusals {
         least.good = shrink::fewest(&least.good, |good| {
             !good.is_empty() && fails(&Self { good: good.to_vec(), ..least.clone() })
         });
-        for place in 0..least.good.len() {
-            let with = |wishes: &[Wish]| {
-                let mut trial = least.clone();
-                trial.good[place] = wishes.to_vec();
-                trial
-            };
-            let fewest = shrink::fewest(&least.good[place], |fewer| fails(&with(fewer)));
-            least = with(&fewest);
-        }
+        least.good =
+            shrink::fewest_in_each(&least.good, |good| fails(&Self { good: good.to_vec(), ..least.clone() }));
         for simpler in [Self { slow: false, ..least.clone() }, Self { bad_first: false, ..least.clone() }] {
             if simpler != least && fails(&simpler) {
                 least = simpler;

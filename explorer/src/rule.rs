@@ -17,14 +17,14 @@ use serde_json::Value;
 
 /// An address family, as Services name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Family {
+pub enum IpFamily {
     /// IPv4.
     V4,
     /// IPv6.
     V6,
 }
 
-impl Family {
+impl IpFamily {
     /// The name in Services and public IPs.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -83,7 +83,7 @@ impl Probe {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// The family of its frontend.
-    pub family: Family,
+    pub family: IpFamily,
     /// `TCP`, `UDP` or `ALL`.
     pub protocol: String,
     /// The port that clients use; 0 for all.
@@ -104,7 +104,7 @@ pub struct Rule {
 
 impl Rule {
     /// The default rule of a port.
-    pub fn usual(family: Family, protocol: &str, port: u64) -> Self {
+    pub fn usual(family: IpFamily, protocol: &str, port: u64) -> Self {
         Self {
             family,
             protocol: protocol.to_owned(),
@@ -122,10 +122,10 @@ impl Rule {
     ///
     /// # Errors
     /// The part that cannot be parsed.
-    pub fn parse(line: &str, families: &[Family]) -> Result<Vec<Self>, String> {
+    pub fn parse(line: &str, families: &[IpFamily]) -> Result<Vec<Self>, String> {
         let mut parts = line.split(", ");
         let mut words = parts.next().unwrap_or_default().split_whitespace().peekable();
-        let family = words.peek().and_then(|word| Family::parse(word));
+        let family = words.peek().and_then(|word| IpFamily::parse(word));
         if family.is_some() {
             words.next();
         }
@@ -133,7 +133,7 @@ impl Rule {
         let protocol = words.next().filter(|word| ["TCP", "UDP", "ALL"].contains(word));
         let protocol = protocol.ok_or_else(|| bad("the protocol"))?;
         let port = words.next().and_then(|word| word.parse().ok()).ok_or_else(|| bad("the port"))?;
-        let mut rule = Self::usual(Family::V4, protocol, port);
+        let mut rule = Self::usual(IpFamily::V4, protocol, port);
         match words.collect::<Vec<_>>().join(" ").as_str() {
             "" => {}
             "to node port" => (rule.to_node_port, rule.floating) = (true, false),
@@ -246,7 +246,7 @@ fn referred<'a>(balancer: &'a Value, kind: &str, reference: &Value) -> Option<&'
     parts(balancer, kind).iter().find(|part| part["id"].as_str().is_some_and(|i| i.eq_ignore_ascii_case(id)))
 }
 
-fn family_of(frontend: &Value, public_ips: &[Value]) -> Family {
+fn family_of(frontend: &Value, public_ips: &[Value]) -> IpFamily {
     let properties = &frontend["properties"];
     let version = match properties["publicIPAddress"]["id"].as_str() {
         Some(id) => {
@@ -255,7 +255,7 @@ fn family_of(frontend: &Value, public_ips: &[Value]) -> Family {
         }
         None => Some(&properties["privateIPAddressVersion"]),
     };
-    if version.is_some_and(|version| version == "IPv6") { Family::V6 } else { Family::V4 }
+    if version.is_some_and(|version| version == "IPv6") { IpFamily::V6 } else { IpFamily::V4 }
 }
 
 /// The rules that a load balancer has for a Service, with the targets.
@@ -272,7 +272,7 @@ pub fn observed(service: &Value, balancer: &Value, public_ips: &[Value]) -> Vec<
         let frontend = referred(balancer, "frontendIPConfigurations", &properties["frontendIPConfiguration"]);
         let probe = referred(balancer, "probes", &properties["probe"]);
         rules.push(Rule {
-            family: frontend.map_or(Family::V4, |frontend| family_of(frontend, public_ips)),
+            family: frontend.map_or(IpFamily::V4, |frontend| family_of(frontend, public_ips)),
             protocol: properties["protocol"].as_str().unwrap_or_default().to_ascii_uppercase(),
             port: number("frontendPort"),
             to_node_port: number("backendPort") != number("frontendPort"),
@@ -325,10 +325,10 @@ mod tests {
             "IPv4 TCP 80, no probe",
             "IPv6 ALL 0, not floating, probe tcp on port 10256",
         ] {
-            let rules = Rule::parse(line, &[Family::V4]).unwrap();
+            let rules = Rule::parse(line, &[IpFamily::V4]).unwrap();
             assert_eq!(rules.iter().map(ToString::to_string).collect::<Vec<_>>(), [line]);
         }
-        assert_eq!(Rule::parse("TCP 80", &[Family::V4, Family::V6]).unwrap().len(), 2);
-        assert!(Rule::parse("TCP 80, probe http", &[Family::V4]).unwrap_err().contains("`probe http`"));
+        assert_eq!(Rule::parse("TCP 80", &[IpFamily::V4, IpFamily::V6]).unwrap().len(), 2);
+        assert!(Rule::parse("TCP 80, probe http", &[IpFamily::V4]).unwrap_err().contains("`probe http`"));
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::ledger::{Ledger, Pen};
 use crate::neighbours::{Sharing, sharing, traffic};
-use crate::wish::{self, SERVICES, Wish};
+use crate::service_option::{self, SERVICES, ServiceOption};
 
 /// Kubelets with rare heartbeats: nothing here depends on them, and each one costs time.
 pub(crate) const UNHURRIED: Pace = Pace {
@@ -64,10 +64,14 @@ impl Single {
     }
 
     /// Creates a Service, and its namespace.
-    pub(crate) fn create(&self, key: &str, wishes: &[Wish], annotations: &[(&str, &str)]) {
+    pub(crate) fn create(&self, key: &str, options: &[ServiceOption], annotations: &[(&str, &str)]) {
         let world = self.world();
-        let mut manifest =
-            wish::manifest(key, wishes, &world.shape.subscription, &Sharing::default().static_address(0));
+        let mut manifest = service_option::manifest(
+            key,
+            options,
+            &world.shape.subscription,
+            &Sharing::default().static_address(0),
+        );
         for (key, value) in annotations {
             manifest["metadata"]["annotations"][format!("service.beta.kubernetes.io/{key}")] =
                 (*value).into();
@@ -81,13 +85,20 @@ impl Single {
     }
 
     /// Why a Service is not served; empty if it is.
-    pub(crate) fn unserved(&self, key: &str, wishes: &[Wish]) -> Vec<String> {
+    pub(crate) fn unserved(&self, key: &str, options: &[ServiceOption]) -> Vec<String> {
         let world = self.world();
         if world.addresses(key).is_empty() {
             return vec![format!("{key} has no address: {:#?}", world.events(key))];
         }
         let network = Network::read(&self.azure);
-        traffic::lost(&network, &self.world, 0, key, wish::port(key), wish::is_internal(wishes))
+        traffic::lost(
+            &network,
+            &self.world,
+            0,
+            key,
+            service_option::port(key),
+            service_option::is_internal(options),
+        )
     }
 
     /// Whether the latest event of a Service says that its current state cannot be served.
@@ -129,7 +140,9 @@ pub(crate) fn latest_is_refusal(world: &World, key: &str) -> bool {
     of_it.max_by_key(time).is_some_and(|event| event["reason"] == "SyncLoadBalancerFailed")
 }
 
-/// The first Services, each with its wishes.
-pub(crate) fn keyed(services: &[Vec<Wish>]) -> impl Iterator<Item = (&'static str, &Vec<Wish>)> {
+/// The first Services, each with its options.
+pub(crate) fn keyed(
+    services: &[Vec<ServiceOption>],
+) -> impl Iterator<Item = (&'static str, &Vec<ServiceOption>)> {
     SERVICES.into_iter().zip(services)
 }

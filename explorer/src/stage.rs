@@ -26,7 +26,7 @@ const MAX_WAIT: Duration = Duration::from_secs(400);
 
 /// A resource in Azure before an entry is applied.
 #[derive(Debug, Clone)]
-pub struct Given {
+pub struct InitialResource {
     /// Its resource group; by default the cluster's.
     pub group: Option<&'static str>,
     /// The last part of its type, of `Microsoft.Network`.
@@ -37,7 +37,7 @@ pub struct Given {
     pub document: Value,
 }
 
-impl Given {
+impl InitialResource {
     /// A user's public IP.
     pub fn public_ip(name: &str, version: &str) -> Self {
         let document = json!({"location": "westeurope", "sku": {"name": "Standard"}, "tags": {"owner": "somebody"},
@@ -70,14 +70,14 @@ impl Given {
 }
 
 /// The initial resources in Azure for every entry (also listed in `tests/corpus/services/README.md`).
-pub fn surroundings() -> Vec<Given> {
+pub fn common_resources() -> Vec<InitialResource> {
     vec![
-        Given::public_ip("kept-a", "IPv4"),
-        Given::public_ip("kept-b", "IPv4"),
-        Given::public_ip("kept-six", "IPv6"),
-        Given::public_ip("elsewhere", "IPv4").in_group(OTHER_GROUP),
-        Given::prefix("prefix-four", "IPv4", 28),
-        Given::prefix("prefix-six", "IPv6", 124),
+        InitialResource::public_ip("kept-a", "IPv4"),
+        InitialResource::public_ip("kept-b", "IPv4"),
+        InitialResource::public_ip("kept-six", "IPv6"),
+        InitialResource::public_ip("elsewhere", "IPv4").in_group(OTHER_GROUP),
+        InitialResource::prefix("prefix-four", "IPv4", 28),
+        InitialResource::prefix("prefix-six", "IPv6", 124),
     ]
 }
 
@@ -97,20 +97,20 @@ impl std::fmt::Debug for Stage {
 
 impl Stage {
     /// Creates everything and waits until it is at rest.
-    pub async fn set(more: &[Given]) -> Self {
+    pub async fn set(more: &[InitialResource]) -> Self {
         Self::set_in(World::builder(), more).await
     }
 
     /// The same in a world of this kind.
-    pub async fn set_in(builder: WorldBuilder, more: &[Given]) -> Self {
+    pub async fn set_in(builder: WorldBuilder, more: &[InitialResource]) -> Self {
         let second = ["10.241.0.0/16", "fd00:10:240:1::/64"];
         let mut world =
             builder.dual_stack().subnet("second", &second).subnet("only-ipv4", &["10.242.0.0/16"]).build();
         let group = ResourceId::group(&world.shape.subscription, OTHER_GROUP);
         world.azure.put(&group, json!({"location": "westeurope"})).expect("the group can be made");
-        for given in surroundings().iter().chain(more) {
-            let put = world.azure.put(&given.id(&world), given.document.clone());
-            put.unwrap_or_else(|refusal| panic!("{} {}: {refusal:?}", given.kind, given.name));
+        for resource in common_resources().iter().chain(more) {
+            let put = world.azure.put(&resource.id(&world), resource.document.clone());
+            put.unwrap_or_else(|refusal| panic!("{} {}: {refusal:?}", resource.kind, resource.name));
         }
         world.start();
         for (name, internal) in [("outside", "false"), ("inside", "true")] {

@@ -5,7 +5,7 @@ Only a few lines depend on the simulator: they set its latency and budgets. The 
 configured only with Azure's endpoints. The steps are in the files beside this one, one file for each
 service. Every step prints one line; a step that fails prints the reason, and the others continue.
 
-  azure_sdk.py --credentials credentials.json --ca ca.pem --control http://127.0.0.1:8080
+  azure_sdk.py --credentials credentials.json --ca ca.pem --control http://127.0.0.1:8080 --examples examples.json
 
 `cargo xtask sdk` prepares a virtual environment, starts the simulator and runs this.
 Exit status: 0 if every step passed, else 1.
@@ -33,6 +33,7 @@ import zones  # noqa: F401
 import storage  # noqa: F401
 import registries  # noqa: F401
 import clusters  # noqa: F401
+import examples  # noqa: F401
 import the_end  # noqa: F401
 
 
@@ -41,6 +42,7 @@ def main():
     parser.add_argument("--credentials", required=True, type=Path, help="credentials.json of `cerulean simulate azure`")
     parser.add_argument("--ca", required=True, type=Path, help="ca.pem of `cerulean simulate azure`")
     parser.add_argument("--control", required=True, help="the simulator's plain HTTP, for latency and budgets")
+    parser.add_argument("--examples", required=True, type=Path, help="the examples of resource types, as JSON")
     parser.add_argument("--only", metavar="FILE", help="run the steps of this file alone, and those that make the group")
     parser.add_argument("-v", "--verbose", action="store_true", help="show where a step failed")
     arguments = parser.parse_args()
@@ -52,6 +54,7 @@ def main():
     # Vaults and accounts are reached under Azure's own names, by the simulator's proxy.
     os.environ.update(HTTPS_PROXY=simulated["httpsProxy"], NO_PROXY="127.0.0.1,localhost")
     azure = Azure(simulated, arguments.control)
+    azure.examples = arguments.examples
     failed = 0
     wanted = {"networks", arguments.only}
     steps = [step for step in STEPS if not arguments.only or step[1].__module__ in wanted]

@@ -6,7 +6,8 @@ use azure_simulator::Azure;
 use kubernetes_simulator::Kubernetes;
 use serde_json::Value;
 
-use crate::World;
+use crate::types;
+use crate::world::World;
 
 /// Members that say when or how often something was written.
 const VOLATILE: [&str; 5] = ["etag", "resourceGuid", "timeCreated", "time", "provisioningTime"];
@@ -35,7 +36,7 @@ impl AzureState {
                 (name, format!("<{}/{}>", service.namespace(), service.name()))
             })
             .collect();
-        for ip in azure.documents_of_type(crate::types::PUBLIC_IPS) {
+        for ip in azure.documents_of_type(types::PUBLIC_IPS) {
             if let (Some(address), Some(name)) = (ip["properties"]["ipAddress"].as_str(), ip["name"].as_str())
             {
                 words.push((format!("\"{address}\""), format!("\"<address of {name}>\"")));

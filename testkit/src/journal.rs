@@ -2,7 +2,7 @@
 
 use azure_simulator::RequestKind;
 
-use crate::World;
+use crate::world::World;
 
 impl World {
     /// The number of successful writes (PUT, PATCH, POST) of a resource type since the journal was last cleared.

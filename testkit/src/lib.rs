@@ -23,8 +23,11 @@
 mod azure_state;
 mod basic_sku;
 mod check;
+mod finding;
+mod foreign_parts;
 mod journal;
 mod kill_switch;
+mod leader_change;
 mod node_manager;
 mod packets;
 mod preview;
@@ -32,12 +35,13 @@ mod replica;
 pub mod seed;
 mod service;
 mod tap;
+pub mod types;
 mod world;
 mod world_builder;
 
 pub use azure_state::AzureState;
 pub use basic_sku::make_basic;
-pub use check::Finding;
+pub use finding::Finding;
 pub use kill_switch::KillSwitch;
 pub use seed::run;
 pub use service::{ServiceBuilder, service};
@@ -46,24 +50,3 @@ pub use stand_ins::Pace;
 pub use tap::{Call, Reply, Tap};
 pub use world::World;
 pub use world_builder::WorldBuilder;
-
-/// Full resource types, as the journal and faults name them.
-pub mod types {
-    /// Load balancers.
-    pub const LOAD_BALANCERS: &str = "Microsoft.Network/loadBalancers";
-    /// Public IPs.
-    pub const PUBLIC_IPS: &str = "Microsoft.Network/publicIPAddresses";
-    /// Security groups.
-    pub const SECURITY_GROUPS: &str = "Microsoft.Network/networkSecurityGroups";
-    /// Scale sets.
-    pub const SCALE_SETS: &str = "Microsoft.Compute/virtualMachineScaleSets";
-    /// Interfaces of standalone machines.
-    pub const INTERFACES: &str = "Microsoft.Network/networkInterfaces";
-    /// Interfaces of machines of uniform scale sets.
-    pub const INSTANCE_INTERFACES: &str =
-        "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/networkInterfaces";
-    /// Standalone machines, and those of flexible scale sets.
-    pub const MACHINES: &str = "Microsoft.Compute/virtualMachines";
-    /// Machines of scale sets.
-    pub const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
-}

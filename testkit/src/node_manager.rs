@@ -15,7 +15,7 @@ use imds::{Imds, Transport};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tower::ServiceExt as _;
 
-use crate::World;
+use crate::world::World;
 
 /// The metadata service of all machines, without a socket.
 #[derive(Debug)]

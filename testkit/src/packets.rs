@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use azure_simulator::packet::{FlowPlan, FlowReport, Hop, Network, Packet, Protocol, Source, Verdict, trace};
 
-use crate::World;
+use crate::world::World;
 
 impl World {
     /// The verdict on a packet now.

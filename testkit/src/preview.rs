@@ -6,7 +6,8 @@ use azure_simulator::Azure;
 use planner::ClusterPlan;
 use serde_json::Value;
 
-use crate::{KillSwitch, World};
+use crate::kill_switch::KillSwitch;
+use crate::world::World;
 
 impl World {
     /// The output of `cerulean plan` now: the plan of a new provider, for the current Services and Nodes.

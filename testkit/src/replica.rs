@@ -1,11 +1,10 @@
-//! Two replicas with leader election, one of which is cut off from Kubernetes.
+//! A replica with leader election, whose connection to Kubernetes may be cut.
 
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::body::Body;
 use controllers::NoObserver;
@@ -15,41 +14,18 @@ use kube::Client;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use crate::World;
-use crate::world::Running;
-
-/// The maximum wait for a write during which the leader is cut off.
-const MAX_WAIT_FOR_WRITE: Duration = Duration::from_secs(20);
-
-impl World {
-    /// Cuts the leader off from Kubernetes, during a write to Azure if one begins soon. It still reaches Azure, and
-    /// works until it notices that it has lost its lease; a second replica takes over.
-    ///
-    /// The world must have replicas ([`crate::WorldBuilder::replicas`]).
-    pub async fn change_leader(&mut self) {
-        let begin = tokio::time::Instant::now();
-        while self.azure.running_operations() == 0 && begin.elapsed() < MAX_WAIT_FOR_WRITE {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        let leader = self.running.take().expect("the controllers are running");
-        leader.cut_off();
-        self.retired.push(leader);
-        self.start();
-    }
-
-    /// Runs the controllers while this replica leads.
-    pub(crate) async fn lead<R: Future<Output = ()>>(
-        client: Client,
-        identity: String,
-        clock: controllers::Clock,
-        stop: CancellationToken,
-        run: impl FnOnce(CancellationToken) -> R,
-    ) {
-        let elector = Elector::new(client, Config::new(identity), clock, Arc::new(NoObserver));
-        let elector = elector.expect("the usual configuration is sound");
-        // A replica that has lost the lease ends, as the program does.
-        let _lost = elector.run(stop, run).await;
-    }
+/// Runs the controllers while this replica leads.
+pub(crate) async fn lead<R: Future<Output = ()>>(
+    client: Client,
+    identity: String,
+    clock: controllers::Clock,
+    stop: CancellationToken,
+    run: impl FnOnce(CancellationToken) -> R,
+) {
+    let elector = Elector::new(client, Config::new(identity), clock, Arc::new(NoObserver));
+    let elector = elector.expect("the usual configuration is sound");
+    // A replica that has lost the lease ends, as the program does.
+    let _lost = elector.run(stop, run).await;
 }
 
 /// The connection to Kubernetes, which may be cut.
@@ -86,11 +62,5 @@ impl tower::Service<http::Request<kube::client::Body>> for Link {
                 |body: Body| Body::from_stream(body.into_data_stream().take_until(cut.cancelled_owned()));
             answer.map(|answer| answer.map(watched))
         })
-    }
-}
-
-impl Running {
-    fn cut_off(&self) {
-        self.link.cancel();
     }
 }

@@ -19,10 +19,12 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::check::foreign::ForeignParts;
-use crate::replica::Link;
+use crate::foreign_parts::ForeignParts;
+use crate::kill_switch::KillSwitch;
+use crate::replica::{Link, lead};
+use crate::seed;
+use crate::service::ServiceBuilder;
 use crate::tap::Tap;
-use crate::{Finding, KillSwitch, ServiceBuilder, WorldBuilder, seed};
 
 /// The default name of the cluster, and so of its load balancer.
 pub(crate) const CLUSTER: &str = "kubernetes";
@@ -97,11 +99,6 @@ impl Drop for Running {
 }
 
 impl World {
-    /// A builder of worlds.
-    pub fn builder() -> WorldBuilder {
-        WorldBuilder::default()
-    }
-
     /// Starts the controllers. They must not be running.
     pub fn start(&mut self) {
         self.start_with(&KillSwitch::never());
@@ -130,7 +127,7 @@ impl World {
         let task = if let Some(number) = &mut self.replicas {
             *number += 1;
             let identity = format!("replica-{number}");
-            tokio::spawn(Self::lead(client, identity, self.clock(), stop.clone(), run))
+            tokio::spawn(lead(client, identity, self.clock(), stop.clone(), run))
         } else {
             tokio::spawn(run(stop.clone()))
         };
@@ -211,41 +208,21 @@ impl World {
         self.start();
     }
 
-    /// Waits until the world is at rest ([`Self::come_to_rest`]), and then checks it ([`Self::check`]). A world without
-    /// running controllers is not checked.
-    pub async fn settle(&self) {
-        self.settle_despite(|_| false).await;
-    }
-
-    /// Like [`Self::settle`], for a world with expected problems: findings that `expected` accepts are no failure.
-    /// Returns them.
-    pub async fn settle_despite(&self, expected: impl Fn(&Finding) -> bool) -> Vec<Finding> {
-        self.come_to_rest().await;
-        if self.running.is_none() {
-            return Vec::new();
-        }
-        let findings = self.check().await;
-        let (expected, surprises): (Vec<_>, Vec<_>) = findings.into_iter().partition(expected);
-        let surprises: Vec<String> = surprises.iter().map(|finding| format!("  {finding}")).collect();
-        assert!(surprises.is_empty(), "the world is at rest, but:\n{}", surprises.join("\n"));
-        expected
-    }
-
     /// Waits on virtual time until there is no activity: no write to Azure, no running operation, no change of a
     /// Service or of the set of nodes, for longer than the longest backoff.
     pub async fn come_to_rest(&self) {
         let begin = Instant::now();
         let mut quiet_since = begin;
-        let mut seen = self.signs();
+        let mut before = self.signs();
         while quiet_since.elapsed() < MIN_QUIET {
-            assert!(begin.elapsed() < MAX_UNREST, "the world does not come to rest: {seen:?}");
+            assert!(begin.elapsed() < MAX_UNREST, "the world does not come to rest: {before:?}");
             if let Some(running) = &self.running {
                 assert!(!running.task.is_finished(), "the controllers have ended");
             }
             tokio::time::sleep(LOOK_INTERVAL).await;
             let now = self.signs();
-            if now != seen || self.azure.running_operations() > 0 {
-                (seen, quiet_since) = (now, Instant::now());
+            if now != before || self.azure.running_operations() > 0 {
+                (before, quiet_since) = (now, Instant::now());
             }
         }
     }

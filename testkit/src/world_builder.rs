@@ -14,9 +14,10 @@ use simulated_cluster::{
 use stand_ins::Pace;
 use tokio_util::sync::CancellationToken;
 
-use crate::check::foreign::ForeignParts;
+use crate::foreign_parts::ForeignParts;
+use crate::seed;
 use crate::tap::Tap;
-use crate::{World, seed};
+use crate::world::{CLUSTER, World};
 
 /// A builder of worlds. By default a world has three machines in one uniform scale set, only IPv4, and an Azure that
 /// answers at once and throttles as Azure does. Everything random is drawn from the seed that the environment names
@@ -49,12 +50,19 @@ impl Default for WorldBuilder {
             options: controllers::Options::default(),
             credential: Credential::fixed("token"),
             replicas: false,
-            name: crate::world::CLUSTER.to_owned(),
+            name: CLUSTER.to_owned(),
             azure: None,
             tap: None,
             pace: Pace::default(),
             pod_range: None,
         }
+    }
+}
+
+impl World {
+    /// A builder of worlds.
+    pub fn builder() -> WorldBuilder {
+        WorldBuilder::default()
     }
 }
 

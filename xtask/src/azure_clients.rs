@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
+use azure_simulator::{ExampleRequest, ExampleScope, examples};
+use azure_types::ResourceId;
+use serde_json::{Value, json};
 
 use crate::print;
 use crate::program::{Program, build_release, root};
@@ -16,13 +19,16 @@ use crate::replay::wait_for;
 /// How to prove it.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Use this `cerulean` instead of building a release one.
+    /// Binary of `cerulean`; by default a release build is made.
     #[arg(long)]
     cerulean: Option<PathBuf>,
     /// Further words for the script, after `--`.
     #[arg(last = true)]
     further: Vec<String>,
 }
+
+/// The group of the examples, as `scripts/azure_sdk/examples.py` names it.
+const EXAMPLES_GROUP: &str = "sdk-examples";
 
 /// One of Azure's clients.
 pub struct Client {
@@ -82,7 +88,9 @@ impl Client {
         script.arg("--credentials").arg(files.join("credentials.json"));
         script.arg("--ca").arg(files.join("ca.pem"));
         if self.controls {
-            script.args(["--control", control.trim()]);
+            let examples = directory.path().join("examples.json");
+            write_examples(&files.join("credentials.json"), &examples)?;
+            script.args(["--control", control.trim(), "--examples"]).arg(&examples);
         }
         let status = script.args(&arguments.further).status().context("cannot run python3")?;
         simulator.must_run()?;
@@ -115,6 +123,28 @@ impl Client {
         std::fs::write(&mark, wanted)?;
         Ok(python)
     }
+}
+
+/// Writes the examples of all resource types as JSON. `{principal}` remains in them.
+fn write_examples(credentials: &Path, file: &Path) -> anyhow::Result<()> {
+    let credentials: Value = serde_json::from_slice(&std::fs::read(credentials)?)?;
+    let text = |member: &str| credentials[member].as_str().context("a member of credentials.json is missing");
+    let scope = ExampleScope {
+        group: ResourceId::group(text("subscriptionId")?, EXAMPLES_GROUP),
+        tenant: text("tenantId")?.to_owned(),
+        principal: "{principal}".to_owned(),
+    };
+    let shown = |request: ExampleRequest| {
+        json!({
+            "method": request.method,
+            "path": request.path,
+            "apiVersion": request.api_version,
+            "body": request.body,
+        })
+    };
+    let examples: Vec<Value> = examples(&scope)?.into_iter().map(shown).collect();
+    std::fs::write(file, serde_json::to_vec(&examples)?)?;
+    Ok(())
 }
 
 fn has_python() -> bool {

@@ -6,29 +6,30 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use anyhow::bail;
 use explorer::clusters::{Beside, Drift, Neighbourhood};
 use explorer::edits::Edits;
+use explorer::history::History;
+use explorer::machines::Life;
 use explorer::neighbours::Neighbours;
 use explorer::property::{self, Trial};
 use explorer::refusals::Refusals;
-use explorer::{history, machines};
 
 use crate::print;
 
 /// How to explore.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The subject of the histories.
+    /// Subject of the histories.
     #[arg(value_enum, default_value_t = Subject::Services)]
     of: Subject,
-    /// For how long, in seconds.
+    /// Duration in seconds.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// The first history's seed; each takes the next one.
+    /// Seed of the first history; each takes the next one.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many histories, however long they take.
+    /// Number of histories, instead of a duration.
     #[arg(long)]
     rounds: Option<u64>,
-    /// Go on after a failure, up to so many.
+    /// Number of failures after which it stops.
     #[arg(long, default_value_t = 1)]
     failures: usize,
 }
@@ -38,72 +39,52 @@ pub struct Arguments {
 enum Subject {
     /// Services, nodes, faults and foreign edits.
     Services,
-    /// Machines that stop, go and come again, and their nodes.
+    /// Machines that stop, disappear and come back, and their nodes.
     Machines,
     /// Two or three clusters in one Azure, and a third party.
     Neighbours,
-    /// Anything of ours is edited or removed by a third party.
+    /// A third party edits or removes our resources.
     Edits,
     /// Good Services beside those that Azure refuses.
     Refusals,
     /// Two or three clusters of Cluster API in one Azure, and a third party.
     ClusterNeighbours,
-    /// Anything of a cluster of Cluster API is edited or removed by a third party.
+    /// A third party edits or removes the resources of a cluster of Cluster API.
     ClusterEdits,
     /// Good clusters and machines of Cluster API beside those that Azure refuses.
     ClusterRefusals,
 }
 
 impl Subject {
-    /// Runs former failures.
-    fn try_again(self) -> anyhow::Result<()> {
+    fn property(self) -> Property {
         match self {
-            Self::Services => {
-                for one in history::kept().map_err(anyhow::Error::msg)? {
-                    one.explore().map_err(anyhow::Error::msg)?;
-                }
-            }
-            Self::Neighbours => try_kept::<Neighbours>()?,
-            Self::Edits => try_kept::<Edits>()?,
-            Self::Refusals => try_kept::<Refusals>()?,
-            Self::ClusterNeighbours => try_kept::<Neighbourhood>()?,
-            Self::ClusterEdits => try_kept::<Drift>()?,
-            Self::ClusterRefusals => try_kept::<Beside>()?,
-            Self::Machines => {
-                for (name, life) in machines::kept().map_err(anyhow::Error::msg)? {
-                    let complaints = life.complaints();
-                    if !complaints.is_empty() {
-                        bail!("{name} ends badly again:\n{}", complaints.join("\n"));
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs the history of a seed; returns its problems, shrunk.
-    fn explore(self, seed: u64) -> Result<(), String> {
-        match self {
-            Self::Services => history::explore(seed).map_err(|failure| failure.to_string()),
-            Self::Machines => machines::explore(seed).map_err(|failure| failure.to_string()),
-            Self::Neighbours => property::explore::<Neighbours>(seed).map_err(|failure| failure.to_string()),
-            Self::Edits => property::explore::<Edits>(seed).map_err(|failure| failure.to_string()),
-            Self::Refusals => property::explore::<Refusals>(seed).map_err(|failure| failure.to_string()),
-            Self::ClusterNeighbours => {
-                property::explore::<Neighbourhood>(seed).map_err(|failure| failure.to_string())
-            }
-            Self::ClusterEdits => property::explore::<Drift>(seed).map_err(|failure| failure.to_string()),
-            Self::ClusterRefusals => property::explore::<Beside>(seed).map_err(|failure| failure.to_string()),
+            Self::Services => Property::of::<History>(),
+            Self::Machines => Property::of::<Life>(),
+            Self::Neighbours => Property::of::<Neighbours>(),
+            Self::Edits => Property::of::<Edits>(),
+            Self::Refusals => Property::of::<Refusals>(),
+            Self::ClusterNeighbours => Property::of::<Neighbourhood>(),
+            Self::ClusterEdits => Property::of::<Drift>(),
+            Self::ClusterRefusals => Property::of::<Beside>(),
         }
     }
 }
 
-/// Runs trials of a property that failed before.
-fn try_kept<T: Trial>() -> anyhow::Result<()> {
-    for one in property::kept::<T>().map_err(anyhow::Error::msg)? {
-        one.explore().map_err(anyhow::Error::msg)?;
+/// What is done with a property, whatever the type of its trials.
+struct Property {
+    /// Runs the trials that failed before.
+    repeat_past_failures: fn() -> Result<(), String>,
+    /// Runs the trial of a seed; returns its problems, shrunk.
+    explore: fn(u64) -> Result<(), String>,
+}
+
+impl Property {
+    fn of<T: Trial>() -> Self {
+        Self {
+            repeat_past_failures: || property::past_failures::<T>()?.iter().try_for_each(|one| one.explore()),
+            explore: |seed| property::explore::<T>(seed).map_err(|failure| failure.to_string()),
+        }
     }
-    Ok(())
 }
 
 /// Explores, with one history per core at a time, former failures first.
@@ -111,7 +92,8 @@ fn try_kept<T: Trial>() -> anyhow::Result<()> {
 /// # Errors
 /// Histories with problems: each with the fewest acts and features that show it, and its seed.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    arguments.of.try_again()?;
+    let property = arguments.of.property();
+    (property.repeat_past_failures)().map_err(anyhow::Error::msg)?;
     #[allow(
         clippy::disallowed_types,
         clippy::disallowed_methods,
@@ -134,7 +116,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
                     if over {
                         return;
                     }
-                    if let Err(failure) = arguments.of.explore(seed) {
+                    if let Err(failure) = (property.explore)(seed) {
                         print::line(format_args!("{failure}\n"));
                         let failed = failures.fetch_add(1, Ordering::Relaxed) + 1;
                         ended.store(failed >= arguments.failures, Ordering::Relaxed);

@@ -6,6 +6,7 @@ mod azure_clients;
 mod e2e;
 mod explore;
 mod fuzz;
+mod kubernetes;
 mod manifests;
 mod print;
 mod program;
@@ -14,38 +15,40 @@ mod replay;
 mod rules;
 mod seam;
 mod takeover;
+mod webhooks;
+mod world;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Chores of the Cerulean workspace.
+/// Tasks of the Cerulean workspace.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask")]
 enum Chore {
-    /// Judge a corpus of Cluster API's objects for Azure, and compare with what the established provider says.
+    /// Judge a corpus of Cluster API's objects for Azure, and compare the result with the established provider's.
     Admission(admission::Arguments),
     /// Run everyday commands of the Azure CLI, fetched from PyPI, against the simulated Azure.
     AzureCli(azure_clients::Arguments),
-    /// Run the release binaries against simulators over TLS, through one scenario.
+    /// Run a scenario with the release binaries against simulators over TLS.
     E2e(e2e::Arguments),
-    /// Run generated histories of Services, nodes and faults in simulated worlds; all of them must end well.
+    /// Run generated histories of Services, nodes and faults in simulated worlds, and judge their ends.
     Explore(explore::Arguments),
-    /// Send hostile requests to the simulated Azure; it must refuse them without falling over.
+    /// Send hostile requests to the simulated Azure, which must refuse them without a crash.
     Fuzz(fuzz::Arguments),
-    /// Print manifests from the code that they describe: custom resource definitions, into deploy/.
+    /// Print manifests from the code that they describe, such as custom resource definitions, to deploy/.
     Manifests(manifests::Arguments),
-    /// Let the established provider make clusters, and keep what it leaves in Azure and Kubernetes.
+    /// Record the state of Azure and Kubernetes after the established provider has created clusters.
     Record(record::Arguments),
-    /// Replay recorded conversations with Azure against the simulator; skipped where there are none.
+    /// Replay recorded conversations with Azure against the simulator; skipped if there are none.
     Replay(replay::Arguments),
-    /// Count the acceptance cases of `docs/rules` by how ours relates to them.
+    /// Count the acceptance cases of `docs/rules` by their relation to ours.
     Rules(rules::Arguments),
     /// Drive the simulated Azure with Azure's SDK for Python, fetched from PyPI.
     Sdk(azure_clients::Arguments),
-    /// Let the established provider with its operator and our manager of clusters take over clusters from each other.
+    /// Hand clusters over between the established provider with its operator and our manager of clusters.
     Seam(seam::Arguments),
-    /// Let the program that Cerulean replaces and ours take over clusters from each other; nothing may be written.
+    /// Hand clusters over between the program that Cerulean replaces and ours; neither may write anything.
     Takeover(takeover::Arguments),
 }
 

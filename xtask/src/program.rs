@@ -12,6 +12,17 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
+/// The time limit for a program to stop.
+pub const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A runtime of two threads.
+///
+/// # Errors
+/// The system cannot create threads.
+pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
+}
+
 /// Builds the release binaries of all programs that users run, and returns their folder.
 ///
 /// # Errors
@@ -40,18 +51,18 @@ pub fn build_release() -> anyhow::Result<PathBuf> {
     Ok(target.join("release"))
 }
 
-/// Programs that were built before. Without them, release ones are built.
+/// Paths of built programs.
 #[derive(Debug, Default, clap::Args)]
-pub struct Given {
-    /// Use the programs in this folder instead of building release ones.
+pub struct ProgramArguments {
+    /// Folder with built programs; by default release builds are made.
     #[arg(long, value_name = "FOLDER")]
     programs: Option<PathBuf>,
-    /// Use this `cerulean` to simulate Azure and Kubernetes instead of building a release one.
+    /// Binary of `cerulean`, which simulates Azure and Kubernetes; by default a release build is made.
     #[arg(long, value_name = "PATH")]
     cerulean: Option<PathBuf>,
 }
 
-impl Given {
+impl ProgramArguments {
     /// The given programs, and a release build for the rest.
     ///
     /// # Errors
@@ -170,4 +181,10 @@ impl Drop for Program {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Adds the end of the programs' logs to a problem.
+pub fn with_logs(problem: anyhow::Error, programs: &[&Program]) -> anyhow::Error {
+    let words: Vec<String> = programs.iter().map(|program| program.last_words()).collect();
+    problem.context(format!("last words of the programs:\n{}\n", words.join("\n---\n")))
 }

@@ -73,7 +73,7 @@ const EXCEPTIONS: [(&str, u64, &str); 7] = [
 /// How to replay.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Use this `cerulean` instead of building a release one.
+    /// Binary of `cerulean`; by default a release build is made.
     #[arg(long)]
     cerulean: Option<PathBuf>,
 }

@@ -21,19 +21,19 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::resident::{megabytes, peak};
+use crate::runtime::{TWO_THREADS, runtime};
 use crate::screen::Screen;
-use crate::{TWO_THREADS, runtime};
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The credential provider's binary; by default the one next to this program.
+    /// Binary of the credential provider; by default the one next to this program.
     #[arg(long)]
     provider: Option<PathBuf>,
-    /// Another program of the same kind, to measure for comparison.
+    /// Binary of another credential provider, which is measured for comparison.
     #[arg(long)]
     peer: Option<PathBuf>,
-    /// How often each call is measured; the median counts.
+    /// Number of measurements of each call; the median counts.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     calls: u32,
 }

@@ -22,28 +22,28 @@ use tokio::time::{Instant, sleep, timeout};
 use super::nodes;
 use super::resident::{megabytes, processor_time, resident};
 use crate::kubernetes::ClusterArguments;
+use crate::runtime::{TWO_THREADS, runtime};
 use crate::screen::Screen;
-use crate::{TWO_THREADS, runtime};
 
 /// The sizes of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Nodes, as a kubelet writes them.
+    /// Number of nodes, as a kubelet writes them.
     #[arg(long, default_value_t = 5_000)]
     nodes: usize,
-    /// Pods that run on them.
+    /// Number of pods on them.
     #[arg(long, default_value_t = 20_000)]
     pods: usize,
-    /// Services of type LoadBalancer.
+    /// Number of Services of type LoadBalancer.
     #[arg(long, default_value_t = 1_000)]
     services: usize,
-    /// How many heartbeats of nodes (updates of Leases) are written while watches are open.
+    /// Number of heartbeats of nodes (updates of Leases) that are written while watches are open.
     #[arg(long, default_value_t = 20_000)]
     writes: usize,
-    /// How many watches see each of them.
+    /// Number of watches that see each of them.
     #[arg(long, default_value_t = 20)]
     watchers: usize,
-    /// How many clients write at once.
+    /// Number of clients that write at the same time.
     #[arg(long, default_value_t = 8)]
     clients: usize,
 }

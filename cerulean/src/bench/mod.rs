@@ -12,25 +12,16 @@ mod process;
 mod resident;
 mod services;
 mod simulator;
+mod statistics;
 mod turnover;
 
 use clap::Subcommand;
 
 use crate::screen::Screen;
 
-/// What to measure; by default the controller manager with some Services.
-#[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
-#[group(skip)]
-pub struct Arguments {
-    #[command(flatten)]
-    services: services::Arguments,
-    #[command(subcommand)]
-    subject: Option<Subject>,
-}
-
+/// What to measure.
 #[derive(Debug, Subcommand)]
-enum Subject {
+pub enum Bench {
     /// The manager of clusters: how long one cluster takes, compared with its critical path, and a hundred clusters
     /// with a thousand machines: time, calls to Azure, memory.
     Clusters(clusters::Arguments),
@@ -55,16 +46,15 @@ enum Subject {
 ///
 /// # Errors
 /// The measured program fails.
-pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
-    match arguments.subject {
-        None => services::run(screen, arguments.services),
-        Some(Subject::Clusters(arguments)) => clusters::run(screen, &arguments),
-        Some(Subject::Credentials(arguments)) => credentials::run(screen, &arguments),
-        Some(Subject::Kubernetes(arguments)) => kubernetes::run(screen, &arguments),
-        Some(Subject::NodeManager(arguments)) => node_manager::run(screen, &arguments),
-        Some(Subject::Nodes(arguments)) => nodes::run(screen, arguments),
-        Some(Subject::Planning(arguments)) => planning::run(screen, &arguments),
-        Some(Subject::Services(arguments)) => services::run(screen, arguments),
-        Some(Subject::Simulator(arguments)) => simulator::run(screen, &arguments),
+pub fn run(screen: Screen, bench: Bench) -> anyhow::Result<()> {
+    match bench {
+        Bench::Clusters(arguments) => clusters::run(screen, &arguments),
+        Bench::Credentials(arguments) => credentials::run(screen, &arguments),
+        Bench::Kubernetes(arguments) => kubernetes::run(screen, &arguments),
+        Bench::NodeManager(arguments) => node_manager::run(screen, &arguments),
+        Bench::Nodes(arguments) => nodes::run(screen, arguments),
+        Bench::Planning(arguments) => planning::run(screen, &arguments),
+        Bench::Services(arguments) => services::run(screen, arguments),
+        Bench::Simulator(arguments) => simulator::run(screen, &arguments),
     }
 }

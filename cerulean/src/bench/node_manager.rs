@@ -19,19 +19,19 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::resident::{anonymous, megabytes, resident};
+use crate::runtime::{TWO_THREADS, runtime};
 use crate::screen::Screen;
-use crate::{TWO_THREADS, runtime};
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The node manager's binary; by default the one next to this program.
+    /// Binary of the node manager; by default the one next to this program.
     #[arg(long)]
     manager: Option<PathBuf>,
-    /// How often it is started; the median counts.
+    /// Number of starts; the median counts.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     starts: u32,
-    /// How many seconds it is left alone before its memory is read.
+    /// Seconds of rest before its memory is read.
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     idle: u64,
 }

@@ -24,33 +24,33 @@ use tokio_util::sync::CancellationToken;
 
 use super::process::{Files, Manager, Running};
 use super::resident::{Memory, megabytes, processor_time};
-use super::services::percentile;
+use super::statistics::percentile;
+use crate::runtime::{TWO_THREADS, runtime};
 use crate::screen::Screen;
 use crate::simulate::limits;
-use crate::{TWO_THREADS, runtime};
 
 /// The sizes of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The controller manager's binary; by default the one next to this program.
+    /// Binary of the controller manager; by default the one next to this program.
     #[arg(long)]
     manager: Option<PathBuf>,
-    /// Uniform scale sets.
+    /// Number of uniform scale sets.
     #[arg(long, default_value_t = 5)]
     scale_sets: u64,
-    /// Machines of each scale set, each of them a node. Azure allows 1,000.
+    /// Number of machines of each scale set, each of them a node. Azure allows 1,000.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=1_000))]
     instances: u64,
-    /// Services of type LoadBalancer: every other one is internal, every fourth has source ranges of its own.
+    /// Number of Services of type LoadBalancer: every other one is internal, every fourth has source ranges of its own.
     #[arg(long, default_value_t = 1_000)]
     services: usize,
     /// Let load balancers hold the nodes' addresses instead of their network interfaces.
     #[arg(long)]
     by_address: bool,
-    /// How many nodes of each scale set fall silent.
+    /// Number of nodes of each scale set that fall silent.
     #[arg(long, default_value_t = 10)]
     silent: usize,
-    /// For how many seconds they are silent.
+    /// Seconds for which they are silent.
     #[arg(long, value_name = "SECONDS", default_value_t = 45)]
     silence: u64,
 }
@@ -90,7 +90,7 @@ async fn measure(screen: Screen, manager: &Manager, arguments: &Arguments) -> an
     bar.set_message("idle");
     let program = bench.start_manager(manager)?;
     sleep(REST).await;
-    report.memory.push(Held::by(&program, "idle".to_owned(), "10 MB")?);
+    report.memory.push(MemoryUse::by(&program, "idle".to_owned(), "10 MB")?);
 
     report.begin(&program)?;
     let all = bench.register(&machines, &bar).await?;
@@ -148,7 +148,7 @@ struct Report<'a> {
     azure: &'a Azure,
     /// The number of pages of a scale set's list.
     pages: usize,
-    memory: Vec<Held>,
+    memory: Vec<MemoryUse>,
     calls: Vec<Calls>,
     times: Vec<[String; 5]>,
     /// The processor time of the program at the beginning of the phase.
@@ -187,7 +187,7 @@ impl<'a> Report<'a> {
 
     /// Records the program's memory.
     fn hold(&mut self, state: String, program: &Running) -> anyhow::Result<()> {
-        self.memory.push(Held::by(program, state, "40 MB")?);
+        self.memory.push(MemoryUse::by(program, state, "40 MB")?);
         Ok(())
     }
 
@@ -195,7 +195,7 @@ impl<'a> Report<'a> {
         screen.heading("Times");
         screen.table(["WHILE", "MEDIAN", "P95", "LAST", "PROCESSOR TIME"], &self.times);
         screen.heading("Memory");
-        let rows: Vec<_> = self.memory.iter().map(Held::row).collect();
+        let rows: Vec<_> = self.memory.iter().map(MemoryUse::row).collect();
         screen.table(["CONTROLLER MANAGER", "GOAL", "RESIDENT", "PRIVATE", "PEAK"], &rows);
         screen.heading("Calls to Azure");
         let rows: Vec<_> = self.calls.iter().map(Calls::row).collect();
@@ -407,13 +407,13 @@ fn machines(azure: &Azure) -> anyhow::Result<Vec<Machine>> {
 }
 
 /// The program's memory in one state of the cluster.
-struct Held {
+struct MemoryUse {
     state: String,
     goal: &'static str,
     memory: Memory,
 }
 
-impl Held {
+impl MemoryUse {
     fn by(process: &Running, state: String, goal: &'static str) -> anyhow::Result<Self> {
         Ok(Self { state, goal, memory: Memory::of(process.id())? })
     }

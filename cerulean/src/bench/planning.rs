@@ -17,16 +17,16 @@ use serde_json::json;
 use simulated_cluster::{NodePool, Shape};
 use tokio::time::Instant;
 
+use crate::runtime::{TWO_THREADS, runtime};
 use crate::screen::Screen;
-use crate::{TWO_THREADS, runtime};
 
 /// The sizes of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Services: every other one is internal, every fourth has source ranges of its own.
+    /// Number of Services: every other one is internal, every fourth has source ranges of its own.
     #[arg(long, default_value_t = 1_000)]
     services: usize,
-    /// Nodes.
+    /// Number of nodes.
     #[arg(long, default_value_t = 1_000)]
     nodes: usize,
     /// Let load balancers hold the nodes' addresses instead of their network interfaces.

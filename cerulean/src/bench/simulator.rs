@@ -16,37 +16,36 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::resident::{megabytes, processor_time, resident};
-use super::turnover;
+use super::turnover::{self, COMPUTE, NETWORK, address};
 use crate::http_client::{self, HttpClient};
+use crate::runtime::{TWO_THREADS, runtime};
 use crate::screen::Screen;
-use crate::{TWO_THREADS, runtime};
 
 /// The sizes of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Scale sets.
+    /// Number of scale sets.
     #[arg(long, default_value_t = 5)]
     scale_sets: usize,
-    /// Machines of each scale set.
+    /// Number of machines of each scale set.
     #[arg(long, default_value_t = 1_000)]
     instances: usize,
-    /// Load balancer rules in all, in equal parts for as many load balancers as there are scale sets.
+    /// Number of load balancer rules in all, in equal parts for as many load balancers as there are scale sets.
     #[arg(long, default_value_t = 1_000)]
     rules: usize,
-    /// How many mixed requests are sent.
+    /// Number of mixed requests.
     #[arg(long, default_value_t = 20_000)]
     requests: usize,
-    /// How many clients send them at once.
+    /// Number of clients that send them at the same time.
     #[arg(long, default_value_t = 8)]
     clients: usize,
-    /// How many more requests make, change and remove ever new resources: a million show what is kept of the past.
+    /// Number of further requests, which create, change and delete new resources: a million show how much of the past
+    /// stays in memory.
     #[arg(long, default_value_t = 0)]
     turnover: usize,
 }
 
 const GROUP: &str = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/bench";
-pub(super) const NETWORK: &str = "api-version=2025-05-01";
-pub(super) const COMPUTE: &str = "api-version=2025-04-01";
 /// The number of public addresses in addition to those of the load balancers.
 const ADDRESSES: usize = 20;
 /// The number of times that the list of all instances is read; the best counts.
@@ -323,11 +322,6 @@ fn next_link(page: &Bytes) -> Option<String> {
     let text = std::str::from_utf8(page).ok()?;
     let (_, rest) = text.rsplit_once("\"nextLink\":\"")?;
     rest.split_once('"').map(|(url, _)| url.to_owned())
-}
-
-pub(super) fn address(number: usize) -> Value {
-    json!({"location": "westeurope", "sku": {"name": "Standard"}, "tags": {"asked": number.to_string()},
-        "properties": {"publicIPAllocationMethod": "Static"}})
 }
 
 fn load_balancer(id: &str, number: usize, rules: usize) -> Value {

@@ -8,8 +8,10 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::simulator::{COMPUTE, NETWORK, address};
 use crate::http_client::{self, HttpClient};
+
+pub(super) const NETWORK: &str = "api-version=2025-05-01";
+pub(super) const COMPUTE: &str = "api-version=2025-04-01";
 
 const RESOURCES: &str = "api-version=2021-04-01";
 const IDENTITY: &str = "api-version=2023-01-31";
@@ -150,4 +152,9 @@ fn with(mut document: Value, member: &str, value: Value) -> Value {
         object.insert(member.to_owned(), value);
     }
     document
+}
+
+pub(super) fn address(number: usize) -> Value {
+    json!({"location": "westeurope", "sku": {"name": "Standard"}, "tags": {"asked": number.to_string()},
+        "properties": {"publicIPAllocationMethod": "Static"}})
 }

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use crate::kubernetes::ClusterArguments;
+use crate::runtime::{TWO_THREADS, runtime};
 use crate::screen::Screen;
-use crate::{TWO_THREADS, runtime};
 
 /// What is about to change.
 #[derive(Debug, Subcommand)]

@@ -13,21 +13,13 @@ use kubernetes_simulator::{Kubernetes, Options};
 use serde_json::{Value, json};
 use simulated_cluster::{Shape, manifests};
 
-use super::report;
+use super::report::{self, Outcome};
 use super::stage::Stage;
 use crate::manifests::{Manifest, declared, has_kind, is_service};
 use crate::screen::Tone;
 
 /// The time in which health probes find pods: two rounds of five seconds.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The result for a Service.
-pub struct Outcome {
-    /// The Service.
-    pub key: ObjectKey,
-    /// Its latest warning, if it has no address.
-    pub warning: Option<String>,
-}
 
 /// Applies manifests, waits until every Service has an address or a warning with the reason, and shows the results.
 pub async fn apply(stage: &mut Stage, manifests: &[Manifest]) -> anyhow::Result<Vec<Outcome>> {

@@ -8,17 +8,16 @@ mod clusters;
 mod mishaps;
 mod programs;
 mod report;
+mod running;
 mod spot;
 mod stage;
 
-use std::time::Duration;
-
 use simulated_cluster::Shape;
+use tokio_util::sync::CancellationToken;
 
 use crate::manifests::{Manifest, ManifestArguments};
-use crate::screen::{Screen, Tone};
+use crate::screen::Screen;
 use crate::watch_writes::Writes;
-use crate::{TWO_THREADS, runtime, signals};
 use stage::Stage;
 
 /// The default manifests of the demo.
@@ -60,46 +59,33 @@ pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
     }
     let own_examples = arguments.manifests.files.is_empty();
     let manifests = if own_examples { examples()? } else { arguments.manifests.load(screen)? };
-    let runtime = runtime(TWO_THREADS)?;
     let dual_stack = manifests.iter().any(acts::needs_ipv6);
     let shape = spot::prepare(Shape { dual_stack, ..Shape::default() });
-    runtime.block_on(acts::rehearse(&shape, &manifests))?;
-    let writes = Writes::listen();
-    let directory = tempfile::Builder::new().prefix("cerulean-demo-").tempdir()?;
-    let done = runtime.block_on(async {
-        let stop = signals::stop_token()?;
-        let play = async {
-            let mut stage = Stage::set(screen, shape, directory.path(), writes).await?;
-            let outcomes = acts::apply(&mut stage, &manifests).await?;
-            let mut lost = 0;
-            if own_examples {
-                acts::send_example_packets(&mut stage).await?;
-                acts::lose_a_node(&mut stage).await?;
-                spot::take_back(&mut stage).await?;
-                acts::change_a_port(&mut stage).await?;
-                mishaps::delete_a_load_balancer(&mut stage).await?;
-                mishaps::refuse_one_of_three(&mut stage).await?;
-                acts::delete_a_service(&mut stage).await?;
-            } else {
-                lost = acts::send_packets(&mut stage, &outcomes).await?;
-            }
-            report::calls(&stage);
-            if arguments.keep {
-                keep(&stage, &stop).await;
-            }
-            stage.clear().await?;
-            let refused = outcomes.iter().filter(|outcome| outcome.warning.is_some()).count();
-            verdict(outcomes.len(), refused, lost)
-        };
-        tokio::select! {
-            done = play => done,
-            () = interrupted(&stop, arguments.keep) => anyhow::bail!("interrupted"),
+    running::run(arguments.keep, async |directory, stop| {
+        acts::rehearse(&shape, &manifests).await?;
+        let mut stage = Stage::set(screen, shape, directory, Writes::listen()).await?;
+        let outcomes = acts::apply(&mut stage, &manifests).await?;
+        let mut lost = 0;
+        if own_examples {
+            acts::send_example_packets(&mut stage).await?;
+            acts::lose_a_node(&mut stage).await?;
+            spot::take_back(&mut stage).await?;
+            acts::change_a_port(&mut stage).await?;
+            mishaps::delete_a_load_balancer(&mut stage).await?;
+            mishaps::refuse_one_of_three(&mut stage).await?;
+            acts::delete_a_service(&mut stage).await?;
+        } else {
+            lost = acts::send_packets(&mut stage, &outcomes).await?;
         }
-    });
-    // Connections that are still closing need not delay the end.
-    runtime.shutdown_timeout(Duration::from_millis(200));
-    done?;
-    screen.line(format_args!("\n{}", screen.paint(Tone::Good, "All checks passed.")));
+        report::calls(&stage);
+        if arguments.keep {
+            keep(&stage, stop).await;
+        }
+        stage.clear().await?;
+        let refused = outcomes.iter().filter(|outcome| outcome.warning.is_some()).count();
+        verdict(outcomes.len(), refused, lost)
+    })?;
+    running::passed(screen);
     Ok(())
 }
 
@@ -126,15 +112,7 @@ fn examples() -> anyhow::Result<Vec<Manifest>> {
     Ok(all)
 }
 
-/// Returns when a stop is requested; with `--keep` that is the normal end, which the play handles itself.
-async fn interrupted(stop: &tokio_util::sync::CancellationToken, keep: bool) {
-    if keep {
-        std::future::pending::<()>().await;
-    }
-    stop.cancelled().await;
-}
-
-async fn keep(stage: &Stage, stop: &tokio_util::sync::CancellationToken) {
+async fn keep(stage: &Stage, stop: &CancellationToken) {
     let screen = stage.screen;
     screen.heading("The cluster keeps running");
     screen.line(format_args!("  export KUBECONFIG={}", stage.cluster.files.kubeconfig.display()));

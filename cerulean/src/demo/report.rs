@@ -2,10 +2,18 @@
 
 use azure_simulator::view::{RuleView, Topology};
 use azure_types::ResourceId;
+use k8s::ObjectKey;
 
-use super::acts::Outcome;
 use super::stage::Stage;
 use crate::screen::Tone;
+
+/// The result for a Service.
+pub struct Outcome {
+    /// The Service.
+    pub key: ObjectKey,
+    /// Its latest warning, if it has no address.
+    pub warning: Option<String>,
+}
 
 /// Each Service with its address, and the events of those that have none.
 pub async fn services(stage: &Stage, outcomes: &[Outcome]) -> anyhow::Result<()> {

@@ -13,12 +13,10 @@ use tokio::time::Instant;
 
 use super::acts::address_of;
 use super::report;
-use super::stage::Stage;
+use super::stage::{SPOT_NODE, Stage};
 
 /// The scale set of spot machines.
 const POOL: &str = "spot";
-/// The name of its only machine, and of that machine's node.
-pub const NODE: &str = "spot000000";
 
 /// The minimum notice of an eviction in Azure, in seconds ("Scheduled Events", Preempt).
 const NOTICE_IN_AZURE: i64 = 30;
@@ -34,7 +32,7 @@ pub fn prepare(mut shape: Shape) -> Shape {
 
 /// Announces and carries out the eviction of the spot machine. Every step is shown with the time since the notice.
 pub async fn take_back(stage: &mut Stage) -> anyhow::Result<()> {
-    stage.screen.heading(format_args!("Azure takes a spot machine back: {NODE}"));
+    stage.screen.heading(format_args!("Azure takes a spot machine back: {SPOT_NODE}"));
     let machine = stage.shape.scale_set(POOL).child("virtualMachines", "0");
     let web = address_of(stage, "shop", "web").await?.parse()?;
     let flows = FlowPlan::new(web, 80);
@@ -59,7 +57,8 @@ pub async fn take_back(stage: &mut Stage) -> anyhow::Result<()> {
     let taint = stage
         .until("the node is tainted", async |stage: &Stage| {
             let nodes = stage.nodes().await?;
-            let node = nodes.iter().find(|node| node.name() == NODE).context("the node is gone already")?;
+            let node =
+                nodes.iter().find(|node| node.name() == SPOT_NODE).context("the node is gone already")?;
             Ok(node.spec.taints.iter().find(|taint| taint.key == TAINT_DRAINING).cloned())
         })
         .await?;
@@ -94,7 +93,7 @@ pub async fn take_back(stage: &mut Stage) -> anyhow::Result<()> {
     stage.screen.moment(notice.elapsed(), "Azure deletes the machine");
     stage
         .until("the node is deleted", async |stage: &Stage| {
-            Ok((!stage.nodes().await?.iter().any(|node| node.name() == NODE)).then_some(()))
+            Ok((!stage.nodes().await?.iter().any(|node| node.name() == SPOT_NODE)).then_some(()))
         })
         .await?;
     stage.screen.moment(notice.elapsed(), "the controller manager deletes the Node");
@@ -135,7 +134,7 @@ fn states(stage: &Stage, machine: &ResourceId) -> BTreeMap<String, String> {
 
 /// The flows of the machine.
 fn of_machine(report: &FlowReport) -> NodeFlows {
-    let flows = report.nodes.iter().find(|flows| flows.node.eq_ignore_ascii_case(NODE));
+    let flows = report.nodes.iter().find(|flows| flows.node.eq_ignore_ascii_case(SPOT_NODE));
     flows.cloned().unwrap_or_default()
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use azure_simulator::Options;
 use azure_simulator::packet::{Packet, Protocol, Source, Verdict};
 use clock::Clock;
 use cloud_controller_manager::surroundings::Surroundings;
@@ -12,19 +13,21 @@ use k8s::api::api::core::v1::Event;
 use k8s::{Node, ObjectKey, Service};
 use kube::Api;
 use kube::api::ListParams;
-use simulated_cluster::{Credentials, HostedCluster, HostedOptions, Ports, Shape};
+use simulated_cluster::{HostedCluster, HostedOptions, Shape};
 use stand_ins::Pace;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::programs::Programs;
-use super::spot;
 use crate::screen::Screen;
 use crate::simulate::latency;
 use crate::watch_writes::Writes;
 
 /// The `--cluster-name` of the demo's controller manager.
 pub const CLUSTER_NAME: &str = "demo";
+
+/// The name of the only spot machine, and of its node.
+pub const SPOT_NODE: &str = "spot000000";
 
 /// The time limit of a step; steps take a few seconds.
 const STEP_TIMEOUT: Duration = Duration::from_secs(120);
@@ -49,16 +52,10 @@ impl Stage {
     /// Starts everything and waits for the nodes.
     pub async fn set(screen: Screen, shape: Shape, directory: &Path, writes: Writes) -> anyhow::Result<Self> {
         screen.heading("A cluster on Azure, in this process");
+        let azure = Options { latency: latency::quick(), start: Clock::system().now(), ..Options::default() };
         let options = HostedOptions {
-            shape: shape.clone(),
-            latency: latency::quick(),
-            seed: 1,
             pace: Pace::missed_after(Duration::from_secs(2)),
-            directory: directory.to_owned(),
-            kubeconfig: None,
-            ports: Ports::default(),
-            credentials: Credentials::default(),
-            now: Clock::system().now(),
+            ..HostedOptions::of(shape.clone(), azure, directory)
         };
         // The programs stop first: they release their leases at a Kubernetes that still serves.
         let (stop, mut programs) = (CancellationToken::new(), Programs::default());
@@ -169,13 +166,13 @@ fn start_controller_manager(cluster: &HostedCluster, programs: &mut Programs) ->
 /// Starts the node manager of the spot machine, which informs its node of Azure's announcements.
 fn start_node_manager(cluster: &HostedCluster, programs: &mut Programs) -> anyhow::Result<()> {
     let arguments = [
-        format!("--node-name={}", spot::NODE),
+        format!("--node-name={}", SPOT_NODE),
         format!("--kubeconfig={}", cluster.files.kubeconfig.display()),
-        format!("--instance-metadata-endpoint={}/instances/{}", cluster.control, spot::NODE),
+        format!("--instance-metadata-endpoint={}/instances/{}", cluster.control, SPOT_NODE),
         "--scheduled-events=drain".to_owned(),
     ];
     let flags = cloud_node_manager::flags::parse(arguments)?;
-    let variable = |name: &str| (name == "NODE_NAME").then(|| spot::NODE.to_owned());
+    let variable = |name: &str| (name == "NODE_NAME").then(|| SPOT_NODE.to_owned());
     let surroundings = Surroundings::with_variables(variable);
     let run = cloud_node_manager::run::run(flags, surroundings, programs.stop_token());
     programs.start("node manager", run);

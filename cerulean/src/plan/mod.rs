@@ -28,8 +28,8 @@ use crate::kubernetes::{Cluster, ClusterArguments};
 use crate::leftover_variables;
 use crate::manifests::{Manifest, ManifestArguments};
 use crate::not_served;
+use crate::runtime::{TWO_THREADS, runtime};
 use crate::screen::Screen;
-use crate::{TWO_THREADS, runtime};
 
 /// What to plan.
 #[derive(Debug, clap::Args)]

@@ -4,41 +4,40 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use azure_simulator::LatencyProfile;
 use clap::Args;
-use clock::Clock;
 use cloud_controller_manager::go_values;
 use ipnet::IpNet;
-use kubernetes_simulator::Token;
+use kubernetes_simulator::{Fault, Token};
 use simulated_cluster::{
-    Credentials, ExtraSubnet, HostedCluster, HostedOptions, NodePool, Orchestration, Ports, Shape,
-    StandaloneMachine,
+    ExtraSubnet, HostedCluster, HostedOptions, NodePool, Orchestration, Shape, StandaloneMachine,
 };
 use stand_ins::Pace;
 
+use super::azure_options::AzureOptions;
 use super::folder::Folder;
-use super::ports;
-use super::{azure, input, latency};
+use super::input;
+use super::limits::Limits;
+use super::ports::{self, Ports};
 use crate::screen::Screen;
 use crate::signals;
 
 /// How to simulate a cluster.
 #[derive(Debug, Args)]
+#[command(mut_arg("latency", |latency| latency.default_value("quick")))]
 pub struct ClusterArguments {
-    /// Where azure.json, the kubeconfig and ca.pem go; certificate authorities are kept there over restarts.
+    /// Folder of azure.json, the kubeconfig and ca.pem; it keeps certificate authorities over restarts.
     #[arg(long, default_value = "cerulean-cluster")]
     directory: PathBuf,
-    /// How many machines the scale set `workers` has.
+    /// Number of machines of the scale set `workers`.
     #[arg(long, value_name = "N", default_value_t = 3)]
     nodes: u64,
-    /// A further scale set, as NAME=N, or as NAME=N:flexible for one whose machines are virtual machines;
-    /// repeatable.
+    /// Further scale set, as NAME=N, or as NAME=N:flexible for one whose machines are virtual machines; repeatable.
     #[arg(long, value_name = "NAME=N", value_parser = pool)]
     pool: Vec<NodePool>,
-    /// A virtual machine that belongs to no scale set, by its name; repeatable.
+    /// Name of a virtual machine that belongs to no scale set; repeatable.
     #[arg(long, value_name = "NAME", value_parser = machine)]
     machine: Vec<String>,
-    /// How many machines run the control plane, in addition to the workers.
+    /// Number of machines that run the control plane, in addition to the workers.
     #[arg(long, value_name = "N", default_value_t = 0)]
     control_planes: u32,
     /// Give network, machines and Services IPv6 addresses in addition to IPv4 ones.
@@ -48,89 +47,62 @@ pub struct ClusterArguments {
     /// azure.json names.
     #[arg(long)]
     routes: bool,
-    /// A further subnet, as NAME=PREFIX or NAME=PREFIX,PREFIX, inside of 10.240.0.0/14 and fd00:10:240::/48;
-    /// repeatable.
+    /// Further subnet, as NAME=PREFIX or NAME=PREFIX,PREFIX, inside of 10.240.0.0/14 and fd00:10:240::/48; repeatable.
     #[arg(long, value_name = "NAME=PREFIX", value_parser = subnet)]
     subnet: Vec<ExtraSubnet>,
-    /// The region of everything, such as westeurope.
-    #[arg(long, default_value = "westeurope", value_parser = azure::region)]
-    region: String,
-    /// How long Azure's operations take: instant, quick, typical or a JSON file.
-    #[arg(long, default_value = "quick", value_parser = latency::parse)]
-    latency: LatencyProfile,
-    /// Use the Kubernetes behind this kubeconfig instead of a simulated one.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["kubernetes_port", "kubernetes_control_port", "token"])]
-    kubeconfig: Option<PathBuf>,
-    /// After how long a silent node is missed.
+    /// Time after which a silent node counts as lost.
     #[arg(long, default_value = "40s", value_parser = go_values::duration)]
     node_grace: Duration,
-    /// The port of the page and the control API; 0 for any. By default the previous one, if it is free.
-    #[arg(long)]
-    port: Option<u16>,
-    /// The port of Azure Resource Manager; 0 for any. By default the previous one, if it is free.
-    #[arg(long)]
-    https_port: Option<u16>,
-    /// The port of the authority (Entra); 0 for any. By default the previous one, if it is free.
-    #[arg(long)]
-    authority_port: Option<u16>,
-    /// The port of the Kubernetes API; 0 for any. By default the previous one, if it is free.
+    /// Use the Kubernetes of this kubeconfig instead of a simulated one.
+    #[arg(long, value_name = "FILE", conflicts_with_all =
+        ["kubernetes_port", "kubernetes_control_port", "kubernetes_faults", "token"])]
+    kubeconfig: Option<PathBuf>,
+    /// Port of the Kubernetes API. 0 and the default are as for --port.
     #[arg(long)]
     kubernetes_port: Option<u16>,
-    /// The port of the control API of the simulated Kubernetes; 0 for any. By default the previous one, if it is free.
+    /// Port of the control API of the simulated Kubernetes. 0 and the default are as for --port.
     #[arg(long)]
     kubernetes_control_port: Option<u16>,
-    /// Also serve machines' metadata there, such as on 127.0.0.1:8445, or on 169.254.169.254:80 inside a network
-    /// namespace. It is at the page's port in any case, below /instances/NAME.
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    metadata: Option<std::net::SocketAddr>,
-    /// The client secret in azure.json, instead of a random one. It is not kept: a start without this option has
-    /// the random one again, which the folder keeps over restarts.
-    #[arg(long, value_name = "TEXT", value_parser = input::secret)]
-    client_secret: Option<Token>,
-    /// The bearer token in the kubeconfig, instead of a random one. It is not kept either.
+    /// JSON file with faults of the simulated Kubernetes that are in force from the start.
+    #[arg(long, value_name = "FILE", value_parser = input::one_or_many::<Fault>)]
+    kubernetes_faults: Option<std::vec::Vec<Fault>>,
+    /// Bearer token in the kubeconfig, instead of a random one. It is not kept: a start without this option uses the
+    /// random one again, which the folder keeps over restarts.
     #[arg(long, value_name = "TEXT", value_parser = input::secret)]
     token: Option<Token>,
-    /// Source of every id and address.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    azure: AzureOptions,
 }
 
 impl ClusterArguments {
-    fn options(self, folder: &Folder, ports: &ports::Ports) -> HostedOptions {
+    fn options(self, folder: &Folder, ports: &Ports) -> HostedOptions {
         let workers = self.machine.iter().map(|name| StandaloneMachine::new(name));
         let control_planes =
             (0..self.control_planes).map(|n| StandaloneMachine::control_plane(&control_plane(n)));
+        let shape = Shape {
+            region: self.azure.region().to_owned(),
+            pools: std::iter::once(NodePool::new(WORKERS.0, WORKERS.1, self.nodes))
+                .chain(self.pool)
+                .collect(),
+            machines: workers.chain(control_planes).collect(),
+            more_subnets: self.subnet,
+            dual_stack: self.dual_stack,
+            route_table: self.routes.then(|| "routes".to_owned()),
+            ..Shape::default()
+        };
         HostedOptions {
-            shape: Shape {
-                region: self.region,
-                pools: std::iter::once(NodePool::new(WORKERS.0, WORKERS.1, self.nodes))
-                    .chain(self.pool)
-                    .collect(),
-                machines: workers.chain(control_planes).collect(),
-                more_subnets: self.subnet,
-                dual_stack: self.dual_stack,
-                route_table: self.routes.then(|| "routes".to_owned()),
-                ..Shape::default()
-            },
-            latency: self.latency,
-            seed: self.seed,
+            azure: self.azure.hosted(&shape, Limits::default(), folder.path(), ports),
+            shape,
             pace: if self.node_grace == Pace::default().grace {
                 Pace::default()
             } else {
                 Pace::missed_after(self.node_grace)
             },
-            directory: folder.path().to_owned(),
             kubeconfig: self.kubeconfig,
-            ports: Ports {
-                control: ports.choose("port", self.port),
-                resource_manager: ports.choose("https-port", self.https_port),
-                authority: ports.choose("authority-port", self.authority_port),
-                metadata: self.metadata,
-                kubernetes: ports.choose("kubernetes-port", self.kubernetes_port),
-                kubernetes_control: ports.choose("kubernetes-control-port", self.kubernetes_control_port),
-            },
-            credentials: Credentials { client_secret: self.client_secret, token: self.token },
-            now: Clock::system().now(),
+            kubernetes_port: ports.choose("kubernetes-port", self.kubernetes_port),
+            kubernetes_control_port: ports.choose("kubernetes-control-port", self.kubernetes_control_port),
+            token: self.token,
+            kubernetes_faults: self.kubernetes_faults.unwrap_or_default(),
         }
     }
 }
@@ -276,17 +248,6 @@ fn route_flags(dual_stack: bool) -> String {
     format!("--allocate-node-cidrs=true --cluster-cidr={}{more}", Shape::PODS_V4)
 }
 
-/// Adds the option for the port that is already in use to the error.
-fn with_port(error: anyhow::Error, ports: &[(&str, Option<u16>)]) -> anyhow::Error {
-    let text = format!("{error:#}");
-    let is_named = |port: u16| port != 0 && text.contains(&format!("cannot listen on 127.0.0.1:{port}"));
-    let given = ports.iter().filter_map(|(option, port)| Some((option, (*port)?)));
-    match given.into_iter().find(|(_, port)| is_named(*port)) {
-        Some((option, port)) => error.context(format!("{option} {port}: choose another port")),
-        None => error,
-    }
-}
-
 /// Serves it until it is stopped.
 ///
 /// # Errors
@@ -298,26 +259,23 @@ pub async fn run(screen: Screen, arguments: ClusterArguments) -> anyhow::Result<
     }
     let stop = signals::stop_token()?;
     let folder = Folder::take(&arguments.directory)?;
-    let kept = ports::Ports::of(&folder)?;
-    let ports = [
-        ("--port", arguments.port),
-        ("--https-port", arguments.https_port),
-        ("--authority-port", arguments.authority_port),
-        ("--kubernetes-port", arguments.kubernetes_port),
-        ("--kubernetes-control-port", arguments.kubernetes_control_port),
-    ];
+    let ports = Ports::of(&folder)?;
+    let [kubernetes, control] = [arguments.kubernetes_port, arguments.kubernetes_control_port];
+    let mut chosen = arguments.azure.chosen_ports().to_vec();
+    chosen.extend([("kubernetes-port", kubernetes), ("kubernetes-control-port", control)]);
     let routes = arguments.routes.then(|| route_flags(arguments.dual_stack));
-    let cluster = HostedCluster::start(arguments.options(&folder, &kept), &stop).await;
-    let cluster = cluster.map_err(|error| with_port(error.into(), &ports))?;
+    let cluster = HostedCluster::start(arguments.options(&folder, &ports), &stop).await;
+    let cluster = cluster.map_err(|error| ports::explain(error.into(), &chosen))?;
     let mut urls = vec![
         ("port", cluster.control.as_str()),
         ("https-port", &cluster.resource_manager),
         ("authority-port", &cluster.authority),
+        ("proxy-port", &cluster.proxy),
     ];
     if let (Some(url), Some(control)) = (&cluster.kubernetes_url, &cluster.kubernetes_control) {
         urls.extend([("kubernetes-port", url.as_str()), ("kubernetes-control-port", control)]);
     }
-    kept.keep(&urls)?;
+    ports.keep(&urls)?;
     let files = &cluster.files;
     screen.line(format_args!("Azure Resource Manager  {}", cluster.resource_manager));
     screen.line(format_args!("page and control API    {}", cluster.page()));
@@ -393,13 +351,9 @@ mod tests {
     }
 
     #[test]
-    fn the_printed_command_asks_for_routes_and_a_taken_port_names_its_option() {
+    fn the_printed_command_asks_for_routes() {
         assert_eq!(route_flags(false), "--allocate-node-cidrs=true --cluster-cidr=10.244.0.0/16");
         assert!(route_flags(true).ends_with("=10.244.0.0/16,fd00:10:244::/56"));
-        let taken = || anyhow::anyhow!("cannot listen on 127.0.0.1:8443: in use");
-        let ports = [("--port", None), ("--https-port", Some(8443))];
-        assert_eq!(format!("{}", with_port(taken(), &ports)), "--https-port 8443: choose another port");
-        assert!(with_port(taken(), &[("--port", Some(0))]).to_string().starts_with("cannot listen"));
     }
 
     #[test]

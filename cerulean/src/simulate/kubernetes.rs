@@ -17,16 +17,16 @@ use crate::signals;
 /// How to simulate Kubernetes alone.
 #[derive(Debug, Args)]
 pub struct KubernetesArguments {
-    /// Where the kubeconfig goes; the certificate authority is kept there over restarts.
+    /// Folder of the kubeconfig; it keeps the certificate authority over restarts.
     #[arg(long, default_value = "cerulean-kubernetes")]
     directory: PathBuf,
-    /// The port of the API; 0 for any. By default the previous one, if it is free.
+    /// Port of the API. 0 is any free port; by default it is the previous port, if that is free.
     #[arg(long)]
     port: Option<u16>,
-    /// The port of the control API, over plain HTTP; 0 for any. By default the previous one, if it is free.
+    /// Port of the control API, over plain HTTP. 0 and the default are as for --port.
     #[arg(long)]
     control_port: Option<u16>,
-    /// A JSON file with faults that are in force from the start.
+    /// JSON file with faults that are in force from the start.
     #[arg(long, value_name = "FILE", value_parser = input::one_or_many::<Fault>)]
     faults: Option<std::vec::Vec<Fault>>,
     /// Restore the state from this file if it exists, and save it there at the end. It holds Secrets.
@@ -35,14 +35,14 @@ pub struct KubernetesArguments {
     /// Let Services have IPv6 addresses in addition to IPv4 ones.
     #[arg(long)]
     dual_stack: bool,
-    /// The bearer token of the kubeconfig, instead of a random one. It is not kept: a start without this option has
-    /// the random one again, which the folder keeps over restarts.
+    /// Bearer token in the kubeconfig, instead of a random one. It is not kept: a start without this option uses the
+    /// random one again, which the folder keeps over restarts.
     #[arg(long, value_name = "TEXT", value_parser = input::secret)]
     token: Option<Token>,
-    /// Source of every UID, address and port.
+    /// Source of all random values, such as UIDs, addresses and ports.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many threads serve it.
+    /// Number of threads that serve it.
     #[arg(long, default_value_t = 2, value_parser = input::at_least_one)]
     threads: usize,
 }

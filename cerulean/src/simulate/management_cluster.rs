@@ -1,4 +1,4 @@
-//! `cerulean simulate clusters`: a management cluster with Cluster API's core and the Azure for its clusters, for a
+//! `cerulean simulate management-cluster`: a management cluster with Cluster API's core and the Azure for its clusters, for a
 //! manager of clusters that the user starts.
 
 use std::collections::BTreeSet;
@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use azure_simulator::LatencyProfile;
 use cloud_controller_manager::go_values;
-use simulated_cluster::{CloudProvider, Part};
+use simulated_cluster::{CloudProvider, Part, Shape};
 
+use super::azure_options::AzureOptions;
 use super::folder::Folder;
-use super::ports;
-use super::{azure, latency, limits};
-use crate::management::{self, ClusterName, Management, Ports, Settings};
+use super::limits;
+use super::ports::{self, Ports};
+use crate::management::{self, ClusterName, Management, Settings};
 use crate::screen::Screen;
 use crate::signals;
 
@@ -22,41 +22,35 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// The file with the manager's environment variables.
 const ENVIRONMENT: &str = "manager.env";
 
-/// The settings of the simulation.
+/// How to simulate a management cluster.
 #[derive(Debug, clap::Args)]
-pub struct ClustersArguments {
-    /// Where kubeconfigs, certificates, the manager's environment and ca.pem go; certificate authorities are kept there
-    /// over restarts.
+#[command(mut_arg("latency", |latency| latency.default_value("quick")))]
+pub struct ManagementClusterArguments {
+    /// Folder of kubeconfigs, certificates, the manager's environment and ca.pem; it keeps certificate authorities over
+    /// restarts.
     #[arg(long, default_value = "cerulean-clusters")]
     directory: PathBuf,
-    /// The region that answers for the subscription, such as westeurope. Clusters may be in any.
-    #[arg(long, default_value = "westeurope", value_parser = azure::region)]
-    region: String,
-    /// How long Azure's operations take: instant, quick, typical or a JSON file.
-    #[arg(long, default_value = "quick", value_parser = latency::parse)]
-    latency: LatencyProfile,
-    /// How long a machine takes from its start until it is a node.
+    /// Time from the start of a machine until it is a node.
     #[arg(long, default_value = "2s", value_parser = go_values::duration)]
     boot: Duration,
     /// Let nodes wait for an azure-cloud-controller-manager that you start, too.
     #[arg(long)]
     await_cloud_provider: bool,
-    /// The parts of Cluster API that are played, such as core,bootstrap; none for no part. Start the real programs for
+    /// Parts of Cluster API that are simulated, such as core,bootstrap; none for no part. Start the real programs for
     /// the others, with their definitions.
     #[arg(long, value_name = "PARTS", default_value = "core,bootstrap,control-plane", value_parser = played)]
     play: Played,
-    /// The port of the page and the control API; 0 for any. By default the previous one, if it is free.
-    #[arg(long)]
-    port: Option<u16>,
-    /// The port of Azure Resource Manager; 0 for any. By default the previous one, if it is free.
-    #[arg(long)]
-    https_port: Option<u16>,
-    /// The port of the Kubernetes API; 0 for any. By default the previous one, if it is free.
+    /// Port of the Kubernetes API. 0 and the default are as for --port.
     #[arg(long)]
     kubernetes_port: Option<u16>,
-    /// The port on which the manager serves its webhooks; 0 for any that is free now. By default the previous one.
+    /// Port of the control API of the simulated Kubernetes. 0 and the default are as for --port.
+    #[arg(long)]
+    kubernetes_control_port: Option<u16>,
+    /// Port on which the manager serves its webhooks. 0 and the default are as for --port.
     #[arg(long)]
     webhook_port: Option<u16>,
+    #[command(flatten)]
+    azure: AzureOptions,
 }
 
 /// The parts of Cluster API that are played.
@@ -87,38 +81,36 @@ fn names(parts: &[Part]) -> String {
 ///
 /// # Errors
 /// A listener, file or certificate cannot be opened.
-pub async fn run(screen: Screen, arguments: ClustersArguments) -> anyhow::Result<()> {
+pub async fn run(screen: Screen, arguments: ManagementClusterArguments) -> anyhow::Result<()> {
     let stop = signals::stop_token()?;
     let folder = Folder::take(&arguments.directory)?;
     let directory = folder.path();
-    let kept = ports::Ports::of(&folder)?;
+    let ports = Ports::of(&folder)?;
+    let shape = Shape { region: arguments.azure.region().to_owned(), ..Shape::default() };
     let settings = Settings {
-        directory: directory.to_owned(),
-        region: arguments.region,
-        latency: arguments.latency,
+        azure: arguments.azure.hosted(&shape, limits::enough_cores(), directory, &ports),
         boot: arguments.boot / 2,
-        limits: limits::enough_cores(),
         cloud_provider: match arguments.await_cloud_provider {
             true => CloudProvider::Awaited,
             false => CloudProvider::Unseen,
         },
         played: arguments.play.0.clone(),
-        ports: Ports {
-            page: kept.choose("port", arguments.port),
-            resource_manager: kept.choose("https-port", arguments.https_port),
-            authority: kept.choose("authority-port", None),
-            proxy: kept.choose("proxy-port", None),
-            kubernetes: kept.choose("kubernetes-port", arguments.kubernetes_port),
-            kubernetes_control: kept.choose("kubernetes-control-port", None),
-            webhooks: kept.choose("webhook-port", arguments.webhook_port),
-        },
+        kubernetes_port: ports.choose("kubernetes-port", arguments.kubernetes_port),
+        kubernetes_control_port: ports.choose("kubernetes-control-port", arguments.kubernetes_control_port),
+        webhook_port: ports.choose("webhook-port", arguments.webhook_port),
     };
     let (played, left): (Vec<Part>, Vec<Part>) =
         Part::ALL.iter().partition(|part| arguments.play.0.contains(part));
     management::remove_stale_kubeconfigs(directory)?;
-    let management = Management::start(settings, &stop).await?;
+    let mut chosen = arguments.azure.chosen_ports().to_vec();
+    chosen.extend([
+        ("kubernetes-port", arguments.kubernetes_port),
+        ("kubernetes-control-port", arguments.kubernetes_control_port),
+    ]);
+    let management = Management::start(settings, &stop).await;
+    let management = management.map_err(|error| ports::explain(error, &chosen))?;
     let (azure, kubernetes) = (&management.hosted.azure, &management.hosted.kubernetes);
-    kept.keep(&[
+    ports.keep(&[
         ("port", &azure.http),
         ("https-port", &azure.https),
         ("authority-port", &azure.authority),

@@ -1,20 +1,22 @@
 //! `cerulean simulate`: Azure, Kubernetes, a whole cluster, or what makes clusters, for other programs to use.
 
 mod azure;
+mod azure_options;
 mod cluster;
-mod clusters;
 mod folder;
 mod input;
 mod kubernetes;
 pub mod latency;
 pub mod limits;
+mod management_cluster;
 mod ports;
+mod region;
 mod state_file;
 
 use clap::Subcommand;
 
+use crate::runtime::{TWO_THREADS, runtime};
 use crate::screen::Screen;
-use crate::{TWO_THREADS, runtime};
 
 /// What to simulate.
 #[derive(Debug, Subcommand)]
@@ -26,7 +28,8 @@ pub enum Simulate {
     /// Azure, Entra and Kubernetes over TLS, machines that become nodes, and files to point programs at.
     Cluster(Box<cluster::ClusterArguments>),
     /// A management cluster with Cluster API's core, and the Azure for its clusters, for a manager that you start.
-    Clusters(Box<clusters::ClustersArguments>),
+    #[command(alias = "clusters")]
+    ManagementCluster(Box<management_cluster::ManagementClusterArguments>),
 }
 
 /// Simulates until it is stopped.
@@ -40,6 +43,8 @@ pub fn run(screen: Screen, simulate: Simulate) -> anyhow::Result<()> {
             runtime(arguments.threads())?.block_on(kubernetes::run(screen, *arguments))
         }
         Simulate::Cluster(arguments) => runtime(TWO_THREADS)?.block_on(cluster::run(screen, *arguments)),
-        Simulate::Clusters(arguments) => runtime(TWO_THREADS)?.block_on(clusters::run(screen, *arguments)),
+        Simulate::ManagementCluster(arguments) => {
+            runtime(TWO_THREADS)?.block_on(management_cluster::run(screen, *arguments))
+        }
     }
 }

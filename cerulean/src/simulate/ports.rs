@@ -55,6 +55,17 @@ impl Ports {
     }
 }
 
+/// Adds the option for the port that is already in use to the error. The options have no leading dashes.
+pub fn explain(error: anyhow::Error, ports: &[(&str, Option<u16>)]) -> anyhow::Error {
+    let text = format!("{error:#}");
+    let is_named = |port: u16| port != 0 && text.contains(&format!("cannot listen on 127.0.0.1:{port}"));
+    let given = ports.iter().filter_map(|(option, port)| Some((option, (*port)?)));
+    match given.into_iter().find(|(_, port)| is_named(*port)) {
+        Some((option, port)) => error.context(format!("--{option} {port}: choose another port")),
+        None => error,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,5 +88,13 @@ mod tests {
         assert_eq!(second.choose("proxy-port", None), 0);
         std::fs::write(directory.path().join(FILE), "?").unwrap();
         assert!(Ports::of(&folder).unwrap_err().to_string().ends_with("holds no ports; remove it"));
+    }
+
+    #[test]
+    fn a_taken_port_names_its_option() {
+        let taken = || anyhow::anyhow!("cannot listen on 127.0.0.1:8443: in use");
+        let ports = [("port", None), ("https-port", Some(8443))];
+        assert_eq!(format!("{}", explain(taken(), &ports)), "--https-port 8443: choose another port");
+        assert!(explain(taken(), &[("port", Some(0))]).to_string().starts_with("cannot listen"));
     }
 }

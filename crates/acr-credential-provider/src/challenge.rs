@@ -20,12 +20,12 @@ pub struct Challenge {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChallengeError {
     /// Another status than 401, with the registry's message, if any.
-    #[error("registry did not issue a valid AAD challenge, status: {status}{}", after_colon(.words))]
+    #[error("registry did not issue a valid AAD challenge, status: {status}{}", after_colon(.message))]
     Status {
         /// The status.
         status: u16,
         /// Such as that a firewall blocks this machine, or that there were too many requests.
-        words: String,
+        message: String,
     },
     /// No challenge.
     #[error("challenge response does not contain header 'Www-Authenticate'")]
@@ -51,7 +51,7 @@ impl Challenge {
     /// It is not a challenge for a bearer token with realm and service.
     pub fn read(status: u16, headers: &HeaderMap, body: &[u8]) -> Result<Self, ChallengeError> {
         if status != 401 {
-            return Err(ChallengeError::Status { status, words: words_of(body) });
+            return Err(ChallengeError::Status { status, message: message_of(body) });
         }
         let all: Vec<String> = headers
             .get_all(WWW_AUTHENTICATE)
@@ -82,7 +82,7 @@ impl Challenge {
 /// The message in a registry's answer: the messages of its errors, otherwise the beginning of the text.
 ///
 /// <https://distribution.github.io/distribution/spec/api/#errors>
-fn words_of(body: &[u8]) -> String {
+fn message_of(body: &[u8]) -> String {
     #[derive(serde::Deserialize)]
     struct Errors {
         errors: Vec<Message>,
@@ -100,8 +100,8 @@ fn words_of(body: &[u8]) -> String {
     excerpt(if joined.is_empty() { body } else { joined.as_bytes() })
 }
 
-fn after_colon(words: &str) -> String {
-    if words.is_empty() { String::new() } else { format!(": {words}") }
+fn after_colon(message: &str) -> String {
+    if message.is_empty() { String::new() } else { format!(": {message}") }
 }
 
 /// Parses `key=value` pairs separated by commas. Values in quotes may contain commas, and have no escapes.
@@ -179,7 +179,7 @@ mod tests {
 
     /// F6: a registry's message about a refusal reaches its user.
     #[test]
-    fn the_words_of_a_registry_are_not_lost() {
+    fn the_message_of_a_registry_are_not_lost() {
         let denied =
             r#"{"errors":[{"code":"DENIED","message":"client with IP '192.0.2.1' is not allowed access."}]}"#;
         for (status, body, end) in [

@@ -1,7 +1,7 @@
 //! The command line, parsed by the rules of the program that this one replaces (pflag's): `--name value`,
 //! `--name=value`, `-n value`, `-nvalue`, `-n=value`, in any order with the argument.
 
-use crate::identity_binding::Flags as BindingFlags;
+use crate::identity_binding::BindingFlags;
 
 /// A parsed command line.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -109,14 +109,14 @@ fn help() -> String {
 pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, UsageError> {
     let mut line = CommandLine::default();
     let mut files = Vec::new();
-    let mut instead = None;
+    let mut text = None;
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         if argument == "--" {
             files.extend(arguments.by_ref());
             break;
         }
-        let Some((spelled, flag, value)) = find(&argument)? else {
+        let Some(FlagArgument { flag, spelled, value }) = FlagArgument::parse(&argument)? else {
             files.push(argument);
             continue;
         };
@@ -128,10 +128,10 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, Usa
         match flag.name {
             // The first one decides.
             "help" if value != "false" => {
-                instead.get_or_insert_with(help);
+                text.get_or_insert_with(help);
             }
             "version" if value != "false" => {
-                instead.get_or_insert_with(|| {
+                text.get_or_insert_with(|| {
                     format!("acr-credential-provider version v{}\n", version::Version)
                 });
             }
@@ -144,7 +144,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, Usa
             _ => {}
         }
     }
-    if let Some(text) = instead {
+    if let Some(text) = text {
         return Ok(Request::Print(text));
     }
     match <[String; 1]>::try_from(files) {
@@ -154,31 +154,35 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, Usa
     }
 }
 
-type Found = (String, &'static Flag, Option<String>);
+/// An argument that is a flag.
+struct FlagArgument {
+    flag: &'static Flag,
+    /// The flag as it was spelled, with its dashes.
+    spelled: String,
+    /// The value in the same argument.
+    value: Option<String>,
+}
 
-/// The flag of an argument, as it was spelled, and the value in the same argument; `None` if it is not a flag.
-fn find(argument: &str) -> Result<Option<Found>, UsageError> {
-    if let Some(long) = argument.strip_prefix("--") {
-        let (name, value) = match long.split_once('=') {
-            Some((name, value)) => (name, Some(value.to_owned())),
-            None => (long, None),
+impl FlagArgument {
+    /// Parses an argument; `None` if it is not a flag.
+    fn parse(argument: &str) -> Result<Option<Self>, UsageError> {
+        let (spelled, flag, value) = if let Some(long) = argument.strip_prefix("--") {
+            let (name, value) = match long.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (long, None),
+            };
+            (format!("--{name}"), FLAGS.iter().find(|flag| flag.name == name), value)
+        } else {
+            let mut rest = argument.strip_prefix('-').unwrap_or_default().chars();
+            // A single dash is an argument.
+            let Some(letter) = rest.next() else { return Ok(None) };
+            let rest = rest.as_str();
+            let value = (!rest.is_empty()).then(|| rest.strip_prefix('=').unwrap_or(rest));
+            (format!("-{letter}"), FLAGS.iter().find(|flag| flag.short == Some(letter)), value)
         };
-        let spelled = format!("--{name}");
-        let flag = FLAGS.iter().find(|flag| flag.name == name);
-        return Ok(Some((spelled.clone(), flag.ok_or(UsageError::Unknown(spelled))?, value)));
+        let flag = flag.ok_or_else(|| UsageError::Unknown(spelled.clone()))?;
+        Ok(Some(Self { flag, spelled, value: value.map(str::to_owned) }))
     }
-    let mut rest = match argument.strip_prefix('-') {
-        // A single dash is an argument.
-        Some(rest) if !rest.is_empty() => rest.chars(),
-        _ => return Ok(None),
-    };
-    let letter = rest.next();
-    let spelled = format!("-{}", letter.map(String::from).unwrap_or_default());
-    let flag = FLAGS.iter().find(|flag| flag.short.is_some() && flag.short == letter);
-    let rest = rest.as_str();
-    let value = rest.strip_prefix('=').unwrap_or(rest);
-    let value = (!rest.is_empty()).then(|| value.to_owned());
-    Ok(Some((spelled.clone(), flag.ok_or(UsageError::Unknown(spelled))?, value)))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Why there are no credentials. Texts are one line and contain no secret.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::challenge::ChallengeError;
 use crate::command_line::UsageError;
@@ -111,9 +112,11 @@ pub enum Error {
         url: String,
     },
     /// The deadline has passed.
-    #[error("no answer from {whom} in time: a pull may take {} s in all", crate::CALL_TIMEOUT.as_secs())]
+    #[error("no answer from {service} in time: a pull may take {} s in all", .limit.as_secs())]
     Overdue {
         /// The service that did not answer.
-        whom: String,
+        service: String,
+        /// The time that all calls may take together.
+        limit: Duration,
     },
 }

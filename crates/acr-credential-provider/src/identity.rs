@@ -113,12 +113,7 @@ impl Identity {
                 let token = request.service_account_token.clone();
                 Credential::service_account(tenant, client, token, cloud, transport)?
             }
-            Self::Managed => {
-                let mut own = config.clone();
-                own.use_federated_workload_identity_extension = false;
-                Credential::from_config(&own, cloud, transport, Clock::system())?
-            }
-            Self::Password { .. } => {
+            Self::Managed | Self::Password { .. } => {
                 let mut own = config.clone();
                 own.use_federated_workload_identity_extension = false;
                 Credential::from_config(&own, cloud, transport, Clock::system())?
@@ -132,7 +127,7 @@ impl Identity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity_binding::Flags;
+    use crate::identity_binding::BindingFlags;
 
     fn request(token: &str, annotations: &[(&str, &str)]) -> Request {
         let annotations = annotations.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -167,7 +162,11 @@ mod tests {
     /// NODE-129
     #[tokio::test]
     async fn node_129_the_pods_identity_goes_before_the_nodes_but_not_for_mirrors() {
-        let flags = Flags { sni_name: "name".into(), api_server: "10.0.0.1".into(), ..Flags::default() };
+        let flags = BindingFlags {
+            sni_name: "name".into(),
+            api_server: "10.0.0.1".into(),
+            ..BindingFlags::default()
+        };
         let binding = flags.resolve().await.unwrap();
         let with_token = request("token", &ANNOTATED);
         assert_eq!(chosen(MANAGED, &with_token, binding.clone(), true).unwrap(), Identity::Managed);

@@ -29,7 +29,7 @@ const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-be
 
 /// The flags `--ib-…`, empty if they are not given.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Flags {
+pub struct BindingFlags {
     /// `--ib-sni-name`
     pub sni_name: String,
     /// `--ib-default-client-id`
@@ -108,7 +108,7 @@ pub struct Binding {
     address: IpAddr,
 }
 
-impl Flags {
+impl BindingFlags {
     /// The binding by the flags, with the API server's address resolved; `None` without an identity binding.
     ///
     /// # Errors
@@ -143,8 +143,8 @@ impl Flags {
 }
 
 async fn look_up(name: &str) -> Result<IpAddr, BindingError> {
-    let found = tokio::time::timeout(LOOKUP_TIMEOUT, tokio::net::lookup_host((name, 443))).await;
-    let first = found.ok().and_then(Result::ok).and_then(|mut addresses| addresses.next());
+    let addresses = tokio::time::timeout(LOOKUP_TIMEOUT, tokio::net::lookup_host((name, 443))).await;
+    let first = addresses.ok().and_then(Result::ok).and_then(|mut addresses| addresses.next());
     first.map(|address| address.ip()).ok_or_else(|| BindingError::ApiServer(name.to_owned()))
 }
 
@@ -190,7 +190,7 @@ impl Binding {
         if status != 200 {
             return Err(BindingError::Refused { status, text: excerpt(answer.body()) });
         }
-        let token = serde_json::from_slice(answer.body()).map(|Answer { access_token }| access_token);
+        let token = serde_json::from_slice(answer.body()).map(|TokenResponse { access_token }| access_token);
         let token = token.ok().filter(|token| !token.is_empty());
         token.map(Secret::new).ok_or_else(|| BindingError::WithoutToken(self.sni_name.clone()))
     }
@@ -215,7 +215,7 @@ impl Binding {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct TokenResponse {
     access_token: String,
 }
 
@@ -223,10 +223,10 @@ struct Answer {
 mod tests {
     use super::*;
 
-    fn flags([sni_name, default_client_id, default_tenant_id, api_server]: [&str; 4]) -> Flags {
+    fn flags([sni_name, default_client_id, default_tenant_id, api_server]: [&str; 4]) -> BindingFlags {
         let [sni_name, default_client_id, default_tenant_id, api_server] =
             [sni_name, default_client_id, default_tenant_id, api_server].map(str::to_owned);
-        Flags { sni_name, default_client_id, default_tenant_id, api_server }
+        BindingFlags { sni_name, default_client_id, default_tenant_id, api_server }
     }
 
     /// NODE-135

@@ -42,7 +42,7 @@ use crate::sign_in::SignIn;
 /// The timeout of one call. The kubelet kills its plugin after a minute, and a killed plugin reports nothing.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(50);
 /// How much earlier than the call the wait for a token ends.
-const LAST_WORDS: Duration = Duration::from_millis(100);
+const REPORTING_TIME: Duration = Duration::from_millis(100);
 /// How long the kubelet may cache credentials, in hours: a registry's token is valid for three.
 const CACHE_HOURS: u32 = 1;
 /// Anonymous access: a registry that permits it needs no credentials.
@@ -51,8 +51,8 @@ const ANONYMOUS: &str = "*.azurecr.*";
 /// The variable with the file of an Azure Stack's endpoints.
 const ENVIRONMENT_FILE: &str = "AZURE_ENVIRONMENT_FILEPATH";
 
-/// The surroundings of a process, as a value.
-pub struct Surroundings<'a> {
+/// The environment of the process, as a value.
+pub struct PluginEnvironment<'a> {
     /// Reads an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// The file with the certificate of the cluster's authority.
@@ -72,13 +72,13 @@ pub struct Surroundings<'a> {
 pub async fn answer(
     line: &CommandLine,
     input: &[u8],
-    surroundings: &Surroundings<'_>,
+    environment: &PluginEnvironment<'_>,
 ) -> Result<Response, Error> {
     let deadline = Instant::now() + CALL_TIMEOUT;
-    let log = surroundings.log;
+    let log = environment.log;
     let binding = line.binding.resolve().await?;
     let request = Request::parse(input)?;
-    let config = read_config(&line.config_file, surroundings)?;
+    let config = read_config(&line.config_file, environment)?;
     let (mirrors, ignored) = Mirrors::parse(&line.registry_mirror);
     for entry in ignored {
         log(
@@ -87,7 +87,7 @@ pub async fn answer(
         );
     }
 
-    let (cloud, transport) = resolve_cloud(&config, deadline, surroundings).await?;
+    let (cloud, transport) = resolve_cloud(&config, deadline, environment).await?;
     let domain = &cloud.container_registry_suffix;
     let origin = Origin::of(&request.image, &mirrors, domain);
     let identity = Identity::choose(&request, &config, binding, origin.mirrored_from.is_some())?;
@@ -97,30 +97,29 @@ pub async fn answer(
     };
     let per_image = mirrors.divide(&request.image);
     let mut response = Response { cache_hours: CACHE_HOURS, per_image, ..Response::default() };
-    response.auth.insert(ANONYMOUS.to_owned(), Credentials::anonymous());
+    response.auth.insert(ANONYMOUS.to_owned(), Credentials::default());
     let name = identity.describe(&config);
     log(2, format_args!("image {}: {name} signs in to {server}", request.image));
-    match identity {
-        // Only the target may see the password: for a mirrored image it is exchanged, because the runtime sends its
-        // credentials to the source as well.
-        Identity::Password { client, secret } if client.is_empty() || origin.mirrored_from.is_none() => {
-            let credentials = Credentials { username: client, password: secret };
-            response.give(image::patterns(domain), &request.image, &credentials);
-            return Ok(response);
-        }
-        _ => {}
+    // Only the target may see the password: for a mirrored image it is exchanged, because the runtime sends its
+    // credentials to the source as well.
+    if let Identity::Password { client, secret } = &identity
+        && (client.is_empty() || origin.mirrored_from.is_none())
+    {
+        let credentials = Credentials { username: client.clone(), password: secret.clone() };
+        response.add(image::patterns(domain), &request.image, &credentials);
+        return Ok(response);
     }
 
     let transport = match transport {
         Some(transport) => transport,
-        None => connect(surroundings)?,
+        None => connect(environment)?,
     };
     let sign_in = SignIn { transport: &transport, server: &server, domain, tenant: &config.tenant_id };
     // The wait for the token can report the authority's last message, so it ends first.
-    let patience = deadline.saturating_duration_since(Instant::now()).saturating_sub(LAST_WORDS);
+    let token_timeout = deadline.saturating_duration_since(Instant::now()).saturating_sub(REPORTING_TIME);
     let authority = format!("the authority of the {name}");
-    let cluster_authority = surroundings.cluster_authority;
-    let token = identity.token(&request, &config, &cloud, &transport, cluster_authority, patience);
+    let cluster_authority = environment.cluster_authority;
+    let token = identity.token(&request, &config, &cloud, &transport, cluster_authority, token_timeout);
     // Each is useless without the other: the first failure ends both.
     let (token, challenge) =
         tokio::try_join!(by(deadline, &authority, token), by(deadline, &server, sign_in.challenge()))?;
@@ -128,18 +127,18 @@ pub async fn answer(
     let credentials = by(deadline, &server, sign_in.exchange(&challenge, &token, &name)).await?;
     log(4, format_args!("{server} issued a token"));
     let keys = origin.mirrored_from.into_iter().chain([server]);
-    response.give(keys, &request.image, &credentials);
+    response.add(keys, &request.image, &credentials);
     Ok(response)
 }
 
 /// The result by the deadline; after it, an error that names the service.
 async fn by<T>(
     deadline: Instant,
-    whom: &str,
-    work: impl Future<Output = Result<T, Error>>,
+    service: &str,
+    call: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
-    let overdue = |_| Err(Error::Overdue { whom: whom.to_owned() });
-    timeout_at(deadline, work).await.unwrap_or_else(overdue)
+    let overdue = |_| Err(Error::Overdue { service: service.to_owned(), limit: CALL_TIMEOUT });
+    timeout_at(deadline, call).await.unwrap_or_else(overdue)
 }
 
 /// The cloud, and the transport if it was needed to read the cloud's metadata. Loading the system's certificate
@@ -147,34 +146,34 @@ async fn by<T>(
 async fn resolve_cloud(
     config: &CloudConfig,
     deadline: Instant,
-    surroundings: &Surroundings<'_>,
+    environment: &PluginEnvironment<'_>,
 ) -> Result<(Cloud, Option<Transport>), Error> {
     if config.resource_manager_endpoint.is_empty() {
         return Ok((Cloud::undescribed(config)?, None));
     }
-    let transport = connect(surroundings)?;
+    let transport = connect(environment)?;
     let resolving = async { Ok(Cloud::resolve(config, &transport).await?) };
     let (cloud, warnings) = by(deadline, &config.resource_manager_endpoint, resolving).await?;
     for warning in warnings {
-        (surroundings.log)(0, format_args!("{warning}"));
+        (environment.log)(0, format_args!("{warning}"));
     }
     Ok((cloud, Some(transport)))
 }
 
-fn read_config(path: &str, surroundings: &Surroundings<'_>) -> Result<CloudConfig, Error> {
+fn read_config(path: &str, environment: &PluginEnvironment<'_>) -> Result<CloudConfig, Error> {
     let bytes = std::fs::read(path).map_err(|source| Error::ReadConfig { path: path.into(), source })?;
     // Variables for other programs' credentials are ignored: a kubelet may run next to them.
-    let variable = |name: &str| if name == ENVIRONMENT_FILE { (surroundings.variable)(name) } else { None };
+    let variable = |name: &str| if name == ENVIRONMENT_FILE { (environment.variable)(name) } else { None };
     CloudConfig::from_bytes(&bytes, &variable).map_err(|source| Error::Config { path: path.into(), source })
 }
 
-fn connect(surroundings: &Surroundings<'_>) -> Result<Transport, Error> {
+fn connect(environment: &PluginEnvironment<'_>) -> Result<Transport, Error> {
     Ok(Transport::connect(TransportOptions {
-        proxy: ProxySettings::from_environment(surroundings.variable)?,
+        proxy: ProxySettings::from_environment(environment.variable)?,
         http2: false,
-        redirects: surroundings.redirects.clone(),
+        redirects: environment.redirects.clone(),
         request_timeout: CALL_TIMEOUT,
-        extra_roots: surroundings.extra_roots.clone(),
+        extra_roots: environment.extra_roots.clone(),
         ..TransportOptions::default()
     })?)
 }

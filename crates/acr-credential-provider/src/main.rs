@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use acr_credential_provider::command_line::{self, Request};
 use acr_credential_provider::identity_binding::CLUSTER_AUTHORITY;
-use acr_credential_provider::{Error, Surroundings, answer};
+use acr_credential_provider::{Error, PluginEnvironment, answer};
 
 fn main() -> ExitCode {
     let outcome = run().and_then(|text| {
@@ -38,7 +38,7 @@ fn run() -> Result<String, Error> {
         .enable_all()
         .build()
         .map_err(|source| Error::Stream { stream: "runtime", source })?;
-    let surroundings = Surroundings {
+    let environment = PluginEnvironment {
         variable: &|name| std::env::var(name).ok(),
         cluster_authority: Path::new(CLUSTER_AUTHORITY),
         extra_roots: Vec::new(),
@@ -49,7 +49,7 @@ fn run() -> Result<String, Error> {
             }
         },
     };
-    let outcome = runtime.block_on(answer(&line, &input, &surroundings));
+    let outcome = runtime.block_on(answer(&line, &input, &environment));
     // A name look-up blocks a thread until its servers answer, and its result is no longer needed.
     runtime.shutdown_background();
     Ok(outcome?.to_json())

@@ -91,24 +91,13 @@ impl Request {
     }
 }
 
-/// A user and a password.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A user and a password; the default is anonymous access, for registries that permit it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Credentials {
     /// Empty for anonymous access.
     pub username: String,
     /// Empty for anonymous access.
     pub password: Secret,
-}
-
-impl Credentials {
-    /// Anonymous access, for registries that permit it.
-    pub fn anonymous() -> Self {
-        Self { username: String::new(), password: Secret::default() }
-    }
-
-    fn written(&self) -> WrittenCredentials<'_> {
-        WrittenCredentials { username: &self.username, password: self.password.reveal() }
-    }
 }
 
 /// The response to the kubelet.
@@ -125,7 +114,7 @@ pub struct Response {
 impl Response {
     /// Adds credentials under these keys, and under the image's registry if none of them matches the image: the kubelet
     /// ignores keys that do not match its request, and pulls anonymously.
-    pub fn give(&mut self, keys: impl IntoIterator<Item = String>, image: &str, credentials: &Credentials) {
+    pub fn add(&mut self, keys: impl IntoIterator<Item = String>, image: &str, credentials: &Credentials) {
         let mut keys: Vec<String> = keys.into_iter().collect();
         if !keys.iter().any(|key| image::fits(key, image)) {
             keys.push(image::registry(image).to_owned());
@@ -135,7 +124,7 @@ impl Response {
 
     /// The response as a line of JSON. It contains the passwords: it is only for standard output.
     pub fn to_json(&self) -> String {
-        let written = Written {
+        let response = JsonResponse {
             kind: RESPONSE,
             api_version: API_VERSION,
             cache_key_type: if self.per_image { "Image" } else { "Registry" },
@@ -146,29 +135,35 @@ impl Response {
             auth: self
                 .auth
                 .iter()
-                .map(|(registry, credentials)| (registry.as_str(), credentials.written()))
+                .map(|(registry, one)| (registry.as_str(), JsonCredentials::from(one)))
                 .collect(),
         };
         // Serialization of texts cannot fail.
-        serde_json::to_string(&written).unwrap_or_default() + "\n"
+        serde_json::to_string(&response).unwrap_or_default() + "\n"
     }
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Written<'a> {
+struct JsonResponse<'a> {
     kind: &'static str,
     api_version: &'static str,
     cache_key_type: &'static str,
     cache_duration: String,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    auth: BTreeMap<&'a str, WrittenCredentials<'a>>,
+    auth: BTreeMap<&'a str, JsonCredentials<'a>>,
 }
 
 #[derive(Serialize)]
-struct WrittenCredentials<'a> {
+struct JsonCredentials<'a> {
     username: &'a str,
     password: &'a str,
+}
+
+impl<'a> From<&'a Credentials> for JsonCredentials<'a> {
+    fn from(credentials: &'a Credentials) -> Self {
+        Self { username: &credentials.username, password: credentials.password.reveal() }
+    }
 }
 
 #[cfg(test)]
@@ -223,7 +218,7 @@ mod tests {
              \"cacheKeyType\":\"Registry\",\"cacheDuration\":\"0s\"}\n"
         );
         response.cache_hours = 1;
-        response.auth.insert("*.azurecr.*".into(), Credentials::anonymous());
+        response.auth.insert("*.azurecr.*".into(), Credentials::default());
         let (username, password) = ("u".to_owned(), Secret::new("p\"w"));
         response.auth.insert("foo.azurecr.io".into(), Credentials { username, password });
         assert!(response.to_json().ends_with(

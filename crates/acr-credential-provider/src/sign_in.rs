@@ -42,7 +42,7 @@ pub struct SignIn<'a> {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct RefreshTokenResponse {
     refresh_token: String,
 }
 
@@ -95,7 +95,7 @@ impl SignIn<'_> {
         if body.len() >= MAX_ANSWER_BYTES {
             return Err(Error::ReadLimit { url });
         }
-        let token = serde_json::from_slice(body).map(|Answer { refresh_token }| refresh_token);
+        let token = serde_json::from_slice(body).map(|RefreshTokenResponse { refresh_token }| refresh_token);
         match token.ok().filter(|token| !token.is_empty()) {
             Some(token) => Ok(Credentials { username: TOKEN_USER.to_owned(), password: Secret::new(token) }),
             None => Err(Error::WithoutToken { url }),
@@ -109,9 +109,9 @@ impl SignIn<'_> {
             if !is_busy(answer.status()) {
                 return Ok(answer);
             }
-            let asked =
+            let requested =
                 answer.headers().get(RETRY_AFTER).and_then(|seconds| seconds.to_str().ok()?.parse().ok());
-            tokio::time::sleep(asked.map_or(pause, Duration::from_secs).min(MAX_PAUSE)).await;
+            tokio::time::sleep(requested.map_or(pause, Duration::from_secs).min(MAX_PAUSE)).await;
         }
         self.transport.send(request).await
     }
@@ -119,9 +119,9 @@ impl SignIn<'_> {
     /// The URL for the exchange, if it is a registry of Azure: a host that gets Entra's token can pull everything that
     /// its owner can.
     fn endpoint(&self, challenge: &Challenge) -> Result<String, Error> {
-        let elsewhere = || Error::Realm { server: self.server.to_owned(), realm: challenge.realm.clone() };
-        let realm = Url::parse(&challenge.realm).map_err(|_| elsewhere())?;
-        let host = realm.host_str().ok_or_else(elsewhere)?;
+        let refused = || Error::Realm { server: self.server.to_owned(), realm: challenge.realm.clone() };
+        let realm = Url::parse(&challenge.realm).map_err(|_| refused())?;
+        let host = realm.host_str().ok_or_else(refused)?;
         let server = match realm.port() {
             Some(port) => format!("{host}:{port}"),
             None => host.to_owned(),
@@ -129,7 +129,7 @@ impl SignIn<'_> {
         let is_registry = server == self.server
             || Origin::of(host, &Mirrors::default(), self.domain).login_server.is_some();
         if realm.scheme() != "https" || !is_registry {
-            return Err(elsewhere());
+            return Err(refused());
         }
         Ok(format!("https://{server}/oauth2/exchange"))
     }

@@ -8,8 +8,8 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use acr_credential_provider::command_line::CommandLine;
-use acr_credential_provider::identity_binding::Flags;
-use acr_credential_provider::{CALL_TIMEOUT, Surroundings, answer, image};
+use acr_credential_provider::identity_binding::BindingFlags;
+use acr_credential_provider::{CALL_TIMEOUT, PluginEnvironment, answer, image};
 use arm::{ProxySettings, Transport, TransportOptions};
 use azure_simulator::entra::{Application, FederatedCredential, RegisteredCertificate};
 use azure_simulator::imds::ManagedIdentity;
@@ -349,14 +349,14 @@ async fn variables_of_other_programs_change_nothing() {
         "AZURE_FEDERATED_TOKEN_FILE" => Some("/absent".to_owned()),
         _ => world.variable(name),
     };
-    let surroundings = Surroundings {
+    let environment = PluginEnvironment {
         variable: &variable,
         cluster_authority: Path::new("/absent.crt"),
         extra_roots: vec![std::fs::read_to_string(&world.hosted.certificate_authority).unwrap()],
         redirects: Vec::new(),
         log: &|_, _| {},
     };
-    let response = answer(&line, request(IMAGE).to_string().as_bytes(), &surroundings).await.unwrap();
+    let response = answer(&line, request(IMAGE).to_string().as_bytes(), &environment).await.unwrap();
     let response: Value = serde_json::from_str(&response.to_json()).unwrap();
     assert_eq!(response["auth"]["*.azurecr.io"], json!({ "username": "app-client", "password": SECRET }));
 }
@@ -424,14 +424,14 @@ async fn a_machines_metadata_is_asked_where_azure_has_it() {
     let world = World::start().await;
     let config = world.write("azure.json", &managed(MANAGED_ID).to_string());
     let line = CommandLine { config_file: config.display().to_string(), ..CommandLine::default() };
-    let surroundings = Surroundings {
+    let environment = PluginEnvironment {
         variable: &|name| world.variable(name),
         cluster_authority: Path::new("/absent.crt"),
         extra_roots: vec![std::fs::read_to_string(&world.hosted.certificate_authority).unwrap()],
         redirects: vec![("169.254.169.254".to_owned(), world.hosted.metadata.clone())],
         log: &|_, _| {},
     };
-    let response = answer(&line, request(IMAGE).to_string().as_bytes(), &surroundings).await.unwrap();
+    let response = answer(&line, request(IMAGE).to_string().as_bytes(), &environment).await.unwrap();
     let response: Value = serde_json::from_str(&response.to_json()).unwrap();
     assert_eq!(world.pull(IMAGE, &response["auth"]["foo.azurecr.io"]).await, 200);
 }
@@ -447,16 +447,16 @@ async fn an_identity_binding_exchanges_the_pods_token() {
     let run = async |client: &str, cluster_authority: &Path| {
         let line = CommandLine {
             config_file: config.display().to_string(),
-            binding: Flags {
+            binding: BindingFlags {
                 // No resolver has this name. The port belongs to the test: in a cluster it is that of HTTPS.
                 sni_name: format!("private.azurecr.io:{}", world.hosted.https.port()),
                 default_client_id: client.to_owned(),
                 api_server: "127.0.0.1".to_owned(),
-                ..Flags::default()
+                ..BindingFlags::default()
             },
             ..CommandLine::default()
         };
-        let surroundings = Surroundings {
+        let environment = PluginEnvironment {
             variable: &variable,
             cluster_authority,
             extra_roots: vec![authority.clone()],
@@ -464,7 +464,7 @@ async fn an_identity_binding_exchanges_the_pods_token() {
             log: &|_, _| {},
         };
         let input = request_of_pod(IMAGE, &[]).to_string();
-        answer(&line, input.as_bytes(), &surroundings).await
+        answer(&line, input.as_bytes(), &environment).await
     };
     let trusted = &world.hosted.certificate_authority;
     let response: Value = serde_json::from_str(&run("pod-client", trusted).await.unwrap().to_json()).unwrap();
@@ -490,7 +490,7 @@ async fn who_never_answers_is_named_before_the_kubelet_loses_patience() {
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     let line = CommandLine { config_file: config.display().to_string(), ..CommandLine::default() };
-    let surroundings = Surroundings {
+    let environment = PluginEnvironment {
         variable: &|name| (name == "HTTPS_PROXY").then(|| url.clone()),
         cluster_authority: Path::new("/absent.crt"),
         extra_roots: vec![CertificateAuthority::generate().unwrap().certificate_pem().to_owned()],
@@ -499,7 +499,7 @@ async fn who_never_answers_is_named_before_the_kubelet_loses_patience() {
     };
     let begun = tokio::time::Instant::now();
     let input = request(IMAGE).to_string();
-    let error = answer(&line, input.as_bytes(), &surroundings).await.unwrap_err().to_string();
+    let error = answer(&line, input.as_bytes(), &environment).await.unwrap_err().to_string();
     assert!(begun.elapsed() <= CALL_TIMEOUT, "{:?}", begun.elapsed());
     assert!(error.contains("managed identity") || error.contains("foo.azurecr.io"), "{error}");
 }

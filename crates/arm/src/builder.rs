@@ -7,6 +7,7 @@ use clock::Clock;
 use http::HeaderValue;
 use parking_lot::Mutex;
 
+use crate::operation_watch::OperationDurations;
 use crate::retry;
 use crate::send::Connection;
 use crate::{Budgets, CallObserver, Client, Cloud, Credential, RetryPolicy, Transport};
@@ -128,7 +129,7 @@ impl ClientBuilder {
                 observer: self.observer,
                 minimum_retry_after: self.minimum_retry_after,
                 operation_deadline: self.operation_deadline,
-                operation_durations: Arc::default(),
+                operation_durations: OperationDurations::default(),
             }),
             gives_faults_back: false,
         }

@@ -68,7 +68,7 @@ pub use credential::Credential;
 pub use credential_spec::{CredentialMethod, CredentialSpec};
 pub use error::{Detail, Error, ServiceError};
 pub use meter::{CallObserver, CallRecord, Purpose};
-pub use operation::{Operation, OperationStyle};
+pub use operation::{Operation, OperationStyle, Progress};
 pub use operation_watch::OperationWatch;
 pub use proxy::{ProxyConnector, ProxySettings};
 pub use repeats::{Repeats, Verdict};

@@ -1,6 +1,6 @@
 //! Long-running operations as values ("Track asynchronous Azure operations").
 
-use azure_types::ResourceId;
+use azure_types::{ResourceId, Word};
 use http::{HeaderMap, Method};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -100,9 +100,12 @@ pub(crate) fn start(
 
 /// The progress of an operation or a resource, by Azure's word for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub enum Progress {
+    /// It runs.
     Running,
+    /// It has ended well.
     Succeeded,
+    /// It has failed, or was cancelled.
     Failed,
 }
 
@@ -119,6 +122,12 @@ impl Progress {
         } else {
             Self::Running
         }
+    }
+
+    /// The progress of the operation that ran last on a resource, by the `provisioningState` of its document. One
+    /// without a state has succeeded.
+    pub fn of_document(state: Option<&Word>) -> Self {
+        state.map_or(Self::Succeeded, |word| Self::of(word.as_str()))
     }
 }
 

@@ -10,6 +10,9 @@ use tokio::time::Instant;
 
 use crate::operation::Operation;
 
+/// How long earlier operations of each kind took.
+pub(crate) type OperationDurations = Arc<LearnedDurations<OperationKind>>;
+
 /// The kind of an operation, by which its duration is known: the method, and the resource type in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct OperationKind {
@@ -28,7 +31,7 @@ impl OperationKind {
 /// [`crate::Client::wait`], such as by a list that shows many resources.
 #[derive(Debug)]
 pub struct OperationWatch {
-    durations: Arc<LearnedDurations<OperationKind>>,
+    durations: OperationDurations,
     kind: OperationKind,
     polls: Polls,
     age_before: Duration,
@@ -36,11 +39,7 @@ pub struct OperationWatch {
 }
 
 impl OperationWatch {
-    pub(crate) fn new(
-        durations: &Arc<LearnedDurations<OperationKind>>,
-        clock: &Clock,
-        operation: &Operation,
-    ) -> Self {
+    pub(crate) fn new(durations: &OperationDurations, clock: &Clock, operation: &Operation) -> Self {
         let kind = OperationKind::of(operation);
         let polls = durations.polls(&kind);
         let started = Duration::from_millis(operation.started);

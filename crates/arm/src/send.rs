@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::Clock;
-use freshness::LearnedDurations;
 use http::{HeaderValue, Method, Uri};
 use parking_lot::Mutex;
 use rand::rngs::SmallRng;
@@ -15,7 +14,7 @@ use tracing::Instrument as _;
 
 use crate::budget::MAX_WAIT;
 use crate::call::{Answer, Call};
-use crate::operation_watch::OperationKind;
+use crate::operation_watch::OperationDurations;
 use crate::request::{self, Subject};
 use crate::span;
 use crate::{
@@ -45,7 +44,7 @@ pub(crate) struct Connection {
     pub(crate) observer: Option<Arc<dyn CallObserver>>,
     pub(crate) minimum_retry_after: bool,
     pub(crate) operation_deadline: Duration,
-    pub(crate) operation_durations: Arc<LearnedDurations<OperationKind>>,
+    pub(crate) operation_durations: OperationDurations,
 }
 
 impl Connection {

@@ -1,7 +1,7 @@
 //! Availability sets (Azure REST reference, "Availability Sets").
 
-use crate::ResourceId;
 use crate::document::{Tags, document};
+use crate::resource_id::ResourceId;
 
 document! {
     /// An availability set.

@@ -9,7 +9,7 @@ use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::ResourceId;
+use crate::resource_id::ResourceId;
 
 /// Members that a type does not name, kept unchanged.
 ///
@@ -119,6 +119,48 @@ macro_rules! document {
     };
 }
 pub(crate) use document;
+
+/// Declares a document with the members that all resources have.
+macro_rules! resource {
+    ($(#[$doc:meta])* $name:ident { $($members:tt)* }) => {
+        $crate::document::document! {
+            $(#[$doc])*
+            $name {
+                /// The resource's own id.
+                id: $crate::resource_id::ResourceId,
+                /// The resource's name.
+                name: String,
+                /// The version of the document, for `If-Match`.
+                etag: String,
+                /// The region.
+                location: String,
+                /// The resource's tags.
+                tags: $crate::document::Tags,
+                $($members)*
+            }
+        }
+    };
+}
+pub(crate) use resource;
+
+/// Declares a document with the members that all parts of resources have.
+macro_rules! part {
+    ($(#[$doc:meta])* $name:ident { $($members:tt)* }) => {
+        $crate::document::document! {
+            $(#[$doc])*
+            $name {
+                /// The part's own id.
+                id: $crate::resource_id::ResourceId,
+                /// The part's name, unique in its resource.
+                name: String,
+                /// The version of its document.
+                etag: String,
+                $($members)*
+            }
+        }
+    };
+}
+pub(crate) use part;
 
 document! {
     /// A reference to another resource by its id.

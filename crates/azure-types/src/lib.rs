@@ -23,7 +23,7 @@ mod virtual_network;
 mod vm_id;
 
 pub use availability_set::*;
-pub use backend_addresses::BackendAddresses;
+pub use backend_addresses::*;
 pub use document::{ExtendedLocation, Rest, Sku, SubResource, Tags, Word};
 pub use load_balancer::*;
 pub use member_interfaces::MemberInterfaces;

@@ -1,21 +1,14 @@
 //! Load balancers and their parts (Azure REST reference, "Load Balancers").
 
-use crate::document::{ExtendedLocation, Sku, SubResource, Tags, Word, document};
-use crate::{BackendAddresses, MemberInterfaces, ResourceId, Subnet};
+use crate::backend_addresses::BackendAddresses;
+use crate::document::{ExtendedLocation, Sku, SubResource, Word, document, part, resource};
+use crate::member_interfaces::MemberInterfaces;
+use crate::resource_id::ResourceId;
+use crate::virtual_network::Subnet;
 
-document! {
+resource! {
     /// A load balancer.
     LoadBalancer {
-        /// The resource's own id.
-        id: ResourceId,
-        /// The resource's name.
-        name: String,
-        /// The version of the document, for `If-Match`.
-        etag: String,
-        /// The region.
-        location: String,
-        /// The resource's tags.
-        tags: Tags,
         /// `Basic`, `Standard` or `Gateway`.
         sku: Sku,
         /// The edge zone that holds it, if any.
@@ -48,15 +41,9 @@ document! {
     }
 }
 
-document! {
+part! {
     /// An address of a load balancer.
     FrontendIpConfiguration {
-        /// The frontend's id.
-        id: ResourceId,
-        /// The frontend's name, unique in its load balancer.
-        name: String,
-        /// The parent's version.
-        etag: String,
         /// The zones that hold the address; all of them where it is zone redundant.
         zones: Vec<String>,
         /// The address and what refers to it.
@@ -94,15 +81,9 @@ document! {
     }
 }
 
-document! {
+part! {
     /// A set of machines that traffic goes to.
     BackendAddressPool {
-        /// The pool's id.
-        id: ResourceId,
-        /// The pool's name, unique in its load balancer.
-        name: String,
-        /// The parent's version.
-        etag: String,
         /// The members and what refers to them.
         properties: BackendAddressPoolProperties,
     }
@@ -127,40 +108,9 @@ document! {
     }
 }
 
-document! {
-    /// One member of a pool.
-    LoadBalancerBackendAddress {
-        /// The entry's name, unique in its pool.
-        name: String,
-        /// The address and its state.
-        properties: Box<LoadBalancerBackendAddressProperties>,
-    }
-}
-
-document! {
-    /// The address and state of a pool member.
-    LoadBalancerBackendAddressProperties {
-        /// The member's address; absent where an interface is the member.
-        ip_address: String,
-        /// `None`, `Up` or `Down`.
-        admin_state: Word,
-        /// The interface configuration that owns the address.
-        #[serde(rename = "networkInterfaceIPConfiguration")]
-        network_interface_ip_configuration: SubResource,
-        /// The network of the address.
-        virtual_network: SubResource,
-    }
-}
-
-document! {
+part! {
     /// A rule from a frontend port to a pool.
     LoadBalancingRule {
-        /// The rule's id.
-        id: ResourceId,
-        /// The rule's name, unique in its load balancer.
-        name: String,
-        /// The parent's version.
-        etag: String,
         /// What the rule does.
         properties: LoadBalancingRuleProperties,
     }
@@ -198,15 +148,9 @@ document! {
     }
 }
 
-document! {
+part! {
     /// How the health of members is asked for.
     Probe {
-        /// The probe's id.
-        id: ResourceId,
-        /// The probe's name, unique in its load balancer.
-        name: String,
-        /// The parent's version.
-        etag: String,
         /// What the probe asks.
         properties: ProbeProperties,
     }

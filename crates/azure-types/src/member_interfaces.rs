@@ -6,7 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::{ResourceId, SubResource};
+use crate::document::SubResource;
+use crate::resource_id::ResourceId;
 
 /// The number of IP configurations of network interfaces in a pool, and the resource groups of their interfaces.
 ///

@@ -1,22 +1,13 @@
 //! Network interfaces, and what IP configurations of every kind have in common (Azure REST reference, "Network
 //! Interfaces").
 
-use crate::document::{SubResource, Tags, Word, document};
-use crate::{ResourceId, ScaleSetIpConfiguration};
+use crate::document::{SubResource, Word, document, resource};
+use crate::resource_id::ResourceId;
+use crate::scale_set::ScaleSetIpConfiguration;
 
-document! {
+resource! {
     /// A network interface, of a virtual machine or of a uniform scale set's instance.
     NetworkInterface {
-        /// The resource's own id.
-        id: ResourceId,
-        /// The resource's name.
-        name: String,
-        /// The version of the document, for `If-Match`.
-        etag: String,
-        /// The region.
-        location: String,
-        /// The resource's tags.
-        tags: Tags,
         /// Its addresses and its machine.
         properties: NetworkInterfaceProperties,
     }

@@ -1,21 +1,12 @@
 //! Private link services (Azure REST reference, "Private Link Services").
 
-use crate::document::{ExtendedLocation, SubResource, Tags, Word, document};
-use crate::{ResourceId, Subnet};
+use crate::document::{ExtendedLocation, SubResource, Word, document, part, resource};
+use crate::resource_id::ResourceId;
+use crate::virtual_network::Subnet;
 
-document! {
+resource! {
     /// A private link service: frontends of a load balancer, offered to private endpoints in other networks.
     PrivateLinkService {
-        /// The resource's own id.
-        id: ResourceId,
-        /// The resource's name.
-        name: String,
-        /// The version of the document, for `If-Match`.
-        etag: String,
-        /// The region.
-        location: String,
-        /// The resource's tags.
-        tags: Tags,
         /// The edge zone that holds it, if any.
         extended_location: ExtendedLocation,
         /// Its frontends, and the subscriptions that may use it.
@@ -53,15 +44,9 @@ document! {
     }
 }
 
-document! {
+part! {
     /// An address under which the clients of a private link service appear.
     PrivateLinkServiceIpConfiguration {
-        /// The configuration's id.
-        id: ResourceId,
-        /// The configuration's name, unique in its private link service.
-        name: String,
-        /// The configuration's version.
-        etag: String,
         /// The address.
         properties: PrivateLinkServiceIpConfigurationProperties,
     }

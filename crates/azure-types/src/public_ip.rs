@@ -1,21 +1,10 @@
 //! Public IP addresses (Azure REST reference, "Public IP Addresses").
 
-use crate::ResourceId;
-use crate::document::{ExtendedLocation, Sku, SubResource, Tags, Word, document};
+use crate::document::{ExtendedLocation, Sku, SubResource, Word, document, resource};
 
-document! {
+resource! {
     /// A public IP address.
     PublicIpAddress {
-        /// The resource's own id.
-        id: ResourceId,
-        /// The resource's name.
-        name: String,
-        /// The version of the document, for `If-Match`.
-        etag: String,
-        /// The region.
-        location: String,
-        /// The resource's tags.
-        tags: Tags,
         /// `Basic`, `Standard` or `StandardV2`.
         sku: Sku,
         /// The zones that hold the address.

@@ -1,21 +1,10 @@
 //! Route tables (Azure REST reference, "Route Tables").
 
-use crate::ResourceId;
-use crate::document::{SubResource, Tags, Word, document};
+use crate::document::{SubResource, Word, document, part, resource};
 
-document! {
+resource! {
     /// A route table: where a subnet sends packets that it would send elsewhere otherwise.
     RouteTable {
-        /// The resource's own id.
-        id: ResourceId,
-        /// The resource's name.
-        name: String,
-        /// The version of the document, for `If-Match`.
-        etag: String,
-        /// The region.
-        location: String,
-        /// The resource's tags.
-        tags: Tags,
         /// Its routes.
         properties: RouteTableProperties,
     }
@@ -33,15 +22,9 @@ document! {
     }
 }
 
-document! {
+part! {
     /// One route.
     Route {
-        /// The route's id.
-        id: ResourceId,
-        /// The route's name, unique in its table.
-        name: String,
-        /// The parent's version.
-        etag: String,
         /// The destination and the next hop.
         properties: RouteProperties,
     }

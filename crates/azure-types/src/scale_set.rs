@@ -2,22 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::document::{ExtendedLocation, Sku, SubResource, Tags, Word, document};
-use crate::{ResourceId, VmId};
+use crate::document::{ExtendedLocation, Sku, SubResource, Tags, Word, document, resource};
+use crate::resource_id::ResourceId;
+use crate::vm_id::VmId;
 
-document! {
+resource! {
     /// A scale set: machines made from one model.
     ScaleSet {
-        /// The resource's own id.
-        id: ResourceId,
-        /// The resource's name.
-        name: String,
-        /// The version of the document, for `If-Match`.
-        etag: String,
-        /// The region.
-        location: String,
-        /// The resource's tags.
-        tags: Tags,
         /// The machines' size and their number.
         sku: Sku,
         /// The zones that machines are spread over.

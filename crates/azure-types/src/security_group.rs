@@ -1,21 +1,11 @@
 //! Network security groups (Azure REST reference, "Network Security Groups").
 
-use crate::document::{SubResource, Tags, Word, document};
-use crate::{MemberInterfaces, ResourceId};
+use crate::document::{SubResource, Word, document, part, resource};
+use crate::member_interfaces::MemberInterfaces;
 
-document! {
+resource! {
     /// A network security group.
     SecurityGroup {
-        /// The resource's own id.
-        id: ResourceId,
-        /// The resource's name.
-        name: String,
-        /// The version of the document, for `If-Match`.
-        etag: String,
-        /// The region.
-        location: String,
-        /// The resource's tags.
-        tags: Tags,
         /// Its rules.
         properties: SecurityGroupProperties,
     }
@@ -36,15 +26,9 @@ document! {
     }
 }
 
-document! {
+part! {
     /// One rule of a security group.
     SecurityRule {
-        /// The rule's id.
-        id: ResourceId,
-        /// The rule's name, unique in its group.
-        name: String,
-        /// The parent's version.
-        etag: String,
         /// What the rule decides.
         properties: SecurityRuleProperties,
     }

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::{LoadBalancer, ResourceId, SubResource};
+use crate::document::SubResource;
+use crate::load_balancer::LoadBalancer;
+use crate::resource_id::ResourceId;
 
 /// The texts of IDs, each stored once. The parts of a load balancer refer to each other by IDs of some three hundred
 /// letters, and the load balancers of a cluster have the same members: most of a large one consists of IDs that occur

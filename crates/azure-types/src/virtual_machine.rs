@@ -1,24 +1,13 @@
 //! Virtual machines: standalone ones, and those of availability sets and flexible scale sets (Azure REST reference,
 //! "Virtual Machines").
 
-use crate::ResourceId;
-use crate::VmId;
-use crate::document::{SubResource, Tags, Word, document};
+use crate::document::{SubResource, Word, document, resource};
 use crate::scale_set::{HardwareProfile, InstanceView, NetworkProfile, OsProfile};
+use crate::vm_id::VmId;
 
-document! {
+resource! {
     /// A virtual machine.
     VirtualMachine {
-        /// The resource's own id.
-        id: ResourceId,
-        /// The resource's name.
-        name: String,
-        /// The version of the document, for `If-Match`.
-        etag: String,
-        /// The region.
-        location: String,
-        /// The resource's tags.
-        tags: Tags,
         /// The zone that holds it.
         zones: Vec<String>,
         /// The machine and its state.

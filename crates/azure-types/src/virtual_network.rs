@@ -1,21 +1,10 @@
 //! Virtual networks and subnets (Azure REST reference, "Virtual Networks").
 
-use crate::ResourceId;
-use crate::document::{SubResource, Tags, Word, document};
+use crate::document::{SubResource, Word, document, part, resource};
 
-document! {
+resource! {
     /// A virtual network.
     VirtualNetwork {
-        /// The resource's own id.
-        id: ResourceId,
-        /// The resource's name.
-        name: String,
-        /// The version of the document, for `If-Match`.
-        etag: String,
-        /// The region.
-        location: String,
-        /// The resource's tags.
-        tags: Tags,
         /// Its address space and subnets.
         properties: VirtualNetworkProperties,
     }
@@ -31,15 +20,9 @@ document! {
     }
 }
 
-document! {
+part! {
     /// A part of a virtual network. Load balancers send it as id and name only.
     Subnet {
-        /// The subnet's id.
-        id: ResourceId,
-        /// The subnet's name, unique in its network.
-        name: String,
-        /// The subnet's version.
-        etag: String,
         /// Its address range and what is attached to it.
         properties: SubnetProperties,
     }

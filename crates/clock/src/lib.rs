@@ -7,8 +7,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// What time it is on the wall. Only what outlives the process or is read by others needs it: times of leases and
-/// events, ages of objects, HTTP dates, the validity of an assertion. Waiting is measured with tokio's clock.
+/// The wall clock. It is needed for times that outlive the process or that others read: times of leases and events, ages
+/// of objects, HTTP dates, the validity of an assertion. Waiting is measured with tokio's clock.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
@@ -20,7 +20,7 @@ impl Clock {
         Self(Arc::new(now))
     }
 
-    /// A clock that shows so much time since 1970 now, and follows tokio's time, which tests may pause.
+    /// A clock that shows this time since 1970 now, and follows tokio's time, which tests may pause.
     pub fn following_tokio(since_1970: Duration) -> Self {
         let origin = Instant::now();
         Self(Arc::new(move || {
@@ -34,12 +34,12 @@ impl Clock {
         (self.0)()
     }
 
-    /// How much time has passed since 1970, the origin of what tokens and HTTP dates count.
+    /// The time since 1970, as tokens and HTTP dates count it.
     pub fn since_1970(&self) -> Duration {
         Duration::try_from(self.now().as_duration()).unwrap_or_default()
     }
 
-    /// How long ago something was; zero where that is unknown or lies in the future.
+    /// The time since an event; zero if it is unknown or in the future.
     pub fn age(&self, since: Option<Timestamp>) -> Duration {
         since
             .map(|since| self.now().duration_since(since))

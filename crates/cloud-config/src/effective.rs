@@ -3,53 +3,46 @@
 use crate::cloud::AZURE_STACK;
 use crate::{CloudConfig, CloudEndpoints, LoadBalancerSku, VmType, Warning};
 
-impl CloudConfig {
-    fn or_cluster_group<'a>(&'a self, group: &'a str) -> &'a str {
-        if group.is_empty() { &self.resource_group } else { group }
-    }
+/// A setting, or its default if it is empty.
+fn or<'a>(setting: &'a str, default: &'a str) -> &'a str {
+    if setting.is_empty() { default } else { setting }
+}
 
+impl CloudConfig {
     /// The virtual network's resource group.
     pub fn vnet_resource_group(&self) -> &str {
-        self.or_cluster_group(&self.vnet_resource_group)
+        or(&self.vnet_resource_group, &self.resource_group)
     }
 
     /// The security group's resource group.
     pub fn security_group_resource_group(&self) -> &str {
-        self.or_cluster_group(&self.security_group_resource_group)
+        or(&self.security_group_resource_group, &self.resource_group)
     }
 
     /// The route table's resource group.
     pub fn route_table_resource_group(&self) -> &str {
-        self.or_cluster_group(&self.route_table_resource_group)
+        or(&self.route_table_resource_group, &self.resource_group)
     }
 
     /// The resource group of private link services.
     pub fn private_link_service_resource_group(&self) -> &str {
-        self.or_cluster_group(&self.private_link_service_resource_group)
+        or(&self.private_link_service_resource_group, &self.resource_group)
     }
 
     /// The load balancers' resource group.
     pub fn load_balancer_resource_group(&self) -> &str {
-        self.or_cluster_group(&self.load_balancer_resource_group)
+        or(&self.load_balancer_resource_group, &self.resource_group)
     }
 
     /// The subscription of network resources: load balancers, public IPs, security groups, subnets,
     /// route tables.
     pub fn network_subscription_id(&self) -> &str {
-        if self.network_resource_subscription_id.is_empty() {
-            &self.subscription_id
-        } else {
-            &self.network_resource_subscription_id
-        }
+        or(&self.network_resource_subscription_id, &self.subscription_id)
     }
 
     /// The tenant of network resources.
     pub fn network_tenant_id(&self) -> &str {
-        if self.network_resource_tenant_id.is_empty() {
-            &self.tenant_id
-        } else {
-            &self.network_resource_tenant_id
-        }
+        or(&self.network_resource_tenant_id, &self.tenant_id)
     }
 
     /// Whether network resources live in another tenant than the machines.
@@ -105,15 +98,6 @@ impl CloudConfig {
     pub fn extended_location(&self) -> Option<(&str, &str)> {
         let set = !self.extended_location_name.is_empty() && !self.extended_location_type.is_empty();
         set.then_some((self.extended_location_name.as_str(), self.extended_location_type.as_str()))
-    }
-
-    /// Whether any credential is configured.
-    pub fn has_credentials(&self) -> bool {
-        self.use_federated_workload_identity_extension
-            || self.use_managed_identity_extension
-            || !self.aad_client_secret.is_empty()
-            || !self.aad_client_cert_path.is_empty()
-            || !self.aad_msi_data_plane_identity_path.is_empty()
     }
 
     /// Whether `cloud` is a known name, so that its endpoints are known, too. Credentials of an unknown cloud would be

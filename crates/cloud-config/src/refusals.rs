@@ -93,30 +93,19 @@ impl CloudConfig {
                 self.load_balancer_sku,
             );
         }
-        let mut settings = Vec::new();
-        if self.service_gateway_enabled {
-            settings.push((
-                "serviceGatewayEnabled",
-                "true".to_owned(),
-                Remedy::set("serviceGatewayEnabled", false),
-            ));
-        }
-        if pods {
-            let value = self.load_balancer_backend_pool_configuration_type.to_string();
-            settings.push((POOL_TYPE, value, Remedy::set(POOL_TYPE, BackendPoolType::NodeIpConfiguration)));
-        }
-        if service_sku {
-            let value = self.load_balancer_sku.to_string();
-            settings.push((
-                "loadBalancerSku",
-                value,
-                Remedy::set("loadBalancerSku", LoadBalancerSku::Standard),
-            ));
-        }
+        let pool_type = self.load_balancer_backend_pool_configuration_type.to_string();
+        let (by_interface, standard) = (BackendPoolType::NodeIpConfiguration, LoadBalancerSku::Standard);
+        let settings = [
+            (self.service_gateway_enabled, "serviceGatewayEnabled", "true".to_owned(), "false".to_owned()),
+            (pods, POOL_TYPE, pool_type, by_interface.to_string()),
+            (service_sku, "loadBalancerSku", self.load_balancer_sku.to_string(), standard.to_string()),
+        ];
+        let set = settings.into_iter().filter(|(is_set, ..)| *is_set);
         // The problem names the first setting that the user has set.
-        let first = settings.first().map(|(key, value, _)| (*key, value.clone()));
-        let remedy = settings.into_iter().map(|(_, _, edit)| edit).reduce(Remedy::and);
-        let (Some((key, value)), Some(remedy)) = (first, remedy) else { return };
+        let problem = set
+            .map(|(_, key, value, instead)| (key, value, Remedy::set(key, instead)))
+            .reduce(|(key, value, remedy), (.., other)| (key, value, remedy.and(other)));
+        let Some((key, value, remedy)) = problem else { return };
         problems.push(Problem::new(key, value, reason, remedy));
     }
 

@@ -1,7 +1,7 @@
 //! The keys whose value is one of a few words.
 //!
-//! Words are compared without regard to case. Where upstream starts with any text, the unknown word is kept in `Other`,
-//! and [`crate::CloudConfig::unsupported`] reports it.
+//! Words are compared without regard to case. If the replaced program starts with any text, unknown words are kept in
+//! `Other`, and [`refusals`](crate::CloudConfig::refusals) or [`warnings`](crate::CloudConfig::warnings) report them.
 
 use std::fmt;
 
@@ -62,114 +62,88 @@ words! {
     }
 }
 
-/// `loadBalancerSku`: the SKU of load balancers and public IPs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LoadBalancerSku {
-    /// Standard (the default).
-    Standard,
-    /// Basic, which Azure has retired.
-    Basic,
-    /// The service gateway's load balancers.
-    Service,
-    /// Any other text; upstream treats it as not standard.
-    Other(String),
-}
-
-impl LoadBalancerSku {
-    pub(crate) fn parse(text: &str) -> Self {
-        match text.trim().to_ascii_lowercase().as_str() {
-            "" | "standard" => Self::Standard,
-            "basic" => Self::Basic,
-            "service" => Self::Service,
-            _ => Self::Other(text.to_owned()),
+/// An enumeration that keeps other words. An empty text means the first value.
+macro_rules! open_words {
+    (
+        $(#[$doc:meta])*
+        $name:ident {
+            $(#[$first_doc:meta])* $first:ident = $first_word:literal,
+            $( $(#[$variant_doc:meta])* $variant:ident = $word:literal, )*
         }
-    }
-}
-
-impl fmt::Display for LoadBalancerSku {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Standard => "standard",
-            Self::Basic => "basic",
-            Self::Service => "service",
-            Self::Other(text) => text,
-        })
-    }
-}
-
-/// `vmType`: the kind of machines of the cluster's nodes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum VmType {
-    /// Scale sets, possibly mixed with others (the default).
-    Vmss,
-    /// Only flexible scale sets.
-    VmssFlex,
-    /// Availability sets and standalone machines.
-    Standard,
-    /// Any other text; upstream treats it as `standard`.
-    Other(String),
-}
-
-impl VmType {
-    pub(crate) fn parse(text: &str) -> Self {
-        match text.trim().to_ascii_lowercase().as_str() {
-            "" | "vmss" => Self::Vmss,
-            "vmssflex" => Self::VmssFlex,
-            "standard" => Self::Standard,
-            _ => Self::Other(text.to_owned()),
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum $name {
+            $(#[$first_doc])* $first,
+            $( $(#[$variant_doc])* $variant, )*
+            /// Any other text.
+            Other(String),
         }
+
+        impl $name {
+            pub(crate) fn parse(text: &str) -> Self {
+                match text.trim() {
+                    "" => Self::$first,
+                    word if word.eq_ignore_ascii_case($first_word) => Self::$first,
+                    $( word if word.eq_ignore_ascii_case($word) => Self::$variant, )*
+                    _ => Self::Other(text.to_owned()),
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
+                    Self::$first => $first_word,
+                    $( Self::$variant => $word, )*
+                    Self::Other(text) => text,
+                })
+            }
+        }
+    };
+}
+
+open_words! {
+    /// `loadBalancerSku`: the SKU of load balancers and public IPs. The replaced program treats other texts as not
+    /// standard.
+    LoadBalancerSku {
+        /// Standard (the default).
+        Standard = "standard",
+        /// Basic, which Azure has retired.
+        Basic = "basic",
+        /// The service gateway's load balancers.
+        Service = "service",
     }
 }
 
-impl fmt::Display for VmType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Vmss => "vmss",
-            Self::VmssFlex => "vmssflex",
-            Self::Standard => "standard",
-            Self::Other(text) => text,
-        })
+open_words! {
+    /// `vmType`: the kind of machines of the cluster's nodes. The replaced program treats other texts as `standard`.
+    VmType {
+        /// Scale sets, possibly mixed with others (the default).
+        Vmss = "vmss",
+        /// Only flexible scale sets.
+        VmssFlex = "vmssflex",
+        /// Availability sets and standalone machines.
+        Standard = "standard",
     }
 }
 
-/// `preConfiguredBackendPoolLoadBalancerTypes`: the load balancers whose pools are filled externally.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PreConfiguredBackendPools {
-    /// None: this program fills all pools (the default).
-    None,
-    /// Those of internal load balancers.
-    Internal,
-    /// Those of external load balancers.
-    External,
-    /// All.
-    All,
-    /// Any other text; upstream treats it as none.
-    Other(String),
-}
-
-impl fmt::Display for PreConfiguredBackendPools {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "",
-            Self::Internal => "internal",
-            Self::External => "external",
-            Self::All => "all",
-            Self::Other(text) => text,
-        })
+open_words! {
+    /// `preConfiguredBackendPoolLoadBalancerTypes`: the load balancers whose pools are filled externally. The replaced
+    /// program treats other texts as none.
+    PreConfiguredBackendPools {
+        /// None: this program fills all pools (the default).
+        None = "",
+        /// Those of internal load balancers.
+        Internal = "internal",
+        /// Those of external load balancers.
+        External = "external",
+        /// All.
+        All = "all",
     }
 }
 
 impl PreConfiguredBackendPools {
-    pub(crate) fn parse(text: &str) -> Self {
-        match text.trim().to_ascii_lowercase().as_str() {
-            "" => Self::None,
-            "internal" => Self::Internal,
-            "external" => Self::External,
-            "all" => Self::All,
-            _ => Self::Other(text.to_owned()),
-        }
-    }
-
     /// Whether the pools of internal (`true`) or external load balancers are left alone.
     pub fn covers(&self, internal: bool) -> bool {
         match self {

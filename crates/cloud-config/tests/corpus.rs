@@ -5,6 +5,8 @@
 //! `UPDATE_CORPUS=1 cargo test -p cloud-config --test corpus`, and check the outcome.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod values;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -23,9 +25,11 @@ fn outcome(bytes: &[u8], environment: &BTreeMap<String, String>) -> String {
     let nothing = CloudConfig::default();
     let mut text = String::new();
     for key in KEYS {
-        let Effect::Applies { value, .. } = key.effect else { continue };
-        let value = if value(&config) == value(&nothing) { continue } else { value(&config) };
-        text += &format!("{} = {value}\n", key.name);
+        let Effect::Applies(_) = key.effect else { continue };
+        let value = values::value(&config, key.name);
+        if value != values::value(&nothing, key.name) {
+            text += &format!("{} = {value}\n", key.name);
+        }
     }
     for warning in config.warnings() {
         text += &format!("warning: {warning}\n");

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use azure_simulator::packet::{AlwaysHealthy, Hop, Packet, Protocol, Source, trace};
-use azure_simulator::{Fault, FaultAction, LatencyProfile};
+use azure_simulator::{Fault, FaultAction, Options};
 use serde_json::{Map, Value, json};
-use simulated_cluster::{Credentials, HostedCluster, HostedOptions, Ports, Shape};
-use stand_ins::Pace;
+use simulated_cluster::{HostedCluster, HostedOptions, Shape};
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
@@ -25,17 +24,8 @@ async fn hosted(directory: &Path, stop: &CancellationToken) -> HostedCluster {
 }
 
 async fn hosted_as(shape: Shape, directory: &Path, stop: &CancellationToken) -> HostedCluster {
-    let options = HostedOptions {
-        shape,
-        latency: LatencyProfile::instant(),
-        seed: 7,
-        pace: Pace::default(),
-        directory: directory.to_owned(),
-        kubeconfig: None,
-        ports: Ports::default(),
-        credentials: Credentials::default(),
-        now: jiff::Timestamp::from_second(1_760_000_000).unwrap(),
-    };
+    let start = jiff::Timestamp::from_second(1_760_000_000).unwrap();
+    let options = HostedOptions::of(shape, Options { seed: 7, start, ..Options::default() }, directory);
     HostedCluster::start(options, stop).await.unwrap()
 }
 

@@ -6,15 +6,14 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use azure_simulator::{Fault, FaultAction, LatencyProfile};
+use azure_simulator::{Fault, FaultAction, Options};
 use cloud_controller_manager::surroundings::Surroundings;
 use cloud_controller_manager::{flags, run};
 use k8s::api::api::coordination::v1::Lease;
 use kube::Api;
 use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
-use simulated_cluster::{Credentials, HostedCluster, HostedOptions, Ports, Shape};
-use stand_ins::Pace;
+use simulated_cluster::{HostedCluster, HostedOptions, Shape};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
@@ -29,17 +28,9 @@ const MAX_STOP: Duration = Duration::from_secs(20);
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 async fn hosted(directory: &Path, stop: &CancellationToken) -> HostedCluster {
-    let options = HostedOptions {
-        shape: Shape::default(),
-        latency: LatencyProfile::instant(),
-        seed: 7,
-        pace: Pace::default(),
-        directory: directory.to_owned(),
-        kubeconfig: None,
-        ports: Ports::default(),
-        credentials: Credentials::default(),
-        now: jiff::Timestamp::from_second(1_760_000_000).unwrap(),
-    };
+    let start = jiff::Timestamp::from_second(1_760_000_000).unwrap();
+    let azure = Options { seed: 7, start, ..Options::default() };
+    let options = HostedOptions::of(Shape::default(), azure, directory);
     HostedCluster::start(options, stop).await.unwrap()
 }
 

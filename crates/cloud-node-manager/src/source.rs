@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use cloud::{
     Existence, Instance, LogicalTime, MachineEvent, MachineEventType, MachineEvents, Machines, Presence,
 };
-use imds::{Error, Facts, Imds};
+use imds::{Error, Imds, MachineFacts};
 use k8s::{Node, NodeAddress, names};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -36,7 +36,7 @@ impl ThisMachine {
         Self { imds, node: node.to_lowercase(), read: Mutex::new(LogicalTime::BEGINNING) }
     }
 
-    async fn facts(&self, node: &Node, newer_than: LogicalTime) -> Result<Facts, Error> {
+    async fn facts(&self, node: &Node, newer_than: LogicalTime) -> Result<MachineFacts, Error> {
         let mut read = self.read.lock().await;
         let max_age = if *read > newer_than { Duration::MAX } else { Duration::ZERO };
         let asked = LogicalTime::now();
@@ -102,9 +102,9 @@ fn event_of(event: imds::ScheduledEvent) -> MachineEvent {
 }
 
 /// Reads the machine's identity until it is known, for a second.
-async fn identified<F>(mut ask: impl FnMut() -> F) -> Result<Facts, String>
+async fn identified<F>(mut ask: impl FnMut() -> F) -> Result<MachineFacts, String>
 where
-    F: Future<Output = Result<Facts, Error>>,
+    F: Future<Output = Result<MachineFacts, Error>>,
 {
     let begun = Instant::now();
     let mut attempts = 0;
@@ -141,7 +141,7 @@ fn is_throttled(error: &Error) -> bool {
 
 /// The desired state of the node according to its machine. An address of another interface is used only if the kubelet
 /// asks for it, because the others belong to other networks.
-fn instance_of(facts: Facts, asked: Option<&str>) -> Instance {
+fn instance_of(facts: MachineFacts, asked: Option<&str>) -> Instance {
     let labels = [
         (names::LABEL_SUB_FAULT_DOMAIN, facts.sub_fault_domain),
         (names::LABEL_INTERCONNECT_GROUP, facts.interconnect_group),
@@ -187,8 +187,8 @@ fn is_label_value(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn facts() -> Facts {
-        Facts {
+    fn facts() -> MachineFacts {
+        MachineFacts {
             resource_id: "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/vm1"
                 .into(),
             size: "Standard_D2s_v5".into(),
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn node_216_labels_are_those_that_a_node_may_have() {
         let named = |group: &str| {
-            let instance = instance_of(Facts { interconnect_group: group.into(), ..facts() }, None);
+            let instance = instance_of(MachineFacts { interconnect_group: group.into(), ..facts() }, None);
             instance.labels.into_iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>()
         };
         let sub_fault_domain = "topology.kubernetes.azure.com/sub-fault-domain=3".to_owned();
@@ -256,7 +256,7 @@ mod tests {
         for wrong in ["", "-a", "a b", "a.", &"a".repeat(64)] {
             assert_eq!(named(wrong), std::slice::from_ref(&sub_fault_domain), "{wrong}");
         }
-        let bare = instance_of(Facts { sub_fault_domain: String::new(), ..facts() }, None);
+        let bare = instance_of(MachineFacts { sub_fault_domain: String::new(), ..facts() }, None);
         assert_eq!(bare.labels.len(), 1);
     }
 

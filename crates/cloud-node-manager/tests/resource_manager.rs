@@ -8,10 +8,7 @@ use std::time::Duration;
 use clock::Clock;
 use kubernetes_simulator::Kubernetes;
 use serde_json::{Value, json};
-use simulated_cluster::{
-    Credentials, HostedCluster, HostedOptions, NodePool, Orchestration, Ports, Shape, StandaloneMachine,
-};
-use stand_ins::Pace;
+use simulated_cluster::{HostedCluster, HostedOptions, NodePool, Orchestration, Shape, StandaloneMachine};
 use tokio::io::AsyncBufReadExt as _;
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
@@ -28,17 +25,8 @@ async fn cluster(folder: &Path, stop: &CancellationToken) -> HostedCluster {
         machines: vec![StandaloneMachine::new("single")],
         ..Shape::default()
     };
-    let options = HostedOptions {
-        shape,
-        latency: azure_simulator::LatencyProfile::instant(),
-        seed: 1,
-        pace: Pace::default(),
-        directory: folder.to_owned(),
-        kubeconfig: None,
-        ports: Ports::default(),
-        credentials: Credentials::default(),
-        now: Clock::system().now(),
-    };
+    let azure = azure_simulator::Options { start: Clock::system().now(), ..Default::default() };
+    let options = HostedOptions::of(shape, azure, folder);
     HostedCluster::start(options, stop).await.unwrap()
 }
 

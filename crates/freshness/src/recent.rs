@@ -14,7 +14,7 @@ const SEARCHES: u32 = 4;
 pub struct Recent<K, V> {
     kept: Duration,
     next_search: Instant,
-    values: HashMap<K, (Instant, V)>,
+    pub(crate) values: HashMap<K, (Instant, V)>,
 }
 
 impl<K: Eq + Hash, V> Recent<K, V> {
@@ -53,16 +53,6 @@ impl<K: Eq + Hash, V> Recent<K, V> {
         self.next_search = now + self.kept / SEARCHES;
         self.values.retain(|_, (used, value)| now.duration_since(*used) < self.kept || is_held(value));
     }
-
-    /// The number of values.
-    pub fn len(&self) -> usize {
-        self.values.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
-    }
 }
 
 #[cfg(test)]
@@ -83,6 +73,6 @@ mod tests {
         assert_eq!(recent.get(&"old"), None);
         assert_eq!(recent.get(&"used"), Some(&2));
         assert_eq!(*recent.get_or_insert_with("used", || 4), 2);
-        assert_eq!((recent.len(), recent.is_empty()), (2, false));
+        assert_eq!(recent.values.len(), 2);
     }
 }

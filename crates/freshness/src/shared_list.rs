@@ -176,34 +176,25 @@ impl<T: Send + Sync + 'static, E: SharedError + Send + 'static> SharedList<T, E>
 
     /// Stores the answer to our own write.
     pub fn store(&self, document: T) -> Arc<T> {
-        self.store_as_of(document, LogicalTime::now())
+        let document = Arc::new(document);
+        self.put(&(self.name_of)(&document), Some(Arc::clone(&document)), LogicalTime::now());
+        document
     }
 
     /// Stores a read of this resource alone, or `None` if it is absent, requested at the given time.
     pub fn store_reading(&self, name: &str, document: Option<T>, asked: LogicalTime) -> Option<Arc<T>> {
-        match document {
-            Some(document) => Some(self.store_as_of(document, asked)),
-            None => {
-                self.remove_as_of(name, asked);
-                None
-            }
-        }
+        let document = document.map(Arc::new);
+        self.put(name, document.clone(), asked);
+        document
     }
 
     /// Records our own deletion.
     pub fn remove(&self, name: &str) {
-        self.remove_as_of(name, LogicalTime::now());
+        self.put(name, None, LogicalTime::now());
     }
 
-    fn store_as_of(&self, document: T, as_of: LogicalTime) -> Arc<T> {
-        let document = Arc::new(document);
-        let entry = Entry { document: Some(Arc::clone(&document)), as_of, came: LogicalTime::now() };
-        self.state.lock().entries.insert((self.name_of)(&document).to_ascii_lowercase(), entry);
-        document
-    }
-
-    fn remove_as_of(&self, name: &str, as_of: LogicalTime) {
-        let entry = Entry { document: None, as_of, came: LogicalTime::now() };
+    fn put(&self, name: &str, document: Option<Arc<T>>, as_of: LogicalTime) {
+        let entry = Entry { document, as_of, came: LogicalTime::now() };
         self.state.lock().entries.insert(name.to_ascii_lowercase(), entry);
     }
 

@@ -179,7 +179,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn readings_that_are_not_asked_for_are_forgotten_unless_they_are_in_flight() {
         let (readings, server) = (SharedReadings::kept_for(20 * SECOND), Server::default());
-        let held = || readings.readings.lock().len();
+        let held = || readings.readings.lock().values.len();
         let slow = readings.get("slow", |_| false, || server.answer());
         let others = async {
             for number in 0..50 {

@@ -5,19 +5,7 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use serde_json::json;
-
-use crate::connection::ANSWER_TIMEOUT;
-use crate::document::{Event, EventList, Instance};
-use crate::error::Error;
-use crate::{INSTANCE, Imds};
-
-/// The newest version, the first with the duration of an event.
-const EVENTS: &str = "/metadata/scheduledevents?api-version=2020-07-01";
-
-/// The timeout of the list: the first request enables scheduled events, and Azure then takes up to two minutes.
-const LIST_TIMEOUT: Duration = Duration::from_secs(150);
+use crate::document::{Event, EventList};
 
 /// The type of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +57,7 @@ pub struct ScheduledEvent {
 }
 
 /// The events of one machine in Azure's list.
-fn of_machine(name: &str, list: EventList) -> Vec<ScheduledEvent> {
+pub(crate) fn of_machine(name: &str, list: EventList) -> Vec<ScheduledEvent> {
     let is_own = |event: &Event| event.resources.iter().any(|one| one.eq_ignore_ascii_case(name));
     let read = |event: Event| ScheduledEvent {
         event_type: event.event_type.as_str().into(),
@@ -83,44 +71,10 @@ fn of_machine(name: &str, list: EventList) -> Vec<ScheduledEvent> {
     list.events.into_iter().filter(is_own).map(read).collect()
 }
 
-impl Imds {
-    /// The scheduled and running events of this machine.
-    ///
-    /// # Errors
-    /// The service does not answer, or does not return the machine's name.
-    pub async fn scheduled_events(&self) -> Result<Vec<ScheduledEvent>, Error> {
-        let name = self.machine_name().await?;
-        let list = self.service.get(EVENTS, LIST_TIMEOUT).await?;
-        Ok(of_machine(&name, list))
-    }
-
-    /// Lets an event start before its time, for all of its machines.
-    ///
-    /// # Errors
-    /// The service refuses it.
-    pub async fn approve(&self, event: &str) -> Result<(), Error> {
-        let body = json!({ "StartRequests": [{ "EventId": event }] });
-        self.service.post(EVENTS, Bytes::from(body.to_string())).await
-    }
-
-    /// The name of this machine in scheduled events; it never changes.
-    async fn machine_name(&self) -> Result<String, Error> {
-        let mut known = self.known.lock().await;
-        if let Some(name) = &known.name {
-            return Ok(name.clone());
-        }
-        let instance: Instance = self.service.get(INSTANCE, ANSWER_TIMEOUT).await?;
-        let name = instance.compute.ok_or(Error::NoCompute)?.name;
-        if name.is_empty() {
-            return Err(Error::NoName);
-        }
-        known.name = Some(name.clone());
-        Ok(name)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     /// NODE-220

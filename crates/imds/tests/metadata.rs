@@ -12,7 +12,7 @@ use azure_simulator::imds::MetadataService;
 use azure_simulator::serve::{Server, serve};
 use azure_simulator::{Azure, Options};
 use azure_types::ResourceId;
-use imds::{Address, Error, Facts, Imds};
+use imds::{Address, Error, Imds, MachineFacts};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -108,7 +108,7 @@ impl World {
         Imds::new(format!("{}/instances/{machine}", self.server.url()).parse().unwrap())
     }
 
-    async fn describe(&self, machine: &str, node: &str) -> Result<Facts, Error> {
+    async fn describe(&self, machine: &str, node: &str) -> Result<MachineFacts, Error> {
         self.imds(machine).describe(node, MINUTE).await
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::kind::kind;
 use crate::meta::{self, ObjectMeta};
 
 /// An Event, with the members that are used.
@@ -32,23 +33,4 @@ pub struct InvolvedObject {
     pub uid: String,
 }
 
-impl k8s_openapi::Resource for Event {
-    const API_VERSION: &'static str = "v1";
-    const GROUP: &'static str = "";
-    const KIND: &'static str = "Event";
-    const VERSION: &'static str = "v1";
-    const URL_PATH_SEGMENT: &'static str = "events";
-    type Scope = k8s_openapi::NamespaceResourceScope;
-}
-
-impl k8s_openapi::Metadata for Event {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+kind!(Event, "v1", "", "events", NamespaceResourceScope);

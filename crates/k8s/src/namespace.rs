@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::kind::kind;
 use crate::meta::{self, ObjectMeta};
 
 /// A Namespace, with the members that are used.
@@ -20,23 +21,4 @@ impl Namespace {
     }
 }
 
-impl k8s_openapi::Resource for Namespace {
-    const API_VERSION: &'static str = "v1";
-    const GROUP: &'static str = "";
-    const KIND: &'static str = "Namespace";
-    const VERSION: &'static str = "v1";
-    const URL_PATH_SEGMENT: &'static str = "namespaces";
-    type Scope = k8s_openapi::ClusterResourceScope;
-}
-
-impl k8s_openapi::Metadata for Namespace {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+kind!(Namespace, "v1", "", "namespaces", ClusterResourceScope);

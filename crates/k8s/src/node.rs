@@ -6,9 +6,11 @@ use std::net::IpAddr;
 use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
 
+use crate::kind::kind;
 use crate::meta::{self, ObjectMeta, Time};
+use crate::names;
 use crate::term::Term;
-use crate::{names, parse_bool};
+use crate::text::parse_bool;
 
 /// A Node, with the members that are used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -111,13 +113,13 @@ pub struct NodeCondition {
 }
 
 /// The conditions that are used.
-const ASKED_FOR: [&str; 3] =
+const USED_CONDITIONS: [&str; 3] =
     [names::CONDITION_READY, names::CONDITION_NETWORK_UNAVAILABLE, names::CONDITION_VM_EVENT_SCHEDULED];
 
 /// Deserializes the conditions that are used, and their reasons: each of five thousand nodes has five or more.
 fn slim_conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<NodeCondition>, D::Error> {
     let mut conditions = Vec::<NodeCondition>::deserialize(deserializer)?;
-    conditions.retain(|condition| ASKED_FOR.contains(&condition.kind.as_str()));
+    conditions.retain(|condition| USED_CONDITIONS.contains(&condition.kind.as_str()));
     for condition in conditions.iter_mut().filter(|c| c.kind != names::CONDITION_NETWORK_UNAVAILABLE) {
         condition.reason = String::new();
     }
@@ -126,7 +128,7 @@ fn slim_conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Nod
 }
 
 /// The labels that are used, or that are written if they are missing, whatever their values.
-const ASKED_LABELS: [&str; 7] = [
+const USED_LABELS: [&str; 7] = [
     names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS,
     names::LABEL_MANAGED,
     names::LABEL_RESOURCE_GROUP,
@@ -138,18 +140,18 @@ const ASKED_LABELS: [&str; 7] = [
 
 /// The labels that are used. `is_described` is whether the node has been initialised, so that its labels are not
 /// written again.
-fn asked_for(labels: BTreeMap<String, String>, is_described: bool) -> BTreeMap<String, String> {
+fn used_labels(labels: BTreeMap<String, String>, is_described: bool) -> BTreeMap<String, String> {
     let pair_of = |key: &str| names::LABEL_PAIRS.iter().find(|(old, new)| [*old, *new].contains(&key));
     let is_whole =
         |(old, new): &(&str, &str)| labels.contains_key(*old) && labels.get(*old) == labels.get(*new);
-    let is_asked_for = |key: &str, value: &str| {
-        ASKED_LABELS.contains(&key)
+    let is_used = |key: &str, value: &str| {
+        USED_LABELS.contains(&key)
             || (key == names::LABEL_ROLE && value == names::ROLE_MASTER)
             || pair_of(key).is_some_and(|pair| !(is_described && is_whole(pair)))
     };
-    let kept: Vec<String> =
-        labels.iter().filter(|(key, value)| is_asked_for(key, value)).map(|(key, _)| key.clone()).collect();
-    labels.into_iter().filter(|(key, _)| kept.contains(key)).collect()
+    let used: Vec<String> =
+        labels.iter().filter(|(key, value)| is_used(key, value)).map(|(key, _)| key.clone()).collect();
+    labels.into_iter().filter(|(key, _)| used.contains(key)).collect()
 }
 
 impl Node {
@@ -254,7 +256,7 @@ impl Node {
         let Self { metadata, mut spec, mut status, .. } = self;
         let labels = match keeps_labels {
             true => metadata.labels,
-            false => metadata.labels.map(|labels| asked_for(labels, is_described)),
+            false => metadata.labels.map(|labels| used_labels(labels, is_described)),
         };
         let metadata = ObjectMeta {
             name: metadata.name,
@@ -277,26 +279,7 @@ impl Node {
     }
 }
 
-impl k8s_openapi::Resource for Node {
-    const API_VERSION: &'static str = "v1";
-    const GROUP: &'static str = "";
-    const KIND: &'static str = "Node";
-    const VERSION: &'static str = "v1";
-    const URL_PATH_SEGMENT: &'static str = "nodes";
-    type Scope = k8s_openapi::ClusterResourceScope;
-}
-
-impl k8s_openapi::Metadata for Node {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+kind!(Node, "v1", "", "nodes", ClusterResourceScope);
 
 #[cfg(test)]
 mod tests {
@@ -309,7 +292,7 @@ mod tests {
             let labels = names::LABEL_PAIRS.iter().flat_map(|(old, new)| [*new, *old]);
             labels.step_by(if older { 1 } else { 2 })
         };
-        let asked = [
+        let used = [
             (names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS, "false"),
             (names::LABEL_MANAGED, "False"),
             (names::LABEL_RESOURCE_GROUP, "other"),
@@ -335,7 +318,7 @@ mod tests {
         let values =
             |names: &mut dyn Iterator<Item = &'static str>| names.map(|name| (name, "v")).collect::<Vec<_>>();
         let with = |more: Vec<(&'static str, &'static str)>| {
-            asked.into_iter().chain([("mine", "x")]).chain(more).collect()
+            used.into_iter().chain([("mine", "x")]).chain(more).collect()
         };
         let (new, both) = (values(&mut pairs(false)), values(&mut pairs(true)));
         for (labels, taint, left) in [
@@ -373,13 +356,13 @@ mod tests {
 
     /// Every label that is used must be kept: the argument of [`Node::label`] is in this list, or in a pair.
     #[test]
-    fn node_260_every_label_of_nodes_that_has_a_name_is_asked_for() {
-        let text = include_str!("lib.rs");
+    fn node_260_every_label_of_nodes_that_has_a_name_is_used() {
+        let text = include_str!("names.rs");
         let names =
             text.lines().filter_map(|line| line.trim().strip_prefix("pub const LABEL_")?.split(':').next());
         let of_nodes = names.filter(|name| !["SERVICE_NAME", "PAIRS", "ROLE"].contains(name));
         let of_pairs = ["ZONE", "REGION", "INSTANCE_TYPE", "ZONE_BETA", "REGION_BETA", "INSTANCE_TYPE_BETA"];
-        assert_eq!(of_nodes.filter(|name| !of_pairs.contains(name)).count(), ASKED_LABELS.len());
+        assert_eq!(of_nodes.filter(|name| !of_pairs.contains(name)).count(), USED_LABELS.len());
     }
 
     /// LB-350, NODE-222

@@ -3,7 +3,9 @@
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::{Deserialize, Serialize};
 
-use crate::meta::{self, ObjectKey, ObjectMeta};
+use crate::kind::kind;
+use crate::meta::{self, ObjectKey, ObjectMeta, is_deleting};
+use crate::names;
 
 /// A Service, with the members that load balancers need.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -131,7 +133,7 @@ impl Service {
 
     /// Whether a load balancer has to be created or kept up for it: it needs one and is not being deleted.
     pub fn is_to_be_served(&self) -> bool {
-        self.wants_load_balancer() && !crate::is_deleting(&self.metadata)
+        self.wants_load_balancer() && !is_deleting(&self.metadata)
     }
 
     /// Whether its resources have to be deleted: it is not to be served, and it bears our finalizer or is a load
@@ -143,7 +145,7 @@ impl Service {
     /// Whether it bears the finalizer of load balancers: a controller has begun to create one for it.
     pub fn has_finalizer(&self) -> bool {
         let mut finalizers = self.metadata.finalizers.iter().flatten();
-        finalizers.any(|name| name == crate::names::LOAD_BALANCER_FINALIZER)
+        finalizers.any(|name| name == names::LOAD_BALANCER_FINALIZER)
     }
 
     /// Whether traffic stays on the node at which it arrives.
@@ -152,26 +154,7 @@ impl Service {
     }
 }
 
-impl k8s_openapi::Resource for Service {
-    const API_VERSION: &'static str = "v1";
-    const GROUP: &'static str = "";
-    const KIND: &'static str = "Service";
-    const VERSION: &'static str = "v1";
-    const URL_PATH_SEGMENT: &'static str = "services";
-    type Scope = k8s_openapi::NamespaceResourceScope;
-}
-
-impl k8s_openapi::Metadata for Service {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+kind!(Service, "v1", "", "services", NamespaceResourceScope);
 
 #[cfg(test)]
 mod tests {

@@ -76,22 +76,22 @@ impl ProviderId {
 }
 
 /// The parts of an Azure provider ID, spelled as given.
-struct Parts<'a> {
+struct ProviderIdParts<'a> {
     path: &'a str,
     subscription: &'a str,
     group: &'a str,
-    machine: Option<MachineParts<'a>>,
+    machine: Option<MachineSegments<'a>>,
 }
 
 /// The parts that name a machine.
-struct MachineParts<'a> {
+struct MachineSegments<'a> {
     /// The uniform scale set; `None` for a standalone machine.
     scale_set: Option<&'a str>,
     machine: &'a str,
 }
 
 /// Splits an Azure provider ID; the words of its path are compared without regard to case.
-fn parts(text: &str) -> Option<Parts<'_>> {
+fn provider_id_parts(text: &str) -> Option<ProviderIdParts<'_>> {
     let path = text.strip_prefix(PREFIX)?;
     let mut segments = path.strip_prefix('/')?.split('/');
     let mut value = |word: &str| {
@@ -99,11 +99,11 @@ fn parts(text: &str) -> Option<Parts<'_>> {
     };
     let (subscription, group) = (value("subscriptions")?, value("resourceGroups")?);
     value("providers").filter(|namespace| namespace.eq_ignore_ascii_case(COMPUTE))?;
-    let machine = machine_parts(segments).filter(|_| ResourceId::is_valid(path));
-    Some(Parts { path, subscription, group, machine })
+    let machine = machine_segments(segments).filter(|_| ResourceId::is_valid(path));
+    Some(ProviderIdParts { path, subscription, group, machine })
 }
 
-fn machine_parts<'a>(mut segments: impl Iterator<Item = &'a str>) -> Option<MachineParts<'a>> {
+fn machine_segments<'a>(mut segments: impl Iterator<Item = &'a str>) -> Option<MachineSegments<'a>> {
     let kind = segments.next()?;
     let name = segments.next()?;
     let (scale_set, machine) = if kind.eq_ignore_ascii_case("virtualMachineScaleSets") {
@@ -112,18 +112,20 @@ fn machine_parts<'a>(mut segments: impl Iterator<Item = &'a str>) -> Option<Mach
     } else {
         (None, Some(name).filter(|_| kind.eq_ignore_ascii_case("virtualMachines"))?)
     };
-    segments.next().is_none().then_some(MachineParts { scale_set, machine })
+    segments.next().is_none().then_some(MachineSegments { scale_set, machine })
 }
 
 /// Whether a provider ID names an Azure machine.
 pub fn names_machine(text: &str) -> bool {
-    parts(text).is_some_and(|parts| parts.machine.is_some())
+    provider_id_parts(text).is_some_and(|parts| parts.machine.is_some())
 }
 
 /// Parses a provider ID. The words of its path are compared without regard to case.
 pub fn parse_provider_id(text: &str) -> ProviderId {
-    let Some(Parts { path, subscription, group, machine }) = parts(text) else { return ProviderId::Other };
-    let Some(MachineParts { scale_set, machine }) = machine else { return ProviderId::Unreadable };
+    let Some(ProviderIdParts { path, subscription, group, machine }) = provider_id_parts(text) else {
+        return ProviderId::Other;
+    };
+    let Some(MachineSegments { scale_set, machine }) = machine else { return ProviderId::Unreadable };
     let Some(set) = scale_set else {
         return ResourceId::parse(path).map_or(ProviderId::Unreadable, ProviderId::Machine);
     };

@@ -8,9 +8,9 @@
 mod document;
 mod facts;
 mod id;
+mod instance_view;
 mod name;
 mod state;
-mod view;
 
 #[cfg(test)]
 mod tests;

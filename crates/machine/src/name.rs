@@ -31,9 +31,9 @@ pub fn candidates_for_node_name<'a>(
         let instance_id = instance_id_of_node_name(node_name, set)?;
         Some(InstanceName { scale_set: set.id.clone()?, instance_id })
     };
-    let mut found: Vec<InstanceName> = scale_sets.into_iter().filter_map(candidate).collect();
-    found.sort_by(|a, b| a.scale_set.cmp(&b.scale_set));
-    found
+    let mut candidates: Vec<InstanceName> = scale_sets.into_iter().filter_map(candidate).collect();
+    candidates.sort_by(|a, b| a.scale_set.cmp(&b.scale_set));
+    candidates
 }
 
 /// Whether a machine's host name is the node's name. Azure may spell the name of a Windows machine in capitals.

@@ -1,7 +1,7 @@
 //! Whether a machine runs.
 
 use crate::document::MachineDocument;
-use crate::view::status;
+use crate::instance_view::status;
 
 /// Whether a word from Azure is one of `values`, in any case.
 fn is_one_of(word: &str, values: &[&str]) -> bool {

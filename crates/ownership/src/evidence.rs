@@ -15,33 +15,33 @@ pub enum Evidence {
         /// Its value.
         value: String,
     },
-    /// An entry of the metadata of what has no tags, which only the owner's program writes.
+    /// An entry in the metadata of a resource without tags, which only the owner's program writes.
     Metadata {
         /// Its key.
         key: String,
         /// Its value.
         value: String,
     },
-    /// The whole name is made of what identifies the owner.
+    /// The whole name is derived from the identity of the owner.
     Name {
         /// The name.
         name: String,
-        /// What it is made of, such as `the UID of the Service`.
+        /// What it is derived from, such as `the UID of the Service`.
         rule: &'static str,
     },
-    /// It lies in a resource that is proven to be the same owner's.
+    /// It lies in a resource that the same owner provably owns.
     Within {
         /// The id of that resource.
         resource: String,
     },
-    /// It refers to a resource that is proven to be the same owner's, or is referred to by it.
+    /// It refers to a resource that the same owner provably owns, or is referred to by it.
     Refers {
         /// The id of that resource.
         resource: String,
     },
-    /// The owner wrote down that it would create the resource before it did.
+    /// The owner recorded the resource before it created it.
     Recorded {
-        /// Where, such as an annotation's key.
+        /// The place of the record, such as an annotation's key.
         place: String,
     },
     /// The user named it in the configuration or in the object, and lets the program manage it.

@@ -1,18 +1,18 @@
-//! Proof of ownership: one notion for every planner of the house.
+//! Proof of ownership, for all planners.
 //!
 //! ```text
 //!  document in Azure ──▶ rule of its type ──▶ Ownership ─┬─ Proven(Proof)   may be written, emptied, deleted
-//!  object in Kubernetes ─────────▲                       ├─ Disputed(Rival) left alone, its object is refused
+//!  object in Kubernetes ─────────▲                       ├─ Disputed(Rival) left alone, the object is refused
 //!                                                        ├─ Unproven        left alone, or used as it is
-//!                                                        └─ Unknown         nothing happens, it is read again
+//!                                                        └─ Unknown         nothing happens until it is read again
 //! ```
 //!
-//! A step that writes over, empties or deletes what already exists carries a [`Proof`]. A plan prints it, and a test asks for
-//! it. What carries none was created by that very step, under a condition that Azure itself checks.
+//! A step that overwrites, empties or deletes an existing resource carries a [`Proof`]: plans print it, and tests require it.
+//! A step without a proof creates its resource, on the condition that it does not exist yet, which Azure checks.
 //!
 //! # Guarantees
 //!
-//! * A [`Proof`] has at least one [`Evidence`], and names the object that it speaks for.
+//! * A [`Proof`] has at least one [`Evidence`], and names the object that owns the resource.
 //! * Neither a prefix of a name nor the absence of other owners is evidence.
 
 mod evidence;

@@ -4,17 +4,17 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// An object of one cluster. Two clusters may have the same name, so the namespace counts wherever the object has one.
+/// An object of one cluster. Two clusters may have the same name, so the namespace is part of the identity.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Owner {
     /// Its kind, such as `Service` or `AzureCluster`.
     pub kind: &'static str,
-    /// Its namespace; empty for what has none.
+    /// Its namespace; empty for a cluster-scoped object.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// The cluster in whose name it is served; empty where the object is the cluster itself.
+    /// The name of its cluster; empty if the object is the cluster itself.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub cluster: String,
 }

@@ -1,4 +1,4 @@
-//! What is known of who owns a resource.
+//! Whether an object owns a resource, and the proof.
 
 use std::fmt;
 
@@ -31,31 +31,31 @@ impl Proof {
         self
     }
 
-    /// The same proof for a resource that others use as well. While it has other users it is never deleted.
+    /// The same proof for a resource with other users; it is not deleted while it has any.
     #[must_use]
     pub fn shared_with(mut self, others: impl IntoIterator<Item = String>) -> Self {
         self.shared_with.extend(others);
         self
     }
 
-    /// The same proof for one part of a resource that others have parts of, such as `frontend web`.
+    /// The same proof for one part of a shared resource, such as `frontend web`.
     #[must_use]
     pub fn of_part(mut self, part: impl Into<String>) -> Self {
         self.part = Some(part.into());
         self
     }
 
-    /// The part that it is about; absent where it is about the whole resource.
+    /// The part of the resource; `None` for the whole resource.
     pub fn part(&self) -> Option<&str> {
         self.part.as_deref()
     }
 
-    /// The object that it belongs to.
+    /// The owner.
     pub fn owner(&self) -> &Owner {
         &self.owner
     }
 
-    /// The facts, all of which hold; at least one.
+    /// The facts, at least one; all of them hold.
     pub fn evidence(&self) -> &[Evidence] {
         &self.evidence
     }
@@ -85,7 +85,7 @@ impl fmt::Display for Proof {
 /// Another owner of a resource that an object claims.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rival {
-    /// The other owner, as far as it is known: `AzureCluster team-a/prod`, `cluster blue`.
+    /// The other owner, such as `AzureCluster team-a/prod`, `cluster blue`.
     pub owner: String,
     /// The fact that shows it.
     pub evidence: Evidence,
@@ -100,18 +100,18 @@ impl fmt::Display for Rival {
 /// Whether an object owns a resource that exists in Azure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ownership {
-    /// It does: the resource may be written over, emptied and deleted on its behalf.
+    /// It owns the resource, which may be written over, emptied and deleted on its behalf.
     Proven(Proof),
-    /// Another owner's claim is proven, or comes first. The resource is left alone, and the object is refused.
+    /// Another owner's claim is proven, or takes precedence. The resource is left alone, and the object is refused.
     Disputed(Rival),
-    /// No fact shows it; the text says which one is missing. The resource is left as it is.
+    /// There is no fact that shows it; the text names the missing one. The resource is left as it is.
     Unproven(String),
-    /// It could not be read. Nothing happens until it can.
+    /// The resource could not be read. Nothing happens until it can.
     Unknown,
 }
 
 impl Ownership {
-    /// The proof, where there is one.
+    /// The proof, if there is one.
     pub fn proof(&self) -> Option<&Proof> {
         match self {
             Self::Proven(proof) => Some(proof),

@@ -10,101 +10,66 @@
 //! are planned by [`mod@route`], in the same way for all nodes. [`plan_cluster`] combines everything in the order in
 //! which it is written.
 //!
-//! The Azure resources of a Service, and the module that decides each:
+//! A file imports files of its own floor and of those below it, never of one above:
 //!
 //! ```text
-//!                          Service ── intent ── desired state; refusal: why it cannot be served
-//!                             │
-//!                         sequence ── the next step: addresses, load balancer, security rules, release
-//!       ┌─────────────────────┼───────────────────────────────┐
+//! order       sequence: the next step of one Service; cluster_plan, preview, expected: all Services and nodes; drift
+//! placement   the load balancer of each Service and of each node, where there are several
+//! resources   a folder for each type of Azure resource: load_balancer, security_group, public_ip, private_link, route
+//! machines    the nodes' machines, and their membership in backend pools; nodes that cannot join
+//! service     a Service's object, read and checked once: intent, or the reason why it cannot be served
+//! outcome     results as data and as text: plan, change, refusal, wait
+//! model       the cluster, its names, and Azure's limits
+//! ```
+//!
+//! The Azure resources of a Service, and the file that decides each:
+//!
+//! ```text
 //!   public_ip            load_balancer                   security_group
-//!   claim: owner         placing: which frontend         demand: which rules it asks for
+//!   claim: owner         placing: which frontend         service/security_needs: rules that it asks for
 //!   change: keep,        limits, occupancy: is there     usage: what others need
 //!   replace, repair      a place; conflict: is the       clean: what is not needed any more
 //!       │                port free                            │
 //!       │                     │                               │ destination and port:
-//!       └─▶ frontend ◀── load-balancing rule ── arrival ──────┘ where packets arrive
+//!       └─▶ frontend ◀── load-balancing rule ── service/arrival: where packets arrive
 //!           frontend     rule │      │
 //!                             ▼      ▼
-//!                        health     backend pool ◀── backend_pool: which nodes belong in it
+//!                        health     backend pool ◀── machines/backend_pool: which nodes belong in it
 //!                        probe           ▲
 //!                        probe           │
-//!                                     holder ── the members that join or leave it: scale_set, interface
-//!                                   machines ── the machine of each node; unserved: nodes that cannot join
+//!                                     machines/holder: members that join or leave it, by scale_set and interface
 //! ```
 //!
-//! Where several load balancers share the Services, [`placement`] decides on which load balancer each Service and node
-//! is.
+//! Other crates use the modules and types under their short paths, such as [`public_ip`] and [`Plan`].
 //!
 //! `docs/rules` lists the decision for every case, with its source and the test that proves it.
 
-mod access;
-pub mod admin_state;
-mod annotations;
-mod arrival;
-pub mod backend_pool;
-pub mod change;
-mod cluster;
-pub mod cluster_name;
-mod cluster_plan;
-pub mod drift;
-pub mod exclusion;
-mod expected;
-mod frontend;
-mod holder;
-mod intent;
-pub mod interface;
-mod listed;
-pub mod load_balancer;
-pub mod local_pool;
-pub mod machine_set;
-pub mod machines;
-mod mistakes;
-mod names;
-mod parsed;
+mod machines;
+mod model;
+mod order;
+mod outcome;
 pub mod placement;
-mod plan;
-mod plan_json;
-mod plan_text;
-mod preview;
-pub mod private_link;
-mod probe;
-mod proof;
-pub mod public_ip;
-mod refusal;
-mod rewrite;
-pub mod route;
-mod rule;
-pub mod scale_set;
-pub mod security_group;
-pub mod sequence;
-pub mod strangers;
-mod tags;
-pub mod unserved;
-mod wait;
-mod words;
-mod zone;
+mod resources;
+mod service;
 
-#[cfg(test)]
-mod tests;
-
-pub use access::Access;
-pub use arrival::Arrival;
-pub use change::Change;
-pub use cluster::{Balancer, Cluster, Family, Flavor};
-pub use cluster_plan::{ClusterPlan, Observed, plan_cluster};
-pub use frontend::OwnedFrontend;
-pub use intent::{PortIntent, ServiceIntent, ServiceRemoval, Transport};
-pub use listed::ListedLoadBalancer;
+pub use k8s::Notice;
 pub use machine as instance;
-pub use machines::Machines;
-pub use names::base_name;
-pub use parsed::ParsedServices;
-pub use plan::{Action, Document, Notice, Plan, Purpose, Step};
-pub use plan_json::PLAN_FORMAT_VERSION;
-pub use plan_text::describe_resource;
-pub use private_link::{PrivateLinkIntent, PrivateLinkRefusal};
-pub use probe::ProbeSpec;
-pub use refusal::{PortHolder, Refusal};
-pub use rule::RuleSpec;
-pub use wait::Wait;
+pub use machines::inventory::Machines;
+pub use machines::{admin_state, backend_pool, exclusion, interface, machine_set, scale_set, unserved};
+pub use model::names::base_name;
+pub use model::{Balancer, Cluster, Family, Flavor};
+pub use order::cluster_plan::plan_cluster;
+pub use order::observed::Observed;
+pub use order::{drift, sequence};
+pub use outcome::plan_json::PLAN_FORMAT_VERSION;
+pub use outcome::plan_text::describe_resource;
+pub use outcome::{
+    Action, Change, ClusterPlan, Document, Plan, PortHolder, PrivateLinkRefusal, Purpose, Refusal, Step,
+    Wait, change,
+};
+pub use resources::load_balancer::{ListedLoadBalancer, OwnedFrontend, RuleSpec, cluster_name};
+pub use resources::{load_balancer, private_link, public_ip, route, security_group, strangers};
+pub use service::{
+    Access, Arrival, ParsedServices, PortIntent, PrivateLinkIntent, ProbeSpec, ServiceIntent, ServiceRemoval,
+    Transport, local_pool,
+};

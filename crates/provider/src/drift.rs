@@ -78,6 +78,13 @@ struct Differences {
     second_resync: bool,
 }
 
+impl Differences {
+    fn of(&mut self, service: &ObjectKey) -> &mut Drifted {
+        let new = || Drifted { service: service.clone(), notices: Vec::new(), ensure: false };
+        self.drifted.entry(service.clone()).or_insert_with(new)
+    }
+}
+
 impl Drift {
     /// Records a change of a Service's part of a shared resource. `name` is the resource in words.
     pub(crate) fn disturbed(&self, service: &ObjectKey, kind: Kind, name: &str, what: &Disturbance) {
@@ -127,9 +134,7 @@ impl Drift {
                 continue;
             }
             notice.message = failure::short(notice.message);
-            let service = notice.service.clone();
-            let new = || Drifted { service: service.clone(), notices: Vec::new(), ensure: false };
-            differences.drifted.entry(service.clone()).or_insert_with(new).notices.push(notice);
+            differences.of(&notice.service.clone()).notices.push(notice);
         }
         drop(differences);
         self.wake.notify_one();
@@ -139,8 +144,7 @@ impl Drift {
         tracing::info!(service = %service, kind = kind.as_str(), "a Service does not have what it wants any more");
         let mut differences = self.differences.lock();
         *differences.counts.entry(kind.as_str()).or_default() += 1;
-        let new = || Drifted { service: service.clone(), notices: Vec::new(), ensure: false };
-        let drifted = differences.drifted.entry(service.clone()).or_insert_with(new);
+        let drifted = differences.of(service);
         drifted.notices.extend(notice);
         drifted.ensure |= ensure;
         drop(differences);

@@ -8,10 +8,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use arm::ApiVersion;
+use arm::Progress;
 use azure_types::{
     AvailabilitySet, LoadBalancer, NetworkInterface, PrivateLinkService, PublicIpAddress, ResourceId,
-    RouteTable, ScaleSet, ScaleSetInstance, SecurityGroup, Subnet, VirtualMachine, Word,
+    RouteTable, ScaleSet, ScaleSetInstance, SecurityGroup, Subnet, VirtualMachine,
 };
 use cloud::LogicalTime;
 use freshness::{Polls, SharedList, SharedReadings};
@@ -26,7 +26,7 @@ use crate::turns::Turns;
 
 pub(crate) use compact::InstanceInterface;
 use compact::Recurring;
-use list_request::{ListRequest, PLANNED_BY, ResourceType as _, group_list, single};
+use list_request::{ListRequest, PLANNED_BY, ResourceType as _, WrittenType, group_list, single};
 pub(crate) use machines::{MachineAnswer, MachineReading};
 
 /// How long the operation of another client may run on a resource that is to be written. Azure ends every operation on a
@@ -73,29 +73,6 @@ pub(crate) struct Observed {
     all_private_links: ResourceList<PrivateLinkService>,
     /// Whether instances are listed without instance views, by configuration.
     without_views: bool,
-}
-
-/// Whether an operation runs on a resource, and how the last one ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
-    /// No operation runs; the last one succeeded.
-    Succeeded,
-    /// No operation runs; the last one failed.
-    Failed,
-    /// An operation runs.
-    Running,
-}
-
-impl State {
-    /// Reads a provisioning state; a document without one counts as succeeded.
-    pub(crate) fn of(word: Option<&Word>) -> Self {
-        match word {
-            None => Self::Succeeded,
-            Some(word) if word.is("Succeeded") => Self::Succeeded,
-            Some(word) if word.is("Failed") || word.is("Canceled") => Self::Failed,
-            Some(_) => Self::Running,
-        }
-    }
 }
 
 /// An id as the cache key, for resources whose names are not unique.
@@ -184,11 +161,8 @@ impl Observed {
 
     /// The public IPs of the whole subscription; empty if it may not be read, because the program only requires access
     /// to the groups of daily use.
-    pub(crate) async fn public_ips_of_subscription(
-        &self,
-        newer_than: LogicalTime,
-    ) -> Result<Vec<Arc<PublicIpAddress>>, Failure> {
-        self.all_public_ips.list(newer_than).await
+    pub(crate) fn public_ips_of_subscription(&self) -> &ResourceList<PublicIpAddress> {
+        &self.all_public_ips
     }
 
     /// The cached public IPs, however old.
@@ -199,23 +173,14 @@ impl Observed {
     /// Marks public IPs as outdated because a load balancer changed. The sets of public IPs in other groups have not
     /// changed.
     pub(crate) fn invalidate_public_ips(&self) {
-        for known in self.public_ips.lock().values() {
-            known.invalidate();
-        }
+        invalidate(&self.public_ips);
     }
 
     /// Marks everything as outdated because another program has written.
     pub(crate) fn invalidate_all(&self) {
-        fn invalidate<T: Send + Sync + 'static>(known: &ById<T>) {
-            known.lock().values().for_each(|known| known.invalidate());
-        }
         self.load_balancers.invalidate();
-        if let Some(known) = &self.security_group {
-            known.invalidate();
-        }
-        if let Some(known) = &self.route_table {
-            known.invalidate();
-        }
+        self.security_group.as_ref().inspect(|list| list.invalidate());
+        self.route_table.as_ref().inspect(|list| list.invalidate());
         invalidate(&self.public_ips);
         self.all_public_ips.invalidate();
         invalidate(&self.scale_sets);
@@ -283,20 +248,11 @@ impl Observed {
 
     /// Marks private link services as outdated.
     pub(crate) fn invalidate_private_links(&self) {
-        self.private_links.lock().values().for_each(|known| known.invalidate());
+        invalidate(&self.private_links);
     }
 
-    /// Stores the answer to a write of a subnet.
-    pub(crate) fn store_subnet(&self, id: &ResourceId, document: Subnet) {
-        drop(self.subnet_cache(id).store(document));
-    }
-
-    /// Marks a subnet as outdated.
-    pub(crate) fn invalidate_subnet(&self, id: &ResourceId) {
-        self.subnet_cache(id).invalidate();
-    }
-
-    fn subnet_cache(&self, id: &ResourceId) -> Arc<ResourceList<Subnet>> {
+    /// A subnet, as a list of one.
+    pub(crate) fn subnet_list(&self, id: &ResourceId) -> Arc<ResourceList<Subnet>> {
         list_of(&self.subnets, id, || single(&self.azure, id.clone()))
     }
 
@@ -306,27 +262,7 @@ impl Observed {
         id: &ResourceId,
         newer_than: LogicalTime,
     ) -> Result<Option<Arc<Subnet>>, Failure> {
-        self.subnet_cache(id).get(id.name(), newer_than).await
-    }
-
-    /// Reads a load balancer.
-    pub(crate) async fn read_load_balancer(
-        &self,
-        id: &ResourceId,
-    ) -> Result<Option<Arc<LoadBalancer>>, Failure> {
-        self.read_alone(&self.load_balancers, id, |document| self.recurring.load_balancer(document)).await
-    }
-
-    /// Reads one resource of a list, and stores what `keep` returns.
-    async fn read_alone<T: serde::de::DeserializeOwned + Send + Sync + 'static>(
-        &self,
-        list: &ResourceList<T>,
-        id: &ResourceId,
-        keep: impl Fn(T) -> T,
-    ) -> Result<Option<Arc<T>>, Failure> {
-        let asked = LogicalTime::now();
-        let document = self.azure.get(id, ApiVersion::NETWORK, PLANNED_BY).await?;
-        Ok(list.store_reading(id.name(), document.map(keep), asked))
+        self.subnet_list(id).get(id.name(), newer_than).await
     }
 
     /// The load balancer with no operation running on it, as read after `newer_than`.
@@ -335,14 +271,8 @@ impl Observed {
         id: &ResourceId,
         newer_than: LogicalTime,
     ) -> Result<Option<Arc<LoadBalancer>>, Failure> {
-        let document = self.load_balancers.get(id.name(), newer_than).await?;
-        settled(
-            id,
-            document,
-            |one| one.properties.as_ref()?.provisioning_state.as_ref(),
-            || self.read_load_balancer(id),
-        )
-        .await
+        let keep = |document| self.recurring.load_balancer(document);
+        self.settled(&self.load_balancers, id, newer_than, keep).await
     }
 
     /// The security group with no operation running on it, as read after `newer_than`; `None` if it does not exist.
@@ -352,14 +282,7 @@ impl Observed {
         newer_than: LogicalTime,
     ) -> Result<Option<Arc<SecurityGroup>>, Failure> {
         let Some(list) = &self.security_group else { return Ok(None) };
-        let document = list.get(id.name(), newer_than).await?;
-        settled(
-            id,
-            document,
-            |one| one.properties.as_ref()?.provisioning_state.as_ref(),
-            || self.read_alone(list, id, |document| document),
-        )
-        .await
+        self.settled(list, id, newer_than, |document| document).await
     }
 
     /// The route table with no operation running on it, as read after `newer_than`; `None` if it does not exist.
@@ -369,37 +292,32 @@ impl Observed {
         newer_than: LogicalTime,
     ) -> Result<Option<Arc<RouteTable>>, Failure> {
         let Some(list) = &self.route_table else { return Ok(None) };
-        let document = list.get(id.name(), newer_than).await?;
-        settled(
-            id,
-            document,
-            |one| one.properties.as_ref()?.provisioning_state.as_ref(),
-            || self.read_alone(list, id, |document| document),
-        )
-        .await
+        self.settled(list, id, newer_than, |document| document).await
     }
-}
 
-/// A document with no operation running on it: read again as long as one runs. Another client began it, or this program
-/// before a restart, so that its duration is unknown.
-async fn settled<T, F>(
-    id: &ResourceId,
-    mut document: Option<Arc<T>>,
-    state: fn(&T) -> Option<&Word>,
-    read: impl Fn() -> F,
-) -> Result<Option<Arc<T>>, Failure>
-where
-    F: Future<Output = Result<Option<Arc<T>>, Failure>>,
-{
-    let (begin, mut polls) = (Instant::now(), Polls::unknown());
-    while begin.elapsed() < SETTLE_TIMEOUT {
-        if document.as_deref().is_none_or(|document| State::of(state(document)) != State::Running) {
-            return Ok(document);
+    /// A resource with no operation running on it: it is read again as long as one runs. Another client began that, or
+    /// this program before a restart, so that its duration is unknown.
+    async fn settled<T: WrittenType>(
+        &self,
+        list: &ResourceList<T>,
+        id: &ResourceId,
+        newer_than: LogicalTime,
+        keep: impl Fn(T) -> T,
+    ) -> Result<Option<Arc<T>>, Failure> {
+        let mut document = list.get(id.name(), newer_than).await?;
+        let (begin, mut polls) = (Instant::now(), Polls::unknown());
+        while begin.elapsed() < SETTLE_TIMEOUT {
+            let state = document.as_deref().and_then(T::provisioning_state);
+            if Progress::of_document(state) != Progress::Running {
+                return Ok(document);
+            }
+            sleep(polls.missed(begin.elapsed())).await;
+            let asked = LogicalTime::now();
+            let fresh = self.azure.get(id, T::VERSION, PLANNED_BY).await?;
+            document = list.store_reading(id.name(), fresh.map(&keep), asked);
         }
-        sleep(polls.missed(begin.elapsed())).await;
-        document = read().await?;
+        Err(still_running(id))
     }
-    Err(still_running(id))
 }
 
 fn still_running(id: &ResourceId) -> Failure {
@@ -407,6 +325,10 @@ fn still_running(id: &ResourceId) -> Failure {
         Kind::Unavailable,
         format!("{id}: another operation has been running on it for a quarter of an hour"),
     )
+}
+
+fn invalidate<T: Send + Sync + 'static>(lists: &ById<T>) {
+    lists.lock().values().for_each(|list| list.invalidate());
 }
 
 fn list_of<T>(all: &ById<T>, id: &ResourceId, new: impl FnOnce() -> ResourceList<T>) -> Arc<ResourceList<T>> {

@@ -286,7 +286,7 @@ impl PrivateLinks {
         let result = match &step.document {
             Some(Document::Subnet(_)) => {
                 let subnet = self.azure.put::<Subnet>(step, ApiVersion::NETWORK).await;
-                subnet.map(|document| self.observed.store_subnet(&step.target, document))
+                subnet.map(|document| drop(self.observed.subnet_list(&step.target).store(document)))
             }
             Some(_) => {
                 let link = self.azure.put::<PrivateLinkService>(step, ApiVersion::NETWORK).await;
@@ -299,7 +299,7 @@ impl PrivateLinks {
             self.observed.invalidate_private_links();
         }
         if result.is_err() && matches!(step.document, Some(Document::Subnet(_))) {
-            self.observed.invalidate_subnet(&step.target);
+            self.observed.subnet_list(&step.target).invalidate();
         }
         result
     }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arm::{ApiVersion, Operation, OperationWatch, Repeats, Verdict};
+use arm::{ApiVersion, Operation, OperationWatch, Progress, Repeats, Verdict};
 use azure_types::{PublicIpAddress, ResourceId};
 use cloud::LogicalTime;
 use freshness::Polls;
@@ -26,7 +26,7 @@ use crate::Notice;
 use crate::azure::Azure;
 use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
-use crate::observed::{Observed, ResourceList, State};
+use crate::observed::{Observed, ResourceList};
 
 /// How often one Service's public IPs are planned again because of concurrent changes. Ten lost races in a row mean
 /// that another client writes all the time: the Service backs off.
@@ -72,8 +72,8 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-fn state(public_ip: &PublicIpAddress) -> State {
-    State::of(public_ip.properties.as_ref().and_then(|p| p.provisioning_state.as_ref()))
+fn state(public_ip: &PublicIpAddress) -> Progress {
+    Progress::of_document(public_ip.properties.as_ref().and_then(|p| p.provisioning_state.as_ref()))
 }
 
 fn warning(owner: &ServiceRemoval, reason: &'static str, message: &str) -> Notice {
@@ -171,7 +171,7 @@ impl PublicIps {
                     return Ok(());
                 }
                 // The deletion has ended without success: the operation says why.
-                Ok(Some(document)) if state(&document) != State::Running => {
+                Ok(Some(document)) if state(&document) != Progress::Running => {
                     self.azure.outcome(&operation).await?;
                 }
                 Ok(Some(_)) => {}
@@ -217,12 +217,12 @@ impl PublicIps {
             for (id, mut watch) in std::mem::take(&mut running) {
                 let document = known.get(id.name(), read).await?;
                 match document.map(|document| state(&document)) {
-                    Some(State::Running) if begin.elapsed() > READY_TIMEOUT => {
+                    Some(Progress::Running) if begin.elapsed() > READY_TIMEOUT => {
                         let message =
                             format!("public IP {} is still not ready after a quarter of an hour", id.name());
                         return Err(Failure::new(Kind::Overdue, message));
                     }
-                    Some(State::Running) => {
+                    Some(Progress::Running) => {
                         let next = match &mut watch {
                             Some(watch) => watch.still_runs(),
                             None => foreign.missed(begin.elapsed()),
@@ -230,8 +230,8 @@ impl PublicIps {
                         pause = pause.max(next);
                         running.push((id, watch));
                     }
-                    Some(State::Succeeded) => watch.into_iter().for_each(OperationWatch::succeeded),
-                    Some(State::Failed) | None => {}
+                    Some(Progress::Succeeded) => watch.into_iter().for_each(OperationWatch::succeeded),
+                    Some(Progress::Failed) | None => {}
                 }
             }
         }
@@ -243,7 +243,7 @@ impl PublicIps {
     pub(crate) async fn repair(&self, id: &ResourceId, load_balancer: &ResourceId) -> Result<(), Failure> {
         let Some(known) = self.cache(id) else { return Ok(()) };
         let Some(document) = known.get(id.name(), LogicalTime::now()).await? else { return Ok(()) };
-        if state(&document) == State::Running {
+        if state(&document) == Progress::Running {
             return Ok(());
         }
         let proof = plans::used_by(&self.cluster, load_balancer);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use opentelemetry_otlp::tonic_types::transport::{Certificate, ClientTlsConfig};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig as _, WithTonicConfig as _};
 
-use crate::Error;
+use crate::error::Error;
 
 /// A variable for traces takes precedence over the one for all signals.
 const ENDPOINT: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];

@@ -9,15 +9,13 @@
 //! (`OTEL_BSP_…`).
 
 mod collector;
+mod error;
 mod report;
 
-use std::io;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use opentelemetry::KeyValue;
 use opentelemetry::trace::TracerProvider as _;
-use opentelemetry_otlp::ExporterBuildError;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::resource::{EnvResourceDetector, TelemetryResourceDetector};
 use opentelemetry_sdk::trace::SdkTracerProvider;
@@ -26,39 +24,14 @@ use tracing::Subscriber;
 use tracing_subscriber::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::report::Reporting;
+pub use crate::error::Error;
+use crate::report::ReportingExporter;
 
 /// The prefix of the targets of traced spans. It is not the name of a crate, so that the log's filter ignores them.
 pub const TARGET: &str = "spans";
 
 /// How long the program waits for a collector when it ends.
-const LAST_WORDS: Duration = Duration::from_secs(5);
-
-/// Why traces cannot be sent.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The variables describe an invalid collector.
-    #[error("no traces can be sent to {collector}: {source} (see the variables OTEL_EXPORTER_OTLP_…)")]
-    Collector {
-        /// Its address, without user name and password.
-        collector: String,
-        /// What is wrong.
-        source: ExporterBuildError,
-    },
-    /// The collector's certificate authority cannot be read.
-    #[error("no traces can be sent: {variable} names {path}: {source}", path = path.display())]
-    Authority {
-        /// The variable that names the file.
-        variable: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// There is no runtime to send from.
-    #[error("no traces can be sent: {0}")]
-    Runtime(#[from] tokio::runtime::TryCurrentError),
-}
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The traced service, as the collector sees it.
 #[derive(Debug, Clone, Copy)]
@@ -97,7 +70,7 @@ impl Traces {
         }
         let provider = SdkTracerProvider::builder()
             .with_resource(resource.build())
-            .with_batch_exporter(Reporting::new(exporter, collector, runtime))
+            .with_batch_exporter(ReportingExporter::new(exporter, collector, runtime))
             .build();
         Ok(Self { provider, service: service.name })
     }
@@ -121,7 +94,8 @@ impl Traces {
     pub async fn end(self) {
         let provider = self.provider;
         // Shutdown blocks its thread, and this thread is needed for sending.
-        let ended = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(LAST_WORDS)).await;
+        let ended =
+            tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(SHUTDOWN_TIMEOUT)).await;
         if let Ok(Err(error)) = ended {
             tracing::debug!(%error, "The last spans were not sent");
         }

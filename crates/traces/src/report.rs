@@ -10,11 +10,11 @@ use tokio::runtime::Handle;
 
 /// How long an export may take, retries included: OpenTelemetry's default (`OTEL_BSP_EXPORT_TIMEOUT`). Without the
 /// limit an export to a host that does not answer lasts as long as the system tries.
-const LIMIT: Duration = Duration::from_secs(30);
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An exporter that logs its failures.
 #[derive(Debug)]
-pub struct Reporting<E> {
+pub struct ReportingExporter<E> {
     exporter: E,
     collector: String,
     /// The runtime whose clock limits the time; spans are sent from a thread outside of it.
@@ -22,13 +22,13 @@ pub struct Reporting<E> {
     fails: AtomicBool,
 }
 
-impl<E> Reporting<E> {
+impl<E> ReportingExporter<E> {
     /// `collector` is its address for the log.
     pub fn new(exporter: E, collector: String, runtime: Handle) -> Self {
         Self { exporter, collector, runtime, fails: AtomicBool::new(false) }
     }
 
-    fn tell(&self, outcome: &OTelSdkResult) {
+    fn log_change(&self, outcome: &OTelSdkResult) {
         let failed = self.fails.swap(outcome.is_err(), Ordering::Relaxed);
         let collector = &self.collector;
         match outcome {
@@ -43,17 +43,17 @@ impl<E> Reporting<E> {
     }
 }
 
-impl<E: SpanExporter> SpanExporter for Reporting<E> {
+impl<E: SpanExporter> SpanExporter for ReportingExporter<E> {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
-        let limit = {
+        let timeout = {
             let _runtime = self.runtime.enter();
-            tokio::time::sleep(LIMIT)
+            tokio::time::sleep(EXPORT_TIMEOUT)
         };
         let outcome = tokio::select! {
             outcome = self.exporter.export(batch) => outcome,
-            () = limit => Err(OTelSdkError::Timeout(LIMIT)),
+            () = timeout => Err(OTelSdkError::Timeout(EXPORT_TIMEOUT)),
         };
-        self.tell(&outcome);
+        self.log_change(&outcome);
         outcome
     }
 

@@ -1,4 +1,4 @@
-//! The release and the commit that programs are built from, as `--version` and the first line of a log say them.
+//! The release and the commit that programs are built from, as `--version` and the first line of a log show them.
 //!
 //! Programs alone depend on it, because it is compiled anew for each commit.
 
@@ -6,7 +6,7 @@ use std::fmt;
 
 /// The release, such as `0.1.0`.
 pub const RELEASE: &str = env!("CARGO_PKG_VERSION");
-/// The commit in twelve digits; empty where the sources came without git and without `CERULEAN_COMMIT`.
+/// The commit in twelve digits; empty if the sources were built without git and without `CERULEAN_COMMIT`.
 pub const COMMIT: &str = env!("CERULEAN_COMMIT");
 
 /// Release and commit in one line, such as `0.1.0 (commit 894fce43dc47)`.

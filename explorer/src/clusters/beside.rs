@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::member::Member;
 use super::stage::{Stage, reasons};
-use crate::property::{Known, Trial};
+use crate::property::{KnownDefect, Trial};
 use crate::shrink;
 
 /// The maximum time for clusters without disturbances.
@@ -127,7 +127,7 @@ pub struct Beside {
 
 impl Trial for Beside {
     const NAME: &'static str = "cluster-refusals";
-    const KNOWN: &'static [Known] = &[];
+    const KNOWN: &'static [KnownDefect] = &[];
 
     fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);

@@ -15,7 +15,7 @@ use super::edit::Edit;
 use super::ledger::{Cut, steady};
 use super::member::Member;
 use super::stage::{Stage, reasons};
-use crate::property::{Known, Trial};
+use crate::property::{KnownDefect, Trial};
 use crate::shrink;
 
 /// The sync period, plus the time of the writes.
@@ -48,7 +48,7 @@ pub struct Drift {
 
 impl Trial for Drift {
     const NAME: &'static str = "cluster-edits";
-    const KNOWN: &'static [Known] = &[];
+    const KNOWN: &'static [KnownDefect] = &[];
 
     fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);

@@ -14,7 +14,7 @@ use super::cluster_api;
 use super::ledger::Cut;
 use super::member::Member;
 use super::stage::{Stage, reasons};
-use crate::property::{Known, Trial};
+use crate::property::{KnownDefect, Trial};
 use crate::shrink;
 
 /// The maximum time for the deletion of a cluster.
@@ -38,7 +38,7 @@ pub struct Neighbourhood {
 
 impl Trial for Neighbourhood {
     const NAME: &'static str = "cluster-neighbours";
-    const KNOWN: &'static [Known] = &[];
+    const KNOWN: &'static [KnownDefect] = &[];
 
     fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::How;
+use super::case::How;
 use crate::ledger::flatten::{DERIVED, is_reference, key_of};
 
 /// Edits the member at a path, in the notation of [`crate::ledger`]. Returns whether there was something to edit.

@@ -10,7 +10,8 @@ use parking_lot::Mutex;
 use testkit::{Call, Reply, Tap};
 use tokio::time::sleep;
 
-use super::{Edit, Edits, How, When, edit};
+use super::case::{Edit, Edits, How, When};
+use super::edit;
 use crate::ledger::{Hand, Ledger};
 use crate::single::{Single, keyed};
 
@@ -103,14 +104,14 @@ pub(super) async fn run(trial: &Edits) -> Vec<String> {
     let ambush = Arc::new(Ambush::default());
     let mut single = Single::build(trial.seed, false, trial.by_address, Some(ambush.clone()));
     single.world_mut().start();
-    for (key, wishes) in keyed(&trial.services) {
-        single.create(key, wishes, &[]);
+    for (key, options) in keyed(&trial.services) {
+        single.create(key, options, &[]);
     }
     single.rest(QUIET).await;
     let refused_before = refused(&single, trial);
     // If two Services share an internal address, one may deny what the other's clients need.
     let lost_before: Vec<_> =
-        keyed(&trial.services).flat_map(|(key, wishes)| single.unserved(key, wishes)).collect();
+        keyed(&trial.services).flat_map(|(key, options)| single.unserved(key, options)).collect();
     let before = single.world().azure_state();
     let targets = Target::of(&trial.edits, &single.ledger);
     let text = targets.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
@@ -149,8 +150,9 @@ pub(super) async fn run(trial: &Edits) -> Vec<String> {
     if !left.is_empty() && !is_told && !is_strange {
         complaints.push(format!("not as it was, and no event says why:\n{}\nafter {text}", left.join("\n")));
     }
-    for (key, wishes) in keyed(&trial.services).filter(|(key, _)| !refused_before.contains(key) && !is_told) {
-        let lost = single.unserved(key, wishes).into_iter().filter(|lost| !lost_before.contains(lost));
+    for (key, options) in keyed(&trial.services).filter(|(key, _)| !refused_before.contains(key) && !is_told)
+    {
+        let lost = single.unserved(key, options).into_iter().filter(|lost| !lost_before.contains(lost));
         complaints.extend(lost.map(|lost| format!("after {text}: {lost}")));
     }
     let writes = single.ledger.writes(Hand::Cluster(0));

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::factors::{FACTORS, is_internal, is_mistake, value};
 use super::manifest::{ADDITIONAL, ALLOWED, NETWORK, NETWORK_V6, PATH, SINGLE, ports, private_address};
-use super::{is_internal, is_mistake, value};
 use crate::clients::Clients;
 use crate::expectation::{Expectation, Served, Writes};
-use crate::rule::{Family, Probe, ProbePort, Rule};
+use crate::rule::{IpFamily, Probe, ProbePort, Rule};
 
 /// The expected result for Service `number` with the features of a row.
 pub fn expectation(row: &[usize], number: usize, key: &str) -> Expectation {
@@ -18,9 +18,9 @@ pub fn expectation(row: &[usize], number: usize, key: &str) -> Expectation {
     let rules = rules(row, &families);
     // Azure only offers IPv4, and on external frontends only if packets arrive at the nodes' own addresses.
     let floats_outside = !is_internal(row) && is("floating-ip", "on");
-    let unlinkable = !is("private-link-service", "no") && (floats_outside || families == [Family::V6]);
+    let unlinkable = !is("private-link-service", "no") && (floats_outside || families == [IpFamily::V6]);
     if let Some(factor) = (0..row.len()).find(|factor| is_mistake(*factor, row[*factor])) {
-        let text = match super::FACTORS[factor].name {
+        let text = match FACTORS[factor].name {
             "idle-timeout" => "azure-load-balancer-tcp-idle-timeout",
             "public-ip" | "subnet" => "nowhere",
             _ => "azure-additional-public-ips",
@@ -57,16 +57,16 @@ pub fn expectation(row: &[usize], number: usize, key: &str) -> Expectation {
     }))
 }
 
-fn families(row: &[usize]) -> Vec<Family> {
+fn families(row: &[usize]) -> Vec<IpFamily> {
     match value(row, "families") {
-        "IPv4" => vec![Family::V4],
-        "IPv6" => vec![Family::V6],
-        _ => vec![Family::V4, Family::V6],
+        "IPv4" => vec![IpFamily::V4],
+        "IPv6" => vec![IpFamily::V6],
+        _ => vec![IpFamily::V4, IpFamily::V6],
     }
 }
 
 /// The warnings about annotations that have no effect.
-fn hints(row: &[usize], families: &[Family]) -> Vec<String> {
+fn hints(row: &[usize], families: &[IpFamily]) -> Vec<String> {
     let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
     let of = |reason: &str, key: &str| format!("{reason}: annotation service.beta.kubernetes.io/{key}");
     let mut hints = Vec::new();
@@ -87,10 +87,10 @@ fn hints(row: &[usize], families: &[Family]) -> Vec<String> {
         }
     }
     let all_ports = is_internal(row) && is("high-availability-ports", "yes");
-    if all_ports && !is("floating-ip", "on") && families.contains(&Family::V4) {
+    if all_ports && !is("floating-ip", "on") && families.contains(&IpFamily::V4) {
         hints.push(of("AnnotationIgnored", "azure-disable-load-balancer-floating-ip"));
     }
-    let in_vain = |family: &Family| !is_internal(row) && is_of_prefix(row, *family, families);
+    let in_vain = |family: &IpFamily| !is_internal(row) && is_of_prefix(row, *family, families);
     if value(row, "public-ip").starts_with("address") && families.iter().any(in_vain) {
         hints.push("AnnotationIgnored: the requested address".to_owned());
     }
@@ -139,7 +139,7 @@ fn clients(row: &[usize]) -> [Clients; 2] {
 }
 
 /// The rules; `None` if a required node port is missing.
-fn rules(row: &[usize], families: &[Family]) -> Option<Vec<Rule>> {
+fn rules(row: &[usize], families: &[IpFamily]) -> Option<Vec<Rule>> {
     let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
     let (internal, node_ports) = (is_internal(row), !is("node-ports", "no"));
     let all_ports = internal && is("high-availability-ports", "yes");
@@ -154,7 +154,7 @@ fn rules(row: &[usize], families: &[Family]) -> Option<Vec<Rule>> {
         if all_ports {
             let mut rule = Rule::usual(*family, "ALL", 0);
             common(&mut rule);
-            rule.floating = *family == Family::V4;
+            rule.floating = *family == IpFamily::V4;
             // The first port for which a probe is possible is used.
             let own = ports(row).into_iter().find_map(|(_, protocol, port)| {
                 let wanted = protocol == "TCP" && !(port == first && is("first-port", "no-probe"));
@@ -170,7 +170,7 @@ fn rules(row: &[usize], families: &[Family]) -> Option<Vec<Rule>> {
             }
             let mut rule = Rule::usual(*family, protocol, port);
             common(&mut rule);
-            let floats = is("floating-ip", "on") && !(internal && *family == Family::V6);
+            let floats = is("floating-ip", "on") && !(internal && *family == IpFamily::V6);
             (rule.floating, rule.to_node_port) = (floats, !floats);
             let names_probe_port = port == first && !is("probe-port", "none");
             rule.probe = if port == first && is("first-port", "no-probe") {
@@ -259,28 +259,28 @@ fn own_probe(row: &[usize], port: u64, first: u64) -> Option<Probe> {
 
 /// Whether an annotation in this form counts for a family: the plain key is IPv4's, and also IPv6's if that is the only
 /// family.
-fn counts(word: &str, family: Family, families: &[Family]) -> bool {
+fn counts(word: &str, family: IpFamily, families: &[IpFamily]) -> bool {
     match word.rsplit_once("by-") {
-        Some((_, "plain-key")) => family == Family::V4 || families.len() == 1,
-        Some(_) => family == Family::V6,
+        Some((_, "plain-key")) => family == IpFamily::V4 || families.len() == 1,
+        Some(_) => family == IpFamily::V6,
         None => true,
     }
 }
 
 /// Whether a family's new public IPs should come from a prefix.
-fn is_of_prefix(row: &[usize], family: Family, families: &[Family]) -> bool {
+fn is_of_prefix(row: &[usize], family: IpFamily, families: &[IpFamily]) -> bool {
     let prefix = value(row, "prefix");
     prefix != "no" && counts(prefix, family, families)
 }
 
 /// Whether a family names an existing public IP, which internal load balancers do not use.
-fn is_named(row: &[usize], family: Family, families: &[Family]) -> bool {
+fn is_named(row: &[usize], family: IpFamily, families: &[IpFamily]) -> bool {
     let public_ip = value(row, "public-ip");
     !is_internal(row) && public_ip.starts_with("named") && counts(public_ip, family, families)
 }
 
 /// Whether a family gets the address that it requests: for external Services, a prefix for new ones wins.
-fn asks_for_address(row: &[usize], family: Family, families: &[Family]) -> bool {
+fn asks_for_address(row: &[usize], family: IpFamily, families: &[IpFamily]) -> bool {
     let from_prefix = !is_internal(row) && is_of_prefix(row, family, families);
     value(row, "public-ip").starts_with("address") && !from_prefix
 }
@@ -299,12 +299,12 @@ pub(crate) fn is_pinned_where_it_arrives(row: &[usize]) -> bool {
     is_pinned(row) && (!is_internal(row) || value(row, "public-ip").starts_with("address"))
 }
 
-fn addresses(row: &[usize], number: usize, families: &[Family]) -> Vec<String> {
+fn addresses(row: &[usize], number: usize, families: &[IpFamily]) -> Vec<String> {
     let internal = is_internal(row);
     let mut addresses: Vec<String> = families
         .iter()
         .map(|family| {
-            let v6 = *family == Family::V6;
+            let v6 = *family == IpFamily::V6;
             let asks = asks_for_address(row, *family, families) || is_named(row, *family, families);
             let any = match (v6, internal, value(row, "subnet")) {
                 (false, true, "second") => "10.241.0.0/16",
@@ -330,14 +330,14 @@ fn addresses(row: &[usize], number: usize, families: &[Family]) -> Vec<String> {
 
 /// Members that the public IP must contain if it was created for the Service, and must not contain if it existed
 /// before.
-fn public_ip(row: &[usize], number: usize, key: &str, families: &[Family]) -> Value {
+fn public_ip(row: &[usize], number: usize, key: &str, families: &[IpFamily]) -> Value {
     let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
     if is_internal(row) {
         return Value::Null;
     }
     let group = if is("resource-group", "other") { "other" } else { "cluster" };
     let is_new =
-        |family: &&Family| !is_named(row, **family, families) && !asks_for_address(row, **family, families);
+        |family: &&IpFamily| !is_named(row, **family, families) && !asks_for_address(row, **family, families);
     let Some(new) = families.iter().find(is_new) else {
         return json!({"resource group": group, "tags": {"owner": "somebody", "k8s-azure-service": null, "team": null}});
     };
@@ -355,7 +355,7 @@ fn public_ip(row: &[usize], number: usize, key: &str, families: &[Family]) -> Va
     }
     ip["properties"]["publicIPAddressVersion"] = new.as_str().into();
     if is_of_prefix(row, *new, families) {
-        let which = if *new == Family::V6 { "six" } else { "four" };
+        let which = if *new == IpFamily::V6 { "six" } else { "four" };
         ip["properties"]["publicIPPrefix"] = json!({"id": format!("<id of prefix-{number}-{which}>")});
     }
     ip

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{is_internal, value};
-use crate::stage::{Given, OTHER_GROUP};
+use super::factors::{is_internal, value};
+use crate::stage::{InitialResource, OTHER_GROUP};
 
 /// Networks of the test values.
 pub(super) const NETWORK: &str = "203.0.113.0/24";
@@ -56,21 +56,21 @@ pub fn leaves_to_kubernetes(row: &[usize]) -> usize {
 }
 
 /// The initial resources in Azure for Service `number`.
-pub fn given(row: &[usize], number: usize) -> Vec<Given> {
-    let mut given = Vec::new();
+pub fn initial_resources(row: &[usize], number: usize) -> Vec<InitialResource> {
+    let mut resources = Vec::new();
     let kept = !["own", "!missing"].contains(&value(row, "public-ip"));
     if kept && !is_internal(row) {
         for (name, version) in [("own", "IPv4"), ("own-six", "IPv6")] {
-            let ip = Given::public_ip(&format!("{name}-{number}-kept"), version);
+            let ip = InitialResource::public_ip(&format!("{name}-{number}-kept"), version);
             let other = value(row, "resource-group") == "other";
-            given.push(if other { ip.in_group(OTHER_GROUP) } else { ip });
+            resources.push(if other { ip.in_group(OTHER_GROUP) } else { ip });
         }
     }
     if value(row, "prefix") != "no" {
-        given.push(Given::prefix(&format!("prefix-{number}-four"), "IPv4", 31));
-        given.push(Given::prefix(&format!("prefix-{number}-six"), "IPv6", 127));
+        resources.push(InitialResource::prefix(&format!("prefix-{number}-four"), "IPv4", 31));
+        resources.push(InitialResource::prefix(&format!("prefix-{number}-six"), "IPv6", 127));
     }
-    given
+    resources
 }
 
 /// The manifest of Service `number`, named `namespace/name`.

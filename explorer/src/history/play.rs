@@ -16,7 +16,7 @@ use crate::corpus::Expectations;
 use crate::expectation::Expectation;
 use crate::features::{self, Row};
 use crate::rule;
-use crate::stage::{Given, Stage};
+use crate::stage::{InitialResource, Stage};
 
 /// The number of public IPs that others have for frontends of their own, on each public load balancer to which they add
 /// some.
@@ -54,12 +54,12 @@ pub(super) struct Play {
 }
 
 /// The public IPs of others, for frontends of their own.
-pub(super) fn addresses_of_others(cluster: Cluster) -> Vec<Given> {
+pub(super) fn addresses_of_others(cluster: Cluster) -> Vec<InitialResource> {
     let of_second = (cluster == Cluster::Several).then_some(Shared::Second);
     let balancers = [Shared::LoadBalancer].into_iter().chain(of_second);
     let all = balancers
         .flat_map(|shared| (0..THEIR_ADDRESSES).map(move |number| address_of_others(shared, number)));
-    all.map(|name| Given::public_ip(&name, "IPv4")).collect()
+    all.map(|name| InitialResource::public_ip(&name, "IPv4")).collect()
 }
 
 fn address_of_others(shared: Shared, number: u64) -> String {

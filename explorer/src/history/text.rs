@@ -7,6 +7,7 @@ use super::History;
 use super::act::{AFFLICTIONS, Act, KINDS, METHODS, MISTAKES, NODE_LABELS, SHARED, Shared, TROUBLES};
 use super::cluster::{ASKED, CLUSTERS, Cluster, ENTRIES};
 use crate::features;
+use crate::property::CaseText;
 
 /// The line of a history with typical latencies of Azure.
 const TYPICAL_LATENCY: &str = "Azure takes its time";
@@ -16,6 +17,16 @@ const REPLICAS: &str = "replicas elect a leader";
 
 /// The prefix of the line with the cluster.
 const CLUSTER: &str = "cluster: ";
+
+impl CaseText for History {
+    fn write(&self) -> String {
+        self.to_string()
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        text.parse()
+    }
+}
 
 impl fmt::Display for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -212,6 +223,7 @@ fn read_act(line: &str) -> Option<Act> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::property::Trial as _;
 
     #[test]
     fn a_history_is_read_back_from_what_is_printed() {

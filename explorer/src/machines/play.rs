@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use super::act::Act;
 use super::judge::Truth;
-use super::{FLEXIBLE, OTHER_GROUP, UNIFORM, standalone};
+use super::layout::{FLEXIBLE, OTHER_GROUP, UNIFORM, standalone};
 
 const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";

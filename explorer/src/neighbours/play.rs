@@ -12,11 +12,12 @@ use testkit::World;
 use testkit::types::{LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS};
 use tokio::time::{Instant, sleep};
 
+use super::case::{Act, Foreign, Neighbours};
 use super::sharing::{self, Sharing};
-use super::{Act, Foreign, Neighbours, traffic};
+use super::traffic;
 use crate::ledger::{Hand, Ledger, Pen};
+use crate::service_option::{self, SERVICES, ServiceOption};
 use crate::single::{UNHURRIED, latest_is_refusal};
-use crate::wish::{self, SERVICES, Wish};
 
 /// Everything is at rest after this time without activity. It is longer than the time from the end of one operation to
 /// the Service's next write: up to a poll of its public IP, and then three seconds for a document that another cluster
@@ -40,7 +41,7 @@ pub(super) struct Play {
     worlds: Vec<World>,
     ledger: Arc<Ledger>,
     /// What Services ask for.
-    wishes: BTreeMap<Key, Vec<Wish>>,
+    options: BTreeMap<Key, Vec<ServiceOption>>,
     /// Services that were reachable and were not changed since.
     steady: BTreeSet<Key>,
     complaints: Vec<String>,
@@ -79,7 +80,7 @@ impl Play {
             seed: *seed,
             worlds,
             ledger,
-            wishes: BTreeMap::new(),
+            options: BTreeMap::new(),
             steady: BTreeSet::new(),
             complaints: Vec::new(),
         };
@@ -92,7 +93,7 @@ impl Play {
 
     pub(super) async fn act(&mut self, act: &Act) {
         match act {
-            Act::Apply { cluster, service, wishes } => self.apply(*cluster, SERVICES[*service], wishes),
+            Act::Apply { cluster, service, options } => self.apply(*cluster, SERVICES[*service], options),
             Act::Delete { cluster, service } => self.delete(*cluster, SERVICES[*service]),
             Act::Scale { cluster, nodes } => {
                 let cluster = cluster % self.worlds.len();
@@ -117,11 +118,11 @@ impl Play {
         self.look(false);
     }
 
-    fn apply(&mut self, cluster: usize, key: &'static str, wishes: &[Wish]) {
+    fn apply(&mut self, cluster: usize, key: &'static str, options: &[ServiceOption]) {
         let cluster = cluster % self.worlds.len();
         let world = &self.worlds[cluster];
         let static_address = self.sharing.static_address(cluster);
-        let manifest = wish::manifest(key, wishes, &world.shape.subscription, &static_address);
+        let manifest = service_option::manifest(key, options, &world.shape.subscription, &static_address);
         let there = world.service(key);
         let (namespace, name) = key.split_once('/').expect("a Service is called namespace/name");
         if !there["metadata"]["deletionTimestamp"].is_null() {
@@ -145,12 +146,12 @@ impl Play {
             world.kubernetes.merge("Service", namespace, name, &patch).expect("the change is sound");
         }
         self.steady.remove(&(cluster, key));
-        self.wishes.insert((cluster, key), wishes.to_vec());
+        self.options.insert((cluster, key), options.to_vec());
     }
 
     fn delete(&mut self, cluster: usize, key: &'static str) {
         let cluster = cluster % self.worlds.len();
-        if self.wishes.remove(&(cluster, key)).is_some() {
+        if self.options.remove(&(cluster, key)).is_some() {
             self.steady.remove(&(cluster, key));
             self.worlds[cluster].delete(key);
         }
@@ -214,18 +215,19 @@ impl Play {
     fn look(&mut self, at_rest: bool) {
         // If two machines have the name of a node, it joins no pool before its provider ID is known, and the node
         // managers that set it do not run here.
-        if self.wishes.is_empty() || (self.sharing.hosts && self.sharing.group) {
+        if self.options.is_empty() || (self.sharing.hosts && self.sharing.group) {
             return;
         }
         let network = Network::read(&self.azure);
-        for ((cluster, key), wishes) in &self.wishes {
+        for ((cluster, key), options) in &self.options {
             let is_steady = self.steady.contains(&(*cluster, *key));
-            if (!at_rest && !is_steady) || self.is_denied_by_another(*cluster, key, wishes) {
+            if (!at_rest && !is_steady) || self.is_denied_by_another(*cluster, key, options) {
                 continue;
             }
-            let internal = wish::is_internal(wishes);
+            let internal = service_option::is_internal(options);
             let is_refused = self.is_refused(*cluster, key);
-            let lost = traffic::lost(&network, &self.worlds, *cluster, key, wish::port(key), internal);
+            let lost =
+                traffic::lost(&network, &self.worlds, *cluster, key, service_option::port(key), internal);
             if lost.is_empty() && !self.worlds[*cluster].addresses(key).is_empty() && !is_refused {
                 self.steady.insert((*cluster, *key));
             } else if is_steady || !is_refused {
@@ -238,10 +240,11 @@ impl Play {
 
     /// Whether a Service shares an internal address with another Service of its cluster that denies all other clients,
     /// which applies to the address.
-    fn is_denied_by_another(&self, cluster: usize, key: &str, wishes: &[Wish]) -> bool {
-        let shares = |wishes: &[Wish]| wishes.contains(&Wish::PrivateAddress);
-        let mut others = self.wishes.iter().filter(|((of, other), _)| *of == cluster && *other != key);
-        shares(wishes) && others.any(|(_, other)| shares(other) && other.contains(&Wish::DenyOthers))
+    fn is_denied_by_another(&self, cluster: usize, key: &str, options: &[ServiceOption]) -> bool {
+        let shares = |options: &[ServiceOption]| options.contains(&ServiceOption::PrivateAddress);
+        let mut others = self.options.iter().filter(|((of, other), _)| *of == cluster && *other != key);
+        shares(options)
+            && others.any(|(_, other)| shares(other) && other.contains(&ServiceOption::DenyOthers))
     }
 
     /// Whether the latest event of a Service says that its current state cannot be served.
@@ -255,17 +258,17 @@ impl Play {
         let waits = |(cluster, key): &(usize, &str)| {
             self.worlds[*cluster].addresses(key).is_empty() || self.is_refused(*cluster, key)
         };
-        if self.wishes.keys().any(waits) {
+        if self.options.keys().any(waits) {
             self.rest(LONG_QUIET).await;
         }
         self.look(true);
-        for ((cluster, key), wishes) in &self.wishes {
+        for ((cluster, key), options) in &self.options {
             let world = &self.worlds[*cluster];
-            let is_contested = wishes.iter().any(|wish| wish.is_contested());
+            let is_contested = options.iter().any(|option| option.is_contested());
             if world.addresses(key).is_empty() && !(is_contested && self.is_refused(*cluster, key)) {
                 let events = world.events(key);
                 self.complaints
-                    .push(format!("cluster {cluster}'s {key} {wishes:?} is not served: {events:#?}"));
+                    .push(format!("cluster {cluster}'s {key} {options:?} is not served: {events:#?}"));
             }
         }
         let count = self.worlds.len();
@@ -274,7 +277,7 @@ impl Play {
         self.worlds[first].restart().await;
         self.rest(QUIET).await;
         // Refused Services are retried then.
-        let tries_again = self.wishes.keys().any(|(cluster, key)| self.is_refused(*cluster, key));
+        let tries_again = self.options.keys().any(|(cluster, key)| self.is_refused(*cluster, key));
         let may_write = tries_again || self.has_two_labels_for_one_address(first);
         if !may_write && self.ledger.writes(Hand::Cluster(first)) != before {
             self.complaints.push(format!("cluster {first} writes when its controllers start anew"));
@@ -292,10 +295,11 @@ impl Play {
     /// Whether two Services of a cluster want DNS labels at one user's public IP. It has no tag with the owner of the
     /// label, so the Service that was served last gets its label.
     fn has_two_labels_for_one_address(&self, cluster: usize) -> bool {
-        let wants_both =
-            |wishes: &&Vec<Wish>| [Wish::KeptAddress, Wish::Label].iter().all(|wish| wishes.contains(wish));
-        let own = self.wishes.iter().filter(|((of, _), _)| *of == cluster);
-        own.filter(|(_, wishes)| wants_both(wishes)).count() > 1
+        let wants_both = |options: &&Vec<ServiceOption>| {
+            [ServiceOption::KeptAddress, ServiceOption::Label].iter().all(|option| options.contains(option))
+        };
+        let own = self.options.iter().filter(|((of, _), _)| *of == cluster);
+        own.filter(|(_, options)| wants_both(options)).count() > 1
     }
 
     /// Records the leftovers of a cluster that was torn down.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use testkit::{ExtraSubnet, NodePool, Shape};
 
-use crate::wish::KEPT_GROUP;
+use crate::service_option::KEPT_GROUP;
 
 /// The group of resources outside of the clusters' own groups.
 const COMMON_GROUP: &str = "common";

@@ -6,12 +6,12 @@ use std::time::Duration;
 use testkit::types::{LOAD_BALANCERS, SECURITY_GROUPS};
 use tokio::time::{Instant, sleep};
 
+use super::case::{Bad, Mistake, Refusal, Refusals};
 use super::refuser::{Culprit, Refuser};
-use super::{Bad, Mistake, Refusal, Refusals};
 use crate::ledger::Hand;
 use crate::rule;
+use crate::service_option::SERVICES;
 use crate::single::{Single, keyed};
-use crate::wish::SERVICES;
 
 /// Names of bad Services.
 const BAD: [&str; 2] = ["default/bad", "shop/bad"];
@@ -128,8 +128,8 @@ pub(super) async fn run(trial: &Refusals) -> Vec<String> {
             complaints.push(format!("no event says what is wrong with {key} ({bad:?}): {events:#?}"));
         }
     }
-    for (key, wishes) in keyed(&trial.good) {
-        let lost = single.unserved(key, wishes);
+    for (key, options) in keyed(&trial.good) {
+        let lost = single.unserved(key, options);
         if beside.time.is_some() {
             complaints.extend(lost.into_iter().map(|lost| format!("later, beside {:?}: {lost}", trial.bad)));
         }
@@ -144,7 +144,7 @@ fn calls(single: &Single) -> u64 {
 }
 
 fn unserved(trial: &Refusals, single: &Single) -> Vec<String> {
-    keyed(&trial.good).flat_map(|(key, wishes)| single.unserved(key, wishes)).collect()
+    keyed(&trial.good).flat_map(|(key, options)| single.unserved(key, options)).collect()
 }
 
 async fn take(trial: &Refusals, with_bad: bool) -> Taken {
@@ -164,8 +164,8 @@ async fn take(trial: &Refusals, with_bad: bool) -> Taken {
     if with_bad && trial.bad_first {
         create_bad(trial, &single, &refuser);
     }
-    for (key, wishes) in keyed(&trial.good) {
-        single.create(key, wishes, &[]);
+    for (key, options) in keyed(&trial.good) {
+        single.create(key, options, &[]);
     }
     if with_bad && !trial.bad_first {
         create_bad(trial, &single, &refuser);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use testkit::types::{LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS};
 use testkit::{Call, Reply, Tap};
 
-use super::{Bad, Refusal};
+use super::case::{Bad, Refusal};
 
 /// The prefix of the error codes of its failed operations.
 const CODE: &str = "InternalServerError";

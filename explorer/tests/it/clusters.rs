@@ -3,7 +3,7 @@
 
 use explorer::clusters::{Act, ApiServer, Beside, Drift, Member, Neighbourhood, Network};
 
-use crate::properties::{holds_for_hundreds, holds_for_kept, holds_for_some};
+use crate::properties::{holds_for_hundreds, holds_for_past_failures, holds_for_some};
 
 #[test]
 fn no_cluster_of_cluster_api_harms_another() {
@@ -19,7 +19,7 @@ fn no_cluster_of_cluster_api_harms_another_in_hundreds_of_trials() {
 /// `tests/corpus/cluster-neighbours`, including known defects: the mark of a fixed one has to be removed.
 #[test]
 fn clusters_that_failed_once_do_no_harm_or_are_known() {
-    holds_for_kept::<Neighbourhood>();
+    holds_for_past_failures::<Neighbourhood>();
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn what_a_third_party_edits_of_a_cluster_is_repaired_or_reported_in_hundreds_of_
 /// `tests/corpus/cluster-edits`.
 #[test]
 fn edits_of_clusters_that_failed_once_are_repaired_or_known() {
-    holds_for_kept::<Drift>();
+    holds_for_past_failures::<Drift>();
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn refused_clusters_and_machines_hold_up_no_good_ones_in_hundreds_of_trials() {
 /// `tests/corpus/cluster-refusals`.
 #[test]
 fn refusals_that_held_up_clusters_once_hold_up_none() {
-    holds_for_kept::<Beside>();
+    holds_for_past_failures::<Beside>();
 }
 
 /// S1: Azure supports no condition on the creation of a resource group. If the managers of two clusters of one name

@@ -4,7 +4,7 @@
 use explorer::edits::Edits;
 use explorer::neighbours::Neighbours;
 use explorer::on_all_cores;
-use explorer::property::{Trial, explore, kept};
+use explorer::property::{Trial, explore, past_failures};
 use explorer::refusals::Refusals;
 
 /// The number of trials of a property in every run of the tests.
@@ -19,17 +19,27 @@ fn holds<T: Trial>(seed: u64) {
 
 /// With `CERULEAN_SEED=n` the first seed is another.
 pub(super) fn holds_for_some<T: Trial>() {
-    let first = testkit::seed::current();
-    on_all_cores(first..first + TRIALS * testkit::seed::count(), holds::<T>);
+    holds_for::<T>(TRIALS);
 }
 
 pub(super) fn holds_for_hundreds<T: Trial>() {
-    let first = testkit::seed::current() + TRIALS;
-    on_all_cores(first..first + MORE_TRIALS, holds::<T>);
+    holds_for_more::<T>(TRIALS, MORE_TRIALS);
 }
 
-pub(super) fn holds_for_kept<T: Trial + Sync>() {
-    let all = kept::<T>().unwrap();
+/// A number of trials in every run of the tests.
+pub(super) fn holds_for<T: Trial>(trials: u64) {
+    let first = testkit::seed::current();
+    on_all_cores(first..first + trials * testkit::seed::count(), holds::<T>);
+}
+
+/// Further trials, after a number of others.
+pub(super) fn holds_for_more<T: Trial>(trials: u64, more: u64) {
+    let first = testkit::seed::current() + trials;
+    on_all_cores(first..first + more, holds::<T>);
+}
+
+pub(super) fn holds_for_past_failures<T: Trial + Sync>() {
+    let all = past_failures::<T>().unwrap();
     on_all_cores(0..all.len() as u64, |one| {
         all[one as usize].explore().unwrap_or_else(|problem| panic!("{problem}"));
     });
@@ -49,7 +59,7 @@ fn no_cluster_harms_another_in_hundreds_of_trials() {
 /// `tests/corpus/neighbours`, including known defects: the mark of a fixed one has to be removed.
 #[test]
 fn neighbours_that_failed_once_do_no_harm_or_are_known() {
-    holds_for_kept::<Neighbours>();
+    holds_for_past_failures::<Neighbours>();
 }
 
 #[test]
@@ -66,7 +76,7 @@ fn what_a_third_party_edits_is_repaired_or_told_in_hundreds_of_trials() {
 /// `tests/corpus/edits`.
 #[test]
 fn edits_that_were_not_repaired_once_are_or_are_known() {
-    holds_for_kept::<Edits>();
+    holds_for_past_failures::<Edits>();
 }
 
 #[test]
@@ -83,5 +93,5 @@ fn good_services_do_not_wait_for_bad_ones_in_hundreds_of_trials() {
 /// `tests/corpus/refusals`.
 #[test]
 fn good_services_that_waited_once_do_not_or_are_known() {
-    holds_for_kept::<Refusals>();
+    holds_for_past_failures::<Refusals>();
 }

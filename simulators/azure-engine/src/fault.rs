@@ -5,12 +5,12 @@ use faults::{Faults, is_met};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::code::Code;
-use super::error::Refusal;
-use super::latency::bounded;
-use super::operation::{OperationEnd, OperationStyle, OperationUrls, RetryAfterStyle, Status};
-use super::seed::Seed;
-use crate::execution::Execution;
+use crate::operation::execution::Execution;
+use crate::operation::{OperationEnd, OperationStyle, OperationUrls, RetryAfterStyle, Status};
+use crate::refusal::Refusal;
+use crate::refusal::code::Code;
+use crate::settings::latency::bounded;
+use crate::settings::seed::Seed;
 
 const TOO_MANY_REQUESTS: Code = Code::azures(429, "TooManyRequests");
 

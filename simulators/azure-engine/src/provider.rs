@@ -14,40 +14,42 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::actors::{Actor, Actors};
-use super::answer::Answer;
-use super::attachments::Attachments;
-use super::budget::policy::Policy;
-use super::budget::{Buckets, Budgets};
-use super::consistency::Consistency;
-use super::data_plane::{DataAnswer, DataRequest, DataSubject};
-use super::document::{Object, at};
-use super::error::Refusal;
-use super::execution::Execution;
-use super::fault::Fault;
-use super::join::Join;
-use super::journal::JournalBook;
-use super::latency::{LatencyProfile, TypicalLatency};
-use super::limits::{Limit, Limits};
-use super::member_table::{self, Member};
-use super::names::NameRule;
-use super::operation::{Completion, Operations};
-use super::options::Options;
-use super::outside::Outside;
-use super::request::Request;
-use super::seed::Seed;
-use super::store;
-use super::store::Indexed;
-use super::target::Target;
-use super::version::Since;
+use crate::answer::Answer;
+use crate::answer::data_plane::{DataAnswer, DataRequest, DataSubject};
+use crate::document::{Object, at};
+use crate::fault::Fault;
+use crate::journal::JournalBook;
+use crate::operation::execution::Execution;
+use crate::operation::outside::Outside;
+use crate::operation::{Completion, Operations};
+use crate::refusal::Refusal;
+use crate::request::Request;
+use crate::request::target::Target;
+use crate::settings::actors::{Actor, Actors};
+use crate::settings::budget::policy::Policy;
+use crate::settings::budget::{Buckets, Budgets};
+use crate::settings::consistency::Consistency;
+use crate::settings::latency::{LatencyProfile, TypicalLatency};
+use crate::settings::limits::{Limit, Limits};
+use crate::settings::options::Options;
+use crate::settings::seed::Seed;
+use crate::store;
+use crate::store::Indexed;
+use crate::store::attachments::Attachments;
+use crate::types::join::Join;
+use crate::types::member_table::{self, Member};
+use crate::types::names::NameRule;
+use crate::types::version::Since;
 
-pub use super::asked::{Act, Asked, Call, Expand, Extension, Listing, Source};
-pub use super::protocol::{
+pub use crate::request::provider_request::{
+    Act, Expand, ExtensionRequest, Listing, ProviderCall, ResourceRequest, Source,
+};
+pub use crate::store::reference::Reference;
+pub use crate::types::protocol::{
     ChildCollection, Concurrency, EtagForm, KeyForm, LiesIn, Pages, Placement, Polling, Protocol, Readiness,
     UrlForm,
 };
-pub use super::reference::Reference;
-pub use super::state_name::StateNames;
+pub use crate::types::state_name::StateNames;
 
 /// One stored resource.
 pub type Record = store::Record<dyn ResourceType>;
@@ -103,14 +105,14 @@ impl Proposal<'_> {
 
 /// The result of starting a POST action.
 pub struct Action {
-    /// Passed back to [`ResourceType::after_operation`] when the operation is over.
+    /// Passed back to [`Writing::after_operation`] when the operation is over.
     pub completion: Completion,
     /// The immediate answer; without one the action is a long-running operation.
     pub answer: Option<Answer>,
 }
 
-/// One resource type of a provider.
-pub trait ResourceType: Send + Sync + 'static {
+/// What a resource of a type may be: its protocol, its members, its name, its references.
+pub trait Shape: Send + Sync + 'static {
     /// The protocol of the type.
     fn protocol(&self) -> &'static Protocol;
 
@@ -134,32 +136,9 @@ pub trait ResourceType: Send + Sync + 'static {
         format!("{verb}{}Operation", self.protocol().noun.replace(' ', ""))
     }
 
-    /// Changes the document in the answer to a write whose operation still runs.
-    fn accepted(&self, _azure: &AzureState, _record: &Record, _document: &mut Object) {}
-
-    /// The resources of a list below a scope, if they are stored elsewhere.
-    fn gather<'a>(&self, _azure: &'a AzureState, _scope: &ResourceId) -> Option<Vec<&'a Record>> {
-        None
-    }
-
-    /// The entry of a resource in a list; `None` leaves it out.
-    fn listed(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
-        Some(azure.present(record, listing.expand))
-    }
-
-    /// Checks the parameters of a list.
-    fn check_listing(&self, _azure: &AzureState, _listing: &Listing<'_>) -> Result<(), Refusal> {
+    /// Refuses an impossible instance name.
+    fn check_name(&self, _name: &str) -> Result<(), Refusal> {
         Ok(())
-    }
-
-    /// Most items of one page of a list.
-    fn page_size(&self, _options: &Options, _listing: &Listing<'_>) -> usize {
-        usize::MAX
-    }
-
-    /// Checks a write after the tables were applied, and returns the document to store.
-    fn write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        Ok(Value::Object(proposal.body))
     }
 
     /// All references of the document.
@@ -172,16 +151,35 @@ pub trait ResourceType: Send + Sync + 'static {
         None
     }
 
-    /// The name of the resource's state during a change, if it differs from the type's usual name: `Upgrading`.
-    fn write_state(&self, _old: &Value, _new: &Value) -> Option<&'static str> {
+    /// The resource that an id of this type stands for, if that is another one: a machine that is also known below its
+    /// scale set, a role that can be read below every scope.
+    fn stands_for(&self, _azure: &AzureState, _id: &ResourceId) -> Option<ResourceId> {
         None
+    }
+
+    /// Resources that the service created for this one and that are deleted with it.
+    fn owned(&self, _azure: &AzureState, _record: &Record) -> Vec<ResourceId> {
+        Vec::new()
+    }
+}
+
+/// What a type does around a write or a deletion. `before_` hooks may refuse, `after_` hooks act on other documents.
+pub trait Writing: Send + Sync + 'static {
+    /// Checks a write after the tables were applied, and returns the document to store.
+    fn before_write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        Ok(Value::Object(proposal.body))
     }
 
     /// Called after a write was stored: applies effects on other documents.
     fn after_write(&self, _azure: &mut AzureState, _id: &ResourceId, _old: Option<&Value>) {}
 
+    /// The name of the resource's state during a change, if it differs from the type's usual name: `Upgrading`.
+    fn state_during_write(&self, _old: &Value, _new: &Value) -> Option<&'static str> {
+        None
+    }
+
     /// Called after the set of referrers of this document changed.
-    fn referrers_changed(&self, _azure: &mut AzureState, _id: &ResourceId) {}
+    fn after_referrers_changed(&self, _azure: &mut AzureState, _id: &ResourceId) {}
 
     /// Called after an operation ended; `failed` if it failed or was cancelled.
     fn after_operation(
@@ -194,31 +192,39 @@ pub trait ResourceType: Send + Sync + 'static {
     }
 
     /// The resources whose work outside is awaited by operations on this one.
-    fn waits_for(&self, _azure: &AzureState, id: &ResourceId) -> Vec<ResourceId> {
+    fn awaited_outside(&self, _azure: &AzureState, id: &ResourceId) -> Vec<ResourceId> {
         vec![id.clone()]
     }
 
     /// Takes the result of work that the type has asked for ([`AzureState::ask_outside`]); returns why the operation
     /// that it belongs to fails.
-    fn told(&self, _azure: &mut AzureState, _id: &ResourceId, _answer: &Value) -> Option<Refusal> {
+    fn after_outside_work(
+        &self,
+        _azure: &mut AzureState,
+        _id: &ResourceId,
+        _answer: &Value,
+    ) -> Option<Refusal> {
         None
     }
 
     /// Checks whether the resource may be deleted.
-    fn check_delete(&self, _azure: &AzureState, _record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, _azure: &AzureState, _record: &Record) -> Result<(), Refusal> {
         Ok(())
     }
 
     /// Called after a deletion was accepted.
-    fn on_delete(&self, _azure: &mut AzureState, _id: &ResourceId) {}
+    fn after_delete(&self, _azure: &mut AzureState, _id: &ResourceId) {}
 
     /// Called after the deletion of a resource that this one only names
-    /// ([`Role::Names`](super::reference::Role::Names)).
-    fn named_is_gone(&self, _azure: &mut AzureState, _id: &ResourceId) {}
+    /// ([`Role::Names`](crate::store::reference::Role::Names)).
+    fn after_named_is_gone(&self, _azure: &mut AzureState, _id: &ResourceId) {}
 
     /// Called after the resource is gone, by itself or with its parent.
-    fn removed(&self, _azure: &mut AzureState, _record: &Record) {}
+    fn after_removal(&self, _azure: &mut AzureState, _record: &Record) {}
+}
 
+/// What a read or a list of a type shows. Nothing here changes the state.
+pub trait Presenting: Send + Sync + 'static {
     /// Adds derived members to a document that is about to be shown.
     fn present(&self, _azure: &AzureState, _record: &Record, _document: &mut Object, _expand: Expand) {}
 
@@ -233,13 +239,41 @@ pub trait ResourceType: Send + Sync + 'static {
     ) {
     }
 
+    /// Changes the document in the answer to a write whose operation still runs.
+    fn present_unfinished(&self, _azure: &AzureState, _record: &Record, _document: &mut Object) {}
+
+    /// Changes the document in the answer to an immediate write; `sent` is the client's document. For types that say so
+    /// in their protocol.
+    fn present_written(&self, _azure: &AzureState, _record: &Record, _sent: &Object, _document: &mut Object) {
+    }
+
+    /// The entry of a resource in a list; `None` leaves it out.
+    fn list_entry(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
+        Some(azure.present(record, listing.expand))
+    }
+
+    /// The resources of a list below a scope, if they are stored elsewhere.
+    fn gather_list<'a>(&self, _azure: &'a AzureState, _scope: &ResourceId) -> Option<Vec<&'a Record>> {
+        None
+    }
+
+    /// Checks the parameters of a list.
+    fn before_list(&self, _azure: &AzureState, _listing: &Listing<'_>) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// Most items of one page of a list.
+    fn page_size(&self, _options: &Options, _listing: &Listing<'_>) -> usize {
+        usize::MAX
+    }
+
     /// Read-only views below the resource, such as `instanceView`; `None` where there is no such view.
     fn view(&self, _azure: &AzureState, _record: &Record, _below: &[&str]) -> Option<Result<Value, Refusal>> {
         None
     }
 
     /// The same for a GET over HTTP, which may have query options (by lower-case name).
-    fn answer(
+    fn view_with_options(
         &self,
         azure: &AzureState,
         record: &Record,
@@ -249,29 +283,19 @@ pub trait ResourceType: Send + Sync + 'static {
         self.view(azure, record, below)
     }
 
-    /// PUT (`body`) or DELETE (no body) of something below the resource that is kept elsewhere, such as
-    /// a service's connections, which are kept with the endpoints. Says whether it was there; `None`
-    /// where nothing below can be written so. What [`ResourceType::view`] then gives is the answer to a PUT.
-    fn write_view(
-        &self,
-        _azure: &mut AzureState,
-        _id: &ResourceId,
-        _below: &[&str],
-        _body: Option<&Value>,
-    ) -> Option<Result<bool, Refusal>> {
-        None
-    }
-
-    /// Resources that the service created for this one and that are deleted with it.
-    fn owned(&self, _azure: &AzureState, _record: &Record) -> Vec<ResourceId> {
-        Vec::new()
-    }
-
     /// All documents of a type that only exists as views below this type's resources.
     fn views_of_type(&self, _azure: &AzureState, _record: &Record, _resource_type: &str) -> Vec<Value> {
         Vec::new()
     }
 
+    /// The refusal for an absent resource, if it is not ARM's own.
+    fn absence_refusal(&self, _azure: &AzureState, _id: &ResourceId) -> Option<Refusal> {
+        None
+    }
+}
+
+/// Requests of a type that neither write nor read its documents: POST actions, parts that are stored elsewhere.
+pub trait Acting: Send + Sync + 'static {
     /// A POST action; below a child of the resource it is the whole path, such as
     /// `backendAddressPools/{name}/{action}`.
     fn act(
@@ -285,42 +309,45 @@ pub trait ResourceType: Send + Sync + 'static {
     }
 
     /// Whether an action is allowed while an operation runs: one that only reads, or one that stops the operation.
-    fn never_waits(&self, _action: &str) -> bool {
+    fn acts_during_operations(&self, _action: &str) -> bool {
         false
     }
 
-    /// Refuses an impossible instance name.
-    fn check_name(&self, _name: &str) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    /// The resource that an id of this type stands for, if that is another one: a machine that is also known below its
-    /// scale set, a role that can be read below every scope.
-    fn stands_for(&self, _azure: &AzureState, _id: &ResourceId) -> Option<ResourceId> {
+    /// PUT (`body`) or DELETE (no body) of something below the resource that is kept elsewhere, such as
+    /// a service's connections, which are kept with the endpoints. Says whether it was there; `None`
+    /// where nothing below can be written so. What [`Presenting::view`] then gives is the answer to a PUT.
+    fn write_below(
+        &self,
+        _azure: &mut AzureState,
+        _id: &ResourceId,
+        _below: &[&str],
+        _body: Option<&Value>,
+    ) -> Option<Result<bool, Refusal>> {
         None
     }
-
-    /// The refusal for an absent resource, if it is not ARM's own.
-    fn absent(&self, _azure: &AzureState, _id: &ResourceId) -> Option<Refusal> {
-        None
-    }
-
-    /// Changes the document in the answer to an immediate write; `sent` is the client's document. For types that say so
-    /// in their protocol.
-    fn written(&self, _azure: &AzureState, _record: &Record, _sent: &Object, _document: &mut Object) {}
 
     /// Answers a request about the resource, or a list, whose query options change its meaning, or an action on an
     /// absent resource; `None` for all others.
-    fn asked(&self, _azure: &mut AzureState, _asked: &Asked<'_>) -> Option<Result<Answer, Refusal>> {
+    fn answer_request(
+        &self,
+        _azure: &mut AzureState,
+        _request: &ResourceRequest<'_>,
+    ) -> Option<Result<Answer, Refusal>> {
         None
     }
 }
 
+/// One resource type of a provider: what it is ([`Shape`]), and its hooks, by the time at which they are called. All hooks have
+/// defaults, so a type without special rules implements the traits with empty blocks.
+pub trait ResourceType: Shape + Writing + Presenting + Acting {}
+
+impl<Type: Shape + Writing + Presenting + Acting> ResourceType for Type {}
+
 /// Answers a call; `None` for calls of other functions.
-pub type Answers = fn(&mut AzureState, &Call<'_>) -> Option<Result<Value, Refusal>>;
+pub type Answers = fn(&mut AzureState, &ProviderCall<'_>) -> Option<Result<Value, Refusal>>;
 
 /// Answers a request to an extension; `None` for requests of other functions.
-pub type Extends = fn(&mut AzureState, &Extension<'_>) -> Option<Result<Answer, Refusal>>;
+pub type Extends = fn(&mut AzureState, &ExtensionRequest<'_>) -> Option<Result<Answer, Refusal>>;
 
 /// Refuses a change, by its method and its resource.
 pub type Guard = fn(&AzureState, &str, &ResourceId) -> Result<(), Refusal>;
@@ -393,7 +420,7 @@ pub struct Provider {
     /// What it forbids about resources of any provider, and groups.
     pub guards: &'static [Guard],
     /// Puts built-in resources into the store, unless they are there.
-    pub given: Option<fn(&mut AzureState)>,
+    pub built_in: Option<fn(&mut AzureState)>,
     /// Its actions of actors, beside those on every resource.
     pub acts: Option<Acts>,
     /// Its services under hosts of their own.
@@ -418,7 +445,7 @@ impl Provider {
             timetable: None,
             joins: &[],
             guards: &[],
-            given: None,
+            built_in: None,
             acts: None,
             data_planes: &[],
         }
@@ -542,7 +569,7 @@ pub struct AzureState {
     /// Timetables of providers.
     pub timetables: Vec<Box<dyn Timetable>>,
     /// The built-in resources, by lower-case id, such as roles.
-    pub(super) given: BTreeSet<String>,
+    pub(crate) built_in: BTreeSet<String>,
     /// The number of requests so far.
     pub requests: u64,
     /// Raised by every visible change.
@@ -550,10 +577,10 @@ pub struct AzureState {
     /// Latencies, changeable while it runs.
     pub latency: LatencyProfile,
     /// The wall-clock time at `origin`.
-    pub(super) start: Timestamp,
-    pub(super) origin: Option<Instant>,
+    pub(crate) start: Timestamp,
+    pub(crate) origin: Option<Instant>,
     /// The due time of an overdue action while it runs.
-    pub(super) moment: Option<Instant>,
+    pub(crate) moment: Option<Instant>,
 }
 
 impl AzureState {
@@ -584,21 +611,21 @@ impl AzureState {
             start: options.start,
             options,
             buckets: Buckets::default(),
-            given: BTreeSet::new(),
+            built_in: BTreeSet::new(),
             requests: 0,
             revision: 0,
             origin: None,
             moment: None,
         };
         azure.set_consistency(consistency);
-        azure.give();
-        azure.given = azure.store.all().map(|record| record.id.to_lower()).collect();
+        azure.add_built_in();
+        azure.built_in = azure.store.all().map(|record| record.id.to_lower()).collect();
         azure
     }
 
     /// Puts the built-in resources into the store.
-    pub(super) fn give(&mut self) {
-        let given: Vec<_> = self.providers.iter().filter_map(|provider| provider.given).collect();
-        given.into_iter().for_each(|give| give(self));
+    pub(crate) fn add_built_in(&mut self) {
+        let built_in: Vec<_> = self.providers.iter().filter_map(|provider| provider.built_in).collect();
+        built_in.into_iter().for_each(|add| add(self));
     }
 }

@@ -5,18 +5,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use azure_engine::answer::Answer;
-use azure_engine::error::Refusal;
-use azure_engine::execution::Execution;
-use azure_engine::latency::LatencyProfile;
+use azure_engine::operation::execution::Execution;
 use azure_engine::operation::{Completion, OperationEnd};
-use azure_engine::options::Options;
 use azure_engine::provider::{
-    Action, AzureState, Concurrency, LiesIn, Manager, Placement, Proposal, Protocol, Provider, Record,
-    ResourceType, StateNames,
+    Acting, Action, AzureState, Concurrency, LiesIn, Manager, Placement, Presenting, Protocol, Provider,
+    Record, Shape, StateNames, Writing,
 };
+use azure_engine::refusal::Refusal;
+use azure_engine::request::body::Body;
+use azure_engine::request::target::Target;
 use azure_engine::request::{Conditions, Request};
+use azure_engine::settings::latency::LatencyProfile;
+use azure_engine::settings::options::Options;
 use azure_engine::store::State;
-use azure_engine::target::Target;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -25,16 +26,16 @@ macro_rules! plain {
     ($name:ident, $protocol:expr) => {
         struct $name;
 
-        impl ResourceType for $name {
+        impl Shape for $name {
             fn protocol(&self) -> &'static Protocol {
                 const PROTOCOL: Protocol = $protocol;
                 &PROTOCOL
             }
-
-            fn write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
-                Ok(Value::Object(proposal.body))
-            }
         }
+
+        impl Writing for $name {}
+        impl Presenting for $name {}
+        impl Acting for $name {}
     };
 }
 
@@ -57,7 +58,7 @@ plain!(Rights, Protocol { lies_in: LiesIn::Anything, tracked: false, ..protocol(
 /// A type that says what goes on with its resources.
 struct Clusters;
 
-impl ResourceType for Clusters {
+impl Shape for Clusters {
     fn protocol(&self) -> &'static Protocol {
         const PROTOCOL: Protocol = Protocol {
             first_state: State::Creating,
@@ -72,16 +73,18 @@ impl ResourceType for Clusters {
         };
         &PROTOCOL
     }
+}
 
-    fn write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        Ok(Value::Object(proposal.body))
-    }
-
-    fn write_state(&self, old: &Value, new: &Value) -> Option<&'static str> {
+impl Writing for Clusters {
+    fn state_during_write(&self, old: &Value, new: &Value) -> Option<&'static str> {
         let version = |body: &Value| body["properties"]["version"].clone();
         (version(old) != version(new)).then_some("Upgrading")
     }
+}
 
+impl Presenting for Clusters {}
+
+impl Acting for Clusters {
     fn act(
         &self,
         _azure: &mut AzureState,
@@ -145,10 +148,18 @@ fn azure() -> AzureState {
 fn ask(azure: &mut AzureState, method: &str, below: &str, body: Value) -> Result<u16, (u16, String)> {
     let path = format!("/subscriptions/{}{below}", azure.options.subscription);
     let query = BTreeMap::from([("api-version".to_owned(), VERSIONS[0].to_owned())]);
-    let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let (body, target) = (Body::parse(body.as_bytes()), Target::parse(&path));
     let conditions = Conditions::default();
-    let request =
-        Request { method, path: &path, query: &query, conditions: &conditions, body: &body, caller: None };
+    let request = Request {
+        method,
+        path: &path,
+        target: target.as_ref().map_err(|bad| *bad),
+        query: &query,
+        conditions: &conditions,
+        body: &body,
+        caller: None,
+    };
     let answer =
         azure.locate(&request).and_then(|located| azure.perform(&request, &located, &Execution::default()));
     answer.map(|answer| answer.status).map_err(|refusal| (refusal.status, refusal.code))

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use azure_types::ResourceId;
 
 use azure_engine::document::{stored_reference, text};
-use azure_engine::options::MetadataAddresses;
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::settings::options::MetadataAddresses;
 use azure_providers::compute::machine::{is_machine, machine_name};
 
 /// The names of some machines, for messages.

@@ -3,8 +3,8 @@
 use azure_types::ResourceId;
 use serde_json::{Map, Value, json};
 
+use azure_engine::document::reading::Documents;
 use azure_engine::document::{at, items, members, text};
-use azure_engine::documents::Documents;
 use azure_providers::compute::machine::machine_name;
 
 /// A machine's documents: its own, and that of the scale set it is of.

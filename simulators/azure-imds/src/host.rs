@@ -2,9 +2,9 @@
 
 use std::fmt::Debug;
 
-use azure_engine::documents::Documents;
-use azure_engine::options::MetadataAddresses;
+use azure_engine::document::reading::Documents;
 use azure_engine::provider::AzureState;
+use azure_engine::settings::options::MetadataAddresses;
 
 /// A simulated Azure.
 pub trait Host: Documents + Debug + Send + Sync {

@@ -11,7 +11,7 @@ pub(super) enum Format {
 
 /// The result of looking up a path.
 #[derive(Debug, PartialEq)]
-pub(super) enum Found {
+pub(super) enum LookUp {
     Json(Value),
     Text(String),
     /// There is nothing at the path.
@@ -21,7 +21,7 @@ pub(super) enum Found {
 }
 
 /// Looks up a path. Names compare without case.
-pub(super) fn look_up(document: &Value, path: &[&str], format: Format) -> Found {
+pub(super) fn look_up(document: &Value, path: &[&str], format: Format) -> LookUp {
     let found = path.iter().try_fold(document, |value, step| match value {
         Value::Object(members) => {
             members.iter().find(|(name, _)| name.eq_ignore_ascii_case(step)).map(|(_, member)| member)
@@ -30,18 +30,18 @@ pub(super) fn look_up(document: &Value, path: &[&str], format: Format) -> Found 
         _ => None,
     });
     match (found, format) {
-        (None, _) => Found::Nothing,
-        (Some(part @ (Value::Object(_) | Value::Array(_))), Format::Json) => Found::Json(part.clone()),
-        (Some(Value::Object(members)), Format::Text) => Found::Text(
+        (None, _) => LookUp::Nothing,
+        (Some(part @ (Value::Object(_) | Value::Array(_))), Format::Json) => LookUp::Json(part.clone()),
+        (Some(Value::Object(members)), Format::Text) => LookUp::Text(
             members.iter().map(|(name, member)| entry(name, member)).collect::<Vec<_>>().join("\n"),
         ),
         (Some(Value::Array(items)), Format::Text) => {
             let entries = items.iter().enumerate().map(|(at, item)| entry(&at.to_string(), item));
-            Found::Text(entries.collect::<Vec<_>>().join("\n"))
+            LookUp::Text(entries.collect::<Vec<_>>().join("\n"))
         }
-        (Some(_), Format::Json) => Found::NeedsText,
-        (Some(Value::String(text)), Format::Text) => Found::Text(text.clone()),
-        (Some(other), Format::Text) => Found::Text(other.to_string()),
+        (Some(_), Format::Json) => LookUp::NeedsText,
+        (Some(Value::String(text)), Format::Text) => LookUp::Text(text.clone()),
+        (Some(other), Format::Text) => LookUp::Text(other.to_string()),
     }
 }
 

@@ -15,7 +15,7 @@ mod service;
 mod token;
 mod versions;
 
-pub use azure_engine::options::MetadataAddresses;
+pub use azure_engine::settings::options::MetadataAddresses;
 pub use azure_providers::compute::scheduled_events::{EventPlan, EventType};
 pub use azure_providers::identity::ManagedIdentity;
 pub use host::Host;

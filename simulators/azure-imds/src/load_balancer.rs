@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::compute::Machine;
 use super::network::{configurations, interfaces};
+use azure_engine::document::reading::Documents;
 use azure_engine::document::{items, name, stored_reference, text};
-use azure_engine::documents::Documents;
 
 /// Addresses in version 6 stand in brackets.
 fn bracketed(address: &str) -> String {

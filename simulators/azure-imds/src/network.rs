@@ -5,8 +5,8 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::compute::Machine;
+use azure_engine::document::reading::Documents;
 use azure_engine::document::{items, stored_reference, text};
-use azure_engine::documents::Documents;
 
 /// The network interfaces of a machine, the primary one first.
 pub(super) fn interfaces(documents: &dyn Documents, machine: &Machine) -> Vec<Value> {

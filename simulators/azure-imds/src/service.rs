@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::compute::Machine;
 use super::host::Host;
-use super::leaf::{Format, Found, look_up};
+use super::leaf::{Format, LookUp, look_up};
 use super::token::{self, MachineIdentities};
 use super::{caller, compute, load_balancer, network, versions};
 use azure_entra::Entra;
@@ -159,7 +159,7 @@ async fn answer(State(service): State<MetadataService>, request: Request) -> Res
     if let ["identity", "oauth2", "token"] = *words {
         return service.token(named.as_deref(), peer, query, &parts.headers);
     }
-    let asked = Asked { service: &service, named, peer, query, method: parts.method };
+    let asked = MetadataRequest { service: &service, named, peer, query, method: parts.method };
     match asked.answer(&words, &parts.headers, body).await {
         Ok(response) => response,
         Err(problem) => problem.answer(),
@@ -206,7 +206,7 @@ impl MetadataService {
 }
 
 /// One request.
-struct Asked<'a> {
+struct MetadataRequest<'a> {
     service: &'a MetadataService,
     named: Option<String>,
     peer: Option<IpAddr>,
@@ -214,7 +214,7 @@ struct Asked<'a> {
     method: Method,
 }
 
-impl Asked<'_> {
+impl MetadataRequest<'_> {
     async fn answer(&self, words: &[&str], headers: &HeaderMap, body: Body) -> Result<Response, Problem> {
         // A request that was passed on does not come from the machine.
         if headers.contains_key("x-forwarded-for") {
@@ -291,10 +291,10 @@ impl Asked<'_> {
 
     fn shown(&self, document: &Value, path: &[&str]) -> Result<Response, Problem> {
         match look_up(document, path, self.format()?) {
-            Found::Json(part) => Ok(Json(part).into_response()),
-            Found::Text(text) => Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()),
-            Found::Nothing => Err(Problem::NotFound),
-            Found::NeedsText => Err(Problem::NeedsText),
+            LookUp::Json(part) => Ok(Json(part).into_response()),
+            LookUp::Text(text) => Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()),
+            LookUp::Nothing => Err(Problem::NotFound),
+            LookUp::NeedsText => Err(Problem::NeedsText),
         }
     }
 

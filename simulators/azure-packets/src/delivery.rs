@@ -80,7 +80,7 @@ impl<'a> PacketTrace<'a> {
         sender: Sender<'a>,
     ) -> Result<(), Refusal> {
         let network = self.network;
-        if interface.found.subnet.as_deref().is_some_and(|subnet| subnet.endpoint_policies.security_group) {
+        if interface.targets.subnet.as_deref().is_some_and(|subnet| subnet.endpoint_policies.security_group) {
             self.pass(interface, &self.flow(sender, Some(interface)), Direction::Inbound)?;
         }
         match network.endpoints.get(endpoint) {

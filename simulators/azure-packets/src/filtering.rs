@@ -61,8 +61,8 @@ impl Network {
         flow: &'a Flow<'_>,
         direction: Direction,
     ) -> impl Iterator<Item = (&'a ResourceId, &'a SecurityGroup, &'a Rule)> {
-        let of_subnet = here.subnet.as_ref().zip(here.found.subnet_group.as_deref());
-        let of_interface = here.found.interface_group.as_deref().map(|group| (&here.interface, group));
+        let of_subnet = here.subnet.as_ref().zip(here.targets.subnet_group.as_deref());
+        let of_interface = here.targets.interface_group.as_deref().map(|group| (&here.interface, group));
         let mut order = [of_subnet, of_interface];
         if direction == Direction::Outbound {
             order.reverse();
@@ -75,7 +75,7 @@ impl Network {
     /// What the tag `VirtualNetwork` stands for at an interface: its network, those connected to it,
     /// and the prefixes of user routes in its subnet, a default route among them.
     fn is_in_virtual_network(&self, here: &Interface, address: IpAddr) -> bool {
-        let routes = here.found.subnet.as_deref().map_or(&[] as &[_], |subnet| &subnet.routes);
+        let routes = here.targets.subnet.as_deref().map_or(&[] as &[_], |subnet| &subnet.routes);
         self.is_in_address_space(here.virtual_network(), address)
             || routes.iter().any(|route| route.is_users() && route.prefix.contains(&address))
     }

@@ -14,7 +14,7 @@ use super::probe_answers::ProbeAnswers;
 use super::protocol::Protocol;
 use super::verdict::Verdict;
 use super::what_if::{Change, Silenced, changed_network};
-use azure_engine::documents::Documents;
+use azure_engine::document::reading::Documents;
 
 /// Most flows of one question: enough that the shares of hundreds of machines mean something.
 pub const MAX_FLOWS: usize = 20_000;

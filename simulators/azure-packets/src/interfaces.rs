@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use azure_types::ResourceId;
 
-use super::machine::{Found, Interface};
+use super::machine::{Interface, InterfaceTargets};
 use super::network::Network;
 
 impl Network {
@@ -13,9 +13,9 @@ impl Network {
         machine: Option<&ResourceId>,
         subnet: Option<&ResourceId>,
         group: Option<&ResourceId>,
-    ) -> Found {
+    ) -> InterfaceTargets {
         let subnet = subnet.and_then(|id| self.subnets.get(id)).cloned();
-        Found {
+        InterfaceTargets {
             machine: machine.and_then(|id| self.machines.get(id)).cloned(),
             subnet_group: subnet.as_ref().and_then(|subnet| self.groups.get(subnet.group.as_ref()?)).cloned(),
             interface_group: group.and_then(|id| self.groups.get(id)).cloned(),
@@ -36,7 +36,7 @@ impl Network {
             machine: None,
             endpoint: None,
             address: Some(address),
-            found: self.surroundings(None, Some(subnet), None),
+            targets: self.surroundings(None, Some(subnet), None),
             subnet: Some(subnet.clone()),
             group: None,
             forwards: false,

@@ -39,7 +39,7 @@ pub mod view;
 mod virtual_network;
 mod what_if;
 
-use azure_engine::documents::Documents;
+use azure_engine::document::reading::Documents;
 
 pub use balancer::AdminState;
 pub use fate::Fate;

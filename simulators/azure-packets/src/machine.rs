@@ -23,7 +23,7 @@ pub(crate) struct Interface {
     /// Whether it may send and receive packets that bear other addresses than its own.
     pub forwards: bool,
     /// The targets of the ids above, resolved once: they are needed for every packet and probe.
-    pub(super) found: Found,
+    pub(super) targets: InterfaceTargets,
     pub pools: Vec<ResourceId>,
     pub public_address: Option<ResourceId>,
     pub application_groups: Vec<ResourceId>,
@@ -32,7 +32,7 @@ pub(crate) struct Interface {
 
 /// The surroundings of an interface.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Found {
+pub(crate) struct InterfaceTargets {
     pub(super) machine: Option<Arc<Machine>>,
     pub(super) subnet: Option<Arc<Subnet>>,
     pub(super) subnet_group: Option<Arc<SecurityGroup>>,
@@ -64,7 +64,7 @@ pub(crate) enum Power {
 
 impl Interface {
     pub(crate) fn machine_state(&self) -> Option<&Machine> {
-        self.found.machine.as_deref()
+        self.targets.machine.as_deref()
     }
 
     /// The machine's display name.
@@ -77,7 +77,7 @@ impl Interface {
     }
 
     pub(crate) fn virtual_network(&self) -> Option<&ResourceId> {
-        self.found.subnet.as_deref().map(|subnet| &subnet.virtual_network)
+        self.targets.subnet.as_deref().map(|subnet| &subnet.virtual_network)
     }
 }
 

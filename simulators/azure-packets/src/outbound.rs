@@ -112,7 +112,7 @@ impl Network {
     pub(super) fn outbound(&self, interface: &Interface, protocol: Protocol) -> Result<Outbound, NoOutbound> {
         let ipv4 = interface.address.is_none_or(|own| own.is_ipv4());
         let wants = |address: &IpAddr| address.is_ipv4() == ipv4;
-        let subnet = interface.found.subnet.as_deref();
+        let subnet = interface.targets.subnet.as_deref();
         if let Some(gateway) = subnet.and_then(|subnet| subnet.gateway.as_ref()) {
             let single =
                 gateway.addresses.iter().filter_map(|id| self.public_address(id)?.address).filter(wants);

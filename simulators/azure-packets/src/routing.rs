@@ -59,7 +59,7 @@ impl Network {
 
     /// The route that a packet takes from an interface; `None` where the subnet is not known.
     pub(super) fn route(&self, from: &Interface, to: IpAddr) -> Option<Route> {
-        let subnet = from.found.subnet.as_deref()?;
+        let subnet = from.targets.subnet.as_deref()?;
         let best = subnet
             .routes
             .iter()
@@ -76,7 +76,8 @@ impl Network {
         let host = IpNet::from(to);
         // An endpoint has a route of its own, which gives way to a user's route for the same address, or
         // for any part of the network where the endpoint's subnet lets route tables have a say.
-        let table_counts = interface.found.subnet.as_deref().is_some_and(|s| s.endpoint_policies.route_table);
+        let table_counts =
+            interface.targets.subnet.as_deref().is_some_and(|s| s.endpoint_policies.route_table);
         let within_network = interface
             .virtual_network()
             .and_then(|id| self.virtual_networks.get(id))

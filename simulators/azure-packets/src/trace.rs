@@ -66,16 +66,16 @@ impl Network {
 const MAX_FORWARDS: u8 = 8;
 
 /// The holder of the destination address.
-enum Owner<'a> {
+enum AddressHolder<'a> {
     Frontend(&'a LoadBalancer, &'a Frontend),
     Interface(&'a Interface),
 }
 
 /// The next stop of a packet that left a subnet.
 enum Next<'a> {
-    Owner(Owner<'a>),
+    AddressHolder(AddressHolder<'a>),
     /// A machine, or machines behind an internal frontend, that pass it on.
-    Appliance(Owner<'a>),
+    Appliance(AddressHolder<'a>),
     Outside,
 }
 
@@ -154,13 +154,15 @@ impl<'a> PacketTrace<'a> {
         }
         let next = self.next(from)?;
         let destination_interface = match &next {
-            Next::Owner(Owner::Interface(there)) => Some(*there),
+            Next::AddressHolder(AddressHolder::Interface(there)) => Some(*there),
             _ => None,
         };
         self.pass(from, &self.flow(sender, destination_interface), Direction::Outbound)?;
         match next {
-            Next::Owner(Owner::Frontend(balancer, frontend)) => self.through(balancer, frontend, sender),
-            Next::Owner(Owner::Interface(there)) => match &there.endpoint {
+            Next::AddressHolder(AddressHolder::Frontend(balancer, frontend)) => {
+                self.through(balancer, frontend, sender)
+            }
+            Next::AddressHolder(AddressHolder::Interface(there)) => match &there.endpoint {
                 Some(endpoint) => self.enter_endpoint(endpoint, there, sender),
                 None => self.deliver(sender, &Delivery::unchanged(there, self.to, self.packet.port)),
             },
@@ -174,11 +176,11 @@ impl<'a> PacketTrace<'a> {
         let to = self.to;
         let Some(route) = self.network.route(from, to) else {
             // An unknown subnet has no routes; the packet goes to the holder of the address.
-            return Ok(self.private_owner(from)?.map_or(Next::Outside, Next::Owner));
+            return Ok(self.private_owner(from)?.map_or(Next::Outside, Next::AddressHolder));
         };
         self.hops.push(Hop::Route { route: route.clone() });
         let local = |trace: &Self| match trace.private_owner(from)? {
-            Some(owner) => Ok(Next::Owner(owner)),
+            Some(owner) => Ok(Next::AddressHolder(owner)),
             None => Err(Refusal::NoSuchAddress { address: to }),
         };
         match &route.next_hop {
@@ -198,24 +200,24 @@ impl<'a> PacketTrace<'a> {
 
     /// The holder of the destination as a private address that `from` can reach; `None` if the address is not a private
     /// one in use, and the packet leaves for the internet.
-    fn private_owner(&self, from: &Interface) -> Result<Option<Owner<'a>>, Refusal> {
+    fn private_owner(&self, from: &Interface) -> Result<Option<AddressHolder<'a>>, Refusal> {
         match self.owner_of(from, self.to)? {
             None if is_private(self.to) => Err(Refusal::NoSuchAddress { address: self.to }),
             owner => Ok(owner),
         }
     }
 
-    fn owner_of(&self, from: &Interface, address: IpAddr) -> Result<Option<Owner<'a>>, Refusal> {
+    fn owner_of(&self, from: &Interface, address: IpAddr) -> Result<Option<AddressHolder<'a>>, Refusal> {
         let network = self.network;
         let owners = network
             .internal_frontends(address)
             .map(|(balancer, frontend)| {
-                (Owner::Frontend(balancer, frontend), frontend.virtual_network.as_ref())
+                (AddressHolder::Frontend(balancer, frontend), frontend.virtual_network.as_ref())
             })
             .chain(
                 network
                     .with_address(address)
-                    .map(|interface| (Owner::Interface(interface), interface.virtual_network())),
+                    .map(|interface| (AddressHolder::Interface(interface), interface.virtual_network())),
             );
         let here = from.virtual_network();
         let mut elsewhere = None;
@@ -235,11 +237,11 @@ impl<'a> PacketTrace<'a> {
     }
 
     /// Sends a packet to a machine that forwards it, or that has the destination behind it.
-    fn by_appliance(&mut self, appliance: &Owner<'a>, sender: Sender<'a>) -> Result<(), Refusal> {
+    fn by_appliance(&mut self, appliance: &AddressHolder<'a>, sender: Sender<'a>) -> Result<(), Refusal> {
         let network = self.network;
         let (interface, address) = match appliance {
-            Owner::Interface(interface) => (*interface, interface.address.unwrap_or(self.to)),
-            Owner::Frontend(balancer, frontend) => {
+            AddressHolder::Interface(interface) => (*interface, interface.address.unwrap_or(self.to)),
+            AddressHolder::Frontend(balancer, frontend) => {
                 let chosen = self.balance(balancer, frontend, sender)?;
                 (chosen.interface, chosen.address)
             }

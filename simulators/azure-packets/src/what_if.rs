@@ -12,8 +12,8 @@ use super::json::id_of;
 use super::machine::{Machine, Power};
 use super::network::Network;
 use super::probe_answers::ProbeAnswers;
-use azure_engine::documents::Documents;
-use azure_engine::edit::Edit;
+use azure_engine::document::edit::Edit;
+use azure_engine::document::reading::Documents;
 
 /// A hypothetical change: nothing in the simulated Azure changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -85,8 +85,9 @@ impl Changed<'_> {
                 Change::Edit { id, edit } if id.is_within(&own) => {
                     let path = path_within(&own, id);
                     // A missing child is not created by changing it.
-                    let child =
-                        azure_engine::edit::find(&document, &path).first().map(|child| (*child).clone());
+                    let child = azure_engine::document::edit::find(&document, &path)
+                        .first()
+                        .map(|child| (*child).clone());
                     if let Some(mut child) = child {
                         edit.apply(&mut child);
                         Edit::setting(&path, child).apply(&mut document);
@@ -143,7 +144,7 @@ impl Network {
         }
         let machines = &self.machines;
         for interface in &mut self.interfaces {
-            interface.found.machine = interface.machine.as_ref().and_then(|id| machines.get(id)).cloned();
+            interface.targets.machine = interface.machine.as_ref().and_then(|id| machines.get(id)).cloned();
         }
     }
 }

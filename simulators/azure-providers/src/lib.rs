@@ -20,6 +20,8 @@ pub mod resources;
 mod storage;
 
 use azure_engine::provider::Provider;
+use azure_engine::types::example::{ExampleRequest, ExampleScope, example_requests};
+use azure_engine::types::protocol::Protocol;
 
 /// All of them.
 pub fn all() -> Vec<Provider> {
@@ -41,4 +43,16 @@ pub fn all() -> Vec<Provider> {
         features::provider(),
         container_registry::provider(),
     ]
+}
+
+/// The examples of all types, in an order in which all succeed.
+///
+/// # Errors
+///
+/// An example that is no object of requests.
+pub fn examples(scope: &ExampleScope) -> Result<Vec<ExampleRequest>, serde_json::Error> {
+    let providers = all();
+    let types = providers.iter().flat_map(|provider| &provider.resource_types);
+    let protocols: Vec<&'static Protocol> = types.map(|resource_type| resource_type.protocol()).collect();
+    example_requests(&protocols, scope)
 }

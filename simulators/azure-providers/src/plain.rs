@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use azure_engine::code::Code;
 use azure_engine::document::Object;
-use azure_engine::error::Refusal;
-use azure_engine::member_table::Member;
-use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
+use azure_engine::provider::{Acting, AzureState, Expand, Presenting, Protocol, Record, Shape, Writing};
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::code::Code;
+use azure_engine::types::member_table::Member;
 
 /// One of them.
 pub(crate) struct Plain {
@@ -29,7 +29,7 @@ impl Plain {
     }
 }
 
-impl ResourceType for Plain {
+impl Shape for Plain {
     fn protocol(&self) -> &'static Protocol {
         self.protocol
     }
@@ -41,12 +41,10 @@ impl ResourceType for Plain {
     fn envelope(&self) -> &'static [Member] {
         self.envelope
     }
+}
 
-    fn write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        Ok(Value::Object(proposal.body))
-    }
-
-    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+impl Writing for Plain {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
         match self.nested(azure, record).first() {
             None => Ok(()),
             Some(child) => Err(NESTED.says(format_args!(
@@ -56,7 +54,9 @@ impl ResourceType for Plain {
             ))),
         }
     }
+}
 
+impl Presenting for Plain {
     fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         let Some((_, Some(member))) = self.children else { return };
         let listed: Vec<Value> =
@@ -67,3 +67,5 @@ impl ResourceType for Plain {
         }
     }
 }
+
+impl Acting for Plain {}

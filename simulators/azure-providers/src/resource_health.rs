@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use azure_engine::answer::Answer;
 use azure_engine::document::text;
-use azure_engine::error::Refusal;
-use azure_engine::provider::{AzureState, Extension, Provider, Record};
+use azure_engine::provider::{AzureState, ExtensionRequest, Provider, Record};
+use azure_engine::refusal::Refusal;
 use azure_engine::store::State;
 
 /// Types that have a health, of those that are simulated.
@@ -24,8 +24,8 @@ pub(crate) fn provider() -> Provider {
 }
 
 /// `{scope}/providers/Microsoft.ResourceHealth/availabilityStatuses[/current]`.
-fn answer(azure: &mut AzureState, asked: &Extension<'_>) -> Option<Result<Answer, Refusal>> {
-    let current = match asked.segments {
+fn answer(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Option<Result<Answer, Refusal>> {
+    let current = match request.segments {
         [kind] if kind.eq_ignore_ascii_case("availabilityStatuses") => false,
         [kind, name]
             if kind.eq_ignore_ascii_case("availabilityStatuses") && name.eq_ignore_ascii_case("current") =>
@@ -34,20 +34,20 @@ fn answer(azure: &mut AzureState, asked: &Extension<'_>) -> Option<Result<Answer
         }
         _ => return None,
     };
-    if asked.method != "GET" {
-        return Some(Err(Refusal::method_not_allowed(asked.method)));
+    if request.method != "GET" {
+        return Some(Err(Refusal::method_not_allowed(request.method)));
     }
     let now = azure.now().to_string();
     let has_health = |record: &&Record| TYPES.contains(&record.resource_type.name());
     if current {
-        let record = azure.store.get(asked.scope).filter(has_health);
+        let record = azure.store.get(request.scope).filter(has_health);
         return Some(match record {
             Some(record) => Ok(Answer::ok(status(record, &now))),
-            None => Err(azure.not_found(&status_id(asked.scope))),
+            None => Err(azure.not_found(&status_id(request.scope))),
         });
     }
-    let here = azure.store.get(asked.scope).into_iter().filter(|record| record.id.namespace().is_some());
-    let below = azure.store.below(asked.scope);
+    let here = azure.store.get(request.scope).into_iter().filter(|record| record.id.namespace().is_some());
+    let below = azure.store.below(request.scope);
     let shown: Vec<Value> = here.chain(below).filter(has_health).map(|record| status(record, &now)).collect();
     Some(Ok(Answer::list(shown)))
 }

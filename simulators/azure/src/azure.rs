@@ -12,27 +12,27 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::host_routes::HostRoutes;
-use crate::published::Strayed;
+use crate::published::DeviatingResources;
 use crate::recording::Recording;
-use azure_engine::actors::{Actor, Actors};
-use azure_engine::budget::BudgetState;
-use azure_engine::budget::Budgets;
-use azure_engine::code::Code;
-use azure_engine::consistency::Consistency;
-use azure_engine::documents::Documents;
-use azure_engine::error::Refusal;
-use azure_engine::execution::Execution;
+use azure_engine::document::reading::Documents;
 use azure_engine::fault::Fault;
 use azure_engine::journal::Journal;
-use azure_engine::latency::LatencyProfile;
+use azure_engine::operation::execution::Execution;
 use azure_engine::operation::{OperationEnd, OperationState};
-use azure_engine::options::MetadataAddresses;
-use azure_engine::options::Options;
-use azure_engine::overrides::{check_budgets, check_limits};
 use azure_engine::provider::AzureState;
 use azure_engine::provider::DataPlane;
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::code::Code;
 use azure_engine::request::Conditions;
-use azure_engine::snapshot::BadSnapshot;
+use azure_engine::settings::actors::{Actor, Actors};
+use azure_engine::settings::budget::BudgetState;
+use azure_engine::settings::budget::Budgets;
+use azure_engine::settings::consistency::Consistency;
+use azure_engine::settings::latency::LatencyProfile;
+use azure_engine::settings::options::MetadataAddresses;
+use azure_engine::settings::options::Options;
+use azure_engine::state::overrides::{check_budgets, check_limits};
+use azure_engine::state::snapshot::BadSnapshot;
 use azure_entra::{Clock, TokenVerifier};
 use azure_providers::authorization;
 use azure_providers::resources::{ResourceManager, delete_group, put_group};
@@ -65,7 +65,7 @@ pub(crate) struct Inner {
     /// The time since when tokens are revoked, in seconds, by client or object id; the empty name stands for all.
     pub(crate) revoked: RwLock<BTreeMap<String, i64>>,
     /// Resources that other clients than our programs wrote against the contract.
-    pub(crate) strayed: Mutex<Strayed>,
+    pub(crate) deviating: Mutex<DeviatingResources>,
     /// The file of exchanges, if they are recorded.
     pub(crate) recording: RwLock<Option<Arc<Recording>>>,
 }
@@ -94,7 +94,7 @@ impl Azure {
             watched: AtomicBool::new(false),
             revoked: RwLock::default(),
             recording: RwLock::default(),
-            strayed: Mutex::default(),
+            deviating: Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
     }

@@ -14,13 +14,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::azure::Azure;
-use azure_engine::code::Code;
-use azure_engine::dispatch::Located;
-use azure_engine::error::{Extra, Refusal};
 use azure_engine::provider::AzureState;
-use azure_engine::target::Target;
+use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Extra, Refusal};
+use azure_engine::request::body::Body;
+use azure_engine::request::target::Target;
+use azure_engine::verbs::dispatch::Located;
 use azure_entra::{AuthFailure, Principal};
-use azure_providers::authorization::{self, Asker};
+use azure_providers::authorization::{self, Requester};
 
 const LINKED_AUTHORIZATION_FAILED: Code = Code::azures(403, "LinkedAuthorizationFailed");
 const INVALID_AUTHENTICATION_TOKEN: Code = Code::azures(401, "InvalidAuthenticationToken");
@@ -124,14 +125,14 @@ impl Caller {
         located: &Located,
         method: &str,
         path: &str,
-        body: &[u8],
+        body: &Body,
     ) -> Result<(), Refusal> {
         self.check_tenants(state, located, method, body)?;
         let (client_id, object_id) = match &self.claimed {
             Some((client, object)) => (client.as_str(), object.as_str()),
             None => (ANYBODY, ANYBODY),
         };
-        authorization::check(state, Asker { client_id, object_id }, located, (method, path, body))
+        authorization::check(state, Requester { client_id, object_id }, located, (method, path, body))
     }
 
     fn check_tenants(
@@ -139,7 +140,7 @@ impl Caller {
         state: &AzureState,
         located: &Located,
         method: &str,
-        body: &[u8],
+        body: &Body,
     ) -> Result<(), Refusal> {
         let (Some(principal), Target::Within(subscription, _)) = (&self.principal, &located.target) else {
             return Ok(());
@@ -156,9 +157,9 @@ impl Caller {
             return Ok(());
         }
         // A body that is not JSON is refused later.
-        let Ok(body) = serde_json::from_slice::<Value>(body) else { return Ok(()) };
+        let Some(body) = body.readable() else { return Ok(()) };
         let mut linked = BTreeSet::new();
-        subscriptions_in(&body, &mut linked);
+        subscriptions_in(body, &mut linked);
         let missing = linked.into_iter().find(|linked| {
             state.subscription(linked).is_some_and(|linked| {
                 let tenant = state.tenant_of(linked);

@@ -18,15 +18,15 @@ use crate::control_error::refused;
 use crate::latency::named_latency;
 use crate::machines::PowerState;
 use crate::parameters::{self, Parameters};
-use azure_engine::actors::Actor;
-use azure_engine::budget::BudgetState;
-use azure_engine::budget::Budgets;
-use azure_engine::consistency::Consistency;
-use azure_engine::error::Refusal;
 use azure_engine::fault::Fault;
-use azure_engine::latency::LatencyProfile;
 use azure_engine::operation::{OperationEnd, OperationState};
-use azure_engine::overrides::check_budgets;
+use azure_engine::refusal::Refusal;
+use azure_engine::settings::actors::Actor;
+use azure_engine::settings::budget::BudgetState;
+use azure_engine::settings::budget::Budgets;
+use azure_engine::settings::consistency::Consistency;
+use azure_engine::settings::latency::LatencyProfile;
+use azure_engine::state::overrides::check_budgets;
 
 pub(crate) fn router() -> Router<Azure> {
     Router::new()

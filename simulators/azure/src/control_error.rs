@@ -4,7 +4,7 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 
-use azure_engine::error::Refusal;
+use azure_engine::refusal::Refusal;
 
 /// The answer to what is refused.
 pub(crate) fn refused(refusal: &Refusal) -> Response {

@@ -10,7 +10,7 @@ use http::StatusCode;
 use http::header::{CONTENT_TYPE, HOST};
 
 use crate::control_error::refused;
-use azure_engine::error::Refusal;
+use azure_engine::refusal::Refusal;
 
 /// Limits routes to requests for this machine, and gives all their errors as JSON.
 pub(crate) fn guarded<S: Clone + Send + Sync + 'static>(routes: Router<S>) -> Router<S> {

@@ -12,14 +12,14 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::{Router, http::request::Parts};
 use azure_engine::answer::Note;
-use azure_engine::data_plane::{DataAnswer, DataCaller, DataRequest, DataSubject};
+use azure_engine::answer::data_plane::{DataAnswer, DataCaller, DataRequest, DataSubject};
 use azure_engine::document::merge;
-use azure_engine::error::{Extra, Refusal};
 use azure_engine::fault::{self, Effect, FaultAction, Subject};
 use azure_engine::journal::{JournalEntry, RequestKind};
-use azure_engine::latency::bounded;
 use azure_engine::provider::AzureState;
 use azure_engine::provider::DataPlane;
+use azure_engine::refusal::{Extra, Refusal};
+use azure_engine::settings::latency::bounded;
 use azure_entra::{AuthFailure, Scheme};
 use bytes::Bytes;
 use http::header::{HOST, USER_AGENT};
@@ -89,7 +89,7 @@ fn host(request: &Request) -> String {
 }
 
 /// A request, with its body.
-struct Asked {
+struct HostRequest {
     parts: Parts,
     host: String,
     query: BTreeMap<String, String>,
@@ -99,7 +99,7 @@ struct Asked {
     caller: Option<DataCaller>,
 }
 
-impl Asked {
+impl HostRequest {
     fn new(host: String, parts: Parts, body: Bytes) -> Self {
         let query = url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes())
             .map(|(name, value)| (name.to_ascii_lowercase(), value.into_owned()))
@@ -161,8 +161,8 @@ async fn answer(azure: &Azure, service: &Service, host: String, request: Request
         Ok(body) => (body, None),
         Err(refusal) => (Bytes::new(), Some(refusal)),
     };
-    let mut asked = Asked::new(host, parts, body);
-    let mut admitted = azure.change(|state| admit(azure, state, service, &mut asked));
+    let mut request = HostRequest::new(host, parts, body);
+    let mut admitted = azure.change(|state| admit(azure, state, service, &mut request));
     admitted.refusal = admitted.refusal.or(unread);
     let action = admitted.effect.as_ref().map(|effect| effect.action.clone());
     let delay = match &action {
@@ -175,7 +175,7 @@ async fn answer(azure: &Azure, service: &Service, host: String, request: Request
     }
     let outcome = match &action {
         Some(FaultAction::DropRequest) => {
-            azure.change(|state| record(state, &asked, &admitted, 0, None, Note::default()));
+            azure.change(|state| record(state, &request, &admitted, 0, None, Note::default()));
             return lost();
         }
         Some(FaultAction::Pretend { status }) => Some(Ok(DataAnswer::empty(*status))),
@@ -191,7 +191,7 @@ async fn answer(azure: &Azure, service: &Service, host: String, request: Request
     let outcome = outcome.or_else(|| admitted.refusal.clone().map(Err));
     let response = match service {
         Service::Plane(plane) => azure.change(|state| {
-            let asked_plane = asked.of(plane);
+            let asked_plane = request.of(plane);
             let outcome = outcome.unwrap_or_else(|| (plane.perform)(state, &asked_plane));
             let note = outcome.as_ref().map(|answer| answer.note.clone()).unwrap_or_default();
             let after = action.as_ref().and_then(FaultAction::refusal_after);
@@ -200,12 +200,14 @@ async fn answer(azure: &Azure, service: &Service, host: String, request: Request
                 Ok(answer) => (answer, None),
                 Err(refusal) => ((plane.refuse)(state, &asked_plane, &refusal), Some(refusal)),
             };
-            record(state, &asked, &admitted, answer.status, refusal.as_ref(), note);
-            respond(state, &asked.parts.method, &admitted, answer, refusal.as_ref())
+            record(state, &request, &admitted, answer.status, refusal.as_ref(), note);
+            respond(state, &request.parts.method, &admitted, answer, refusal.as_ref())
         }),
         Service::Routes(routes) => {
             let done = match outcome {
-                None => routes.routes.clone().oneshot(asked.request()).await.map_err(|never| match never {}),
+                None => {
+                    routes.routes.clone().oneshot(request.request()).await.map_err(|never| match never {})
+                }
                 Some(Ok(answer)) => Ok(with_status(answer.status, Response::default())),
                 Some(Err(refusal)) => Err(refusal),
             };
@@ -214,7 +216,9 @@ async fn answer(azure: &Azure, service: &Service, host: String, request: Request
             let refusal = done.as_ref().err().cloned();
             let response = done.unwrap_or_else(|refusal| (routes.refuse)(&refusal));
             let status = response.status().as_u16();
-            azure.change(|state| record(state, &asked, &admitted, status, refusal.as_ref(), Note::default()));
+            azure.change(|state| {
+                record(state, &request, &admitted, status, refusal.as_ref(), Note::default())
+            });
             response
         }
     };
@@ -222,17 +226,17 @@ async fn answer(azure: &Azure, service: &Service, host: String, request: Request
 }
 
 /// Numbers a request, finds its caller and its subject, and the fault that strikes it.
-fn admit(azure: &Azure, state: &mut AzureState, service: &Service, asked: &mut Asked) -> Admitted {
+fn admit(azure: &Azure, state: &mut AzureState, service: &Service, request: &mut HostRequest) -> Admitted {
     state.requests += 1;
     let (sequence, time) = (state.requests, state.now());
     let (subject, name, refusal) = match service {
         Service::Plane(plane) => {
-            let subject = (plane.locate)(state, &asked.of(plane));
+            let subject = (plane.locate)(state, &request.of(plane));
             let name = subject.resource.as_ref().filter(|_| !subject.list);
             let name = name.map(|id| id.name().to_owned()).unwrap_or_default();
-            match caller(azure, plane, &asked.credentials, time) {
+            match caller(azure, plane, &request.credentials, time) {
                 Ok(caller) => {
-                    asked.caller = caller;
+                    request.caller = caller;
                     (subject, name, None)
                 }
                 Err(refusal) => (subject, name, Some(refusal)),
@@ -241,11 +245,11 @@ fn admit(azure: &Azure, state: &mut AzureState, service: &Service, asked: &mut A
         Service::Routes(routes) => {
             let subject =
                 DataSubject { resource_type: routes.resource_type.clone(), ..DataSubject::default() };
-            (subject, asked.host.split('.').next().unwrap_or_default().to_owned(), None)
+            (subject, request.host.split('.').next().unwrap_or_default().to_owned(), None)
         }
     };
-    let method = asked.parts.method.as_str();
-    let path = location(asked);
+    let method = request.parts.method.as_str();
+    let path = location(request);
     let faulty = Subject { method, resource_type: &subject.resource_type, name: &name, path: &path };
     // As with Resource Manager, no fault strikes an unauthenticated request.
     let seed = state.seed;
@@ -267,8 +271,8 @@ fn admit(azure: &Azure, state: &mut AzureState, service: &Service, asked: &mut A
 }
 
 /// The path of a request in the journal and for faults: with its host before it.
-fn location(asked: &Asked) -> String {
-    format!("https://{}{}", asked.host, asked.parts.uri.path())
+fn location(request: &HostRequest) -> String {
+    format!("https://{}{}", request.host, request.parts.uri.path())
 }
 
 /// Verifies the bearer token of a request; `None` where the service checks a signature itself.
@@ -306,14 +310,14 @@ fn caller(
 
 fn record(
     state: &mut AzureState,
-    asked: &Asked,
+    request: &HostRequest,
     admitted: &Admitted,
     status: u16,
     refusal: Option<&Refusal>,
     note: Note,
 ) {
-    let text = |name: &str| asked.headers.get(name).cloned();
-    let kind = match asked.parts.method.as_str() {
+    let text = |name: &str| request.headers.get(name).cloned();
+    let kind = match request.parts.method.as_str() {
         "GET" | "HEAD" => RequestKind::Read,
         "DELETE" => RequestKind::Delete,
         _ => RequestKind::Write,
@@ -322,9 +326,9 @@ fn record(
     state.journal.record(JournalEntry {
         sequence: admitted.sequence,
         time: admitted.time,
-        method: asked.parts.method.to_string(),
-        path: location(asked),
-        api_version: asked.query.get("api-version").cloned().or_else(|| text("x-ms-version")),
+        method: request.parts.method.to_string(),
+        path: location(request),
+        api_version: request.query.get("api-version").cloned().or_else(|| text("x-ms-version")),
         status,
         code: refusal.map(|refusal| refusal.code.clone()),
         message: refusal.map(|refusal| refusal.message.clone()),

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::azure::{Azure, Inner};
 use azure_engine::document::{at, items, text};
-use azure_engine::outside::Asked;
+use azure_engine::operation::outside::OutsideTask;
 use azure_engine::provider::AzureState;
 use azure_providers::compute::machine::guest::TIMEOUT;
 use azure_providers::identity::{self, ManagedIdentity};
@@ -114,7 +114,7 @@ impl Azure {
             loop {
                 changed.mark_unchanged();
                 let Some(azure) = inner.upgrade().map(|inner| Azure { inner }) else { return };
-                for (asked, start) in azure.asked() {
+                for (task, start) in azure.requested_starts() {
                     let answer = tokio::time::timeout(PROVISIONING_TIMEOUT, guest.start(start));
                     let inner = inner.clone();
                     tokio::spawn(async move {
@@ -123,7 +123,7 @@ impl Azure {
                             Err(_elapsed) => json!({ "failure": TIMEOUT }),
                         };
                         if let Some(azure) = inner.upgrade().map(|inner| Azure { inner }) {
-                            azure.change(|state| state.told(&asked.id, asked.number, &answer));
+                            azure.change(|state| state.finish_outside_task(&task.id, task.number, &answer));
                         }
                     });
                 }
@@ -135,21 +135,21 @@ impl Azure {
         });
     }
 
-    fn asked(&self) -> Vec<(Asked, GuestStart)> {
+    fn requested_starts(&self) -> Vec<(OutsideTask, GuestStart)> {
         let mut state = self.inner.state.lock();
-        let asked = state.take_asked();
-        asked
+        let tasks = state.take_outside_tasks();
+        tasks
             .into_iter()
-            .map(|asked| (start_of(&state, &asked), asked))
-            .map(|(start, asked)| (asked, start))
+            .map(|task| (start_of(&state, &task), task))
+            .map(|(start, task)| (task, start))
             .collect()
     }
 }
 
-fn start_of(azure: &AzureState, asked: &Asked) -> GuestStart {
-    let what = &asked.what;
-    let boots = !asked.id.resource_type().ends_with("/extensions");
-    let machine = if boots { None } else { asked.id.parent() }.unwrap_or_else(|| asked.id.clone());
+fn start_of(azure: &AzureState, task: &OutsideTask) -> GuestStart {
+    let what = &task.what;
+    let boots = !task.id.resource_type().ends_with("/extensions");
+    let machine = if boots { None } else { task.id.parent() }.unwrap_or_else(|| task.id.clone());
     let decoded = |member: &str| {
         let bare: String = text(what, member)?.chars().filter(|c| !c.is_ascii_whitespace()).collect();
         STANDARD.decode(bare).ok()

@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::response::Response;
-use azure_engine::error::Refusal;
+use azure_engine::refusal::Refusal;
 
 /// Routes for all hosts with one suffix.
 #[derive(Clone)]

@@ -19,22 +19,23 @@ use crate::azure::Azure;
 use crate::base_url::base_url;
 use crate::caller::{Caller, Credentials};
 use crate::control_requests::{guarded, nothing_at};
-use crate::published::Asked;
+use crate::published::ContractSubject;
 use azure_engine::answer::{Answer, Note};
-use azure_engine::budget::{Class, Remaining};
-use azure_engine::code::Code;
-use azure_engine::dispatch::Located;
 use azure_engine::document::merge;
-use azure_engine::error::Refusal;
-use azure_engine::execution::Execution;
 use azure_engine::fault::{self, Effect, FaultAction, Subject};
 use azure_engine::journal::{JournalEntry, RequestKind};
-use azure_engine::latency::bounded;
 use azure_engine::operation::RetryAfterStyle;
+use azure_engine::operation::execution::Execution;
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::code::Code;
 use azure_engine::request::Conditions;
 use azure_engine::request::Request as ArmRequest;
-use azure_engine::target::Target;
+use azure_engine::request::body::Body as ParsedBody;
+use azure_engine::request::target::{BadPath, Target};
+use azure_engine::settings::budget::{Class, Remaining};
+use azure_engine::settings::latency::bounded;
+use azure_engine::verbs::dispatch::Located;
 
 const UNSUPPORTED_MEDIA_TYPE: Code = Code::azures(415, "UnsupportedMediaType");
 const REQUEST_CONTENT_TOO_LARGE: Code = Code::azures(413, "RequestContentTooLarge");
@@ -60,6 +61,8 @@ struct Head {
     method: String,
     path: String,
     query: BTreeMap<String, String>,
+    /// The target of the path, or why it names none.
+    target: Result<Target, BadPath>,
     conditions: Conditions,
     credentials: Credentials,
     client_request_id: Option<String>,
@@ -89,6 +92,7 @@ impl Head {
         Self {
             method: request.method().as_str().to_owned(),
             path: request.uri().path().to_owned(),
+            target: Target::parse(request.uri().path()),
             query,
             conditions: Conditions { if_match: text("if-match"), if_none_match: text("if-none-match") },
             credentials,
@@ -100,10 +104,11 @@ impl Head {
         }
     }
 
-    fn request<'a>(&'a self, body: &'a [u8]) -> ArmRequest<'a> {
+    fn request<'a>(&'a self, body: &'a ParsedBody) -> ArmRequest<'a> {
         ArmRequest {
             method: &self.method,
             path: &self.path,
+            target: self.target.as_ref().map_err(|bad| *bad),
             query: &self.query,
             conditions: &self.conditions,
             body,
@@ -112,8 +117,8 @@ impl Head {
     }
 
     /// The same for the contract that Azure publishes.
-    fn asked<'a>(&'a self, located: &'a Located) -> Asked<'a> {
-        Asked {
+    fn contract_subject<'a>(&'a self, located: &'a Located) -> ContractSubject<'a> {
+        ContractSubject {
             method: &self.method,
             version: self.version().map(String::as_str).unwrap_or_default(),
             user_agent: self.user_agent.as_deref(),
@@ -164,7 +169,7 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
     let largest = azure.change(|state| state.limit("resources.requestBytes"));
     let body = match media {
         Some(refusal) => Err(refusal),
-        None => read_body(request.into_body(), largest).await,
+        None => read_body(request.into_body(), largest).await.map(|bytes| ParsedBody::parse(&bytes)),
     };
     let mut admitted = azure.change(|state| admit(&azure, state, &mut head, body.as_ref()));
     let action = admitted.effect.as_ref().map(|effect| effect.action.clone());
@@ -178,8 +183,12 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
     let wait = admitted.pause + delay;
     if let (true, Ok(located)) = (wait > GATEWAY_TIMEOUT, &admitted.located) {
         tokio::time::sleep(GATEWAY_TIMEOUT).await;
-        let late =
-            Late { head: head.clone(), located: located.clone(), body: body.unwrap_or_default(), execution };
+        let late = LateRequest {
+            head: head.clone(),
+            located: located.clone(),
+            body: body.unwrap_or_else(|_| ParsedBody::parse(&[])),
+            execution,
+        };
         let timeout = Err(Refusal::gateway_timeout(&located.resource_type));
         // The request is performed all the same, unless the fault drops it.
         if refusal.is_none() && !matches!(action, Some(FaultAction::DropRequest)) {
@@ -200,8 +209,8 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
             return lost();
         }
         Some(FaultAction::Interfere { id, patch }) => {
-            let asked = admitted.located.as_ref().ok().and_then(|located| located.resolved.as_ref());
-            if let Some(id) = id.as_ref().or(asked.map(|resolved| &resolved.id)) {
+            let subject = admitted.located.as_ref().ok().and_then(|located| located.resolved.as_ref());
+            if let Some(id) = id.as_ref().or(subject.map(|resolved| &resolved.id)) {
                 // A resource that is absent, or cannot be changed like this, stays as it is.
                 let _ = azure.edit(id, |document| merge(document, patch.clone()));
             }
@@ -213,7 +222,7 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
         _ => None,
     };
     let drop_answer = matches!(action, Some(FaultAction::DropAnswer));
-    let body = body.unwrap_or_default();
+    let body = body.unwrap_or_else(|_| ParsedBody::parse(&[]));
     let (response, due) = azure.change(|state| {
         let outcome = match (&admitted.located, refusal, pretended) {
             (_, Some(refusal), _) => Err(refusal),
@@ -221,9 +230,11 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
             (Ok(_), None, Some(status)) => Ok(Answer::empty(status)),
             (Ok(located), None, None) => {
                 let answer = state.perform(&head.request(&body), located, &execution);
-                let mut strayed = azure.inner.strayed.lock();
+                let mut deviating = azure.inner.deviating.lock();
                 answer.and_then(|answer| {
-                    head.asked(located).check_answer(&body, &answer, &mut strayed).map(|()| answer)
+                    head.contract_subject(located)
+                        .check_answer(&body, &answer, &mut deviating)
+                        .map(|()| answer)
                 })
             }
         };
@@ -253,14 +264,14 @@ fn due(state: &AzureState, outcome: &Result<Answer, Refusal>) -> Option<Instant>
 const GATEWAY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A request that its provider goes on with after ARM has given up on the answer.
-struct Late {
+struct LateRequest {
     head: Head,
     located: Located,
-    body: Bytes,
+    body: ParsedBody,
     execution: Execution,
 }
 
-impl Late {
+impl LateRequest {
     fn do_after(self, azure: Azure, wait: Duration) {
         tokio::spawn(async move {
             tokio::time::sleep(wait).await;
@@ -308,7 +319,12 @@ pub(crate) async fn read_body(body: Body, largest: u64) -> Result<Bytes, Refusal
 }
 
 /// Numbers a request, finds its subject and decides whether it is admitted.
-fn admit(azure: &Azure, state: &mut AzureState, head: &mut Head, body: Result<&Bytes, &Refusal>) -> Admitted {
+fn admit(
+    azure: &Azure,
+    state: &mut AzureState,
+    head: &mut Head,
+    body: Result<&ParsedBody, &Refusal>,
+) -> Admitted {
     state.requests += 1;
     let (sequence, time) = (state.requests, state.now());
     let mut admitted = Admitted {
@@ -321,8 +337,8 @@ fn admit(azure: &Azure, state: &mut AzureState, head: &mut Head, body: Result<&B
         caller: None,
     };
     // A challenge names the tenant of the subscription in the path.
-    let tenant = match Target::parse(&head.path) {
-        Ok(Target::Within(subscription, _)) => state.tenant_of(&subscription),
+    let tenant = match &head.target {
+        Ok(Target::Within(subscription, _)) => state.tenant_of(subscription),
         _ => &state.options.tenant,
     };
     let caller = match Caller::of(azure, &head.credentials, tenant, (time, state.enforce_authorization)) {
@@ -335,16 +351,17 @@ fn admit(azure: &Azure, state: &mut AzureState, head: &mut Head, body: Result<&B
     admitted.caller = caller.application();
     head.caller = caller.object_id().map(str::to_owned);
     let head = &*head;
-    let request = head.request(body.map_or(&[], Bytes::as_ref));
-    let located = match body {
-        Err(refusal) => Err(refusal.clone()),
-        Ok(_) => state.locate(&request),
+    let request = match body {
+        Ok(body) => head.request(body),
+        Err(refusal) => {
+            admitted.located = Err(refusal.clone());
+            return admitted;
+        }
     };
-    let located = located.and_then(|located| {
+    admitted.located = state.locate(&request).and_then(|located| {
         caller.check(state, &located, &head.method, &head.path, request.body)?;
-        head.asked(&located).check(request.body).map(|()| located)
+        head.contract_subject(&located).check(request.body).map(|()| located)
     });
-    admitted.located = located;
     let Ok(located) = &admitted.located else { return admitted };
     let resource = located.resource().unwrap_or_default();
     let subject = Subject {
@@ -401,7 +418,7 @@ fn record(
         kind,
         resource_type: located
             .map(|located| located.resource_type.clone())
-            .or_else(|| Target::parse(&head.path).ok()?.asked_type()),
+            .or_else(|| head.target.as_ref().ok()?.requested_type()),
         resource: located.and_then(Located::resource),
         answer_ms: u64::try_from(admitted.pause.as_millis()).ok().filter(|pause| *pause > 0),
         operation_ms: note.operation_ms,

@@ -1,6 +1,6 @@
 //! The named latency profiles.
 
-use azure_engine::latency::LatencyProfile;
+use azure_engine::settings::latency::LatencyProfile;
 
 /// Realistic durations, from the tables of the providers.
 pub fn typical_latency() -> LatencyProfile {

@@ -3,9 +3,9 @@
 use azure_types::ResourceId;
 
 use crate::azure::Azure;
-use azure_engine::error::Refusal;
-use azure_engine::options::MetadataAddresses;
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::Refusal;
+use azure_engine::settings::options::MetadataAddresses;
 use azure_imds::Host;
 use azure_providers::compute::scheduled_events::{EventPlan, cancel_event, plan_event};
 

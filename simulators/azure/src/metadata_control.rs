@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::azure::Azure;
 use crate::control_error::refused;
-use azure_engine::error::Refusal;
-use azure_engine::options::MetadataAddresses;
+use azure_engine::refusal::Refusal;
+use azure_engine::settings::options::MetadataAddresses;
 use azure_providers::compute::scheduled_events;
 
 pub(crate) fn router() -> Router<Azure> {

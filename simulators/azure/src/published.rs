@@ -9,10 +9,11 @@ use azure_contract::{Contract, Side};
 use serde_json::Value;
 
 use azure_engine::answer::Answer;
-use azure_engine::code::Code;
-use azure_engine::dispatch::Located;
-use azure_engine::error::Refusal;
-use azure_engine::target::{Scope, Target};
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::code::Code;
+use azure_engine::request::body::Body;
+use azure_engine::request::target::{Scope, Target};
+use azure_engine::verbs::dispatch::Located;
 
 /// The environment variable that names the folder of the contract. Cargo sets it for runs in this checkout.
 const FOLDER: &str = "CERULEAN_AZURE_CONTRACT";
@@ -36,18 +37,18 @@ static CONTRACT: LazyLock<Option<Contract>> = LazyLock::new(|| {
 
 /// The resources, in lower case, that other clients than our programs have written against the contract: what they sent
 /// is shown again.
-pub(crate) type Strayed = BTreeSet<String>;
+pub(crate) type DeviatingResources = BTreeSet<String>;
 
 /// A request as far as the contract says something about it.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct ContractSubject<'a> {
     pub(crate) method: &'a str,
     pub(crate) version: &'a str,
     pub(crate) user_agent: Option<&'a str>,
     pub(crate) located: &'a Located,
 }
 
-impl Asked<'_> {
+impl ContractSubject<'_> {
     /// The type of the resources that it is about; nothing for operations, actions and parts of a resource.
     fn resource_type(&self) -> Option<&str> {
         let Located { target, resolved, resource_type, .. } = self.located;
@@ -68,7 +69,7 @@ impl Asked<'_> {
     /// # Errors
     ///
     /// The violations.
-    pub(crate) fn check(&self, body: &[u8]) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, body: &Body) -> Result<(), Refusal> {
         let (Some(contract), Some(resource_type)) = (&*CONTRACT, self.resource_type()) else { return Ok(()) };
         if !self.is_ours() {
             return Ok(());
@@ -81,8 +82,8 @@ impl Asked<'_> {
             "PATCH" => Side::Patch,
             _ => return Ok(()),
         };
-        let Ok(document) = serde_json::from_slice(body) else { return Ok(()) };
-        self.judge(contract, resource_type, side, &document)
+        let Some(document) = body.readable() else { return Ok(()) };
+        self.judge(contract, resource_type, side, document)
             .map_err(|violations| refusal(REQUEST, self, "request", &violations))
     }
 
@@ -94,9 +95,9 @@ impl Asked<'_> {
     /// The violations.
     pub(crate) fn check_answer(
         &self,
-        body: &[u8],
+        body: &Body,
         answer: &Answer,
-        strayed: &mut Strayed,
+        deviating: &mut DeviatingResources,
     ) -> Result<(), Refusal> {
         let (Some(contract), Some(resource_type)) = (&*CONTRACT, self.resource_type()) else { return Ok(()) };
         let is_said = self.is_ours() || contract.versions(resource_type).contains(&self.version);
@@ -104,16 +105,16 @@ impl Asked<'_> {
             return Ok(());
         }
         if !self.is_ours() && self.violates(contract, resource_type, body) {
-            strayed.extend(self.located.resource().map(|id| id.to_ascii_lowercase()));
+            deviating.extend(self.located.resource().map(|id| id.to_ascii_lowercase()));
         }
-        let is_strayed = |document: &Value| {
+        let is_deviating = |document: &Value| {
             let id = document["id"].as_str().unwrap_or_default().to_ascii_lowercase();
-            strayed.iter().any(|strayed| id.starts_with(strayed))
+            deviating.iter().any(|deviating| id.starts_with(deviating))
         };
         let mut violations = Vec::new();
         let documents = answer.list.as_ref().map(azure_engine::answer::Listed::documents).unwrap_or_default();
         for document in answer.body.iter().chain(&documents) {
-            if !self.is_ours() && is_strayed(document) {
+            if !self.is_ours() && is_deviating(document) {
                 continue;
             }
             violations.extend(
@@ -126,14 +127,13 @@ impl Asked<'_> {
     }
 
     /// Whether what is sent violates the contract.
-    fn violates(&self, contract: &Contract, resource_type: &str, body: &[u8]) -> bool {
+    fn violates(&self, contract: &Contract, resource_type: &str, body: &Body) -> bool {
         let side = match self.method {
             "PUT" => Side::Request,
             "PATCH" => Side::Patch,
             _ => return false,
         };
-        serde_json::from_slice(body)
-            .is_ok_and(|document| self.judge(contract, resource_type, side, &document).is_err())
+        body.readable().is_some_and(|document| self.judge(contract, resource_type, side, document).is_err())
     }
 
     fn judge(
@@ -150,8 +150,8 @@ impl Asked<'_> {
 }
 
 /// The refusal, which the log has, too: not every program shows what it was answered.
-fn refusal(code: Code, asked: &Asked<'_>, side: &str, violations: &[String]) -> Refusal {
-    let Asked { method, version, located, .. } = asked;
+fn refusal(code: Code, subject: &ContractSubject<'_>, side: &str, violations: &[String]) -> Refusal {
+    let ContractSubject { method, version, located, .. } = subject;
     let text = format!(
         "Azure's published contract is violated by the {side} of {method} {} in version {version}: {}.",
         located.resource_type,

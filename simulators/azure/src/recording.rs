@@ -15,7 +15,7 @@ use http_body_util::BodyExt as _;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
-use azure_engine::member_table::secrets;
+use azure_engine::types::member_table::secrets;
 
 /// The replacement of a secret.
 const HIDDEN: &str = "(hidden)";

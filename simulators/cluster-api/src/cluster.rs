@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use crate::clone::does_not_exist;
-use crate::contract::{Said, claim, host_port, is_endpoint};
+use crate::contract::{ProviderStatus, claim, host_port, is_endpoint};
 use crate::names::{CLUSTER_FINALIZER, CONTROL_PLANE_LABEL};
 use crate::objects::{
     GroupKind, Kind, add_finalizer, has_finalizer, is_deleting, key, label, list, number, owner, owner_of,
@@ -51,7 +51,7 @@ fn infrastructure(round: &mut Round<'_>, after: &mut Value) {
         return;
     };
     claim(round, &group_kind, object, &owner(Kind::Cluster, round.cluster, false), &[]);
-    let said = Said::by(round, &group_kind, object);
+    let said = ProviderStatus::by(round, &group_kind, object);
     let provisioned = said.provisioned();
     round.mirror(after, "InfrastructureReady", Some(object), provisioned, "WaitingForInfrastructure");
     ready_condition(round, after, "InfrastructureReady", kind, object, provisioned);
@@ -96,7 +96,7 @@ fn control_plane(round: &mut Round<'_>, after: &mut Value) {
         return;
     };
     claim(round, &group_kind, object, &owner(Kind::Cluster, round.cluster, false), &[]);
-    let initialized = Said::by(round, &group_kind, object).control_plane_initialized();
+    let initialized = ProviderStatus::by(round, &group_kind, object).control_plane_initialized();
     if initialized {
         after["status"]["initialization"]["controlPlaneInitialized"] = true.into();
         let endpoint = &object["spec"]["controlPlaneEndpoint"];

@@ -8,13 +8,13 @@ use crate::round::Round;
 
 /// A provider's object, read by its contract.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Said<'a> {
+pub(crate) struct ProviderStatus<'a> {
     object: &'a Value,
     /// Whether it follows the contract `v1beta2`.
     second: bool,
 }
 
-impl<'a> Said<'a> {
+impl<'a> ProviderStatus<'a> {
     pub(crate) fn by(round: &Round<'a>, kind: &GroupKind, object: &'a Value) -> Self {
         Self { object, second: round.contract(kind).is_some_and(|contract| contract.second) }
     }

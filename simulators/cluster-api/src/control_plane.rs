@@ -10,7 +10,6 @@ use crate::authorities::{AUTHORITIES, kubeconfig};
 use crate::clone::{Bootstrap, Plan, is_clone_of, make, members};
 use crate::cluster::{claim_template, counts, old_summary};
 use crate::contract::{host_port, is_endpoint};
-use crate::machine::infrastructure_of;
 use crate::names::{
     CLUSTER_NAME, CONTROL_PLANE_FINALIZER, CONTROL_PLANE_LABEL, CONTROL_PLANE_NAME, DELETE_MACHINE,
 };
@@ -25,20 +24,15 @@ const MADE_FROM: &str = "controlplane.cluster.x-k8s.io/kubeadm-config-hash";
 
 /// Reconciles the control plane of the cluster, of which there is at most one.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
-    for before in round.of(Kind::KubeadmControlPlane) {
-        if round.is_paused(before) {
-            continue;
-        }
+    round.each(Kind::KubeadmControlPlane, |round, before, after| {
         let machines = machines_of(round, before);
-        let mut after = before.clone();
         if is_deleting(before) {
-            delete(round, before, &mut after, &machines);
+            delete(round, before, after, &machines);
         } else {
-            keep(round, before, &mut after, &machines);
+            keep(round, before, after, &machines);
         }
-        summarize(round, before, &mut after, &machines);
-        round.save(&Kind::KubeadmControlPlane.into(), before, &after);
-    }
+        summarize(round, before, after, &machines);
+    });
 }
 
 fn machines_of<'a>(round: &Round<'a>, control_plane: &Value) -> Vec<&'a Value> {
@@ -135,7 +129,9 @@ pub(crate) fn is_up_to_date(round: &Round<'_>, control_plane: &Value, machine: &
     let template = &control_plane["spec"]["machineTemplate"]["spec"]["infrastructureRef"];
     machine["spec"]["version"] == control_plane["spec"]["version"]
         && annotation(machine, MADE_FROM) == Some(fingerprint(control_plane).as_str())
-        && infrastructure_of(round, machine).is_none_or(|(_, object)| is_clone_of(object, template))
+        && round
+            .referred(&machine["spec"]["infrastructureRef"])
+            .is_none_or(|(_, object)| is_clone_of(object, template))
 }
 
 fn fingerprint(control_plane: &Value) -> String {
@@ -253,29 +249,17 @@ fn summarize(round: &mut Round<'_>, before: &Value, after: &mut Value, machines:
         after["status"]["observedGeneration"] = after["metadata"]["generation"].clone();
     }
     let initialized = after["status"]["initialization"]["controlPlaneInitialized"] == true;
-    round.condition(
-        after,
-        "Initialized",
-        initialized,
-        if initialized { "Initialized" } else { "NotInitialized" },
-        "",
-    );
+    round.named_condition(after, "Initialized", initialized);
     // etcd needs a majority of its members.
     let available = initialized && ready * 2 > count && ready > 0 && !is_deleting(before);
-    round.condition(after, "Available", available, if available { "Available" } else { "NotAvailable" }, "");
+    round.named_condition(after, "Available", available);
     let all_ready = ready == count;
     round.condition(after, "MachinesReady", all_ready, if all_ready { "Ready" } else { "NotReady" }, "");
     let rolling = updated as u64 != count;
-    round.condition(after, "RollingOut", rolling, if rolling { "RollingOut" } else { "NotRollingOut" }, "");
-    round.condition(
-        after,
-        "ScalingUp",
-        count < wanted,
-        if count < wanted { "ScalingUp" } else { "NotScalingUp" },
-        "",
-    );
+    round.named_condition(after, "RollingOut", rolling);
+    round.named_condition(after, "ScalingUp", count < wanted);
     let down = count > wanted;
-    round.condition(after, "ScalingDown", down, if down { "ScalingDown" } else { "NotScalingDown" }, "");
+    round.named_condition(after, "ScalingDown", down);
     round.old_condition(after, "Available", initialized, ("Info", "WaitingForKubeadmInit", ""));
     let message = format!("Scaling control plane to {wanted} replicas (actual {count})");
     let reason = if count < wanted { "ScalingUp" } else { "ScalingDown" };

@@ -6,8 +6,8 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
 use serde_json::{Map, Value, json};
 
-use crate::Part;
 use crate::names::{BOOTSTRAP, CONTROL_PLANE, CORE};
+use crate::part::Part;
 
 /// Where API servers reach the conversion webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]

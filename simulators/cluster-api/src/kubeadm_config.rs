@@ -30,7 +30,7 @@ pub(crate) fn keep_all(round: &mut Round<'_>) {
         if round.is_paused(before) || is_deleting(before) {
             continue;
         }
-        let Some(owner) = Owner::of(round, before) else { continue };
+        let Some(owner) = ConfigOwner::of(round, before) else { continue };
         let mut after = before.clone();
         keep(round, before, &mut after, &owner);
         round.save(&Kind::KubeadmConfig.into(), before, &after);
@@ -38,7 +38,7 @@ pub(crate) fn keep_all(round: &mut Round<'_>) {
 }
 
 /// The machine or the pool that owns a configuration.
-struct Owner<'a> {
+struct ConfigOwner<'a> {
     object: &'a Value,
     /// The spec of a machine, or of the template of a pool's machines: the part with `version` and `bootstrap`.
     spec: &'a Value,
@@ -46,7 +46,7 @@ struct Owner<'a> {
     is_control_plane: bool,
 }
 
-impl<'a> Owner<'a> {
+impl<'a> ConfigOwner<'a> {
     fn of(round: &Round<'a>, config: &Value) -> Option<Self> {
         if let Some(machine) = owner_of(config, Kind::Machine).and_then(|name| round.get(Kind::Machine, name))
         {
@@ -68,7 +68,7 @@ impl<'a> Owner<'a> {
     }
 }
 
-fn keep(round: &mut Round<'_>, before: &Value, after: &mut Value, machine: &Owner<'_>) {
+fn keep(round: &mut Round<'_>, before: &Value, after: &mut Value, machine: &ConfigOwner<'_>) {
     let waits = |round: &Round<'_>, after: &mut Value, old: &str, why: &str| {
         round.condition(after, "DataSecretAvailable", false, "NotAvailable", why);
         round.condition(after, "Ready", false, "NotReady", why);
@@ -105,7 +105,7 @@ fn keep(round: &mut Round<'_>, before: &Value, after: &mut Value, machine: &Owne
 }
 
 /// Whether a machine starts the cluster.
-fn is_first(round: &Round<'_>, machine: &Owner<'_>) -> bool {
+fn is_first(round: &Round<'_>, machine: &ConfigOwner<'_>) -> bool {
     let age = |one: &Value| (text(&one["metadata"]["creationTimestamp"]).to_owned(), name(one).to_owned());
     let machines = round.of(Kind::Machine).into_iter();
     let first = machines.filter(|one| label(one, CONTROL_PLANE_LABEL).is_some()).min_by_key(|one| age(one));
@@ -131,7 +131,7 @@ fn write(
     round: &mut Round<'_>,
     before: &Value,
     after: &mut Value,
-    machine: &Owner<'_>,
+    machine: &ConfigOwner<'_>,
     phase: Phase,
     renewed: Option<Value>,
 ) -> Result<(), String> {
@@ -250,7 +250,7 @@ fn new_token(round: &mut Round<'_>) -> (String, Value) {
 
 /// Renews the token until a machine has used it. The token of a pool, whose machines may join at any time, is replaced
 /// after half of its lifetime.
-fn renew(round: &mut Round<'_>, before: &Value, after: &mut Value, machine: &Owner<'_>) {
+fn renew(round: &mut Round<'_>, before: &Value, after: &mut Value, machine: &ConfigOwner<'_>) {
     let token = text(&before["spec"]["joinConfiguration"]["discovery"]["bootstrapToken"]["token"]);
     let (Some((id, _)), Some(workload)) = (token.split_once('.'), round.workload) else { return };
     let name = format!("bootstrap-token-{id}");
@@ -277,7 +277,7 @@ fn renew(round: &mut Round<'_>, before: &Value, after: &mut Value, machine: &Own
     round.act(Action::PatchThere { plural: "secrets", key: (SYSTEM.to_owned(), name), patch });
 }
 
-fn replace(round: &mut Round<'_>, before: &Value, after: &mut Value, machine: &Owner<'_>) {
+fn replace(round: &mut Round<'_>, before: &Value, after: &mut Value, machine: &ConfigOwner<'_>) {
     if let Err(why) = write(round, before, after, machine, Phase::Join, Some(Value::Null)) {
         tracing::debug!(why, "a pool's token cannot be replaced yet");
         *after = before.clone();

@@ -16,6 +16,7 @@ mod cluster;
 mod contract;
 mod control_plane;
 mod conversion;
+mod conversion_webhook;
 mod definitions;
 mod health_check;
 mod kubeadm_config;
@@ -25,6 +26,7 @@ mod machine_pool;
 mod machine_set;
 pub mod names;
 mod objects;
+mod part;
 mod perform;
 mod round;
 mod runner;
@@ -33,43 +35,17 @@ mod workloads;
 use std::fmt;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use kube::Client;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 pub use authorities::administrator_token;
-pub use conversion::{conversion_router, convert};
+pub use conversion::convert;
+pub use conversion_webhook::conversion_router;
 pub use definitions::{ConversionWebhook, definitions, install, install_parts};
+pub use part::Part;
+pub use runner::WallClock;
 pub use workloads::{ByKubeconfig, Workloads};
-
-/// The wall clock, for times in objects. Waiting uses tokio's clock.
-pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
-
-/// A part of Cluster API that can be run here, or left to the real program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// Clusters, Machines, MachineSets, MachineDeployments, MachinePools and MachineHealthChecks.
-    Core,
-    /// The kubeadm bootstrap provider.
-    Bootstrap,
-    /// The kubeadm control plane provider.
-    ControlPlane,
-}
-
-impl Part {
-    /// All parts.
-    pub const ALL: &'static [Part] = &[Part::Core, Part::Bootstrap, Part::ControlPlane];
-
-    /// The name on command lines.
-    pub fn name(self) -> &'static str {
-        match self {
-            Part::Core => "core",
-            Part::Bootstrap => "bootstrap",
-            Part::ControlPlane => "control-plane",
-        }
-    }
-}
 
 /// The controllers of Cluster API.
 pub struct ClusterApi {

@@ -9,15 +9,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cluster::{old_summary, ready_condition};
-use crate::contract::{Said, claim};
+use crate::contract::{ProviderStatus, claim};
 use crate::names::{
     CLUSTER_NAME, CONTROL_PLANE_LABEL, EXCLUDE_DRAINING, MACHINE_FINALIZER, NODE_CLUSTER_NAME,
     NODE_CLUSTER_NAMESPACE, NODE_MACHINE, NODE_OWNER_KIND, NODE_OWNER_NAME, PRE_DRAIN_HOOK,
     PRE_TERMINATE_HOOK,
 };
 use crate::objects::{
-    GroupKind, Kind, add_finalizer, add_owner, annotation, has_finalizer, is_deleting, key, label, list,
-    name, owner, owner_of, remove_finalizer, seconds, text, time,
+    Kind, add_finalizer, add_owner, annotation, has_finalizer, is_deleting, key, label, list, name, owner,
+    owner_of, remove_finalizer, seconds, text, time,
 };
 use crate::round::{Action, Round, condition_of, is_true};
 use crate::{control_plane, health_check, machine_deployment};
@@ -30,19 +30,14 @@ const NODE_DELETION_SECONDS: u64 = 10;
 
 /// Reconciles all Machines of the cluster.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
-    for before in round.of(Kind::Machine) {
-        if round.is_paused(before) {
-            continue;
-        }
-        let mut after = before.clone();
+    round.each(Kind::Machine, |round, before, after| {
         if is_deleting(before) {
-            delete(round, before, &mut after);
+            delete(round, before, after);
         } else {
-            keep(round, before, &mut after);
+            keep(round, before, after);
         }
-        summarize(round, before, &mut after);
-        round.save(&Kind::Machine.into(), before, &after);
-    }
+        summarize(round, before, after);
+    });
 }
 
 fn keep(round: &mut Round<'_>, before: &Value, after: &mut Value) {
@@ -87,7 +82,7 @@ fn bootstrap(round: &mut Round<'_>, before: &Value, after: &mut Value) {
         );
         return;
     };
-    let secret = Said::by(round, &group_kind, config).data_secret();
+    let secret = ProviderStatus::by(round, &group_kind, config).data_secret();
     match secret {
         Some(secret) => {
             after["spec"]["bootstrap"]["dataSecretName"] = secret.into();
@@ -117,7 +112,7 @@ fn infrastructure(round: &mut Round<'_>, before: &Value, after: &mut Value) {
         return;
     };
     claim(round, &group_kind, object, &owner(Kind::Machine, before, true), &MAKERS);
-    let said = Said::by(round, &group_kind, object);
+    let said = ProviderStatus::by(round, &group_kind, object);
     ready_condition(round, after, "InfrastructureReady", kind, object, said.provisioned());
     round.mirror(after, "InfrastructureReady", Some(object), said.provisioned(), "WaitingForInfrastructure");
     for (member, old) in [("failureReason", "failureReason"), ("failureMessage", "failureMessage")] {
@@ -410,9 +405,4 @@ fn is_up_to_date(round: &Round<'_>, machine: &Value) -> Option<bool> {
     let set = owner_of(machine, Kind::MachineSet).and_then(|name| round.get(Kind::MachineSet, name))?;
     let deployment = owner_of(set, Kind::MachineDeployment)?;
     Some(machine_deployment::is_current(round.get(Kind::MachineDeployment, deployment)?, set))
-}
-
-/// The machine's infrastructure object.
-pub(crate) fn infrastructure_of<'a>(round: &Round<'a>, machine: &Value) -> Option<(GroupKind, &'a Value)> {
-    round.referred(&machine["spec"]["infrastructureRef"])
 }

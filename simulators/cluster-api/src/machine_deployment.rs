@@ -17,21 +17,16 @@ const DECISIVE: [&str; 4] = ["version", "infrastructureRef", "bootstrap", "failu
 
 /// Reconciles all MachineDeployments of the cluster.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
-    for before in round.of(Kind::MachineDeployment) {
-        if round.is_paused(before) {
-            continue;
-        }
-        let mut after = before.clone();
+    round.each(Kind::MachineDeployment, |round, before, after| {
         let all = round.of(Kind::MachineSet).into_iter();
         let sets: Vec<&Value> = all.filter(|one| is_owned_by(one, before)).collect();
         if is_deleting(before) {
-            delete(round, before, &mut after, &sets);
+            delete(round, before, after, &sets);
         } else {
-            keep(round, before, &mut after, &sets);
+            keep(round, before, after, &sets);
         }
-        summarize(round, before, &mut after, &sets);
-        round.save(&Kind::MachineDeployment.into(), before, &after);
-    }
+        summarize(round, before, after, &sets);
+    });
 }
 
 /// Whether a set has the current template of its deployment.
@@ -239,9 +234,9 @@ fn summarize(round: &mut Round<'_>, before: &Value, after: &mut Value, sets: &[&
     };
     round.condition(after, "Available", enough, if enough { "Available" } else { "NotAvailable" }, &message);
     let rolling = updated != count;
-    round.condition(after, "RollingOut", rolling, if rolling { "RollingOut" } else { "NotRollingOut" }, "");
+    round.named_condition(after, "RollingOut", rolling);
     let deleting = is_deleting(before);
-    round.condition(after, "Deleting", deleting, if deleting { "Deleting" } else { "NotDeleting" }, "");
+    round.named_condition(after, "Deleting", deleting);
     round.old_condition(after, "Available", enough, ("Warning", "WaitingForAvailableMachines", &message));
     round.old_condition(after, "Ready", enough, ("Warning", "WaitingForAvailableMachines", &message));
 }

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use crate::clone::does_not_exist;
-use crate::contract::{Said, claim};
+use crate::contract::{ProviderStatus, claim};
 use crate::machine_deployment::observed;
 use crate::names::{CLUSTER_NAME, MACHINE_POOL_FINALIZER, POOL_NAME, REPLICAS_MANAGED_BY};
 use crate::objects::{
@@ -20,27 +20,22 @@ const INCORRECT_REFERENCE: &str = "IncorrectExternalRef";
 
 /// Reconciles all MachinePools of the cluster.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
-    for before in round.of(Kind::MachinePool) {
-        if round.is_paused(before) {
-            continue;
-        }
-        let mut after = before.clone();
+    round.each(Kind::MachinePool, |round, before, after| {
         if is_deleting(before) {
-            delete(round, before, &mut after);
+            delete(round, before, after);
         } else {
-            add_finalizer(&mut after, MACHINE_POOL_FINALIZER);
-            add_owner(&mut after, &owner(Kind::Cluster, round.cluster, false));
+            add_finalizer(after, MACHINE_POOL_FINALIZER);
+            add_owner(after, &owner(Kind::Cluster, round.cluster, false));
             after["metadata"]["labels"][CLUSTER_NAME] = round.cluster_name().into();
             if before["spec"]["replicas"].is_null() {
                 after["spec"]["replicas"] = 1.into();
             }
-            bootstrap(round, before, &mut after);
-            infrastructure(round, before, &mut after);
+            bootstrap(round, before, after);
+            infrastructure(round, before, after);
         }
-        nodes(round, &mut after);
-        summarize(round, before, &mut after);
-        round.save(&Kind::MachinePool.into(), before, &after);
-    }
+        nodes(round, after);
+        summarize(round, before, after);
+    });
 }
 
 fn bootstrap(round: &mut Round<'_>, before: &Value, after: &mut Value) {
@@ -52,7 +47,7 @@ fn bootstrap(round: &mut Round<'_>, before: &Value, after: &mut Value) {
         return round.old_condition(after, "BootstrapReady", given, ("Error", INCORRECT_REFERENCE, &why));
     };
     claim(round, &kind, config, &owner(Kind::MachinePool, before, true), &[]);
-    let secret = Said::by(round, &kind, config).data_secret();
+    let secret = ProviderStatus::by(round, &kind, config).data_secret();
     if let Some(secret) = secret {
         after["spec"]["template"]["spec"]["bootstrap"]["dataSecretName"] = secret.into();
         after["status"]["initialization"]["bootstrapDataSecretCreated"] = true.into();
@@ -67,7 +62,7 @@ fn infrastructure(round: &mut Round<'_>, before: &Value, after: &mut Value) {
         return round.old_condition(after, "InfrastructureReady", false, words);
     };
     claim(round, &kind, pool, &owner(Kind::MachinePool, before, true), &[]);
-    let provisioned = Said::by(round, &kind, pool).provisioned();
+    let provisioned = ProviderStatus::by(round, &kind, pool).provisioned();
     after["status"]["initialization"]["infrastructureProvisioned"] = provisioned.into();
     round.mirror(after, "InfrastructureReady", Some(pool), provisioned, "WaitingForInfrastructure");
     if is_deleting(pool) {

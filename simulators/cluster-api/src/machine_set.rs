@@ -18,20 +18,15 @@ use crate::round::{Action, Round, condition_of, is_true};
 
 /// Reconciles all MachineSets of the cluster.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
-    for before in round.of(Kind::MachineSet) {
-        if round.is_paused(before) {
-            continue;
-        }
-        let mut after = before.clone();
+    round.each(Kind::MachineSet, |round, before, after| {
         let machines = machines_of(round, before);
         if is_deleting(before) {
-            delete(round, before, &mut after, &machines);
+            delete(round, before, after, &machines);
         } else {
-            keep(round, before, &mut after, &machines);
+            keep(round, before, after, &machines);
         }
-        summarize(round, before, &mut after, &machines);
-        round.save(&Kind::MachineSet.into(), before, &after);
-    }
+        summarize(round, before, after, &machines);
+    });
 }
 
 /// The machines of a set.
@@ -163,18 +158,12 @@ fn summarize(round: &mut Round<'_>, before: &Value, after: &mut Value, machines:
     after["status"]["selector"] = format!("{SET_NAME}={}", name(before)).into();
     machine_deployment::observed(after);
     let count = number(&counts["replicas"]);
-    round.condition(
-        after,
-        "ScalingUp",
-        count < wanted,
-        if count < wanted { "ScalingUp" } else { "NotScalingUp" },
-        "",
-    );
+    round.named_condition(after, "ScalingUp", count < wanted);
     let down = count > wanted;
-    round.condition(after, "ScalingDown", down, if down { "ScalingDown" } else { "NotScalingDown" }, "");
+    round.named_condition(after, "ScalingDown", down);
     let ready = number(&counts["readyReplicas"]) == count;
     round.condition(after, "MachinesReady", ready, if ready { "Ready" } else { "NotReady" }, "");
     let deleting = is_deleting(before);
-    round.condition(after, "Deleting", deleting, if deleting { "Deleting" } else { "NotDeleting" }, "");
+    round.named_condition(after, "Deleting", deleting);
     round.old_condition(after, "MachinesReady", ready, ("Info", "WaitingForReady", ""));
 }

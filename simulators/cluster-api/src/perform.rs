@@ -11,10 +11,7 @@ use crate::objects::{
     Drain, GroupKind, Key, Kind, annotation, is_deleting, key, list, name, namespace, text,
 };
 use crate::round::{Action, condition_of};
-use crate::runner::{Runner, core_resource};
-
-/// The last write to an object: the patch, and the resource version that resulted from it.
-pub(crate) type Written = (Value, Option<String>);
+use crate::runner::{Runner, Written, core_resource};
 
 /// Why an action failed.
 #[derive(Debug, thiserror::Error)]

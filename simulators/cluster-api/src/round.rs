@@ -117,6 +117,18 @@ impl<'a> Round<'a> {
         self.objects.belonging(&kind.into(), &key(self.cluster)).collect()
     }
 
+    /// Reconciles all objects of a kind that are not paused: `change` changes a copy, which is saved.
+    pub(crate) fn each(&mut self, kind: Kind, change: impl Fn(&mut Self, &'a Value, &mut Value)) {
+        for before in self.of(kind) {
+            if self.is_paused(before) {
+                continue;
+            }
+            let mut after = before.clone();
+            change(self, before, &mut after);
+            self.save(&kind.into(), before, &after);
+        }
+    }
+
     pub(crate) fn get(&self, kind: Kind, name: &str) -> Option<&'a Value> {
         self.objects.get(&kind.into(), &self.key(name))
     }
@@ -174,6 +186,12 @@ impl<'a> Round<'a> {
             1 => self.actions.append(&mut writes),
             _ => self.act(Action::InOrder(writes)),
         }
+    }
+
+    /// Sets a condition without a message, whose reason is its name, after `Not` if it does not hold.
+    pub(crate) fn named_condition(&self, object: &mut Value, name: &str, holds: bool) {
+        let reason = format!("{}{name}", if holds { "" } else { "Not" });
+        self.condition(object, name, holds, &reason, "");
     }
 
     /// Sets a condition, with the transition time from the status.

@@ -23,12 +23,12 @@ use crate::authorities::secret_text;
 use crate::contract::{host_port, is_endpoint};
 use crate::names::SECRET_VALUE;
 use crate::objects::{Contract, GroupKind, Key, Kind, Objects, cluster_of, key, list, namespace, text};
-use crate::perform::Written;
+use crate::part::Part;
 use crate::round::{Round, Workload};
 use crate::workloads::Workloads;
 use crate::{
-    Part, WallClock, cluster, control_plane, health_check, kubeadm_config, machine, machine_deployment,
-    machine_pool, machine_set,
+    cluster, control_plane, health_check, kubeadm_config, machine, machine_deployment, machine_pool,
+    machine_set,
 };
 
 /// Changes within this time are handled together.
@@ -38,6 +38,9 @@ pub(crate) const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// The labels of definitions that follow a contract, newer first.
 const CONTRACTS: [(&str, bool); 2] =
     [("cluster.x-k8s.io/v1beta2", true), ("cluster.x-k8s.io/v1beta1", false)];
+
+/// The wall clock, for times in objects. Waiting uses tokio's clock.
+pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 type Controller = fn(&mut Round<'_>);
 
@@ -54,7 +57,7 @@ const CONTROLLERS: [(Part, Controller); 8] = [
 ];
 
 /// An event of a watch, in the management cluster or in a workload cluster.
-type Seen = (GroupKind, Result<Event<DynamicObject>, watcher::Error>);
+type WatchEvent = (GroupKind, Result<Event<DynamicObject>, watcher::Error>);
 
 /// The connection to a workload cluster.
 struct Connection {
@@ -67,14 +70,18 @@ struct Connection {
     _guard: DropGuard,
 }
 
-/// A message from a connection.
-enum Heard {
+/// A message about the connection to a workload cluster.
+enum Message {
     /// The API server of the workload cluster answers.
     Connected(Client),
-    Seen(Box<Seen>),
+    Event(Box<WatchEvent>),
 }
 
-type Told = (Key, Heard);
+/// A message, and the cluster whose connection it is about.
+type Envelope = (Key, Message);
+
+/// The last write to an object: the patch, and the resource version that resulted from it.
+pub(crate) type Written = (Value, Option<String>);
 
 pub(crate) struct Runner {
     pub(crate) client: Client,
@@ -87,7 +94,7 @@ pub(crate) struct Runner {
     /// The kinds whose watches are synced.
     listed: BTreeSet<GroupKind>,
     connections: BTreeMap<Key, Connection>,
-    heard: (mpsc::UnboundedSender<Told>, mpsc::UnboundedReceiver<Told>),
+    messages: (mpsc::UnboundedSender<Envelope>, mpsc::UnboundedReceiver<Envelope>),
     /// The clusters whose objects changed.
     dirty: BTreeSet<Key>,
     /// When to reconcile clusters again.
@@ -109,7 +116,7 @@ pub(crate) fn core_resource(kind: &str, plural: &str) -> ApiResource {
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", kind), plural)
 }
 
-fn watch(api: Api<DynamicObject>, kind: GroupKind) -> BoxStream<'static, Seen> {
+fn watch(api: Api<DynamicObject>, kind: GroupKind) -> BoxStream<'static, WatchEvent> {
     watcher(api, watcher::Config::default()).default_backoff().map(move |event| (kind.clone(), event)).boxed()
 }
 
@@ -130,7 +137,7 @@ impl Runner {
             objects: Objects::default(),
             listed: BTreeSet::new(),
             connections: BTreeMap::new(),
-            heard: mpsc::unbounded_channel(),
+            messages: mpsc::unbounded_channel(),
             dirty: BTreeSet::new(),
             wakes: BTreeMap::new(),
             written: BTreeMap::new(),
@@ -138,15 +145,15 @@ impl Runner {
     }
 
     pub(crate) async fn run(mut self) {
-        let mut events: SelectAll<BoxStream<'static, Seen>> =
+        let mut events: SelectAll<BoxStream<'static, WatchEvent>> =
             stream::select_all([self.watch_definitions(), self.watch_secrets()]);
         loop {
             let mut pause = self.pause();
             loop {
                 let next = async {
                     tokio::select! {
-                        Some(seen) = events.next() => Some(Ok(seen)),
-                        Some(heard) = self.heard.1.recv() => Some(Err(heard)),
+                        Some(event) = events.next() => Some(Ok(event)),
+                        Some(message) = self.messages.1.recv() => Some(Err(message)),
                         else => None,
                     }
                 };
@@ -156,7 +163,7 @@ impl Runner {
                             events.push(more);
                         }
                     }
-                    Ok(Some(Err((cluster, heard)))) => self.hear(&cluster, heard),
+                    Ok(Some(Err((cluster, message)))) => self.receive(&cluster, message),
                     Ok(None) => return,
                     Err(_) => break,
                 }
@@ -166,12 +173,12 @@ impl Runner {
         }
     }
 
-    fn watch_definitions(&self) -> BoxStream<'static, Seen> {
+    fn watch_definitions(&self) -> BoxStream<'static, WatchEvent> {
         let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         watch(Api::all_with(self.client.clone(), &ApiResource::from_gvk(&kind)), definitions())
     }
 
-    fn watch_secrets(&self) -> BoxStream<'static, Seen> {
+    fn watch_secrets(&self) -> BoxStream<'static, WatchEvent> {
         let api = Api::all_with(self.client.clone(), &core_resource("Secret", "secrets"));
         watch(api, Kind::Secret.into())
     }
@@ -190,7 +197,7 @@ impl Runner {
         &mut self,
         kind: &GroupKind,
         event: Result<Event<DynamicObject>, watcher::Error>,
-    ) -> Option<BoxStream<'static, Seen>> {
+    ) -> Option<BoxStream<'static, WatchEvent>> {
         match event {
             Ok(Event::Init) => {
                 self.objects.clear(kind);
@@ -226,7 +233,7 @@ impl Runner {
     }
 
     /// Registers a kind that follows a contract.
-    fn learn(&mut self, definition: &Value) -> Option<BoxStream<'static, Seen>> {
+    fn learn(&mut self, definition: &Value) -> Option<BoxStream<'static, WatchEvent>> {
         let (labels, kind) = (&definition["metadata"]["labels"], defined(definition));
         let is_established = list(&definition["status"]["conditions"])
             .iter()
@@ -289,15 +296,15 @@ impl Runner {
         }
     }
 
-    fn hear(&mut self, cluster: &Key, heard: Heard) {
+    fn receive(&mut self, cluster: &Key, message: Message) {
         let Some(connection) = self.connections.get_mut(cluster) else { return };
         let objects = &mut connection.workload.objects;
-        let (kind, event) = match heard {
-            Heard::Connected(client) => {
+        let (kind, event) = match message {
+            Message::Connected(client) => {
                 connection.client = Some(client);
                 return;
             }
-            Heard::Seen(seen) => *seen,
+            Message::Event(event) => *event,
         };
         match event {
             Ok(Event::Init) => objects.clear(&kind),
@@ -402,7 +409,7 @@ impl Runner {
             cluster.clone(),
             endpoint.clone(),
             kubeconfig,
-            self.heard.0.clone(),
+            self.messages.0.clone(),
         );
         tokio::spawn(stop.clone().run_until_cancelled_owned(follow));
         let connection = Connection {
@@ -453,7 +460,7 @@ async fn follow(
     cluster: Key,
     endpoint: String,
     kubeconfig: String,
-    told: mpsc::UnboundedSender<Told>,
+    messages: mpsc::UnboundedSender<Envelope>,
 ) {
     let client = loop {
         if let Some(client) = workloads.client(&cluster.0, &cluster.1, &endpoint, &kubeconfig).await
@@ -463,7 +470,7 @@ async fn follow(
         }
         sleep(RETRY_INTERVAL).await;
     };
-    if told.send((cluster.clone(), Heard::Connected(client.clone()))).is_err() {
+    if messages.send((cluster.clone(), Message::Connected(client.clone()))).is_err() {
         return;
     }
     let watches = THERE.iter().map(|(kind, plural, namespace)| {
@@ -475,8 +482,8 @@ async fn follow(
         watch(api, GroupKind::new("", kind))
     });
     let mut events = stream::select_all(watches);
-    while let Some(seen) = events.next().await {
-        if told.send((cluster.clone(), Heard::Seen(Box::new(seen)))).is_err() {
+    while let Some(event) = events.next().await {
+        if messages.send((cluster.clone(), Message::Event(Box::new(event)))).is_err() {
             return;
         }
     }

@@ -71,7 +71,7 @@ impl HostedAzureOptions {
 }
 
 /// The same Azure with the subscription, tenant and region of a shape.
-pub(crate) fn as_named(shape: &Shape, azure: Options) -> Options {
+fn as_named(shape: &Shape, azure: Options) -> Options {
     Options {
         subscription: shape.subscription.clone(),
         tenant: shape.tenant.clone(),
@@ -102,6 +102,8 @@ pub struct HostedAzure {
     pub metadata: Option<String>,
     /// The certificate authority, as PEM.
     pub certificate_authority: PathBuf,
+    /// The secret of the application.
+    pub(crate) client_secret: Token,
     /// Endpoint, authority, proxy, tenant, subscription, client id and secret, as JSON that only the owner may read.
     pub credentials: PathBuf,
 }
@@ -112,14 +114,14 @@ impl HostedAzure {
     /// # Errors
     /// The first step that fails.
     pub async fn start(options: HostedAzureOptions, stop: &CancellationToken) -> Result<Self, HostError> {
-        Self::start_with_page(options, stop, |azure| AzurePage::new(azure.clone(), AlwaysHealthy)).await
+        Self::start_with_page(options, stop, |azure| Ok(AzurePage::new(azure.clone(), AlwaysHealthy))).await
     }
 
-    /// The same with another page, which is built once Azure exists and before any client can reach it.
+    /// The same with another page, and with what has to be in Azure before any client can reach it.
     pub(crate) async fn start_with_page<S: PageSource>(
         options: HostedAzureOptions,
         stop: &CancellationToken,
-        page: impl FnOnce(&Azure) -> S,
+        prepare: impl FnOnce(&Azure) -> Result<S, HostError>,
     ) -> Result<Self, HostError> {
         let HostedAzureOptions {
             azure: options,
@@ -150,7 +152,7 @@ impl HostedAzure {
         if let Some(path) = &record {
             azure.record(path).map_err(|source| HostError::File { path: path.clone(), source })?;
         }
-        let page = page::router(Arc::new(page(&azure)));
+        let page = page::router(Arc::new(prepare(&azure)?));
         let routes = azure.with_data_planes(azure.router().merge(login.entra.router()));
         let secure = login.serve(address(https_port), routes, &azure.host_suffixes()).await?;
         let tunnels = Tunnels::start_at(address(proxy_port), secure.address(), stop.clone())
@@ -183,6 +185,7 @@ impl HostedAzure {
             authority: login.url,
             http: plain.url(),
             metadata: alone,
+            client_secret: Token::new(&login.secret),
             certificate_authority: directory.join("ca.pem"),
             credentials: directory.join("credentials.json"),
         };
@@ -193,7 +196,7 @@ impl HostedAzure {
             "tenantId": tenant,
             "subscriptionId": subscription,
             "aadClientId": client_id,
-            "aadClientSecret": login.secret,
+            "aadClientSecret": hosted.client_secret.reveal(),
         });
         write(&hosted.certificate_authority, login.certificates.certificate_pem(), Reader::Everyone)?;
         write(&hosted.credentials, &format!("{credentials:#}\n"), Reader::Owner)?;

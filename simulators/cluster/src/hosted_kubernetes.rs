@@ -9,8 +9,8 @@ use serde_json::Value;
 use stand_ins::Controllers;
 use tokio_util::sync::CancellationToken;
 
+use crate::client::client_of;
 use crate::files::{HostError, Reader, certificates, kept_secret, write};
-use crate::hosted::client_of;
 
 /// How long Events stay, as in clusters (`--event-ttl`).
 const EVENT_TTL: Duration = Duration::from_secs(60 * 60);

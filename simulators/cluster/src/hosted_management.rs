@@ -6,9 +6,8 @@ use std::path::PathBuf;
 
 use azure_simulator::Azure;
 use azure_simulator::entra::FederatedCredential;
-use azure_simulator::packet::{FlowPlan, FlowReport, Packet, Verdict};
-use azure_simulator::page::{AzurePage, PageSource};
-use azure_simulator::view::{ClusterView, Topology};
+use azure_simulator::page::AzurePage;
+use azure_simulator::view::ClusterView;
 use cluster_api_stand_in::Part;
 use kube::Client;
 use kubernetes_simulator::Kubernetes;
@@ -17,13 +16,14 @@ use tokio::sync::watch;
 use tokio::time::{Duration, interval};
 use tokio_util::sync::CancellationToken;
 
+use crate::client::client_of;
 use crate::cluster_api::play_cluster_api;
 use crate::cluster_identities::{ClusterIdentities, SERVICE_ACCOUNT};
 use crate::files::{HostError, Reader, write};
-use crate::hosted::client_of;
 use crate::hosted_azure::{HostedAzure, HostedAzureOptions};
 use crate::hosted_kubernetes::{HostedKubernetes, HostedKubernetesOptions};
 use crate::manager_host;
+use crate::page::ClusterPage;
 use crate::progress::Objects;
 use crate::workload::{WorkloadClusters, WorkloadOptions};
 
@@ -90,7 +90,7 @@ impl HostedManagement {
         let azure = HostedAzure::start_with_page(azure, stop, |azure| {
             let clusters = WorkloadClusters::start(azure.clone(), workloads, stop.clone());
             played = Some(clusters.clone());
-            Page::new(azure, api, clusters, stop)
+            Ok(page_of(azure, api, clusters, stop))
         })
         .await?;
         let workloads =
@@ -152,58 +152,33 @@ fn clusters(management: &Kubernetes, workloads: &WorkloadClusters) -> Vec<Cluste
 /// Interval between checks for changes of the objects that the page shows.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The page's view of Azure and of the clusters in it.
-struct Page {
-    azure: AzurePage<WorkloadClusters>,
+/// The page, which changes with Azure and with the clusters in it.
+fn page_of(
+    azure: &Azure,
     management: Kubernetes,
     workloads: WorkloadClusters,
-    changed: watch::Receiver<u64>,
-}
-
-impl Page {
-    fn new(
-        azure: &Azure,
-        management: Kubernetes,
-        workloads: WorkloadClusters,
-        stop: &CancellationToken,
-    ) -> Self {
-        let (changes, changed) = watch::channel(0);
-        let mut in_azure = azure.subscribe();
-        let (api, made) = (management.clone(), workloads.clone());
-        tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
-            let (mut looks, mut before) = (interval(LOOK_INTERVAL), Vec::new());
-            loop {
-                tokio::select! {
-                    alive = in_azure.changed() => if alive.is_err() { return },
-                    _ = looks.tick() => {
-                        let now = clusters(&api, &made);
-                        if before == now {
-                            continue;
-                        }
-                        before = now;
+    stop: &CancellationToken,
+) -> ClusterPage<WorkloadClusters> {
+    let (changes, changed) = watch::channel(0);
+    let mut in_azure = azure.subscribe();
+    let page = AzurePage::new(azure.clone(), workloads.clone());
+    let views = move || clusters(&management, &workloads);
+    let shown = views.clone();
+    tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
+        let (mut checks, mut before) = (interval(LOOK_INTERVAL), Vec::new());
+        loop {
+            tokio::select! {
+                alive = in_azure.changed() => if alive.is_err() { return },
+                _ = checks.tick() => {
+                    let now = views();
+                    if before == now {
+                        continue;
                     }
+                    before = now;
                 }
-                changes.send_modify(|revision| *revision += 1);
             }
-        }));
-        Self { azure: AzurePage::new(azure.clone(), workloads.clone()), management, workloads, changed }
-    }
-}
-
-impl PageSource for Page {
-    fn topology(&self) -> Topology {
-        self.azure.topology().with_clusters(clusters(&self.management, &self.workloads))
-    }
-
-    fn packet(&self, packet: &Packet) -> Verdict {
-        self.azure.packet(packet)
-    }
-
-    fn flows(&self, plan: &FlowPlan) -> FlowReport {
-        self.azure.flows(plan)
-    }
-
-    fn changed(&self) -> watch::Receiver<u64> {
-        self.changed.clone()
-    }
+            changes.send_modify(|revision| *revision += 1);
+        }
+    }));
+    ClusterPage::new(page, move |topology| topology.with_clusters(shown()), changed)
 }

@@ -15,6 +15,7 @@
 //! * [`WorkloadClusters`] are clusters of machines with kubeadm's bootstrap data.
 //! * [`manifests`] applies users' manifests.
 
+mod client;
 mod cluster_api;
 mod cluster_identities;
 mod files;
@@ -30,6 +31,7 @@ mod managed_clusters;
 mod manager_host;
 pub mod manifests;
 mod node_answers;
+mod page;
 mod progress;
 mod service_views;
 mod shape;
@@ -40,11 +42,12 @@ mod webhook_server;
 mod workload;
 
 pub use self::stand_ins::{spawn_stand_ins, spawn_stand_ins_of};
+pub use client::client_of;
 pub use cluster_api::play_cluster_api;
 pub use cluster_api_stand_in::Part;
 pub use cluster_identities::SERVICE_ACCOUNT;
 pub use files::HostError;
-pub use hosted::{Credentials, Files, HostedCluster, HostedOptions, Ports, client_of};
+pub use hosted::{Files, HostedCluster, HostedOptions};
 pub use hosted_azure::{HostedAzure, HostedAzureOptions};
 pub use hosted_kubernetes::{HostedKubernetes, HostedKubernetesOptions};
 pub use hosted_management::{HostedManagement, HostedManagementOptions};

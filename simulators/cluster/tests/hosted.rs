@@ -4,30 +4,23 @@
 
 use std::time::Duration;
 
+use azure_simulator::Options;
 use azure_simulator::entra::{AuthFailure, TokenVerifier as _};
-use azure_simulator::{LatencyProfile, Options};
 use azure_types::ResourceId;
 use k8s::Node;
 use kube::Api;
 use kube::api::ListParams;
 use serde_json::{Value, json};
-use simulated_cluster::{
-    Credentials, HostError, HostedAzure, HostedAzureOptions, HostedCluster, HostedOptions, Ports, Shape,
-};
+use simulated_cluster::{HostError, HostedAzure, HostedAzureOptions, HostedCluster, HostedOptions, Shape};
 use stand_ins::Pace;
 use tokio_util::sync::CancellationToken;
 
 fn options(directory: &std::path::Path) -> HostedOptions {
+    let start = "2026-11-21T03:00:00Z".parse().unwrap();
+    let azure = Options { seed: 7, start, ..Options::default() };
     HostedOptions {
-        shape: Shape::default(),
-        latency: LatencyProfile::instant(),
-        seed: 7,
         pace: Pace::missed_after(Duration::from_secs(1)),
-        directory: directory.to_owned(),
-        kubeconfig: None,
-        ports: Ports::default(),
-        credentials: Credentials::default(),
-        now: "2026-11-21T03:00:00Z".parse().unwrap(),
+        ..HostedOptions::of(Shape::default(), azure, directory)
     }
 }
 
@@ -197,9 +190,8 @@ async fn a_kubeconfig_stays_good_over_restarts() {
     let mut port = 0;
     for _ in 0..2 {
         let stop = CancellationToken::new();
-        let ports = Ports { kubernetes: port, ..Ports::default() };
-        let cluster =
-            HostedCluster::start(HostedOptions { ports, ..options(directory.path()) }, &stop).await.unwrap();
+        let options = HostedOptions { kubernetes_port: port, ..options(directory.path()) };
+        let cluster = HostedCluster::start(options, &stop).await.unwrap();
         let text = std::fs::read_to_string(&cluster.files.kubeconfig).unwrap();
         let server = text.lines().find(|line| line.contains("server:")).unwrap();
         port = server.trim_end_matches('"').rsplit(':').next().unwrap().parse().unwrap();

@@ -54,7 +54,7 @@ impl NodeMonitor {
             pace,
             nodes: Api::all(client.clone()),
             clock,
-            known: BTreeMap::new(),
+            health: BTreeMap::new(),
             looked: Instant::now(),
         };
         NodeMonitor {
@@ -72,13 +72,13 @@ impl NodeMonitor {
 }
 
 /// The cached state of a node.
-struct Known {
-    /// `None` until the Node itself is seen: its Lease may come first.
+struct NodeHealth {
+    /// `None` until the Node itself is read: its Lease may come first.
     readiness: Option<Readiness>,
     taints: Vec<Value>,
-    /// Times of the condition Ready and of the Lease as last seen.
+    /// Times of the condition Ready and of the Lease as last read.
     heartbeat: (Option<String>, Option<String>),
-    heard: Instant,
+    last_heartbeat: Instant,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +101,7 @@ struct Monitor {
     pace: Pace,
     nodes: Api<Node>,
     clock: WallClock,
-    known: BTreeMap<String, Known>,
+    health: BTreeMap<String, NodeHealth>,
     /// When all nodes were last checked.
     looked: Instant,
 }
@@ -110,8 +110,8 @@ impl Monitor {
     /// Restarts the grace period of every node. A monitor that was itself delayed has not read what nodes reported
     /// meanwhile, and must not declare them silent.
     fn excuse(&mut self) {
-        for known in self.known.values_mut() {
-            known.heard = Instant::now();
+        for health in self.health.values_mut() {
+            health.last_heartbeat = Instant::now();
         }
     }
 
@@ -140,10 +140,10 @@ impl Monitor {
                 Input::Node(watcher::Event::Init) => listed.clear(),
                 Input::Node(watcher::Event::InitApply(node)) => listed.extend(self.see_node(&node)),
                 Input::Node(watcher::Event::InitDone) => {
-                    self.known.retain(|name, known| known.readiness.is_none() || listed.contains(name));
+                    self.health.retain(|name, health| health.readiness.is_none() || listed.contains(name));
                 }
                 Input::Node(watcher::Event::Delete(node)) => {
-                    self.known.remove(&node.metadata.name.unwrap_or_default());
+                    self.health.remove(&node.metadata.name.unwrap_or_default());
                 }
                 Input::Lease(watcher::Event::Apply(lease) | watcher::Event::InitApply(lease)) => {
                     self.see_lease(&lease);
@@ -153,7 +153,7 @@ impl Monitor {
                         self.excuse();
                     }
                     self.looked = Instant::now();
-                    let names: Vec<String> = self.known.keys().cloned().collect();
+                    let names: Vec<String> = self.health.keys().cloned().collect();
                     for name in names {
                         self.settle(&name).await;
                     }
@@ -163,12 +163,12 @@ impl Monitor {
         }
     }
 
-    fn known(&mut self, name: &str) -> &mut Known {
-        self.known.entry(name.to_owned()).or_insert_with(|| Known {
+    fn health_of(&mut self, name: &str) -> &mut NodeHealth {
+        self.health.entry(name.to_owned()).or_insert_with(|| NodeHealth {
             readiness: None,
             taints: vec![],
             heartbeat: (None, None),
-            heard: Instant::now(),
+            last_heartbeat: Instant::now(),
         })
     }
 
@@ -184,9 +184,9 @@ impl Monitor {
         };
         let heartbeat =
             ready.and_then(|condition| condition.last_heartbeat_time.as_ref()).map(|time| time.0.to_string());
-        let known = self.known(&name);
-        known.readiness = Some(readiness);
-        known.taints = node
+        let health = self.health_of(&name);
+        health.readiness = Some(readiness);
+        health.taints = node
             .spec
             .as_ref()
             .and_then(|spec| spec.taints.as_ref())
@@ -194,9 +194,9 @@ impl Monitor {
             .flatten()
             .filter_map(|taint| serde_json::to_value(taint).ok())
             .collect();
-        if known.heartbeat.0 != heartbeat {
-            known.heartbeat.0 = heartbeat;
-            known.heard = Instant::now();
+        if health.heartbeat.0 != heartbeat {
+            health.heartbeat.0 = heartbeat;
+            health.last_heartbeat = Instant::now();
         }
         Some(name)
     }
@@ -205,21 +205,21 @@ impl Monitor {
         let Some(name) = lease.metadata.name.as_deref() else { return };
         let renewed = lease.spec.as_ref().and_then(|spec| spec.renew_time.as_ref());
         let renewed = renewed.map(|time| time.0.to_string());
-        let known = self.known(name);
-        if known.heartbeat.1 != renewed {
-            known.heartbeat.1 = renewed;
-            known.heard = Instant::now();
+        let health = self.health_of(name);
+        if health.heartbeat.1 != renewed {
+            health.heartbeat.1 = renewed;
+            health.last_heartbeat = Instant::now();
         }
     }
 
     async fn settle(&mut self, name: &str) {
-        let Some(known) = self.known.get(name) else { return };
-        let Some(readiness) = known.readiness else { return };
+        let Some(health) = self.health.get(name) else { return };
+        let Some(readiness) = health.readiness else { return };
         let grace = if readiness == Readiness::Never { self.pace.startup_grace } else { self.pace.grace };
-        let silent = known.heard.elapsed() > grace;
+        let silent = health.last_heartbeat.elapsed() > grace;
         let outcome = if silent && readiness != Readiness::Unknown {
             self.mark_unknown(name, readiness).await
-        } else if wanted_taints(readiness, &known.taints).is_some() {
+        } else if wanted_taints(readiness, &health.taints).is_some() {
             self.write_taints(name, readiness).await
         } else {
             return;

@@ -7,8 +7,10 @@ use azure_simulator::Azure;
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::{Finding, Services, id_of, is_of_a_service, key_of, list, published, text};
-use crate::{World, types};
+use super::services::{Services, id_of, is_of_a_service, key_of, list, published, text};
+use crate::finding::Finding;
+use crate::types;
+use crate::world::World;
 
 /// The tag with the Services of a public IP.
 const SERVICE_TAG: &str = "k8s-azure-service";

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use azure_simulator::Azure;
 use planner::Plan;
 
-use super::{Finding, Services, published};
-use crate::World;
+use super::services::{Services, published};
+use crate::finding::Finding;
+use crate::world::World;
 
 /// The writes of a new provider, and the Services that it refuses.
 pub(super) async fn check(

@@ -9,9 +9,10 @@ use azure_types::ResourceId;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::asked::Asked;
-use super::{Finding, Services, key_of, list, published, text};
-use crate::World;
+use super::allowed_traffic::AllowedTraffic;
+use super::services::{Services, key_of, list, published, text};
+use crate::finding::Finding;
+use crate::world::World;
 
 /// Hosts on the internet, some of them in ranges that tests usually allow.
 const STRANGERS: [&str; 5] = ["203.0.113.7", "198.51.100.20", "192.0.2.1", "2001:db8:1::7", "2001:db8:2::7"];
@@ -37,12 +38,12 @@ pub(super) fn check(
         serving_nodes: world.serving_nodes(),
         virtual_network: &world.shape.virtual_network,
         network: Network::read(azure),
-        answers: Remembered { answers: &world.answers, known: Mutex::default() },
+        answers: CachedAnswers { answers: &world.answers, cached: Mutex::default() },
     };
-    let mut sharers: BTreeMap<IpAddr, Vec<Asked>> = BTreeMap::new();
+    let mut sharers: BTreeMap<IpAddr, Vec<AllowedTraffic>> = BTreeMap::new();
     for service in &services.0 {
         for address in published(service) {
-            sharers.entry(address).or_default().push(Asked::of(service));
+            sharers.entry(address).or_default().push(AllowedTraffic::of(service));
         }
     }
     let slices: Vec<Value> =
@@ -50,14 +51,14 @@ pub(super) fn check(
     let mut findings = Vec::new();
     // A refused Service keeps what it had, whatever it asks for now.
     for service in services.0.iter().filter(|service| !refused.contains(&key_of(service))) {
-        let asked = Asked::of(service);
+        let allowed = AllowedTraffic::of(service);
         let additional =
             &service["metadata"]["annotations"]["service.beta.kubernetes.io/azure-additional-public-ips"];
-        let somebody_elses =
+        let is_of_others =
             |address: &IpAddr| text(additional).split(',').any(|item| item.trim().parse() == Ok(*address));
-        for address in published(service).filter(|address| !somebody_elses(address)) {
+        for address in published(service).filter(|address| !is_of_others(address)) {
             let others = sharers.get(&address).map_or(&[][..], Vec::as_slice);
-            let case = Case { service, asked: &asked, address, others };
+            let case = Case { service, allowed: &allowed, address, others };
             oracle.check(&case, &slices, &mut findings);
         }
     }
@@ -67,17 +68,17 @@ pub(super) fn check(
 /// One published address of one Service.
 struct Case<'a> {
     service: &'a Value,
-    asked: &'a Asked,
+    allowed: &'a AllowedTraffic,
     address: IpAddr,
     /// All Services that publish this address.
-    others: &'a [Asked],
+    others: &'a [AllowedTraffic],
 }
 
 struct Oracle<'a> {
     serving_nodes: BTreeSet<String>,
     virtual_network: &'a str,
     network: Network,
-    answers: Remembered<'a>,
+    answers: CachedAnswers<'a>,
 }
 
 /// A client that sends a packet, and whether the packet should arrive.
@@ -91,21 +92,20 @@ impl Oracle<'_> {
     fn check(&self, case: &Case<'_>, slices: &[Value], findings: &mut Vec<Finding>) {
         let alone = case.others.len() == 1;
         // Any Service on a shared address that denies all else does so for all Services on it.
-        let denied_by_others = !alone && case.others.iter().any(Asked::denies_all_else);
-        let answers = self.has_endpoints(case, slices) && !case.asked.own_probes && !denied_by_others;
+        let denied_by_others = !alone && case.others.iter().any(AllowedTraffic::denies_all_else);
+        let answers = self.has_endpoints(case, slices) && !case.allowed.own_probes && !denied_by_others;
         let clients = self.clients(case);
         for client in &clients {
-            for (protocol, port) in &case.asked.ports {
-                if client.admitted && answers && !case.asked.without_rules {
+            for (protocol, port) in &case.allowed.ports {
+                if client.admitted && answers && !case.allowed.without_rules {
                     findings.extend(self.must_arrive(case, client, *protocol, *port));
                 }
                 if !client.admitted && alone {
                     findings.extend(self.must_not_arrive(case, client, *protocol, *port));
                 }
             }
-            let asked_for =
-                |port: &u16| case.others.iter().any(|one| one.ports.iter().any(|(_, p)| p == port));
-            let spare = SPARE_PORTS.iter().find(|port| !asked_for(port));
+            let is_used = |port: &u16| case.others.iter().any(|one| one.ports.iter().any(|(_, p)| p == port));
+            let spare = SPARE_PORTS.iter().find(|port| !is_used(port));
             if let Some(port) = spare.filter(|_| !case.others.iter().any(|one| one.all_ports)) {
                 for protocol in [Protocol::Tcp, Protocol::Udp] {
                     findings.extend(self.must_not_arrive(case, client, protocol, *port));
@@ -119,21 +119,21 @@ impl Oracle<'_> {
         let family = |host: &IpAddr| host.is_ipv4() == case.address.is_ipv4();
         let mut clients = Vec::new();
         let strangers = STRANGERS.iter().filter_map(|host| host.parse().ok());
-        let of_ranges = case.asked.ranges().iter().filter_map(|range| range.hosts().next());
+        let of_ranges = case.allowed.ranges().iter().filter_map(|range| range.hosts().next());
         for host in strangers.chain(of_ranges).filter(family) {
             if is_private(host) {
                 continue;
             }
             // Private addresses are not reachable from the internet.
-            let admitted = if case.asked.internal { Some(false) } else { case.asked.admits(host) };
+            let admitted = if case.allowed.internal { Some(false) } else { case.allowed.admits(host) };
             if let Some(admitted) = admitted {
                 clients.push(Client { source: Source::internet(host), address: host, admitted });
             }
         }
-        if case.asked.internal {
+        if case.allowed.internal {
             let host = if case.address.is_ipv4() { UNUSED_V4 } else { UNUSED_V6 };
             let source = Source::virtual_network(self.virtual_network, host);
-            let admitted = case.asked.admits_inside(host);
+            let admitted = case.allowed.admits_inside(host);
             clients.push(Client { source, address: host, admitted });
         }
         clients
@@ -214,12 +214,12 @@ fn is_private(host: IpAddr) -> bool {
 type Probe = (ResourceId, IpAddr, u16, Option<String>);
 
 /// Cached answers to probes: hundreds of Services probe the same machines in the same way.
-struct Remembered<'a> {
+struct CachedAnswers<'a> {
     answers: &'a dyn ProbeAnswers,
-    known: Mutex<HashMap<Probe, bool>>,
+    cached: Mutex<HashMap<Probe, bool>>,
 }
 
-impl ProbeAnswers for Remembered<'_> {
+impl ProbeAnswers for CachedAnswers<'_> {
     fn answers(
         &self,
         machine: &ResourceId,
@@ -229,11 +229,11 @@ impl ProbeAnswers for Remembered<'_> {
         path: Option<&str>,
     ) -> bool {
         let key = (machine.clone(), at, port, path.map(str::to_owned));
-        if let Some(answer) = self.known.lock().get(&key) {
+        if let Some(answer) = self.cached.lock().get(&key) {
             return *answer;
         }
         let answer = self.answers.answers(machine, at, protocol, port, path);
-        self.known.lock().insert(key, answer);
+        self.cached.lock().insert(key, answer);
         answer
     }
 }

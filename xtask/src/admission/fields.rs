@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::corpus::{Case, Edges, Values};
+use super::case::{Case, Edges, Values};
 
 /// A field of a kind's objects.
 struct Field<'a> {

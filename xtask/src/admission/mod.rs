@@ -7,6 +7,7 @@
 //! anew.
 
 mod answer;
+mod case;
 mod corpus;
 mod fields;
 mod place;
@@ -18,25 +19,25 @@ use anyhow::{Context as _, bail};
 
 use crate::print;
 use answer::Answer;
-use corpus::Case;
+use case::Case;
 use place::Place;
 
 /// What to compare.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The manager of the established provider, or a program with its webhooks.
+    /// Binary of the manager of the established provider, or of a program with its webhooks.
     #[arg(long, value_name = "PATH", requires = "definitions")]
     peer: Option<PathBuf>,
-    /// A folder with custom resource definitions for the peer: its own, and those of Cluster API's core.
+    /// Folder with custom resource definitions for the peer: its own, and those of Cluster API's core.
     #[arg(long, value_name = "FOLDER")]
     definitions: Vec<PathBuf>,
-    /// Write down what the peer says.
+    /// Write the answers of the peer to the corpus.
     #[arg(long, requires = "peer")]
     record: bool,
-    /// Only cases whose name contains this.
+    /// Restrict the run to cases whose name contains this.
     #[arg(long, default_value = "")]
     case: String,
-    /// Print differences on purpose, too.
+    /// Also print intended differences.
     #[arg(long)]
     all: bool,
 }

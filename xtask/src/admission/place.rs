@@ -21,7 +21,7 @@ use simulated_cluster::WebhookServer;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::answer::{Answer, comparable};
-use super::corpus::Case;
+use super::case::Case;
 use crate::program::Program;
 
 /// The subscription of the cluster with the machines of the corpus.

@@ -7,7 +7,8 @@ use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
 use super::answer::{Agreement, Answer, agreement};
-use super::corpus::{Case, folder};
+use super::case::Case;
+use super::corpus::folder;
 use crate::program::root;
 
 /// Lines by case name.

@@ -13,9 +13,8 @@ use k8s::names::{LABEL_INSTANCE_TYPE, LABEL_REGION, LABEL_ZONE, TAINT_UNINITIALI
 use kube::Api;
 
 use super::cluster::Cluster;
-use super::with_words;
 use crate::print;
-use crate::program::{Built, Program};
+use crate::program::{Built, Program, with_logs};
 
 /// The name of the release binary.
 const BINARY: &str = "azure-cloud-node-manager";
@@ -83,7 +82,7 @@ pub async fn check(built: &Built, directory: &Path) -> anyhow::Result<()> {
         .env("NODE_NAME", NODE);
     let mut manager = Program::start("node-manager", directory, &mut command)?;
     let done = describe(&cluster, &mut manager).await;
-    done.map_err(|problem| with_words(problem, &[&manager, &cluster.program]))?;
+    done.map_err(|problem| with_logs(problem, &[&manager, &cluster.program]))?;
     let status = manager.terminate(PATIENCE).await?;
     if !status.success() {
         bail!("the node manager ended with {status}:\n{}", manager.last_words());

@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::cluster::Cluster;
+use super::manager;
 use super::real_kubernetes::RealKubernetes;
-use super::{manager, with_words};
 use crate::print;
-use crate::program::{Built, Program, root};
+use crate::program::{Built, Program, root, with_logs};
 
 /// The time limit of a step. Azure is fast here; a real API server on a busy machine is not.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
@@ -47,7 +47,7 @@ pub async fn run(
     let mut manager = manager::start(built, directory, &cluster, "manager-1")?;
     let scenario = Scenario { cluster, real };
     let first = scenario.until_traffic_flows(directory, &mut manager).await;
-    first.map_err(|problem| with_words(problem, &[&manager, &scenario.cluster.program]))?;
+    first.map_err(|problem| with_logs(problem, &[&manager, &scenario.cluster.program]))?;
 
     let stopped = manager.terminate(Duration::from_secs(30)).await?;
     ensure!(
@@ -61,7 +61,7 @@ pub async fn run(
     let before = scenario.call_counts().await?;
     let mut manager = manager::start(built, directory, &scenario.cluster, "manager-2")?;
     let second = scenario.restart_until_nothing_is_left(before, &mut manager).await;
-    second.map_err(|problem| with_words(problem, &[&manager, &scenario.cluster.program]))
+    second.map_err(|problem| with_logs(problem, &[&manager, &scenario.cluster.program]))
 }
 
 struct Scenario<'a> {

@@ -26,25 +26,25 @@ use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 use tower::ServiceExt as _;
 
-use self::corpus::Asked;
+use self::corpus::FuzzRequest;
 use crate::print;
 
 /// How to fuzz.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// For how long, in seconds.
+    /// Duration in seconds.
     #[arg(long, default_value_t = 30)]
     seconds: u64,
-    /// The first round's seed; each round takes the next one.
+    /// Seed of the first round; each round takes the next one.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many rounds, however long they take.
+    /// Number of rounds, instead of a duration.
     #[arg(long)]
     rounds: Option<u64>,
 }
 
 /// Requests of one round, all to one Azure.
-const REQUESTS: usize = 400;
+const REQUESTS: usize = 1_000;
 /// A request that takes longer hangs.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -119,23 +119,23 @@ async fn one_round(
         Options { seed, budgets: None, strict_api_versions: seed.is_multiple_of(4), ..Options::default() };
     let azure = Azure::new(options);
     let router = azure.router();
-    let corpus = corpus::requests();
-    let mut pending: Vec<Asked> = corpus.clone();
+    let corpus = corpus::requests()?;
+    let mut pending: Vec<FuzzRequest> = corpus.clone();
     pending.reverse();
     for number in 0..REQUESTS {
         // First the valid requests, so that there is something to disturb; some of them are already mutated.
         let base = match pending.pop() {
-            Some(asked) => asked,
+            Some(fuzzed) => fuzzed,
             None => corpus.get(random.random_range(0..corpus.len())).cloned().unwrap_or_default(),
         };
         let bends = if number < corpus.len() { usize::from(random.random_bool(0.1)) } else { 1 };
-        let asked = (0..bends).fold(base, |asked, _| mutate::bend(asked, &corpus, &mut random));
-        let shown = shown(&asked);
+        let fuzzed = (0..bends).fold(base, |fuzzed, _| mutate::bend(fuzzed, &corpus, &mut random));
+        let shown = shown(&fuzzed);
         progress.lock().clone_from(&shown);
         let again = || {
             format!("show it again by `cargo xtask fuzz --rounds 1 --seed {seed}`; request {number}: {shown}")
         };
-        match AssertUnwindSafe(send(&router, &asked)).catch_unwind().await {
+        match AssertUnwindSafe(send(&router, &fuzzed)).catch_unwind().await {
             Ok(Some(status)) if status >= 500 && status != 501 => bail!("an answer of {status}; {}", again()),
             Ok(_) => {}
             Err(_panic) => bail!("a panic: {}; {}", panicked.lock(), again()),
@@ -148,12 +148,12 @@ async fn one_round(
 }
 
 /// The status; `None` for requests that no HTTP client could send, or if the connection broke.
-async fn send(router: &Router, asked: &Asked) -> Option<u16> {
-    let mut request = Request::builder().method(asked.method.as_str()).uri(asked.path.as_str());
-    for (name, value) in &asked.headers {
+async fn send(router: &Router, fuzzed: &FuzzRequest) -> Option<u16> {
+    let mut request = Request::builder().method(fuzzed.method.as_str()).uri(fuzzed.path.as_str());
+    for (name, value) in &fuzzed.headers {
         request = request.header(name.as_str(), value.as_str());
     }
-    let request = request.header("host", "azure.test").body(Body::from(asked.body.clone())).ok()?;
+    let request = request.header("host", "azure.test").body(Body::from(fuzzed.body.clone())).ok()?;
     let answer = router.clone().oneshot(request).await.ok()?;
     let status = answer.status().as_u16();
     answer.into_body().collect().await.ok()?;
@@ -161,11 +161,11 @@ async fn send(router: &Router, asked: &Asked) -> Option<u16> {
 }
 
 /// A request in one line, truncated if it is long.
-fn shown(asked: &Asked) -> String {
+fn shown(fuzzed: &FuzzRequest) -> String {
     let cut = |text: &str| match text.char_indices().nth(1_500) {
         Some((at, _)) => format!("{}… ({} bytes)", text.get(..at).unwrap_or_default(), text.len()),
         None => text.to_owned(),
     };
-    let body = cut(&String::from_utf8_lossy(&asked.body));
-    format!("{} {} {:?} {body}", asked.method, cut(&asked.path), asked.headers)
+    let body = cut(&String::from_utf8_lossy(&fuzzed.body));
+    format!("{} {} {:?} {body}", fuzzed.method, cut(&fuzzed.path), fuzzed.headers)
 }

@@ -4,30 +4,30 @@ use rand::Rng as _;
 use rand::rngs::SmallRng;
 use serde_json::{Value, json};
 
-use super::corpus::Asked;
+use super::corpus::FuzzRequest;
 
 /// Applies one to four mutations to a request.
-pub fn bend(mut asked: Asked, corpus: &[Asked], random: &mut SmallRng) -> Asked {
+pub fn bend(mut request: FuzzRequest, corpus: &[FuzzRequest], random: &mut SmallRng) -> FuzzRequest {
     for _ in 0..random.random_range(1..=4) {
         match random.random_range(0..20) {
-            0..9 => members(&mut asked, corpus, random),
-            9 => bytes(&mut asked.body, random),
-            10..14 => path(&mut asked, random),
-            14..16 => query(&mut asked, random),
-            16 => header(&mut asked, random),
+            0..9 => members(&mut request, corpus, random),
+            9 => bytes(&mut request.body, random),
+            10..14 => path(&mut request, random),
+            14..16 => query(&mut request, random),
+            16 => header(&mut request, random),
             17 => {
-                asked.method = (*pick(
+                request.method = (*pick(
                     &["GET", "PUT", "PATCH", "POST", "DELETE", "HEAD", "OPTIONS", "TRACE", "X"],
                     random,
                 ))
                 .to_owned()
             }
             // Another request's body: valid JSON in the wrong place.
-            18 => asked.body = pick(corpus, random).body.clone(),
-            _ => whole_body(&mut asked.body, random),
+            18 => request.body = pick(corpus, random).body.clone(),
+            _ => whole_body(&mut request.body, random),
         }
     }
-    asked
+    request
 }
 
 fn pick<'a, T>(choices: &'a [T], random: &mut SmallRng) -> &'a T {
@@ -78,8 +78,8 @@ fn deep(levels: usize) -> Value {
 }
 
 /// Changes one node somewhere in a JSON body.
-fn members(asked: &mut Asked, corpus: &[Asked], random: &mut SmallRng) {
-    let Ok(mut document) = serde_json::from_slice::<Value>(&asked.body) else { return };
+fn members(request: &mut FuzzRequest, corpus: &[FuzzRequest], random: &mut SmallRng) {
+    let Ok(mut document) = serde_json::from_slice::<Value>(&request.body) else { return };
     let count = nodes(&document);
     let target = random.random_range(0..count);
     let kind = random.random_range(0..8);
@@ -126,7 +126,7 @@ fn members(asked: &mut Asked, corpus: &[Asked], random: &mut SmallRng) {
         (5, Value::Number(_)) => *node = json!(random.random_range(-3..70_000)),
         (_, node) => *node = strange(random),
     });
-    asked.body = document.to_string().into_bytes();
+    request.body = document.to_string().into_bytes();
 }
 
 fn nodes(value: &Value) -> usize {
@@ -184,10 +184,10 @@ fn whole_body(body: &mut Vec<u8>, random: &mut SmallRng) {
     };
 }
 
-fn path(asked: &mut Asked, random: &mut SmallRng) {
-    let (path, query) = match asked.path.split_once('?') {
+fn path(request: &mut FuzzRequest, random: &mut SmallRng) {
+    let (path, query) = match request.path.split_once('?') {
         Some((path, query)) => (path.to_owned(), format!("?{query}")),
-        None => (asked.path.clone(), String::new()),
+        None => (request.path.clone(), String::new()),
     };
     let mut segments: Vec<String> = path.split('/').map(str::to_owned).collect();
     let at = random.random_range(0..segments.len());
@@ -222,13 +222,13 @@ fn path(asked: &mut Asked, random: &mut SmallRng) {
             segments.swap(at, other);
         }
     }
-    asked.path = format!("{}{query}", segments.join("/"));
-    if !asked.path.starts_with('/') {
-        asked.path.insert(0, '/');
+    request.path = format!("{}{query}", segments.join("/"));
+    if !request.path.starts_with('/') {
+        request.path.insert(0, '/');
     }
 }
 
-fn query(asked: &mut Asked, random: &mut SmallRng) {
+fn query(request: &mut FuzzRequest, random: &mut SmallRng) {
     let more = *pick(
         &[
             "api-version=",
@@ -254,15 +254,15 @@ fn query(asked: &mut Asked, random: &mut SmallRng) {
         ],
         random,
     );
-    let path = asked.path.split('?').next().unwrap_or_default().to_owned();
-    asked.path = match random.random_range(0..3) {
+    let path = request.path.split('?').next().unwrap_or_default().to_owned();
+    request.path = match random.random_range(0..3) {
         0 => path,
         1 => format!("{path}?{more}"),
-        _ => format!("{}{}{more}", asked.path, if asked.path.contains('?') { '&' } else { '?' }),
+        _ => format!("{}{}{more}", request.path, if request.path.contains('?') { '&' } else { '?' }),
     };
 }
 
-fn header(asked: &mut Asked, random: &mut SmallRng) {
+fn header(request: &mut FuzzRequest, random: &mut SmallRng) {
     let (name, value) = *pick(
         &[
             ("if-match", "*"),
@@ -281,5 +281,5 @@ fn header(asked: &mut Asked, random: &mut SmallRng) {
         ],
         random,
     );
-    asked.headers.push((name.to_owned(), value.to_owned()));
+    request.headers.push((name.to_owned(), value.to_owned()));
 }

@@ -1,15 +1,13 @@
 //! Templates of clusters for `clusterctl generate cluster --flavor`, each assembled from parts.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use serde_json::{Map, Value};
 
-use super::Printed;
-
 /// The templates of all flavors.
-pub(super) fn templates(folder: &Path) -> anyhow::Result<Vec<Printed>> {
+pub(super) fn templates(folder: &Path) -> anyhow::Result<Vec<(PathBuf, String)>> {
     let parts = folder.join("flavors");
     let read = |name: &str| {
         let path = parts.join(format!("{name}.yaml"));

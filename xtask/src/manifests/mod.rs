@@ -17,7 +17,7 @@ use crate::program::root;
 /// What to print.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Write nothing: fail where a file is not what would be printed.
+    /// Write nothing, and fail if a file differs from what would be printed.
     #[arg(long)]
     check: bool,
 }

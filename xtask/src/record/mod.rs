@@ -12,7 +12,6 @@ pub mod operator;
 pub mod place;
 pub mod provider;
 mod topology;
-mod tunnel;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,11 +27,12 @@ use tokio::time::Instant;
 
 use crate::e2e::capz::objects::create;
 use crate::print;
-use crate::program::{Program, root};
+use crate::program::{Program, root, runtime, with_logs};
+use crate::world::{CLIENT_SECRET, World};
 use kube::Client;
 use objects::Objects;
 use operator::Operator;
-use place::{CLIENT_SECRET, Place, World};
+use place::Place;
 use provider::Provider;
 
 /// The time limit for a cluster to come to rest.
@@ -47,19 +47,19 @@ const SECRET: &str = "cluster-identity-secret";
 /// What to record, and with which programs.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A build of the established provider's manager.
+    /// Binary of the established provider's manager.
     #[arg(long, value_name = "PATH")]
     manager: PathBuf,
-    /// The folder with the sources of that manager, for its definitions and webhooks.
+    /// Folder with the sources of that manager, for its definitions and webhooks.
     #[arg(long, value_name = "FOLDER")]
     sources: PathBuf,
-    /// A build of Azure Service Operator's controller.
+    /// Binary of Azure Service Operator's controller.
     #[arg(long, value_name = "PATH")]
     operator: PathBuf,
-    /// The flavors, as `machinepool`, or `machinepool-flexible` for the same with flexible orchestration.
+    /// Flavors, as `machinepool`, or `machinepool-flexible` for the same with flexible orchestration.
     #[arg(required = true)]
     flavors: Vec<String>,
-    /// Keep the folders with logs and files, and say where they are.
+    /// Keep the folders with logs and files, and print their paths.
     #[arg(long)]
     keep: bool,
 }
@@ -69,7 +69,7 @@ pub struct Arguments {
 /// # Errors
 /// A program does not start, or a cluster does not come to rest.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let runtime = crate::e2e::runtime()?;
+    let runtime = runtime()?;
     for flavor in &arguments.flavors {
         let directory = tempfile::Builder::new().prefix("cerulean-record-").tempdir()?;
         let recorded = runtime.block_on(record(arguments, flavor, directory.path()));
@@ -105,7 +105,7 @@ async fn record(arguments: &Arguments, flavor: &str, directory: &Path) -> anyhow
     // For users of `--keep`: Azure, with everything that the lines leave out.
     std::fs::write(directory.join("azure.json"), json!(place.world.azure.azure.documents()).to_string())?;
     let words: Vec<&Program> = programs.iter().collect();
-    lines.map_err(|problem| crate::e2e::with_words(problem, &words))
+    lines.map_err(|problem| with_logs(problem, &words))
 }
 
 /// Applies the flavor, waits until everything is at rest, and returns its contents, one line for each item.

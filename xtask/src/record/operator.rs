@@ -10,9 +10,10 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use simulated_cluster::{WebhookServer, free_port};
 
-use super::place::{Place, serves};
+use super::place::Place;
 use crate::e2e::capz::objects::{api, create, delete};
 use crate::program::Program;
+use crate::webhooks::served;
 
 /// The time limit for it to end.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -158,7 +159,7 @@ impl Operator {
                 .env("POD_NAMESPACE", SERVICE.0)
                 .env("HTTPS_PROXY", &place.world.proxy),
         )?;
-        serves(&self.server, &mut running).await?;
+        served(&self.server, &mut running).await?;
         create(&place.client, &defaults(&self.server)).await?;
         Ok(running)
     }

@@ -5,9 +5,10 @@ use std::process::Command;
 
 use simulated_cluster::{WebhookServer, free_port};
 
-use super::place::{Place, serves};
+use super::place::Place;
 use crate::e2e::capz::objects::{create, read, read_all};
 use crate::program::Program;
+use crate::webhooks::served;
 
 /// The labels of all its definitions.
 const LABELS: [(&str, &str); 2] =
@@ -81,7 +82,7 @@ impl Provider {
                 .env("HTTPS_PROXY", &place.world.proxy)
                 .env("NO_PROXY", "127.0.0.1"),
         )?;
-        serves(&self.server, &mut running).await?;
+        served(&self.server, &mut running).await?;
         Ok(running)
     }
 

@@ -31,15 +31,15 @@ pub async fn expanded(client: &Client, class: &[Value], cluster: &Value) -> anyh
     }
     let topology = &cluster["spec"]["topology"];
     let workers = &topology["workers"]["machineDeployments"][0];
-    let made = Made { cluster: text(&cluster["metadata"]["name"]), stored };
-    let (name, version) = (&made.cluster, &topology["version"]);
+    let created = CreatedObjects { cluster: text(&cluster["metadata"]["name"]), stored };
+    let (name, version) = (&created.cluster, &topology["version"]);
     let md = text(&workers["name"]);
     let mut labels = json!({ "topology.cluster.x-k8s.io/deployment-name": md });
 
-    let network = made.clone_of("AzureClusterTemplate", "azure-cluster", name, &json!({}))?;
-    let machines = made.template_of("control-plane", name, &json!({}))?;
+    let network = created.clone_of("AzureClusterTemplate", "azure-cluster", name, &json!({}))?;
+    let machines = created.template_of("control-plane", name, &json!({}))?;
     let mut control_plane =
-        made.clone_of("KubeadmControlPlaneTemplate", "control-plane", name, &json!({}))?;
+        created.clone_of("KubeadmControlPlaneTemplate", "control-plane", name, &json!({}))?;
     let spec = &mut control_plane["spec"];
     spec["replicas"] = topology["controlPlane"]["replicas"].clone();
     spec["version"] = version.clone();
@@ -49,10 +49,10 @@ pub async fn expanded(client: &Client, class: &[Value], cluster: &Value) -> anyh
     configuration["files"] = files(&machines, "control-plane-azure.json");
 
     let prefix = format!("{name}-{md}");
-    let worker = made.template_of("md-0", &prefix, &labels)?;
-    let mut bootstrap = made.named("KubeadmConfigTemplate", "md-0")?.clone();
+    let worker = created.template_of("md-0", &prefix, &labels)?;
+    let mut bootstrap = created.named("KubeadmConfigTemplate", "md-0")?.clone();
     bootstrap["spec"]["template"]["spec"]["files"] = files(&worker, "worker-node-azure.json");
-    bootstrap["metadata"] = made.metadata(&bootstrap, &prefix, &labels);
+    bootstrap["metadata"] = created.metadata(&bootstrap, &prefix, &labels);
     let reference_to_worker = reference(&worker);
     labels[CLUSTER_NAME] = json!(name);
     labels[OWNED] = json!("");
@@ -71,12 +71,12 @@ pub async fn expanded(client: &Client, class: &[Value], cluster: &Value) -> anyh
 }
 
 /// The objects that are created for a Cluster from the class's templates.
-struct Made {
+struct CreatedObjects {
     cluster: String,
     stored: Vec<Value>,
 }
 
-impl Made {
+impl CreatedObjects {
     fn named(&self, kind: &str, end: &str) -> anyhow::Result<&Value> {
         let name = format!("{}-{end}", self.cluster);
         let is_it = |one: &&Value| one["kind"] == kind && one["metadata"]["name"] == name.as_str();

@@ -11,7 +11,7 @@ use ledger::Relation;
 /// What to print.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Print each case, too, that ours is narrower than, or the opposite of, with the reason.
+    /// Also print each case in which ours is narrower or the opposite, with the reason.
     #[arg(long)]
     differences: bool,
 }

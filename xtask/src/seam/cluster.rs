@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use simulated_cluster::Shape;
 
 use crate::record::apply;
-use crate::record::place::World;
+use crate::world::World;
 
 /// Applies the flavor's cluster as a user, with a private endpoint added.
 ///

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use tokio::time::Instant;
 
-use crate::e2e::Kubernetes;
+use crate::kubernetes::Kubernetes;
 use crate::print;
 use crate::program::build_release;
 use real::Counterparts;
@@ -31,34 +31,34 @@ type Play = Box<dyn Fn(Story, &Path) -> anyhow::Result<()>>;
 /// What to play, with which programs.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Which Kubernetes API the management cluster has.
+    /// Kubernetes API of the management cluster.
     #[arg(long, value_enum, default_value_t = Kubernetes::Simulated)]
     kubernetes: Kubernetes,
-    /// A build of Azure Service Operator's controller.
+    /// Binary of Azure Service Operator's controller.
     #[arg(long, value_name = "PATH", required_unless_present = "counterparts")]
     operator: Option<PathBuf>,
-    /// A build of the established provider's manager.
+    /// Binary of the established provider's manager.
     #[arg(long, value_name = "PATH", required_unless_present = "counterparts")]
     provider: Option<PathBuf>,
-    /// The folder with the sources of that manager, for its definitions and webhooks.
+    /// Folder with the sources of that manager, for its definitions and webhooks.
     #[arg(long, value_name = "FOLDER", required_unless_present = "counterparts")]
     sources: Option<PathBuf>,
-    /// The folder that `scripts/counterparts.sh` has filled.
+    /// Folder that `scripts/counterparts.sh` has filled.
     #[arg(long, value_name = "FOLDER", required_if_eq("kubernetes", "real"))]
     counterparts: Option<PathBuf>,
-    /// A built `cerulean`, for its `check takeover`; left out without.
+    /// Binary of `cerulean`, for `check takeover`; without it that check is skipped.
     #[arg(long, value_name = "PATH")]
     cerulean: Option<PathBuf>,
-    /// A built `capz-controller-manager`, instead of a new release build.
+    /// Binary of `capz-controller-manager`; by default a release build is made.
     #[arg(long, value_name = "PATH")]
     manager: Option<PathBuf>,
-    /// The flavor of the cluster.
+    /// Flavor of the cluster.
     #[arg(long, value_name = "NAME", default_value = "azure-bastion")]
     flavor: String,
-    /// The stories; all without.
+    /// Stories to play; by default all.
     #[arg(value_enum)]
     stories: Vec<Story>,
-    /// Keep the folders with logs and files, and say where they are.
+    /// Keep the folders with logs and files, and print their paths.
     #[arg(long)]
     keep: bool,
 }
@@ -80,7 +80,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             let counterparts = Counterparts::in_folder(folder, manager, arguments.cerulean.clone())?;
             let flavor = arguments.flavor.clone();
             Box::new(move |story, directory| {
-                crate::e2e::runtime()?.block_on(real::play(story, &counterparts, &flavor, directory))
+                crate::program::runtime()?.block_on(real::play(story, &counterparts, &flavor, directory))
             })
         }
         _ => {
@@ -95,7 +95,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
                 flavor: arguments.flavor.clone(),
             };
             Box::new(move |story, directory| {
-                crate::e2e::runtime()?.block_on(story.play(&programs, directory))
+                crate::program::runtime()?.block_on(story.play(&programs, directory))
             })
         }
     };

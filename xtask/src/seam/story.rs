@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::azure::Watch;
 use super::stage::{Programs, Stage};
 
 /// A story.
@@ -54,7 +55,7 @@ impl Story {
             Self::Move => leave(&mut stage).await,
             Self::Back => back(&mut stage).await,
         };
-        played.map_err(|problem| crate::e2e::with_words(problem, &stage.programs()))
+        played.map_err(|problem| crate::program::with_logs(problem, &stage.programs()))
     }
 }
 
@@ -68,61 +69,69 @@ async fn made_by_established(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     stage.until("the established provider has made a cluster", |stage| stage.all_have("manage")).await
 }
 
+/// Waits until the established provider has its objects, and checks that nothing was written to Azure.
+async fn established_again(stage: &mut Stage<'_>, what: &str, azure: &Watch) -> anyhow::Result<()> {
+    stage.until(what, |stage| stage.all_have("manage") && stage.all_are_ready()).await?;
+    stage.rests().await?;
+    azure.is_as_it_was()
+}
+
+/// Starts our manager, waits until no object of the operator is left, and checks that nothing was written to Azure.
+async fn ours_without_objects(stage: &mut Stage<'_>, azure: &Watch) -> anyhow::Result<()> {
+    stage.ours().await?;
+    stage.until(NO_OBJECTS, |stage| stage.policies().is_empty()).await?;
+    stage.rests().await?;
+    azure.is_as_it_was()
+}
+
+/// Pauses the cluster, starts our manager, and waits until the cluster may be moved.
+async fn paused_with_ours(stage: &mut Stage<'_>) -> anyhow::Result<()> {
+    stage.end_manager().await?;
+    stage.pause(true).await?;
+    stage.ours().await?;
+    let may_move = "the cluster may be moved, and the operator does nothing for it";
+    stage.until(may_move, |stage| !stage.blocks_move() && stage.all_have("skip")).await
+}
+
+async fn delete(stage: &mut Stage<'_>) -> anyhow::Result<()> {
+    stage.delete_cluster().await?;
+    stage.until("the cluster is gone", Stage::is_gone).await
+}
+
 async fn swap(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     made_by_established(stage).await?;
     let azure = stage.watch_azure();
     for _ in 0..2 {
-        stage.ours().await?;
-        stage.until(NO_OBJECTS, |stage| stage.policies().is_empty()).await?;
-        stage.rests().await?;
-        azure.is_as_it_was()?;
+        ours_without_objects(stage, &azure).await?;
         stage.established().await?;
-        stage.until(AGAIN, |stage| stage.all_have("manage") && stage.all_are_ready()).await?;
-        stage.rests().await?;
-        azure.is_as_it_was()?;
+        established_again(stage, AGAIN, &azure).await?;
     }
     stage.ours().await?;
-    stage.delete_cluster().await?;
-    stage.until("the cluster is gone", Stage::is_gone).await
+    delete(stage).await
 }
 
 async fn upgrade(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     made_by_established(stage).await?;
     let azure = stage.watch_azure();
     stage.take_operator_away().await?;
-    stage.ours().await?;
-    stage.until(NO_OBJECTS, |stage| stage.policies().is_empty()).await?;
-    stage.rests().await?;
-    azure.is_as_it_was()?;
+    ours_without_objects(stage, &azure).await?;
     stage.bring_operator_back().await?;
     stage.watch().await?;
     azure.is_as_it_was()?;
     stage.established().await?;
-    stage.until(AGAIN, |stage| stage.all_have("manage") && stage.all_are_ready()).await?;
-    stage.rests().await?;
-    azure.is_as_it_was()?;
-    stage.delete_cluster().await?;
-    stage.until("the cluster is gone", Stage::is_gone).await
+    established_again(stage, AGAIN, &azure).await?;
+    delete(stage).await
 }
 
 async fn leave(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     made_by_established(stage).await?;
     let azure = stage.watch_azure();
     // The objects are not harmless yet when our manager starts: the established provider does not see the pause.
-    stage.end_manager().await?;
-    stage.pause(true).await?;
-    stage.ours().await?;
-    let may_move = "the cluster may be moved, and the operator does nothing for it";
-    stage.until(may_move, |stage| !stage.blocks_move() && stage.all_have("skip")).await?;
+    paused_with_ours(stage).await?;
     stage.established().await?;
     stage.pause(false).await?;
-    stage.until(AGAIN, |stage| stage.all_have("manage") && stage.all_are_ready()).await?;
-    stage.rests().await?;
-    azure.is_as_it_was()?;
-    stage.end_manager().await?;
-    stage.pause(true).await?;
-    stage.ours().await?;
-    stage.until(may_move, |stage| !stage.blocks_move() && stage.all_have("skip")).await?;
+    established_again(stage, AGAIN, &azure).await?;
+    paused_with_ours(stage).await?;
     stage.leave().await?;
     stage.until("its objects are gone", |stage| stage.policies().is_empty()).await?;
     stage.watch().await?;
@@ -136,10 +145,7 @@ async fn back(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     let azure = stage.watch_azure();
     stage.established().await?;
     let taken = "the established provider has objects for a cluster of ours, and they are ready";
-    stage.until(taken, |stage| stage.all_have("manage") && stage.all_are_ready()).await?;
-    stage.rests().await?;
-    azure.is_as_it_was()?;
+    established_again(stage, taken, &azure).await?;
     stage.ours().await?;
-    stage.delete_cluster().await?;
-    stage.until("the cluster is gone", Stage::is_gone).await
+    delete(stage).await
 }

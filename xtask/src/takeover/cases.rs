@@ -7,8 +7,8 @@ use std::net::IpAddr;
 use anyhow::Context as _;
 use explorer::corpus::{self, Entry, Expectations};
 use explorer::expectation::{Expectation, Upstream};
-use explorer::rule::Family;
-use explorer::stage::{Given, surroundings};
+use explorer::rule::IpFamily;
+use explorer::stage::{InitialResource, common_resources};
 use serde_json::Value;
 use simulated_cluster::Shape;
 
@@ -24,7 +24,7 @@ pub struct Case {
     /// `namespace/name` of those Services, each with the number of its addresses.
     pub services: BTreeMap<String, usize>,
     /// The resources that it needs in Azure.
-    pub given: Vec<Given>,
+    pub given: Vec<InitialResource>,
     /// Consecutive changes of its Services after they are served.
     pub then: Vec<Change>,
     /// Whether a Service of it has an IPv6 address.
@@ -110,7 +110,7 @@ impl Names {
         let patches: Vec<_> = entry.then.iter().map(|change| &change.patches).collect();
         let mut text = serde_json::to_string(&(&entry.objects, patches))?;
         let mut given = Vec::new();
-        for mut one in surroundings() {
+        for mut one in common_resources() {
             if one.kind == "publicIPAddresses" {
                 let own = format!("{}-{}", one.name, entry.name);
                 let replaced =
@@ -144,7 +144,7 @@ impl Names {
             addresses.collect()
         };
         let is_v6 =
-            |one: &Expectation| matches!(one, Expectation::Served(s) if s.families.contains(&Family::V6));
+            |one: &Expectation| matches!(one, Expectation::Served(s) if s.families.contains(&IpFamily::V6));
         let all = entry.expect.values().chain(entry.then.iter().flat_map(|change| change.expect.values()));
         let needs_ipv6 = all.into_iter().any(is_v6);
         let then = patches.into_iter().zip(&entry.then).map(|(patches, change)| Change {

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use simulated_cluster::{HostedCluster, upstream_arguments};
 
+use super::shapes::CLUSTER;
 use crate::program::Program;
 
 /// A controller manager.
@@ -34,7 +35,7 @@ impl Manager {
         command
             .arg(format!("--cloud-config={}", azure_json.display()))
             .arg(format!("--kubeconfig={}", cluster.files.kubeconfig.display()))
-            .arg(format!("--cluster-name={}", super::CLUSTER))
+            .arg(format!("--cluster-name={}", CLUSTER))
             .args(["--leader-elect=false", "--secure-port=0", "--v=2", "--allocate-node-cidrs=false"])
             .env("SSL_CERT_FILE", &cluster.files.certificate_authority);
         if pod_ranges.is_empty() {

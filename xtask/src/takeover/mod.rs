@@ -19,28 +19,25 @@ use cases::Case;
 use manager::Manager;
 use trial::{Outcome, Trial};
 
-/// The cluster's name.
-const CLUSTER: &str = "kubernetes";
-
 /// The maximum number of printed lines of each list; all of them are in the kept folder.
 const MAX_LINES: usize = 12;
 
 /// How to hand clusters over.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A build of the program that Cerulean replaces; without one, ours takes over from itself.
+    /// Binary of the program that Cerulean replaces; by default ours takes over from itself.
     #[arg(long, value_name = "PATH")]
     peer: Option<PathBuf>,
-    /// Our controller manager, instead of a new release build.
+    /// Binary of our controller manager; by default a release build is made.
     #[arg(long, value_name = "PATH")]
     manager: Option<PathBuf>,
-    /// Only clusters whose description contains this, such as `flexible` or `addresses`.
+    /// Restrict the run to clusters whose description contains this, such as `flexible` or `addresses`.
     #[arg(long, default_value = "")]
     only: String,
-    /// Only entries of the corpus whose folder and name contain this, such as `changes/` or `real/kafka`.
+    /// Restrict the run to entries of the corpus whose folder and name contain this, such as `changes/` or `real/kafka`.
     #[arg(long, default_value = "")]
     case: String,
-    /// The whole corpus in every cluster, not only what depends on machines, pools and load balancers.
+    /// Use the whole corpus in every cluster, not only entries that depend on machines, pools and load balancers.
     #[arg(long)]
     whole: bool,
     /// Change Services as the corpus says before the takeover, and let the second program clean up: leftovers of the
@@ -50,7 +47,7 @@ pub struct Arguments {
     /// Let the peer take over from itself, too: its writes then do not depend on the first program.
     #[arg(long, requires = "peer")]
     control: bool,
-    /// Keep the folders with logs and Azure's documents before and after, and say where they are.
+    /// Keep the folders with logs and Azure's documents before and after, and print their paths.
     #[arg(long)]
     keep: bool,
 }

@@ -5,6 +5,9 @@ use std::fmt;
 use serde_json::{Value, json};
 use simulated_cluster::{ExtraSubnet, NodePool, Shape, StandaloneMachine};
 
+/// The cluster's name.
+pub const CLUSTER: &str = "kubernetes";
+
 /// The machines of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Machines {
@@ -155,7 +158,7 @@ impl Kind {
         }
         if self.several {
             configuration["multipleStandardLoadBalancerConfigurations"] = json!([
-                {"name": super::CLUSTER, "primaryVMSet": "workers"},
+                {"name": CLUSTER, "primaryVMSet": "workers"},
                 {"name": "second", "primaryVMSet": "others"},
             ]);
             // A cluster is at rest when pools have followed their endpoints, and the default of half a minute is long

@@ -5,15 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use azure_simulator::{LatencyProfile, RequestKind};
+use azure_simulator::{Options, RequestKind};
 use azure_types::ResourceId;
 use clock::Clock;
-use explorer::stage::{Given, OTHER_GROUP};
+use explorer::stage::{InitialResource, OTHER_GROUP};
 use k8s::names::CONDITION_NETWORK_UNAVAILABLE;
 use kubernetes_simulator::Kubernetes;
 use serde_json::{Value, json};
-use simulated_cluster::{Credentials, HostedCluster, HostedOptions, Ports, Shape, manifests};
-use stand_ins::Pace;
+use simulated_cluster::{HostedCluster, HostedOptions, Shape, manifests};
 use testkit::AzureState;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -93,17 +92,8 @@ impl Trial {
     pub async fn prepare(kind: Kind, cases: &[&Case], directory: &Path) -> anyhow::Result<Self> {
         let stop = CancellationToken::new();
         let shape = kind.shape();
-        let options = HostedOptions {
-            shape: shape.clone(),
-            latency: LatencyProfile::instant(),
-            seed: 1,
-            pace: Pace::default(),
-            directory: directory.to_owned(),
-            kubeconfig: None,
-            ports: Ports::default(),
-            credentials: Credentials::default(),
-            now: Clock::system().now(),
-        };
+        let azure = Options { start: Clock::system().now(), ..Options::default() };
+        let options = HostedOptions::of(shape.clone(), azure, directory);
         let cluster = HostedCluster::start(options, &stop).await?;
         // Throttling is not tested here.
         cluster.azure.set_budgets(None);
@@ -468,7 +458,7 @@ impl Trial {
     }
 }
 
-fn id_of(shape: &Shape, given: &Given) -> ResourceId {
+fn id_of(shape: &Shape, given: &InitialResource) -> ResourceId {
     let group = given.group.unwrap_or(&shape.resource_group);
     ResourceId::group(&shape.subscription, group).resource("Microsoft.Network", given.kind, &given.name)
 }

@@ -20,10 +20,10 @@ use tokio_util::sync::CancellationToken;
 use super::process::{Running, beside_this};
 use super::resident::{Memory, megabytes, processor_time};
 use super::services::calls::Calls;
-use super::services::percentile;
+use super::statistics::percentile;
+use crate::runtime::{TWO_THREADS, runtime};
 use crate::screen::Screen;
 use crate::simulate::latency;
-use crate::{TWO_THREADS, runtime};
 use calls::{Round, by_minute, refusals};
 use critical_path::CriticalPath;
 use place::{Place, Size};
@@ -31,25 +31,25 @@ use place::{Place, Size};
 /// The sizes of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The manager's binary; by default the one next to this program.
+    /// Binary of the manager; by default the one next to this program.
     #[arg(long, value_name = "PATH")]
     manager: Option<PathBuf>,
-    /// How many clusters come at once; 0 for the pace of one alone.
+    /// Number of clusters that are created at the same time; 0 to measure only a single one.
     #[arg(long, value_name = "N", default_value_t = 100)]
     clusters: usize,
-    /// How many control planes each of them has.
+    /// Number of control plane machines of each cluster.
     #[arg(long, value_name = "N", default_value_t = 3)]
     control_planes: usize,
-    /// How many workers each of them has.
+    /// Number of workers of each cluster.
     #[arg(long, value_name = "N", default_value_t = 7)]
     workers: usize,
-    /// Leave out the pace of one cluster.
+    /// Do not measure a single cluster.
     #[arg(long)]
     no_pace: bool,
-    /// How long Azure's operations take: instant, quick, typical, or a JSON file.
+    /// Duration of Azure's operations: instant, quick (0.8 s for networks), typical or a JSON file.
     #[arg(long, default_value = "typical", value_parser = latency::parse)]
     latency: LatencyProfile,
-    /// How often the manager reconciles every object without a change, in the measurement of many clusters at rest.
+    /// Interval in seconds at which the manager reconciles unchanged objects, in the measurement of clusters at rest.
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(10..))]
     sync_period: u64,
 }

@@ -95,17 +95,6 @@ impl Time {
     }
 }
 
-/// The smallest of these sorted times that the given percentage of them do not exceed (the nearest rank).
-pub fn percentile(sorted: &[Duration], hundredths: usize) -> Duration {
-    let rank = (sorted.len() * hundredths).div_ceil(100).max(1);
-    sorted.get(rank - 1).copied().unwrap_or_default()
-}
-
-/// The median of sorted times, the earlier of two.
-pub fn median(sorted: &[Duration]) -> Duration {
-    percentile(sorted, 50)
-}
-
 impl Report {
     /// The tables.
     pub fn print(&self, screen: Screen) {
@@ -250,17 +239,6 @@ pub(super) mod tests {
             programs: vec![Program { name: "ours", binary_bytes: 7 }],
             rows: vec![row("ours", &[1.25, 1.5]), row("upstream", &[4.0, 9.0])],
         }
-    }
-
-    #[test]
-    fn percentiles_are_times_that_were_measured() {
-        let times: Vec<Duration> = (1..=20).map(Duration::from_secs).collect();
-        assert_eq!(median(&times).as_secs(), 10);
-        assert_eq!(percentile(&times, 95).as_secs(), 19);
-        assert_eq!(percentile(&times, 100).as_secs(), 20);
-        assert_eq!(median(&times[..1]).as_secs(), 1);
-        assert_eq!(percentile(&times[..3], 95).as_secs(), 3);
-        assert_eq!(median(&[]), Duration::ZERO);
     }
 
     #[test]

@@ -14,9 +14,10 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::calls::Calls;
 use super::critical_path::CriticalPath;
-use super::report::{Row, Time, median, percentile};
+use super::report::{Row, Time};
 use super::stage::{Stage, is_initialised};
 use crate::bench::process::Manager;
+use crate::bench::statistics::{median, percentile};
 
 /// An event, and the time until a program has handled it.
 pub struct Scenario {

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use azure_simulator::{Azure, Journal, RequestKind};
+use azure_simulator::{Azure, Journal, Options, RequestKind};
 use azure_types::ResourceId;
 use clock::Clock;
 use indicatif::ProgressBar;
 use k8s::names::TAINT_UNINITIALIZED;
 use kubernetes_simulator::{Kubernetes, Object};
 use serde_json::{Value, json};
-use simulated_cluster::{Credentials, HostedCluster, HostedOptions, NodePool, Ports, Shape};
+use simulated_cluster::{HostedCluster, HostedOptions, NodePool, Shape};
 use stand_ins::Pace;
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::Arguments;
+use super::arguments::Arguments;
 use super::critical_path;
 use crate::bench::process::{Files, Manager, Running};
 use crate::bench::resident::{Memory, processor_time};
@@ -77,16 +77,11 @@ impl Stage {
             shape.settings.insert("loadBalancerBackendPoolConfigurationType".to_owned(), "nodeIP".into());
         }
         let scale_set = shape.scale_set("workers");
+        let latency = arguments.latency.profile.clone();
+        let azure = Options { latency, start: Clock::system().now(), ..Options::default() };
         let options = HostedOptions {
-            shape,
-            latency: arguments.latency.profile.clone(),
-            seed: 1,
             pace: Pace::missed_after(GRACE),
-            directory: directory.path().to_owned(),
-            kubeconfig: None,
-            ports: Ports::default(),
-            credentials: Credentials::default(),
-            now: Clock::system().now(),
+            ..HostedOptions::of(shape, azure, directory.path())
         };
         let cluster = HostedCluster::start(options, &stop).await?;
         let kubernetes = cluster.kubernetes.clone().context("the cluster has a Kubernetes of its own")?;

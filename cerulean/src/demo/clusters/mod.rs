@@ -4,7 +4,6 @@
 //!
 //! Azure and the management cluster are simulated and served over TLS. `capz-controller-manager` with its webhooks and,
 //! for the resulting cluster, `azure-cloud-controller-manager` run as they do in production.
-
 //!
 //! With `-f` the demo applies the user's manifests instead, and runs until Ctrl-C.
 
@@ -14,12 +13,12 @@ mod programs;
 mod stage;
 mod tree;
 
-use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
+use crate::demo::running;
 use crate::leftover_variables;
 use crate::manifests::ManifestArguments;
-use crate::screen::{Screen, Tone};
-use crate::{TWO_THREADS, runtime, signals};
+use crate::screen::Screen;
 use stage::Stage;
 
 /// How to run the demo.
@@ -42,34 +41,22 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
         return run_own(screen, &arguments.manifests);
     }
     let manifests = acts::examples()?;
-    let runtime = runtime(TWO_THREADS)?;
-    let directory = tempfile::Builder::new().prefix("cerulean-demo-").tempdir()?;
-    let done = runtime.block_on(async {
-        let stop = signals::stop_token()?;
-        let play = async {
-            let mut stage = Stage::set(screen, directory.path()).await?;
-            acts::apply(&mut stage, &manifests).await?;
-            acts::serve(&mut stage).await?;
-            acts::scale(&mut stage).await?;
-            acts::replace(&mut stage).await?;
-            acts::evict(&mut stage).await?;
-            if arguments.keep {
-                keep(&stage, &stop).await;
-            } else {
-                acts::delete(&mut stage).await?;
-            }
-            acts::sum_up(&stage);
-            stage.clear().await
-        };
-        tokio::select! {
-            done = play => done,
-            () = interrupted(&stop, arguments.keep) => anyhow::bail!("interrupted"),
+    running::run(arguments.keep, async |directory, stop| {
+        let mut stage = Stage::set(screen, directory).await?;
+        acts::apply(&mut stage, &manifests).await?;
+        acts::serve(&mut stage).await?;
+        acts::scale(&mut stage).await?;
+        acts::replace(&mut stage).await?;
+        acts::evict(&mut stage).await?;
+        if arguments.keep {
+            keep(&stage, stop).await;
+        } else {
+            acts::delete(&mut stage).await?;
         }
-    });
-    // Connections that are still closing need not delay the end.
-    runtime.shutdown_timeout(Duration::from_millis(200));
-    done?;
-    screen.line(format_args!("\n{}", screen.paint(Tone::Good, "All checks passed.")));
+        acts::sum_up(&stage);
+        stage.clear().await
+    })?;
+    running::passed(screen);
     Ok(())
 }
 
@@ -79,26 +66,10 @@ fn run_own(screen: Screen, arguments: &ManifestArguments) -> anyhow::Result<()> 
     if let Some(refusal) = leftover_variables::refusal(&manifests) {
         anyhow::bail!("{refusal}");
     }
-    let runtime = runtime(TWO_THREADS)?;
-    let directory = tempfile::Builder::new().prefix("cerulean-demo-").tempdir()?;
-    let done = runtime.block_on(async {
-        let stop = signals::stop_token()?;
-        own::play(screen, directory.path(), &manifests, &stop).await
-    });
-    // Connections that are still closing need not delay the end.
-    runtime.shutdown_timeout(Duration::from_millis(200));
-    done
+    running::run(true, async |directory, stop| own::play(screen, directory, &manifests, stop).await)
 }
 
-/// Returns when a stop is requested; with `--keep` that is the normal end, which the play handles itself.
-async fn interrupted(stop: &tokio_util::sync::CancellationToken, keep: bool) {
-    if keep {
-        std::future::pending::<()>().await;
-    }
-    stop.cancelled().await;
-}
-
-async fn keep(stage: &Stage, stop: &tokio_util::sync::CancellationToken) {
+async fn keep(stage: &Stage, stop: &CancellationToken) {
     let screen = stage.screen;
     let management = &stage.management;
     screen.heading("The clusters keep running");

@@ -12,13 +12,13 @@ use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use serde_json::{Value, json};
-use simulated_cluster::{CloudProvider, Part, Shape, manifests};
+use simulated_cluster::{Shape, manifests};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{programs, tree};
 use crate::demo::programs::Programs;
-use crate::management::{self, ClusterName, Management, Ports, Settings};
+use crate::management::{self, ClusterName, Management, Settings};
 use crate::screen::{Screen, Tone};
 use crate::simulate::limits::Limits;
 
@@ -47,7 +47,7 @@ pub struct Stage {
     cloud: Programs,
     begun: Instant,
     /// The completed parts that were already reported.
-    told: BTreeSet<String>,
+    reported: BTreeSet<String>,
     stop: CancellationToken,
 }
 
@@ -55,16 +55,7 @@ impl Stage {
     /// Starts everything but the cloud controller manager, which needs a cluster.
     pub async fn set(screen: Screen, directory: &Path) -> anyhow::Result<Self> {
         screen.heading("A management cluster and an Azure, in this process");
-        let settings = Settings {
-            directory: directory.to_owned(),
-            region: Shape::default().region,
-            latency: management::watchable(),
-            boot: Duration::from_secs(1),
-            limits: Limits::default(),
-            cloud_provider: CloudProvider::Awaited,
-            played: Part::ALL.to_vec(),
-            ports: Ports::default(),
-        };
+        let settings = Settings::of_demo(Shape::default().region, Limits::default(), directory);
         let stop = CancellationToken::new();
         let management = Management::start(settings, &stop).await?;
         let hosted = &management.hosted;
@@ -84,7 +75,7 @@ impl Stage {
             managers,
             cloud: Programs::default(),
             begun: Instant::now(),
-            told: BTreeSet::new(),
+            reported: BTreeSet::new(),
             stop,
         })
     }
@@ -238,7 +229,7 @@ impl Stage {
                 line.name.clone()
             };
             let text = format!("{name}: {}", line.words);
-            if line.stand == Stand::Done && self.told.insert(text.clone()) {
+            if line.stand == Stand::Done && self.reported.insert(text.clone()) {
                 news.push((line.depth, text));
             }
         }

@@ -68,7 +68,7 @@ pub struct Pool {
 
 /// The declarations in manifests.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct DeclaredObjects {
     /// Clusters on Azure.
     pub clusters: Vec<Declared>,
     /// Objects that are refused, such as `AzureCluster default/web`, and why.
@@ -107,23 +107,23 @@ pub fn find(
     misshapen: Vec<(String, String)>,
     zones: &BTreeMap<String, Vec<String>>,
     subscription: Option<&str>,
-) -> Found {
-    let found = Found { refused: misshapen, ..Found::default() };
-    let mut finder = Finder { objects, zones, subscription, found };
+) -> DeclaredObjects {
+    let declared = DeclaredObjects { refused: misshapen, ..DeclaredObjects::default() };
+    let mut finder = Finder { objects, zones, subscription, declared };
     finder.admit_all();
     for azure in finder.of("AzureCluster") {
         if let Some(declared) = finder.cluster(azure) {
-            finder.found.clusters.push(declared);
+            finder.declared.clusters.push(declared);
         }
     }
-    finder.found
+    finder.declared
 }
 
 struct Finder<'a> {
     objects: &'a [Value],
     zones: &'a BTreeMap<String, Vec<String>>,
     subscription: Option<&'a str>,
-    found: Found,
+    declared: DeclaredObjects,
 }
 
 impl<'a> Finder<'a> {
@@ -141,8 +141,8 @@ impl<'a> Finder<'a> {
 
     fn refuse(&mut self, object: &Value, why: impl ToString) {
         let entry = (title(object), why.to_string());
-        if !self.found.refused.contains(&entry) {
-            self.found.refused.push(entry);
+        if !self.declared.refused.contains(&entry) {
+            self.declared.refused.push(entry);
         }
     }
 
@@ -159,7 +159,7 @@ impl<'a> Finder<'a> {
     /// An object as it is after admission; `None` if it is refused.
     fn admit(&mut self, mut object: Value, pool_version: Option<&str>) -> Option<Value> {
         // A refused object is not judged again.
-        if self.found.refused.iter().any(|(refused, _)| *refused == title(&object)) {
+        if self.declared.refused.iter().any(|(refused, _)| *refused == title(&object)) {
             return None;
         }
         let kind = text(&object, "/kind").to_owned();
@@ -189,7 +189,7 @@ impl<'a> Finder<'a> {
                 && text(cluster, "/metadata/namespace") == text(azure, "/metadata/namespace")
         });
         if owner.is_none() {
-            self.found.notes.push(format!(
+            self.declared.notes.push(format!(
                 "no Cluster refers to {}: nothing is created for it before, and a Cluster of the same name is assumed",
                 title(azure)
             ));
@@ -411,7 +411,7 @@ mod tests {
         objects.into_iter().map(|object| Manifest { source: "test".to_owned(), object }).collect()
     }
 
-    fn found(text: &str) -> Found {
+    fn declared(text: &str) -> DeclaredObjects {
         let zones = BTreeMap::from([("westeurope".to_owned(), ["1", "2", "3"].map(str::to_owned).to_vec())]);
         let objects = with_namespaces(&manifests(text), "default");
         find(&objects, Vec::new(), &zones, Some("00000000-0000-4000-8000-000000000000"))
@@ -425,7 +425,7 @@ mod tests {
 
     #[test]
     fn machines_come_of_templates_in_the_zones_in_which_they_will_be() {
-        let found = found(&FILES.join("\n---\n"));
+        let found = declared(&FILES.join("\n---\n"));
         assert_eq!(found.refused, []);
         let [cluster] = found.clusters.as_slice() else { panic!("{found:?}") };
         let machines: Vec<_> = cluster
@@ -462,7 +462,7 @@ kind: AzureMachine
 metadata: {name: here}
 spec: {vmSize: Standard_D2s_v3, osDisk: {osType: Linux, diskSizeGB: 64}}
 ";
-        let found = found(&[FILES[0], FILES[2], there].join("\n---\n"));
+        let found = declared(&[FILES[0], FILES[2], there].join("\n---\n"));
         let names: Vec<_> =
             found.clusters[0].machines.iter().map(|it| text(&it.object, "/metadata/name")).collect();
         assert_eq!(names, ["here", "harbour-workers-2-aaaaa", "harbour-workers-3-aaaaa"]);
@@ -471,7 +471,7 @@ spec: {vmSize: Standard_D2s_v3, osDisk: {osType: Linux, diskSizeGB: 64}}
     #[test]
     fn what_admission_refuses_is_said_with_the_place() {
         let wrong = FILES[0].replace("10.0.0.0/8", "10.0.0.0/99");
-        let found = found(&wrong);
+        let found = declared(&wrong);
         assert_eq!(found.clusters.len(), 0);
         let [(object, why)] = found.refused.as_slice() else { panic!("{found:?}") };
         assert_eq!(object, "AzureCluster default/harbour");

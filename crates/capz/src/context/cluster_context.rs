@@ -6,8 +6,9 @@ use std::sync::Arc;
 use azure_types::ResourceId;
 use capz_api::azure_cluster::AzureClusterSpec;
 use capz_planner::cluster::dns_suffix;
+use capz_planner::operator::kept_of;
 use capz_planner::sku::Skus;
-use capz_planner::{Claimant, ClusterScope, elsewhere, operator};
+use capz_planner::{Claimant, ClusterScope, elsewhere};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -20,6 +21,7 @@ use crate::context::manager::Manager;
 use crate::context::namesakes;
 use crate::kubernetes::core::{self, Cluster};
 use crate::kubernetes::kinds::{AzureCluster, AzureClusterIdentity};
+use crate::kubernetes::operator;
 use crate::kubernetes::store::key_of;
 
 /// What a reconcile knows of the cluster that its object belongs to: read once, at its beginning.
@@ -139,6 +141,39 @@ impl ClusterContext {
     }
 }
 
+impl ClusterObjects {
+    /// The context of an object with this provider ID, which must be in the cluster's subscription; once no other
+    /// program writes to the cluster's resources.
+    pub async fn context_for(
+        &self,
+        manager: &Manager,
+        provider_id: Option<&str>,
+    ) -> Result<ClusterContext, Failure> {
+        self.check_operator(manager).await?;
+        let context = manager.cluster_context(self.clone()).await.map_err(|error| {
+            let words = error.to_string();
+            if error.may_pass() {
+                Failure::Later { after: manager.settings.timeouts.requeue, words }
+            } else {
+                Failure::Refused(words)
+            }
+        })?;
+        elsewhere::check_provider_id(provider_id, &context.scope().group()).map_err(Failure::Refused)?;
+        Ok(context)
+    }
+
+    /// Checks that Azure Service Operator no longer writes to the cluster's resources.
+    async fn check_operator(&self, manager: &Manager) -> Result<(), Failure> {
+        let owner = self.azure_cluster.metadata.uid.as_deref().unwrap_or_default();
+        let words = match manager.operator.is_harmless(owner, operator::lately()).await {
+            Ok(true) => return Ok(()),
+            Ok(false) => "waiting until Azure Service Operator leaves the cluster alone".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        Err(Failure::Later { after: manager.settings.timeouts.requeue, words })
+    }
+}
+
 impl Manager {
     /// Collects the context of a cluster.
     pub(crate) async fn cluster_context(
@@ -168,7 +203,7 @@ impl Manager {
         let none = BTreeMap::new();
         let annotations = object.metadata.annotations.as_ref().unwrap_or(&none);
         let context = ClusterContext {
-            kept: operator::kept_of(annotations),
+            kept: kept_of(annotations),
             zones: zones_of(object),
             identity,
             secret,

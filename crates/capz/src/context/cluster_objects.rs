@@ -2,16 +2,12 @@
 
 use std::sync::Arc;
 
-use capz_planner::elsewhere;
 use controllers::Reference;
 use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::azure::failure::Failure;
-use crate::context::cluster_context::ClusterContext;
 use crate::context::manager::Manager;
 use crate::kubernetes::core::{self, Cluster};
 use crate::kubernetes::kinds::{API_VERSION, AzureCluster, Object};
-use crate::kubernetes::operator;
 use crate::kubernetes::store::{Key, Store};
 
 /// The Cluster and the AzureCluster that an object belongs to.
@@ -75,37 +71,6 @@ impl ClusterObjects {
     /// Whether the cluster's network is ready.
     pub fn has_network(&self) -> bool {
         self.cluster.status.as_ref().is_some_and(core::ClusterStatus::has_infrastructure)
-    }
-
-    /// The context of an object with this provider ID, which must be in the cluster's subscription; once no other
-    /// program writes to the cluster's resources.
-    pub async fn context_for(
-        &self,
-        manager: &Manager,
-        provider_id: Option<&str>,
-    ) -> Result<ClusterContext, Failure> {
-        self.check_operator(manager).await?;
-        let context = manager.cluster_context(self.clone()).await.map_err(|error| {
-            let words = error.to_string();
-            if error.may_pass() {
-                Failure::Later { after: manager.settings.timeouts.requeue, words }
-            } else {
-                Failure::Refused(words)
-            }
-        })?;
-        elsewhere::check_provider_id(provider_id, &context.scope().group()).map_err(Failure::Refused)?;
-        Ok(context)
-    }
-
-    /// Checks that Azure Service Operator no longer writes to the cluster's resources.
-    async fn check_operator(&self, manager: &Manager) -> Result<(), Failure> {
-        let owner = self.azure_cluster.metadata.uid.as_deref().unwrap_or_default();
-        let words = match manager.operator.is_harmless(owner, operator::lately()).await {
-            Ok(true) => return Ok(()),
-            Ok(false) => "waiting until Azure Service Operator leaves the cluster alone".to_owned(),
-            Err(error) => error.to_string(),
-        };
-        Err(Failure::Later { after: manager.settings.timeouts.requeue, words })
     }
 }
 

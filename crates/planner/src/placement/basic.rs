@@ -6,42 +6,16 @@ use std::sync::Arc;
 
 use k8s::Node;
 
-use super::nodes::{MachineSet, MachineSets, NodePlaces};
-use super::{Placing, document_of, rules_in};
-use crate::backend_pool;
-use crate::cluster::{Balancer, Cluster, Flavor};
-use crate::frontend::frontends_of;
-use crate::intent::ServiceIntent;
-use crate::public_ip;
-use crate::refusal::Refusal;
-use crate::sequence::{Seen, Stop};
-use crate::wait::Wait;
-
-/// The value of annotation `azure-load-balancer-mode` that selects the load balancer with the fewest rules.
-const ANY_SET: &str = "__auto__";
-
-/// The set of machines that should serve a Service.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// The primary set, unless the Service is on another.
-    #[default]
-    Primary,
-    /// The set whose load balancer has the fewest rules, unless the Service is on one.
-    Any,
-    /// The set of this name.
-    Set(String),
-}
-
-impl Mode {
-    /// Parses the value of annotation `azure-load-balancer-mode`.
-    pub(crate) fn parse(annotation: Option<&str>) -> Self {
-        match annotation.map(str::trim).filter(|value| !value.is_empty()) {
-            None => Self::Primary,
-            Some(value) if value.eq_ignore_ascii_case(ANY_SET) => Self::Any,
-            Some(value) => Self::Set(value.to_owned()),
-        }
-    }
-}
+use super::candidates::{check_move, document_of, rules_in};
+use super::observed::Seen;
+use crate::machines::backend_pool;
+use crate::machines::machine_set::{MachineSet, MachineSets};
+use crate::machines::node_places::NodePlaces;
+use crate::model::{Balancer, Cluster, Flavor};
+use crate::outcome::{Refusal, Stop, Wait};
+use crate::resources::load_balancer::frontend::frontends_of;
+use crate::resources::public_ip;
+use crate::service::{Mode, ServiceIntent};
 
 impl Cluster {
     /// The load balancer of a set of machines (LB-011). Azure spells names of sets in more than one way; a new load
@@ -146,7 +120,7 @@ pub(super) fn place(cluster: &Cluster, intent: &ServiceIntent, seen: &Seen<'_>) 
         return Ok(current.clone());
     }
     let balancer = choose(cluster, intent, seen, &candidates)?;
-    Placing { cluster, intent, seen }.check_move(&balancer)?;
+    check_move(cluster, intent, seen, &balancer)?;
     Ok(balancer)
 }
 
@@ -204,5 +178,5 @@ pub fn nodes_of_sets(cluster: &Cluster, nodes: &[Arc<Node>], machines: &MachineS
             places.entry(place).or_default().insert(node.name().to_owned());
         }
     }
-    NodePlaces::of_load_balancers(places, unknown)
+    NodePlaces { by_entry: places, nowhere: BTreeSet::new(), unknown }
 }

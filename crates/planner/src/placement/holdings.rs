@@ -8,33 +8,10 @@ use std::sync::Arc;
 use azure_types::LoadBalancer;
 use k8s::Node;
 
-use super::nodes::{NodePlaces, addresses_in, by_address};
-use crate::cluster::{Balancer, Cluster};
-use crate::listed::ListedLoadBalancer;
-
-/// The nodes that may be in the pools of one of several load balancers now.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct NodeShare {
-    nodes: BTreeSet<String>,
-    /// Whether pools may become empty, because other load balancers have the nodes.
-    may_be_empty: bool,
-}
-
-impl NodeShare {
-    /// Whether a node may be in its pools.
-    pub fn has(&self, node: &str) -> bool {
-        self.nodes.contains(node)
-    }
-
-    /// Whether no node may be in its pools.
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
-    }
-
-    pub(crate) fn may_be_empty(&self) -> bool {
-        self.may_be_empty
-    }
-}
+use super::nodes::{addresses_in, by_address};
+use crate::machines::node_places::{NodePlaces, NodeShare};
+use crate::model::{Balancer, Cluster};
+use crate::resources::load_balancer::ListedLoadBalancer;
 
 /// The nodes that are in the pools of each load balancer, or are about to be.
 #[derive(Debug, Clone, Default)]

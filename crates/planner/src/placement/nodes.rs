@@ -5,120 +5,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use azure_types::{BackendAddresses, LoadBalancer, ResourceId, VirtualMachine};
+use azure_types::{BackendAddresses, LoadBalancer};
 use cloud_config::MultipleStandardLoadBalancerConfiguration as Entry;
-use k8s::{Node, Notice, ObjectKey};
+use k8s::Node;
 
-use super::{Labels, is_entry_of};
-use crate::backend_pool;
-use crate::cluster::{Balancer, Cluster, Family};
-use crate::instance::{self, ProviderId};
-use crate::listed::ListedLoadBalancer;
-use crate::load_balancer::pool_in;
-use crate::plan::name_some;
-
-/// The sets of standalone virtual machines: availability sets and flexible scale sets.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct MachineSets(HashMap<ResourceId, Option<String>>);
-
-/// The set that a node's machine belongs to.
-pub(super) enum MachineSet {
-    Named(String),
-    /// It belongs to no set.
-    Alone,
-    /// Azure has not reported it yet.
-    Unknown,
-}
-
-impl MachineSets {
-    /// Reads the sets from the documents of virtual machines.
-    pub fn new<'a>(machines: impl IntoIterator<Item = &'a VirtualMachine>) -> Self {
-        let set_of = |machine: &VirtualMachine| {
-            let properties = machine.properties.as_ref()?;
-            let set =
-                properties.virtual_machine_scale_set.as_ref().or(properties.availability_set.as_ref())?;
-            Some(set.id.as_ref()?.name().to_owned())
-        };
-        Self(machines.into_iter().filter_map(|one| Some((one.id.clone()?, set_of(one)))).collect())
-    }
-
-    pub(super) fn of(&self, node: &Node) -> MachineSet {
-        match instance::parse_provider_id(&node.spec.provider_id) {
-            ProviderId::Instance(machine) => MachineSet::Named(machine.scale_set.name().to_owned()),
-            ProviderId::Machine(id) => match self.0.get(&id) {
-                Some(Some(set)) => MachineSet::Named(set.clone()),
-                Some(None) => MachineSet::Alone,
-                None => MachineSet::Unknown,
-            },
-            ProviderId::Unreadable | ProviderId::Other => MachineSet::Alone,
-        }
-    }
-}
-
-/// The nodes of each entry.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct NodePlaces {
-    /// The nodes by the entry's name in lower case.
-    by_entry: BTreeMap<String, BTreeSet<String>>,
-    /// The nodes that no existing load balancer is for.
-    nowhere: BTreeSet<String>,
-    /// The nodes for whose machines Azure has not reported the set yet.
-    unknown: BTreeSet<String>,
-}
-
-impl NodePlaces {
-    /// The nodes by the name that both flavors of a load balancer share, in lower case.
-    pub(super) fn of_load_balancers(
-        by_entry: BTreeMap<String, BTreeSet<String>>,
-        unknown: BTreeSet<String>,
-    ) -> Self {
-        Self { by_entry, nowhere: BTreeSet::new(), unknown }
-    }
-
-    /// The names of the nodes of a load balancer.
-    pub(crate) fn names_on(&self, balancer: &Balancer) -> BTreeSet<String> {
-        self.of(balancer).cloned().unwrap_or_default()
-    }
-
-    fn of(&self, balancer: &Balancer) -> Option<&BTreeSet<String>> {
-        let name = match balancer.flavor.is_internal() {
-            true => super::without_suffix(&balancer.name),
-            false => &balancer.name,
-        };
-        self.by_entry.get(&name.to_ascii_lowercase())
-    }
-
-    /// The nodes of a load balancer.
-    pub fn on(&self, balancer: &Balancer) -> impl Iterator<Item = &str> {
-        self.of(balancer).into_iter().flatten().map(String::as_str)
-    }
-
-    /// Whether any node has a place.
-    pub(crate) fn has_any(&self) -> bool {
-        self.by_entry.values().any(|nodes| !nodes.is_empty())
-    }
-
-    /// The nodes that have no place yet, or may get another, because Azure has not reported the sets of their machines.
-    pub fn unknown(&self) -> impl Iterator<Item = &str> {
-        self.unknown.iter().map(String::as_str)
-    }
-
-    /// The notice for the owner of a Service about nodes that are on no load balancer.
-    pub fn notice(&self, service: &ObjectKey) -> Option<Notice> {
-        let nodes: Vec<&str> = self.nowhere.iter().map(String::as_str).collect();
-        (!nodes.is_empty()).then(|| Notice {
-            service: service.clone(),
-            warning: true,
-            reason: "FailedToFindLoadBalancerForNode",
-            message: format!(
-                "failed to find a load balancer for {}: no entry of multipleStandardLoadBalancerConfigurations whose \
-                 load balancer exists has their machine set as primaryVMSet, a nodeSelector that fits, or no \
-                 nodeSelector",
-                name_some(&nodes)
-            ),
-        })
-    }
-}
+use super::candidates::is_entry_of;
+use crate::machines::backend_pool;
+use crate::machines::machine_set::{MachineSet, MachineSets};
+use crate::machines::node_places::NodePlaces;
+use crate::model::{Balancer, Cluster, Family, Labels};
+use crate::resources::load_balancer::{ListedLoadBalancer, pool_in};
 
 /// Divides the nodes among the load balancers that exist (`load_balancers`):
 ///

@@ -3,7 +3,7 @@
 use arm::{ApiVersion, Class, Listing};
 use azure_types::{
     AvailabilitySet, LoadBalancer, NetworkInterface, PrivateLinkService, PublicIpAddress, ResourceId,
-    RouteTable, ScaleSet, SecurityGroup, Subnet, VirtualMachine,
+    RouteTable, ScaleSet, SecurityGroup, Subnet, VirtualMachine, Word,
 };
 use freshness::Fetch;
 use serde::de::DeserializeOwned;
@@ -57,6 +57,24 @@ resource_types! {
     Subnet: NETWORK, "virtualNetworks/subnets", NETWORK;
     VirtualMachine: COMPUTE, "virtualMachines", COMPUTE;
 }
+
+/// Types that writers of shared resources plan by.
+pub(super) trait WrittenType: ResourceType {
+    /// Whether an operation runs on the resource, in Azure's words.
+    fn provisioning_state(&self) -> Option<&Word>;
+}
+
+macro_rules! written_types {
+    ($($document:ty),*) => {$(
+        impl WrittenType for $document {
+            fn provisioning_state(&self) -> Option<&Word> {
+                self.properties.as_ref()?.provisioning_state.as_ref()
+            }
+        }
+    )*};
+}
+
+written_types!(LoadBalancer, RouteTable, SecurityGroup);
 
 /// What is requested, and how urgently.
 #[derive(Clone)]

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use super::compact_entry::{CompactEntry, SharedTexts};
 use super::entry::{JournalEntry, RequestKind};
-use super::kept::{Kept, SharedTexts};
 
 /// Requests answered so far, counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +63,7 @@ impl Journal {
 /// The journal being written.
 #[derive(Default)]
 pub struct JournalBook {
-    entries: VecDeque<Kept>,
+    entries: VecDeque<CompactEntry>,
     texts: SharedTexts,
     counts: Counts,
     capacity: usize,
@@ -83,7 +83,7 @@ impl JournalBook {
         }
         // A request that a fault delayed is answered after later ones.
         let at = self.entries.partition_point(|other| other.sequence < entry.sequence);
-        let kept = Kept::of(entry, &mut self.texts);
+        let kept = CompactEntry::of(entry, &mut self.texts);
         self.entries.insert(at, kept);
     }
 
@@ -91,7 +91,7 @@ impl JournalBook {
     pub fn after(&self, sequence: u64) -> Journal {
         let from = self.entries.partition_point(|entry| entry.sequence <= sequence);
         Journal {
-            entries: self.entries.range(from..).map(Kept::entry).collect(),
+            entries: self.entries.range(from..).map(CompactEntry::entry).collect(),
             counts: self.counts.clone(),
         }
     }
@@ -100,7 +100,7 @@ impl JournalBook {
     pub fn last(&self, count: usize) -> Journal {
         let from = self.entries.len().saturating_sub(count);
         Journal {
-            entries: self.entries.range(from..).map(Kept::entry).collect(),
+            entries: self.entries.range(from..).map(CompactEntry::entry).collect(),
             counts: self.counts.clone(),
         }
     }
@@ -108,7 +108,7 @@ impl JournalBook {
     /// Restores the saved form.
     pub fn restore(&mut self, journal: Journal) {
         let texts = &mut self.texts;
-        self.entries = journal.entries.into_iter().map(|entry| Kept::of(entry, texts)).collect();
+        self.entries = journal.entries.into_iter().map(|entry| CompactEntry::of(entry, texts)).collect();
         self.counts = journal.counts;
     }
 

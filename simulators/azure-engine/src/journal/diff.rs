@@ -105,7 +105,7 @@ fn essence(entry: &JournalEntry) -> impl PartialEq + use<'_> {
 }
 
 #[derive(Default)]
-struct Asked {
+struct ResourceRequests {
     name: String,
     sides: [Side; 2],
 }
@@ -117,7 +117,7 @@ struct Side {
 }
 
 fn resources(left: &[JournalEntry], right: &[JournalEntry]) -> Vec<ResourceDiff> {
-    let mut asked: BTreeMap<String, Asked> = BTreeMap::new();
+    let mut resources: BTreeMap<String, ResourceRequests> = BTreeMap::new();
     let sides = [(0, left), (1, right)];
     for (side, entry) in
         sides.into_iter().flat_map(|(side, list)| list.iter().map(move |entry| (side, entry)))
@@ -126,18 +126,18 @@ fn resources(left: &[JournalEntry], right: &[JournalEntry]) -> Vec<ResourceDiff>
             continue;
         }
         let name = entry.resource.as_ref().unwrap_or(&entry.path);
-        let asked = asked.entry(name.to_ascii_lowercase()).or_default();
-        if asked.name.is_empty() {
-            asked.name.clone_from(name);
+        let requests = resources.entry(name.to_ascii_lowercase()).or_default();
+        if requests.name.is_empty() {
+            requests.name.clone_from(name);
         }
-        let Some(side) = asked.sides.get_mut(side) else { continue };
+        let Some(side) = requests.sides.get_mut(side) else { continue };
         *side.answers.entry(answer(entry)).or_default() += 1;
         side.changes.extend(entry.changes.iter().cloned());
     }
-    asked
+    resources
         .into_values()
-        .filter(|Asked { sides: [a, b], .. }| a.answers != b.answers || a.changes != b.changes)
-        .map(|Asked { name, sides: [a, b] }| ResourceDiff {
+        .filter(|ResourceRequests { sides: [a, b], .. }| a.answers != b.answers || a.changes != b.changes)
+        .map(|ResourceRequests { name, sides: [a, b] }| ResourceDiff {
             resource: name,
             changes_only_a: a.changes.difference(&b.changes).cloned().collect(),
             changes_only_b: b.changes.difference(&a.changes).cloned().collect(),

@@ -3,11 +3,11 @@
 //! and none judges a secret.
 
 mod book;
+mod compact_entry;
 mod diff;
 mod differences;
 mod entry;
 mod export;
-mod kept;
 
 pub use self::book::{Counts, Journal, JournalBook};
 pub use self::diff::{Divergence, JournalDiff, ResourceDiff, diff};

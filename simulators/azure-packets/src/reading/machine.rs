@@ -7,9 +7,9 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use crate::json::{address_at, flag_at, id_at, id_of, ids_at, items, text_at};
-use crate::machine::{Found, Interface, Machine, Power};
+use crate::machine::{Interface, InterfaceTargets, Machine, Power};
 use crate::network::Network;
-use azure_engine::documents::Documents;
+use azure_engine::document::reading::Documents;
 
 const SCALE_SET: &str = "Microsoft.Compute/virtualMachineScaleSets";
 
@@ -84,7 +84,7 @@ impl Network {
                 application_groups.extend(of_endpoint.application_groups.iter().cloned());
             }
             self.add_interface(Interface {
-                found: Found::default(),
+                targets: InterfaceTargets::default(),
                 subnet: id_at(configuration, "/properties/subnet/id"),
                 interface: interface.clone(),
                 machine: machine.clone(),
@@ -110,7 +110,7 @@ impl Network {
         if let Some(machine) = &interface.machine {
             self.interfaces_of_machine.entry(machine.clone()).or_default().push(index);
         }
-        interface.found = self.surroundings(
+        interface.targets = self.surroundings(
             interface.machine.as_ref(),
             interface.subnet.as_ref(),
             interface.group.as_ref(),

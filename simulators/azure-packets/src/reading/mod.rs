@@ -12,7 +12,7 @@ use crate::balancer::LoadBalancer;
 use crate::json::{address_at, id_at, id_of, text_at};
 use crate::network::{Network, PublicAddress};
 use crate::security_group::SecurityGroup;
-use azure_engine::documents::Documents;
+use azure_engine::document::reading::Documents;
 
 impl Network {
     /// Reads the network out of a simulated Azure.
@@ -68,7 +68,7 @@ impl Network {
 mod tests {
     use std::cell::Cell;
 
-    use azure_engine::documents::Documents;
+    use azure_engine::document::reading::Documents;
     use azure_types::ResourceId;
     use serde_json::Value;
 

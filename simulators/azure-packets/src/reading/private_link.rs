@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::json::{address_at, flag_at, id_at, id_of, ids_at, items, text_at};
 use crate::network::Network;
 use crate::private_link::{Endpoint, LinkService};
-use azure_engine::documents::Documents;
+use azure_engine::document::reading::Documents;
 
 impl Network {
     pub(super) fn read_endpoints(&mut self, documents: &dyn Documents) {

@@ -8,7 +8,7 @@ use crate::json::{id_at, id_of, ids_at, items, text_at};
 use crate::network::Network;
 use crate::route::RouteTable;
 use crate::virtual_network::{EndpointPolicies, NatGateway, Peer, Subnet, VirtualNetwork};
-use azure_engine::documents::Documents;
+use azure_engine::document::reading::Documents;
 
 impl Network {
     pub(super) fn read_virtual_networks(&mut self, documents: &dyn Documents) {

@@ -13,7 +13,7 @@ use crate::health::Probed;
 use crate::json::{id_at, id_of, ids_at, is_updating, items, text_at};
 use crate::machine::{Interface, Power};
 use crate::{MemberState, Network, Packet, ProbeAnswers, Protocol, Refusal, Source};
-use azure_engine::documents::Documents;
+use azure_engine::document::reading::Documents;
 
 /// The tag by which a public IP names its Services (LB-090).
 const SERVICE_TAGS: [&str; 2] = ["k8s-azure-service", "service"];

@@ -9,13 +9,18 @@ use super::protocol::protocol;
 use super::role::{ASSIGNMENT_TYPE, assignable_at, id_in, no_such_role};
 use crate::identity;
 use azure_engine::document::{Object, into_object, take_properties, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::{self, Holds, Member, Written};
-use azure_engine::provider::{AzureState, Expand, Listing, Proposal, Protocol, Record, ResourceType, Source};
+use azure_engine::provider::{
+    Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Source, Writing,
+};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::member_table::{self, Holds, Member, Written};
 
 pub(crate) struct RoleAssignments;
 
-const PROTOCOL: Protocol = protocol(ASSIGNMENT_TYPE, "RoleAssignmentProperties");
+const PROTOCOL: Protocol = Protocol {
+    example: include_str!("assignment.json"),
+    ..protocol(ASSIGNMENT_TYPE, "RoleAssignmentProperties")
+};
 
 const MEMBERS: [Member; 12] = [
     Member::new("roleDefinitionId", Holds::Anything),
@@ -45,7 +50,7 @@ const LIMIT_EXCEEDED: Code = Code::azures(400, "RoleAssignmentLimitExceeded");
 const INVALID_PRINCIPAL: Code = Code::ours(400, "InvalidPrincipalId");
 const NO_SUCH_ROLE: Code = Code::ours(400, "RoleDefinitionDoesNotExist");
 
-impl ResourceType for RoleAssignments {
+impl Shape for RoleAssignments {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -53,8 +58,10 @@ impl ResourceType for RoleAssignments {
     fn members(&self) -> &'static [Member] {
         &MEMBERS
     }
+}
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for RoleAssignments {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         if proposal.source == Source::Patch {
             return Err(Refusal::method_not_allowed("PATCH"));
         }
@@ -92,17 +99,19 @@ impl ResourceType for RoleAssignments {
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, _old: Option<&Value>) {
         touch(azure, id);
     }
+}
 
-    fn gather<'a>(&self, azure: &'a AzureState, scope: &ResourceId) -> Option<Vec<&'a Record>> {
+impl Presenting for RoleAssignments {
+    fn gather_list<'a>(&self, azure: &'a AzureState, scope: &ResourceId) -> Option<Vec<&'a Record>> {
         let subscription = ResourceId::subscription(scope.subscription_id());
         Some(azure.store.of_type_below(self.name(), &subscription))
     }
 
-    fn check_listing(&self, _azure: &AzureState, listing: &Listing<'_>) -> Result<(), Refusal> {
+    fn before_list(&self, _azure: &AzureState, listing: &Listing<'_>) -> Result<(), Refusal> {
         terms(listing).map(drop)
     }
 
-    fn listed(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
+    fn list_entry(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
         let assigned = record.id.parent()?;
         let (above, below) = (listing.scope.is_within(&assigned), assigned.is_within(listing.scope));
         let fits = |term: &Term<'_>| match term {
@@ -123,10 +132,12 @@ impl ResourceType for RoleAssignments {
         }
     }
 
-    fn absent(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
+    fn absence_refusal(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
         Some(NOT_FOUND.says(format_args!("The role assignment '{}' is not found.", id.name())))
     }
 }
+
+impl Acting for RoleAssignments {}
 
 /// Assigns a role to a principal at a scope, as a setup step outside requests. An existing assignment is no error.
 ///

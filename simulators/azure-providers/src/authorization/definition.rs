@@ -11,13 +11,16 @@ use super::role::{
     ASSIGNMENT_TYPE, CUSTOM, DEFINITION_TYPE, assignable_at, definition_of, id_in, is_built_in, no_such_role,
 };
 use azure_engine::document::{Object, fill, into_object, items, take_properties, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::{self, Holds, Member, Written};
-use azure_engine::provider::{AzureState, Expand, Listing, Proposal, Protocol, Record, ResourceType};
+use azure_engine::provider::{
+    Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::member_table::{self, Holds, Member, Written};
 
 pub(crate) struct RoleDefinitions;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("definition.json"),
     // "Role Definitions - Create Or Update" knows no other status.
     update_status: 201,
     ..protocol(DEFINITION_TYPE, "RoleDefinitionProperties")
@@ -49,7 +52,7 @@ const NO_NAME: Code = Code::ours(400, "RoleDefinitionNameMissing");
 const INVALID_SCOPE: Code = Code::ours(400, "InvalidAssignableScope");
 const BUILT_IN_FIXED: Code = Code::ours(403, "BuiltInRoleCannotBeChanged");
 
-impl ResourceType for RoleDefinitions {
+impl Shape for RoleDefinitions {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -61,8 +64,10 @@ impl ResourceType for RoleDefinitions {
     fn stands_for(&self, _azure: &AzureState, id: &ResourceId) -> Option<ResourceId> {
         Some(id_in(&ResourceId::subscription(id.subscription_id()), id.name()))
     }
+}
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for RoleDefinitions {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         if proposal.old.is_some_and(is_built_in) {
             return Err(built_in_fixed(proposal.id));
         }
@@ -88,7 +93,7 @@ impl ResourceType for RoleDefinitions {
         touch(azure, id);
     }
 
-    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
         if is_built_in(record) {
             return Err(built_in_fixed(&record.id));
         }
@@ -100,17 +105,19 @@ impl ResourceType for RoleDefinitions {
             false => Ok(()),
         }
     }
+}
 
-    fn gather<'a>(&self, azure: &'a AzureState, scope: &ResourceId) -> Option<Vec<&'a Record>> {
+impl Presenting for RoleDefinitions {
+    fn gather_list<'a>(&self, azure: &'a AzureState, scope: &ResourceId) -> Option<Vec<&'a Record>> {
         let subscription = ResourceId::subscription(scope.subscription_id());
         Some(azure.store.of_type_below(self.name(), &subscription))
     }
 
-    fn check_listing(&self, _azure: &AzureState, listing: &Listing<'_>) -> Result<(), Refusal> {
+    fn before_list(&self, _azure: &AzureState, listing: &Listing<'_>) -> Result<(), Refusal> {
         terms(listing).map(drop)
     }
 
-    fn listed(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
+    fn list_entry(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
         let terms = terms(listing).ok()?;
         let below = terms.contains(&Term::AtScopeAndBelow);
         let fits = |term: &Term<'_>| match term {
@@ -126,10 +133,12 @@ impl ResourceType for RoleDefinitions {
         times(record, document);
     }
 
-    fn absent(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
+    fn absence_refusal(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
         Some(no_such_role(DOES_NOT_EXIST, id.name()))
     }
 }
+
+impl Acting for RoleDefinitions {}
 
 fn terms<'a>(listing: &Listing<'a>) -> Result<Vec<Term<'a>>, Refusal> {
     let filter = listing.query.get("$filter").map_or("", String::as_str);

@@ -1,23 +1,23 @@
 //! Enforcement: whether the caller may do what a request does, and join the resources that its body references.
 
 use azure_types::ResourceId;
-use serde_json::Value;
 
 use super::access::{self, Plane, may};
 use super::needed::{Needed, needed};
-use azure_engine::code::Code;
-use azure_engine::dispatch::Located;
 use azure_engine::document::items;
-use azure_engine::error::Refusal;
-use azure_engine::join::joined;
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::code::Code;
+use azure_engine::request::body::Body;
+use azure_engine::types::join::joined;
+use azure_engine::verbs::dispatch::Located;
 
 const AUTHORIZATION_FAILED: Code = Code::azures(403, "AuthorizationFailed");
 const LINKED_AUTHORIZATION_FAILED: Code = Code::azures(403, "LinkedAuthorizationFailed");
 
 /// The caller.
 #[derive(Debug, Clone, Copy)]
-pub struct Asker<'a> {
+pub struct Requester<'a> {
     /// The application.
     pub client_id: &'a str,
     /// The object id that assignments name.
@@ -30,14 +30,14 @@ pub struct Asker<'a> {
 /// Azure's refusal.
 pub fn check(
     azure: &AzureState,
-    asker: Asker<'_>,
+    requester: Requester<'_>,
     located: &Located,
-    (method, path, body): (&str, &str, &[u8]),
+    (method, path, body): (&str, &str, &Body),
 ) -> Result<(), Refusal> {
     let Some(needed) = needed(located, method, path).filter(|_| azure.enforce_authorization) else {
         return Ok(());
     };
-    let Asker { client_id, object_id } = asker;
+    let Requester { client_id, object_id } = requester;
     let Needed { action, scope, anywhere } = &needed;
     let allowed = match anywhere {
         false => may(azure, object_id, Plane::Control, action, scope),
@@ -55,9 +55,9 @@ pub fn check(
         return Ok(());
     }
     // A body that is not JSON is refused later.
-    let Ok(body) = serde_json::from_slice::<Value>(body) else { return Ok(()) };
+    let Some(body) = body.readable() else { return Ok(()) };
     let joins = azure.providers.iter().flat_map(|provider| provider.joins);
-    for (join, id) in joined(joins, &located.resource_type, &body) {
+    for (join, id) in joined(joins, &located.resource_type, body) {
         let Ok(linked) = ResourceId::parse(id) else { continue };
         // A reference to a part of the resource itself needs no further right.
         if linked.is_within(scope) || may(azure, object_id, Plane::Control, join, &linked) {

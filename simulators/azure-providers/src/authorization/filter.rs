@@ -1,6 +1,6 @@
 //! `$filter` of lists of roles and assignments ("List Azure role assignments using the REST API").
 
-use azure_engine::error::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal};
 
 /// One condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

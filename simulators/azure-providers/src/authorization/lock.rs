@@ -2,10 +2,12 @@
 //! infrastructure").
 
 use azure_engine::document::text;
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Anything, Text, Word};
-use azure_engine::member_table::Member;
-use azure_engine::provider::{AzureState, Expand, Listing, Protocol, Record, ResourceType};
+use azure_engine::provider::{
+    Acting, AzureState, Expand, Listing, Presenting, Protocol, Record, Shape, Writing,
+};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::member_table::Holds::{Anything, Text, Word};
+use azure_engine::types::member_table::Member;
 use azure_types::ResourceId;
 use serde_json::Value;
 
@@ -19,6 +21,7 @@ const SCOPE_LOCKED: Code = Code::azures(409, "ScopeLocked");
 pub(super) struct Locks;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("lock.json"),
     api_versions: &["2020-05-01", "2017-04-01", "2016-09-01", "2015-01-01"],
     shows_deleted: false,
     ..protocol(RESOURCE_TYPE, "ManagementLock")
@@ -30,7 +33,7 @@ static MEMBERS: [Member; 3] = [
     Member::new("owners", Anything),
 ];
 
-impl ResourceType for Locks {
+impl Shape for Locks {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -38,13 +41,15 @@ impl ResourceType for Locks {
     fn members(&self) -> &'static [Member] {
         &MEMBERS
     }
+}
 
-    fn gather<'a>(&self, azure: &'a AzureState, scope: &ResourceId) -> Option<Vec<&'a Record>> {
+impl Presenting for Locks {
+    fn gather_list<'a>(&self, azure: &'a AzureState, scope: &ResourceId) -> Option<Vec<&'a Record>> {
         Some(azure.store.of_type_below(RESOURCE_TYPE, &ResourceId::subscription(scope.subscription_id())))
     }
 
     /// Locks of the scope and of what lies in it.
-    fn listed(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
+    fn list_entry(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
         let scope = record.id.parent()?;
         let filter = listing.query.get("$filter").map(|filter| filter.replace(' ', "").to_ascii_lowercase());
         let fits = match filter.as_deref() {
@@ -54,6 +59,9 @@ impl ResourceType for Locks {
         fits.then(|| azure.present(record, Expand::default()))
     }
 }
+
+impl Writing for Locks {}
+impl Acting for Locks {}
 
 /// Refuses what a lock forbids: deleting a scope that is locked or contains a lock, and changing a read-only scope.
 ///

@@ -4,7 +4,6 @@
 mod access;
 mod assignment;
 mod built_in;
-mod built_in_role;
 mod changed;
 mod definition;
 mod enforcement;
@@ -16,17 +15,15 @@ mod permission;
 mod permissions;
 mod protocol;
 mod role;
-mod roles_of_data;
-mod roles_of_resources;
 
-use azure_engine::error::{Code, Refusal};
-use azure_engine::limits::Limit;
-use azure_engine::names::NameRule;
 use azure_engine::provider::Provider;
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::settings::limits::Limit;
+use azure_engine::types::names::NameRule;
 
 pub use self::access::{Plane, may};
 pub use self::assignment::assign;
-pub use self::enforcement::{Asker, check};
+pub use self::enforcement::{Requester, check};
 pub use self::role::OWNER;
 
 pub(crate) fn provider() -> Provider {
@@ -34,7 +31,7 @@ pub(crate) fn provider() -> Provider {
         extensions: vec![permissions::answer],
         limits: LIMITS,
         names: NAMES,
-        given: Some(built_in::give),
+        built_in: Some(built_in::add_built_in),
         guards: &[lock::check],
         ..Provider::new(
             "Microsoft.Authorization",

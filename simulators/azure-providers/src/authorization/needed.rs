@@ -2,9 +2,8 @@
 
 use azure_types::ResourceId;
 
-use azure_engine::dispatch::Located;
-use azure_engine::resolve::Resolved;
-use azure_engine::target::{Extension, Scope, Target};
+use azure_engine::request::target::{Extension, Scope, Target};
+use azure_engine::verbs::dispatch::Located;
 
 /// The action that a request needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +54,7 @@ pub(super) fn needed(located: &Located, method: &str, path: &str) -> Option<Need
         }
         Scope::GroupOperation(_) => anywhere("Microsoft.Resources/subscriptions/operationresults".into()),
         Scope::Resource(group, namespace, segments) => match &located.resolved {
-            Some(resolved) => at(&asked(resolved), &resolved.full_type),
+            Some(resolved) => at(&resolved.named_id(), &resolved.full_type),
             None => {
                 let scope = match group {
                     Some(group) => ResourceId::group(subscription.subscription_id(), group),
@@ -65,18 +64,10 @@ pub(super) fn needed(located: &Located, method: &str, path: &str) -> Option<Need
             }
         },
         Scope::Extension(extension) => match &located.resolved {
-            Some(resolved) => at(&asked(resolved), &resolved.full_type),
+            Some(resolved) => at(&resolved.named_id(), &resolved.full_type),
             None => at(&lies_on(&subscription, extension), &type_path(&extension.by, &extension.below)),
         },
     }
-}
-
-/// What is asked for, children within documents included.
-fn asked(resolved: &Resolved) -> ResourceId {
-    resolved.below.chunks_exact(2).fold(resolved.id.clone(), |id, pair| match pair {
-        [kind, name] => id.child(kind, name),
-        _ => id,
-    })
 }
 
 fn type_path(namespace: &str, segments: &[String]) -> String {

@@ -4,17 +4,20 @@ use serde_json::json;
 
 use super::access::permissions_at;
 use azure_engine::answer::Answer;
-use azure_engine::error::Refusal;
-use azure_engine::provider::{AzureState, Extension};
+use azure_engine::provider::{AzureState, ExtensionRequest};
+use azure_engine::refusal::Refusal;
 
 /// Answers that request.
-pub(super) fn answer(azure: &mut AzureState, asked: &Extension<'_>) -> Option<Result<Answer, Refusal>> {
-    let [kind] = asked.segments else { return None };
+pub(super) fn answer(
+    azure: &mut AzureState,
+    request: &ExtensionRequest<'_>,
+) -> Option<Result<Answer, Refusal>> {
+    let [kind] = request.segments else { return None };
     if !kind.eq_ignore_ascii_case("permissions") {
         return None;
     }
-    Some(match asked.method {
-        "GET" => Ok(Answer::ok(json!({ "value": permissions_at(azure, asked.caller, asked.scope) }))),
+    Some(match request.method {
+        "GET" => Ok(Answer::ok(json!({ "value": permissions_at(azure, request.caller, request.scope) }))),
         other => Err(Refusal::method_not_allowed(other)),
     })
 }

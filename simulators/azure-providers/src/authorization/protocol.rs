@@ -1,9 +1,9 @@
 //! What the provider's types have in common.
 
-use azure_engine::error::{Code, Refusal};
-use azure_engine::protocol::LiesIn;
 use azure_engine::provider::Protocol;
-use azure_engine::words::{USUAL, Words};
+use azure_engine::refusal::words::{USUAL, Words};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::protocol::LiesIn;
 
 /// Versions that clients of today use, newest first.
 const API_VERSIONS: [&str; 5] =
@@ -16,7 +16,7 @@ static WORDS: Words = Words { unreadable, ..USUAL };
 /// The provider words unreadable documents in its own way.
 fn unreadable(refusal: Refusal) -> Refusal {
     match refusal.details.as_deref() {
-        Some([detail]) if refusal.code == azure_engine::error::UNREADABLE => {
+        Some([detail]) if refusal.code == azure_engine::refusal::UNREADABLE => {
             INVALID_REQUEST_CONTENT.says(format_args!(
                 "The request content was invalid and could not be deserialized: '{}'.",
                 detail.message

@@ -4,8 +4,8 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use azure_engine::document::{items, text};
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::{Code, Refusal};
 
 /// Definitions of roles.
 pub(super) const DEFINITION_TYPE: &str = "Microsoft.Authorization/roleDefinitions";

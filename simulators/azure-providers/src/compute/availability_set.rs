@@ -2,13 +2,14 @@
 
 use crate::compute::tables::protocol::protocol;
 use crate::plain::Plain;
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Derived, Number, Object, Users, Word};
-use azure_engine::member_table::Member;
 use azure_engine::provider::Protocol;
-use azure_engine::words::Wrong;
+use azure_engine::refusal::words::Wrong;
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::member_table::Holds::{Derived, Number, Object, Users, Word};
+use azure_engine::types::member_table::Member;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("availability_set.json"),
     etagged: false,
     // Placement has no provisioning state.
     shows_state: false,

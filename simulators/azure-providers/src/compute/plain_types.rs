@@ -3,12 +3,12 @@
 
 use crate::compute::tables::protocol::protocol;
 use crate::plain::Plain;
-use azure_engine::code::Code;
-use azure_engine::member_table::Holds::{
+use azure_engine::provider::Protocol;
+use azure_engine::refusal::code::Code;
+use azure_engine::types::member_table::Holds::{
     Anything, Created, Derived, Flag, Names, Number, Object, Text, Time, Users, Word,
 };
-use azure_engine::member_table::Member;
-use azure_engine::provider::Protocol;
+use azure_engine::types::member_table::Member;
 
 const IN_USE: Code = Code::azures(409, "OperationNotAllowed");
 
@@ -19,6 +19,7 @@ const fn promise(resource_type: &'static str, noun: &'static str) -> Protocol {
     Protocol {
         etagged: false,
         etag_on_writes: false,
+        example: include_str!("plain_types.json"),
         synchronous: true,
         synchronous_delete: true,
         delete_status: 200,
@@ -27,7 +28,12 @@ const fn promise(resource_type: &'static str, noun: &'static str) -> Protocol {
 }
 
 const fn built(resource_type: &'static str, noun: &'static str) -> Protocol {
-    Protocol { etagged: false, etag_on_writes: false, ..protocol(resource_type, noun) }
+    Protocol {
+        etagged: false,
+        etag_on_writes: false,
+        example: include_str!("plain_types.json"),
+        ..protocol(resource_type, noun)
+    }
 }
 
 static NONE: [Member; 0] = [];

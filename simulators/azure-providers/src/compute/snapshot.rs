@@ -8,20 +8,25 @@ use crate::compute::disk::{access, background_copy, copy_source, members};
 use crate::compute::disk::{check_growth, disk_protocol, present_usual};
 use crate::compute::tables::type_names::SNAPSHOT_TYPE;
 use azure_engine::document::{Object, at, fill_at, flag, text};
-use azure_engine::error::Refusal;
-use azure_engine::member_table::Member;
-use azure_engine::provider::{Action, AzureState, Expand, Proposal, Protocol, Record, ResourceType};
+use azure_engine::provider::{
+    Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
+use azure_engine::refusal::Refusal;
 use azure_engine::store::State;
+use azure_engine::types::member_table::Member;
 
 /// Kinds of snapshots, the default first.
 const SKUS: [&str; 3] = ["Standard_LRS", "Standard_ZRS", "Premium_LRS"];
 
 pub(crate) struct Snapshots;
 
-const PROTOCOL: Protocol =
-    Protocol { actions: &["beginGetAccess", "endGetAccess"], ..disk_protocol(SNAPSHOT_TYPE, "Snapshot") };
+const PROTOCOL: Protocol = Protocol {
+    example: include_str!("snapshot.json"),
+    actions: &["beginGetAccess", "endGetAccess"],
+    ..disk_protocol(SNAPSHOT_TYPE, "Snapshot")
+};
 
-impl ResourceType for Snapshots {
+impl Shape for Snapshots {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -33,8 +38,10 @@ impl ResourceType for Snapshots {
     fn envelope(&self) -> &'static [Member] {
         &members::SNAPSHOT_ENVELOPE
     }
+}
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for Snapshots {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let mut body = proposal.take();
         let kind = take_kind(&mut body);
         let known = SKUS.join(",");
@@ -64,18 +71,10 @@ impl ResourceType for Snapshots {
             background_copy::remember(azure, id);
         }
     }
+}
 
-    fn act(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        action: &str,
-        body: &Value,
-    ) -> Option<Result<Action, Refusal>> {
-        access::begin(azure, id, action, body)
-    }
-
-    fn accepted(&self, _azure: &AzureState, _record: &Record, document: &mut Object) {
+impl Presenting for Snapshots {
+    fn present_unfinished(&self, _azure: &AzureState, _record: &Record, document: &mut Object) {
         document["properties"]["provisioningState"] = "Updating".into();
     }
 
@@ -92,6 +91,18 @@ impl ResourceType for Snapshots {
         if let Some(percent) = background_copy::progress(azure, record) {
             document["properties"]["completionPercent"] = percent.into();
         }
+    }
+}
+
+impl Acting for Snapshots {
+    fn act(
+        &self,
+        azure: &mut AzureState,
+        id: &ResourceId,
+        action: &str,
+        body: &Value,
+    ) -> Option<Result<Action, Refusal>> {
+        access::begin(azure, id, action, body)
     }
 }
 

@@ -4,8 +4,8 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use azure_engine::document::text;
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::{Code, Refusal};
 
 /// Azure CLI's users quote code and words.
 const DISABLED: Code = Code::azures(400, "UnAuthorizedForCredentialOperations");

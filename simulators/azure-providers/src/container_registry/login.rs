@@ -15,32 +15,32 @@ const PULL: &str = "Microsoft.ContainerRegistry/registries/pull/read";
 const PUSH: &str = "Microsoft.ContainerRegistry/registries/push/write";
 
 /// The identities that may sign in at one registry.
-pub struct Access {
+pub struct RegistryAccess {
     id: ResourceId,
     /// Whether anonymous pull is enabled.
     pub anonymous: bool,
     admin: Option<(String, [String; 2])>,
 }
 
-impl fmt::Debug for Access {
+impl fmt::Debug for RegistryAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Passwords are read only through their own method.
-        f.debug_struct("Access").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("RegistryAccess").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
 /// The registry behind a host, if there is one.
-pub fn access(azure: &AzureState, host: &str) -> Option<Access> {
+pub fn access(azure: &AzureState, host: &str) -> Option<RegistryAccess> {
     let name = host.strip_suffix(login_server::SUFFIX)?.strip_suffix('.')?;
     let record = login_server::find(azure, name)?;
     let anonymous =
         record.body.pointer("/properties/anonymousPullEnabled").and_then(Value::as_bool) == Some(true);
     let admin = credentials::has_admin(record)
         .then(|| (record.id.name().to_lowercase(), credentials::passwords(azure, record)));
-    Some(Access { id: record.id.clone(), anonymous, admin })
+    Some(RegistryAccess { id: record.id.clone(), anonymous, admin })
 }
 
-impl Access {
+impl RegistryAccess {
     /// Whether a principal, by its object id, may pull.
     pub fn may_pull(&self, azure: &AzureState, object_id: &str) -> bool {
         may(azure, object_id, Plane::Control, PULL, &self.id)

@@ -7,10 +7,10 @@ mod naming;
 mod policies;
 mod registry;
 
-pub use login::{Access, access};
+pub use login::{RegistryAccess, access};
 
-use azure_engine::names::NameRule;
 use azure_engine::provider::Provider;
+use azure_engine::types::names::NameRule;
 
 pub(crate) fn provider() -> Provider {
     Provider {

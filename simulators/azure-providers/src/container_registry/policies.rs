@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use azure_engine::document::text;
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Anything, Derived, Flag, Number, Object, Word};
-use azure_engine::member_table::Member;
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Number, Object, Word};
+use azure_engine::types::member_table::Member;
 
 const OFF: [&str; 2] = ["disabled", "enabled"];
 const ON: [&str; 2] = ["enabled", "disabled"];

@@ -9,13 +9,14 @@ use super::{credentials, naming};
 use crate::network::service_connections;
 use azure_engine::answer::{Answer, Note};
 use azure_engine::document::{Object, fill, take_properties, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::execution::Execution;
-use azure_engine::member_table::Member;
+use azure_engine::operation::execution::Execution;
 use azure_engine::operation::{Completion, OperationStyle, OperationUrls};
 use azure_engine::provider::{
-    Action, AzureState, Expand, KeyForm, Polling, Proposal, Protocol, Record, ResourceType, UrlForm,
+    Acting, Action, AzureState, Expand, KeyForm, Polling, Presenting, Proposal, Protocol, Record, Shape,
+    UrlForm, Writing,
 };
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::member_table::Member;
 
 /// Versions that clients of today use, newest first.
 const API_VERSIONS: [&str; 6] =
@@ -32,6 +33,7 @@ pub(super) struct Registries;
 
 const USUAL: Protocol = Protocol::new(RESOURCE_TYPE, "Registry", &API_VERSIONS);
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("registry.json"),
     // Recorded: there at once, with 200.
     synchronous: true,
     synchronous_delete: true,
@@ -43,7 +45,7 @@ const PROTOCOL: Protocol = Protocol {
     ..USUAL
 };
 
-impl ResourceType for Registries {
+impl Shape for Registries {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -51,8 +53,10 @@ impl ResourceType for Registries {
     fn members(&self) -> &'static [Member] {
         &MEMBERS
     }
+}
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for Registries {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         if proposal.old.is_none() {
             naming::check_free(azure, proposal.id)?;
         }
@@ -72,7 +76,9 @@ impl ResourceType for Registries {
         body.insert("properties".into(), properties);
         Ok(Value::Object(body))
     }
+}
 
+impl Presenting for Registries {
     fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         fill(document, "tags", json!({}));
         let connections = service_connections::list(azure, &record.id);
@@ -109,8 +115,10 @@ impl ResourceType for Registries {
             _ => service_connections::view(azure, &record.id, below),
         }
     }
+}
 
-    fn write_view(
+impl Acting for Registries {
+    fn write_below(
         &self,
         azure: &mut AzureState,
         id: &ResourceId,

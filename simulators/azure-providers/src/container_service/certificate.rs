@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::{Code, Refusal};
 use azure_types::ResourceId;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,

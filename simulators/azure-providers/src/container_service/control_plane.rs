@@ -1,16 +1,16 @@
 //! The properties of a cluster that its pools depend on.
 
 use azure_engine::document::text;
-use azure_engine::error::Refusal;
 use azure_engine::provider::Record;
+use azure_engine::refusal::Refusal;
 use serde_json::Value;
 
 use super::kubernetes_version::{Version, resolve};
 
 /// A control plane.
 pub(super) struct ControlPlane {
-    /// The version as the client asked for it.
-    pub(super) asked: String,
+    /// The version as the client requested for it.
+    pub(super) requested: String,
     /// The version that runs, or will do so when the cluster's write is over.
     pub(super) version: Version,
     /// `azure`, `kubenet` or `none`.
@@ -23,9 +23,9 @@ pub(super) struct ControlPlane {
 ///
 /// # Errors The version is invalid.
 pub(super) fn control_of(properties: &Value) -> Result<ControlPlane, Refusal> {
-    let asked = text(properties, "kubernetesVersion").unwrap_or_default();
-    let version = resolve(asked, current(properties))?;
-    Ok(of_version(properties, asked, version))
+    let requested = text(properties, "kubernetesVersion").unwrap_or_default();
+    let version = resolve(requested, current(properties))?;
+    Ok(of_version(properties, requested, version))
 }
 
 /// The control plane of a stored cluster.
@@ -33,9 +33,9 @@ pub(super) fn control_of(properties: &Value) -> Result<ControlPlane, Refusal> {
 /// # Errors The version is invalid.
 pub(super) fn control_plane(cluster: &Record) -> Result<ControlPlane, Refusal> {
     let properties = cluster.body.get("properties").unwrap_or(&Value::Null);
-    let asked = text(properties, "kubernetesVersion").unwrap_or_default();
+    let requested = text(properties, "kubernetesVersion").unwrap_or_default();
     match current(properties) {
-        Some(version) => Ok(of_version(properties, asked, version)),
+        Some(version) => Ok(of_version(properties, requested, version)),
         None => control_of(properties),
     }
 }
@@ -44,9 +44,9 @@ fn current(properties: &Value) -> Option<Version> {
     text(properties, "currentKubernetesVersion").and_then(Version::stored)
 }
 
-fn of_version(properties: &Value, asked: &str, version: Version) -> ControlPlane {
+fn of_version(properties: &Value, requested: &str, version: Version) -> ControlPlane {
     ControlPlane {
-        asked: asked.to_owned(),
+        requested: requested.to_owned(),
         version,
         plugin: text(properties, "networkProfile/networkPlugin").unwrap_or_default().to_owned(),
         overlay: text(properties, "networkProfile/networkPluginMode") == Some("overlay"),

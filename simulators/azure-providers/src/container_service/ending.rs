@@ -1,8 +1,8 @@
 //! Ends operations on a cluster or a pool before their time.
 
-use azure_engine::error::{Code, Refusal};
 use azure_engine::operation::Status;
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::{Code, Refusal};
 use azure_engine::store::State;
 use azure_types::ResourceId;
 

@@ -1,12 +1,12 @@
 //! Fleets and the clusters that have joined them (Azure REST reference, "Fleets" and "Fleet Members").
 
 use azure_engine::document::{Object, stored_reference, take_properties, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Anything, Derived};
-use azure_engine::member_table::Member;
 use azure_engine::provider::Record;
-use azure_engine::provider::{AzureState, EtagForm, Proposal, Protocol, ResourceType};
-use azure_engine::reference::{Reference, Role};
+use azure_engine::provider::{Acting, AzureState, EtagForm, Presenting, Proposal, Protocol, Shape, Writing};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::store::reference::{Reference, Role};
+use azure_engine::types::member_table::Holds::{Anything, Derived};
+use azure_engine::types::member_table::Member;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -21,12 +21,14 @@ const MEMBER_TYPE: &str = "Microsoft.ContainerService/fleets/members";
 const VERSIONS: [&str; 4] = ["2025-03-01", "2024-04-01", "2023-10-15", "2023-06-15-preview"];
 
 const FLEET: Protocol = Protocol {
+    example: include_str!("fleet.json"),
     api_versions: &VERSIONS,
     etag: EtagForm::WeakGuid,
     ..protocol("Microsoft.ContainerService/fleets", "Fleet")
 };
 
 const MEMBER: Protocol = Protocol {
+    example: include_str!("fleet.json"),
     api_versions: &VERSIONS,
     etag: EtagForm::WeakGuid,
     tracked: false,
@@ -50,7 +52,7 @@ static MEMBER_MEMBERS: [Member; 5] = [
     Member::new("status", Derived),
 ];
 
-impl ResourceType for Fleets {
+impl Shape for Fleets {
     fn protocol(&self) -> &'static Protocol {
         &FLEET
     }
@@ -58,13 +60,17 @@ impl ResourceType for Fleets {
     fn members(&self) -> &'static [Member] {
         &FLEET_MEMBERS
     }
+}
 
-    fn write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for Fleets {
+    fn before_write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let mut body = proposal.body;
         body.retain(|member, _| matches!(member.as_str(), "location" | "tags" | "identity" | "properties"));
         Ok(Value::Object(body))
     }
+}
 
+impl Presenting for Fleets {
     fn present(
         &self,
         azure: &AzureState,
@@ -76,7 +82,9 @@ impl ResourceType for Fleets {
     }
 }
 
-impl ResourceType for FleetMembers {
+impl Acting for Fleets {}
+
+impl Shape for FleetMembers {
     fn protocol(&self) -> &'static Protocol {
         &MEMBER
     }
@@ -85,7 +93,15 @@ impl ResourceType for FleetMembers {
         &MEMBER_MEMBERS
     }
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        let cluster = record.body.get("properties").and_then(cluster_of);
+        let names = |to| Reference { from: record.id.clone(), to, role: Role::Names, address: None };
+        cluster.map(names).into_iter().collect()
+    }
+}
+
+impl Writing for FleetMembers {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let properties = Value::Object(take_properties(&mut proposal.body));
         let Some(cluster) = cluster_of(&properties) else {
             return Err(invalid("clusterResourceId", "It must be the id of a managed cluster."));
@@ -108,13 +124,9 @@ impl ResourceType for FleetMembers {
         }
         Ok(json!({ "properties": properties }))
     }
+}
 
-    fn references(&self, record: &Record) -> Vec<Reference> {
-        let cluster = record.body.get("properties").and_then(cluster_of);
-        let names = |to| Reference { from: record.id.clone(), to, role: Role::Names, address: None };
-        cluster.map(names).into_iter().collect()
-    }
-
+impl Presenting for FleetMembers {
     fn present(
         &self,
         azure: &AzureState,
@@ -125,6 +137,8 @@ impl ResourceType for FleetMembers {
         document.insert("eTag".into(), azure.etag(record).into());
     }
 }
+
+impl Acting for FleetMembers {}
 
 fn cluster_of(properties: &Value) -> Option<ResourceId> {
     let id = stored_reference(properties, "clusterResourceId")?;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use azure_engine::document::{at, text};
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::{Code, Refusal};
 use azure_types::ResourceId;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

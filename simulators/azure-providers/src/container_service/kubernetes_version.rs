@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use azure_engine::error::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal};
 use serde_json::{Value, json};
 
 use super::words::NOT_ALLOWED;

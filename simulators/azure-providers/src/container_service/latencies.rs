@@ -1,6 +1,6 @@
 //! How long operations on clusters take.
 
-use azure_engine::latency::{CHOICE, TypicalLatency};
+use azure_engine::settings::latency::{CHOICE, TypicalLatency};
 
 /// The special before the general. Resources in the node group take their own time.
 pub(super) static LATENCIES: &[TypicalLatency] = &[

@@ -1,13 +1,13 @@
 //! Calls about a location.
 
-use azure_engine::error::Refusal;
-use azure_engine::provider::{AzureState, Call};
+use azure_engine::provider::{AzureState, ProviderCall};
+use azure_engine::refusal::Refusal;
 use serde_json::{Value, json};
 
 use super::{kubernetes_version, trusted_access};
 
 /// Answers a GET below `locations/{location}`.
-pub(super) fn answer(_azure: &mut AzureState, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
+pub(super) fn answer(_azure: &mut AzureState, call: &ProviderCall<'_>) -> Option<Result<Value, Refusal>> {
     let [locations, location, what, rest @ ..] = call.segments else { return None };
     if !locations.eq_ignore_ascii_case("locations") || call.method != "GET" {
         return None;

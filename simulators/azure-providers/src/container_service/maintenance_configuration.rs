@@ -1,10 +1,12 @@
 //! Maintenance windows of a cluster (Azure REST reference, "Maintenance Configurations"): synchronous.
 
 use azure_engine::document::{Object, at, items, take_properties};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::Anything;
-use azure_engine::member_table::Member;
-use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
+use azure_engine::provider::{
+    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::member_table::Holds::Anything;
+use azure_engine::types::member_table::Member;
 use serde_json::{Value, json};
 
 use super::protocol::{own_spelling, protocol};
@@ -13,6 +15,7 @@ use super::words::invalid;
 pub(super) struct MaintenanceConfigurations;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("maintenance_configuration.json"),
     tracked: false,
     synchronous: true,
     synchronous_delete: true,
@@ -38,7 +41,7 @@ static MEMBERS: [Member; 3] = [
     Member::new("timeInWeek", Anything),
 ];
 
-impl ResourceType for MaintenanceConfigurations {
+impl Shape for MaintenanceConfigurations {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -46,8 +49,10 @@ impl ResourceType for MaintenanceConfigurations {
     fn members(&self) -> &'static [Member] {
         &MEMBERS
     }
+}
 
-    fn write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for MaintenanceConfigurations {
+    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let name = proposal.id.name();
         let Some(name) = NAMES.iter().find(|known| known.eq_ignore_ascii_case(name)) else {
             let names = NAMES.join(", ");
@@ -84,8 +89,12 @@ impl ResourceType for MaintenanceConfigurations {
         }
         Ok(json!({ "properties": properties }))
     }
+}
 
+impl Presenting for MaintenanceConfigurations {
     fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         document.insert("id".into(), own_spelling(&record.id).into());
     }
 }
+
+impl Acting for MaintenanceConfigurations {}

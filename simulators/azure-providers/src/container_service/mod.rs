@@ -24,10 +24,10 @@ mod trusted_access;
 mod type_names;
 mod words;
 
-use azure_engine::limits::Limit;
-use azure_engine::names::NameRule;
 use azure_engine::provider::Provider;
-use azure_engine::version::Since;
+use azure_engine::settings::limits::Limit;
+use azure_engine::types::names::NameRule;
+use azure_engine::types::version::Since;
 
 pub use self::kubeconfig::{AttachedKubernetes, KubernetesOfClusters};
 
@@ -102,7 +102,7 @@ fn fits_fleet(name: &str) -> bool {
         && name.chars().all(|c| word(c) || c == '-')
 }
 
-fn bad_name(name: &str) -> azure_engine::error::Refusal {
+fn bad_name(name: &str) -> azure_engine::refusal::Refusal {
     words::invalid(
         "resourceName",
         format_args!("'{name}' is not valid: it must match the documented pattern."),

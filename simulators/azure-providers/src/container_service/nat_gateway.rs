@@ -3,9 +3,9 @@
 //! every subnet of nodes.
 
 use azure_engine::document::{at, into_object, items, stored_reference, text};
-use azure_engine::error::Refusal;
-use azure_engine::inner_request::PLATFORM;
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::Refusal;
+use azure_engine::state::inner_request::PLATFORM;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 

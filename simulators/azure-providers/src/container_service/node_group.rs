@@ -2,8 +2,8 @@
 //! clusters", node resource group): network, balancer, outbound addresses, route table, the identity of its kubelets.
 
 use azure_engine::document::{at, into_object, items, name, stored_reference, text};
-use azure_engine::error::Refusal;
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::Refusal;
 use azure_engine::store::State;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -165,7 +165,7 @@ impl NodeGroup {
             if at(&document, "properties/routeTable").is_none() {
                 let mut changed = document;
                 changed["properties"]["routeTable"] = json!({ "id": self.route_table() });
-                azure.ask(azure_engine::inner_request::PLATFORM, "PUT", &subnet, None, changed)?;
+                azure.ask(azure_engine::state::inner_request::PLATFORM, "PUT", &subnet, None, changed)?;
             }
         }
         Ok(())
@@ -248,9 +248,9 @@ impl NodeGroup {
         document["properties"]["outboundRules"] = json!([rule]);
         match exists {
             false => azure.make(&balancer, into_object(document)),
-            true => {
-                azure.ask(azure_engine::inner_request::PLATFORM, "PUT", &balancer, None, document).map(drop)
-            }
+            true => azure
+                .ask(azure_engine::state::inner_request::PLATFORM, "PUT", &balancer, None, document)
+                .map(drop),
         }
     }
 

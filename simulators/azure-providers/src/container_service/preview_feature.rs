@@ -2,8 +2,8 @@
 //! features") or the request's header names.
 
 use azure_engine::document::{at, items, name};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::provider::{Asked, AzureState};
+use azure_engine::provider::{AzureState, ResourceRequest};
+use azure_engine::refusal::{Code, Refusal};
 use azure_types::ResourceId;
 use serde_json::Value;
 
@@ -12,9 +12,9 @@ use super::words::BAD_REQUEST;
 use crate::features::{is_registered, offered};
 
 /// The condition under which a member needs a feature.
-enum Wanted {
+enum Condition {
     /// The member is present.
-    There,
+    Present,
     /// The member is true.
     On,
     /// The member has this value.
@@ -33,7 +33,7 @@ enum Refuses {
 
 struct Preview {
     member: &'static str,
-    wanted: Wanted,
+    condition: Condition,
     feature: &'static str,
     refuses: Refuses,
 }
@@ -41,13 +41,13 @@ struct Preview {
 static OF_CLUSTERS: [Preview; 2] = [
     Preview {
         member: "networkProfile/kubeProxyConfig",
-        wanted: Wanted::There,
+        condition: Condition::Present,
         feature: offered::KUBE_PROXY_CONFIGURATION,
         refuses: Refuses::NotRegistered,
     },
     Preview {
         member: "podIdentityProfile/enabled",
-        wanted: Wanted::On,
+        condition: Condition::On,
         feature: offered::POD_IDENTITY,
         refuses: Refuses::Addon("PodIdentity"),
     },
@@ -56,13 +56,13 @@ static OF_CLUSTERS: [Preview; 2] = [
 static OF_POOLS: [Preview; 2] = [
     Preview {
         member: "kubeletDiskType",
-        wanted: Wanted::Text("Temporary"),
+        condition: Condition::Text("Temporary"),
         feature: offered::KUBELET_DISK,
         refuses: Refuses::NotRegistered,
     },
     Preview {
         member: "securityProfile/sshAccess",
-        wanted: Wanted::Text("Disabled"),
+        condition: Condition::Text("Disabled"),
         feature: offered::DISABLE_SSH,
         refuses: Refuses::NotEnabled,
     },
@@ -75,29 +75,33 @@ const PREVIEW_FEATURE_NOT_REGISTERED: Code = Code::azures(400, "PreviewFeatureNo
 const ADDON_NOT_ENABLED: Code = Code::ours(400, "PodIdentityAddonFeatureFlagNotEnabled");
 
 /// Refuses a document of a cluster that needs an unregistered feature.
-pub(super) fn check_cluster(azure: &AzureState, asked: &Asked<'_>) -> Result<(), Refusal> {
-    let Some(properties) = asked.body.get("properties").filter(|_| is_document(asked)) else { return Ok(()) };
-    check(azure, asked, asked.id, properties, &OF_CLUSTERS)?;
+pub(super) fn check_cluster(azure: &AzureState, request: &ResourceRequest<'_>) -> Result<(), Refusal> {
+    let Some(properties) = request.body.get("properties").filter(|_| is_document(request)) else {
+        return Ok(());
+    };
+    check(azure, request, request.id, properties, &OF_CLUSTERS)?;
     for pool in items(properties, "agentPoolProfiles") {
-        let id = asked.id.child(POOLS.rsplit('/').next().unwrap_or_default(), name(pool));
-        check(azure, asked, &id, pool, &OF_POOLS)?;
+        let id = request.id.child(POOLS.rsplit('/').next().unwrap_or_default(), name(pool));
+        check(azure, request, &id, pool, &OF_POOLS)?;
     }
     Ok(())
 }
 
 /// The same for a pool.
-pub(super) fn check_pool(azure: &AzureState, asked: &Asked<'_>) -> Result<(), Refusal> {
-    let Some(properties) = asked.body.get("properties").filter(|_| is_document(asked)) else { return Ok(()) };
-    check(azure, asked, asked.id, properties, &OF_POOLS)
+pub(super) fn check_pool(azure: &AzureState, request: &ResourceRequest<'_>) -> Result<(), Refusal> {
+    let Some(properties) = request.body.get("properties").filter(|_| is_document(request)) else {
+        return Ok(());
+    };
+    check(azure, request, request.id, properties, &OF_POOLS)
 }
 
-fn is_document(asked: &Asked<'_>) -> bool {
-    asked.method == "PUT" && asked.below.is_empty()
+fn is_document(request: &ResourceRequest<'_>) -> bool {
+    request.method == "PUT" && request.below.is_empty()
 }
 
 fn check(
     azure: &AzureState,
-    asked: &Asked<'_>,
+    request: &ResourceRequest<'_>,
     id: &ResourceId,
     properties: &Value,
     previews: &[Preview],
@@ -106,16 +110,16 @@ fn check(
     let needed = |preview: &&Preview| {
         preview.is_in(properties)
             && !old.is_some_and(|old| preview.is_in(old))
-            && !has(azure, asked, preview.feature)
+            && !has(azure, request, preview.feature)
     };
     previews.iter().find(needed).map_or(Ok(()), |preview| Err(preview.refusal()))
 }
 
 /// Whether this request may use a feature.
-fn has(azure: &AzureState, asked: &Asked<'_>, feature: &str) -> bool {
-    let subscription = asked.id.subscription_id();
+fn has(azure: &AzureState, request: &ResourceRequest<'_>, feature: &str) -> bool {
+    let subscription = request.id.subscription_id();
     let named = || {
-        let header = asked.query.get(HEADER).map(String::as_str).unwrap_or_default();
+        let header = request.query.get(HEADER).map(String::as_str).unwrap_or_default();
         header.split(',').any(|named| named.trim().eq_ignore_ascii_case(feature))
     };
     is_registered(azure, subscription, feature)
@@ -125,10 +129,10 @@ fn has(azure: &AzureState, asked: &Asked<'_>, feature: &str) -> bool {
 impl Preview {
     fn is_in(&self, properties: &Value) -> bool {
         let value = at(properties, self.member);
-        match self.wanted {
-            Wanted::There => value.is_some_and(|value| !value.is_null()),
-            Wanted::On => value == Some(&Value::Bool(true)),
-            Wanted::Text(text) => {
+        match self.condition {
+            Condition::Present => value.is_some_and(|value| !value.is_null()),
+            Condition::On => value == Some(&Value::Bool(true)),
+            Condition::Text(text) => {
                 value.and_then(Value::as_str).is_some_and(|value| value.eq_ignore_ascii_case(text))
             }
         }

@@ -2,8 +2,8 @@
 //! the nodes' subnet, and a private zone with its name.
 
 use azure_engine::document::{at, into_object, items, stored_reference, text};
-use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::Refusal;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 

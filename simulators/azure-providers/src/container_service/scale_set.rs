@@ -1,10 +1,10 @@
 //! The scale set behind a pool: its model, with one instance for each node of the pool.
 
 use azure_engine::document::{Object, at, fill, into_object, stored_reference, text};
-use azure_engine::error::Refusal;
-use azure_engine::inner_request::PLATFORM;
 use azure_engine::operation::Status;
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::Refusal;
+use azure_engine::state::inner_request::PLATFORM;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 

@@ -1,10 +1,12 @@
 //! Access of other Azure services to a cluster (Azure REST reference, "Trusted Access Role Bindings").
 
 use azure_engine::document::{Object, take_properties, text};
-use azure_engine::error::Refusal;
-use azure_engine::member_table::Holds::Anything;
-use azure_engine::member_table::Member;
-use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
+use azure_engine::provider::{
+    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
+use azure_engine::refusal::Refusal;
+use azure_engine::types::member_table::Holds::Anything;
+use azure_engine::types::member_table::Member;
 use serde_json::{Value, json};
 
 use super::protocol::{own_spelling, protocol};
@@ -13,6 +15,7 @@ use super::words::invalid;
 pub(super) struct TrustedAccessRoleBindings;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("trusted_access.json"),
     tracked: false,
     ..protocol(
         "Microsoft.ContainerService/managedClusters/trustedAccessRoleBindings",
@@ -29,7 +32,7 @@ const ROLES: [(&str, &str); 3] = [
 
 static MEMBERS: [Member; 2] = [Member::new("roles", Anything), Member::new("sourceResourceId", Anything)];
 
-impl ResourceType for TrustedAccessRoleBindings {
+impl Shape for TrustedAccessRoleBindings {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -37,8 +40,10 @@ impl ResourceType for TrustedAccessRoleBindings {
     fn members(&self) -> &'static [Member] {
         &MEMBERS
     }
+}
 
-    fn write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for TrustedAccessRoleBindings {
+    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let properties = Value::Object(take_properties(&mut proposal.body));
         let source = text(&properties, "sourceResourceId").unwrap_or_default();
         if !source.to_ascii_lowercase().starts_with("/subscriptions/") {
@@ -54,11 +59,15 @@ impl ResourceType for TrustedAccessRoleBindings {
         }
         Ok(json!({ "properties": properties }))
     }
+}
 
+impl Presenting for TrustedAccessRoleBindings {
     fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         document.insert("id".into(), own_spelling(&record.id).into());
     }
 }
+
+impl Acting for TrustedAccessRoleBindings {}
 
 /// `locations/{location}/trustedAccessRoles`.
 pub(super) fn roles() -> Value {

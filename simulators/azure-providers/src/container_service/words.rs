@@ -1,7 +1,7 @@
 //! Refusals that any resource may get, as AKS words them, and codes that several of its types share.
 
-use azure_engine::error::{Code, Refusal, UNREADABLE};
-use azure_engine::words::{NotAllowed, OutOfRange, USUAL, Words};
+use azure_engine::refusal::words::{NotAllowed, OutOfRange, USUAL, Words};
+use azure_engine::refusal::{Code, Refusal, UNREADABLE};
 
 /// A member has an invalid value.
 pub(super) const INVALID_PARAMETER: Code = Code::azures(400, "InvalidParameter");

@@ -1,15 +1,16 @@
 //! DDoS protection plans, which networks and addresses name (Azure REST reference, "Ddos Protection Plans").
 
-use azure_engine::error::Code;
-use azure_engine::member_table::Holds::{Derived, Guid, Users};
-use azure_engine::member_table::Member;
-use azure_engine::names::NameRule;
 use azure_engine::provider::{Protocol, Provider};
+use azure_engine::refusal::Code;
+use azure_engine::types::member_table::Holds::{Derived, Guid, Users};
+use azure_engine::types::member_table::Member;
+use azure_engine::types::names::NameRule;
 
 use crate::network::protocol;
 use crate::plain::Plain;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("example.json"),
     in_use: Some(|id, users| {
         let user = users.first().map(|user| user.as_str()).unwrap_or_default();
         IN_USE.details(format_args!(
@@ -30,7 +31,7 @@ static PLANS: Plain = Plain { protocol: &PROTOCOL, members: &MEMBERS, envelope: 
 
 static NAMES: [NameRule; 1] = [NameRule {
     of: "*",
-    fits: |name| azure_engine::names::ordinary(name, 80),
+    fits: |name| azure_engine::types::names::ordinary(name, 80),
     refusal: |_, name| BAD_NAME.details(format_args!("Resource name {name} is invalid.")),
 }];
 

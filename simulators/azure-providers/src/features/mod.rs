@@ -3,10 +3,10 @@
 
 pub(crate) mod offered;
 
-use azure_engine::code::Code;
-use azure_engine::error::Refusal;
-use azure_engine::execution::Execution;
-use azure_engine::provider::{AzureState, Call, Provider};
+use azure_engine::operation::execution::Execution;
+use azure_engine::provider::{AzureState, Provider, ProviderCall};
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::code::Code;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ fn state<'a>(azure: &'a AzureState, subscription: &str, feature: &str) -> &'a st
 }
 
 /// `features`, `providers/{namespace}/features`, one of these, and what is done with it.
-fn answer(azure: &mut AzureState, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
+fn answer(azure: &mut AzureState, call: &ProviderCall<'_>) -> Option<Result<Value, Refusal>> {
     let is = |word: &str, expected: &str| word.eq_ignore_ascii_case(expected);
     if call.group.is_some() {
         return None;

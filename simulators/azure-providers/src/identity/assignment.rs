@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use super::ids::Ids;
 use super::user_assigned;
-use azure_engine::code::Code;
 use azure_engine::document::{Object, members, text};
-use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::code::Code;
 
 const FAILED_IDENTITY_OPERATION: Code = Code::azures(400, "FailedIdentityOperation");
 const INVALID_IDENTITY_TYPE: Code = Code::ours(400, "InvalidIdentityType");

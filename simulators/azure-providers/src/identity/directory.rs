@@ -8,7 +8,7 @@ use super::federated_credential::FederatedCredentials;
 use super::ids::Ids;
 use super::user_assigned::UserAssignedIdentities;
 use azure_engine::document::items;
-use azure_engine::provider::{AzureState, Record, ResourceType as _};
+use azure_engine::provider::{AzureState, Record, Shape as _};
 
 /// A user-assigned identity.
 pub struct DirectoryIdentity {

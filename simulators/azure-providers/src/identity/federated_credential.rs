@@ -5,10 +5,12 @@ use serde_json::{Value, json};
 
 use super::ids::own_spelling;
 use super::protocol::protocol;
-use azure_engine::code::Code;
 use azure_engine::document::{Object, into_object, items, take_properties, text};
-use azure_engine::error::Refusal;
-use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
+use azure_engine::provider::{
+    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::code::Code;
 
 const BAD_REQUEST: Code = Code::azures(400, "BadRequest");
 const CONFLICT: Code = Code::azures(409, "Conflict");
@@ -23,6 +25,7 @@ const MAX_LENGTH: usize = 600;
 const VERSIONS: [&str; 3] = ["2024-11-30", "2023-01-31", "2022-01-31-preview"];
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("federated_credential.json"),
     api_versions: &VERSIONS,
     tracked: false,
     synchronous: true,
@@ -34,12 +37,14 @@ const PROTOCOL: Protocol = Protocol {
     )
 };
 
-impl ResourceType for FederatedCredentials {
+impl Shape for FederatedCredentials {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
+}
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for FederatedCredentials {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let bad = |text: String| BAD_REQUEST.says(text);
         let mut properties = take_properties(&mut proposal.body);
         properties.retain(|member, _| matches!(member.as_str(), "issuer" | "subject" | "audiences"));
@@ -82,7 +87,9 @@ impl ResourceType for FederatedCredentials {
         }
         Ok(json!({ "properties": into_object(value) }))
     }
+}
 
+impl Presenting for FederatedCredentials {
     fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         document.insert("id".into(), own_spelling(&record.id).into());
         if let Some(Value::Object(properties)) = document.get_mut("properties") {
@@ -90,7 +97,7 @@ impl ResourceType for FederatedCredentials {
         }
     }
 
-    fn absent(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
+    fn absence_refusal(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
         let parent = id.parent()?;
         Some(NOT_FOUND.says(format_args!(
             "The federated identity credential '{}' of the identity '{}' was not found.",
@@ -99,3 +106,5 @@ impl ResourceType for FederatedCredentials {
         )))
     }
 }
+
+impl Acting for FederatedCredentials {}

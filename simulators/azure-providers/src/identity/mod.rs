@@ -16,13 +16,13 @@ pub use self::directory::{DirectoryIdentity, Holder, Trusted, find, holders};
 
 use self::ids::Ids;
 use azure_engine::answer::Answer;
-use azure_engine::code::Code;
-use azure_engine::error::Refusal;
-use azure_engine::join::Join;
-use azure_engine::limits::Limit;
-use azure_engine::names::NameRule;
 use azure_engine::provider::AzureState;
-use azure_engine::provider::{EnvelopeMember, Extension, Provider};
+use azure_engine::provider::{EnvelopeMember, ExtensionRequest, Provider};
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::code::Code;
+use azure_engine::settings::limits::Limit;
+use azure_engine::types::join::Join;
+use azure_engine::types::names::NameRule;
 
 const INVALID_RESOURCE_NAME: Code = Code::azures(400, "InvalidResourceName");
 const NOT_FOUND: Code = Code::azures(404, "NotFound");
@@ -80,16 +80,17 @@ fn bad_name(name: &str, shortest: usize, longest: usize) -> Refusal {
 }
 
 /// `{scope}/providers/Microsoft.ManagedIdentity/identities/default`: the identity of a resource itself.
-fn own_identity(azure: &mut AzureState, asked: &Extension<'_>) -> Option<Result<Answer, Refusal>> {
-    let [kind, name] = asked.segments else { return None };
+fn own_identity(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Option<Result<Answer, Refusal>> {
+    let [kind, name] = request.segments else { return None };
     if !kind.eq_ignore_ascii_case("identities") || !name.eq_ignore_ascii_case("default") {
         return None;
     }
-    if asked.method != "GET" {
-        return Some(Err(Refusal::method_not_allowed(asked.method)));
+    if request.method != "GET" {
+        return Some(Err(Refusal::method_not_allowed(request.method)));
     }
-    let Some(record) = azure.store.get(asked.scope).filter(|record| assignment::is_own(&record.body)) else {
-        let text = format!("The resource '{}' has no identity of its own.", asked.scope);
+    let Some(record) = azure.store.get(request.scope).filter(|record| assignment::is_own(&record.body))
+    else {
+        let text = format!("The resource '{}' has no identity of its own.", request.scope);
         return Some(Err(NOT_FOUND.says(text)));
     };
     let ids = Ids::of(azure, &record.id, record.incarnation);

@@ -6,12 +6,15 @@ use serde_json::{Value, json};
 use super::ids::{Ids, own_spelling};
 use super::protocol::protocol;
 use azure_engine::document::{Object, fill};
-use azure_engine::error::Refusal;
-use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
+use azure_engine::provider::{
+    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
+use azure_engine::refusal::Refusal;
 
 pub(crate) struct UserAssignedIdentities;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("user_assigned.json"),
     synchronous: true,
     synchronous_delete: true,
     located: true,
@@ -19,17 +22,21 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.ManagedIdentity/userAssignedIdentities", "UserAssignedIdentity")
 };
 
-impl ResourceType for UserAssignedIdentities {
+impl Shape for UserAssignedIdentities {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
+}
 
-    fn write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for UserAssignedIdentities {
+    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         // All its properties are the service's.
         proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
         Ok(Value::Object(proposal.body))
     }
+}
 
+impl Presenting for UserAssignedIdentities {
     fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         fill(document, "tags", json!({}));
         document.insert("id".into(), own_spelling(&record.id).into());
@@ -41,6 +48,8 @@ impl ResourceType for UserAssignedIdentities {
         );
     }
 }
+
+impl Acting for UserAssignedIdentities {}
 
 /// What an identity is called in the documents of the resources that have it.
 pub(super) fn ids(azure: &AzureState, id: &ResourceId) -> Option<Ids> {

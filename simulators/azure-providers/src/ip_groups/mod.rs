@@ -1,14 +1,15 @@
 //! IP groups: addresses under a name, for the rules of firewalls (Azure REST reference, "Ip Groups").
 
 use azure_engine::document::{Object, items, take_properties};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::limits::Limit;
-use azure_engine::member_table::Holds::{Derived, Texts, Users};
-use azure_engine::member_table::Member;
-use azure_engine::names::NameRule;
 use azure_engine::provider::{
-    AzureState, Concurrency, EtagForm, Expand, Polling, Proposal, Protocol, Provider, Record, ResourceType,
+    Acting, AzureState, Concurrency, EtagForm, Expand, Polling, Presenting, Proposal, Protocol, Provider,
+    Record, Shape, Writing,
 };
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::settings::limits::Limit;
+use azure_engine::types::member_table::Holds::{Derived, Texts, Users};
+use azure_engine::types::member_table::Member;
+use azure_engine::types::names::NameRule;
 use ipnet::IpNet;
 use serde_json::Value;
 use std::net::IpAddr;
@@ -21,6 +22,7 @@ struct IpGroups;
 
 const USUAL: Protocol = protocol(RESOURCE_TYPE, "IpGroup");
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("example.json"),
     concurrency: Concurrency::Busy,
     etag: EtagForm::Guid,
     // Recorded: an update that changes nothing is an operation, a deletion is not.
@@ -42,7 +44,7 @@ static LIMITS: &[Limit] = &[Limit::of("network.addressesPerIpGroup", 5_000)];
 
 static NAMES: [NameRule; 1] = [NameRule {
     of: "*",
-    fits: |name| azure_engine::names::ordinary(name, 80),
+    fits: |name| azure_engine::types::names::ordinary(name, 80),
     refusal: |_, name| BAD_NAME.details(format_args!("Resource name {name} is invalid.")),
 }];
 
@@ -54,7 +56,7 @@ pub(crate) fn provider() -> Provider {
     Provider { limits: LIMITS, names: &NAMES, ..Provider::new("Microsoft.Network", vec![&IpGroups]) }
 }
 
-impl ResourceType for IpGroups {
+impl Shape for IpGroups {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -62,8 +64,10 @@ impl ResourceType for IpGroups {
     fn members(&self) -> &'static [Member] {
         &MEMBERS
     }
+}
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for IpGroups {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let properties = Value::Object(take_properties(&mut proposal.body));
         let addresses = items(&properties, "ipAddresses");
@@ -80,12 +84,16 @@ impl ResourceType for IpGroups {
         body.insert("properties".into(), properties);
         Ok(Value::Object(body))
     }
+}
 
+impl Presenting for IpGroups {
     fn present(&self, _azure: &AzureState, _record: &Record, document: &mut Object, _expand: Expand) {
         // Recorded: spelled unlike its path.
         document.insert("type".into(), "Microsoft.Network/IpGroups".into());
     }
 }
+
+impl Acting for IpGroups {}
 
 /// An address, a prefix, or a range of addresses.
 fn is_address(text: &str) -> bool {

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use azure_engine::document::{into_object, items, members, text};
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::{Code, Refusal};
 
 pub(super) const MEMBER: &str = "accessPolicies";
 

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::item::{Content, Deletion, Item, Kind, Said, Version};
 use super::{host, soft_delete};
-use azure_engine::error::{Code, Extra, Refusal};
 use azure_engine::provider::{AzureState, Timetable};
+use azure_engine::refusal::{Code, Extra, Refusal};
 
 /// "Azure Key Vault REST API Error Codes", and what SDKs' users quote.
 const SECRET_NOT_FOUND: Code = Code::azures(404, "SecretNotFound");
@@ -25,7 +25,7 @@ type Items = BTreeMap<String, Item>;
 /// The contents of one vault.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Held {
+struct VaultContents {
     /// By kind and lower-case name.
     items: BTreeMap<Kind, Items>,
     /// When a deleted vault is purged.
@@ -36,7 +36,7 @@ struct Held {
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Contents {
-    vaults: BTreeMap<String, Held>,
+    vaults: BTreeMap<String, VaultContents>,
     /// How many versions were ever made.
     made: u64,
     /// When the first deletion is final.
@@ -54,7 +54,7 @@ impl Contents {
 
     /// Recalculates the time of the next end: after each deletion and each end of one.
     fn look_ahead(&mut self) {
-        let deleted = |held: &Held| {
+        let deleted = |held: &VaultContents| {
             let items = held.items.values().flat_map(BTreeMap::values);
             items.filter_map(|item| Some(item.deletion?.over)).chain(held.over).min()
         };

@@ -9,14 +9,15 @@ use super::protocol::protocol;
 use super::soft_delete::{self, RESOURCE_TYPE, find};
 use azure_engine::answer::{Answer, Note};
 use azure_engine::document::{Object, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::execution::Execution;
+use azure_engine::operation::execution::Execution;
 use azure_engine::operation::{Completion, OperationStyle, OperationUrls};
-use azure_engine::protocol::UrlForm;
 use azure_engine::provider::{
-    AzureState, Expand, Extension, LiesIn, Pages, Polling, Proposal, Protocol, Record, ResourceType,
+    Acting, AzureState, Expand, ExtensionRequest, LiesIn, Pages, Polling, Presenting, Protocol, Record,
+    Shape, Writing,
 };
+use azure_engine::refusal::{Code, Refusal};
 use azure_engine::store::State;
+use azure_engine::types::protocol::UrlForm;
 
 pub(super) struct DeletedVaults;
 
@@ -41,25 +42,15 @@ const KEPT: &str = "vault";
 /// The name of the purge as an operation.
 const PURGE: &str = "purge";
 
-impl ResourceType for DeletedVaults {
+impl Shape for DeletedVaults {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
+}
 
-    fn write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        Ok(Value::Object(proposal.body))
-    }
-
-    fn absent(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
-        Some(absent(id.name()))
-    }
-
-    fn check_delete(&self, _azure: &AzureState, _record: &Record) -> Result<(), Refusal> {
+impl Writing for DeletedVaults {
+    fn before_delete(&self, _azure: &AzureState, _record: &Record) -> Result<(), Refusal> {
         Err(Refusal::method_not_allowed("DELETE"))
-    }
-
-    fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
-        document.insert("id".into(), shown_id(record).into());
     }
 
     fn after_operation(
@@ -74,6 +65,18 @@ impl ResourceType for DeletedVaults {
         }
     }
 }
+
+impl Presenting for DeletedVaults {
+    fn absence_refusal(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
+        Some(absent(id.name()))
+    }
+
+    fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
+        document.insert("id".into(), shown_id(record).into());
+    }
+}
+
+impl Acting for DeletedVaults {}
 
 fn shown_id(record: &Record) -> String {
     let location = text(&record.body, "properties/location").unwrap_or_default();
@@ -122,21 +125,21 @@ pub(super) fn keep(azure: &mut AzureState, vault: &Record) {
 /// unique.
 pub(super) fn below_a_location(
     azure: &mut AzureState,
-    asked: &Extension<'_>,
+    request: &ExtensionRequest<'_>,
 ) -> Option<Result<Answer, Refusal>> {
-    let (locations, rest) = asked.segments.split_first()?;
-    if !locations.eq_ignore_ascii_case("locations") || asked.scope.group_name().is_some() {
+    let (locations, rest) = request.segments.split_first()?;
+    if !locations.eq_ignore_ascii_case("locations") || request.scope.group_name().is_some() {
         return None;
     }
-    match (asked.method, rest) {
+    match (request.method, rest) {
         ("GET", [_, deleted, name]) if deleted.eq_ignore_ascii_case("deletedVaults") => Some(
-            deleted_here(azure, asked.scope, name)
+            deleted_here(azure, request.scope, name)
                 .map(|record| Answer::ok(azure.present(record, Expand::default()))),
         ),
         ("POST", [_, deleted, name, action])
             if deleted.eq_ignore_ascii_case("deletedVaults") && action.eq_ignore_ascii_case(PURGE) =>
         {
-            Some(begin_purge(azure, asked.scope, name))
+            Some(begin_purge(azure, request.scope, name))
         }
         _ => None,
     }

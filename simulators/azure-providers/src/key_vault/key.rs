@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::item::{Content, Item, Kind, Version, said};
 use super::{contents, host};
 use azure_engine::document::{Object, text};
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::{Code, Refusal};
 
 const BAD: Code = Code::azures(400, "BadParameter");
 const ABSENT: Code = Code::azures(404, "ResourceNotFound");

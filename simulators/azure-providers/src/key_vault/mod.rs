@@ -14,9 +14,9 @@ mod secret;
 mod soft_delete;
 mod vault;
 
-use azure_engine::limits::Limit;
-use azure_engine::names::NameRule;
 use azure_engine::provider::Provider;
+use azure_engine::settings::limits::Limit;
+use azure_engine::types::names::NameRule;
 
 pub(crate) fn provider() -> Provider {
     Provider {

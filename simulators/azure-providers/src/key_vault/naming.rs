@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::{host, soft_delete};
 use azure_engine::document::text;
-use azure_engine::error::{Code, Refusal};
-use azure_engine::provider::{AzureState, Call};
+use azure_engine::provider::{AzureState, ProviderCall};
+use azure_engine::refusal::{Code, Refusal};
 
 /// "Azure Key Vault REST API Error Codes".
 const ALREADY_EXISTS: Code = Code::azures(409, "VaultAlreadyExists");
@@ -60,7 +60,10 @@ pub(super) fn check_free(azure: &AzureState, id: &ResourceId) -> Result<(), Refu
 }
 
 /// POST `checkNameAvailability`.
-pub(super) fn availability(azure: &mut AzureState, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
+pub(super) fn availability(
+    azure: &mut AzureState,
+    call: &ProviderCall<'_>,
+) -> Option<Result<Value, Refusal>> {
     match call.segments {
         [action] if call.method == "POST" && action.eq_ignore_ascii_case("checkNameAvailability") => {}
         _ => return None,

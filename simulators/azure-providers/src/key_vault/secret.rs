@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::item::{Content, Hidden, Item, Kind, said};
 use super::{contents, host};
 use azure_engine::document::text;
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::{Code, Refusal};
 
 /// Recorded.
 const ABSENT: Code = Code::azures(404, "ResourceNotFound");

@@ -8,11 +8,13 @@ use super::protocol::protocol;
 use super::{access_policy, contents, deleted_vault, key, naming, secret, soft_delete};
 use crate::network::service_connections;
 use azure_engine::document::{Object, fill, into_object, items, remove_at, take_properties, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Anything, Derived, Flag, Number, Word};
-use azure_engine::member_table::Member;
-use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
+use azure_engine::provider::{
+    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
+use azure_engine::refusal::{Code, Refusal};
 use azure_engine::store::State;
+use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Number, Word};
+use azure_engine::types::member_table::Member;
 
 /// The only group that private endpoints connect to, and the zone of its names.
 const LINK_GROUP: &str = "vault";
@@ -20,7 +22,8 @@ const LINK_ZONE: &str = "privatelink.vaultcore.azure.net";
 
 pub(super) struct Vaults;
 
-const PROTOCOL: Protocol = protocol(RESOURCE_TYPE, "Vault");
+const PROTOCOL: Protocol =
+    Protocol { example: include_str!("vault.json"), ..protocol(RESOURCE_TYPE, "Vault") };
 
 static MEMBERS: [Member; 17] = [
     Member::new("accessPolicies", Anything),
@@ -44,12 +47,18 @@ static MEMBERS: [Member; 17] = [
 
 const BAD: Code = Code::ours(400, "BadRequest");
 
-impl ResourceType for Vaults {
+impl Shape for Vaults {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn members(&self) -> &'static [Member] {
+        &MEMBERS
+    }
+}
+
+impl Writing for Vaults {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let mut properties = take_properties(&mut proposal.body);
         let recovers = text_of(&properties, "createMode").eq_ignore_ascii_case("recover");
         match (proposal.old, recovers) {
@@ -84,10 +93,6 @@ impl ResourceType for Vaults {
         Ok(Value::Object(body))
     }
 
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
-    }
-
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
         if old.is_none() {
             soft_delete::forget(azure, id.name());
@@ -95,11 +100,13 @@ impl ResourceType for Vaults {
         }
     }
 
-    fn removed(&self, azure: &mut AzureState, record: &Record) {
+    fn after_removal(&self, azure: &mut AzureState, record: &Record) {
         deleted_vault::keep(azure, record);
     }
+}
 
-    fn accepted(&self, _azure: &AzureState, record: &Record, document: &mut Object) {
+impl Presenting for Vaults {
+    fn present_unfinished(&self, _azure: &AzureState, record: &Record, document: &mut Object) {
         // Recorded: the first answer has the host without a path.
         if let Some(Value::Object(properties)) = document.get_mut("properties") {
             properties.insert("vaultUri".into(), format!("https://{}", host::of(record.id.name())).into());
@@ -146,8 +153,10 @@ impl ResourceType for Vaults {
             _ => service_connections::view(azure, &record.id, below),
         }
     }
+}
 
-    fn write_view(
+impl Acting for Vaults {
+    fn write_below(
         &self,
         azure: &mut AzureState,
         id: &ResourceId,

@@ -1,14 +1,15 @@
 //! `Microsoft.KubernetesConfiguration`: extensions of managed clusters (Azure REST reference, "Extensions").
 
 use azure_engine::document::{Object, fill, into_object, take_properties, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Anything, Derived, Flag};
-use azure_engine::member_table::Member;
 use azure_engine::provider::{
-    AzureState, Expand, KeyForm, LiesIn, Polling, Proposal, Protocol, Provider, Record, ResourceType, UrlForm,
+    Acting, AzureState, Expand, KeyForm, LiesIn, Polling, Presenting, Proposal, Protocol, Provider, Record,
+    Shape, UrlForm, Writing,
 };
+use azure_engine::refusal::words::{USUAL, Words};
+use azure_engine::refusal::{Code, Refusal};
 use azure_engine::store::State;
-use azure_engine::words::{USUAL, Words};
+use azure_engine::types::member_table::Holds::{Anything, Derived, Flag};
+use azure_engine::types::member_table::Member;
 use serde_json::{Value, json};
 
 struct Extensions;
@@ -20,6 +21,7 @@ static WORDS: Words = Words { refuses_unknown: false, ..USUAL };
 const PROTOCOL: Protocol = {
     let usual = Protocol::new("Microsoft.KubernetesConfiguration/extensions", "Extension", &VERSIONS);
     Protocol {
+        example: include_str!("example.json"),
         words: &WORDS,
         tracked: false,
         lies_in: LiesIn::Anything,
@@ -63,7 +65,7 @@ static MEMBERS: [Member; 17] = [
     Member::new("version", Anything),
 ];
 
-impl ResourceType for Extensions {
+impl Shape for Extensions {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -71,8 +73,10 @@ impl ResourceType for Extensions {
     fn members(&self) -> &'static [Member] {
         &MEMBERS
     }
+}
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for Extensions {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let on = id.parent().and_then(|id| azure.store.get(&id));
         if on.is_none_or(|on| on.resource_type.name() != CLUSTERS) {
@@ -114,7 +118,9 @@ impl ResourceType for Extensions {
         }
         Ok(stored)
     }
+}
 
+impl Presenting for Extensions {
     fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         let version = text(&record.body, "properties/version").unwrap_or("1.0.0").to_owned();
         let Some(Value::Object(properties)) = document.get_mut("properties") else { return };
@@ -132,6 +138,8 @@ impl ResourceType for Extensions {
         properties.insert("aksAssignedIdentity".into(), Value::Object(into_object(identity)));
     }
 }
+
+impl Acting for Extensions {}
 
 fn member_changed(old: &Value, new: &Value) -> bool {
     match (old, new) {

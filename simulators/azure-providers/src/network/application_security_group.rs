@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::shared::protocol::protocol;
 use azure_engine::document::{items, name, stored_reference};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Derived, Guid};
-use azure_engine::member_table::Member;
-use azure_engine::provider::{AzureState, Protocol, ResourceType};
-use azure_engine::reference::is_of;
+use azure_engine::provider::{Acting, AzureState, Presenting, Protocol, Shape, Writing};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::store::reference::is_of;
+use azure_engine::types::member_table::Holds::{Derived, Guid};
+use azure_engine::types::member_table::Member;
 
 const GROUPS_DIFFER: Code =
     Code::ours(400, "AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups");
@@ -25,6 +25,7 @@ const TOO_MANY_GROUPS: Code = Code::ours(400, "ApplicationSecurityGroupCountLimi
 pub(crate) struct ApplicationSecurityGroups;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("application_security_group.json"),
     in_use: Some(|id, users| {
         let user = users.first().map(|user| user.as_str()).unwrap_or_default();
         IN_USE.details(format_args!(
@@ -36,7 +37,7 @@ const PROTOCOL: Protocol = Protocol {
 
 static MEMBERS: [Member; 2] = [Member::new("provisioningState", Derived), Member::new("resourceGuid", Guid)];
 
-impl ResourceType for ApplicationSecurityGroups {
+impl Shape for ApplicationSecurityGroups {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -45,6 +46,10 @@ impl ResourceType for ApplicationSecurityGroups {
         &MEMBERS
     }
 }
+
+impl Writing for ApplicationSecurityGroups {}
+impl Presenting for ApplicationSecurityGroups {}
+impl Acting for ApplicationSecurityGroups {}
 
 /// The groups that a document lists under `path`.
 fn listed(document: &Value, path: &str) -> BTreeSet<ResourceId> {

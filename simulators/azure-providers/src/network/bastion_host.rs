@@ -2,10 +2,11 @@
 
 use super::shared::protocol::protocol;
 use crate::plain::Plain;
-use azure_engine::member_table::Holds::{
+use azure_engine::provider::Protocol;
+use azure_engine::types::member_table::Holds::{
     Anything, Children, Derived, Flag, Number, Object, Text, Uses, Word,
 };
-use azure_engine::member_table::Member;
+use azure_engine::types::member_table::Member;
 
 static CONFIGURATION: [Member; 4] = [
     Member::new("subnet", Uses("virtualNetworks/subnets")).required(),
@@ -34,7 +35,10 @@ static TIER: [Member; 1] = [Member::new("name", Word(&["Basic", "Developer", "St
 static ENVELOPE: [Member; 1] = [Member::new("sku", Object(&TIER)).or_empty()];
 
 pub(super) static BASTION_HOSTS: Plain = Plain {
-    protocol: &protocol("Microsoft.Network/bastionHosts", "BastionHost"),
+    protocol: &Protocol {
+        example: include_str!("bastion_host.json"),
+        ..protocol("Microsoft.Network/bastionHosts", "BastionHost")
+    },
     members: &MEMBERS,
     envelope: &ENVELOPE,
     children: None,

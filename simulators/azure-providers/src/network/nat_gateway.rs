@@ -11,15 +11,18 @@ use super::shared::{
     zones::{check_zones, check_zones_unchanged},
 };
 use azure_engine::document::{Object, stored_reference, take_properties, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Anything, Constant, Derived, Guid, Names, Number, Users, UsesAll};
-use azure_engine::member_table::Member;
-use azure_engine::provider::{AzureState, Proposal, Protocol, ResourceType};
-use azure_engine::reference::is_of;
+use azure_engine::provider::{Acting, AzureState, Presenting, Proposal, Protocol, Shape, Writing};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::store::reference::is_of;
+use azure_engine::types::member_table::Holds::{
+    Anything, Constant, Derived, Guid, Names, Number, Users, UsesAll,
+};
+use azure_engine::types::member_table::Member;
 
 pub(crate) struct NatGateways;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("nat_gateway.json"),
     in_use: Some(|id, users| {
         let user = users.first().map(|user| user.as_str()).unwrap_or_default();
         IN_USE.details(format_args!(
@@ -50,7 +53,7 @@ const SKU_CHANGED: Code = Code::ours(400, "NatGatewaySkuCannotBeChanged");
 const OTHER_SKU: Code = Code::ours(400, "PublicIpAndNatGatewaySkuDoNotMatch");
 const IP_VERSION: Code = Code::ours(400, "NatGatewayPublicIpVersionNotSupported");
 
-impl ResourceType for NatGateways {
+impl Shape for NatGateways {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -58,8 +61,10 @@ impl ResourceType for NatGateways {
     fn members(&self) -> &'static [Member] {
         &MEMBERS
     }
+}
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for NatGateways {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let properties = take_properties(&mut proposal.body);
         let sku = sku(&mut proposal.body, &["Standard", "StandardV2"])?;
@@ -93,6 +98,9 @@ impl ResourceType for NatGateways {
         Ok(proposal.stored(properties))
     }
 }
+
+impl Presenting for NatGateways {}
+impl Acting for NatGateways {}
 
 /// The targets of a list of references.
 fn pointed_at(properties: &Object, member: &str) -> Vec<ResourceId> {

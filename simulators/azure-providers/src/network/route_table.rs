@@ -9,10 +9,12 @@ use serde_json::Value;
 
 use super::shared::{children::each_child, codes::PREFIX_FORMAT, protocol::protocol};
 use azure_engine::document::{Object, take_properties};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Children, Derived, Flag, Guid, Text, Users, Word};
-use azure_engine::member_table::Member;
-use azure_engine::provider::{AzureState, ChildCollection, Proposal, Protocol, ResourceType};
+use azure_engine::provider::{
+    Acting, AzureState, ChildCollection, Presenting, Proposal, Protocol, Shape, Writing,
+};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::member_table::Holds::{Children, Derived, Flag, Guid, Text, Users, Word};
+use azure_engine::types::member_table::Member;
 
 const IN_USE: Code = Code::azures(400, "InUseRouteTableCannotBeDeleted");
 const NO_HOP_TYPE: Code = Code::ours(400, "InvalidRouteNextHopType");
@@ -24,6 +26,7 @@ const TOO_MANY_ROUTES: Code = Code::ours(400, "RouteTableRouteCountLimitReached"
 pub(crate) struct RouteTables;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("route_table.json"),
     child_collections: &[ChildCollection { name: "routes", writable: true, back_references: &[] }],
     in_use: Some(|id, _| {
         IN_USE.details(format_args!("Route table {} is in use and cannot be deleted.", id.name()))
@@ -49,7 +52,7 @@ static ROUTE: [Member; 5] = [
 
 const HOPS: [&str; 5] = ["VirtualAppliance", "VnetLocal", "Internet", "VirtualNetworkGateway", "None"];
 
-impl ResourceType for RouteTables {
+impl Shape for RouteTables {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -57,8 +60,10 @@ impl ResourceType for RouteTables {
     fn members(&self) -> &'static [Member] {
         &MEMBERS
     }
+}
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for RouteTables {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         let (mut prefixes, mut count) = (HashMap::new(), 0);
@@ -80,6 +85,9 @@ impl ResourceType for RouteTables {
         Ok(proposal.stored(properties))
     }
 }
+
+impl Presenting for RouteTables {}
+impl Acting for RouteTables {}
 
 /// Checks a route's next hop and returns its prefix.
 fn check_route(id: &ResourceId, properties: &mut Object) -> Result<String, Refusal> {

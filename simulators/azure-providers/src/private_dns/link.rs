@@ -6,12 +6,14 @@ use serde_json::{Value, json};
 use super::names::spelled;
 use super::protocol::{ZONES, operation_name, protocol};
 use azure_engine::document::{Object, fill, stored_reference, take_properties};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Derived, Flag, Names, Word};
-use azure_engine::member_table::Member;
-use azure_engine::provider::{AzureState, EtagForm, Expand, Proposal, Protocol, Record, ResourceType};
-use azure_engine::reference::{Reference, Role};
+use azure_engine::provider::{
+    Acting, AzureState, EtagForm, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
+use azure_engine::refusal::{Code, Refusal};
 use azure_engine::store::State;
+use azure_engine::store::reference::{Reference, Role};
+use azure_engine::types::member_table::Holds::{Derived, Flag, Names, Word};
+use azure_engine::types::member_table::Member;
 
 const RESOURCE_TYPE: &str = "Microsoft.Network/privateDnsZones/virtualNetworkLinks";
 const NETWORKS: &str = "Microsoft.Network/virtualNetworks";
@@ -27,7 +29,10 @@ const NO_NETWORK: Code = Code::ours(400, "BadRequest");
 
 pub(super) struct Links;
 
-const PROTOCOL: Protocol = protocol(RESOURCE_TYPE, "VirtualNetworkLink", EtagForm::QuotedGuid);
+const PROTOCOL: Protocol = Protocol {
+    example: include_str!("link.json"),
+    ..protocol(RESOURCE_TYPE, "VirtualNetworkLink", EtagForm::QuotedGuid)
+};
 
 static MEMBERS: [Member; 5] = [
     Member::new("provisioningState", Derived),
@@ -37,7 +42,7 @@ static MEMBERS: [Member; 5] = [
     Member::new("virtualNetworkLinkState", Derived),
 ];
 
-impl ResourceType for Links {
+impl Shape for Links {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -50,7 +55,15 @@ impl ResourceType for Links {
         operation_name(PROTOCOL.noun, verb)
     }
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        // A network may be deleted; its links are deleted with it.
+        let named = |to| Reference { from: record.id.clone(), to, role: Role::Names, address: None };
+        network(&record.body).map(named).into_iter().collect()
+    }
+}
+
+impl Writing for Links {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let zone = id.parent().unwrap_or_else(|| id.clone());
         let mut properties = take_properties(&mut proposal.body);
@@ -82,16 +95,12 @@ impl ResourceType for Links {
         Ok(body)
     }
 
-    fn references(&self, record: &Record) -> Vec<Reference> {
-        // A network may be deleted; its links are deleted with it.
-        let named = |to| Reference { from: record.id.clone(), to, role: Role::Names, address: None };
-        network(&record.body).map(named).into_iter().collect()
-    }
-
-    fn named_is_gone(&self, azure: &mut AzureState, id: &ResourceId) {
+    fn after_named_is_gone(&self, azure: &mut AzureState, id: &ResourceId) {
         azure.remove(id);
     }
+}
 
+impl Presenting for Links {
     fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         let id = spelled(&record.id);
         document.insert("name".into(), id.name().into());
@@ -102,6 +111,8 @@ impl ResourceType for Links {
         }
     }
 }
+
+impl Acting for Links {}
 
 fn network(link: &Value) -> Option<ResourceId> {
     stored_reference(link, "properties/virtualNetwork/id")

@@ -9,11 +9,11 @@ mod service_zones;
 mod zone;
 mod zone_group;
 
-use azure_engine::join::Join;
-use azure_engine::limits::Limit;
-use azure_engine::names::NameRule;
 use azure_engine::provider::{Provider, ResourceType};
-use azure_engine::version::Since;
+use azure_engine::settings::limits::Limit;
+use azure_engine::types::join::Join;
+use azure_engine::types::names::NameRule;
+use azure_engine::types::version::Since;
 
 use self::record_set::RecordSets;
 
@@ -61,7 +61,7 @@ static JOINS: [Join; 2] = [
 static NAMES: [NameRule; 3] = [
     NameRule {
         of: "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
-        fits: |name| azure_engine::names::ordinary(name, 80),
+        fits: |name| azure_engine::types::names::ordinary(name, 80),
         refusal: |_, name| names::bad(name),
     },
     NameRule {

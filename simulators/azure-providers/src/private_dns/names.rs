@@ -2,7 +2,7 @@
 
 use azure_types::ResourceId;
 
-use azure_engine::error::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal};
 
 const BAD: Code = Code::ours(400, "InvalidResourceName");
 

@@ -55,5 +55,5 @@ pub(crate) const fn record_set(
 
 /// The same for private zones.
 pub(super) const fn private_record_set(resource_type: &'static str) -> Protocol {
-    record_set(resource_type, &API_VERSIONS)
+    Protocol { example: include_str!("zone.json"), ..record_set(resource_type, &API_VERSIONS) }
 }

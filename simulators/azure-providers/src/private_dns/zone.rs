@@ -9,19 +9,22 @@ use super::link;
 use super::names::spelled;
 use super::protocol::{ZONES, operation_name, private_record_set, protocol};
 use super::record_set::fields::Field::{Host, Ipv4, Ipv6, Number, Texts};
-use super::record_set::{Family, RecordSets, Records, views};
+use super::record_set::{RecordSetRules, RecordSets, Records, views};
 use azure_engine::document::{Object, take_properties};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::Derived;
-use azure_engine::member_table::Member;
-use azure_engine::provider::{AzureState, EtagForm, Expand, Proposal, Protocol, Record, ResourceType};
+use azure_engine::provider::{
+    Acting, AzureState, EtagForm, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::member_table::Holds::Derived;
+use azure_engine::types::member_table::Member;
 
 /// ARM's own code for resources that contain others.
 const NESTED: Code = Code::azures(409, "CannotDeleteResource");
 
 pub(super) struct Zones;
 
-const PROTOCOL: Protocol = protocol(ZONES, "PrivateDnsZone", EtagForm::Guid);
+const PROTOCOL: Protocol =
+    Protocol { example: include_str!("zone.json"), ..protocol(ZONES, "PrivateDnsZone", EtagForm::Guid) };
 
 static MEMBERS: [Member; 8] = [
     Member::new("internalId", Derived),
@@ -35,7 +38,7 @@ static MEMBERS: [Member; 8] = [
 ];
 
 /// The records of private zones.
-static FAMILY: Family = Family {
+static RULES: RecordSetRules = RecordSetRules {
     zone: ZONES,
     ttl: "ttl",
     record_sets: "privateDns.recordSetsPerZone",
@@ -70,32 +73,32 @@ const SECONDS: i64 = i32::MAX as i64;
 pub(super) static RECORD_SETS: [RecordSets; 8] = [
     RecordSets {
         protocol: &private_record_set("Microsoft.Network/privateDnsZones/A"),
-        family: &FAMILY,
+        rules: &RULES,
         records: Records::Many("aRecords", &[Ipv4("ipv4Address")]),
     },
     RecordSets {
         protocol: &private_record_set("Microsoft.Network/privateDnsZones/AAAA"),
-        family: &FAMILY,
+        rules: &RULES,
         records: Records::Many("aaaaRecords", &[Ipv6("ipv6Address")]),
     },
     RecordSets {
         protocol: &private_record_set("Microsoft.Network/privateDnsZones/CNAME"),
-        family: &FAMILY,
+        rules: &RULES,
         records: Records::One("cnameRecord", &[Host("cname")]),
     },
     RecordSets {
         protocol: &private_record_set("Microsoft.Network/privateDnsZones/MX"),
-        family: &FAMILY,
+        rules: &RULES,
         records: Records::Many("mxRecords", &[Number("preference", 0, WORD), Host("exchange")]),
     },
     RecordSets {
         protocol: &private_record_set("Microsoft.Network/privateDnsZones/PTR"),
-        family: &FAMILY,
+        rules: &RULES,
         records: Records::Many("ptrRecords", &[Host("ptrdname")]),
     },
     RecordSets {
         protocol: &private_record_set("Microsoft.Network/privateDnsZones/SOA"),
-        family: &FAMILY,
+        rules: &RULES,
         records: Records::Made(
             "soaRecord",
             &[
@@ -109,7 +112,7 @@ pub(super) static RECORD_SETS: [RecordSets; 8] = [
     },
     RecordSets {
         protocol: &private_record_set("Microsoft.Network/privateDnsZones/SRV"),
-        family: &FAMILY,
+        rules: &RULES,
         records: Records::Many(
             "srvRecords",
             &[
@@ -122,12 +125,12 @@ pub(super) static RECORD_SETS: [RecordSets; 8] = [
     },
     RecordSets {
         protocol: &private_record_set("Microsoft.Network/privateDnsZones/TXT"),
-        family: &FAMILY,
+        rules: &RULES,
         records: Records::Many("txtRecords", &[Texts("value")]),
     },
 ];
 
-impl ResourceType for Zones {
+impl Shape for Zones {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -139,8 +142,10 @@ impl ResourceType for Zones {
     fn operation_name(&self, verb: &str) -> String {
         operation_name(PROTOCOL.noun, verb)
     }
+}
 
-    fn write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for Zones {
+    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         take_properties(&mut proposal.body);
         proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
         Ok(Value::Object(proposal.body))
@@ -148,11 +153,11 @@ impl ResourceType for Zones {
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
         if old.is_none() {
-            FAMILY.make(azure, id);
+            RULES.make(azure, id);
         }
     }
 
-    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
         let links = link::of_zone(azure, &record.id);
         if links.is_empty() {
             return Ok(());
@@ -164,7 +169,9 @@ impl ResourceType for Zones {
             ids.join(",")
         )))
     }
+}
 
+impl Presenting for Zones {
     fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         let id = spelled(&record.id);
         document.insert("name".into(), id.name().into());
@@ -181,7 +188,7 @@ impl ResourceType for Zones {
                 "maxNumberOfVirtualNetworkLinksWithRegistration",
                 json!(azure.limit("privateDns.registrationLinksPerZone")),
             ),
-            ("numberOfRecordSets", json!(FAMILY.count(azure, &record.id))),
+            ("numberOfRecordSets", json!(RULES.count(azure, &record.id))),
             ("numberOfVirtualNetworkLinks", json!(links.len())),
             ("numberOfVirtualNetworkLinksWithRegistration", json!(registering)),
         ] {
@@ -189,7 +196,7 @@ impl ResourceType for Zones {
         }
     }
 
-    fn answer(
+    fn view_with_options(
         &self,
         azure: &AzureState,
         record: &Record,
@@ -199,3 +206,5 @@ impl ResourceType for Zones {
         views::all(azure, record, below, query)
     }
 }
+
+impl Acting for Zones {}

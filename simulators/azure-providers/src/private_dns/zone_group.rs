@@ -8,10 +8,12 @@ use super::link::is_zone;
 use super::service_zones::record_name;
 use crate::network::protocol;
 use azure_engine::document::{Object, items, name, stored_reference, take_properties, text};
-use azure_engine::error::{Code, Refusal};
 use azure_engine::operation::Completion;
-use azure_engine::provider::{AzureState, ChildCollection, Expand, Proposal, Protocol, Record, ResourceType};
-use azure_engine::reference::{Reference, Role};
+use azure_engine::provider::{
+    Acting, AzureState, ChildCollection, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::store::reference::{Reference, Role};
 
 const CONFIGS: &str = "privateDnsZoneConfigs";
 
@@ -26,17 +28,30 @@ const BAD: Code = Code::ours(400, "PrivateDnsZoneConfigInvalid");
 pub(super) struct ZoneGroups;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("zone_group.json"),
     tracked: false,
     child_collections: &[ChildCollection { name: CONFIGS, writable: false, back_references: &[] }],
     ..protocol("Microsoft.Network/privateEndpoints/privateDnsZoneGroups", "PrivateDnsZoneGroup")
 };
 
-impl ResourceType for ZoneGroups {
+impl Shape for ZoneGroups {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        let zones = items(&record.body, &format!("properties/{CONFIGS}")).iter();
+        let zones = zones.filter_map(|config| {
+            let from = record.id.child(CONFIGS, name(config));
+            let to = stored_reference(config, "properties/privateDnsZoneId")?;
+            Some(Reference { from, to, role: Role::Names, address: None })
+        });
+        zones.collect()
+    }
+}
+
+impl Writing for ZoneGroups {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let endpoint = id.parent().unwrap_or_else(|| id.clone());
         let others = azure.store.of_type_below(self.name(), &endpoint);
@@ -66,16 +81,6 @@ impl ResourceType for ZoneGroups {
         Ok(json!({ "properties": { CONFIGS: kept } }))
     }
 
-    fn references(&self, record: &Record) -> Vec<Reference> {
-        let zones = items(&record.body, &format!("properties/{CONFIGS}")).iter();
-        let zones = zones.filter_map(|config| {
-            let from = record.id.child(CONFIGS, name(config));
-            let to = stored_reference(config, "properties/privateDnsZoneId")?;
-            Some(Reference { from, to, role: Role::Names, address: None })
-        });
-        zones.collect()
-    }
-
     fn after_operation(
         &self,
         azure: &mut AzureState,
@@ -88,12 +93,14 @@ impl ResourceType for ZoneGroups {
         }
     }
 
-    fn removed(&self, azure: &mut AzureState, record: &Record) {
+    fn after_removal(&self, azure: &mut AzureState, record: &Record) {
         for id in own_records(azure, &record.id) {
             azure.remove(&id);
         }
     }
+}
 
+impl Presenting for ZoneGroups {
     fn present(&self, _azure: &AzureState, _record: &Record, document: &mut Object, _expand: Expand) {
         if let Some(Value::Object(properties)) = document.get_mut("properties") {
             properties.entry(CONFIGS).or_insert_with(|| json!([]));
@@ -122,10 +129,12 @@ impl ResourceType for ZoneGroups {
         properties.insert("recordSets".into(), shown.into());
     }
 
-    fn absent(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
+    fn absence_refusal(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
         Some(ABSENT.details(format_args!("Resource {} not found.", id.name())))
     }
 }
+
+impl Acting for ZoneGroups {}
 
 /// One record set as the group shows it.
 fn shown(azure: &AzureState, record: &Record) -> Value {

@@ -3,9 +3,9 @@
 
 mod zone;
 
-use azure_engine::limits::Limit;
-use azure_engine::names::NameRule;
 use azure_engine::provider::{Provider, ResourceType};
+use azure_engine::settings::limits::Limit;
+use azure_engine::types::names::NameRule;
 
 use crate::private_dns::names;
 

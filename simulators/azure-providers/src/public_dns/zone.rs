@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use crate::private_dns::names::spelled;
 use crate::private_dns::protocol::record_set;
 use crate::private_dns::record_set::fields::Field::{Host, Ipv4, Ipv6, Number, Text, Texts};
-use crate::private_dns::record_set::{Family, RecordSets, Records, views};
+use crate::private_dns::record_set::{RecordSetRules, RecordSets, Records, views};
 use azure_engine::document::{Object, take_properties};
-use azure_engine::error::Refusal;
-use azure_engine::member_table::Holds::{Anything, Constant, Derived};
-use azure_engine::member_table::Member;
 use azure_engine::provider::{
-    AzureState, EtagForm, Expand, KeyForm, Placement, Polling, Proposal, Protocol, Record, ResourceType,
-    UrlForm,
+    Acting, AzureState, EtagForm, Expand, KeyForm, Placement, Polling, Presenting, Proposal, Protocol,
+    Record, Shape, UrlForm, Writing,
 };
+use azure_engine::refusal::Refusal;
+use azure_engine::types::member_table::Holds::{Anything, Constant, Derived};
+use azure_engine::types::member_table::Member;
 
 const RESOURCE_TYPE: &str = "Microsoft.Network/dnsZones";
 
@@ -28,6 +28,7 @@ pub(super) struct Zones;
 
 const USUAL: Protocol = Protocol::new(RESOURCE_TYPE, "DnsZone", &API_VERSIONS);
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("zone.json"),
     placement: Placement::Global,
     etag: EtagForm::Guid,
     etagged: true,
@@ -53,7 +54,7 @@ static MEMBERS: [Member; 8] = [
 ];
 
 /// The records of public zones.
-static FAMILY: Family = Family {
+static RULES: RecordSetRules = RecordSetRules {
     zone: RESOURCE_TYPE,
     ttl: "TTL",
     record_sets: "dns.recordSetsPerZone",
@@ -81,49 +82,49 @@ const WORD: i64 = 65_535;
 const SECONDS: i64 = i32::MAX as i64;
 
 const fn of_type(resource_type: &'static str) -> Protocol {
-    record_set(resource_type, &API_VERSIONS)
+    Protocol { example: include_str!("zone.json"), ..record_set(resource_type, &API_VERSIONS) }
 }
 
 /// Types of records ("Overview of DNS zones and records").
 pub(super) static RECORD_SETS: [RecordSets; 10] = [
     RecordSets {
         protocol: &of_type("Microsoft.Network/dnsZones/A"),
-        family: &FAMILY,
+        rules: &RULES,
         records: Records::Many("ARecords", &[Ipv4("ipv4Address")]),
     },
     RecordSets {
         protocol: &of_type("Microsoft.Network/dnsZones/AAAA"),
-        family: &FAMILY,
+        rules: &RULES,
         records: Records::Many("AAAARecords", &[Ipv6("ipv6Address")]),
     },
     RecordSets {
         protocol: &of_type("Microsoft.Network/dnsZones/CAA"),
-        family: &FAMILY,
+        rules: &RULES,
         records: Records::Many("caaRecords", &[Number("flags", 0, 255), Text("tag"), Text("value")]),
     },
     RecordSets {
         protocol: &of_type("Microsoft.Network/dnsZones/CNAME"),
-        family: &FAMILY,
+        rules: &RULES,
         records: Records::One("CNAMERecord", &[Host("cname")]),
     },
     RecordSets {
         protocol: &of_type("Microsoft.Network/dnsZones/MX"),
-        family: &FAMILY,
+        rules: &RULES,
         records: Records::Many("MXRecords", &[Number("preference", 0, WORD), Host("exchange")]),
     },
     RecordSets {
         protocol: &of_type("Microsoft.Network/dnsZones/NS"),
-        family: &FAMILY,
+        rules: &RULES,
         records: Records::Given("NSRecords", &[Host("nsdname")]),
     },
     RecordSets {
         protocol: &of_type("Microsoft.Network/dnsZones/PTR"),
-        family: &FAMILY,
+        rules: &RULES,
         records: Records::Many("PTRRecords", &[Host("ptrdname")]),
     },
     RecordSets {
         protocol: &of_type("Microsoft.Network/dnsZones/SOA"),
-        family: &FAMILY,
+        rules: &RULES,
         records: Records::Made(
             "SOARecord",
             &[
@@ -137,7 +138,7 @@ pub(super) static RECORD_SETS: [RecordSets; 10] = [
     },
     RecordSets {
         protocol: &of_type("Microsoft.Network/dnsZones/SRV"),
-        family: &FAMILY,
+        rules: &RULES,
         records: Records::Many(
             "SRVRecords",
             &[
@@ -150,12 +151,12 @@ pub(super) static RECORD_SETS: [RecordSets; 10] = [
     },
     RecordSets {
         protocol: &of_type("Microsoft.Network/dnsZones/TXT"),
-        family: &FAMILY,
+        rules: &RULES,
         records: Records::Many("TXTRecords", &[Texts("value")]),
     },
 ];
 
-impl ResourceType for Zones {
+impl Shape for Zones {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -163,8 +164,10 @@ impl ResourceType for Zones {
     fn members(&self) -> &'static [Member] {
         &MEMBERS
     }
+}
 
-    fn write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for Zones {
+    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         take_properties(&mut proposal.body);
         proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
         Ok(Value::Object(proposal.body))
@@ -172,10 +175,12 @@ impl ResourceType for Zones {
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
         if old.is_none() {
-            FAMILY.make(azure, id);
+            RULES.make(azure, id);
         }
     }
+}
 
+impl Presenting for Zones {
     fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         let id = spelled(&record.id);
         document.insert("name".into(), id.name().into());
@@ -186,13 +191,13 @@ impl ResourceType for Zones {
             json!({
                 "maxNumberOfRecordSets": azure.limit("dns.recordSetsPerZone"),
                 "nameServers": NAME_SERVERS,
-                "numberOfRecordSets": FAMILY.count(azure, &record.id),
+                "numberOfRecordSets": RULES.count(azure, &record.id),
                 "zoneType": "Public",
             }),
         );
     }
 
-    fn answer(
+    fn view_with_options(
         &self,
         azure: &AzureState,
         record: &Record,
@@ -202,3 +207,5 @@ impl ResourceType for Zones {
         views::all(azure, record, below, query)
     }
 }
+
+impl Acting for Zones {}

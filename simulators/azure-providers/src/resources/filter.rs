@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use azure_engine::code::Code;
 use azure_engine::document::members;
-use azure_engine::error::Refusal;
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::code::Code;
 
 const INVALID_FILTER_IN_QUERY_STRING: Code = Code::azures(400, "InvalidFilterInQueryString");
 

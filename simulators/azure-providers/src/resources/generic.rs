@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::filter::Filter;
 use azure_engine::answer::Answer;
-use azure_engine::code::Code;
+use azure_engine::answer::paging::{page, sort};
 use azure_engine::document::text;
-use azure_engine::error::Refusal;
-use azure_engine::paging::{page, sort};
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::code::Code;
 
 const INVALID_TOP_IN_QUERY_STRING: Code = Code::ours(400, "InvalidTopInQueryString");
 const INVALID_SKIP_TOKEN_IN_QUERY_STRING: Code = Code::ours(400, "InvalidSkipTokenInQueryString");

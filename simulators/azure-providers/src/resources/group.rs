@@ -8,18 +8,20 @@ use serde_json::Value;
 use super::generic::listed;
 use super::location::check_region;
 use super::protocol::{API_VERSIONS, protocol};
-use azure_engine::actors::Write;
 use azure_engine::answer::{Answer, Note, OperationLinks};
-use azure_engine::code::Code;
 use azure_engine::document::drop_nulls;
-use azure_engine::error::Refusal;
-use azure_engine::execution::Execution;
+use azure_engine::document::location::location_of;
 use azure_engine::journal::differences;
-use azure_engine::location::location_of;
 use azure_engine::operation::Completion;
-use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType, Source, UrlForm};
-use azure_engine::reference::Role;
+use azure_engine::operation::execution::Execution;
+use azure_engine::provider::{
+    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Source, UrlForm, Writing,
+};
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::code::Code;
+use azure_engine::settings::actors::Write;
 use azure_engine::store::State;
+use azure_engine::store::reference::Role;
 
 const INVALID_RESOURCE_GROUP: Code = Code::azures(400, "InvalidResourceGroup");
 const INVALID_RESOURCE_GROUP_LOCATION: Code = Code::azures(409, "InvalidResourceGroupLocation");
@@ -39,17 +41,22 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(RESOURCE_TYPE, "ResourceGroup")
 };
 
-impl ResourceType for ResourceGroups {
+impl Shape for ResourceGroups {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
+}
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for ResourceGroups {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         azure.check_tags(&mut proposal.body)?;
         proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags" | "managedBy"));
         Ok(Value::Object(proposal.body))
     }
 }
+
+impl Presenting for ResourceGroups {}
+impl Acting for ResourceGroups {}
 
 /// PUT of a group: synchronous.
 pub fn put_group(
@@ -95,7 +102,7 @@ pub fn put_group(
     body.insert("location".into(), location.into());
     let write = Write { id: &id, resource_type: RESOURCE_TYPE, tagged: true, by: None };
     azure.actors.proposed(&write, &time, &mut body)?;
-    let stored = ResourceGroups.write(azure, Proposal::new(&id, old, body, Source::Put))?;
+    let stored = ResourceGroups.before_write(azure, Proposal::new(&id, old, body, Source::Put))?;
     let before = old.map(|old| old.body.clone());
     let version = old.map_or(1, |old| old.version + 1);
     let created = old.map(|old| old.created);

@@ -1,6 +1,6 @@
 //! How long operations on resource groups take.
 
-use azure_engine::latency::{CHOICE, LOGS, TypicalLatency};
+use azure_engine::settings::latency::{CHOICE, LOGS, TypicalLatency};
 
 /// The special before the general.
 pub(super) static LATENCIES: &[TypicalLatency] = &[

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use azure_engine::answer::Answer;
-use azure_engine::code::Code;
-use azure_engine::error::Refusal;
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::code::Code;
 
 const LOCATION_NOT_AVAILABLE_FOR_RESOURCE_GROUP: Code =
     Code::azures(400, "LocationNotAvailableForResourceGroup");
@@ -16,11 +16,11 @@ pub(super) struct Region {
     pub(super) display_name: String,
     /// Logical zones; none in a region without zones.
     pub(super) zones: Vec<String>,
-    place: Option<&'static Place>,
+    facts: Option<&'static RegionFacts>,
 }
 
 /// The published facts of a region ("List of Azure regions").
-struct Place {
+struct RegionFacts {
     name: &'static str,
     display_name: &'static str,
     /// Such as `US`.
@@ -33,17 +33,17 @@ struct Place {
     zoned: bool,
 }
 
-macro_rules! places {
+macro_rules! region_facts {
     ($($name:literal, $shown:literal, $group:literal, $geography:literal, $latitude:literal, $longitude:literal,
        $physical:literal, $paired:literal, $zoned:literal;)*) => {
-        &[$(Place {
+        &[$(RegionFacts {
             name: $name, display_name: $shown, group: $group, geography: $geography,
             at: ($latitude, $longitude), physical: $physical, paired: $paired, zoned: $zoned,
         }),*]
     };
 }
 
-static PLACES: &[Place] = places! {
+static REGIONS: &[RegionFacts] = region_facts! {
     "eastus", "East US", "US", "United States", "37.3719", "-79.8164", "Virginia", "westus", true;
     "eastus2", "East US 2", "US", "United States", "36.6681", "-78.3889", "Virginia", "centralus", true;
     "southcentralus", "South Central US", "US", "United States", "29.4167", "-98.5", "Texas", "northcentralus", true;
@@ -137,18 +137,18 @@ const OTHERS: [&str; 38] = [
 /// The names of all regions that are known here: those that Azure lists for all subscriptions, and those that a
 /// document may name.
 pub fn region_names() -> impl Iterator<Item = &'static str> {
-    PLACES.iter().map(|place| place.name).chain(OTHERS)
+    REGIONS.iter().map(|facts| facts.name).chain(OTHERS)
 }
 
 /// The paired region of a region, if it has one.
 pub(crate) fn paired_region(region: &str) -> Option<&'static str> {
-    let place = PLACES.iter().find(|place| place.name == region)?;
-    Some(place.paired).filter(|paired| !paired.is_empty())
+    let facts = REGIONS.iter().find(|facts| facts.name == region)?;
+    Some(facts.paired).filter(|paired| !paired.is_empty())
 }
 
 /// A region's display name; the name itself if it is unknown.
 pub fn region_display_name(region: &str) -> &str {
-    PLACES.iter().find(|place| place.name == region).map_or(region, |place| place.display_name)
+    REGIONS.iter().find(|facts| facts.name == region).map_or(region, |facts| facts.display_name)
 }
 
 /// Refuses a location, in its normal spelling, where there is no region. `resource_type` is `None` for groups.
@@ -178,13 +178,13 @@ pub(super) fn regions(azure: &AzureState) -> Vec<Region> {
         name: options.region.clone(),
         display_name: options.region_display_name.clone(),
         zones: options.zones.clone(),
-        place: PLACES.iter().find(|place| place.name == options.region),
+        facts: REGIONS.iter().find(|facts| facts.name == options.region),
     };
-    let others = PLACES.iter().filter(|place| place.name != options.region).map(|place| Region {
-        name: place.name.into(),
-        display_name: place.display_name.into(),
-        zones: if place.zoned { vec!["1".into(), "2".into(), "3".into()] } else { Vec::new() },
-        place: Some(place),
+    let others = REGIONS.iter().filter(|facts| facts.name != options.region).map(|facts| Region {
+        name: facts.name.into(),
+        display_name: facts.display_name.into(),
+        zones: if facts.zoned { vec!["1".into(), "2".into(), "3".into()] } else { Vec::new() },
+        facts: Some(facts),
     });
     std::iter::once(own).chain(others).collect()
 }
@@ -200,14 +200,14 @@ fn shown(region: &Region, subscription: &str) -> Value {
     let category = if region.zones.is_empty() { "Other" } else { "Recommended" };
     let mut metadata = json!({ "regionType": "Physical", "regionCategory": category });
     let mut regional = display_name.clone();
-    if let Some(place) = region.place {
-        regional = format!("({}) {display_name}", place.group);
-        metadata["geography"] = place.geography.into();
-        metadata["geographyGroup"] = place.group.into();
-        metadata["latitude"] = place.at.0.into();
-        metadata["longitude"] = place.at.1.into();
-        metadata["physicalLocation"] = place.physical.into();
-        let paired = place.paired;
+    if let Some(facts) = region.facts {
+        regional = format!("({}) {display_name}", facts.group);
+        metadata["geography"] = facts.geography.into();
+        metadata["geographyGroup"] = facts.group.into();
+        metadata["latitude"] = facts.at.0.into();
+        metadata["longitude"] = facts.at.1.into();
+        metadata["physicalLocation"] = facts.physical.into();
+        let paired = facts.paired;
         metadata["pairedRegion"] = match paired {
             "" => json!([]),
             _ => {

@@ -1,7 +1,6 @@
 //! Resource Manager itself: paths outside providers.
 
 use azure_types::ResourceId;
-use serde_json::Value;
 
 use super::generic::list_resources;
 use super::group::{RESOURCE_TYPE, delete_group, list_groups, patch_group, put_group, read_group};
@@ -11,11 +10,11 @@ use super::protocol::API_VERSIONS;
 use super::registration::{change_registration, list_providers, read_provider, require_registered};
 use super::subscription::{list_subscriptions, list_tenants, read_subscription};
 use azure_engine::answer::Answer;
-use azure_engine::error::Refusal;
-use azure_engine::execution::Execution;
+use azure_engine::operation::execution::Execution;
 use azure_engine::provider::{AzureState, Manager};
+use azure_engine::refusal::Refusal;
 use azure_engine::request::Request;
-use azure_engine::target::{Scope, Target};
+use azure_engine::request::target::{Scope, Target};
 
 /// Resource Manager.
 pub struct ResourceManager;
@@ -60,9 +59,6 @@ impl Manager for ResourceManager {
                 (other, _) => Err(Refusal::method_not_allowed(other)),
             };
         };
-        let body = || -> Result<Value, Refusal> {
-            serde_json::from_slice(request.body).map_err(Refusal::bad_content)
-        };
         if let (false, Scope::Group(name)) = (method == "GET", scope) {
             azure.check_guards(method, &azure.group_id(subscription, name))?;
         }
@@ -74,8 +70,12 @@ impl Manager for ResourceManager {
                 "HEAD" => read_group(azure, subscription, name).map(|_| Answer::empty(204)),
                 _ => read_group(azure, subscription, name),
             },
-            ("PUT", Scope::Group(name)) => put_group(azure, subscription, name, body()?),
-            ("PATCH", Scope::Group(name)) => patch_group(azure, subscription, name, body()?),
+            ("PUT", Scope::Group(name)) => {
+                put_group(azure, subscription, name, request.body.document()?.clone())
+            }
+            ("PATCH", Scope::Group(name)) => {
+                patch_group(azure, subscription, name, request.body.document()?.clone())
+            }
             ("DELETE", Scope::Group(name)) => delete_group(azure, subscription, name, execution),
             ("GET", Scope::Resources(group)) => {
                 let scope = match group {

@@ -10,13 +10,13 @@ use super::subscription_record::{
 use std::collections::BTreeSet;
 
 use azure_engine::answer::{Answer, Note};
-use azure_engine::code::Code;
 use azure_engine::document::at;
-use azure_engine::error::Refusal;
-use azure_engine::execution::{Execution, Started};
 use azure_engine::operation::Completion;
-use azure_engine::protocol::{GLOBAL, Placement};
+use azure_engine::operation::execution::{Execution, Started};
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::code::Code;
+use azure_engine::types::protocol::{GLOBAL, Placement};
 
 const MISSING_SUBSCRIPTION_REGISTRATION: Code = Code::azures(409, "MissingSubscriptionRegistration");
 const CANNOT_UNREGISTER_PROVIDER: Code = Code::ours(409, "CannotUnregisterProvider");

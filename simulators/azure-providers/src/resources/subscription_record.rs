@@ -4,9 +4,8 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::protocol::{API_VERSIONS, protocol};
-use azure_engine::error::Refusal;
 use azure_engine::operation::Completion;
-use azure_engine::provider::{AzureState, Proposal, Protocol, Record, ResourceType};
+use azure_engine::provider::{Acting, AzureState, Presenting, Protocol, Record, Shape, Writing};
 
 /// The hidden member with the states of providers and features, by their lower-case names.
 const STATES: &str = "registrations";
@@ -26,15 +25,13 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.Resources/subscriptions", "Subscription")
 };
 
-impl ResourceType for Subscriptions {
+impl Shape for Subscriptions {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
+}
 
-    fn write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        Ok(Value::Object(proposal.body))
-    }
-
+impl Writing for Subscriptions {
     fn after_operation(
         &self,
         azure: &mut AzureState,
@@ -47,6 +44,9 @@ impl ResourceType for Subscriptions {
         }
     }
 }
+
+impl Presenting for Subscriptions {}
+impl Acting for Subscriptions {}
 
 /// Creates the record of a subscription, unless it exists.
 pub(super) fn hold(azure: &mut AzureState, id: &ResourceId) {

@@ -5,20 +5,23 @@ use serde_json::{Value, json};
 
 use super::subscription_record::hold;
 use azure_engine::answer::{Answer, Note};
-use azure_engine::code::Code;
 use azure_engine::document::{Object, text};
-use azure_engine::error::Refusal;
 use azure_engine::journal::differences;
-use azure_engine::provider::{AzureState, Extension};
+use azure_engine::provider::{AzureState, ExtensionRequest};
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::code::Code;
 
 const INVALID_RESOURCE_NAME: Code = Code::ours(400, "InvalidResourceName");
 const TAGS_NOT_SUPPORTED: Code = Code::ours(400, "TagsNotSupported");
 
 /// Answers `{scope}/providers/Microsoft.Resources/tags/default`.
-pub(super) fn answer(azure: &mut AzureState, asked: &Extension<'_>) -> Option<Result<Answer, Refusal>> {
-    match asked.segments {
+pub(super) fn answer(
+    azure: &mut AzureState,
+    request: &ExtensionRequest<'_>,
+) -> Option<Result<Answer, Refusal>> {
+    match request.segments {
         [tags, name] if tags.eq_ignore_ascii_case("tags") && name.eq_ignore_ascii_case("default") => {
-            Some(tags_of(azure, asked))
+            Some(tags_of(azure, request))
         }
         [tags, name] if tags.eq_ignore_ascii_case("tags") => Some(Err(INVALID_RESOURCE_NAME
             .says(format_args!("The tags of a scope are called 'default', not '{name}'.")))),
@@ -26,8 +29,8 @@ pub(super) fn answer(azure: &mut AzureState, asked: &Extension<'_>) -> Option<Re
     }
 }
 
-fn tags_of(azure: &mut AzureState, asked: &Extension<'_>) -> Result<Answer, Refusal> {
-    let scope = asked.scope;
+fn tags_of(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Result<Answer, Refusal> {
+    let scope = request.scope;
     if scope.group_name().is_some() {
         azure.require_group(scope)?;
     }
@@ -41,15 +44,15 @@ fn tags_of(azure: &mut AzureState, asked: &Extension<'_>) -> Result<Answer, Refu
     }
     let held = azure.store.get(scope).and_then(|record| record.body.get("tags"));
     let old = held.and_then(Value::as_object).cloned().unwrap_or_default();
-    let given = || match asked.body.get("properties").and_then(|properties| properties.get("tags")) {
+    let given = || match request.body.get("properties").and_then(|properties| properties.get("tags")) {
         Some(Value::Object(tags)) => Ok(tags.clone()),
         _ => Err(Refusal::bad_content("properties.tags must be an object")),
     };
-    let new = match asked.method {
+    let new = match request.method {
         "GET" => return Ok(Answer::ok(shown(scope, &old))),
         "PUT" => given()?,
         "DELETE" => Object::new(),
-        "PATCH" => changed(old.clone(), given()?, text(asked.body, "operation").unwrap_or_default())?,
+        "PATCH" => changed(old.clone(), given()?, text(request.body, "operation").unwrap_or_default())?,
         other => return Err(Refusal::method_not_allowed(other)),
     };
     if scope.group_name().is_some() {
@@ -77,7 +80,7 @@ fn tags_of(azure: &mut AzureState, asked: &Extension<'_>) -> Result<Answer, Refu
         }
         azure.changed(scope);
     }
-    Ok(match asked.method {
+    Ok(match request.method {
         "DELETE" => Answer { note, ..Answer::empty(200) },
         _ => Answer { note, ..Answer::ok(shown(scope, &new)) },
     })

@@ -1,13 +1,13 @@
 //! Calls of the provider beside its resources.
 
-use azure_engine::error::Refusal;
-use azure_engine::provider::{AzureState, Call};
+use azure_engine::provider::{AzureState, ProviderCall};
+use azure_engine::refusal::Refusal;
 use serde_json::{Value, json};
 
 use super::account::{name_availability, sku};
 use super::tables::ACCOUNTS;
 
-pub(super) fn answer(azure: &mut AzureState, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
+pub(super) fn answer(azure: &mut AzureState, call: &ProviderCall<'_>) -> Option<Result<Value, Refusal>> {
     let same = |word: &str, expected: &str| word.eq_ignore_ascii_case(expected);
     match (call.method, call.segments) {
         ("POST", [word]) if same(word, "checkNameAvailability") => Some(name_availability(azure, call.body)),

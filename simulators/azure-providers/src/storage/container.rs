@@ -1,10 +1,12 @@
 //! Containers of blobs.
 
 use azure_engine::document::{Object, fill, take_properties, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Anything, Derived, Flag, Word};
-use azure_engine::member_table::Member;
-use azure_engine::provider::{AzureState, Expand, Listing, Proposal, Protocol, Record, ResourceType};
+use azure_engine::provider::{
+    Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Word};
+use azure_engine::types::member_table::Member;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -15,7 +17,8 @@ use super::protocol::{part, said};
 pub(crate) struct Containers;
 
 pub(super) const RESOURCE_TYPE: &str = "Microsoft.Storage/storageAccounts/blobServices/containers";
-const PROTOCOL: Protocol = part(RESOURCE_TYPE, "BlobContainer");
+const PROTOCOL: Protocol =
+    Protocol { example: include_str!("container.json"), ..part(RESOURCE_TYPE, "BlobContainer") };
 
 static MEMBERS: [Member; 17] = [
     Member::new("defaultEncryptionScope", Anything),
@@ -40,7 +43,7 @@ static MEMBERS: [Member; 17] = [
 const ABSENT: Code = Code::azures(404, "ContainerNotFound");
 const PUBLIC: Code = Code::azures(409, "PublicAccessNotPermitted");
 
-impl ResourceType for Containers {
+impl Shape for Containers {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -48,8 +51,10 @@ impl ResourceType for Containers {
     fn members(&self) -> &'static [Member] {
         &MEMBERS
     }
+}
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for Containers {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let properties = take_properties(&mut proposal.body);
         let account = proposal.id.parent().and_then(|service| service.parent());
         let account = account.and_then(|account| azure.store.get(&account));
@@ -68,15 +73,17 @@ impl ResourceType for Containers {
         note(azure, id);
     }
 
-    fn removed(&self, azure: &mut AzureState, record: &Record) {
+    fn after_removal(&self, azure: &mut AzureState, record: &Record) {
         super::contents::forget(azure, &record.id);
     }
+}
 
-    fn page_size(&self, _options: &azure_engine::options::Options, listing: &Listing<'_>) -> usize {
+impl Presenting for Containers {
+    fn page_size(&self, _options: &azure_engine::settings::options::Options, listing: &Listing<'_>) -> usize {
         super::listing::page_size(listing.query)
     }
 
-    fn listed(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
+    fn list_entry(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
         let wanted = listing.query.get("$filter");
         if wanted.is_some_and(|filter| !super::listing::admits(filter, record.id.name())) {
             return None;
@@ -107,7 +114,7 @@ impl ResourceType for Containers {
         }
     }
 
-    fn written(&self, _azure: &AzureState, _record: &Record, _sent: &Object, document: &mut Object) {
+    fn present_written(&self, _azure: &AzureState, _record: &Record, _sent: &Object, document: &mut Object) {
         document.remove("etag");
         if let Some(Value::Object(properties)) = document.get_mut("properties") {
             properties.retain(|member, _| {
@@ -124,16 +131,18 @@ impl ResourceType for Containers {
         }
     }
 
-    fn absent(&self, azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
+    fn absence_refusal(&self, azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
         let service = id.parent()?;
         if let Some(service_type) = azure.resource_type(&service.resource_type())
             && azure.store.get(&service).is_none()
         {
-            return service_type.absent(azure, &service);
+            return service_type.absence_refusal(azure, &service);
         }
         Some(absent(azure))
     }
 }
+
+impl Acting for Containers {}
 
 /// The refusal of an absent container.
 pub(super) fn absent(azure: &AzureState) -> Refusal {

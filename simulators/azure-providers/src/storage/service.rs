@@ -2,8 +2,10 @@
 //! like).
 
 use azure_engine::document::{Object, at, into_object, merge, take_properties};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType, Source};
+use azure_engine::provider::{
+    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Source, Writing,
+};
+use azure_engine::refusal::{Code, Refusal};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -94,13 +96,15 @@ impl Service {
     }
 }
 
-impl ResourceType for Service {
+impl Shape for Service {
     fn protocol(&self) -> &'static Protocol {
         let known = SERVICES.iter().find(|known| known.segment == self.segment);
         known.map_or(&SERVICES[0].protocol, |known| &known.protocol)
     }
+}
 
-    fn write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for Service {
+    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let mut properties = Value::Object(take_properties(&mut proposal.body));
         let old = proposal.old.and_then(|old| old.body.get("properties"));
         // A PUT keeps members that it leaves out.
@@ -122,7 +126,9 @@ impl ResourceType for Service {
         }
         Ok(json!({ "properties": properties }))
     }
+}
 
+impl Presenting for Service {
     fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         let Some(account) = Self::account(azure, &record.id) else { return };
         document.insert("sku".into(), account.get("sku").cloned().unwrap_or_default());
@@ -131,17 +137,19 @@ impl ResourceType for Service {
         document.insert("properties".into(), properties);
     }
 
-    fn written(&self, _azure: &AzureState, _record: &Record, sent: &Object, document: &mut Object) {
+    fn present_written(&self, _azure: &AzureState, _record: &Record, sent: &Object, document: &mut Object) {
         document.remove("sku");
         retain_sent(sent, document);
     }
 
-    fn absent(&self, azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
+    fn absence_refusal(&self, azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
         Self::account(azure, id)?;
         let offered = id.name().eq_ignore_ascii_case("default");
         offered.then(|| NOT_OFFERED.says(format_args!("{} is not supported for the account.", self.word)))
     }
 }
+
+impl Acting for Service {}
 
 /// Of `properties`, an answer to a write shows what was sent.
 pub(super) fn retain_sent(sent: &Object, document: &mut Object) {

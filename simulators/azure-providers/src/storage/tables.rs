@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use azure_engine::budget::policy::{Per, Policy, Wording};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::join::Join;
-use azure_engine::latency::{CHOICE, TypicalLatency};
-use azure_engine::limits::{Counts, Limit};
-use azure_engine::names::NameRule;
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::settings::budget::policy::{Per, Policy, Wording};
+use azure_engine::settings::latency::{CHOICE, TypicalLatency};
+use azure_engine::settings::limits::{Counts, Limit};
+use azure_engine::types::join::Join;
+use azure_engine::types::names::NameRule;
 
 const TOO_MANY_ACCOUNTS: Code = Code::azures(409, "MaxStorageAccountsCountPerSubscriptionExceeded");
 const BAD_ACCOUNT_NAME: Code = Code::azures(400, "AccountNameInvalid");

@@ -1,7 +1,7 @@
 //! Refusals that any resource may get, as Storage words them.
 
-use azure_engine::error::{Code, Refusal, UNREADABLE};
-use azure_engine::words::{OutOfRange, USUAL, Words};
+use azure_engine::refusal::words::{OutOfRange, USUAL, Words};
+use azure_engine::refusal::{Code, Refusal, UNREADABLE};
 
 /// An invalid value of a member.
 pub(super) const BAD_VALUE: Code = Code::azures(400, "InvalidRequestPropertyValue");
@@ -31,7 +31,7 @@ pub(super) static WORDS: Words = Words {
     ..USUAL
 };
 
-fn busy(blocked: &azure_engine::words::Blocked<'_>) -> Refusal {
+fn busy(blocked: &azure_engine::refusal::words::Blocked<'_>) -> Refusal {
     BUSY.says(format_args!(
         "An operation is currently performing on this storage account that requires exclusive access: {}.",
         blocked.id.name()

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::image_store::{Images, Uploads};
 use crate::azure::{Azure, Inner};
 use azure_entra::{Entra, KeyError, SigningKey};
-use azure_providers::container_registry::{Access, access};
+use azure_providers::container_registry::{RegistryAccess, access};
 
 /// The action that the roles AcrPull and AcrPush allow.
 pub(super) const PULL: &str = "pull";
@@ -31,7 +31,7 @@ pub struct Registry {
     pub(super) is_anonymous: bool,
     pub(super) images: Images,
     /// The access rules of a registry that was created over Resource Manager.
-    pub(super) access: Option<Arc<Access>>,
+    pub(super) access: Option<Arc<RegistryAccess>>,
 }
 
 impl Registry {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use azure_engine::protocol::{LiesIn, Placement, Protocol};
+use azure_engine::types::protocol::{LiesIn, Placement, Protocol};
 
 const HEAD: &str = "# What of Azure is simulated
 

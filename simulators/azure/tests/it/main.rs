@@ -21,6 +21,7 @@ mod documented;
 mod enforcement;
 mod engine;
 mod entra;
+mod examples;
 mod flows;
 mod graph;
 mod guest;

@@ -11,12 +11,13 @@ mod universe;
 
 use std::time::Duration;
 
+use azure_simulator::ExampleRequest;
 use azure_simulator::{Azure, Fault, LatencyProfile, Options};
 use azure_types::ResourceId;
 use common::{Client, SUBSCRIPTION};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use universe::{Choices, GROUPS, SUBJECTS, Subject};
+use universe::{Choices, GROUPS, body, subjects, variant};
 
 /// One thing that a client does; the salt decides the names and values in it.
 #[derive(Debug, Clone, Copy)]
@@ -33,8 +34,6 @@ enum Verb {
     PutNonsense,
     /// With an `If-Match` that is right or wrong.
     PutIf,
-    PutChild,
-    DeleteChild,
     Patch,
     Delete,
     Act,
@@ -49,8 +48,6 @@ fn acts(most: usize) -> impl Strategy<Value = Vec<Act>> {
         40 => Just(Verb::Put),
         4 => Just(Verb::PutNonsense),
         4 => Just(Verb::PutIf),
-        8 => Just(Verb::PutChild),
-        3 => Just(Verb::DeleteChild),
         3 => Just(Verb::Patch),
         12 => Just(Verb::Delete),
         8 => Just(Verb::Act),
@@ -60,7 +57,7 @@ fn acts(most: usize) -> impl Strategy<Value = Vec<Act>> {
         10 => Just(Verb::Wait),
     ];
     let act =
-        (verb, 0..SUBJECTS.len(), any::<u64>()).prop_map(|(verb, subject, salt)| Act { verb, subject, salt });
+        (verb, any::<usize>(), any::<u64>()).prop_map(|(verb, subject, salt)| Act { verb, subject, salt });
     prop::collection::vec(act, 1..most)
 }
 
@@ -123,60 +120,63 @@ fn spoil(choices: &mut Choices, value: &mut Value) {
     }
 }
 
-async fn take(client: &Client, act: &Act) {
+/// The examples, apart: what is created, and actions.
+struct Universe {
+    puts: Vec<ExampleRequest>,
+    actions: Vec<ExampleRequest>,
+}
+
+impl Universe {
+    fn new() -> Self {
+        let (puts, actions) = subjects().into_iter().partition(|subject| subject.method == "PUT");
+        Self { puts, actions }
+    }
+}
+
+async fn take(client: &Client, universe: &Universe, act: &Act) {
     let mut choices = Choices(act.salt);
-    let subject: &Subject = &SUBJECTS[act.subject];
-    let id = subject.id(&mut choices);
+    let subject = &universe.puts[act.subject % universe.puts.len()];
+    let id = variant(&mut choices, &subject.path);
     let group = ResourceId::group(SUBSCRIPTION, choices.pick(&[GROUPS[1], GROUPS[1], GROUPS[1], GROUPS[0]]));
-    let child = subject.children.get(choices.below(subject.children.len() as u64) as usize);
+    let version = subject.api_version;
     match act.verb {
         Verb::Put => {
-            let body = (subject.body)(&mut choices, &id);
-            send(client, "PUT", id.as_str(), subject.version, Some(body), None).await;
+            let body = body(&mut choices, subject, &id);
+            send(client, "PUT", &id, version, Some(body), None).await;
         }
         Verb::PutNonsense => {
-            let mut body = (subject.body)(&mut choices, &id);
+            let mut body = body(&mut choices, subject, &id);
             spoil(&mut choices, &mut body);
-            send(client, "PUT", id.as_str(), subject.version, Some(body), None).await;
+            send(client, "PUT", &id, version, Some(body), None).await;
         }
         Verb::PutIf => {
-            let body = (subject.body)(&mut choices, &id);
-            let current =
-                client.azure.document(&id).and_then(|document| Some(document["etag"].as_str()?.to_owned()));
+            let body = body(&mut choices, subject, &id);
+            let resource = ResourceId::parse(&id).unwrap();
+            let document = client.azure.document(&resource);
+            let current = document.and_then(|document| Some(document["etag"].as_str()?.to_owned()));
             let etag = current.filter(|_| !choices.once_in(3)).unwrap_or_else(|| "\"stale\"".into());
-            send(client, "PUT", id.as_str(), subject.version, Some(body), Some(&etag)).await;
-        }
-        Verb::PutChild => {
-            let Some((collection, body)) = child else { return };
-            let name = choices.pick(&["a", "b", "p", "q"]);
-            let body = body(&mut choices, &id);
-            let body = if body.get("properties").is_some() { body } else { json!({ "properties": body }) };
-            send(client, "PUT", &format!("{id}/{collection}/{name}"), subject.version, Some(body), None)
-                .await;
-        }
-        Verb::DeleteChild => {
-            let Some((collection, _)) = child else { return };
-            let name = choices.pick(&["a", "b", "p", "q"]);
-            send(client, "DELETE", &format!("{id}/{collection}/{name}"), subject.version, None, None).await;
+            send(client, "PUT", &id, version, Some(body), Some(&etag)).await;
         }
         Verb::Patch => {
             let body = json!({ "tags": { "act": act.salt.to_string() } });
-            send(client, "PATCH", id.as_str(), subject.version, Some(body), None).await;
+            send(client, "PATCH", &id, version, Some(body), None).await;
         }
-        Verb::Delete => send(client, "DELETE", id.as_str(), subject.version, None, None).await,
+        Verb::Delete => send(client, "DELETE", &id, version, None, None).await,
         Verb::Act => {
-            if subject.collection == "virtualMachineScaleSets" && choices.once_in(2) {
-                // Now and then an instance itself is written or goes.
-                let instance = format!("{id}/virtualMachines/{}", choices.below(6));
-                return send(client, "DELETE", &instance, subject.version, None, None).await;
+            let action = &universe.actions[act.subject % universe.actions.len()];
+            let path = variant(&mut choices, &action.path);
+            let version = action.api_version;
+            match path.strip_suffix("/delete").filter(|_| choices.once_in(2)) {
+                // Now and then an instance itself goes.
+                Some(set) => {
+                    let instance = format!("{set}/virtualMachines/{}", choices.below(6));
+                    send(client, "DELETE", &instance, version, None, None).await;
+                }
+                None => {
+                    let body = Some(action.body.clone()).filter(|body| !body.is_null());
+                    send(client, "POST", &path, version, body, None).await;
+                }
             }
-            let Some((action, body)) =
-                subject.actions.get(choices.below(subject.actions.len() as u64) as usize)
-            else {
-                return;
-            };
-            let body = serde_json::from_str(body).ok();
-            send(client, "POST", &format!("{id}/{action}"), subject.version, body, None).await;
         }
         Verb::PutGroup => {
             send(client, "PUT", group.as_str(), "2021-04-01", Some(json!({ "location": "eastus" })), None)
@@ -184,10 +184,8 @@ async fn take(client: &Client, act: &Act) {
         }
         Verb::DeleteGroup => send(client, "DELETE", group.as_str(), "2021-04-01", None, None).await,
         Verb::Read => {
-            let list = id.parent().map_or_else(String::new, |_| {
-                format!("{}/providers/{}/{}", group, subject.namespace, subject.collection)
-            });
-            send(client, "GET", &list, subject.version, None, None).await;
+            let list = id.rsplit_once('/').map_or(id.as_str(), |(list, _)| list);
+            send(client, "GET", list, version, None, None).await;
         }
         Verb::Wait => tokio::time::sleep(Duration::from_secs(choices.below(40))).await,
     }
@@ -196,8 +194,9 @@ async fn take(client: &Client, act: &Act) {
 async fn run(acts: &[Act], seed: u64, faults: Vec<Fault>, check: bool) -> Azure {
     let client = Client::with_group(options(seed)).await;
     faults.into_iter().for_each(|fault| client.azure.inject(fault));
+    let universe = Universe::new();
     for act in acts {
-        take(&client, act).await;
+        take(&client, &universe, act).await;
         if check {
             invariants::check(&client.azure);
         }
@@ -253,9 +252,9 @@ fn the_random_workload_reaches_every_type() {
     let acts = long_workload(12_000);
     let azure = in_paused_time(run(&acts, 1, Vec::new(), false));
     let journal = azure.journal();
-    for subject in &SUBJECTS {
-        let kind = format!("{}/{}", subject.namespace, subject.collection);
-        let created = journal.writes_of(&kind).len();
+    for subject in Universe::new().puts {
+        let kind = subject.resource_type;
+        let created = journal.writes_of(kind).len();
         assert!(created > 0, "{kind} was written {created} times");
     }
     ended(&azure);
@@ -272,8 +271,6 @@ fn long_workload(length: usize) -> Vec<Act> {
         Verb::Put,
         Verb::PutNonsense,
         Verb::PutIf,
-        Verb::PutChild,
-        Verb::DeleteChild,
         Verb::Patch,
         Verb::Delete,
         Verb::Act,
@@ -287,7 +284,7 @@ fn long_workload(length: usize) -> Vec<Act> {
                 399 => Verb::DeleteGroup,
                 _ => choices.pick(&verbs),
             };
-            Act { verb, subject: choices.below(SUBJECTS.len() as u64) as usize, salt: choices.next() }
+            Act { verb, subject: choices.below(1 << 32) as usize, salt: choices.next() }
         })
         .collect()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{arguments, duration_seconds, failure_domains, go_duration, reference};
+use super::values::{arguments, duration_seconds, failure_domains, go_duration, reference};
 use crate::objects::{list, number, text};
 
 /// How a value differs, apart from its path.

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
-use super::{convert, duration_seconds, go_duration};
+use super::convert;
+use super::values::{duration_seconds, go_duration};
 
 const CORE: &str = "cluster.x-k8s.io";
 

@@ -9,7 +9,8 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::cloud_config::{CloudConfig, Command};
-use super::{Boot, Outcome, WorkloadClusters};
+use super::options::{Boot, Outcome};
+use super::state::WorkloadClusters;
 
 /// How long the bootstrapping extension waits for the file that marks success: sixty checks, five seconds apart.
 const SENTINEL_TIMEOUT: Duration = Duration::from_secs(300);

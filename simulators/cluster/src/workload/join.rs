@@ -21,9 +21,11 @@ use tokio_util::sync::CancellationToken;
 use super::cloud_config::CloudConfig;
 use super::etcd::Etcd;
 use super::hash::hash;
-use super::members::{Members, Registration};
+use super::members::Members;
 use super::ports::Doors;
-use super::{Cluster, Member, WorkloadClusters, road, static_pods};
+use super::registration::Registration;
+use super::state::{Cluster, Member, WorkloadClusters};
+use super::{road, static_pods};
 use crate::node_answers::NodeAnswers;
 
 /// How long kubeadm waits for a cluster, and for the new node.

@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::etcd::{self, Etcd, Running};
-use super::{Cluster, Inner, WorkloadClusters};
+use super::state::{Cluster, Inner, WorkloadClusters};
 
 /// The listeners of one cluster on this machine.
 #[derive(Clone)]

@@ -10,7 +10,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 
-use super::{WorkloadClusters, resolve};
+use super::resolve;
+use super::state::WorkloadClusters;
 use crate::files::HostError;
 
 /// Longer heads are cut off: they are not requests for a tunnel.

@@ -22,7 +22,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tower::{Service, ServiceExt as _};
 
-use super::WorkloadClusters;
+use super::state::WorkloadClusters;
 
 /// The destination of requests.
 #[derive(Clone)]

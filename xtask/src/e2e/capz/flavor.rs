@@ -5,10 +5,10 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::clusterctl;
-use super::place::Place;
 use super::stage::{SECRET, Stage};
 use crate::program::root;
 use crate::record::flavor::{filled_in, variables};
+use crate::world::World;
 
 /// The objects of a flavor, for a cluster of this name. Its identity has a service principal's secret.
 ///
@@ -33,7 +33,7 @@ pub fn rendered(stage: &Stage<'_>, flavor: &str, cluster: &str) -> anyhow::Resul
 ///
 /// # Errors
 /// Azure refuses one.
-pub fn identity_for_machines(place: &Place) -> anyhow::Result<()> {
+pub fn identity_for_machines(place: &World) -> anyhow::Result<()> {
     let group = ResourceId::group(&place.shape.subscription, "capz-ci");
     let identity =
         group.resource("Microsoft.ManagedIdentity", "userAssignedIdentities", "cloud-provider-user-identity");

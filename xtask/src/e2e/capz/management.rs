@@ -8,11 +8,11 @@ use clock::Clock;
 use simulated_cluster::{Part, play_cluster_api};
 
 use super::clusterctl::Entry;
-use super::place::{Place, SEED};
 use super::provider::{self, Provider};
 use super::server::Server;
 use super::{clusterctl, manager};
 use crate::program::Program;
+use crate::world::{SEED, World};
 
 /// The programs of a run.
 pub struct Programs {
@@ -45,7 +45,7 @@ impl Management {
     ///
     /// # Errors
     /// Something does not start.
-    pub async fn start(programs: &Programs, directory: &Path, place: &Place) -> anyhow::Result<Self> {
+    pub async fn start(programs: &Programs, directory: &Path, place: &World) -> anyhow::Result<Self> {
         std::fs::create_dir_all(directory)?;
         let server = Server::start(directory, programs.assets.as_deref(), &place.stop).await?;
         let is_real = |part: &Part| programs.real.iter().any(|(provider, _)| provider.part == *part);
@@ -83,7 +83,7 @@ impl Management {
     /// A program does not end.
     pub async fn end(&mut self) -> anyhow::Result<()> {
         for program in &mut self.programs {
-            program.terminate(crate::e2e::PATIENCE).await?;
+            program.terminate(crate::program::STOP_TIMEOUT).await?;
         }
         Ok(())
     }

@@ -12,9 +12,10 @@ use simulated_cluster::{WebhookServer, free_port};
 use tokio::time::Instant;
 
 use super::objects::{api, create};
-use super::place::Place;
 use super::server::Server;
 use crate::program::Program;
+use crate::webhooks::{READY_TIMEOUT, served};
+use crate::world::World;
 
 /// Starts the manager with the arguments of its manifest, and registers its webhooks once it serves them.
 ///
@@ -23,7 +24,7 @@ use crate::program::Program;
 pub async fn start(
     binary: &Path,
     directory: &Path,
-    place: &Place,
+    place: &World,
     server: &Server,
 ) -> anyhow::Result<Program> {
     let webhooks = WebhookServer::new(directory.join("capz-webhooks"))?;
@@ -45,11 +46,11 @@ pub async fn start(
             .env("AZURE_RESOURCE_MANAGER_ENDPOINT", &place.azure.https)
             .env("AZURE_AUTHORITY_HOST", &place.azure.authority),
     )?;
-    super::serves(&webhooks, &mut program).await?;
+    served(&webhooks, &mut program).await?;
     for task in [Task::Default, Task::Validate] {
         create(&server.client, &webhooks.registration(registration(task))).await?;
     }
-    let deadline = Instant::now() + super::READY;
+    let deadline = Instant::now() + READY_TIMEOUT;
     while !completes(server).await? {
         program.must_run()?;
         ensure!(Instant::now() < deadline, "the webhooks are not asked:\n{}", program.last_words());

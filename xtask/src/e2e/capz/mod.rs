@@ -13,7 +13,6 @@ mod flavor;
 mod management;
 mod manager;
 pub mod objects;
-mod place;
 mod provider;
 mod server;
 mod stage;
@@ -22,50 +21,48 @@ mod story;
 mod view;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use simulated_cluster::{Part, WebhookServer};
+use azure_simulator::Options;
+use clock::Clock;
+use simulated_cluster::{Part, Shape, WorkloadOptions};
 use tokio::time::Instant;
 
-use super::{Api, Kubernetes};
+use crate::kubernetes::{Api, Kubernetes};
 use crate::print;
-use crate::program::{Program, build_release};
+use crate::program::{build_release, runtime, with_logs};
+use crate::world::World;
 use management::Programs;
-use place::Place;
 use provider::{PROVIDERS, Provider};
 use stage::Stage;
 use story::Story;
 
-/// The time limit for a program to serve its webhooks.
-const READY: Duration = Duration::from_secs(60);
-
 /// How to run it.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Which Kubernetes API the management cluster has.
+    /// Kubernetes API of the management cluster.
     #[arg(long, value_enum, default_value_t = Kubernetes::Simulated)]
     kubernetes: Kubernetes,
-    /// A built manager of Cluster API's core; a stand-in without.
+    /// Binary of the manager of Cluster API's core; by default a stand-in runs.
     #[arg(long, requires = "core_sources")]
     core: Option<PathBuf>,
-    /// A folder with built managers of kubeadm's providers, `kubeadm-bootstrap-manager` and `kubeadm-control-plane-manager`; what
-    /// is not in it is a stand-in.
+    /// Folder with binaries of the managers of kubeadm's providers, `kubeadm-bootstrap-manager` and
+    /// `kubeadm-control-plane-manager`; stand-ins run instead of missing ones.
     #[arg(long, value_name = "FOLDER", requires = "core_sources")]
     kubeadm: Option<PathBuf>,
-    /// The folder with the sources of those managers, for their definitions and webhooks.
+    /// Folder with the sources of those managers, for their definitions and webhooks.
     #[arg(long)]
     core_sources: Option<PathBuf>,
-    /// A built `clusterctl`, which fills flavors in, and moves clusters.
+    /// Binary of `clusterctl`, which renders flavors and moves clusters.
     #[arg(long, value_name = "PATH")]
     clusterctl: Option<PathBuf>,
-    /// A built `capz-controller-manager`, instead of a new release build.
+    /// Binary of `capz-controller-manager`; by default a release build is made.
     #[arg(long, value_name = "PATH")]
     manager: Option<PathBuf>,
-    /// Keep the folders with logs and files, and say where they are.
+    /// Keep the folders with logs and files, and print their paths.
     #[arg(long)]
     keep: bool,
-    /// The stories; without, all that can be played with these programs.
+    /// Stories to play; by default all that are possible with these programs.
     #[arg(value_enum)]
     stories: Vec<Story>,
 }
@@ -109,7 +106,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             build_release()?.join("capz-controller-manager")
         }
     };
-    let runtime = super::runtime()?;
+    let runtime = runtime()?;
     let begun = Instant::now();
     for story in stories {
         print::line(story.title());
@@ -149,20 +146,11 @@ fn real_providers(arguments: &Arguments) -> anyhow::Result<Vec<(&'static Provide
 }
 
 async fn play(story: Story, programs: &Programs, directory: &Path) -> anyhow::Result<()> {
-    let place = Place::start(directory).await?;
+    let options = Options { start: Clock::system().now(), ..Options::default() };
+    let management = WorkloadOptions::default().management;
+    let place = World::start(directory, &Shape::default(), management, options).await?;
     let mut stage = Stage::set(programs, &place, directory).await?;
     let played = story.play(&mut stage).await;
-    played.map_err(|problem| super::with_words(problem, &stage.running()))?;
+    played.map_err(|problem| with_logs(problem, &stage.running()))?;
     stage.end().await
-}
-
-/// Waits until a program serves its webhooks.
-async fn serves(webhooks: &WebhookServer, program: &mut Program) -> anyhow::Result<()> {
-    let deadline = Instant::now() + READY;
-    while !webhooks.listens().await {
-        program.must_run()?;
-        ensure!(Instant::now() < deadline, "no webhooks are served:\n{}", program.last_words());
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    Ok(())
 }

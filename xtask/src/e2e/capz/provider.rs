@@ -10,9 +10,10 @@ use simulated_cluster::{Part, WebhookServer, free_port};
 
 use super::clusterctl::{Entry, LABEL};
 use super::objects::{create, define, read, read_all};
-use super::place::Place;
 use super::server::Server;
 use crate::program::Program;
+use crate::webhooks::served;
+use crate::world::World;
 
 /// A program of Cluster API that replaces a part of the stand-in.
 pub struct Provider {
@@ -97,7 +98,7 @@ pub async fn start(
     program: &Path,
     sources: &Path,
     directory: &Path,
-    place: &Place,
+    place: &World,
     server: &Server,
 ) -> anyhow::Result<(Program, String)> {
     let name = provider.label;
@@ -130,7 +131,7 @@ pub async fn start(
             // API servers of workload clusters are in Azure's networks; Go connects to this machine without the proxy.
             .env("HTTPS_PROXY", &place.proxy),
     )?;
-    super::serves(&webhooks, &mut running).await?;
+    served(&webhooks, &mut running).await?;
     let registrations: Vec<Value> = read(&config.join("webhook/manifests.yaml"))?;
     ensure!(!registrations.is_empty(), "the sources of the {} hold no webhooks", provider.title);
     for mut registration in registrations {

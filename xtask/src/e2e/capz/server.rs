@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::clusterctl::LABEL;
 use super::objects::{create, define};
-use super::place::SEED;
 use crate::e2e::real_kubernetes::RealKubernetes;
 use crate::e2e::service_account;
 use crate::program::root;
+use crate::world::SEED;
 
 /// An API server, which ends when this value is dropped.
 pub struct Server {

@@ -12,10 +12,10 @@ use tokio::time::Instant;
 
 use super::management::{Management, Programs};
 use super::objects::{api, create, merge};
-use super::place::{CLIENT_SECRET, Place};
 use super::view::{CORE, View};
 use crate::print;
 use crate::program::Program;
+use crate::world::{CLIENT_SECRET, World};
 
 /// The time limit of a step.
 const STEP: Duration = Duration::from_secs(240);
@@ -33,7 +33,7 @@ pub struct Stage<'a> {
     /// The programs of the run.
     pub programs: &'a Programs,
     /// Azure, and the clusters of its machines.
-    pub place: &'a Place,
+    pub place: &'a World,
     /// The folder for files and logs.
     pub directory: &'a Path,
     /// The management cluster that users work with.
@@ -49,7 +49,7 @@ impl<'a> Stage<'a> {
     ///
     /// # Errors
     /// Something does not start.
-    pub async fn set(programs: &'a Programs, place: &'a Place, directory: &'a Path) -> anyhow::Result<Self> {
+    pub async fn set(programs: &'a Programs, place: &'a World, directory: &'a Path) -> anyhow::Result<Self> {
         let before = place.azure.azure.documents();
         let management = Management::start(programs, &directory.join("management"), place).await?;
         let secret = json!({ "apiVersion": "v1", "kind": "Secret",

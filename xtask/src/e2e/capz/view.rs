@@ -7,7 +7,7 @@ use kube::api::ListParams;
 use serde_json::Value;
 
 use super::objects::api;
-use super::place::Place;
+use crate::world::World;
 
 /// The version of Cluster API's own kinds.
 pub const CORE: &str = "cluster.x-k8s.io/v1beta2";
@@ -52,7 +52,7 @@ impl View {
     ///
     /// # Errors
     /// The server's error.
-    pub async fn read(place: &Place, client: &Client) -> anyhow::Result<Self> {
+    pub async fn read(place: &World, client: &Client) -> anyhow::Result<Self> {
         let mut machines = place.azure.azure.documents_of_type(MACHINES);
         machines.retain(|it| it["properties"]["virtualMachineScaleSet"].is_null());
         let clusters = place.workloads.clusters();

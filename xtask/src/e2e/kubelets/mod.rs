@@ -21,26 +21,24 @@ use anyhow::{Context as _, bail, ensure};
 use real_kubernetes::{Enclosure, Lack};
 use tokio::time::Instant;
 
-use super::{Api, Kubernetes};
+use crate::kubernetes::{Api, Kubernetes};
 use crate::print;
-use crate::program::build_release;
+use crate::program::{build_release, runtime, with_logs};
 use place::Place;
 
 /// The first address of the machines' subnet, which Azure reserves for its gateway.
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 240, 0, 1);
-/// The address of instance metadata in Azure.
-const METADATA: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
 
 /// How to run it.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Use the programs in this folder instead of building release ones.
+    /// Folder with built programs; by default release builds are made.
     #[arg(long, value_name = "FOLDER")]
     programs: Option<PathBuf>,
-    /// Keep the folder with logs and files, and say where it is.
+    /// Keep the folder with logs and files, and print its path.
     #[arg(long)]
     keep: bool,
-    /// Run the story itself: what the chore does in namespaces of its own.
+    /// Run the story itself, which the task starts in namespaces of its own.
     #[arg(long, hide = true, requires = "programs")]
     inside: bool,
 }
@@ -53,7 +51,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let Some(api) = Api::find(Kubernetes::Real)? else { return Ok(()) };
     let assets = api.assets().context("there is no folder of programs")?;
     if let (true, Some(programs)) = (arguments.inside, &arguments.programs) {
-        return super::runtime()?.block_on(inside(assets, programs));
+        return runtime()?.block_on(inside(assets, programs));
     }
     if !is_possible(assets)? {
         return Ok(());
@@ -102,12 +100,12 @@ fn is_possible(assets: &Path) -> anyhow::Result<bool> {
 /// The part that runs in separate namespaces.
 async fn inside(assets: &Path, programs: &Path) -> anyhow::Result<()> {
     let begun = Instant::now();
-    let enclosure = Enclosure::enter(GATEWAY, &[METADATA])?;
+    let enclosure = Enclosure::enter(GATEWAY, &[place::METADATA])?;
     let mut place = Place::start(&enclosure, assets, programs).await?;
     print::line(format_args!("  ok  a cluster of two nodes after {:.1} s", begun.elapsed().as_secs_f64()));
     let played = story::play(&mut place).await;
     let words: Vec<_> = place.programs.iter().collect();
-    played.map_err(|problem| super::with_words(problem, &words))?;
+    played.map_err(|problem| with_logs(problem, &words))?;
     place.stop().await?;
     print::line(format_args!("all steps passed in {:.1} s", begun.elapsed().as_secs_f64()));
     Ok(())

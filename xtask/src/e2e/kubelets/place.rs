@@ -18,9 +18,11 @@ use simulated_cluster::{HostedAzure, HostedAzureOptions, Shape, StandaloneMachin
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::registry::Pusher;
-use super::{METADATA, rights};
+use super::rights;
 use crate::program::Program;
 
+/// The address of instance metadata in Azure.
+pub const METADATA: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
 /// The machines, which are also the nodes.
 pub const MACHINES: [&str; 2] = ["node-a", "node-b"];
 /// The image that only clients with a role may pull.
@@ -130,7 +132,14 @@ impl Place {
         let azure_json = self.folder.join("azure.json");
         let document = self.shape.azure_json(&self.azure.https, CLIENT_SECRET);
         std::fs::write(&azure_json, document.to_string())?;
-        let kubeconfig = rights::grant(self, &self.assets, rights::CONTROLLER_MANAGER).await?;
+        let kubeconfig = rights::grant(
+            &self.folder,
+            &self.client,
+            &self.cluster.servers,
+            &self.assets,
+            rights::CONTROLLER_MANAGER,
+        )
+        .await?;
         let mut command = Command::new(self.binaries.join(CONTROLLER_MANAGER));
         command
             .arg(format!("--cloud-config={}", azure_json.display()))
@@ -140,7 +149,14 @@ impl Place {
             .env("SSL_CERT_FILE", &self.azure.certificate_authority);
         self.programs.push(Program::start(CONTROLLER_MANAGER, &self.folder, &mut command)?);
 
-        let kubeconfig = rights::grant(self, &self.assets, rights::NODE_MANAGER).await?;
+        let kubeconfig = rights::grant(
+            &self.folder,
+            &self.client,
+            &self.cluster.servers,
+            &self.assets,
+            rights::NODE_MANAGER,
+        )
+        .await?;
         for node in &self.cluster.nodes {
             let mut command = node.command(&self.binaries.join(NODE_MANAGER));
             command
@@ -181,7 +197,7 @@ impl Place {
     /// A program does not stop.
     pub async fn stop(mut self) -> anyhow::Result<()> {
         for program in &mut self.programs {
-            let ended = program.terminate(crate::e2e::PATIENCE).await?;
+            let ended = program.terminate(crate::program::STOP_TIMEOUT).await?;
             anyhow::ensure!(
                 ended.success(),
                 "after SIGTERM a program ended with {ended}:\n{}",

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
+use kube::Client;
+use real_kubernetes::RealKubernetes;
 use serde_json::json;
 
-use super::place::Place;
 use crate::e2e::capz::objects::create;
 use crate::e2e::service_account;
 use crate::program::root;
@@ -24,24 +25,26 @@ const NAMESPACE: &str = "kube-system";
 /// # Errors
 /// The server's error.
 pub async fn grant(
-    place: &Place,
+    folder: &Path,
+    client: &Client,
+    servers: &RealKubernetes,
     assets: &Path,
     (account, page): (&str, &str),
 ) -> anyhow::Result<std::path::PathBuf> {
     let text = std::fs::read_to_string(root().join(page)).with_context(|| page.to_owned())?;
-    let file = place.folder.join(format!("{account}.yaml"));
+    let file = folder.join(format!("{account}.yaml"));
     std::fs::write(&file, rights_in(&text).with_context(|| format!("{page} has no block of YAML"))?)?;
     let object = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account, "namespace": NAMESPACE}});
-    create(&place.client, &object).await?;
+    create(client, &object).await?;
     let applied = Command::new(assets.join("kubectl"))
         .arg("--kubeconfig")
-        .arg(&place.cluster.servers.kubeconfig)
+        .arg(&servers.kubeconfig)
         .args(["apply", "-f"])
         .arg(&file)
         .output()?;
     ensure!(applied.status.success(), "{page}: {}", String::from_utf8_lossy(&applied.stderr));
-    let token = service_account::token(&place.client, NAMESPACE, account).await?;
-    Ok(place.cluster.servers.write_kubeconfig(account, &token)?)
+    let token = service_account::token(client, NAMESPACE, account).await?;
+    Ok(servers.write_kubeconfig(account, &token)?)
 }
 
 /// The roles and bindings in the first YAML block of a page.

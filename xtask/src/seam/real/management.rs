@@ -18,12 +18,12 @@ use tokio::time::Instant;
 use super::certificates;
 use super::clusterctl::{OUR_IMAGE, left_in, set_image};
 use super::counterparts::Counterparts;
-use super::pods::{Image, NAMESPACE, Pods, Surroundings};
+use super::pods::{Image, NAMESPACE, PodEnvironment, Pods};
 use crate::e2e::capz::objects::{api, create, delete};
 use crate::print;
 use crate::record::objects::Objects;
-use crate::record::place::World;
 use crate::record::rest;
+use crate::world::World;
 
 /// The time limit of a step.
 const STEP: Duration = Duration::from_secs(300);
@@ -129,13 +129,13 @@ impl Management {
         let kubeconfig: Value = serde_saphyr::from_str(&std::fs::read_to_string(&servers.kubeconfig)?)?;
         let pods = directory.join("pods");
         std::fs::create_dir_all(&pods)?;
-        let surroundings = Surroundings {
+        let environment = PodEnvironment {
             directory: pods,
             kubeconfig,
             proxy: world.proxy.clone(),
             certificate_authority: world.azure.certificate_authority.clone(),
         };
-        let pods = Pods::run(client.clone(), images(counterparts), surroundings)?;
+        let pods = Pods::run(client.clone(), images(counterparts), environment)?;
         world.play_cluster_api(&client, Arc::new(|| Clock::system().now())).await?;
         let kubectl = counterparts.assets.join("kubectl");
         Ok(Self { servers, kubectl, client, pods, certificates, audit })

@@ -59,7 +59,7 @@ pub struct Image {
 
 /// The environment of the programs.
 #[derive(Debug, Clone)]
-pub struct Surroundings {
+pub struct PodEnvironment {
     /// The folder for files and logs.
     pub directory: PathBuf,
     /// The administrator's kubeconfig, in JSON.
@@ -72,12 +72,12 @@ pub struct Surroundings {
 
 /// The running pods, which end with the runtime, or when this value is dropped.
 pub struct Pods {
-    seen: Arc<Mutex<Seen>>,
+    reports: Arc<Mutex<PodReports>>,
     task: tokio::task::JoinHandle<()>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct PodReports {
     problem: Option<String>,
     words: HashMap<String, String>,
     restarts: HashMap<String, usize>,
@@ -94,20 +94,20 @@ impl Pods {
     ///
     /// # Errors
     /// This machine has no address that API servers accept for a pod.
-    pub fn run(client: Client, images: Vec<Image>, surroundings: Surroundings) -> anyhow::Result<Self> {
-        let seen = Arc::new(Mutex::new(Seen::default()));
+    pub fn run(client: Client, images: Vec<Image>, environment: PodEnvironment) -> anyhow::Result<Self> {
+        let reports = Arc::new(Mutex::new(PodReports::default()));
         let address = address()?;
         let mut node =
-            Node { client, images, surroundings, address, running: HashMap::new(), seen: seen.clone() };
+            Node { client, images, environment, address, running: HashMap::new(), reports: reports.clone() };
         let task = tokio::spawn(async move {
             loop {
                 if let Err(problem) = node.round().await {
-                    node.seen.lock().problem.get_or_insert(format!("{problem:#}"));
+                    node.reports.lock().problem.get_or_insert(format!("{problem:#}"));
                 }
                 tokio::time::sleep(LOOK).await;
             }
         });
-        Ok(Self { seen, task })
+        Ok(Self { reports, task })
     }
 
     /// Fails if there was an error so far.
@@ -115,7 +115,7 @@ impl Pods {
     /// # Errors
     /// The first error.
     pub fn must_run(&self) -> anyhow::Result<()> {
-        match &self.seen.lock().problem {
+        match &self.reports.lock().problem {
             Some(problem) => bail!("the pods: {problem}"),
             None => Ok(()),
         }
@@ -123,13 +123,14 @@ impl Pods {
 
     /// How often programs of an image have ended and were restarted.
     pub fn restarts(&self, image: &str) -> usize {
-        self.seen.lock().restarts.get(image).copied().unwrap_or_default()
+        self.reports.lock().restarts.get(image).copied().unwrap_or_default()
     }
 
     /// The ends of all programs' logs.
     pub fn words(&self) -> String {
-        let seen = self.seen.lock();
-        let words: Vec<String> = seen.words.iter().map(|(pod, words)| format!("{pod}:\n{words}")).collect();
+        let reports = self.reports.lock();
+        let words: Vec<String> =
+            reports.words.iter().map(|(pod, words)| format!("{pod}:\n{words}")).collect();
         words.join("\n---\n")
     }
 }
@@ -145,10 +146,10 @@ fn address() -> anyhow::Result<IpAddr> {
 struct Node {
     client: Client,
     images: Vec<Image>,
-    surroundings: Surroundings,
+    environment: PodEnvironment,
     address: IpAddr,
     running: HashMap<String, Running>,
-    seen: Arc<Mutex<Seen>>,
+    reports: Arc<Mutex<PodReports>>,
 }
 
 /// The program of a pod.
@@ -204,14 +205,14 @@ impl Node {
     async fn end(&mut self, uid: &str) -> anyhow::Result<()> {
         let Some(mut running) = self.running.remove(uid) else { return Ok(()) };
         self.unpublish(&mut running).await?;
-        self.seen.lock().words.remove(text(&running.pod["metadata"]["name"]));
+        self.reports.lock().words.remove(text(&running.pod["metadata"]["name"]));
         running.program.terminate(PATIENCE).await.map(drop)
     }
 
     /// Starts a pod's program once the Secrets that it mounts exist.
     async fn start(&mut self, uid: &str, pod: &Value) -> anyhow::Result<()> {
         let name = text(&pod["metadata"]["name"]).to_owned();
-        let folder = self.surroundings.directory.join(&name);
+        let folder = self.environment.directory.join(&name);
         if !self.mounted(pod, &folder).await? {
             return Ok(());
         }
@@ -228,7 +229,7 @@ impl Node {
             let image = self.image(container)?;
             let mut command = self.command(pod, container, &image, &kubeconfig).await?;
             let program = format!("{name}-{}", text(&container["name"]));
-            let mut program = Program::start(&program, &self.surroundings.directory, &mut command)?;
+            let mut program = Program::start(&program, &self.environment.directory, &mut command)?;
             let deadline = Instant::now() + PATIENCE;
             let status = loop {
                 if let Some(status) = program.ended()? {
@@ -260,7 +261,7 @@ impl Node {
             .arg(format!("{}=127.0.0.1:{}", image.metrics, free_port()?))
             .args(image.more);
         let program =
-            Program::start(text(&pod["metadata"]["name"]), &self.surroundings.directory, &mut command)?;
+            Program::start(text(&pod["metadata"]["name"]), &self.environment.directory, &mut command)?;
         Ok(Running {
             pod: pod.clone(),
             image,
@@ -276,12 +277,12 @@ impl Node {
     async fn watch(&mut self, uid: &str) -> anyhow::Result<()> {
         let Some(mut running) = self.running.remove(uid) else { return Ok(()) };
         let name = text(&running.pod["metadata"]["name"]).to_owned();
-        self.seen.lock().words.insert(name.clone(), running.program.last_words());
+        self.reports.lock().words.insert(name.clone(), running.program.last_words());
         if running.program.ended()?.is_some() {
-            *self.seen.lock().restarts.entry(running.image.name.to_owned()).or_default() += 1;
+            *self.reports.lock().restarts.entry(running.image.name.to_owned()).or_default() += 1;
             self.unpublish(&mut running).await?;
             tokio::time::sleep(Duration::from_secs(1)).await;
-            let folder = self.surroundings.directory.join(&name);
+            let folder = self.environment.directory.join(&name);
             running = self.begin(&running.pod, &folder, &folder.join("kubeconfig")).await?;
         }
         let is_ready = answers(running.health_port).await;
@@ -383,8 +384,8 @@ impl Node {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("KUBECONFIG", kubeconfig)
-            .env("SSL_CERT_FILE", &self.surroundings.certificate_authority)
-            .env("HTTPS_PROXY", &self.surroundings.proxy)
+            .env("SSL_CERT_FILE", &self.environment.certificate_authority)
+            .env("HTTPS_PROXY", &self.environment.proxy)
             // Go connects to this machine without the proxy; our program needs the variable for that.
             .env("NO_PROXY", "127.0.0.1");
         for variable in container["env"].as_array().into_iter().flatten() {
@@ -440,7 +441,7 @@ impl Node {
         let path = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token");
         let request = http::Request::post(path).header("Content-Type", "application/json");
         let answer: Value = self.client.request(request.body(wanted.to_string().into_bytes())?).await?;
-        let mut kubeconfig = self.surroundings.kubeconfig.clone();
+        let mut kubeconfig = self.environment.kubeconfig.clone();
         kubeconfig["users"][0]["user"]["token"] = answer["status"]["token"].clone();
         let path = folder.join("kubeconfig");
         std::fs::write(&path, kubeconfig.to_string())?;

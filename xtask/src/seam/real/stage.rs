@@ -16,9 +16,9 @@ use super::counterparts::Counterparts;
 use super::management::{Management, View};
 use crate::e2e::capz::objects::api;
 use crate::print;
-use crate::record::place::World;
 use crate::seam::azure::{Watch, documents};
 use crate::seam::cluster::apply_cluster;
+use crate::world::World;
 
 /// Azure, and the management cluster in which a story begins.
 pub struct Stage<'a> {

@@ -3,11 +3,14 @@
 use std::path::Path;
 
 use anyhow::ensure;
+use serde_json::Value;
 
 use super::clusterctl::{BACK, ESTABLISHED, OUR_IMAGE, OURS};
 use super::counterparts::Counterparts;
+use super::management::Management;
 use super::stage::Stage;
 use crate::print;
+use crate::seam::azure::Watch;
 use crate::seam::story::Story;
 
 const AGAIN: &str = "the established provider has its objects again, and they are ready";
@@ -43,6 +46,33 @@ async fn made_by_established(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     here.until("the established provider has made a cluster", |view| view.all_have("manage")).await
 }
 
+/// Waits until nothing has been written to Kubernetes for a while, and checks that nothing was written to Azure.
+async fn rests_unchanged(management: &Management, azure: &Watch) -> anyhow::Result<()> {
+    management.rests().await?;
+    azure.is_as_it_was()
+}
+
+/// Waits until the established provider has its objects, and checks that nothing was written to Azure.
+async fn established_again(management: &Management, what: &str, azure: &Watch) -> anyhow::Result<()> {
+    management.until(what, |view| view.all_have("manage") && view.all_are_ready()).await?;
+    rests_unchanged(management, azure).await
+}
+
+/// Waits until the pods of our manifest run, without the operator.
+async fn our_manifest_runs(management: &Management) -> anyhow::Result<()> {
+    let is_ours = |pod: &Value| pod["spec"]["containers"][0]["image"] == OUR_IMAGE;
+    management.until_runs("our manifest's pods run", is_ours).await?;
+    ensure!(!management.has_operator().await?, "clusterctl has left the operator");
+    Ok(())
+}
+
+/// Exchanges the image for ours, and deletes the cluster.
+async fn delete_with_our_image(stage: &Stage<'_>) -> anyhow::Result<()> {
+    stage.here.set_image(OUR_IMAGE).await?;
+    stage.delete_cluster(&stage.here).await?;
+    stage.here.until(GONE, |view| stage.is_gone(view)).await
+}
+
 async fn swap(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     made_by_established(stage).await?;
     let (azure, here) = (stage.watch_azure(), &stage.here);
@@ -51,16 +81,11 @@ async fn swap(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     for _ in 0..2 {
         here.set_image(OUR_IMAGE).await?;
         here.until_none_left().await?;
-        here.rests().await?;
-        azure.is_as_it_was()?;
+        rests_unchanged(here, &azure).await?;
         here.set_image(&established).await?;
-        here.until(AGAIN, |view| view.all_have("manage") && view.all_are_ready()).await?;
-        here.rests().await?;
-        azure.is_as_it_was()?;
+        established_again(here, AGAIN, &azure).await?;
     }
-    here.set_image(OUR_IMAGE).await?;
-    stage.delete_cluster(here).await?;
-    here.until(GONE, |view| stage.is_gone(view)).await?;
+    delete_with_our_image(stage).await?;
     let forbidden = here.forbidden()?;
     print::line(format_args!("  not allowed with the established provider's role: {forbidden:?}"));
     // This right is not needed while the operator runs.
@@ -81,21 +106,14 @@ async fn upgrade(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     here.until_none_left().await?;
     here.label_definitions()?;
     stage.upgrade(OURS).await?;
-    here.until_runs("our manifest's pods run", |pod| pod["spec"]["containers"][0]["image"] == OUR_IMAGE)
-        .await?;
-    ensure!(!here.has_operator().await?, "clusterctl has left the operator");
-    here.rests().await?;
-    azure.is_as_it_was()?;
+    our_manifest_runs(here).await?;
+    rests_unchanged(here, &azure).await?;
     stage.upgrade(BACK).await?;
     here.until_runs("the established provider and the operator run", |_| true).await?;
-    here.until(AGAIN, |view| view.all_have("manage") && view.all_are_ready()).await?;
-    here.rests().await?;
-    azure.is_as_it_was()?;
+    established_again(here, AGAIN, &azure).await?;
     // The established provider lets its AzureCluster go while objects of the operator are left. The garbage collector deletes them
     // together with the Secret of their credentials, and the operator waits for that Secret for ever.
-    here.set_image(OUR_IMAGE).await?;
-    stage.delete_cluster(here).await?;
-    here.until(GONE, |view| stage.is_gone(view)).await
+    delete_with_our_image(stage).await
 }
 
 /// The other order: clusterctl first, while the objects exist.
@@ -104,21 +122,14 @@ async fn upgrade_first(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     let (azure, here) = (stage.watch_azure(), &stage.here);
     here.label_definitions()?;
     stage.upgrade(OURS).await?;
-    here.until_runs("our manifest's pods run", |pod| pod["spec"]["containers"][0]["image"] == OUR_IMAGE)
-        .await?;
-    ensure!(!here.has_operator().await?, "clusterctl has left the operator");
+    our_manifest_runs(here).await?;
     here.until_none_left().await?;
-    here.rests().await?;
-    azure.is_as_it_was()?;
+    rests_unchanged(here, &azure).await?;
     here.namespace_comes_and_goes().await?;
     stage.upgrade(BACK).await?;
     here.until_runs("the established provider and the operator run", |_| true).await?;
-    here.until(AGAIN, |view| view.all_have("manage") && view.all_are_ready()).await?;
-    here.rests().await?;
-    azure.is_as_it_was()?;
-    here.set_image(OUR_IMAGE).await?;
-    stage.delete_cluster(here).await?;
-    here.until(GONE, |view| stage.is_gone(view)).await
+    established_again(here, AGAIN, &azure).await?;
+    delete_with_our_image(stage).await
 }
 
 /// Moves from a management cluster of the established provider to one of ours, and deletes the cluster there.
@@ -130,8 +141,7 @@ async fn leave(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     there.until_runs("our manifest's pods run there", |_| true).await?;
     let here = &stage.here;
     stage.move_cluster(here, &there).await?;
-    there.rests().await?;
-    azure.is_as_it_was()?;
+    rests_unchanged(&there, &azure).await?;
     here.until("nothing is left here", |view| {
         view.operators.is_empty() && view.objects.of("AzureCluster").is_empty()
     })
@@ -141,8 +151,7 @@ async fn leave(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     let refused = stage.move_cluster(&there, here).await.err().map(|error| format!("{error:#}"));
     let refused = refused.unwrap_or_default();
     ensure!(refused.contains("is older than in the source cluster"), "the way back: {refused}");
-    there.rests().await?;
-    azure.is_as_it_was()?;
+    rests_unchanged(&there, &azure).await?;
     stage.delete_cluster(&there).await?;
     there.until(GONE, |view| stage.is_gone(view)).await
 }
@@ -156,10 +165,6 @@ async fn back(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     stage.upgrade(BACK).await?;
     here.until_runs("the established provider and the operator run", |_| true).await?;
     let taken = "the established provider has objects for a cluster of ours, and they are ready";
-    here.until(taken, |view| view.all_have("manage") && view.all_are_ready()).await?;
-    here.rests().await?;
-    azure.is_as_it_was()?;
-    here.set_image(OUR_IMAGE).await?;
-    stage.delete_cluster(here).await?;
-    here.until(GONE, |view| stage.is_gone(view)).await
+    established_again(here, taken, &azure).await?;
+    delete_with_our_image(stage).await
 }

@@ -11,7 +11,7 @@ use crate::manifests::{LAST_APPLIED, Manifest, declared};
 use crate::not_served;
 use crate::screen::{Screen, Tone};
 
-use super::told::title;
+use super::report::title;
 
 /// Kinds that others depend on: a cluster without its identity would first report an error and be created later.
 const FIRST: [&str; 3] = ["Namespace", "Secret", "AzureClusterIdentity"];

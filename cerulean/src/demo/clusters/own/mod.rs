@@ -4,7 +4,7 @@
 //! machine.
 
 mod applied;
-mod told;
+mod report;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,17 +14,17 @@ use azure_simulator::view::ClusterView;
 use azure_types::ResourceId;
 use indicatif::ProgressBar;
 use serde_json::Value;
-use simulated_cluster::{CloudProvider, Part, Shape};
+use simulated_cluster::Shape;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{programs, tree};
 use crate::demo::programs::Programs;
-use crate::management::{self, ClusterName, Management, Ports, Settings, workload_kubeconfig};
+use crate::management::{ClusterName, Management, Settings, workload_kubeconfig};
 use crate::manifests::Manifest;
 use crate::screen::{Screen, Tone};
 use crate::simulate::limits;
-use told::{News, Patient, Told};
+use report::{LastingProblems, News, ReportHistory};
 
 /// The polling interval.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
@@ -38,7 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const REFERRING: [&str; 5] =
     ["Cluster", "KubeadmControlPlane", "MachineDeployment", "MachineSet", "MachinePool"];
 /// Objects that report their own problems.
-const TELLING: [&str; 8] = [
+const REPORTING: [&str; 8] = [
     "AzureCluster",
     "AzureMachine",
     "AzureMachinePool",
@@ -61,16 +61,7 @@ pub async fn play(
 ) -> anyhow::Result<()> {
     screen.heading("A management cluster and an Azure, in this process");
     let everything = CancellationToken::new();
-    let settings = Settings {
-        directory: directory.to_owned(),
-        region: region(manifests),
-        latency: management::watchable(),
-        boot: Duration::from_secs(1),
-        limits: limits::enough_cores(),
-        cloud_provider: CloudProvider::Awaited,
-        played: Part::ALL.to_vec(),
-        ports: Ports::default(),
-    };
+    let settings = Settings::of_demo(region(manifests), limits::enough_cores(), directory);
     let management = Management::start(settings, &everything).await?;
     let mut managers = Programs::default();
     programs::start_manager(&management, &mut managers).await?;
@@ -104,8 +95,8 @@ pub async fn play(
         managers,
         workloads: BTreeMap::new(),
         before,
-        told: Told::default(),
-        patient: Patient::default(),
+        history: ReportHistory::default(),
+        lasting_problems: LastingProblems::default(),
         begun,
         changed: begun,
         last: Vec::new(),
@@ -158,8 +149,8 @@ struct Own {
     workloads: BTreeMap<ClusterName, Workload>,
     /// The initial resources in Azure.
     before: Vec<String>,
-    told: Told,
-    patient: Patient,
+    history: ReportHistory,
+    lasting_problems: LastingProblems,
     begun: Instant,
     /// The time of the last change.
     changed: Instant,
@@ -177,13 +168,13 @@ impl Own {
             self.look_at_workloads().await?;
             let clusters = self.management.hosted.clusters();
             let troubles = self.troubles();
-            let news = self.told.news(&clusters, troubles);
+            let news = self.history.news(&clusters, troubles);
             if clusters != self.last {
                 self.changed = Instant::now();
             }
             let were_some = !self.last.is_empty();
             self.last.clone_from(&clusters);
-            self.tell(&news);
+            self.print(&news);
             self.judge(&clusters, were_some);
             self.draw(&clusters);
             tokio::select! {
@@ -197,7 +188,7 @@ impl Own {
     fn judge(&mut self, clusters: &[ClusterView], were_some: bool) {
         let quiet = self.changed.elapsed() > QUIET;
         let next = match self.stage {
-            _ if told::is_ready(clusters) => Stage::Ready,
+            _ if report::is_ready(clusters) => Stage::Ready,
             Stage::Gone if clusters.is_empty() => Stage::Gone,
             _ if clusters.is_empty() && were_some => Stage::Gone,
             _ if quiet => Stage::Waiting,
@@ -234,7 +225,7 @@ impl Own {
 
     fn say_what_is_open(&self, clusters: &[ClusterView]) {
         let screen = self.screen;
-        let open = told::open(clusters);
+        let open = report::open(clusters);
         if clusters.is_empty() {
             self.moment("there is no Cluster: apply one");
             return;
@@ -264,7 +255,7 @@ impl Own {
         screen.line("  What you do with kubectl is followed here. Stop with Ctrl-C.\n");
     }
 
-    fn tell(&mut self, news: &News) {
+    fn print(&mut self, news: &News) {
         if news == &News::default() {
             return;
         }
@@ -377,13 +368,13 @@ impl Own {
 
     /// All current problems.
     fn troubles(&mut self) -> Vec<String> {
-        let objects: Vec<Value> = TELLING.iter().flat_map(|kind| self.management.list(kind)).collect();
-        let mut troubles = told::troubles(&objects, &self.management.list("Event"));
+        let objects: Vec<Value> = REPORTING.iter().flat_map(|kind| self.management.list(kind)).collect();
+        let mut troubles = report::troubles(&objects, &self.management.list("Event"));
         let core: Vec<Value> = REFERRING.iter().flat_map(|kind| self.management.list(kind)).collect();
-        troubles.extend(self.patient.lasting(told::missing(&core), Instant::now(), PATIENCE));
+        troubles.extend(self.lasting_problems.lasting(report::missing(&core), Instant::now(), PATIENCE));
         for cluster in self.management.list("Cluster") {
             if !cluster["spec"]["topology"].is_null() {
-                let title = told::title(&cluster);
+                let title = report::title(&cluster);
                 troubles.push(format!(
                     "{title}: spec.topology: classes of clusters are not played here; take a template without one"
                 ));

@@ -8,9 +8,9 @@ use crate::compute::machine::uses_disks;
 use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::words::missing;
 use azure_engine::document::text;
-use azure_engine::error::Refusal;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, Record};
+use azure_engine::refusal::Refusal;
 
 /// The hidden member with the time until which access is granted.
 const HIDDEN: &str = "accessUntil";

@@ -6,8 +6,8 @@ use jiff::SignedDuration;
 use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::type_names::DISK_TYPE;
 use azure_engine::document::{flag, number, stored_reference, text};
-use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::Refusal;
 
 /// How long a copy takes for each GiB, in milliseconds, and at least. Our choice: Azure promises no speed.
 const COPY_MS_PER_GIB: u64 = 200;

@@ -6,8 +6,8 @@ use crate::compute::tables::codes::NOT_FOUND;
 use crate::compute::tables::type_names::{DISK_TYPE, SNAPSHOT_TYPE};
 use crate::compute::tables::words::missing;
 use azure_engine::document::{fill_at, number, text};
-use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::Refusal;
 use azure_engine::store::State;
 use serde_json::Value;
 

@@ -8,8 +8,8 @@ use crate::compute::shared::zones;
 use crate::compute::tables::codes::CONFLICTING_USER_INPUT;
 use crate::compute::tables::type_names::DISK_TYPE;
 use azure_engine::document::{at, name, text};
-use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::Refusal;
 
 /// The id of a disk in the group of its machine.
 pub(crate) fn disk_id(machine: &ResourceId, name: &str) -> ResourceId {

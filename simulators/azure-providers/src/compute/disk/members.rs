@@ -1,9 +1,9 @@
 //! What the members of disks and snapshots hold.
 
-use azure_engine::error::Refusal;
-use azure_engine::member_table::Holds::{Created, Derived, Flag, Number, Object, Text, Word};
-use azure_engine::member_table::{Holds, Member};
-use azure_engine::words::Wrong;
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::words::Wrong;
+use azure_engine::types::member_table::Holds::{Created, Derived, Flag, Number, Object, Text, Word};
+use azure_engine::types::member_table::{Holds, Member};
 
 use crate::compute::disk::sku::{MAX_GIB, SKUS};
 use crate::compute::tables::codes::BAD_REQUEST;

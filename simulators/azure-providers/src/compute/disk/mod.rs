@@ -21,10 +21,12 @@ use crate::compute::tables::protocol::protocol;
 use crate::compute::tables::type_names::DISK_TYPE;
 use crate::compute::tables::words::missing;
 use azure_engine::document::{Object, fill, fill_at, number, strip};
-use azure_engine::error::Refusal;
-use azure_engine::member_table::Member;
-use azure_engine::provider::{Action, AzureState, Expand, Polling, Proposal, Protocol, Record, ResourceType};
+use azure_engine::provider::{
+    Acting, Action, AzureState, Expand, Polling, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
+use azure_engine::refusal::Refusal;
 use azure_engine::store::State;
+use azure_engine::types::member_table::Member;
 
 /// Versions of disks and snapshots, newest first: they have their own.
 const API_VERSIONS: [&str; 8] = [
@@ -62,6 +64,7 @@ pub(crate) const fn disk_protocol(resource_type: &'static str, noun: &'static st
 }
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("example.json"),
     actions: &["beginGetAccess", "endGetAccess"],
     in_use: Some(|disk, users| {
         let user = users.first().map_or("", |user| user.as_str());
@@ -70,7 +73,7 @@ const PROTOCOL: Protocol = Protocol {
     ..disk_protocol(DISK_TYPE, "Disk")
 };
 
-impl ResourceType for Disks {
+impl Shape for Disks {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -82,8 +85,10 @@ impl ResourceType for Disks {
     fn envelope(&self) -> &'static [Member] {
         &members::DISK_ENVELOPE
     }
+}
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for Disks {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let mut body = proposal.take();
         let sku = take_kind(&mut body);
         zones::check(azure, &proposal, Span::One, &mut body)?;
@@ -99,21 +104,13 @@ impl ResourceType for Disks {
         Ok(body)
     }
 
-    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
         access::check_none(azure, record)
     }
+}
 
-    fn act(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        action: &str,
-        body: &Value,
-    ) -> Option<Result<Action, Refusal>> {
-        access::begin(azure, id, action, body)
-    }
-
-    fn accepted(&self, _azure: &AzureState, _record: &Record, document: &mut Object) {
+impl Presenting for Disks {
+    fn present_unfinished(&self, _azure: &AzureState, _record: &Record, document: &mut Object) {
         // Members that the service finds out about a disk appear with the end of the operation.
         if let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) {
             strip(
@@ -163,6 +160,18 @@ impl ResourceType for Disks {
             let shares: Vec<Value> = holders.iter().map(|holder| json!({ "vmUri": holder })).collect();
             properties.insert("shareInfo".into(), shares.into());
         }
+    }
+}
+
+impl Acting for Disks {
+    fn act(
+        &self,
+        azure: &mut AzureState,
+        id: &ResourceId,
+        action: &str,
+        body: &Value,
+    ) -> Option<Result<Action, Refusal>> {
+        access::begin(azure, id, action, body)
     }
 }
 

@@ -9,8 +9,8 @@ use crate::compute::disk::sku::kind_of;
 use crate::compute::machine::uses_disks;
 use crate::compute::tables::codes::{BAD_REQUEST, OPERATION_NOT_ALLOWED};
 use azure_engine::document::{number, remove_at};
-use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Proposal};
+use azure_engine::refusal::Refusal;
 
 /// Checks all of it. Figures that follow from kind and size are not stored, so that they change with them.
 pub(crate) fn check(

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use azure_engine::document::text;
-use azure_engine::error::Refusal;
 use azure_engine::provider::Record;
+use azure_engine::refusal::Refusal;
 
 use crate::compute::tables::sizes::features;
 use crate::compute::tables::words::out_of_range;

@@ -19,12 +19,12 @@ use crate::compute::tables::sizes::Size;
 use azure_engine::document::{
     Object, at, fill_at, flag, items, name, number, remove_at, stored_reference, text,
 };
-use azure_engine::error::Refusal;
-use azure_engine::member_table::pointers_below;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, Proposal, Record, Source};
-use azure_engine::reference::Role;
+use azure_engine::refusal::Refusal;
 use azure_engine::store::State;
+use azure_engine::store::reference::Role;
+use azure_engine::types::member_table::pointers_below;
 
 /// The machine that gets the disks.
 struct Machine<'a> {

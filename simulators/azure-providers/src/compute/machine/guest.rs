@@ -11,10 +11,10 @@ use crate::compute::machine;
 use crate::compute::scale_set::flexible;
 use crate::compute::scale_set::instance_address::set_of;
 use crate::compute::tables::type_names::{EXTENSION_TYPE, INSTANCE_TYPE};
-use azure_engine::code::Code;
 use azure_engine::document::{at, items, text};
-use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::code::Code;
 use azure_engine::store::State;
 
 const OS_PROVISIONING_TIMED_OUT: Code = Code::azures(409, "OSProvisioningTimedOut");

@@ -5,10 +5,10 @@ use serde_json::Value;
 
 use crate::compute::shared::public_gallery;
 use crate::compute::tables::images;
-use azure_engine::code::Code;
 use azure_engine::document::{fill_at, text};
-use azure_engine::error::Refusal;
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::code::Code;
 use azure_types::ResourceId;
 
 const GALLERY_IMAGE_NOT_FOUND: Code = Code::azures(404, "GalleryImageNotFound");

@@ -8,10 +8,10 @@ use crate::compute::machine::members::NETWORK_OF_MODEL;
 use azure_engine::document::{
     Object, at_mut, fill_at, into_object, items, items_mut, name, remove_at, stored_reference, text,
 };
-use azure_engine::error::Refusal;
-use azure_engine::member_table::pointers_below;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::reference::{Reference, Role};
+use azure_engine::refusal::Refusal;
+use azure_engine::store::reference::{Reference, Role};
+use azure_engine::types::member_table::pointers_below;
 
 /// Oldest version of Network in which configurations may be written.
 const OLDEST_NETWORK: &str = "2020-11-01";

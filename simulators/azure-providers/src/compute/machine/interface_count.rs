@@ -6,8 +6,8 @@ use azure_types::ResourceId;
 
 use crate::compute::tables::sizes;
 use azure_engine::document::{items, stored_reference};
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::Record;
+use azure_engine::refusal::{Code, Refusal};
 
 const NETWORK_INTERFACE_COUNT_EXCEEDED: Code = Code::azures(400, "NetworkInterfaceCountExceeded");
 const ADDING_OR_DELETING_NETWORK_INTERFACES_ON_A_RUNNING_VIRTUAL_MACHINE_NOT_SUPPORTED: Code =

@@ -1,11 +1,11 @@
 //! What the documents of machines hold, and what those of scale sets and their instances have in common with them
 //! (Azure REST reference, "Virtual Machines").
 
-use azure_engine::member_table::Holds::{
+use azure_engine::types::member_table::Holds::{
     Anything, Children, Created, Derived, Flag, Guid, Kept, Number, Object, Objects, Text, Texts, Uses,
     UsesAll, UsesId, Word,
 };
-use azure_engine::member_table::{Holds, Member};
+use azure_engine::types::member_table::{Holds, Member};
 
 use crate::compute::disk::sku::MAX_GIB;
 

@@ -4,8 +4,8 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use azure_engine::document::{fill_at, flag, items, items_mut, name, stored_reference, text};
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::{Code, Refusal};
 
 const VM_SCALE_SET_IP_CONFIGURATIONS_ON_SAME_NIC_CANNOT_USE_DIFFERENT_SUBNETS: Code =
     Code::ours(400, "VMScaleSetIpConfigurationsOnSameNicCannotUseDifferentSubnets");

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::compute::tables::words::missing;
 use azure_engine::document::{at, at_mut, fill_at, text};
-use azure_engine::error::Refusal;
 use azure_engine::provider::{Proposal, Source};
+use azure_engine::refusal::Refusal;
 
 /// Most characters of custom data: Azure documents 65,535 bytes, which Base64 makes a third longer.
 const MAX_CUSTOM_DATA: usize = 87_380;

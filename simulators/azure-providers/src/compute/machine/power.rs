@@ -14,42 +14,42 @@ use crate::compute::scale_set::uniform::apply_model;
 use crate::compute::tables::type_names::SET_TYPE;
 use crate::compute::tables::words::missing;
 use azure_engine::document::items;
-use azure_engine::error::{Code, Refusal};
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, Record};
+use azure_engine::refusal::{Code, Refusal};
 use azure_engine::store::State;
 
 const RESOURCE_NOT_FOUND: Code = Code::azures(404, "ResourceNotFound");
 
 /// An action, with the power state while it runs and after it.
-struct Known {
+struct PowerAction {
     name: &'static str,
     power: Option<(&'static str, &'static str)>,
     /// Whether the caller must name the instances.
     names_instances: bool,
 }
 
-const fn known(
+const fn power_action(
     name: &'static str,
     power: Option<(&'static str, &'static str)>,
     names_instances: bool,
-) -> Known {
-    Known { name, power, names_instances }
+) -> PowerAction {
+    PowerAction { name, power, names_instances }
 }
 
 /// The states of a starting machine.
 const UP: Option<(&str, &str)> = Some(("starting", "running"));
 
-const ACTIONS: [Known; 9] = [
-    known("start", UP, false),
-    known("powerOff", Some(("stopping", "stopped")), false),
-    known("deallocate", Some(("deallocating", "deallocated")), false),
-    known("restart", UP, false),
-    known("redeploy", UP, false),
-    known("reimage", UP, false),
-    known("reapply", None, false),
-    known("manualupgrade", None, true),
-    known("delete", None, true),
+const ACTIONS: [PowerAction; 9] = [
+    power_action("start", UP, false),
+    power_action("powerOff", Some(("stopping", "stopped")), false),
+    power_action("deallocate", Some(("deallocating", "deallocated")), false),
+    power_action("restart", UP, false),
+    power_action("redeploy", UP, false),
+    power_action("reimage", UP, false),
+    power_action("reapply", None, false),
+    power_action("manualupgrade", None, true),
+    power_action("delete", None, true),
 ];
 
 /// Starts an action on a scale set (some or all of its instances) or on one instance.
@@ -73,7 +73,7 @@ pub(crate) fn begin(
     }))
 }
 
-fn run(azure: &mut AzureState, id: &ResourceId, known: &Known, targets: &[ResourceId]) -> Action {
+fn run(azure: &mut AzureState, id: &ResourceId, known: &PowerAction, targets: &[ResourceId]) -> Action {
     for target in targets {
         if known.name == "delete" {
             azure.doom(target);
@@ -96,7 +96,7 @@ fn run(azure: &mut AzureState, id: &ResourceId, known: &Known, targets: &[Resour
 fn named_instances(
     azure: &AzureState,
     id: &ResourceId,
-    known: &Known,
+    known: &PowerAction,
     body: &Value,
 ) -> Result<Vec<ResourceId>, Refusal> {
     let all = instances(azure, id);

@@ -4,13 +4,16 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use azure_engine::document::{at, text};
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::{Code, Refusal};
 
 const EVICTION_POLICY_CAN_BE_SET_ONLY_ON_AZURE_SPOT_VIRTUAL_MACHINES: Code =
     Code::azures(400, "EvictionPolicyCanBeSetOnlyOnAzureSpotVirtualMachines");
 const MAX_PRICE_IS_SUPPORTED_ONLY_FOR_AZURE_SPOT_VIRTUAL_MACHINES: Code =
     Code::azures(400, "MaxPriceIsSupportedOnlyForAzureSpotVirtualMachines");
+
+/// Shown by no source; other refusals about ephemeral disks have this code.
+const NOT_SUPPORTED: Code = Code::ours(409, "NotSupported");
 
 /// Whether the priority of a machine or a model is that of spot machines, or its former name.
 pub(crate) fn is_of_spot(profile: &Value) -> bool {
@@ -28,6 +31,14 @@ pub(crate) fn check_members(profile: &Value) -> Result<(), Refusal> {
     MAX_PRICE_IS_SUPPORTED_ONLY_FOR_AZURE_SPOT_VIRTUAL_MACHINES.says_when(
         wrong("billingProfile/maxPrice"),
         "Max price is supported only for Azure Spot Virtual Machines.",
+    )?;
+    // A machine with an ephemeral disk cannot be deallocated, which is the default policy
+    // (kubernetes-sigs/cluster-api-provider-azure#2570, #2579).
+    let ephemeral = at(profile, "storageProfile/osDisk/diffDiskSettings").is_some();
+    let deleted = text(profile, "evictionPolicy").is_some_and(|policy| policy.eq_ignore_ascii_case("Delete"));
+    NOT_SUPPORTED.says_when(
+        is_of_spot(profile) && ephemeral && !deleted,
+        "A spot machine with an ephemeral OS disk needs the eviction policy Delete.",
     )
 }
 

@@ -8,8 +8,8 @@ use crate::compute::platform::scheduled_events;
 use crate::compute::platform::scheduled_events::{EventPlan, EventType, ScheduledEvents};
 use crate::compute::scale_set::flexible;
 use crate::compute::tables::type_names::{INSTANCE_TYPE, MACHINE_TYPE, SET_TYPE};
-use azure_engine::actors::{Actor, ActorAction};
 use azure_engine::provider::{Act, AzureState, Record};
+use azure_engine::settings::actors::{Actor, ActorAction};
 
 /// Scales and evicts.
 pub(crate) fn act(azure: &mut AzureState, actor: &Actor, act: &Act) {

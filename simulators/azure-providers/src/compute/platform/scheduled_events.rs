@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use crate::compute::machine::spot::deleted_when_evicted;
 use crate::compute::machine::{is_machine, machine_name};
 use azure_engine::document::stored_reference;
-use azure_engine::error::Refusal;
-use azure_engine::inner_request::PLATFORM;
 use azure_engine::operation::{Completion, Status};
 use azure_engine::provider::{AzureState, Timetable};
+use azure_engine::refusal::Refusal;
+use azure_engine::state::inner_request::PLATFORM;
 
 /// What happens to the machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

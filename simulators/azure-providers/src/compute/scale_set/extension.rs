@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use crate::compute::machine::guest;
 use azure_engine::document::{at, items, name};
-use azure_engine::error::Refusal;
-use azure_engine::inner_request::PLATFORM;
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::Refusal;
+use azure_engine::state::inner_request::PLATFORM;
 use azure_types::ResourceId;
 
 /// `extensions` and `extensions/{name}` of a set.

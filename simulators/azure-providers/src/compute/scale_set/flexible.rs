@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use azure_engine::document::{stored_reference, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::reference::is_of;
+use azure_engine::store::reference::is_of;
 
 /// Whether a scale set has flexible orchestration.
 pub(crate) fn is_flexible(set: &Record) -> bool {

@@ -9,8 +9,8 @@ use crate::compute::machine::interface_configuration::Interfaces;
 use crate::compute::tables::type_names::MACHINE_TYPE;
 use crate::compute::tables::words::missing;
 use azure_engine::document::{Object, at, fill_at, remove_at, text};
-use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Proposal, Record};
+use azure_engine::refusal::Refusal;
 use azure_engine::store::State;
 
 /// Checks what only a flexible set's model needs.

@@ -16,13 +16,15 @@ use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::protocol::protocol;
 use crate::compute::tables::type_names::INSTANCE_TYPE;
 use azure_engine::document::{Object, at, items, name, stored_reference};
-use azure_engine::error::Refusal;
-use azure_engine::member_table::Member;
 use azure_engine::operation::Completion;
-use azure_engine::options::Options;
-use azure_engine::provider::{Action, AzureState, Expand, Listing, Proposal, Protocol, Record, ResourceType};
-use azure_engine::reference::{Reference, Role};
+use azure_engine::provider::{
+    Acting, Action, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
+use azure_engine::refusal::Refusal;
+use azure_engine::settings::options::Options;
 use azure_engine::store::State;
+use azure_engine::store::reference::{Reference, Role};
+use azure_engine::types::member_table::Member;
 
 pub(crate) struct Instances;
 
@@ -42,7 +44,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(INSTANCE_TYPE, "Virtual Machine Scale Set VM Instance")
 };
 
-impl ResourceType for Instances {
+impl Shape for Instances {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -53,30 +55,6 @@ impl ResourceType for Instances {
 
     fn envelope(&self) -> &'static [Member] {
         &model::INSTANCE_ENVELOPE
-    }
-
-    fn gather<'a>(&self, azure: &'a AzureState, scope: &ResourceId) -> Option<Vec<&'a Record>> {
-        let set = azure.store.get(scope).filter(|set| flexible::is_flexible(set))?;
-        Some(flexible::all_members(azure, &set.id).collect())
-    }
-
-    fn listed(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
-        let mut shown = azure.present(record, listing.expand);
-        // A machine of its own is an instance here: clients make its own id of this one (`azure/types.go` of Cluster
-        // API's provider for Azure).
-        if let Some(set) = flexible::set_of(record).filter(|_| record.resource_type.name() != self.name()) {
-            shown["id"] = set.child("virtualMachines", record.id.name()).to_string().into();
-            shown["type"] = self.name().into();
-            shown["instanceId"] = record.id.name().into();
-            if let Some(Value::Object(properties)) = shown.get_mut("properties") {
-                properties.remove("virtualMachineScaleSet");
-            }
-        }
-        Some(shown)
-    }
-
-    fn page_size(&self, options: &Options, _listing: &Listing<'_>) -> usize {
-        options.page_size
     }
 
     fn check_name(&self, name: &str) -> Result<(), Refusal> {
@@ -90,28 +68,6 @@ impl ResourceType for Instances {
         flexible::all_members(azure, &set.id)
             .find(|member| member.id.name().eq_ignore_ascii_case(id.name()))
             .map(|member| member.id.clone())
-    }
-
-    fn absent(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
-        Some(not_active(id.name()))
-    }
-
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        let (id, mut body) = (proposal.id, proposal.take());
-        let old = proposal.old.ok_or_else(|| not_active(id.name()))?;
-        let set = id.parent().map(|set| set.name().to_owned()).unwrap_or_default();
-        OPERATION_NOT_ALLOWED.says_when(
-            old.state == State::Deleting,
-            format_args!(
-                "'Put on Virtual Machine Scale Set VM Instance' is not allowed on Virtual Machine Scale Set '{set}' since \
-                 it is marked for deletion."
-            ),
-        )?;
-        let profile = &mut body["properties"]["networkProfileConfiguration"];
-        network_profile::normalise(profile, id)?;
-        network_profile::check(azure, profile, |nic| id.child("networkInterfaces", nic))?;
-        data_disk::normalise(azure, id, &mut body)?;
-        Ok(body)
     }
 
     fn owned(&self, _azure: &AzureState, record: &Record) -> Vec<ResourceId> {
@@ -142,6 +98,26 @@ impl ResourceType for Instances {
     fn public_address(&self, record: &Record) -> Option<std::net::IpAddr> {
         instance_public_ip::address(record)
     }
+}
+
+impl Writing for Instances {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let (id, mut body) = (proposal.id, proposal.take());
+        let old = proposal.old.ok_or_else(|| not_active(id.name()))?;
+        let set = id.parent().map(|set| set.name().to_owned()).unwrap_or_default();
+        OPERATION_NOT_ALLOWED.says_when(
+            old.state == State::Deleting,
+            format_args!(
+                "'Put on Virtual Machine Scale Set VM Instance' is not allowed on Virtual Machine Scale Set '{set}' since \
+                 it is marked for deletion."
+            ),
+        )?;
+        let profile = &mut body["properties"]["networkProfileConfiguration"];
+        network_profile::normalise(profile, id)?;
+        network_profile::check(azure, profile, |nic| id.child("networkInterfaces", nic))?;
+        data_disk::normalise(azure, id, &mut body)?;
+        Ok(body)
+    }
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, _old: Option<&Value>) {
         creation::create_asked_for(azure, id);
@@ -162,14 +138,44 @@ impl ResourceType for Instances {
         }
     }
 
-    fn told(&self, azure: &mut AzureState, id: &ResourceId, answer: &Value) -> Option<Refusal> {
+    fn after_outside_work(&self, azure: &mut AzureState, id: &ResourceId, answer: &Value) -> Option<Refusal> {
         guest::told(azure, id, answer)
     }
 
-    fn on_delete(&self, azure: &mut AzureState, id: &ResourceId) {
+    fn after_delete(&self, azure: &mut AzureState, id: &ResourceId) {
         if let Some(set) = id.parent() {
             capacity::lower(azure, &set, 1);
         }
+    }
+}
+
+impl Presenting for Instances {
+    fn gather_list<'a>(&self, azure: &'a AzureState, scope: &ResourceId) -> Option<Vec<&'a Record>> {
+        let set = azure.store.get(scope).filter(|set| flexible::is_flexible(set))?;
+        Some(flexible::all_members(azure, &set.id).collect())
+    }
+
+    fn list_entry(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
+        let mut shown = azure.present(record, listing.expand);
+        // A machine of its own is an instance here: clients make its own id of this one (`azure/types.go` of Cluster
+        // API's provider for Azure).
+        if let Some(set) = flexible::set_of(record).filter(|_| record.resource_type.name() != self.name()) {
+            shown["id"] = set.child("virtualMachines", record.id.name()).to_string().into();
+            shown["type"] = self.name().into();
+            shown["instanceId"] = record.id.name().into();
+            if let Some(Value::Object(properties)) = shown.get_mut("properties") {
+                properties.remove("virtualMachineScaleSet");
+            }
+        }
+        Some(shown)
+    }
+
+    fn page_size(&self, options: &Options, _listing: &Listing<'_>) -> usize {
+        options.page_size
+    }
+
+    fn absence_refusal(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
+        Some(not_active(id.name()))
     }
 
     fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, expand: Expand) {
@@ -207,7 +213,9 @@ impl ResourceType for Instances {
         }
         Vec::new()
     }
+}
 
+impl Acting for Instances {
     fn act(
         &self,
         azure: &mut AzureState,

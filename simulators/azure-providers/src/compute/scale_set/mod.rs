@@ -33,18 +33,21 @@ use crate::compute::tables::protocol::protocol;
 use crate::compute::tables::type_names::{INSTANCE_TYPE, SET_TYPE};
 use crate::compute::tables::words::missing;
 use azure_engine::document::{Object, at, at_mut, fill_at, flag, items, number, remove_at, text};
-use azure_engine::error::Refusal;
-use azure_engine::member_table::Member;
 use azure_engine::operation::Completion;
-use azure_engine::provider::{Action, AzureState, Expand, Proposal, Protocol, Record, ResourceType};
-use azure_engine::reference::Reference;
+use azure_engine::provider::{
+    Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
+use azure_engine::refusal::Refusal;
 use azure_engine::store::State;
+use azure_engine::store::reference::Reference;
+use azure_engine::types::member_table::Member;
 
 pub(crate) struct ScaleSets;
 
 const PROFILE: &str = "properties/virtualMachineProfile";
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("example.json"),
     actions: &[
         "start",
         "powerOff",
@@ -59,7 +62,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(SET_TYPE, "VirtualMachineScaleSet")
 };
 
-impl ResourceType for ScaleSets {
+impl Shape for ScaleSets {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -72,7 +75,18 @@ impl ResourceType for ScaleSets {
         &model::ENVELOPE
     }
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        let profile = at(&record.body, "properties/virtualMachineProfile/networkProfile").into_iter();
+        profile.flat_map(|profile| interface_configuration::references(&record.id, profile)).collect()
+    }
+
+    fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
+        flexible::all_members(azure, &record.id).map(|member| member.id.clone()).collect()
+    }
+}
+
+impl Writing for ScaleSets {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let (id, mut body) = (proposal.id, proposal.take());
         zones::check(azure, &proposal, Span::Many, &mut body)?;
         let flexible = text(&body, "properties/orchestrationMode") == Some("Flexible");
@@ -119,11 +133,6 @@ impl ResourceType for ScaleSets {
         Ok(body)
     }
 
-    fn references(&self, record: &Record) -> Vec<Reference> {
-        let profile = at(&record.body, "properties/virtualMachineProfile/networkProfile").into_iter();
-        profile.flat_map(|profile| interface_configuration::references(&record.id, profile)).collect()
-    }
-
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
         let Some(record) = azure.store.get_mut(id) else { return };
         let rest = |body: &Value| {
@@ -141,12 +150,8 @@ impl ResourceType for ScaleSets {
         capacity::reconcile(azure, id);
     }
 
-    fn waits_for(&self, azure: &AzureState, id: &ResourceId) -> Vec<ResourceId> {
+    fn awaited_outside(&self, azure: &AzureState, id: &ResourceId) -> Vec<ResourceId> {
         instances(azure, id)
-    }
-
-    fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
-        flexible::all_members(azure, &record.id).map(|member| member.id.clone()).collect()
     }
 
     fn after_operation(
@@ -175,12 +180,14 @@ impl ResourceType for ScaleSets {
         }
     }
 
-    fn on_delete(&self, azure: &mut AzureState, id: &ResourceId) {
+    fn after_delete(&self, azure: &mut AzureState, id: &ResourceId) {
         for instance in instances(azure, id) {
             azure.doom(&instance);
         }
     }
+}
 
+impl Presenting for ScaleSets {
     fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         if let Some(profile) = document["properties"].get_mut("virtualMachineProfile") {
             profile["timeCreated"] = record.created.to_string().into();
@@ -201,8 +208,10 @@ impl ResourceType for ScaleSets {
             _ => None,
         }
     }
+}
 
-    fn write_view(
+impl Acting for ScaleSets {
+    fn write_below(
         &self,
         azure: &mut AzureState,
         id: &ResourceId,

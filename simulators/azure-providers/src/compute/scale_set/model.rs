@@ -1,9 +1,9 @@
 //! What the documents of scale sets and of their instances hold (Azure REST reference, "Virtual Machine Scale Sets").
 
-use azure_engine::member_table::Holds::{
+use azure_engine::types::member_table::Holds::{
     Anything, Created, Derived, Duration, Flag, Kept, Number, Object, Objects, Text, Texts, Word,
 };
-use azure_engine::member_table::Member;
+use azure_engine::types::member_table::Member;
 
 use crate::compute::machine::members::{NETWORK_OF_MODEL, STORAGE_OF_INSTANCE, STORAGE_OF_MODEL, system};
 

@@ -6,8 +6,8 @@ use crate::compute::scale_set::instance_address::{address, ip_configuration_id};
 use crate::compute::scale_set::instance_public_ip;
 use crate::compute::tables::codes::NOT_FOUND;
 use azure_engine::document::{at, items, name};
-use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::Refusal;
 
 /// All NICs of an instance.
 pub(crate) fn all(azure: &AzureState, record: &Record) -> Vec<Value> {

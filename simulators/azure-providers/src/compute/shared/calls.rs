@@ -7,12 +7,12 @@ use crate::compute::shared::public_gallery;
 use crate::compute::shared::publishers;
 use crate::compute::shared::quota;
 use crate::compute::tables::type_names::{MACHINE_TYPE, SET_TYPE};
+use azure_engine::document::location::normal_location;
 use azure_engine::document::text;
-use azure_engine::error::Refusal;
-use azure_engine::location::normal_location;
-use azure_engine::provider::{AzureState, Call, Expand};
+use azure_engine::provider::{AzureState, Expand, ProviderCall};
+use azure_engine::refusal::Refusal;
 
-pub(crate) fn answer(azure: &mut AzureState, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
+pub(crate) fn answer(azure: &mut AzureState, call: &ProviderCall<'_>) -> Option<Result<Value, Refusal>> {
     if call.method != "GET" {
         return None;
     }
@@ -37,7 +37,7 @@ pub(crate) fn answer(azure: &mut AzureState, call: &Call<'_>) -> Option<Result<V
 }
 
 /// All resources of a type that a subscription has in a location.
-fn all_in(azure: &AzureState, call: &Call<'_>, resource_type: &str, location: &str) -> Value {
+fn all_in(azure: &AzureState, call: &ProviderCall<'_>, resource_type: &str, location: &str) -> Value {
     let here = azure
         .store
         .of_type(resource_type)

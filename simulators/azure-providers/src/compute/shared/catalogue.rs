@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use crate::compute::disk::sku::{SKUS, largest};
 use crate::compute::tables::sizes::{SIZES, Size};
+use azure_engine::document::location::normal_location;
 use azure_engine::document::{items, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::location::normal_location;
-use azure_engine::provider::{AzureState, Call};
+use azure_engine::provider::{AzureState, ProviderCall};
+use azure_engine::refusal::{Code, Refusal};
 
 const SKU_NOT_AVAILABLE: Code = Code::azures(409, "SkuNotAvailable");
 
@@ -15,7 +15,7 @@ const SKU_NOT_AVAILABLE: Code = Code::azures(409, "SkuNotAvailable");
 ///
 /// # Errors
 /// Refuses another filter.
-pub(crate) fn catalogue(azure: &AzureState, call: &Call<'_>) -> Result<Value, Refusal> {
+pub(crate) fn catalogue(azure: &AzureState, call: &ProviderCall<'_>) -> Result<Value, Refusal> {
     let location = match call.query.get("$filter").map(|filter| filter.trim()) {
         None | Some("") => azure.options.region.clone(),
         Some(filter) => {

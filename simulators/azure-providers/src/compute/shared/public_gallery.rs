@@ -2,10 +2,10 @@
 //! shares (`sharedGalleries`); read by location, and referenced by machines ("Share images using a community gallery",
 //! "Share a gallery with subscriptions or tenants").
 
-use azure_engine::code::Code;
 use azure_engine::document::{at, items, text};
-use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::code::Code;
 use serde_json::{Value, json};
 
 use crate::compute::tables::cluster_api_images;
@@ -136,7 +136,7 @@ fn stored_image(azure: &AzureState, image: &Record) -> Image {
         let regions = profile.map_or(&[][..], |profile| items(profile, "targetRegions")).iter();
         let mut regions: Vec<String> = regions
             .filter_map(|region| text(region, "name"))
-            .map(azure_engine::location::normal_location)
+            .map(azure_engine::document::location::normal_location)
             .collect();
         regions.push(azure.location(&version.id));
         Version {

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::compute::tables::images::{IMAGES, MarketplaceImage};
-use azure_engine::code::Code;
-use azure_engine::error::Refusal;
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::code::Code;
 
 const NOT_FOUND: Code = Code::azures(404, "NotFound");
 

@@ -10,8 +10,8 @@ use crate::compute::tables::limits::over_quota;
 use crate::compute::tables::sizes::{SIZES, cores, family};
 use crate::compute::tables::type_names::{INSTANCE_TYPE, MACHINE_TYPE, SET_TYPE};
 use azure_engine::document::text;
-use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::Refusal;
 
 /// The size of a machine or instance.
 fn size_of(record: &Record) -> &str {

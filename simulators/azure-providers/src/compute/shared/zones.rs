@@ -7,8 +7,8 @@ use crate::compute::shared::catalogue;
 use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::words::fixed;
 use azure_engine::document::{items, text};
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Proposal, Record};
+use azure_engine::refusal::{Code, Refusal};
 
 const LOCATION_NOT_SUPPORT_AVAILABILITY_ZONES: Code =
     Code::azures(400, "LocationNotSupportAvailabilityZones");

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use azure_engine::budget::policy::{Per, Policy, Wording};
+use azure_engine::settings::budget::policy::{Per, Policy, Wording};
 
 const MACHINES: &str = "Microsoft.Compute/virtualMachines";
 const MACHINE_PARTS: &str = "Microsoft.Compute/virtualMachines/*";

@@ -1,6 +1,6 @@
 //! Codes of refusals that several files use.
 
-use azure_engine::error::Code;
+use azure_engine::refusal::Code;
 
 /// A request that conflicts with the present state ("Understand common error messages when you manage virtual machines
 /// in Azure").

@@ -1,6 +1,6 @@
 //! The rights to join or read that writers of machines need ("Azure permissions for Compute", "… for Networking").
 
-use azure_engine::join::Join;
+use azure_engine::types::join::Join;
 
 /// Documents of a type, a referencing member, and the action on the referenced resource.
 macro_rules! join {

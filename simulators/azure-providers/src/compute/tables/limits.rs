@@ -2,9 +2,9 @@
 //! "Naming rules and restrictions for Azure resources").
 
 use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
-use azure_engine::error::Refusal;
-use azure_engine::limits::{Counts, Excess, Limit};
-use azure_engine::names::{NameRule, ordinary};
+use azure_engine::refusal::Refusal;
+use azure_engine::settings::limits::{Counts, Excess, Limit};
+use azure_engine::types::names::{NameRule, ordinary};
 
 macro_rules! per_region {
     ($name:literal, $value:literal, $of:literal, $called:literal) => {

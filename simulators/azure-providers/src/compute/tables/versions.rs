@@ -1,6 +1,6 @@
 //! Members that Compute's documents have since a version.
 
-use azure_engine::version::Since;
+use azure_engine::types::version::Since;
 
 const fn since(of: &'static str, member: &'static str, version: &'static str) -> Since {
     Since { of, member, version }

@@ -1,8 +1,8 @@
 //! Refusals that any resource may get, as Compute words them.
 
 use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
-use azure_engine::error::{Code, Refusal, UNREADABLE};
-use azure_engine::words::{NotAllowed, OutOfRange, Words};
+use azure_engine::refusal::words::{NotAllowed, OutOfRange, Words};
+use azure_engine::refusal::{Code, Refusal, UNREADABLE};
 
 const OPERATION_PREEMPTED: Code = Code::azures(409, "OperationPreempted");
 const PRECONDITION_FAILED: Code = Code::azures(412, "PreconditionFailed");

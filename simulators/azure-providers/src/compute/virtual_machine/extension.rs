@@ -8,15 +8,18 @@ use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::protocol::protocol;
 use crate::compute::tables::type_names::EXTENSION_TYPE;
 use azure_engine::document::{Object, at, text};
-use azure_engine::error::Refusal;
-use azure_engine::member_table::Holds::{Anything, Derived, Flag, Text, Texts};
-use azure_engine::member_table::Member;
-use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
+use azure_engine::provider::{
+    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
+use azure_engine::refusal::Refusal;
 use azure_engine::store::State;
+use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Text, Texts};
+use azure_engine::types::member_table::Member;
 
 pub(crate) struct Extensions;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("extension.json"),
     etagged: false,
     etag_on_writes: false,
     puts_merge: false,
@@ -42,7 +45,7 @@ static MEMBERS: [Member; 13] = [
 /// The hidden member with the guest's message.
 const MESSAGE: &str = "message";
 
-impl ResourceType for Extensions {
+impl Shape for Extensions {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -50,8 +53,10 @@ impl ResourceType for Extensions {
     fn members(&self) -> &'static [Member] {
         &MEMBERS
     }
+}
 
-    fn write(&self, azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for Extensions {
+    fn before_write(&self, azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let machine = proposal.id.parent().and_then(|machine| azure.store.get(&machine));
         if let Some(machine) = machine {
             if at(&machine.body, "properties/osProfile/allowExtensionOperations") == Some(&Value::Bool(false))
@@ -73,7 +78,7 @@ impl ResourceType for Extensions {
         guest::extend(azure, id);
     }
 
-    fn told(&self, azure: &mut AzureState, id: &ResourceId, answer: &Value) -> Option<Refusal> {
+    fn after_outside_work(&self, azure: &mut AzureState, id: &ResourceId, answer: &Value) -> Option<Refusal> {
         let result = at(answer, "extensions").and_then(|all| all.get(id.name())).cloned();
         let result = result.unwrap_or_else(|| match text(answer, "failure") {
             Some(failure) => json!({ "failed": true, "message": failure }),
@@ -87,7 +92,9 @@ impl ResourceType for Extensions {
         let extension = json!({ "name": id.name(), "properties": at(&record.body, "properties") });
         guest::refusal_of(&extension, &result).filter(|_| !suppressed)
     }
+}
 
+impl Presenting for Extensions {
     fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, expand: Expand) {
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
         if expand.instance_view && record.state != State::Creating {
@@ -106,3 +113,5 @@ impl ResourceType for Extensions {
         }
     }
 }
+
+impl Acting for Extensions {}

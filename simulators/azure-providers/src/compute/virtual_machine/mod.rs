@@ -23,14 +23,15 @@ use crate::compute::tables::words::missing;
 use azure_engine::document::{
     Object, at, at_mut, fill_at, flag, items, name, remove_at, stored_reference, strip, text,
 };
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::{Member, pointers};
 use azure_engine::operation::Completion;
-use azure_engine::options::Options;
 use azure_engine::provider::{
-    Action, AzureState, Expand, Listing, Proposal, Protocol, Record, ResourceType, Source,
+    Acting, Action, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Source,
+    Writing,
 };
-use azure_engine::reference::Reference;
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::settings::options::Options;
+use azure_engine::store::reference::Reference;
+use azure_engine::types::member_table::{Member, pointers};
 
 const AZURE_SPOT_VM_NOT_SUPPORTED_IN_AVAILABILITY_SET: Code =
     Code::azures(400, "AzureSpotVMNotSupportedInAvailabilitySet");
@@ -43,6 +44,7 @@ pub(crate) struct VirtualMachines;
 const SIZE: &str = "properties/hardwareProfile/vmSize";
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("example.json"),
     actions: &[
         "start",
         "powerOff",
@@ -56,7 +58,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(MACHINE_TYPE, "VM")
 };
 
-impl ResourceType for VirtualMachines {
+impl Shape for VirtualMachines {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -65,11 +67,30 @@ impl ResourceType for VirtualMachines {
         &members::MACHINE
     }
 
-    fn page_size(&self, options: &Options, _listing: &Listing<'_>) -> usize {
-        options.page_size
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        let mut all = pointers(&members::MACHINE, &record.id, &record.body);
+        // References inside interface configurations belong to the interfaces.
+        all.retain(|reference| reference.from == record.id);
+        let profile = at(&record.body, "properties/networkProfile").into_iter();
+        all.extend(profile.flat_map(|profile| interface_configuration::references(&record.id, profile)));
+        all
     }
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
+        let nics = items(&record.body, "properties/networkProfile/networkInterfaces")
+            .iter()
+            .filter(|nic| text(nic, "properties/deleteOption") == Some("Delete"))
+            .filter_map(|nic| stored_reference(nic, "id"));
+        let with_addresses = |nic| {
+            let addresses = interface_configuration::owned_addresses(azure, &nic);
+            std::iter::once(nic).chain(addresses)
+        };
+        nics.flat_map(with_addresses).chain(data_disk::owned(&record.body)).collect()
+    }
+}
+
+impl Writing for VirtualMachines {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let (id, mut body) = (proposal.id, proposal.take());
         zones::check(azure, &proposal, Span::One, &mut body)?;
         let size = text(&body, SIZE).unwrap_or_default().to_owned();
@@ -94,15 +115,6 @@ impl ResourceType for VirtualMachines {
         Ok(body)
     }
 
-    fn references(&self, record: &Record) -> Vec<Reference> {
-        let mut all = pointers(&members::MACHINE, &record.id, &record.body);
-        // References inside interface configurations belong to the interfaces.
-        all.retain(|reference| reference.from == record.id);
-        let profile = at(&record.body, "properties/networkProfile").into_iter();
-        all.extend(profile.flat_map(|profile| interface_configuration::references(&record.id, profile)));
-        all
-    }
-
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
         if old.is_none() {
             flexible::joined(azure, id);
@@ -115,7 +127,7 @@ impl ResourceType for VirtualMachines {
         }
     }
 
-    fn told(&self, azure: &mut AzureState, id: &ResourceId, answer: &Value) -> Option<Refusal> {
+    fn after_outside_work(&self, azure: &mut AzureState, id: &ResourceId, answer: &Value) -> Option<Refusal> {
         guest::told(azure, id, answer)
     }
 
@@ -133,25 +145,19 @@ impl ResourceType for VirtualMachines {
         }
     }
 
-    fn on_delete(&self, azure: &mut AzureState, id: &ResourceId) {
+    fn after_delete(&self, azure: &mut AzureState, id: &ResourceId) {
         if let Some(set) = azure.store.get(id).and_then(flexible::set_of) {
             capacity::lower(azure, &set, 1);
         }
     }
+}
 
-    fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
-        let nics = items(&record.body, "properties/networkProfile/networkInterfaces")
-            .iter()
-            .filter(|nic| text(nic, "properties/deleteOption") == Some("Delete"))
-            .filter_map(|nic| stored_reference(nic, "id"));
-        let with_addresses = |nic| {
-            let addresses = interface_configuration::owned_addresses(azure, &nic);
-            std::iter::once(nic).chain(addresses)
-        };
-        nics.flat_map(with_addresses).chain(data_disk::owned(&record.body)).collect()
+impl Presenting for VirtualMachines {
+    fn page_size(&self, options: &Options, _listing: &Listing<'_>) -> usize {
+        options.page_size
     }
 
-    fn accepted(&self, _azure: &AzureState, record: &Record, document: &mut Object) {
+    fn present_unfinished(&self, _azure: &AzureState, record: &Record, document: &mut Object) {
         // While a machine is being made, its system disk has no id yet.
         if record.hidden.get("power").is_none()
             && let Some(properties) = document.get_mut("properties")
@@ -165,7 +171,7 @@ impl ResourceType for VirtualMachines {
         data_disk::present(azure, &mut document["properties"]);
     }
 
-    fn listed(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
+    fn list_entry(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
         let Some(filter) = listing.query.get("$filter") else {
             // `statusOnly` returns the models, too.
             let status =
@@ -193,7 +199,9 @@ impl ResourceType for VirtualMachines {
         let [view] = below else { return None };
         view.eq_ignore_ascii_case("instanceView").then(|| Ok(instance_view::of(azure, record)))
     }
+}
 
+impl Acting for VirtualMachines {
     fn act(
         &self,
         azure: &mut AzureState,

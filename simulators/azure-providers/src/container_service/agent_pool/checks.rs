@@ -1,8 +1,8 @@
 //! Checks of pools.
 
 use azure_engine::document::{Object, items};
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::{Code, Refusal};
 use azure_engine::store::State;
 use azure_types::ResourceId;
 use serde_json::Value;

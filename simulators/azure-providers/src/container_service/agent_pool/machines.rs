@@ -1,9 +1,9 @@
 //! The machines of a pool (Azure REST reference, "Machines"): a view of its scale set's instances.
 
 use azure_engine::document::{items, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::inner_request::PLATFORM;
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::state::inner_request::PLATFORM;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 

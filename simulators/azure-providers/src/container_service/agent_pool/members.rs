@@ -1,7 +1,7 @@
 //! What the members of a pool's `properties` hold (Azure REST reference, "Agent Pools").
 
-use azure_engine::member_table::Holds::{Anything, Derived, Flag, Number, Word};
-use azure_engine::member_table::Member;
+use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Number, Word};
+use azure_engine::types::member_table::Member;
 
 /// Most nodes of a pool, as documented for `count`.
 pub(super) const MAX_NODES: i64 = 1_000;

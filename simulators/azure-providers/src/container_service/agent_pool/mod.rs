@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use azure_engine::answer::Answer;
 use azure_engine::document::{Object, at, fill, into_object, stored_reference, take_properties, text};
-use azure_engine::error::Refusal;
-use azure_engine::member_table::{Member, Written, normalise};
 use azure_engine::operation::Completion;
 use azure_engine::provider::{
-    Action, Asked, AzureState, Expand, Proposal, Protocol, Record, ResourceType, StateNames,
+    Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, ResourceRequest, Shape,
+    StateNames, Writing,
 };
-use azure_engine::reference::{Reference, Role};
+use azure_engine::refusal::Refusal;
 use azure_engine::store::State;
+use azure_engine::store::reference::{Reference, Role};
+use azure_engine::types::member_table::{Member, Written, normalise};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -38,6 +39,7 @@ const USUAL_DISK: i64 = 128;
 pub(super) struct AgentPools;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("example.json"),
     tracked: false,
     actions: &["abort", "deleteMachines", "upgradeNodeImageVersion"],
     states: StateNames {
@@ -52,7 +54,7 @@ const PROTOCOL: Protocol = Protocol {
 /// The names of changes of a member, the most important first.
 const CHANGES: [(&str, &str); 2] = [("orchestratorVersion", "Upgrading"), ("count", "Scaling")];
 
-impl ResourceType for AgentPools {
+impl Shape for AgentPools {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -61,11 +63,19 @@ impl ResourceType for AgentPools {
         &members::MEMBERS
     }
 
-    fn asked(&self, azure: &mut AzureState, asked: &Asked<'_>) -> Option<Result<Answer, Refusal>> {
-        preview_feature::check_pool(azure, asked).err().map(Err)
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        let subnets = record.body.get("properties").map(subnets).unwrap_or_default();
+        let uses = |to| Reference { from: record.id.clone(), to, role: Role::Model, address: None };
+        subnets.into_iter().map(uses).collect()
     }
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
+        scale_set::of_pool(azure, &record.id).into_iter().collect()
+    }
+}
+
+impl Writing for AgentPools {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let cluster = id.parent().and_then(|id| azure.store.get(&id)).ok_or_else(|| azure.not_found(id))?;
         checks::check_cluster(azure, cluster)?;
@@ -86,13 +96,7 @@ impl ResourceType for AgentPools {
         Ok(json!({ "properties": stored }))
     }
 
-    fn references(&self, record: &Record) -> Vec<Reference> {
-        let subnets = record.body.get("properties").map(subnets).unwrap_or_default();
-        let uses = |to| Reference { from: record.id.clone(), to, role: Role::Model, address: None };
-        subnets.into_iter().map(uses).collect()
-    }
-
-    fn write_state(&self, old: &Value, new: &Value) -> Option<&'static str> {
+    fn state_during_write(&self, old: &Value, new: &Value) -> Option<&'static str> {
         let member = |body, member: &str| at(body, &format!("properties/{member}")).cloned();
         if member(old, "powerState") != member(new, "powerState") {
             let stops = text(new, "properties/powerState/code") == Some("Stopped");
@@ -126,25 +130,23 @@ impl ResourceType for AgentPools {
         }
     }
 
-    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
         let cluster = record.id.parent().and_then(|id| azure.store.get(&id));
         cluster.map_or(Ok(()), |cluster| checks::check_cluster(azure, cluster))?;
         checks::check_system_pool_left(azure, &record.id)
     }
 
-    fn on_delete(&self, azure: &mut AzureState, id: &ResourceId) {
+    fn after_delete(&self, azure: &mut AzureState, id: &ResourceId) {
         scale_set::delete(azure, id);
     }
+}
 
-    fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
-        scale_set::of_pool(azure, &record.id).into_iter().collect()
-    }
-
+impl Presenting for AgentPools {
     fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         document.insert("id".into(), own_spelling(&record.id).into());
     }
 
-    fn accepted(&self, _azure: &AzureState, _record: &Record, document: &mut Object) {
+    fn present_unfinished(&self, _azure: &AzureState, _record: &Record, document: &mut Object) {
         if let Some(Value::Object(properties)) = document.get_mut("properties") {
             fill(properties, "nodeLabels", json!({}));
         }
@@ -158,6 +160,16 @@ impl ResourceType for AgentPools {
             ("machines", [name]) => Some(machines::one(azure, &record.id, name)),
             _ => None,
         }
+    }
+}
+
+impl Acting for AgentPools {
+    fn answer_request(
+        &self,
+        azure: &mut AzureState,
+        request: &ResourceRequest<'_>,
+    ) -> Option<Result<Answer, Refusal>> {
+        preview_feature::check_pool(azure, request).err().map(Err)
     }
 
     fn act(
@@ -190,7 +202,7 @@ impl ResourceType for AgentPools {
         Some(Ok(Action { completion: Completion::Action(action, Value::Null), answer: None }))
     }
 
-    fn never_waits(&self, action: &str) -> bool {
+    fn acts_during_operations(&self, action: &str) -> bool {
         action.eq_ignore_ascii_case("abort")
     }
 }
@@ -198,9 +210,9 @@ impl ResourceType for AgentPools {
 /// Ends the operation of a pool successfully: its nodes are as it says.
 pub(super) fn finish(azure: &mut AzureState, id: &ResourceId) {
     if let Some(record) = azure.store.get_mut(id) {
-        let asked = text(&record.body, "properties/orchestratorVersion").unwrap_or_default();
+        let requested = text(&record.body, "properties/orchestratorVersion").unwrap_or_default();
         let current = text(&record.body, "properties/currentOrchestratorVersion").and_then(Version::stored);
-        if let Ok(version) = kubernetes_version::resolve(asked, current) {
+        if let Ok(version) = kubernetes_version::resolve(requested, current) {
             record.body["properties"]["currentOrchestratorVersion"] = version.to_string().into();
         }
     }
@@ -324,11 +336,11 @@ fn spot(new: &mut Object) {
 
 /// Sets the requested version, the running version, and the image of the nodes.
 fn versions(control: &ControlPlane, old: Option<&Value>, new: &mut Object) -> Result<(), Refusal> {
-    fill(new, "orchestratorVersion", control.asked.as_str());
+    fill(new, "orchestratorVersion", control.requested.as_str());
     let current = old.and_then(|old| text(old, "currentOrchestratorVersion")).and_then(Version::stored);
-    let asked = word(new, "orchestratorVersion");
+    let requested = word(new, "orchestratorVersion");
     // A new pool that names no patch is as its control plane.
-    let wanted = kubernetes_version::resolve(asked, current.or(Some(control.version)))?;
+    let wanted = kubernetes_version::resolve(requested, current.or(Some(control.version)))?;
     kubernetes_version::check_skew(wanted, control.version)?;
     if let Some(current) = current {
         kubernetes_version::check_pool_upgrade(current, wanted)?;

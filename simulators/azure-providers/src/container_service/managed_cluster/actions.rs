@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use azure_engine::answer::Answer;
 use azure_engine::document::{Object, into_object, text};
-use azure_engine::error::Refusal;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, Record};
+use azure_engine::refusal::Refusal;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 

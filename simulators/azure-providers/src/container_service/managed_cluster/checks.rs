@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use azure_engine::document::{Object, at, name, text};
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Proposal};
+use azure_engine::refusal::{Code, Refusal};
 use azure_types::ResourceId;
 use ipnet::IpNet;
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! The members of a cluster's `properties` (Azure REST reference, "Managed Clusters"), and which of them are fixed at
 //! creation.
 
-use azure_engine::member_table::Holds::{Anything, Derived, Flag, Text, Word};
-use azure_engine::member_table::Member;
+use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Text, Word};
+use azure_engine::types::member_table::Member;
 
 pub(super) static MEMBERS: [Member; 52] = [
     Member::new("aadProfile", Anything),

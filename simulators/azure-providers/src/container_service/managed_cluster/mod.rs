@@ -11,15 +11,16 @@ use std::time::Duration;
 
 use azure_engine::answer::Answer;
 use azure_engine::document::{Object, enumeration, fill, into_object, name, take_properties, text};
-use azure_engine::error::Refusal;
-use azure_engine::execution::Execution;
-use azure_engine::member_table::Member;
 use azure_engine::operation::Completion;
+use azure_engine::operation::execution::Execution;
 use azure_engine::provider::{
-    Action, Asked, AzureState, Expand, Proposal, Protocol, Record, ResourceType, StateNames,
+    Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, ResourceRequest, Shape,
+    StateNames, Writing,
 };
-use azure_engine::reference::{Reference, Role as Pointer};
+use azure_engine::refusal::Refusal;
 use azure_engine::store::State;
+use azure_engine::store::reference::{Reference, Role as Pointer};
+use azure_engine::types::member_table::Member;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -41,6 +42,7 @@ use crate::resources::delete_group;
 pub(super) struct ManagedClusters;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("example.json"),
     actions: &[
         "abort",
         "accessProfiles/*/listCredential",
@@ -68,7 +70,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(CLUSTERS, "ManagedCluster")
 };
 
-impl ResourceType for ManagedClusters {
+impl Shape for ManagedClusters {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -77,11 +79,20 @@ impl ResourceType for ManagedClusters {
         &members::MEMBERS
     }
 
-    fn asked(&self, azure: &mut AzureState, asked: &Asked<'_>) -> Option<Result<Answer, Refusal>> {
-        preview_feature::check_cluster(azure, asked).err().map(Err)
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        // While it is written, a cluster holds its pools.
+        let profiles = azure_engine::document::items(&record.body, "properties/agentPoolProfiles").iter();
+        let uses = |to| Reference { from: record.id.clone(), to, role: Pointer::Model, address: None };
+        profiles.flat_map(agent_pool::subnets).map(uses).collect()
     }
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
+        NodeGroup::of(azure, &record.id).map(|group| group.id).into_iter().collect()
+    }
+}
+
+impl Writing for ManagedClusters {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let (id, old) = (proposal.id, proposal.old);
         if old.is_some() {
             agent_pool::check_pools(azure, id)?;
@@ -129,14 +140,7 @@ impl ResourceType for ManagedClusters {
         Ok(Value::Object(body))
     }
 
-    fn references(&self, record: &Record) -> Vec<Reference> {
-        // While it is written, a cluster holds its pools.
-        let profiles = azure_engine::document::items(&record.body, "properties/agentPoolProfiles").iter();
-        let uses = |to| Reference { from: record.id.clone(), to, role: Pointer::Model, address: None };
-        profiles.flat_map(agent_pool::subnets).map(uses).collect()
-    }
-
-    fn write_state(&self, old: &Value, new: &Value) -> Option<&'static str> {
+    fn state_during_write(&self, old: &Value, new: &Value) -> Option<&'static str> {
         let version = |body| text(body, "properties/kubernetesVersion");
         (version(old) != version(new)).then_some("Upgrading")
     }
@@ -173,18 +177,16 @@ impl ResourceType for ManagedClusters {
         }
     }
 
-    fn on_delete(&self, azure: &mut AzureState, id: &ResourceId) {
+    fn after_delete(&self, azure: &mut AzureState, id: &ResourceId) {
         for pool in pools(azure, id) {
             azure.doom(&pool);
         }
         azure.later(id, PROVISION, Some(Duration::ZERO));
     }
+}
 
-    fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
-        NodeGroup::of(azure, &record.id).map(|group| group.id).into_iter().collect()
-    }
-
-    fn accepted(&self, _azure: &AzureState, _record: &Record, document: &mut Object) {
+impl Presenting for ManagedClusters {
+    fn present_unfinished(&self, _azure: &AzureState, _record: &Record, document: &mut Object) {
         present::accepted(document);
     }
 
@@ -202,6 +204,16 @@ impl ResourceType for ManagedClusters {
             _ => None,
         }
     }
+}
+
+impl Acting for ManagedClusters {
+    fn answer_request(
+        &self,
+        azure: &mut AzureState,
+        request: &ResourceRequest<'_>,
+    ) -> Option<Result<Answer, Refusal>> {
+        preview_feature::check_cluster(azure, request).err().map(Err)
+    }
 
     fn act(
         &self,
@@ -213,7 +225,7 @@ impl ResourceType for ManagedClusters {
         actions::begin(azure, id, action, body)
     }
 
-    fn never_waits(&self, action: &str) -> bool {
+    fn acts_during_operations(&self, action: &str) -> bool {
         actions::reads(action)
     }
 }
@@ -314,8 +326,8 @@ fn versions(old: Option<&Record>, properties: &mut Object) -> Result<(), Refusal
     fill(properties, "kubernetesVersion", kubernetes_version::usual());
     let current =
         old.and_then(|old| text(&old.body, "properties/currentKubernetesVersion")).and_then(Version::stored);
-    let asked = properties.get("kubernetesVersion").and_then(Value::as_str).unwrap_or_default();
-    let wanted = kubernetes_version::resolve(asked, current)?;
+    let requested = properties.get("kubernetesVersion").and_then(Value::as_str).unwrap_or_default();
+    let wanted = kubernetes_version::resolve(requested, current)?;
     if let Some(current) = current {
         kubernetes_version::check_upgrade(current, wanted)?;
     }

@@ -6,18 +6,18 @@ use super::super::access_policy;
 use super::super::contents::within;
 use super::super::item::Kind;
 use crate::authorization::{Plane, may};
-use azure_engine::code::Code;
-use azure_engine::data_plane::DataCaller;
+use azure_engine::answer::data_plane::DataCaller;
 use azure_engine::document::text;
-use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::Refusal;
+use azure_engine::refusal::code::Code;
 
 /// "Azure Key Vault REST API Error Codes".
 const FORBIDDEN: Code = Code::azures(403, "Forbidden");
 
 /// The access that a request needs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wish {
+pub(super) struct NeededPermission {
     pub(super) kind: Kind,
     /// Its name in access policies.
     pub(super) permission: &'static str,
@@ -46,13 +46,13 @@ pub(super) fn check(
     azure: &AzureState,
     vault: &Record,
     caller: Option<&DataCaller>,
-    wish: Wish,
+    needed: NeededPermission,
 ) -> Result<(), Refusal> {
     let Some(caller) = caller.filter(|caller| !caller.object_id.is_empty()) else { return Ok(()) };
     let (refusal, inner) = match goes_by_roles(vault) {
         true if !azure.enforce_authorization => return Ok(()),
-        true => (by_roles(azure, vault, caller, wish), "ForbiddenByRbac"),
-        false => (by_policies(vault, caller, wish), "AccessDenied"),
+        true => (by_roles(azure, vault, caller, needed), "ForbiddenByRbac"),
+        false => (by_policies(vault, caller, needed), "AccessDenied"),
     };
     refusal.map_or(Ok(()), |refusal| Err(within(refusal, inner)))
 }
@@ -61,9 +61,15 @@ fn goes_by_roles(vault: &Record) -> bool {
     vault.body.pointer("/properties/enableRbacAuthorization").and_then(Value::as_bool) == Some(true)
 }
 
-fn by_roles(azure: &AzureState, vault: &Record, caller: &DataCaller, wish: Wish) -> Option<Refusal> {
-    let named =
-        |(kind, permission, _): &&(Kind, &str, &str)| (*kind, *permission) == (wish.kind, wish.permission);
+fn by_roles(
+    azure: &AzureState,
+    vault: &Record,
+    caller: &DataCaller,
+    needed: NeededPermission,
+) -> Option<Refusal> {
+    let named = |(kind, permission, _): &&(Kind, &str, &str)| {
+        (*kind, *permission) == (needed.kind, needed.permission)
+    };
     let (_, _, action) = ACTIONS.iter().find(named)?;
     let action = format!("Microsoft.KeyVault/vaults/{action}");
     if may(azure, &caller.object_id, Plane::Data, &action, &vault.id) {
@@ -81,8 +87,8 @@ fn by_roles(azure: &AzureState, vault: &Record, caller: &DataCaller, wish: Wish)
     )))
 }
 
-fn by_policies(vault: &Record, caller: &DataCaller, wish: Wish) -> Option<Refusal> {
-    let (kind, permission) = (wish.kind.collection(), wish.permission);
+fn by_policies(vault: &Record, caller: &DataCaller, needed: NeededPermission) -> Option<Refusal> {
+    let (kind, permission) = (needed.kind.collection(), needed.permission);
     if access_policy::allows(vault, &caller.object_id, kind, permission) {
         return None;
     }
@@ -96,7 +102,7 @@ fn by_policies(vault: &Record, caller: &DataCaller, wish: Wish) -> Option<Refusa
     )))
 }
 
-/// Name and place of a vault, as refusals give them.
+/// Name and path of a vault, as refusals give them.
 fn described(vault: &Record) -> String {
     format!("{};location={}", vault.id.name(), text(&vault.body, "location").unwrap_or_default())
 }

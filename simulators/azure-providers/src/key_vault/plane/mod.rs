@@ -1,7 +1,7 @@
 //! The hosts of vaults (`{vault}.vault.azure.net`): secrets and keys ("Azure Key Vault REST API reference").
 
 mod access;
-mod place;
+mod item_path;
 mod refusal;
 mod requests;
 mod shown;
@@ -21,7 +21,7 @@ pub(super) static PLANES: [DataPlane; 1] = [DataPlane {
     },
     own_authentication: false,
     max_body_bytes: MAX_BODY_BYTES,
-    locate: place::locate,
+    locate: item_path::locate,
     perform: requests::perform,
     refuse: refusal::refuse,
 }];

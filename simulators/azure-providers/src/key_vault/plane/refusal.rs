@@ -1,8 +1,8 @@
 //! Refusals as the vault's host words them.
 
-use azure_engine::data_plane::{DataAnswer, DataRequest};
-use azure_engine::error::Refusal;
+use azure_engine::answer::data_plane::{DataAnswer, DataRequest};
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::Refusal;
 use serde_json::json;
 
 /// The answer to a refused request.

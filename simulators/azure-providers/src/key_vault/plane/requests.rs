@@ -1,18 +1,18 @@
 //! Requests to a vault's host.
 
 use azure_engine::answer::Note;
-use azure_engine::data_plane::{DataAnswer, DataRequest};
+use azure_engine::answer::data_plane::{DataAnswer, DataRequest};
 use azure_engine::document::text;
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::{Code, Refusal};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use super::super::item::{Item, Kind, said};
 use super::super::{contents, host, key, secret};
-use super::access::{Wish, check};
-use super::place::Place;
+use super::access::{NeededPermission, check};
+use super::item_path::ItemPath;
 use super::shown;
 
 const BAD: Code = Code::azures(400, "BadParameter");
@@ -31,17 +31,18 @@ pub(super) fn perform(azure: &mut AzureState, request: &DataRequest<'_>) -> Resu
     if request.query.get("api-version").is_none_or(String::is_empty) {
         return Err(BAD.says("api-version must be specified"));
     }
-    let Some(place) = Place::parse(request.path) else {
+    let Some(path) = ItemPath::parse(request.path) else {
         return Err(UNKNOWN.says(format_args!("There is nothing at '{}'.", request.path)));
     };
-    let kind = place.kind;
-    let may = |permission: &'static str| check(azure, vault, request.caller, Wish { kind, permission });
+    let kind = path.kind;
+    let may =
+        |permission: &'static str| check(azure, vault, request.caller, NeededPermission { kind, permission });
     let (create, update) = match kind {
         Kind::Secrets => ("set", "set"),
         Kind::Keys => ("create", "update"),
     };
     let vault_name = vault.id.name().to_owned();
-    match (request.method, place.deleted, place.rest.as_slice()) {
+    match (request.method, path.deleted, path.rest.as_slice()) {
         ("GET", deleted, []) => {
             may("list")?;
             list(azure, request, vault, kind, deleted)

@@ -12,10 +12,10 @@ use crate::network::shared::{
     children::old_child,
 };
 use azure_engine::document::{Object, fill, stored_reference, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Anything, Derived, Flag, Number, Text, Uses, UsesAll, Word};
-use azure_engine::member_table::Member;
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Number, Text, Uses, UsesAll, Word};
+use azure_engine::types::member_table::Member;
 
 const NO_SUBNET: Code = Code::ours(400, "SubnetIsRequired");
 

@@ -14,13 +14,15 @@ use crate::network::load_balancer::{
 };
 use crate::network::shared::{children::each_child, protocol::protocol};
 use azure_engine::document::{self, at, fill, into_object, items, name, stored_reference, take_properties};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{
+use azure_engine::provider::{
+    Acting, AzureState, ChildCollection, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::store::reference::is_of;
+use azure_engine::types::member_table::Holds::{
     Anything, Children, Derived, Flag, Guid, Object, Text, Texts, Uses, Word,
 };
-use azure_engine::member_table::Member;
-use azure_engine::provider::{AzureState, ChildCollection, Expand, Proposal, Protocol, Record, ResourceType};
-use azure_engine::reference::is_of;
+use azure_engine::types::member_table::Member;
 
 const DIFFERENT_SUBNETS: Code = Code::azures(400, "IpConfigurationsOnSameNicCannotUseDifferentSubnets");
 const IN_USE: Code = Code::azures(400, "NicInUse");
@@ -77,13 +79,14 @@ static DNS_SETTINGS: [Member; 5] = [
 pub(crate) struct NetworkInterfaces;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("example.json"),
     child_collections: &[ChildCollection { name: "ipConfigurations", writable: false, back_references: &[] }],
     actions: &["effectiveRouteTable", "effectiveNetworkSecurityGroups"],
     synchronous: true,
     ..protocol(RESOURCE_TYPE, "NetworkInterface")
 };
 
-impl ResourceType for NetworkInterfaces {
+impl Shape for NetworkInterfaces {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -91,8 +94,10 @@ impl ResourceType for NetworkInterfaces {
     fn members(&self) -> &'static [Member] {
         &MEMBERS
     }
+}
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for NetworkInterfaces {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         if let Some(owner) = proposal.old.and_then(service_owner) {
             return Err(OF_SERVICE.details(format_args!(
@@ -116,7 +121,7 @@ impl ResourceType for NetworkInterfaces {
         Ok(proposal.stored(into_object(properties)))
     }
 
-    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
         let owner = service_owner(record).map(str::to_owned);
         match owner.or_else(|| machine_of(azure, record).map(|machine| machine.to_string())) {
             None => Ok(()),
@@ -127,7 +132,9 @@ impl ResourceType for NetworkInterfaces {
                 ))),
         }
     }
+}
 
+impl Presenting for NetworkInterfaces {
     fn present(&self, azure: &AzureState, record: &Record, document: &mut document::Object, _expand: Expand) {
         document.insert("kind".into(), "Regular".into());
         let machine = machine_of(azure, record);
@@ -150,6 +157,8 @@ impl ResourceType for NetworkInterfaces {
         }
     }
 }
+
+impl Acting for NetworkInterfaces {}
 
 /// The private endpoint or private link service whose interface this is.
 fn service_owner(record: &Record) -> Option<&str> {

@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use super::{balancer::Balancer, pool_members::members};
 use crate::network::shared::codes::ADDRESS_FORMAT;
 use azure_engine::document::{name, stored_reference, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Derived, Names, Object, Text, Uses, Word};
-use azure_engine::member_table::Member;
 use azure_engine::provider::AzureState;
-use azure_engine::reference::Role;
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::store::reference::Role;
+use azure_engine::types::member_table::Holds::{Derived, Names, Object, Text, Uses, Word};
+use azure_engine::types::member_table::Member;
 
 const NOT_OF_BASIC: Code = Code::ours(400, "IPBasedBackendPoolNotSupportedForBasicSku");
 const ADDRESS_TWICE: Code = Code::ours(400, "DuplicateBackendAddress");

@@ -16,11 +16,11 @@ use super::{
 use crate::network::shared::codes::MIXED_MEMBERSHIP;
 use crate::network::shared::{addresses::holder_in_network, children::old_child};
 use azure_engine::document::{self, items, name, stored_reference, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Derived, Number, Objects, Text, Users, Uses, Word};
-use azure_engine::member_table::Member;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::reference::{Role, is_of};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::store::reference::{Role, is_of};
+use azure_engine::types::member_table::Holds::{Derived, Number, Objects, Text, Users, Uses, Word};
+use azure_engine::types::member_table::Member;
 
 const NOT_OF_SKU: Code = Code::ours(400, "MigrateToIpBasedNotSupportedForSku");
 const NO_SUCH_MEMBER: Code = Code::ours(400, "BackendAddressNotFoundInPool");

@@ -14,11 +14,11 @@ use crate::network::shared::{
     zones::check_zones,
 };
 use azure_engine::document::{Object, name, stored_reference, take_properties, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Derived, Text, Users, Uses, Word};
-use azure_engine::member_table::Member;
 use azure_engine::provider::AzureState;
-use azure_engine::reference::is_of;
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::store::reference::is_of;
+use azure_engine::types::member_table::Holds::{Derived, Text, Users, Uses, Word};
+use azure_engine::types::member_table::Member;
 
 const MIXED_FRONTENDS: Code =
     Code::ours(400, "LoadBalancerFrontendIPConfigurationsMustBeAllPublicOrAllInternal");

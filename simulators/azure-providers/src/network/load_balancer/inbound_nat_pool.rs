@@ -11,11 +11,11 @@ use super::{
     rule::{FLOATING_IP, FRONTEND, IDLE_TIMEOUT, STATE, TCP_RESET, number, require_frontend},
 };
 use azure_engine::document::{Object, at, items, name, strip};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Number, Word};
-use azure_engine::member_table::Member;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::reference::{Role, is_of};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::store::reference::{Role, is_of};
+use azure_engine::types::member_table::Holds::{Number, Word};
+use azure_engine::types::member_table::Member;
 
 const TOO_FEW_PORTS: Code = Code::ours(400, "InboundNatPoolFrontendPortRangeTooSmall");
 

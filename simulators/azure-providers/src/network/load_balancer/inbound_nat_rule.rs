@@ -14,10 +14,10 @@ use super::{
     },
 };
 use azure_engine::document::{Object, items, name, stored_reference, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Number, User, Word};
-use azure_engine::member_table::Member;
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::member_table::Holds::{Number, User, Word};
+use azure_engine::types::member_table::Member;
 
 const TOO_FEW_PORTS: Code = Code::ours(400, "InboundNatRuleFrontendPortRangeTooSmall");
 const WRONG_PORTS: Code = Code::ours(400, "InvalidInboundNatRule");

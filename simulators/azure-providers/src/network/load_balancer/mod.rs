@@ -20,12 +20,14 @@ use serde_json::{Value, json};
 
 use crate::network::shared::{children::each_child, protocol::protocol, sku::sku};
 use azure_engine::document::{Object, into_object, items, name, stored_reference, take_properties, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Anything, Children, Derived, Guid};
-use azure_engine::member_table::{Member, pointers};
 use azure_engine::operation::Completion;
-use azure_engine::provider::{Action, AzureState, ChildCollection, Proposal, Protocol, Record, ResourceType};
-use azure_engine::reference::Reference;
+use azure_engine::provider::{
+    Acting, Action, AzureState, ChildCollection, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::store::reference::Reference;
+use azure_engine::types::member_table::Holds::{Anything, Children, Derived, Guid};
+use azure_engine::types::member_table::{Member, pointers};
 use backend_pool::{names, scale_set_using};
 use balancer::Balancer;
 use pool_members::members;
@@ -78,6 +80,7 @@ const CHECKS: [(&str, Check); 6] = [
 pub(crate) struct LoadBalancers;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("example.json"),
     child_collections: &COLLECTIONS,
     actions: &["migrateToIpBased", "backendAddressPools/*/queryInboundNatRulePortMapping"],
     immediate: true,
@@ -97,7 +100,7 @@ static MEMBERS: [Member; 10] = [
     Member::new("scope", Anything),
 ];
 
-impl ResourceType for LoadBalancers {
+impl Shape for LoadBalancers {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -106,7 +109,17 @@ impl ResourceType for LoadBalancers {
         &MEMBERS
     }
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    /// Returns each reference once: a rule names its pool in two members, and a pool its network with each address.
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        let mut all = pointers(&MEMBERS, &record.id, &record.body);
+        let mut seen = BTreeSet::new();
+        all.retain(|one| seen.insert((one.from.clone(), one.to.clone())));
+        all
+    }
+}
+
+impl Writing for LoadBalancers {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let (id, old) = (proposal.id, proposal.old);
         let sku = sku(&mut proposal.body, &["Basic", "Standard"])?;
         let balancer = Balancer { azure, id, sku: &sku, old };
@@ -137,14 +150,6 @@ impl ResourceType for LoadBalancers {
         Ok(proposal.stored(into_object(properties)))
     }
 
-    /// Returns each reference once: a rule names its pool in two members, and a pool its network with each address.
-    fn references(&self, record: &Record) -> Vec<Reference> {
-        let mut all = pointers(&MEMBERS, &record.id, &record.body);
-        let mut seen = BTreeSet::new();
-        all.retain(|one| seen.insert((one.from.clone(), one.to.clone())));
-        all
-    }
-
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
         // Interfaces leave the pools and rules that the write removes.
         for collection in ["backendAddressPools", "inboundNatRules"] {
@@ -161,12 +166,12 @@ impl ResourceType for LoadBalancers {
         inbound_nat_rule::assign_ports(azure, id);
     }
 
-    fn referrers_changed(&self, azure: &mut AzureState, id: &ResourceId) {
+    fn after_referrers_changed(&self, azure: &mut AzureState, id: &ResourceId) {
         inbound_nat_pool::generate_rules(azure, id);
         inbound_nat_rule::assign_ports(azure, id);
     }
 
-    fn on_delete(&self, azure: &mut AzureState, id: &ResourceId) {
+    fn after_delete(&self, azure: &mut AzureState, id: &ResourceId) {
         let members: Vec<ResourceId> = azure.store.get(id).map_or_else(Vec::new, |record| {
             ["backendAddressPools", "inboundNatRules"]
                 .iter()
@@ -182,6 +187,45 @@ impl ResourceType for LoadBalancers {
         }
     }
 
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+        for frontend in items(&record.body, "properties/frontendIPConfigurations") {
+            frontend::check_unused(
+                azure,
+                &record.id,
+                &record.id.child("frontendIPConfigurations", name(frontend)),
+            )?;
+        }
+        for collection in USED_BY_MODELS {
+            for child in items(&record.body, &format!("properties/{collection}")) {
+                let child = record.id.child(collection, name(child));
+                let Some(set) = scale_set_using(azure, &child) else { continue };
+                return Err(USED_BY_SCALE_SET.details(format_args!(
+                        "Cannot delete load balancer {} since its child resources {child} are in use by virtual machine \
+                         scale set {set}.",
+                        record.id
+                    )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Presenting for LoadBalancers {
+    fn present_child(
+        &self,
+        azure: &AzureState,
+        record: &Record,
+        collection: &str,
+        id: &ResourceId,
+        properties: &mut Object,
+    ) {
+        if collection == "backendAddressPools" {
+            backend_pool::present(azure, record, id, properties);
+        }
+    }
+}
+
+impl Acting for LoadBalancers {
     fn act(
         &self,
         azure: &mut AzureState,
@@ -207,41 +251,6 @@ impl ResourceType for LoadBalancers {
                 Some(backend_pool::port_mapping(azure, record, &pool, body).map(done))
             }
             _ => None,
-        }
-    }
-
-    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-        for frontend in items(&record.body, "properties/frontendIPConfigurations") {
-            frontend::check_unused(
-                azure,
-                &record.id,
-                &record.id.child("frontendIPConfigurations", name(frontend)),
-            )?;
-        }
-        for collection in USED_BY_MODELS {
-            for child in items(&record.body, &format!("properties/{collection}")) {
-                let child = record.id.child(collection, name(child));
-                let Some(set) = scale_set_using(azure, &child) else { continue };
-                return Err(USED_BY_SCALE_SET.details(format_args!(
-                        "Cannot delete load balancer {} since its child resources {child} are in use by virtual machine \
-                         scale set {set}.",
-                        record.id
-                    )));
-            }
-        }
-        Ok(())
-    }
-
-    fn present_child(
-        &self,
-        azure: &AzureState,
-        record: &Record,
-        collection: &str,
-        id: &ResourceId,
-        properties: &mut Object,
-    ) {
-        if collection == "backendAddressPools" {
-            backend_pool::present(azure, record, id, properties);
         }
     }
 }

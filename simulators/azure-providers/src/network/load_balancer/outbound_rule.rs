@@ -11,10 +11,10 @@ use super::{
 };
 use crate::network::public_ip::prefix;
 use azure_engine::document::{Object, at, items, name, stored_reference, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Number, UsesAll, Word};
-use azure_engine::member_table::Member;
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::member_table::Holds::{Number, UsesAll, Word};
+use azure_engine::types::member_table::Member;
 
 const NOT_EIGHTS: Code =
     Code::ours(400, "SpecifiedAllocatedOutboundPortsForOutboundRuleIsNotAMultipleOfEight");

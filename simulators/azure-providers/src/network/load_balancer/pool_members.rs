@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use azure_engine::document::{items, name, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::reference::{Role, is_of};
+use azure_engine::store::reference::{Role, is_of};
 
 /// The IP configurations that reference a pool.
 pub(crate) fn members<'a>(azure: &'a AzureState, pool: &ResourceId) -> impl Iterator<Item = &'a ResourceId> {

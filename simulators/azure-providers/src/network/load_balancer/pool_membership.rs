@@ -9,9 +9,9 @@ use super::{
 };
 use crate::network::shared::codes::MIXED_MEMBERSHIP;
 use azure_engine::document::{items, text};
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::reference::is_of;
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::store::reference::is_of;
 
 const TWO_OF_SCALE_SET: Code = Code::azures(400, "VMScaleSetCannotUseMultipleLoadBalancersOfSameType");
 const TWO_INTERNAL: Code = Code::azures(400, "AnotherInternalLoadBalancerExists");

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::balancer::Balancer;
 use azure_engine::document::Object;
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Derived, Number, Text, Users, Word};
-use azure_engine::member_table::Member;
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::member_table::Holds::{Derived, Number, Text, Users, Word};
+use azure_engine::types::member_table::Member;
 
 const NOT_OF_BASIC: Code = Code::ours(400, "ProbePropertyNotSupportedForBasicSku");
 const NO_PATH: Code = Code::ours(400, "ProbeRequestPathRequired");

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::balancer::Balancer;
 use azure_engine::document::{Object, at};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Derived, Flag, Number, Uses, UsesAll, Word};
-use azure_engine::member_table::Member;
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::member_table::Holds::{Derived, Flag, Number, Uses, UsesAll, Word};
+use azure_engine::types::member_table::Member;
 
 const NOT_OF_BASIC: Code = Code::ours(400, "LoadBalancingRulePropertyNotSupportedForBasicSku");
 const NO_FRONTEND: Code = Code::ours(400, "FrontendIPConfigurationRequired");

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{balancer::Balancer, rule::number};
 use azure_engine::document::{at, items, name, text};
-use azure_engine::error::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal};
 
 const ALL_PROTOCOLS: Code = Code::ours(400, "LoadBalancingRuleWithAllProtocolNotSupported");
 const SAME_BACKEND_PORT: Code = Code::azures(400, "RulesUseSameBackendPortProtocolAndPool");

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use crate::network::public_ip;
 use crate::network::shared::codes::INVALID_DOMAIN_NAME_LABEL;
-use azure_engine::error::Refusal;
-use azure_engine::location::normal_location;
-use azure_engine::provider::{AzureState, Call};
+use azure_engine::document::location::normal_location;
+use azure_engine::provider::{AzureState, ProviderCall};
+use azure_engine::refusal::Refusal;
 
 /// Answers calls below `locations/{location}`.
-pub(crate) fn answer(azure: &mut AzureState, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
+pub(crate) fn answer(azure: &mut AzureState, call: &ProviderCall<'_>) -> Option<Result<Value, Refusal>> {
     let [locations, location, what] = call.segments else { return None };
     if !locations.eq_ignore_ascii_case("locations") {
         return None;
@@ -24,7 +24,7 @@ pub(crate) fn answer(azure: &mut AzureState, call: &Call<'_>) -> Option<Result<V
     }
 }
 
-fn name_availability(azure: &AzureState, call: &Call<'_>, location: &str) -> Result<Value, Refusal> {
+fn name_availability(azure: &AzureState, call: &ProviderCall<'_>, location: &str) -> Result<Value, Refusal> {
     // Query options are known by their lower-case names.
     let Some(label) = call.query.get("domainnamelabel").filter(|label| !label.is_empty()) else {
         return Err(INVALID_DOMAIN_NAME_LABEL.details("The query option domainNameLabel is required."));

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use crate::network::shared::type_names::PRIVATE_LINK_SERVICES;
 use azure_engine::document::{items, name, text};
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::AzureState;
-use azure_engine::reference::is_of;
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::store::reference::is_of;
 
 const WRONG_STATUS: Code = Code::ours(400, "PrivateEndpointConnectionStatusInvalid");
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     connection::{AUTOMATIC, MANUAL, of_service, state},
-    own_interface::{self, Wanted},
+    own_interface::{self, ChosenConfiguration},
     service::{self, approves, visible},
     target,
 };
@@ -22,17 +22,18 @@ use crate::network::shared::{
 use azure_engine::document::{
     self, into_object, items, name, remove_at, stored_reference, take_properties, text,
 };
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{
+use azure_engine::provider::{
+    Acting, AzureState, ChildCollection, Concurrency, Expand, Presenting, Proposal, Protocol, Record, Shape,
+    Writing,
+};
+use azure_engine::refusal::words::Wrong;
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::store::State;
+use azure_engine::store::reference::{Reference, Role, is_of};
+use azure_engine::types::member_table::Holds::{
     Anything, Children, Derived, Flag, Guid, Object, Text, Texts, Uses, UsesAll,
 };
-use azure_engine::member_table::{Member, pointers};
-use azure_engine::provider::{
-    AzureState, ChildCollection, Concurrency, Expand, Proposal, Protocol, Record, ResourceType,
-};
-use azure_engine::reference::{Reference, Role, is_of};
-use azure_engine::store::State;
-use azure_engine::words::Wrong;
+use azure_engine::types::member_table::{Member, pointers};
 
 const CONNECTION_COUNT: Code = Code::ours(400, "PrivateEndpointMustHaveOnePrivateLinkServiceConnection");
 const INTERFACE_NAME_CHANGED: Code =
@@ -92,6 +93,7 @@ const FOUND: &str = "privateLinkServiceFound";
 pub(crate) struct PrivateEndpoints;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("endpoint.json"),
     concurrency: Concurrency::Busy,
     child_collections: &[
         ChildCollection { name: AUTOMATIC, writable: false, back_references: &[] },
@@ -101,7 +103,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.Network/privateEndpoints", "PrivateEndpoint")
 };
 
-impl ResourceType for PrivateEndpoints {
+impl Shape for PrivateEndpoints {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -110,7 +112,28 @@ impl ResourceType for PrivateEndpoints {
         &MEMBERS
     }
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        let services = [AUTOMATIC, MANUAL].into_iter().flat_map(|collection| {
+            items(&record.body, &format!("properties/{collection}")).iter().filter_map(move |child| {
+                // A disconnected endpoint is no longer a connection of the service.
+                if text(child, "properties/privateLinkServiceConnectionState/status") == Some("Disconnected")
+                {
+                    return None;
+                }
+                let from = record.id.child(collection, name(child));
+                Some(Reference { from, to: target(child)?, role: Role::Names, address: None })
+            })
+        });
+        pointers(&MEMBERS, &record.id, &record.body).into_iter().chain(services).collect()
+    }
+
+    fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
+        vec![interface(azure, record)]
+    }
+}
+
+impl Writing for PrivateEndpoints {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         check_interface_name(azure, &proposal, &properties)?;
@@ -134,21 +157,6 @@ impl ResourceType for PrivateEndpoints {
         Ok(proposal.stored(into_object(properties)))
     }
 
-    fn references(&self, record: &Record) -> Vec<Reference> {
-        let services = [AUTOMATIC, MANUAL].into_iter().flat_map(|collection| {
-            items(&record.body, &format!("properties/{collection}")).iter().filter_map(move |child| {
-                // A disconnected endpoint is no longer a connection of the service.
-                if text(child, "properties/privateLinkServiceConnectionState/status") == Some("Disconnected")
-                {
-                    return None;
-                }
-                let from = record.id.child(collection, name(child));
-                Some(Reference { from, to: target(child)?, role: Role::Names, address: None })
-            })
-        });
-        pointers(&MEMBERS, &record.id, &record.body).into_iter().chain(services).collect()
-    }
-
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, _old: Option<&Value>) {
         let Some(record) = azure.store.get(id) else { return };
         let Some(subnet) = stored_reference(&record.body, "properties/subnet/id") else { return };
@@ -159,9 +167,9 @@ impl ResourceType for PrivateEndpoints {
         let names = |member: &str| {
             target.as_ref().map_or_else(Vec::new, |target| target::names(azure, target, member))
         };
-        let mut wanted: Vec<Wanted> = items(&record.body, "properties/ipConfigurations")
+        let mut wanted: Vec<ChosenConfiguration> = items(&record.body, "properties/ipConfigurations")
             .iter()
-            .map(|item| Wanted {
+            .map(|item| ChosenConfiguration {
                 name: name(item).to_owned(),
                 subnet: subnet.clone(),
                 address: text(item, "properties/privateIPAddress").and_then(|text| text.parse().ok()),
@@ -177,7 +185,7 @@ impl ResourceType for PrivateEndpoints {
             let guid = azure.seed.guid("endpoint address", record.id.as_str(), record.incarnation);
             let groups = connections(record).flat_map(|child| items(child, "properties/groupIds"));
             let group = groups.filter_map(Value::as_str).next().unwrap_or_default().to_owned();
-            wanted.push(Wanted {
+            wanted.push(ChosenConfiguration {
                 name: format!("privateEndpointIpConfig.{guid}"),
                 subnet,
                 address: None,
@@ -191,11 +199,9 @@ impl ResourceType for PrivateEndpoints {
         let interface = interface(azure, record);
         own_interface::keep(azure, id, "privateEndpoint", &interface, wanted);
     }
+}
 
-    fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
-        vec![interface(azure, record)]
-    }
-
+impl Presenting for PrivateEndpoints {
     fn present(&self, azure: &AzureState, record: &Record, document: &mut document::Object, _expand: Expand) {
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
         let interface = interface(azure, record);
@@ -224,6 +230,8 @@ impl ResourceType for PrivateEndpoints {
         properties.insert("provisioningState".into(), "Succeeded".into());
     }
 }
+
+impl Acting for PrivateEndpoints {}
 
 fn connections(record: &Record) -> impl Iterator<Item = &Value> {
     [AUTOMATIC, MANUAL]

@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use crate::network::interface::NetworkInterfaces;
 use crate::network::shared::addresses::{address_taken, free_address, static_address};
 use azure_engine::document::{Object, items, name, stored_reference, text};
-use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::Refusal;
 
 /// One IP configuration that the owner wants on its interface.
-pub(crate) struct Wanted {
+pub(crate) struct ChosenConfiguration {
     pub(crate) name: String,
     pub(crate) subnet: ResourceId,
     /// The address, where the owner chose it.
@@ -93,7 +93,7 @@ pub(crate) fn keep(
     owner: &ResourceId,
     member: &str,
     interface: &ResourceId,
-    wanted: Vec<Wanted>,
+    wanted: Vec<ChosenConfiguration>,
 ) {
     let mut promised: BTreeSet<IpAddr> = wanted.iter().filter_map(|wanted| wanted.address).collect();
     let mut configurations = Vec::with_capacity(wanted.len());

@@ -8,22 +8,23 @@ use serde_json::{Value, json};
 
 use super::{
     connection,
-    own_interface::{self, Wanted},
+    own_interface::{self, ChosenConfiguration},
 };
 use crate::network::shared::codes::SUBNET_REQUIRED;
 use crate::network::shared::{
     addresses::check_room, children::each_child, protocol::protocol, type_names::PRIVATE_LINK_SERVICES,
 };
 use azure_engine::document::{self, at, fill, items, name, stored_reference, take_properties, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{
+use azure_engine::provider::{
+    Acting, AzureState, ChildCollection, Concurrency, Expand, Presenting, Proposal, Protocol, Record, Shape,
+    Writing,
+};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::store::reference::{Role, is_of};
+use azure_engine::types::member_table::Holds::{
     Anything, Children, Derived, Flag, Guid, Object, Text, Texts, Uses, UsesAll, Word,
 };
-use azure_engine::member_table::Member;
-use azure_engine::provider::{
-    AzureState, ChildCollection, Concurrency, Expand, Proposal, Protocol, Record, ResourceType,
-};
-use azure_engine::reference::{Role, is_of};
+use azure_engine::types::member_table::Member;
 
 const CONFIGURATION_COUNT: Code = Code::ours(400, "PrivateLinkServiceInvalidNumberOfIpConfigurations");
 const FRONTENDS_CHANGED: Code = Code::ours(400, "PrivateLinkServiceFrontendIpConfigurationsCannotBeChanged");
@@ -73,12 +74,13 @@ static CONFIGURATION: [Member; 6] = [
 pub(crate) struct PrivateLinkServices;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("service.json"),
     concurrency: Concurrency::Busy,
     child_collections: &[ChildCollection { name: CONFIGURATIONS, writable: false, back_references: &[] }],
     ..protocol(PRIVATE_LINK_SERVICES, "PrivateLinkService")
 };
 
-impl ResourceType for PrivateLinkServices {
+impl Shape for PrivateLinkServices {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -87,7 +89,13 @@ impl ResourceType for PrivateLinkServices {
         &MEMBERS
     }
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
+        vec![own_interface::id(azure, record, None)]
+    }
+}
+
+impl Writing for PrivateLinkServices {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         let location = proposal.body.get("location").and_then(Value::as_str).unwrap_or_default();
@@ -105,7 +113,7 @@ impl ResourceType for PrivateLinkServices {
         let wanted = items(&record.body, &format!("properties/{CONFIGURATIONS}"))
             .iter()
             .filter_map(|item| {
-                Some(Wanted {
+                Some(ChosenConfiguration {
                     name: name(item).to_owned(),
                     subnet: stored_reference(item, "properties/subnet/id")?,
                     address: text(item, "properties/privateIPAddress").and_then(|text| text.parse().ok()),
@@ -118,11 +126,7 @@ impl ResourceType for PrivateLinkServices {
         own_interface::keep(azure, id, "privateLinkService", &interface, wanted);
     }
 
-    fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
-        vec![own_interface::id(azure, record, None)]
-    }
-
-    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
         match connection::of_service(azure, &record.id).first() {
             None => Ok(()),
             Some(connection) => Err(HAS_CONNECTIONS.details(format_args!(
@@ -133,7 +137,9 @@ impl ResourceType for PrivateLinkServices {
                 ))),
         }
     }
+}
 
+impl Presenting for PrivateLinkServices {
     fn present(&self, azure: &AzureState, record: &Record, document: &mut document::Object, _expand: Expand) {
         let etag = document.get("etag").cloned().unwrap_or_default();
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
@@ -183,8 +189,10 @@ impl ResourceType for PrivateLinkServices {
             _ => None,
         }
     }
+}
 
-    fn write_view(
+impl Acting for PrivateLinkServices {
+    fn write_below(
         &self,
         azure: &mut AzureState,
         id: &ResourceId,

@@ -5,8 +5,8 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::connection::{Connection, decide, of_service};
-use azure_engine::error::Refusal;
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::Refusal;
 
 pub(crate) use super::connection::COLLECTION;
 

@@ -18,15 +18,15 @@ use crate::network::shared::{
     zones::{check_zones, check_zones_unchanged},
 };
 use azure_engine::document::{self, at, fill, stored_reference, take_properties, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{
+use azure_engine::operation::Completion;
+use azure_engine::provider::{Acting, AzureState, Presenting, Proposal, Protocol, Record, Shape, Writing};
+use azure_engine::refusal::words::Wrong;
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::store::reference::is_of;
+use azure_engine::types::member_table::Holds::{
     Anything, Derived, Guid, Names, Number, Object, Objects, Text, User, Uses, Word,
 };
-use azure_engine::member_table::Member;
-use azure_engine::operation::Completion;
-use azure_engine::provider::{AzureState, Proposal, Protocol, Record, ResourceType};
-use azure_engine::reference::is_of;
-use azure_engine::words::Wrong;
+use azure_engine::types::member_table::Member;
 
 const SKU_CHANGED: Code = Code::ours(400, "PublicIPAddressSkuCannotBeChanged");
 const METHOD_CHANGED: Code = Code::ours(400, "PublicIPAddressAllocationMethodCannotBeChangedWhileInUse");
@@ -43,6 +43,7 @@ const UNLIKE_PREFIX: Code = Code::ours(400, "PublicIPAddressAndPrefixDoNotMatch"
 pub(crate) struct PublicIpAddresses;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("example.json"),
     in_use: Some(|id, users| {
         let user = users.first().map(|user| user.as_str()).unwrap_or_default();
         IN_USE.details(format_args!(
@@ -89,7 +90,7 @@ fn version_changed(_: &Wrong<'_>) -> Refusal {
     VERSION_CHANGED.details("The IP version of a public IP address cannot be changed.")
 }
 
-impl ResourceType for PublicIpAddresses {
+impl Shape for PublicIpAddresses {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -98,7 +99,13 @@ impl ResourceType for PublicIpAddresses {
         &MEMBERS
     }
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn public_address(&self, record: &Record) -> Option<IpAddr> {
+        text(&record.body, "properties/ipAddress")?.parse().ok()
+    }
+}
+
+impl Writing for PublicIpAddresses {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         let sku = sku(&mut proposal.body, &["Basic", "Standard", "StandardV2"])?;
@@ -131,10 +138,6 @@ impl ResourceType for PublicIpAddresses {
         Ok(proposal.stored(properties))
     }
 
-    fn public_address(&self, record: &Record) -> Option<IpAddr> {
-        text(&record.body, "properties/ipAddress")?.parse().ok()
-    }
-
     fn after_operation(
         &self,
         azure: &mut AzureState,
@@ -147,10 +150,13 @@ impl ResourceType for PublicIpAddresses {
         }
     }
 
-    fn referrers_changed(&self, azure: &mut AzureState, id: &ResourceId) {
+    fn after_referrers_changed(&self, azure: &mut AzureState, id: &ResourceId) {
         give_address(azure, id);
     }
 }
+
+impl Presenting for PublicIpAddresses {}
+impl Acting for PublicIpAddresses {}
 
 /// Allocates an address: a static one when provisioning ends, a dynamic one while something uses it; and releases a
 /// dynamic one.

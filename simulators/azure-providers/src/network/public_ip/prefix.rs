@@ -17,12 +17,12 @@ use crate::network::shared::{
     zones::{check_zones, check_zones_unchanged},
 };
 use azure_engine::document::{at, take_properties, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Derived, Guid, Names, Number, Objects, User, Users, Word};
-use azure_engine::member_table::Member;
 use azure_engine::operation::Completion;
-use azure_engine::provider::{AzureState, Proposal, Protocol, ResourceType};
-use azure_engine::words::Wrong;
+use azure_engine::provider::{Acting, AzureState, Presenting, Proposal, Protocol, Shape, Writing};
+use azure_engine::refusal::words::Wrong;
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::member_table::Holds::{Derived, Guid, Names, Number, Objects, User, Users, Word};
+use azure_engine::types::member_table::Member;
 
 const IN_USE: Code = Code::azures(400, "InUsePublicIpPrefixCannotBeDeleted");
 const CHANGED: Code = Code::ours(400, "PublicIpPrefixPropertyCannotBeChanged");
@@ -32,6 +32,7 @@ const WRONG_LENGTH: Code = Code::ours(400, "PublicIpPrefixLengthInvalid");
 pub(crate) struct PublicIpPrefixes;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("prefix.json"),
     in_use: Some(|id, users| {
         let users = users.iter().map(|user| user.as_str()).collect::<Vec<_>>().join(", ");
         IN_USE
@@ -57,7 +58,7 @@ fn changed(wrong: &Wrong<'_>) -> Refusal {
     CHANGED.details(format_args!("The {} of a public IP prefix cannot be changed.", wrong.member))
 }
 
-impl ResourceType for PublicIpPrefixes {
+impl Shape for PublicIpPrefixes {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -65,8 +66,10 @@ impl ResourceType for PublicIpPrefixes {
     fn members(&self) -> &'static [Member] {
         &MEMBERS
     }
+}
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for PublicIpPrefixes {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         let sku = sku(&mut proposal.body, &["Standard", "StandardV2"])?;
@@ -120,6 +123,9 @@ impl ResourceType for PublicIpPrefixes {
         azure.changed(id);
     }
 }
+
+impl Presenting for PublicIpPrefixes {}
+impl Acting for PublicIpPrefixes {}
 
 /// The shortest prefix that Azure gives depends on the quota: /28 and /124 hold 16 addresses.
 fn check_length(azure: &AzureState, id: &ResourceId, length: i64, v6: bool) -> Result<(), Refusal> {

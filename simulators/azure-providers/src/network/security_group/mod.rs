@@ -8,10 +8,12 @@ use serde_json::Value;
 use crate::network::application_security_group;
 use crate::network::shared::{children::each_child, protocol::protocol};
 use azure_engine::document::{into_object, items, take_properties};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Children, Derived, Flag, Guid, Users};
-use azure_engine::member_table::Member;
-use azure_engine::provider::{AzureState, ChildCollection, Proposal, Protocol, ResourceType};
+use azure_engine::provider::{
+    Acting, AzureState, ChildCollection, Presenting, Proposal, Protocol, Shape, Writing,
+};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::member_table::Holds::{Children, Derived, Flag, Guid, Users};
+use azure_engine::types::member_table::Member;
 
 const IN_USE: Code = Code::azures(400, "InUseNetworkSecurityGroupCannotBeDeleted");
 const TOO_MANY_PREFIXES: Code = Code::ours(400, "NetworkSecurityGroupAddressPrefixCountLimitReached");
@@ -20,6 +22,7 @@ const TOO_MANY_RULES: Code = Code::ours(400, "NetworkSecurityGroupRuleCountLimit
 pub(crate) struct SecurityGroups;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("example.json"),
     child_collections: &[
         ChildCollection { name: "securityRules", writable: true, back_references: &[] },
         ChildCollection { name: "defaultSecurityRules", writable: false, back_references: &[] },
@@ -45,7 +48,7 @@ static MEMBERS: [Member; 8] = [
     Member::new("subnets", Users("subnets")),
 ];
 
-impl ResourceType for SecurityGroups {
+impl Shape for SecurityGroups {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -53,8 +56,10 @@ impl ResourceType for SecurityGroups {
     fn members(&self) -> &'static [Member] {
         &MEMBERS
     }
+}
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for SecurityGroups {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         for (rule, properties) in each_child(id, &mut properties, "securityRules") {
@@ -74,6 +79,9 @@ impl ResourceType for SecurityGroups {
         Ok(proposal.stored(into_object(properties)))
     }
 }
+
+impl Presenting for SecurityGroups {}
+impl Acting for SecurityGroups {}
 
 /// Sources and destinations of all rules together are bounded, each for itself; single and plural
 /// members both count.

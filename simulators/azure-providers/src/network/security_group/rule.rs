@@ -8,9 +8,9 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use azure_engine::document::{Object, at, name, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Derived, Number, Text, Texts, UsesAll, Word};
-use azure_engine::member_table::Member;
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::member_table::Holds::{Derived, Number, Text, Texts, UsesAll, Word};
+use azure_engine::types::member_table::Member;
 
 const WRONG_PORTS: Code = Code::azures(400, "SecurityRuleInvalidPortRange");
 const WRONG_PREFIX: Code = Code::azures(400, "SecurityRuleInvalidAddressPrefix");

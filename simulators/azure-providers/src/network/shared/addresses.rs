@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::type_names::{PUBLIC_IP_ADDRESSES, PUBLIC_IP_PREFIXES};
 use crate::network::shared::codes::{ADDRESS_FORMAT, PUBLIC_IP_COUNT_LIMIT_REACHED};
 use azure_engine::document::{items, name, text};
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::{Code, Refusal};
 
 const ADDRESS_TAKEN: Code = Code::azures(400, "PrivateIPAddressIsAllocated");
 const NETWORK_FULL: Code = Code::ours(400, "VirtualNetworkPrivateIPAddressCountLimitReached");

@@ -1,6 +1,6 @@
 //! Codes of refusals that several types use.
 
-use azure_engine::error::Code;
+use azure_engine::refusal::Code;
 
 pub(crate) const MIXED_MEMBERSHIP: Code = Code::ours(400, "BackendAddressPoolMixedMembership");
 pub(crate) const PREFIX_FORMAT: Code = Code::azures(400, "InvalidAddressPrefixFormat");

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use azure_engine::document::{Object, enumeration, into_object};
-use azure_engine::error::Refusal;
+use azure_engine::refusal::Refusal;
 
 /// Reads and completes the sku of a network resource; gives its name.
 pub(crate) fn sku(body: &mut Object, allowed: &[&str]) -> Result<String, Refusal> {

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::network::shared::codes::ZONES_CHANGED;
 use azure_engine::document::Object;
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Proposal};
+use azure_engine::refusal::{Code, Refusal};
 
 const NO_ZONES: Code = Code::ours(400, "ResourceAvailabilityZonesNotSupported");
 const WRONG_ZONE: Code = Code::ours(400, "InvalidAvailabilityZone");

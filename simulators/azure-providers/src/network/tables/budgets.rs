@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use azure_engine::budget::policy::{Per, Policy, Wording};
+use azure_engine::settings::budget::policy::{Per, Policy, Wording};
 
 const fn five_minutes(name: &'static str, on: &'static [(&'static str, &'static str)], size: u32) -> Policy {
     Policy {

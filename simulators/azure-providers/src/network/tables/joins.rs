@@ -1,6 +1,6 @@
 //! The rights to join that writers of networks need ("Azure permissions for Networking").
 
-use azure_engine::join::Join;
+use azure_engine::types::join::Join;
 
 const fn join(of: &'static str, members: &'static [&'static str], action: &'static str) -> Join {
     Join { of, members, action }

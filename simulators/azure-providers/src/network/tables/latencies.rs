@@ -1,6 +1,6 @@
 //! How long operations on networks take.
 
-use azure_engine::latency::{CHOICE, LOGS, TypicalLatency};
+use azure_engine::settings::latency::{CHOICE, LOGS, TypicalLatency};
 
 /// The special before the general.
 pub(crate) static LATENCIES: &[TypicalLatency] = &[

@@ -1,7 +1,7 @@
 //! Network's limits, as published ("Networking limits - Azure Resource Manager").
 
-use azure_engine::error::{Code, Refusal};
-use azure_engine::limits::{Counts, Excess, Limit};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::settings::limits::{Counts, Excess, Limit};
 
 const APPLICATION_SECURITY_GROUPS: Code = Code::ours(400, "ApplicationSecurityGroupCountLimitReached");
 const DNS_SERVERS: Code = Code::ours(400, "DNSServerCountLimitReached");

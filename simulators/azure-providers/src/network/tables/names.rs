@@ -1,8 +1,8 @@
 //! Network's name rules, as published ("Naming rules and restrictions for Azure resources").
 
 use crate::network::shared::codes::INVALID_RESOURCE_NAME;
-use azure_engine::error::Refusal;
-use azure_engine::names::{NameRule, ordinary};
+use azure_engine::refusal::Refusal;
+use azure_engine::types::names::{NameRule, ordinary};
 
 pub(crate) static NAMES: &[NameRule] = &[
     NameRule {

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use crate::network::shared::addresses::{free_address, holder_in_network, is_vacant, subnet_prefixes};
 use crate::network::shared::codes::ADDRESS_FORMAT;
 use azure_engine::document::{items, name};
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::{Code, Refusal};
 
 const OUTSIDE_SUBNETS: Code = Code::ours(400, "PrivateIPAddressNotInAnySubnet");
 

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use crate::network::shared::children::each_child;
 use azure_engine::document::{Object, items, name, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Anything, Derived, Text, Texts};
-use azure_engine::member_table::Member;
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::member_table::Holds::{Anything, Derived, Text, Texts};
+use azure_engine::types::member_table::Member;
 
 const DELEGATED: Code = Code::azures(400, "SubnetHasDelegations");
 const DELEGATION_IN_USE: Code = Code::azures(400, "SubnetDelegationsCannotChangeWhenSubnetUsedByResource");

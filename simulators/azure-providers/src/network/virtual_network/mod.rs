@@ -14,15 +14,15 @@ use serde_json::{Value, json};
 use crate::network::shared::codes::{ADDRESS_FORMAT, PREFIX_FORMAT};
 use crate::network::shared::{addresses::prefixes_of, children::each_child, protocol::protocol};
 use azure_engine::document::{self, fill, into_object, items, name, take_properties};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{
+use azure_engine::provider::{
+    Acting, AzureState, ChildCollection, Concurrency, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::store::reference::Role;
+use azure_engine::types::member_table::Holds::{
     Anything, Children, Derived, Flag, Guid, Number, Object, Texts, Uses, Word,
 };
-use azure_engine::member_table::Member;
-use azure_engine::provider::{
-    AzureState, ChildCollection, Concurrency, Proposal, Protocol, Record, ResourceType,
-};
-use azure_engine::reference::Role;
+use azure_engine::types::member_table::Member;
 
 const SUBNET_IN_USE: Code = Code::azures(400, "InUseSubnetCannotBeDeleted");
 const IN_USE: Code = Code::azures(400, "InUseVirtualNetworkCannotBeDeleted");
@@ -58,6 +58,7 @@ static ENCRYPTION: [Member; 2] = [
 pub(crate) struct VirtualNetworks;
 
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("example.json"),
     concurrency: Concurrency::Busy,
     child_collections: &[
         ChildCollection { name: "subnets", writable: true, back_references: &[("ipConfigurations", "")] },
@@ -68,7 +69,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.Network/virtualNetworks", "VirtualNetwork")
 };
 
-impl ResourceType for VirtualNetworks {
+impl Shape for VirtualNetworks {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -76,8 +77,10 @@ impl ResourceType for VirtualNetworks {
     fn members(&self) -> &'static [Member] {
         &MEMBERS
     }
+}
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for VirtualNetworks {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         check_options(id, &properties)?;
@@ -116,6 +119,21 @@ impl ResourceType for VirtualNetworks {
         peering::note_connections(azure, id);
     }
 
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+        let mut users = azure.store.referrers(&record.id);
+        if let Some(user) = users.find(|user| user.role != Role::Names) {
+            return Err(IN_USE.details(format_args!(
+                "Virtual network {} is in use by {} and cannot be deleted.",
+                record.id, user.from
+            )));
+        }
+        items(&record.body, "properties/subnets")
+            .iter()
+            .try_for_each(|child| check_unused_subnet(azure, &record.id.child("subnets", name(child))))
+    }
+}
+
+impl Presenting for VirtualNetworks {
     fn present_child(
         &self,
         azure: &AzureState,
@@ -132,10 +150,10 @@ impl ResourceType for VirtualNetworks {
     }
 
     fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
-        self.answer(azure, record, below, &BTreeMap::new())
+        self.view_with_options(azure, record, below, &BTreeMap::new())
     }
 
-    fn answer(
+    fn view_with_options(
         &self,
         azure: &AzureState,
         record: &Record,
@@ -144,20 +162,9 @@ impl ResourceType for VirtualNetworks {
     ) -> Option<Result<Value, Refusal>> {
         availability::answer(azure, record, below, query)
     }
-
-    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-        let mut users = azure.store.referrers(&record.id);
-        if let Some(user) = users.find(|user| user.role != Role::Names) {
-            return Err(IN_USE.details(format_args!(
-                "Virtual network {} is in use by {} and cannot be deleted.",
-                record.id, user.from
-            )));
-        }
-        items(&record.body, "properties/subnets")
-            .iter()
-            .try_for_each(|child| check_unused_subnet(azure, &record.id.child("subnets", name(child))))
-    }
 }
+
+impl Acting for VirtualNetworks {}
 
 fn address_space(id: &ResourceId, space: Option<&Value>) -> Result<Vec<IpNet>, Refusal> {
     let bad = |prefix: &str| {

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use crate::network::shared::children::{each_child, old_child};
 use azure_engine::document::{Object, at, items, name, stored_reference};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Anything, Derived, Flag, Uses};
-use azure_engine::member_table::Member;
 use azure_engine::provider::{AzureState, Proposal, Record};
-use azure_engine::reference::Role;
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::store::reference::Role;
+use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Uses};
+use azure_engine::types::member_table::Member;
 
 const DISCONNECTED: Code = Code::azures(400, "RemotePeeringIsDisconnected");
 const NO_GATEWAYS: Code = Code::azures(400, "RemoteVnetHasNoGateways");

@@ -8,11 +8,11 @@ use super::delegation;
 use crate::network::shared::addresses::prefixes_of;
 use crate::network::shared::codes::PREFIX_FORMAT;
 use azure_engine::document::{Object, at, items, name};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{
+use azure_engine::refusal::{Code, Refusal};
+use azure_engine::types::member_table::Holds::{
     Anything, Children, Derived, Flag, Objects, Text, Texts, Users, Uses, UsesAll, Word,
 };
-use azure_engine::member_table::Member;
+use azure_engine::types::member_table::Member;
 
 const OUTSIDE_NETWORK: Code = Code::azures(400, "NetcfgSubnetRangeOutsideVnet");
 const SHARED_WITH_OUTBOUND: Code = Code::ours(400, "SharingScopeNeedsNoDefaultOutboundAccess");

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::names::is_domain;
 use azure_engine::document::{Object, into_object};
-use azure_engine::error::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal};
 
 const BAD: Code = Code::ours(400, "BadRequest");
 

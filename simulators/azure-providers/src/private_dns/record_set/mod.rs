@@ -9,8 +9,10 @@ use serde_json::{Value, json};
 
 use super::names::{fqdn, spelled};
 use azure_engine::document::{Object, into_object, take_properties};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType, Source};
+use azure_engine::provider::{
+    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Source, Writing,
+};
+use azure_engine::refusal::{Code, Refusal};
 use fields::Field;
 
 const BAD: Code = Code::ours(400, "BadRequest");
@@ -21,7 +23,7 @@ const TOO_MANY: Code = Code::ours(400, "RecordSetLimitExceeded");
 const MAX_TTL: i64 = i32::MAX as i64;
 
 /// The common part of all record sets of one kind of zones.
-pub(crate) struct Family {
+pub(crate) struct RecordSetRules {
     /// The full type of the zones.
     pub(crate) zone: &'static str,
     /// Their member with the time to live.
@@ -36,7 +38,7 @@ pub(crate) struct Family {
     pub(crate) made: fn(&ResourceId) -> Vec<(ResourceId, Value)>,
 }
 
-impl Family {
+impl RecordSetRules {
     /// Creates the records of a new zone.
     pub(crate) fn make(&self, azure: &mut AzureState, zone: &ResourceId) {
         for (id, properties) in (self.made)(zone) {
@@ -80,7 +82,7 @@ pub(crate) enum Records {
 /// The record sets of one type.
 pub(crate) struct RecordSets {
     pub(crate) protocol: &'static Protocol,
-    pub(crate) family: &'static Family,
+    pub(crate) rules: &'static RecordSetRules,
     pub(crate) records: Records,
 }
 
@@ -96,22 +98,24 @@ impl RecordSets {
     }
 }
 
-impl ResourceType for RecordSets {
+impl Shape for RecordSets {
     fn protocol(&self) -> &'static Protocol {
         self.protocol
     }
+}
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for RecordSets {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut given = take_properties(&mut proposal.body);
-        fields::spell(&mut given, &[self.family.ttl, "metadata", self.member()]);
+        fields::spell(&mut given, &[self.rules.ttl, "metadata", self.member()]);
         let mut kept = Object::new();
         if proposal.source != Source::Service {
             self.check_made(azure, &proposal)?;
         }
-        let ttl = given.get(self.family.ttl).and_then(Value::as_i64);
+        let ttl = given.get(self.rules.ttl).and_then(Value::as_i64);
         match ttl {
-            Some(ttl) if (1..=MAX_TTL).contains(&ttl) => kept.insert(self.family.ttl.into(), ttl.into()),
+            Some(ttl) if (1..=MAX_TTL).contains(&ttl) => kept.insert(self.rules.ttl.into(), ttl.into()),
             _ => {
                 return Err(BAD.says(format_args!(
                     "The record set '{}' of type {} needs a TTL between 1 and {MAX_TTL}.",
@@ -131,7 +135,7 @@ impl ResourceType for RecordSets {
         Ok(json!({ "properties": kept }))
     }
 
-    fn check_delete(&self, _azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, _azure: &AzureState, record: &Record) -> Result<(), Refusal> {
         if self.is_made(&record.id) {
             return Err(
                 BAD.says(format_args!("The record set '@' of type {} cannot be deleted.", self.kind()))
@@ -139,7 +143,9 @@ impl ResourceType for RecordSets {
         }
         Ok(())
     }
+}
 
+impl Presenting for RecordSets {
     fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         let id = spelled(&record.id);
         let zone = id.parent().map(|zone| zone.name().to_owned()).unwrap_or_default();
@@ -147,12 +153,14 @@ impl ResourceType for RecordSets {
         document.insert("id".into(), id.as_str().into());
         let Some(Value::Object(properties)) = document.get_mut("properties") else { return };
         properties.insert("fqdn".into(), fqdn(&zone, record.id.name()).into());
-        match self.family.registered {
+        match self.rules.registered {
             true => properties.insert("isAutoRegistered".into(), false.into()),
             false => properties.insert("provisioningState".into(), "Succeeded".into()),
         };
     }
 }
+
+impl Acting for RecordSets {}
 
 impl RecordSets {
     fn member(&self) -> &'static str {
@@ -177,7 +185,7 @@ impl RecordSets {
                 let Some(Value::Array(given)) = given.or_else(|| Some(json!([]))) else {
                     return Err(BAD.says(format_args!("The member '{}' must be a list.", self.member())));
                 };
-                let most = azure.limit(self.family.records);
+                let most = azure.limit(self.rules.records);
                 if given.len() as u64 > most {
                     return Err(TOO_MANY.says(format_args!("A record set can have at most {most} records.")));
                 }
@@ -215,7 +223,7 @@ impl RecordSets {
         if !matches!(self.records, Records::Given(..)) || !self.is_made(id) {
             return None;
         }
-        let made = (self.family.made)(&id.parent()?).into_iter().find(|(made, _)| made == id)?.1;
+        let made = (self.rules.made)(&id.parent()?).into_iter().find(|(made, _)| made == id)?.1;
         let records = made.get(self.member())?.as_array()?;
         records.iter().find(|record| !kept.contains(record)).cloned()
     }
@@ -230,8 +238,8 @@ impl RecordSets {
             ))),
             _ => {
                 let zone = id.parent().unwrap_or_else(|| id.clone());
-                let most = azure.limit(self.family.record_sets);
-                let count = self.family.count(azure, &zone);
+                let most = azure.limit(self.rules.record_sets);
+                let count = self.rules.count(azure, &zone);
                 if proposal.old.is_none() && count as u64 >= most {
                     return Err(TOO_MANY.says(format_args!(
                         "The zone '{}' cannot have more than {most} record sets.",
@@ -247,7 +255,7 @@ impl RecordSets {
     fn check_beside(&self, azure: &AzureState, id: &ResourceId) -> Result<(), Refusal> {
         let is_alias = self.kind() == "CNAME";
         let zone = id.parent().unwrap_or_else(|| id.clone());
-        let beside = self.family.of_zone(azure, &zone).find(|other| {
+        let beside = self.rules.of_zone(azure, &zone).find(|other| {
             let theirs = other.resource_type.name().rsplit('/').next().unwrap_or_default();
             other.id.name().eq_ignore_ascii_case(id.name())
                 && other.id != *id

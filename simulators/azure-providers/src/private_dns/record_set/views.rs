@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Expand, Record};
+use azure_engine::refusal::Refusal;
 
 /// GET of all record sets, those whose names end as `$recordsetnamesuffix` says.
 pub(crate) fn all(

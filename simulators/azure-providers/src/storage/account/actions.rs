@@ -1,9 +1,9 @@
 //! POST actions of an account.
 
 use azure_engine::answer::Answer;
-use azure_engine::error::Refusal;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState};
+use azure_engine::refusal::Refusal;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! The two keys of an account: listed, rotated, and used to sign.
 
 use azure_engine::document::{Object, text};
-use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::Refusal;
 use azure_types::ResourceId;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

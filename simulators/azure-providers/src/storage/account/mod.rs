@@ -22,18 +22,20 @@ use super::tables::ACCOUNTS;
 use super::words::BAD_VALUE;
 use crate::network::service_connections;
 use azure_engine::document::{Object, at, drop_nulls, fill, merge, take_properties, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Anything, Derived, Flag, Word};
-use azure_engine::member_table::Member;
 use azure_engine::provider::{
-    Action, AzureState, Expand, KeyForm, Polling, Proposal, Protocol, Record, ResourceType, Source, UrlForm,
+    Acting, Action, AzureState, Expand, KeyForm, Polling, Presenting, Proposal, Protocol, Record, Shape,
+    Source, UrlForm, Writing,
 };
+use azure_engine::refusal::{Code, Refusal};
 use azure_engine::store::State;
+use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Word};
+use azure_engine::types::member_table::Member;
 
 pub(crate) struct Accounts;
 
 const USUAL: Protocol = protocol(ACCOUNTS, "StorageAccount");
 const PROTOCOL: Protocol = Protocol {
+    example: include_str!("example.json"),
     synchronous: false,
     synchronous_update: true,
     first_state: State::Creating,
@@ -125,7 +127,7 @@ fn taken(name: &str) -> String {
     format!("The storage account named {name} is already taken.")
 }
 
-impl ResourceType for Accounts {
+impl Shape for Accounts {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -133,8 +135,10 @@ impl ResourceType for Accounts {
     fn members(&self) -> &'static [Member] {
         &MEMBERS
     }
+}
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for Accounts {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let old = proposal.old.map(|old| &old.body);
         if old.is_none() && find(azure, proposal.id.name()).is_some() {
             return Err(TAKEN.says(taken(proposal.id.name())));
@@ -186,10 +190,12 @@ impl ResourceType for Accounts {
         }
     }
 
-    fn removed(&self, azure: &mut AzureState, record: &Record) {
+    fn after_removal(&self, azure: &mut AzureState, record: &Record) {
         super::contents::forget(azure, &record.id);
     }
+}
 
+impl Presenting for Accounts {
     fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         fill(document, "tags", json!({}));
         let region = text(&record.body, "location").unwrap_or_default();
@@ -217,8 +223,10 @@ impl ResourceType for Accounts {
             _ => service_connections::view(azure, &record.id, below).map(|shown| shown.map(in_own_words)),
         }
     }
+}
 
-    fn write_view(
+impl Acting for Accounts {
+    fn write_below(
         &self,
         azure: &mut AzureState,
         id: &ResourceId,

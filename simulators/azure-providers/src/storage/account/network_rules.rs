@@ -1,8 +1,8 @@
 //! The firewall of an account (`networkAcls`).
 
 use azure_engine::document::{Object, enumeration, fill, items, text};
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::{Code, Refusal};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 

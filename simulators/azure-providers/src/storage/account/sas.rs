@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use azure_engine::document::text;
-use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::Refusal;
 use serde_json::Value;
 
 use super::super::words::bad_parameters;

@@ -1,8 +1,8 @@
 //! Kinds and skus of accounts, and what each offers ("Storage account overview", "Azure Storage redundancy").
 
 use azure_engine::document::{Object, text};
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::{Code, Refusal};
 use serde_json::{Value, json};
 
 use super::super::words::{BAD_VALUE, bad_parameters};

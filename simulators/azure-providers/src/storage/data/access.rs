@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use azure_engine::document::at;
-use azure_engine::error::{Code, Extra, Refusal};
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::{Code, Extra, Refusal};
 use jiff::Timestamp;
 
-use super::asked::{Asked, account_name, challenge};
+use super::service_request::{ServiceRequest, account_name, challenge};
 use super::shared_key;
 use crate::authorization::{Plane, may};
 use crate::storage::account::{is_reachable, keys, sas, takes_keys};
@@ -25,35 +25,39 @@ const NO_TYPE: Code = Code::azures(403, "AuthorizationResourceTypeMismatch");
 const NO_INTENT: Code = Code::azures(400, "MissingRequiredHeader");
 
 /// Decides on a request.
-pub(super) fn check(azure: &AzureState, account: &Record, asked: &Asked<'_>) -> Result<(), Refusal> {
-    let request = asked.request;
+pub(super) fn check(
+    azure: &AzureState,
+    account: &Record,
+    request: &ServiceRequest<'_>,
+) -> Result<(), Refusal> {
     let https_only = at(&account.body, "properties/supportsHttpsTrafficOnly").and_then(|only| only.as_bool());
-    if !request.secure && https_only == Some(true) {
+    if !request.http.secure && https_only == Some(true) {
         return Err(NO_HTTP.says(said(azure, "The account being accessed does not support http.")));
     }
-    authenticate(azure, account, asked)?;
+    authenticate(azure, account, request)?;
     match is_reachable(azure, account) {
         true => Ok(()),
         false => Err(FIREWALL.says(said(azure, "This request is not authorized to perform this operation."))),
     }
 }
 
-fn authenticate(azure: &AzureState, account: &Record, asked: &Asked<'_>) -> Result<(), Refusal> {
-    if let Some(caller) = asked.request.caller {
-        check_roles(azure, asked, &caller.object_id)?;
+fn authenticate(azure: &AzureState, account: &Record, request: &ServiceRequest<'_>) -> Result<(), Refusal> {
+    if let Some(caller) = request.http.caller {
+        check_roles(azure, request, &caller.object_id)?;
         // Tokens give access to files only with the header that declares the intent to bypass the files' own
         // permissions.
-        let intent = asked.served.word != "file" || asked.header("x-ms-file-request-intent").is_some();
+        let intent =
+            request.data_service.word != "file" || request.header("x-ms-file-request-intent").is_some();
         return match intent {
             true => Ok(()),
             false => Err(NO_INTENT
                 .says(said(azure, "An HTTP header that's mandatory for this request is not specified."))),
         };
     }
-    match (asked.header("authorization"), asked.option("sig")) {
-        (Some(given), _) => by_key(azure, account, asked, given),
-        (None, Some(signature)) => by_token(azure, account, asked, signature),
-        (None, None) if is_public_read(azure, asked) => Ok(()),
+    match (request.header("authorization"), request.option("sig")) {
+        (Some(given), _) => by_key(azure, account, request, given),
+        (None, Some(signature)) => by_token(azure, account, request, signature),
+        (None, None) if is_public_read(azure, request) => Ok(()),
         (None, None) => {
             let words = "Server failed to authenticate the request. Please refer to the information in the \
                          www-authenticate header.";
@@ -69,23 +73,23 @@ fn authenticate(azure: &AzureState, account: &Record, asked: &Asked<'_>) -> Resu
 
 /// Whether a principal has a role for a request, where roles are enforced: rights on shares and containers are those of
 /// Resource Manager, rights on their contents the services' own.
-fn check_roles(azure: &AzureState, asked: &Asked<'_>, object_id: &str) -> Result<(), Refusal> {
+fn check_roles(azure: &AzureState, request: &ServiceRequest<'_>, object_id: &str) -> Result<(), Refusal> {
     if !azure.enforce_authorization {
         return Ok(());
     }
-    let listed = asked.served.word == "blob" && asked.is("container", "list");
-    let (plane, parts) = match (asked.path.is_empty() && !listed, asked.served.word) {
-        (true, _) => (Plane::Control, asked.served.parts),
+    let listed = request.data_service.word == "blob" && request.is("container", "list");
+    let (plane, parts) = match (request.path.is_empty() && !listed, request.data_service.word) {
+        (true, _) => (Plane::Control, request.data_service.parts),
         (false, "blob") => (Plane::Data, "containers/blobs"),
         (false, _) => (Plane::Data, "fileshares/files"),
     };
-    let verb = match asked.request.method {
+    let verb = match request.http.method {
         "GET" | "HEAD" => "read",
         "DELETE" => "delete",
         _ => "write",
     };
-    let action = format!("Microsoft.Storage/storageAccounts/{}/{parts}/{verb}", asked.served.segment);
-    let scope = if asked.part.is_empty() { asked.service.clone() } else { asked.part_id() };
+    let action = format!("Microsoft.Storage/storageAccounts/{}/{parts}/{verb}", request.data_service.segment);
+    let scope = if request.part.is_empty() { request.service.clone() } else { request.part_id() };
     match may(azure, object_id, plane, &action, &scope) {
         true => Ok(()),
         false => Err(NOT_GRANTED.says(said(azure, NO_PERMISSION))),
@@ -118,12 +122,17 @@ fn is_signed(azure: &AzureState, account: &Record, text: &str, signature: &str) 
 }
 
 /// `Authorization: SharedKey {account}:{signature}`
-fn by_key(azure: &AzureState, account: &Record, asked: &Asked<'_>, given: &str) -> Result<(), Refusal> {
-    let name = account_name(asked.request.account);
+fn by_key(
+    azure: &AzureState,
+    account: &Record,
+    request: &ServiceRequest<'_>,
+    given: &str,
+) -> Result<(), Refusal> {
+    let name = account_name(request.http.account);
     let signature = given.strip_prefix("SharedKey ").and_then(|rest| rest.split_once(':'));
     let Some((of, signature)) = signature else { return Err(bad_signature(azure)) };
     require_keys(azure, account)?;
-    let text = shared_key::text(asked.request, name);
+    let text = shared_key::text(request.http, name);
     match of.eq_ignore_ascii_case(name) && is_signed(azure, account, &text, signature) {
         true => Ok(()),
         false => Err(bad_signature(azure)),
@@ -131,21 +140,26 @@ fn by_key(azure: &AzureState, account: &Record, asked: &Asked<'_>, given: &str) 
 }
 
 /// A signed token in the query.
-fn by_token(azure: &AzureState, account: &Record, asked: &Asked<'_>, signature: &str) -> Result<(), Refusal> {
+fn by_token(
+    azure: &AzureState,
+    account: &Record,
+    request: &ServiceRequest<'_>,
+    signature: &str,
+) -> Result<(), Refusal> {
     require_keys(azure, account)?;
-    let fields: &BTreeMap<String, String> = asked.request.query;
+    let fields: &BTreeMap<String, String> = request.http.query;
     let field = |name: &str| fields.get(name).map(String::as_str).unwrap_or_default();
     let of_account = fields.contains_key("ss");
-    let name = account_name(asked.request.account);
+    let name = account_name(request.http.account);
     let text = match of_account {
         true => sas::account_text(name, fields),
         false => {
             let whole = matches!(field("sr"), "s" | "c");
-            let mut resource = format!("/{}/{name}/{}", asked.served.word, asked.part);
-            if !whole && !asked.path.is_empty() {
-                resource.push_str(&format!("/{}", asked.path));
+            let mut resource = format!("/{}/{name}/{}", request.data_service.word, request.part);
+            if !whole && !request.path.is_empty() {
+                resource.push_str(&format!("/{}", request.path));
             }
-            sas::service_text(asked.served.word, &resource, fields)
+            sas::service_text(request.data_service.word, &resource, fields)
         }
     };
     let now = azure.time();
@@ -154,11 +168,11 @@ fn by_token(azure: &AzureState, account: &Record, asked: &Asked<'_>, signature: 
     if !in_time || !is_signed(azure, account, &text, signature) {
         return Err(bad_signature(azure));
     }
-    if of_account && !field("ss").contains(asked.served.letter) {
+    if of_account && !field("ss").contains(request.data_service.letter) {
         let words = "This request is not authorized to perform this operation using this service.";
         return Err(NO_SERVICE.says(said(azure, words)));
     }
-    let kind = match (asked.part.is_empty(), asked.path.is_empty()) {
+    let kind = match (request.part.is_empty(), request.path.is_empty()) {
         (true, _) => 's',
         (_, true) => 'c',
         _ => 'o',
@@ -167,8 +181,8 @@ fn by_token(azure: &AzureState, account: &Record, asked: &Asked<'_>, signature: 
         let words = "This request is not authorized to perform this operation using this resource type.";
         return Err(NO_TYPE.says(said(azure, words)));
     }
-    let needed: &[char] = match asked.request.method {
-        "GET" | "HEAD" if asked.option("comp").is_some_and(|comp| comp == "list") => &['l'],
+    let needed: &[char] = match request.http.method {
+        "GET" | "HEAD" if request.option("comp").is_some_and(|comp| comp == "list") => &['l'],
         "GET" | "HEAD" => &['r', 'l'],
         "DELETE" => &['d'],
         _ => &['w', 'c', 'a'],
@@ -186,15 +200,17 @@ fn time(text: &str) -> Option<Timestamp> {
 }
 
 /// Whether a request is a read that public access allows.
-fn is_public_read(azure: &AzureState, asked: &Asked<'_>) -> bool {
-    if asked.served.word != "blob" || asked.part.is_empty() || !matches!(asked.request.method, "GET" | "HEAD")
+fn is_public_read(azure: &AzureState, request: &ServiceRequest<'_>) -> bool {
+    if request.data_service.word != "blob"
+        || request.part.is_empty()
+        || !matches!(request.http.method, "GET" | "HEAD")
     {
         return false;
     }
-    let Some(container) = azure.store.get(&asked.part_id()) else { return false };
+    let Some(container) = azure.store.get(&request.part_id()) else { return false };
     match public_access(&container.body) {
         "Container" => true,
-        "Blob" => !asked.path.is_empty(),
+        "Blob" => !request.path.is_empty(),
         _ => false,
     }
 }

@@ -1,10 +1,10 @@
 //! The common part of all answers of the services.
 
-use azure_engine::data_plane::{DataAnswer, DataRequest};
-use azure_engine::error::Refusal;
+use azure_engine::answer::data_plane::{DataAnswer, DataRequest};
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::Refusal;
 
-use super::asked::Asked;
+use super::service_request::ServiceRequest;
 use super::xml::{Element, document};
 
 /// The newest version that answers name; a request that names a version is answered in it.
@@ -20,8 +20,8 @@ fn versioned(request: &DataRequest<'_>, answer: DataAnswer) -> DataAnswer {
 }
 
 /// Adds the common headers.
-pub(super) fn complete(asked: &Asked<'_>, answer: DataAnswer) -> DataAnswer {
-    versioned(asked.request, answer)
+pub(super) fn complete(request: &ServiceRequest<'_>, answer: DataAnswer) -> DataAnswer {
+    versioned(request.http, answer)
 }
 
 /// A refusal: its code in a header, all of it in the body.

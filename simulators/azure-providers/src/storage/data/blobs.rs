@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use azure_engine::data_plane::DataAnswer;
-use azure_engine::error::{Code, Refusal};
+use azure_engine::answer::data_plane::DataAnswer;
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::{Code, Refusal};
 
 use super::answers::{changed, xml};
-use super::asked::{Asked, unsupported};
 use super::list::{around, page};
 use super::range;
+use super::service_request::{ServiceRequest, unsupported};
 use super::xml::{Element, texts};
 use crate::storage::contents::{self, Bytes, Entries, Entry};
 use crate::storage::modified::http_date;
@@ -41,41 +41,41 @@ fn not_found(azure: &AzureState) -> Refusal {
     NOT_FOUND.says(said(azure, "The specified blob does not exist."))
 }
 
-fn entry<'a>(azure: &'a AzureState, asked: &Asked<'_>) -> Option<&'a Entry> {
-    contents::entries(azure, &asked.part_id(), None)?.get(&asked.path)
+fn entry<'a>(azure: &'a AzureState, request: &ServiceRequest<'_>) -> Option<&'a Entry> {
+    contents::entries(azure, &request.part_id(), None)?.get(&request.path)
 }
 
 /// A request about a blob.
-pub(super) fn operate(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataAnswer, Refusal> {
-    let comp = asked.option("comp").unwrap_or_default().to_ascii_lowercase();
-    check_conditions(azure, asked)?;
-    match (asked.request.method, comp.as_str()) {
+pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+    let comp = request.option("comp").unwrap_or_default().to_ascii_lowercase();
+    check_conditions(azure, request)?;
+    match (request.http.method, comp.as_str()) {
         ("PUT", "") => {
-            if asked.header("x-ms-blob-type").is_some_and(|kind| !kind.eq_ignore_ascii_case("BlockBlob")) {
+            if request.header("x-ms-blob-type").is_some_and(|kind| !kind.eq_ignore_ascii_case("BlockBlob")) {
                 return Err(OTHER_KIND.says(said(azure, "Only block blobs are simulated.")));
             }
-            put(azure, asked, asked.request.body.to_vec())
+            put(azure, request, request.http.body.to_vec())
         }
         ("PUT", "block") => {
-            let name = block_name(&asked.path, asked.option("blockid").unwrap_or_default());
-            store(azure, asked, name, asked.request.body.to_vec());
+            let name = block_name(&request.path, request.option("blockid").unwrap_or_default());
+            store(azure, request, name, request.http.body.to_vec());
             Ok(DataAnswer::empty(201).with("x-ms-request-server-encrypted", "true"))
         }
-        ("PUT", "blocklist") => put_blocks(azure, asked),
+        ("PUT", "blocklist") => put_blocks(azure, request),
         ("PUT", "metadata" | "properties") => {
-            let Some(old) = entry(azure, asked).and_then(|entry| entry.bytes.clone()) else {
+            let Some(old) = entry(azure, request).and_then(|entry| entry.bytes.clone()) else {
                 return Err(not_found(azure));
             };
-            let answer = put(azure, asked, old.0.to_vec())?;
+            let answer = put(azure, request, old.0.to_vec())?;
             Ok(DataAnswer { status: 200, ..answer })
         }
         ("GET" | "HEAD", "" | "metadata") => {
-            let Some(entry) = entry(azure, asked) else { return Err(not_found(azure)) };
-            show(azure, asked, entry)
+            let Some(entry) = entry(azure, request) else { return Err(not_found(azure)) };
+            show(azure, request, entry)
         }
         ("DELETE", "") => {
-            let id = asked.part_id();
-            let gone = contents::entries_mut(azure, &id).and_then(|entries| entries.remove(&asked.path));
+            let id = request.part_id();
+            let gone = contents::entries_mut(azure, &id).and_then(|entries| entries.remove(&request.path));
             match gone {
                 Some(_) => Ok(DataAnswer::empty(202).with("x-ms-delete-type-permanent", "true")),
                 None => Err(not_found(azure)),
@@ -86,18 +86,18 @@ pub(super) fn operate(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataA
 }
 
 /// `If-Match` and `If-None-Match`.
-fn check_conditions(azure: &AzureState, asked: &Asked<'_>) -> Result<(), Refusal> {
-    let current = entry(azure, asked).map(|entry| entry.etag.as_str());
+fn check_conditions(azure: &AzureState, request: &ServiceRequest<'_>) -> Result<(), Refusal> {
+    let current = entry(azure, request).map(|entry| entry.etag.as_str());
     let fits = |wanted: &str| match wanted {
         "*" => current.is_some(),
         etag => current.map(|known| known.trim_matches('"')) == Some(etag.trim_matches('"')),
     };
     let words = "The condition specified using HTTP conditional header(s) is not met.";
-    if asked.header("if-match").is_some_and(|wanted| !fits(wanted)) {
+    if request.header("if-match").is_some_and(|wanted| !fits(wanted)) {
         return Err(MISMATCH.says(said(azure, words)));
     }
-    match asked.header("if-none-match").filter(|wanted| fits(wanted)) {
-        Some("*") if asked.request.method == "PUT" => {
+    match request.header("if-none-match").filter(|wanted| fits(wanted)) {
+        Some("*") if request.http.method == "PUT" => {
             Err(EXISTS.says(said(azure, "The specified blob already exists.")))
         }
         Some(_) => Err(MISMATCH.says(said(azure, words))),
@@ -106,57 +106,62 @@ fn check_conditions(azure: &AzureState, asked: &Asked<'_>) -> Result<(), Refusal
 }
 
 /// Stores bytes under a name; gives etag and time.
-fn store(azure: &mut AzureState, asked: &Asked<'_>, name: String, bytes: Vec<u8>) -> (String, String) {
+fn store(
+    azure: &mut AzureState,
+    request: &ServiceRequest<'_>,
+    name: String,
+    bytes: Vec<u8>,
+) -> (String, String) {
     let headers = BLOB_HEADERS.iter();
     let headers =
-        headers.filter_map(|(from, to)| Some(((*to).to_owned(), asked.header(from)?.to_owned()))).collect();
+        headers.filter_map(|(from, to)| Some(((*to).to_owned(), request.header(from)?.to_owned()))).collect();
     let entry = Entry {
         bytes: Some(Bytes(Arc::new(bytes))),
         headers,
-        metadata: asked.metadata(),
+        metadata: request.metadata(),
         etag: contents::next_etag(azure),
         modified: azure.now(),
     };
     let written = (entry.etag.clone(), entry.modified.to_string());
-    if let Some(entries) = contents::entries_mut(azure, &asked.part_id()) {
+    if let Some(entries) = contents::entries_mut(azure, &request.part_id()) {
         entries.insert(name, entry);
     }
     written
 }
 
-fn put(azure: &mut AzureState, asked: &Asked<'_>, bytes: Vec<u8>) -> Result<DataAnswer, Refusal> {
-    let (etag, modified) = store(azure, asked, asked.path.clone(), bytes);
+fn put(azure: &mut AzureState, request: &ServiceRequest<'_>, bytes: Vec<u8>) -> Result<DataAnswer, Refusal> {
+    let (etag, modified) = store(azure, request, request.path.clone(), bytes);
     Ok(changed(DataAnswer::empty(201), &etag, &modified).with("x-ms-request-server-encrypted", "true"))
 }
 
 /// Commits a blob from blocks.
-fn put_blocks(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataAnswer, Refusal> {
-    let list = String::from_utf8_lossy(asked.request.body).into_owned();
+fn put_blocks(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+    let list = String::from_utf8_lossy(request.http.body).into_owned();
     let mut names = Vec::new();
     for kind in ["Latest", "Uncommitted"] {
         names.extend(texts(&list, kind));
     }
-    let id = asked.part_id();
+    let id = request.part_id();
     let none = Entries::new();
     let entries = contents::entries(azure, &id, None).unwrap_or(&none);
     let blocks: Option<Vec<&Bytes>> =
-        names.iter().map(|name| entries.get(&block_name(&asked.path, name))?.bytes.as_ref()).collect();
+        names.iter().map(|name| entries.get(&block_name(&request.path, name))?.bytes.as_ref()).collect();
     let Some(blocks) = blocks else {
         return Err(BAD_BLOCKS.says(said(azure, "The specified block list is invalid.")));
     };
     let whole: Vec<u8> = blocks.iter().flat_map(|block| block.0.iter().copied()).collect();
     if let Some(entries) = contents::entries_mut(azure, &id) {
-        let left = block_name(&asked.path, "");
+        let left = block_name(&request.path, "");
         entries.retain(|name, _| !name.starts_with(&left));
     }
-    put(azure, asked, whole)
+    put(azure, request, whole)
 }
 
-fn show(azure: &AzureState, asked: &Asked<'_>, entry: &Entry) -> Result<DataAnswer, Refusal> {
+fn show(azure: &AzureState, request: &ServiceRequest<'_>, entry: &Entry) -> Result<DataAnswer, Refusal> {
     let none = Bytes::default();
     let bytes = entry.bytes.as_ref().unwrap_or(&none);
-    let answer = match asked.request.method {
-        "GET" if asked.option("comp").is_none() => range::read(azure, asked, &bytes.0)?,
+    let answer = match request.http.method {
+        "GET" if request.option("comp").is_none() => range::read(azure, request, &bytes.0)?,
         _ => DataAnswer::empty(200).with("content-length", bytes.0.len().to_string()),
     };
     let time = entry.modified.to_string();
@@ -178,11 +183,11 @@ fn show(azure: &AzureState, asked: &Asked<'_>, entry: &Entry) -> Result<DataAnsw
 }
 
 /// Lists the blobs of a container; with a delimiter, grouped by prefix.
-pub(super) fn list(azure: &AzureState, asked: &Asked<'_>) -> DataAnswer {
+pub(super) fn list(azure: &AzureState, request: &ServiceRequest<'_>) -> DataAnswer {
     let none = Entries::new();
-    let entries = contents::entries(azure, &asked.part_id(), None).unwrap_or(&none);
-    let prefix = asked.option("prefix").unwrap_or_default();
-    let delimiter = asked.option("delimiter");
+    let entries = contents::entries(azure, &request.part_id(), None).unwrap_or(&none);
+    let prefix = request.option("prefix").unwrap_or_default();
+    let delimiter = request.option("delimiter");
     let mut items: BTreeMap<String, Option<&Entry>> = BTreeMap::new();
     for (name, entry) in
         entries.iter().filter(|(name, _)| !name.starts_with('\0') && name.starts_with(prefix))
@@ -195,7 +200,7 @@ pub(super) fn list(azure: &AzureState, asked: &Asked<'_>) -> DataAnswer {
             None => items.insert(name.clone(), Some(entry)),
         };
     }
-    let (items, next) = page(asked, items.into_iter().collect(), |item| &item.0);
+    let (items, next) = page(request, items.into_iter().collect(), |item| &item.0);
     let mut blobs = Element::new("Blobs");
     for (name, entry) in items {
         let Some(entry) = entry else {
@@ -220,5 +225,5 @@ pub(super) fn list(azure: &AzureState, asked: &Asked<'_>) -> DataAnswer {
         let blob = Element::new("Blob").with(Element::text("Name", &name)).with(properties);
         blobs = blobs.with(blob.with(Element::metadata(metadata)));
     }
-    xml(around(asked, blobs, &next))
+    xml(around(request, blobs, &next))
 }

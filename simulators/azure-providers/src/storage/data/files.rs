@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use azure_engine::data_plane::DataAnswer;
-use azure_engine::error::{Code, Refusal};
+use azure_engine::answer::data_plane::DataAnswer;
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::{Code, Refusal};
 use jiff::Timestamp;
 
 use super::answers::{changed, xml};
-use super::asked::{Asked, split, unsupported};
 use super::list::{around, page};
 use super::range;
+use super::service_request::{ServiceRequest, split, unsupported};
 use super::xml::Element;
 use crate::storage::contents::{self, Bytes, Entries, Entry};
 use crate::storage::protocol::said;
@@ -46,19 +46,19 @@ fn not_found(azure: &AzureState) -> Refusal {
 }
 
 /// A request about the contents of a share.
-pub(super) fn operate(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataAnswer, Refusal> {
-    let id = asked.part_id();
+pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+    let id = request.part_id();
     let Some(record) = azure.store.get(&id) else { return Err(share::absent(azure)) };
-    let snapshot = match asked.option("sharesnapshot") {
+    let snapshot = match request.option("sharesnapshot") {
         None => None,
         Some(time) => {
             share::snapshot::read(azure, &id, time)?;
             share::snapshot::times(record).into_iter().find(|known| known == time)
         }
     };
-    let directory = asked.option("restype").is_some_and(|kind| kind.eq_ignore_ascii_case("directory"));
-    let comp = asked.option("comp").unwrap_or_default().to_ascii_lowercase();
-    let reads = matches!(asked.request.method, "GET" | "HEAD");
+    let directory = request.option("restype").is_some_and(|kind| kind.eq_ignore_ascii_case("directory"));
+    let comp = request.option("comp").unwrap_or_default().to_ascii_lowercase();
+    let reads = matches!(request.http.method, "GET" | "HEAD");
     if snapshot.is_some() && !reads {
         return Err(READ_ONLY.says(said(
             azure,
@@ -70,14 +70,14 @@ pub(super) fn operate(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataA
         let none = Entries::new();
         let entries = entries.unwrap_or(&none);
         if directory && comp == "list" {
-            return list(azure, asked, entries);
+            return list(azure, request, entries);
         }
-        let found = find(entries, &asked.path);
+        let found = find(entries, &request.path);
         return match (found, comp.as_str()) {
             // The root is always there.
-            (None, "") if directory && asked.path.is_empty() => Ok(DataAnswer::empty(200)),
+            (None, "") if directory && request.path.is_empty() => Ok(DataAnswer::empty(200)),
             (Some((_, entry)), "" | "metadata") if directory == entry.bytes.is_none() => {
-                show(azure, asked, entry)
+                show(azure, request, entry)
             }
             (Some((_, entry)), "rangelist") => Ok(ranges(entry)),
             (Some(_), "") => Err(OTHER_TYPE.says(said(azure, OTHER_TYPE_WORDS))),
@@ -85,19 +85,19 @@ pub(super) fn operate(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataA
             _ => Err(unsupported(azure)),
         };
     }
-    match (asked.request.method, comp.as_str(), directory) {
-        ("PUT", "", true) => create(azure, asked, None),
-        ("PUT", "", false) if asked.header("x-ms-copy-source").is_some() => copy(azure, asked),
+    match (request.http.method, comp.as_str(), directory) {
+        ("PUT", "", true) => create(azure, request, None),
+        ("PUT", "", false) if request.header("x-ms-copy-source").is_some() => copy(azure, request),
         ("PUT", "", false) => {
-            let length = asked.header("x-ms-content-length").and_then(|length| length.parse::<u64>().ok());
+            let length = request.header("x-ms-content-length").and_then(|length| length.parse::<u64>().ok());
             match length.filter(|length| *length <= MAX_FILE_BYTES.min(MAX_KEPT_BYTES)) {
-                Some(length) => create(azure, asked, Some(usize::try_from(length).unwrap_or_default())),
+                Some(length) => create(azure, request, Some(usize::try_from(length).unwrap_or_default())),
                 None => Err(bad_header(azure)),
             }
         }
-        ("PUT", "range", false) => write_range(azure, asked),
-        ("PUT", "properties" | "metadata", _) => set(azure, asked, comp == "properties"),
-        ("DELETE", "", _) => delete(azure, asked, directory),
+        ("PUT", "range", false) => write_range(azure, request),
+        ("PUT", "properties" | "metadata", _) => set(azure, request, comp == "properties"),
+        ("DELETE", "", _) => delete(azure, request, directory),
         _ => Err(unsupported(azure)),
     }
 }
@@ -134,9 +134,9 @@ fn described(answer: DataAnswer, entry: &Entry) -> DataAnswer {
         .with("x-ms-server-encrypted", "true")
 }
 
-fn show(azure: &AzureState, asked: &Asked<'_>, entry: &Entry) -> Result<DataAnswer, Refusal> {
-    let mut answer = match (&entry.bytes, asked.request.method) {
-        (Some(bytes), "GET") if asked.option("comp").is_none() => range::read(azure, asked, &bytes.0)?,
+fn show(azure: &AzureState, request: &ServiceRequest<'_>, entry: &Entry) -> Result<DataAnswer, Refusal> {
+    let mut answer = match (&entry.bytes, request.http.method) {
+        (Some(bytes), "GET") if request.option("comp").is_none() => range::read(azure, request, &bytes.0)?,
         (Some(bytes), _) => DataAnswer::empty(200).with("content-length", bytes.0.len().to_string()),
         (None, _) => DataAnswer::empty(200),
     };
@@ -157,39 +157,47 @@ fn show(azure: &AzureState, asked: &Asked<'_>, entry: &Entry) -> Result<DataAnsw
 }
 
 /// The headers that a request sets.
-fn file_headers(asked: &Asked<'_>) -> BTreeMap<String, String> {
+fn file_headers(request: &ServiceRequest<'_>) -> BTreeMap<String, String> {
     let given = FILE_HEADERS.iter();
-    given.filter_map(|(from, to)| Some(((*to).to_owned(), asked.header(from)?.to_owned()))).collect()
+    given.filter_map(|(from, to)| Some(((*to).to_owned(), request.header(from)?.to_owned()))).collect()
 }
 
 /// A new entry with the headers of the request.
-fn entry(azure: &mut AzureState, asked: &Asked<'_>, bytes: Option<Bytes>) -> Entry {
+fn entry(azure: &mut AzureState, request: &ServiceRequest<'_>, bytes: Option<Bytes>) -> Entry {
     Entry {
         bytes,
-        headers: file_headers(asked),
-        metadata: asked.metadata(),
+        headers: file_headers(request),
+        metadata: request.metadata(),
         etag: contents::next_etag(azure),
         modified: azure.now(),
     }
 }
 
 /// Makes a directory, or a file of that many bytes.
-fn create(azure: &mut AzureState, asked: &Asked<'_>, length: Option<usize>) -> Result<DataAnswer, Refusal> {
-    put(azure, asked, length.map(|length| Bytes(Arc::new(vec![0; length]))))
+fn create(
+    azure: &mut AzureState,
+    request: &ServiceRequest<'_>,
+    length: Option<usize>,
+) -> Result<DataAnswer, Refusal> {
+    put(azure, request, length.map(|length| Bytes(Arc::new(vec![0; length]))))
 }
 
-fn put(azure: &mut AzureState, asked: &Asked<'_>, bytes: Option<Bytes>) -> Result<DataAnswer, Refusal> {
-    let id = asked.part_id();
-    let new = entry(azure, asked, bytes);
+fn put(
+    azure: &mut AzureState,
+    request: &ServiceRequest<'_>,
+    bytes: Option<Bytes>,
+) -> Result<DataAnswer, Refusal> {
+    let id = request.part_id();
+    let new = entry(azure, request, bytes);
     let none = Entries::new();
     let entries = contents::entries(azure, &id, None).unwrap_or(&none);
-    if let Some((parent, _)) = asked.path.rsplit_once('/')
+    if let Some((parent, _)) = request.path.rsplit_once('/')
         && find(entries, parent).is_none_or(|(_, entry)| entry.bytes.is_some())
     {
         return Err(NO_PARENT.says(said(azure, "The specified parent path does not exist.")));
     }
-    match find(entries, &asked.path).map(|(_, entry)| entry.bytes.is_some()) {
-        _ if asked.path.is_empty() => return Err(exists(azure)),
+    match find(entries, &request.path).map(|(_, entry)| entry.bytes.is_some()) {
+        _ if request.path.is_empty() => return Err(exists(azure)),
         // A file replaces another one.
         Some(true) if new.bytes.is_some() => {}
         Some(is_file) if is_file != new.bytes.is_some() => {
@@ -200,8 +208,8 @@ fn put(azure: &mut AzureState, asked: &Asked<'_>, bytes: Option<Bytes>) -> Resul
     }
     let answer = described(DataAnswer::empty(201), &new).with("x-ms-request-server-encrypted", "true");
     if let Some(entries) = contents::entries_mut(azure, &id) {
-        let known = find(entries, &asked.path).map(|(known, _)| known.clone());
-        entries.insert(known.unwrap_or_else(|| asked.path.clone()), new);
+        let known = find(entries, &request.path).map(|(known, _)| known.clone());
+        entries.insert(known.unwrap_or_else(|| request.path.clone()), new);
     }
     Ok(answer)
 }
@@ -211,17 +219,17 @@ fn exists(azure: &AzureState) -> Refusal {
 }
 
 /// `Put Range`: the sent bytes, or zeros.
-fn write_range(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataAnswer, Refusal> {
-    let id = asked.part_id();
+fn write_range(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+    let id = request.part_id();
     let etag = contents::next_etag(azure);
     let modified = azure.now();
-    let Some((first, Some(last))) = range::asked_for(asked) else { return Err(bad_header(azure)) };
-    let clears = asked.header("x-ms-write").is_some_and(|what| what.eq_ignore_ascii_case("clear"));
+    let Some((first, Some(last))) = range::requested_range(request) else { return Err(bad_header(azure)) };
+    let clears = request.header("x-ms-write").is_some_and(|what| what.eq_ignore_ascii_case("clear"));
     let wanted = last.saturating_add(1).saturating_sub(first);
-    if !clears && asked.request.body.len() != wanted {
+    if !clears && request.http.body.len() != wanted {
         return Err(bad_header(azure));
     }
-    let Some(entry) = contents::entries_mut(azure, &id).and_then(|entries| find_mut(entries, &asked.path))
+    let Some(entry) = contents::entries_mut(azure, &id).and_then(|entries| find_mut(entries, &request.path))
     else {
         return Err(not_found(azure));
     };
@@ -229,7 +237,7 @@ fn write_range(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataAnswer, 
     let Some(part) = Arc::make_mut(&mut bytes.0).get_mut(first..=last) else { return Err(range::bad(azure)) };
     match clears {
         true => part.fill(0),
-        false => part.copy_from_slice(asked.request.body),
+        false => part.copy_from_slice(request.http.body),
     }
     (entry.etag, entry.modified) = (etag, modified);
     let answer = changed(DataAnswer::empty(201), &entry.etag, &modified.to_string());
@@ -237,16 +245,20 @@ fn write_range(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataAnswer, 
 }
 
 /// Sets headers and size, or metadata.
-fn set(azure: &mut AzureState, asked: &Asked<'_>, properties: bool) -> Result<DataAnswer, Refusal> {
-    let id = asked.part_id();
+fn set(
+    azure: &mut AzureState,
+    request: &ServiceRequest<'_>,
+    properties: bool,
+) -> Result<DataAnswer, Refusal> {
+    let id = request.part_id();
     let etag = contents::next_etag(azure);
     let modified = azure.now();
-    let (headers, metadata) = (file_headers(asked), asked.metadata());
-    let length = asked.header("x-ms-content-length").and_then(|length| length.parse::<u64>().ok());
+    let (headers, metadata) = (file_headers(request), request.metadata());
+    let length = request.header("x-ms-content-length").and_then(|length| length.parse::<u64>().ok());
     if length.is_some_and(|length| length > MAX_KEPT_BYTES) {
         return Err(bad_header(azure));
     }
-    let Some(entry) = contents::entries_mut(azure, &id).and_then(|entries| find_mut(entries, &asked.path))
+    let Some(entry) = contents::entries_mut(azure, &id).and_then(|entries| find_mut(entries, &request.path))
     else {
         return Err(not_found(azure));
     };
@@ -262,11 +274,15 @@ fn set(azure: &mut AzureState, asked: &Asked<'_>, properties: bool) -> Result<Da
     Ok(described(DataAnswer::empty(200), entry))
 }
 
-fn delete(azure: &mut AzureState, asked: &Asked<'_>, directory: bool) -> Result<DataAnswer, Refusal> {
-    let id = asked.part_id();
+fn delete(
+    azure: &mut AzureState,
+    request: &ServiceRequest<'_>,
+    directory: bool,
+) -> Result<DataAnswer, Refusal> {
+    let id = request.part_id();
     let none = Entries::new();
     let entries = contents::entries(azure, &id, None).unwrap_or(&none);
-    let Some((known, entry)) = find(entries, &asked.path) else { return Err(not_found(azure)) };
+    let Some((known, entry)) = find(entries, &request.path) else { return Err(not_found(azure)) };
     if directory == entry.bytes.is_some() {
         return Err(OTHER_TYPE.says(said(azure, OTHER_TYPE_WORDS)));
     }
@@ -281,13 +297,16 @@ fn delete(azure: &mut AzureState, asked: &Asked<'_>, directory: bool) -> Result<
 }
 
 /// `Copy File` from another file of this Azure, at once.
-fn copy(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataAnswer, Refusal> {
-    let source = asked.header("x-ms-copy-source").and_then(|source| url::Url::parse(source).ok());
+fn copy(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+    let source = request.header("x-ms-copy-source").and_then(|source| url::Url::parse(source).ok());
     let found = source.as_ref().and_then(|source| {
         let name = source.host_str()?.split('.').next()?;
         let account = crate::storage::account::find(azure, name)?;
         let (share, path) = split(source.path())?;
-        let share = account.id.child(asked.served.segment, "default").child(asked.served.parts, &share);
+        let share = account
+            .id
+            .child(request.data_service.segment, "default")
+            .child(request.data_service.parts, &share);
         let snapshot = source.query_pairs().find(|(name, _)| name == "sharesnapshot").map(|(_, time)| time);
         let entries = contents::entries(azure, &share, snapshot.as_deref())?;
         find(entries, &path)?.1.bytes.clone()
@@ -295,8 +314,8 @@ fn copy(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataAnswer, Refusal
     let Some(bytes) = found else {
         return Err(NO_SOURCE.says(said(azure, "The specified resource does not exist.")));
     };
-    let answer = put(azure, asked, Some(bytes))?;
-    let id = azure.seed.guid("copy", &asked.path, azure.requests);
+    let answer = put(azure, request, Some(bytes))?;
+    let id = azure.seed.guid("copy", &request.path, azure.requests);
     Ok(DataAnswer { status: 202, ..answer }.with("x-ms-copy-id", id).with("x-ms-copy-status", "success"))
 }
 
@@ -314,14 +333,15 @@ fn ranges(entry: &Entry) -> DataAnswer {
         .with("x-ms-content-length", length.to_string())
 }
 
-fn list(azure: &AzureState, asked: &Asked<'_>, entries: &Entries) -> Result<DataAnswer, Refusal> {
+fn list(azure: &AzureState, request: &ServiceRequest<'_>, entries: &Entries) -> Result<DataAnswer, Refusal> {
     let is_directory = |entry: &Entry| entry.bytes.is_none();
-    if !asked.path.is_empty() && !find(entries, &asked.path).is_some_and(|(_, entry)| is_directory(entry)) {
+    if !request.path.is_empty() && !find(entries, &request.path).is_some_and(|(_, entry)| is_directory(entry))
+    {
         return Err(not_found(azure));
     }
-    let below = match asked.path.is_empty() {
+    let below = match request.path.is_empty() {
         true => String::new(),
-        false => format!("{}/", asked.path.to_ascii_lowercase()),
+        false => format!("{}/", request.path.to_ascii_lowercase()),
     };
     let children: Vec<(&str, &Entry)> = entries
         .iter()
@@ -330,7 +350,7 @@ fn list(azure: &AzureState, asked: &Asked<'_>, entries: &Entries) -> Result<Data
             path.to_ascii_lowercase().starts_with(&below).then_some((name, entry))
         })
         .collect();
-    let (children, next) = page(asked, children, |child| child.0);
+    let (children, next) = page(request, children, |child| child.0);
     let mut shown = Element::new("Entries");
     for (name, entry) in children {
         let time = |time: Timestamp| crate::storage::modified::http_date(&time.to_string());
@@ -344,6 +364,6 @@ fn list(azure: &AzureState, asked: &Asked<'_>, entries: &Entries) -> Result<Data
         let kind = if is_directory(entry) { "Directory" } else { "File" };
         shown = shown.with(Element::new(kind).with(Element::text("Name", name)).with(properties));
     }
-    let root = around(asked, shown, &next).attribute("DirectoryPath", &asked.path);
+    let root = around(request, shown, &next).attribute("DirectoryPath", &request.path);
     Ok(xml(root))
 }

@@ -5,22 +5,22 @@
 
 mod access;
 mod answers;
-mod asked;
 mod blobs;
 mod containers;
 mod files;
 mod list;
 mod range;
+mod service_request;
 mod shared_key;
 mod shares;
 mod xml;
 
-use azure_engine::data_plane::{DataAnswer, DataRequest, DataSubject};
-use azure_engine::error::{Code, Refusal};
+use azure_engine::answer::data_plane::{DataAnswer, DataRequest, DataSubject};
 use azure_engine::provider::AzureState;
 use azure_engine::provider::DataPlane;
+use azure_engine::refusal::{Code, Refusal};
 
-use self::asked::{Asked, Served, account_name, challenge, split};
+use self::service_request::{DataService, ServiceRequest, account_name, challenge, split};
 use super::account;
 use super::protocol::said;
 use super::service::{BLOB_SERVICES, FILE_SERVICES};
@@ -53,10 +53,15 @@ pub(super) static PLANES: [DataPlane; 2] = [
     },
 ];
 
-static FILE: Served =
-    Served { segment: FILE_SERVICES, letter: 'f', word: "file", parts: "shares", operate: shares::operate };
+static FILE: DataService = DataService {
+    segment: FILE_SERVICES,
+    letter: 'f',
+    word: "file",
+    parts: "shares",
+    operate: shares::operate,
+};
 
-static BLOB: Served = Served {
+static BLOB: DataService = DataService {
     segment: BLOB_SERVICES,
     letter: 'b',
     word: "blob",
@@ -67,23 +72,27 @@ static BLOB: Served = Served {
 const NO_ACCOUNT: Code = Code::ours(404, "ResourceNotFound");
 const BAD_URI: Code = Code::azures(400, "InvalidUri");
 
-fn locate(azure: &AzureState, request: &DataRequest<'_>, served: &'static Served) -> DataSubject {
+fn locate(azure: &AzureState, request: &DataRequest<'_>, data_service: &'static DataService) -> DataSubject {
     let (part, path) = split(request.path).unwrap_or_default();
     let comp = request.query.get("comp").map(String::as_str).unwrap_or_default();
     let account = account::find(azure, account_name(request.account)).map(|record| record.id.clone());
-    let service = account.map(|account| account.child(served.segment, "default"));
+    let service = account.map(|account| account.child(data_service.segment, "default"));
     let kind = match (part.is_empty(), path.is_empty()) {
         (true, _) => String::new(),
-        (_, true) => format!("/{}", served.parts),
-        _ => format!("/{}/{}s", served.parts, served.word),
+        (_, true) => format!("/{}", data_service.parts),
+        _ => format!("/{}/{}s", data_service.parts, data_service.word),
     };
     let list = comp.eq_ignore_ascii_case("list");
     let resource = service.filter(|_| !part.is_empty()).map(|service| {
-        let part = service.child(served.parts, &part);
-        if path.is_empty() { part } else { part.child(&format!("{}s", served.word), &path.replace('/', "|")) }
+        let part = service.child(data_service.parts, &part);
+        if path.is_empty() {
+            part
+        } else {
+            part.child(&format!("{}s", data_service.word), &path.replace('/', "|"))
+        }
     });
     DataSubject {
-        resource_type: format!("{}/{}{kind}", super::tables::ACCOUNTS, served.segment),
+        resource_type: format!("{}/{}{kind}", super::tables::ACCOUNTS, data_service.segment),
         resource,
         list,
     }
@@ -92,24 +101,24 @@ fn locate(azure: &AzureState, request: &DataRequest<'_>, served: &'static Served
 fn perform(
     azure: &mut AzureState,
     request: &DataRequest<'_>,
-    served: &'static Served,
+    data_service: &'static DataService,
 ) -> Result<DataAnswer, Refusal> {
     let Some(record) = account::find(azure, account_name(request.account)) else {
         return Err(NO_ACCOUNT.says(said(azure, "The specified resource does not exist.")));
     };
-    let service = record.id.child(served.segment, "default");
+    let service = record.id.child(data_service.segment, "default");
     let Some((part, path)) = split(request.path) else {
         return Err(
             BAD_URI.says(said(azure, "The requested URI does not represent any resource on the server."))
         );
     };
-    let asked = Asked { request, served, service, part, path };
-    access::check(azure, record, &asked)?;
-    if azure.store.get(&asked.service).is_none() {
-        let absent = azure.resource_type(&asked.service.resource_type());
-        let refusal = absent.and_then(|kind| kind.absent(azure, &asked.service));
-        return Err(refusal.unwrap_or_else(|| azure.not_found(&asked.service)));
+    let request = ServiceRequest { http: request, data_service, service, part, path };
+    access::check(azure, record, &request)?;
+    if azure.store.get(&request.service).is_none() {
+        let absent = azure.resource_type(&request.service.resource_type());
+        let refusal = absent.and_then(|kind| kind.absence_refusal(azure, &request.service));
+        return Err(refusal.unwrap_or_else(|| azure.not_found(&request.service)));
     }
-    let answer = (served.operate)(azure, &asked)?;
-    Ok(answers::complete(&asked, answer))
+    let answer = (data_service.operate)(azure, &request)?;
+    Ok(answers::complete(&request, answer))
 }

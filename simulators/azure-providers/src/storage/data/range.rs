@@ -1,10 +1,10 @@
 //! Ranges of bytes.
 
-use azure_engine::data_plane::DataAnswer;
-use azure_engine::error::{Code, Refusal};
+use azure_engine::answer::data_plane::DataAnswer;
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::{Code, Refusal};
 
-use super::asked::Asked;
+use super::service_request::ServiceRequest;
 use crate::storage::protocol::said;
 
 const BAD_RANGE: Code = Code::azures(416, "InvalidRange");
@@ -22,14 +22,18 @@ pub(super) fn parse(text: &str) -> Option<(usize, Option<usize>)> {
 }
 
 /// The range that a request names.
-pub(super) fn asked_for(asked: &Asked<'_>) -> Option<(usize, Option<usize>)> {
-    asked.header("x-ms-range").or(asked.header("range")).and_then(parse)
+pub(super) fn requested_range(request: &ServiceRequest<'_>) -> Option<(usize, Option<usize>)> {
+    request.header("x-ms-range").or(request.header("range")).and_then(parse)
 }
 
 /// The bytes that a request reads: all of them, or the range that it names.
-pub(super) fn read(azure: &AzureState, asked: &Asked<'_>, bytes: &[u8]) -> Result<DataAnswer, Refusal> {
+pub(super) fn read(
+    azure: &AzureState,
+    request: &ServiceRequest<'_>,
+    bytes: &[u8],
+) -> Result<DataAnswer, Refusal> {
     let length = bytes.len();
-    let Some((first, last)) = asked_for(asked) else {
+    let Some((first, last)) = requested_range(request) else {
         return Ok(DataAnswer { body: bytes.to_vec(), ..DataAnswer::empty(200) });
     };
     let end = last.map_or(length, |last| length.min(last.saturating_add(1)));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use azure_engine::data_plane::DataRequest;
+use azure_engine::answer::data_plane::DataRequest;
 
 /// Headers that are signed by value alone, in this order.
 const HEADERS: [&str; 11] = [

@@ -1,18 +1,18 @@
 //! Shares in the file service's own words ("Operations on shares").
 
 use azure_engine::answer::Note;
-use azure_engine::data_plane::DataAnswer;
+use azure_engine::answer::data_plane::DataAnswer;
 use azure_engine::document::{Object, at, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::execution::Execution;
+use azure_engine::operation::execution::Execution;
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::{Code, Refusal};
 use azure_engine::request::Conditions;
 use serde_json::{Value, json};
 
 use super::answers::{changed, xml};
-use super::asked::{Asked, unsupported};
 use super::files;
 use super::list::{around, page};
+use super::service_request::{ServiceRequest, unsupported};
 use super::xml::Element;
 use crate::storage::protocol::said;
 use crate::storage::service::share_retention;
@@ -32,60 +32,60 @@ const HEADERS: [(&str, &str, bool); 6] = [
 ];
 
 /// A request to the file service.
-pub(super) fn operate(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataAnswer, Refusal> {
-    let method = asked.request.method;
-    if asked.part.is_empty() {
+pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+    let method = request.http.method;
+    if request.part.is_empty() {
         return match method {
-            "GET" if asked.is("", "list") => Ok(list(azure, asked)),
-            "GET" if asked.is("service", "properties") => Ok(service_properties(azure, asked)),
-            "PUT" if asked.is("service", "properties") => Ok(DataAnswer::empty(202)),
+            "GET" if request.is("", "list") => Ok(list(azure, request)),
+            "GET" if request.is("service", "properties") => Ok(service_properties(azure, request)),
+            "PUT" if request.is("service", "properties") => Ok(DataAnswer::empty(202)),
             _ => Err(unsupported(azure)),
         };
     }
-    let of_share = asked.option("restype").is_some_and(|kind| kind.eq_ignore_ascii_case("share"));
-    if !asked.path.is_empty() || !of_share {
-        return files::operate(azure, asked);
+    let of_share = request.option("restype").is_some_and(|kind| kind.eq_ignore_ascii_case("share"));
+    if !request.path.is_empty() || !of_share {
+        return files::operate(azure, request);
     }
-    let comp = asked.option("comp").unwrap_or_default().to_ascii_lowercase();
-    let id = asked.part_id();
+    let comp = request.option("comp").unwrap_or_default().to_ascii_lowercase();
+    let id = request.part_id();
     let existing = azure.store.get(&id).is_some();
     match (method, comp.as_str()) {
         ("PUT", "") if existing => Err(EXISTS.says(said(azure, "The specified share already exists."))),
-        ("PUT", "") => write(azure, asked, 201),
-        ("PUT", "undelete") => undelete(azure, asked),
+        ("PUT", "") => write(azure, request, 201),
+        ("PUT", "undelete") => undelete(azure, request),
         _ if !existing => Err(share::absent(azure)),
-        ("PUT", "properties" | "metadata") => write(azure, asked, 200),
-        ("PUT", "acl") => shown(azure, asked, 200),
+        ("PUT", "properties" | "metadata") => write(azure, request, 200),
+        ("PUT", "acl") => shown(azure, request, 200),
         ("PUT", "snapshot") => {
-            let body = json!({ "properties": { "metadata": asked.metadata() } });
-            let body = if asked.metadata().is_empty() { json!({}) } else { body };
+            let body = json!({ "properties": { "metadata": request.metadata() } });
+            let body = if request.metadata().is_empty() { json!({}) } else { body };
             let (document, etag) = snapshot::create(azure, &id, &body)?;
             let time = text(&document, "properties/snapshotTime").unwrap_or_default().to_owned();
             Ok(changed(DataAnswer::empty(201), &etag, &time).with("x-ms-snapshot", time))
         }
-        ("GET" | "HEAD", "" | "metadata") => shown(azure, asked, 200),
+        ("GET" | "HEAD", "" | "metadata") => shown(azure, request, 200),
         ("GET", "acl") => {
-            let answer = shown(azure, asked, 200)?;
+            let answer = shown(azure, request, 200)?;
             let body = xml(Element::new("SignedIdentifiers"));
             Ok(DataAnswer { headers: [answer.headers, body.headers].concat(), ..body })
         }
         ("GET", "stats") => {
             let used = crate::storage::contents::used_bytes(azure, &id);
             let stats = Element::new("ShareStats").with(Element::text("ShareUsageBytes", &used.to_string()));
-            let answer = shown(azure, asked, 200)?;
+            let answer = shown(azure, request, 200)?;
             let body = xml(stats);
             Ok(DataAnswer { headers: [answer.headers, body.headers].concat(), ..body })
         }
-        ("DELETE", "") => delete(azure, asked),
+        ("DELETE", "") => delete(azure, request),
         _ => Err(unsupported(azure)),
     }
 }
 
 /// Creates a share or changes it, as Resource Manager would.
-fn write(azure: &mut AzureState, asked: &Asked<'_>, status: u16) -> Result<DataAnswer, Refusal> {
+fn write(azure: &mut AzureState, request: &ServiceRequest<'_>, status: u16) -> Result<DataAnswer, Refusal> {
     let mut properties = Object::new();
     for (header, member, is_number) in HEADERS {
-        let Some(given) = asked.header(header) else { continue };
+        let Some(given) = request.header(header) else { continue };
         let value = match is_number {
             true => given.parse::<i64>().ok().map(Value::from),
             false => Some(given.into()),
@@ -93,14 +93,14 @@ fn write(azure: &mut AzureState, asked: &Asked<'_>, status: u16) -> Result<DataA
         let bad = "The value for one of the HTTP headers is not in the correct format.";
         properties.insert(member.into(), value.ok_or_else(|| BAD_HEADER.says(said(azure, bad)))?);
     }
-    let sets_metadata = status == 201 || asked.option("comp").is_some_and(|comp| comp == "metadata");
-    if sets_metadata && !(status == 201 && asked.metadata().is_empty()) {
-        properties.insert("metadata".into(), json!(asked.metadata()));
+    let sets_metadata = status == 201 || request.option("comp").is_some_and(|comp| comp == "metadata");
+    if sets_metadata && !(status == 201 && request.metadata().is_empty()) {
+        properties.insert("metadata".into(), json!(request.metadata()));
     }
-    let resolved = azure.resolve_id(&asked.part_id())?;
+    let resolved = azure.resolve_id(&request.part_id())?;
     let document = json!({ "properties": properties });
     let written = azure.put(&resolved, document, &Conditions::default(), &Execution::default())?;
-    let answer = shown(azure, asked, status)?;
+    let answer = shown(azure, request, status)?;
     // The answer to a creation has only etag and time.
     let headers = answer.headers.into_iter();
     let headers = headers.filter(|(name, _)| matches!(name.as_str(), "etag" | "last-modified")).collect();
@@ -108,17 +108,17 @@ fn write(azure: &mut AzureState, asked: &Asked<'_>, status: u16) -> Result<DataA
 }
 
 /// The document that a request refers to: the share, or a snapshot of it.
-fn document(azure: &AzureState, asked: &Asked<'_>) -> Result<Value, Refusal> {
-    let id = asked.part_id();
-    match asked.option("sharesnapshot") {
+fn document(azure: &AzureState, request: &ServiceRequest<'_>) -> Result<Value, Refusal> {
+    let id = request.part_id();
+    match request.option("sharesnapshot") {
         Some(time) => snapshot::read(azure, &id, time),
         None => azure.document(&id).ok_or_else(|| share::absent(azure)),
     }
 }
 
 /// A share's members as headers.
-fn shown(azure: &AzureState, asked: &Asked<'_>, status: u16) -> Result<DataAnswer, Refusal> {
-    let document = document(azure, asked)?;
+fn shown(azure: &AzureState, request: &ServiceRequest<'_>, status: u16) -> Result<DataAnswer, Refusal> {
+    let document = document(azure, request)?;
     let member = |name: &str| at(&document, "properties").and_then(|properties| properties.get(name));
     let words = |name: &str| member(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let mut answer = changed(
@@ -140,23 +140,23 @@ fn shown(azure: &AzureState, asked: &Asked<'_>, status: u16) -> Result<DataAnswe
     Ok(answer)
 }
 
-fn delete(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataAnswer, Refusal> {
-    let id = asked.part_id();
-    if let Some(time) = asked.option("sharesnapshot") {
+fn delete(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+    let id = request.part_id();
+    if let Some(time) = request.option("sharesnapshot") {
         snapshot::delete(azure, &id, time)?;
         return Ok(DataAnswer::empty(202));
     }
-    let answer = share::delete(azure, &id, asked.header("x-ms-delete-snapshots").is_some())?;
+    let answer = share::delete(azure, &id, request.header("x-ms-delete-snapshots").is_some())?;
     Ok(DataAnswer { note: answer.note, ..DataAnswer::empty(202) })
 }
 
-fn undelete(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataAnswer, Refusal> {
-    let name = asked.header("x-ms-deleted-share-name").unwrap_or_default();
-    let version = asked.header("x-ms-deleted-share-version").unwrap_or_default();
+fn undelete(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+    let name = request.header("x-ms-deleted-share-name").unwrap_or_default();
+    let version = request.header("x-ms-deleted-share-version").unwrap_or_default();
     let body = json!({ "deletedShareName": name, "deletedShareVersion": version });
-    share::restore(azure, &asked.part_id(), &body)?;
+    share::restore(azure, &request.part_id(), &body)?;
     let note = Note { changes: vec!["restore".into()], ..Note::default() };
-    Ok(DataAnswer { note, ..shown(azure, asked, 201)? })
+    Ok(DataAnswer { note, ..shown(azure, request, 201)? })
 }
 
 /// Members of lists: their element and the share's member.
@@ -172,10 +172,10 @@ const ELEMENTS: [(&str, &str); 9] = [
     ("RemainingRetentionDays", "remainingRetentionDays"),
 ];
 
-fn list(azure: &AzureState, asked: &Asked<'_>) -> DataAnswer {
-    let include = asked.option("include").unwrap_or_default();
-    let all = share::all(azure, &asked.service, Expanded::parse(include));
-    let (items, next) = page(asked, all, |item| &item.0);
+fn list(azure: &AzureState, request: &ServiceRequest<'_>) -> DataAnswer {
+    let include = request.option("include").unwrap_or_default();
+    let all = share::all(azure, &request.service, Expanded::parse(include));
+    let (items, next) = page(request, all, |item| &item.0);
     let with_metadata = include.split(',').any(|word| word.eq_ignore_ascii_case("metadata"));
     let mut shares = Element::new("Shares");
     for (_, document) in items {
@@ -208,17 +208,17 @@ fn list(azure: &AzureState, asked: &Asked<'_>) -> DataAnswer {
         }
         shares = shares.with(one);
     }
-    xml(around(asked, shares, &next))
+    xml(around(request, shares, &next))
 }
 
-fn service_properties(azure: &AzureState, asked: &Asked<'_>) -> DataAnswer {
+fn service_properties(azure: &AzureState, request: &ServiceRequest<'_>) -> DataAnswer {
     let metrics = |name| {
         Element::new(name)
             .with(Element::text("Version", "1.0"))
             .with(Element::text("Enabled", "false"))
             .with(Element::new("RetentionPolicy").with(Element::text("Enabled", "false")))
     };
-    let days = asked.service.parent().and_then(|account| share_retention(azure, &account));
+    let days = request.service.parent().and_then(|account| share_retention(azure, &account));
     let mut retention = Element::new("ShareDeleteRetentionPolicy")
         .with(Element::text("Enabled", if days.is_some() { "true" } else { "false" }));
     if let Some(days) = days {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use azure_engine::answer::Answer;
 use azure_engine::document::text;
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Record};
+use azure_engine::refusal::{Code, Refusal};
 use azure_types::ResourceId;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use azure_engine::answer::Answer;
-use azure_engine::error::Refusal;
-use azure_engine::paging::page;
+use azure_engine::answer::paging::page;
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::Refusal;
 use azure_types::ResourceId;
 use serde_json::Value;
 

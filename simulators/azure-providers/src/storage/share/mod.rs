@@ -16,14 +16,15 @@ pub(super) use self::names::absent;
 
 use azure_engine::answer::Answer;
 use azure_engine::document::{Object, fill, take_properties, text};
-use azure_engine::error::{Code, Refusal};
-use azure_engine::execution::Execution;
-use azure_engine::member_table::Holds::{Anything, Derived, Word};
-use azure_engine::member_table::Member;
+use azure_engine::operation::execution::Execution;
 use azure_engine::provider::{
-    Asked, AzureState, Expand, Listing, Proposal, Protocol, Record, ResourceType, Source,
+    Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, ResourceRequest, Shape,
+    Source, Writing,
 };
+use azure_engine::refusal::{Code, Refusal};
 use azure_engine::request::Conditions;
+use azure_engine::types::member_table::Holds::{Anything, Derived, Word};
+use azure_engine::types::member_table::Member;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -35,7 +36,11 @@ use super::service::retain_sent;
 
 pub(crate) struct Shares;
 
-const PROTOCOL: Protocol = Protocol { actions: &["restore"], ..part(RESOURCE_TYPE, "FileShare") };
+const PROTOCOL: Protocol = Protocol {
+    example: include_str!("example.json"),
+    actions: &["restore"],
+    ..part(RESOURCE_TYPE, "FileShare")
+};
 
 static MEMBERS: [Member; 26] = [
     Member::new("accessTier", Word(&["TransactionOptimized", "Hot", "Cool", "Premium"], false)),
@@ -71,7 +76,7 @@ const HAS_SNAPSHOTS: Code = Code::azures(409, "ShareHasSnapshots");
 const PROTOCOL_FIXED: Code = Code::ours(409, "ShareEnabledProtocolsCannotBeChanged");
 const NOT_OFFERED: Code = Code::azures(400, "FeatureNotSupportedForAccount");
 
-impl ResourceType for Shares {
+impl Shape for Shares {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -79,8 +84,10 @@ impl ResourceType for Shares {
     fn members(&self) -> &'static [Member] {
         &MEMBERS
     }
+}
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+impl Writing for Shares {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         // A PUT of what exists is an update: members that it leaves out stay.
@@ -122,19 +129,21 @@ impl ResourceType for Shares {
         }
     }
 
-    fn on_delete(&self, azure: &mut AzureState, id: &ResourceId) {
+    fn after_delete(&self, azure: &mut AzureState, id: &ResourceId) {
         deleted::keep(azure, id);
     }
 
-    fn removed(&self, azure: &mut AzureState, record: &Record) {
+    fn after_removal(&self, azure: &mut AzureState, record: &Record) {
         super::contents::forget(azure, &record.id);
     }
+}
 
-    fn page_size(&self, _options: &azure_engine::options::Options, listing: &Listing<'_>) -> usize {
+impl Presenting for Shares {
+    fn page_size(&self, _options: &azure_engine::settings::options::Options, listing: &Listing<'_>) -> usize {
         super::listing::page_size(listing.query)
     }
 
-    fn listed(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
+    fn list_entry(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
         let wanted = listing.query.get("$filter");
         if wanted.is_some_and(|filter| !super::listing::admits(filter, record.id.name())) {
             return None;
@@ -168,7 +177,7 @@ impl ResourceType for Shares {
         }
     }
 
-    fn written(&self, _azure: &AzureState, record: &Record, sent: &Object, document: &mut Object) {
+    fn present_written(&self, _azure: &AzureState, record: &Record, sent: &Object, document: &mut Object) {
         document.remove("etag");
         let speaks = record.body.get("properties").and_then(|properties| properties.get("enabledProtocols"));
         if let (Some(speaks), Some(Value::Object(properties))) = (speaks, document.get_mut("properties")) {
@@ -177,56 +186,63 @@ impl ResourceType for Shares {
         retain_sent(sent, document);
     }
 
-    fn absent(&self, azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
+    fn absence_refusal(&self, azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
         let service = id.parent()?;
         if let Some(service_type) = azure.resource_type(&service.resource_type())
             && azure.store.get(&service).is_none()
         {
-            return service_type.absent(azure, &service);
+            return service_type.absence_refusal(azure, &service);
         }
         Some(absent(azure))
     }
+}
 
-    fn asked(&self, azure: &mut AzureState, asked: &Asked<'_>) -> Option<Result<Answer, Refusal>> {
-        let option = |name: &str| asked.query.get(name).map(String::as_str).filter(|value| !value.is_empty());
+impl Acting for Shares {
+    fn answer_request(
+        &self,
+        azure: &mut AzureState,
+        request: &ResourceRequest<'_>,
+    ) -> Option<Result<Answer, Refusal>> {
+        let option =
+            |name: &str| request.query.get(name).map(String::as_str).filter(|value| !value.is_empty());
         let expand = option("$expand").unwrap_or_default();
-        if let ("POST", [action]) = (asked.method, asked.below)
+        if let ("POST", [action]) = (request.method, request.below)
             && action.eq_ignore_ascii_case("restore")
         {
-            return Some(deleted::restore(azure, asked.id, asked.body));
+            return Some(deleted::restore(azure, request.id, request.body));
         }
-        if !asked.below.is_empty() {
+        if !request.below.is_empty() {
             return None;
         }
-        if asked.list {
+        if request.list {
             let expanded = Expanded::parse(expand);
-            return (asked.method == "GET" && expanded.any())
-                .then(|| listing::answer(azure, asked.id, expanded, asked.query));
+            return (request.method == "GET" && expanded.any())
+                .then(|| listing::answer(azure, request.id, expanded, request.query));
         }
-        azure.store.get(asked.id)?;
-        match (asked.method, option("x-ms-snapshot")) {
-            ("GET", Some(time)) => Some(snapshot::read(azure, asked.id, time).map(Answer::ok)),
+        azure.store.get(request.id)?;
+        match (request.method, option("x-ms-snapshot")) {
+            ("GET", Some(time)) => Some(snapshot::read(azure, request.id, time).map(Answer::ok)),
             ("GET", None) if expand.eq_ignore_ascii_case("stats") => {
-                let record = azure.store.get(asked.id)?;
+                let record = azure.store.get(request.id)?;
                 let mut document = azure.present(record, Expand::default());
-                let used = super::contents::used_bytes(azure, asked.id);
+                let used = super::contents::used_bytes(azure, request.id);
                 document["properties"]["shareUsageBytes"] = used.into();
                 Some(Ok(Answer { etag: Some(azure.etag(record)), ..Answer::ok(document) }))
             }
             ("PUT", None) if expand.eq_ignore_ascii_case("snapshots") => {
-                Some(snapshot::create(azure, asked.id, asked.body).map(|(document, etag)| Answer {
+                Some(snapshot::create(azure, request.id, request.body).map(|(document, etag)| Answer {
                     status: 201,
                     etag: Some(etag),
                     ..Answer::ok(document)
                 }))
             }
             ("DELETE", Some(time)) => {
-                Some(snapshot::delete(azure, asked.id, time).map(|()| Answer::empty(200)))
+                Some(snapshot::delete(azure, request.id, time).map(|()| Answer::empty(200)))
             }
             ("DELETE", None) if option("$include").is_some() => {
                 let with_snapshots =
                     option("$include").is_some_and(|what| !what.eq_ignore_ascii_case("none"));
-                Some(delete(azure, asked.id, with_snapshots))
+                Some(delete(azure, request.id, with_snapshots))
             }
             _ => None,
         }

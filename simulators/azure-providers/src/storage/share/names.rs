@@ -1,7 +1,7 @@
 //! Names of shares, and refusals that are the same for all requests about shares.
 
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::{Code, Refusal};
 use azure_types::ResourceId;
 
 use super::super::protocol::said;

@@ -2,8 +2,8 @@
 //! Files billing").
 
 use azure_engine::document::{Object, at};
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::AzureState;
+use azure_engine::refusal::{Code, Refusal};
 use azure_types::ResourceId;
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! Snapshots of shares: the state of a share at a time. They are stored with the share and deleted with it.
 
 use azure_engine::document::{Object, text};
-use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Expand, Record};
+use azure_engine::refusal::{Code, Refusal};
 use azure_types::ResourceId;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use crate::e2e::capz::example::{
     CLUSTER, CONTROL_PLANE, OF_CONTROL_PLANE, OF_DEPLOYMENT, WORKERS, edited, small,
 };
-use crate::e2e::capz::place::Place;
 use crate::e2e::capz::stage::Stage;
 use crate::e2e::capz::view::CORE;
+use crate::world::World;
 
 /// How long a node may be silent, in seconds, in addition to the node monitor grace period.
 const SILENCE: u32 = 5;
@@ -20,7 +20,7 @@ struct Accident {
     what: &'static str,
     /// Label and value of the machines, of which one fails.
     of: (&'static str, &'static str),
-    happens: fn(&Place, &ResourceId) -> anyhow::Result<()>,
+    happens: fn(&World, &ResourceId) -> anyhow::Result<()>,
 }
 
 const ACCIDENTS: [Accident; 5] = [
@@ -39,20 +39,20 @@ const ACCIDENTS: [Accident; 5] = [
     },
 ];
 
-fn delete(place: &Place, machine: &ResourceId) -> anyhow::Result<()> {
+fn delete(place: &World, machine: &ResourceId) -> anyhow::Result<()> {
     place.azure.azure.delete(machine).map_err(|refusal| anyhow::anyhow!("{machine}: {refusal:?}"))
 }
 
-fn switch(place: &Place, machine: &ResourceId, state: PowerState) -> anyhow::Result<()> {
+fn switch(place: &World, machine: &ResourceId, state: PowerState) -> anyhow::Result<()> {
     let done = place.azure.azure.set_power_state(machine, state);
     done.map_err(|refusal| anyhow::anyhow!("{machine}: {refusal:?}"))
 }
 
-fn stop(place: &Place, machine: &ResourceId) -> anyhow::Result<()> {
+fn stop(place: &World, machine: &ResourceId) -> anyhow::Result<()> {
     switch(place, machine, PowerState::Stopped)
 }
 
-fn deallocate(place: &Place, machine: &ResourceId) -> anyhow::Result<()> {
+fn deallocate(place: &World, machine: &ResourceId) -> anyhow::Result<()> {
     switch(place, machine, PowerState::Deallocated)
 }
 
