@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use cloud::{LogicalTime, Notice, ServiceError};
 use k8s::Service;
 use planner::load_balancer::Places;
-use planner::sequence::{Intent, Sequence, Task};
+use planner::sequence::{ResourceIntent, Sequence, Task};
 use planner::{ServiceRemoval, public_ip, security_group};
 
 use crate::failure::Failure;
@@ -80,8 +80,8 @@ impl ServiceDeletion {
         for intent in intents {
             match intent {
                 // The intents only name load balancers that hold something.
-                Intent::LoadBalancer(..) => return Ok(true),
-                Intent::SecurityGroup(intent) => {
+                ResourceIntent::LoadBalancer(..) => return Ok(true),
+                ResourceIntent::SecurityGroup(intent) => {
                     let Ok(writer) = provider.security_group() else { continue };
                     let resource = writer.resource();
                     let Some(group) = resource.observed_group(self.newer_than).await? else { continue };

@@ -1,9 +1,9 @@
 //! The placement of a Service on one of several load balancers (`multipleStandardLoadBalancerConfigurations`; 7.4).
 //!
 //! Placement keeps no state: the Services of a load balancer are read from its document every time, and from the places
-//! that were [promised](Places) to Services on their way. So a Service stays where it is as long as that is allowed,
-//! whichever process decides. It moves when its annotation, its labels or those of its namespace no longer allow its
-//! load balancer, or when it asks for an address on another.
+//! that were [promised](crate::resources::load_balancer::Places) to Services on their way. So a Service stays where it
+//! is as long as that is allowed, whichever process decides. It moves when its annotation, its labels or those of its
+//! namespace no longer allow its load balancer, or when it asks for an address on another.
 
 mod basic;
 mod candidates;

@@ -12,7 +12,8 @@ use crate::resources::load_balancer::ListedLoadBalancer;
 /// The state of Azure and the cluster that concerns one Service.
 #[derive(Debug, Clone, Copy)]
 pub struct ServiceObservation<'a> {
-    /// The public IPs that concern the Service ([`public_ip::PublicIpOwners`]), of its group and of the cluster's.
+    /// The public IPs that concern the Service ([`PublicIpOwners`](crate::resources::public_ip::PublicIpOwners)), of its
+    /// group and of the cluster's.
     pub public_ips: &'a [Arc<PublicIpAddress>],
     /// The cluster's load balancers that exist.
     pub load_balancers: &'a [(Balancer, ListedLoadBalancer)],
