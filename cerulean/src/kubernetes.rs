@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
+use cloud_controller_manager::environment::ProcessEnvironment;
 use cloud_controller_manager::kubeconfig::{self, Route};
-use cloud_controller_manager::surroundings::Surroundings;
 use kube::Client;
 use kube::config::Kubeconfig;
 use simulated_cluster::manifests::describe_api_error;
@@ -47,7 +47,7 @@ impl ClusterArguments {
     /// # Errors
     /// There is no kubeconfig, or it cannot be used.
     pub async fn connect(&self) -> anyhow::Result<Cluster> {
-        let surroundings = Surroundings::of_this_process();
+        let environment = ProcessEnvironment::of_this_process();
         let (named, file) = match &self.kubeconfig {
             Some(path) => {
                 let named = format!("--kubeconfig {}", path.display());
@@ -55,7 +55,7 @@ impl ClusterArguments {
                 (named.clone(), Kubeconfig::read_from(path).context(named)?)
             }
             None => {
-                let named = match surroundings.variable("KUBECONFIG") {
+                let named = match environment.variable("KUBECONFIG") {
                     Some(files) => format!("KUBECONFIG={files}"),
                     None => "~/.kube/config".to_owned(),
                 };
@@ -64,7 +64,7 @@ impl ClusterArguments {
             }
         };
         let mut config = kubeconfig::config_of(self.in_context(file, &named)?).context(named)?;
-        let route = kubeconfig::apply_proxy(&mut config, &surroundings.proxy()?)?;
+        let route = kubeconfig::apply_proxy(&mut config, &environment.proxy()?)?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.read_timeout = Some(READ_TIMEOUT);
         let namespace = config.default_namespace.clone();

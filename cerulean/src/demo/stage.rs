@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use azure_simulator::Options;
 use azure_simulator::packet::{Packet, Protocol, Source, Verdict};
 use clock::Clock;
-use cloud_controller_manager::surroundings::Surroundings;
+use cloud_controller_manager::environment::ProcessEnvironment;
 use cloud_controller_manager::{flags, run};
 use k8s::api::api::core::v1::Event;
 use k8s::{Node, ObjectKey, Service};
@@ -158,7 +158,7 @@ impl Stage {
 
 /// Starts the controller manager with the command line of production.
 fn start_controller_manager(cluster: &HostedCluster, programs: &mut Programs) -> anyhow::Result<()> {
-    let run = run::run(command_line(cluster)?, surroundings(cluster)?, programs.stop_token());
+    let run = run::run(command_line(cluster)?, environment(cluster)?, programs.stop_token());
     programs.start("controller manager", async move { run.await.map(|_| ()) });
     Ok(())
 }
@@ -173,8 +173,8 @@ fn start_node_manager(cluster: &HostedCluster, programs: &mut Programs) -> anyho
     ];
     let flags = cloud_node_manager::flags::parse(arguments)?;
     let variable = |name: &str| (name == "NODE_NAME").then(|| SPOT_NODE.to_owned());
-    let surroundings = Surroundings::with_variables(variable);
-    let run = cloud_node_manager::run::run(flags, surroundings, programs.stop_token());
+    let environment = ProcessEnvironment::with_variables(variable);
+    let run = cloud_node_manager::run::run(flags, environment, programs.stop_token());
     programs.start("node manager", run);
     Ok(())
 }
@@ -192,16 +192,16 @@ fn command_line(cluster: &HostedCluster) -> anyhow::Result<flags::CommandLine> {
         "--azure-resync-period=5s".to_owned(),
     ];
     flags::parse(arguments.map(Into::into)).map_err(|instead| match instead {
-        flags::Instead::Print(text) | flags::Instead::Refuse(text) => anyhow::anyhow!(text),
+        flags::EarlyExit::Print(text) | flags::EarlyExit::Refuse(text) => anyhow::anyhow!(text),
     })
 }
 
 /// An empty environment, and the simulated Azure's certificate authority.
-fn surroundings(cluster: &HostedCluster) -> anyhow::Result<Surroundings> {
+fn environment(cluster: &HostedCluster) -> anyhow::Result<ProcessEnvironment> {
     let authority = std::fs::read_to_string(&cluster.files.certificate_authority)?;
-    let mut surroundings = Surroundings::with_variables(|_| None);
-    surroundings.extra_roots = vec![authority];
-    Ok(surroundings)
+    let mut environment = ProcessEnvironment::with_variables(|_| None);
+    environment.extra_roots = vec![authority];
+    Ok(environment)
 }
 
 fn node_row(node: &Node) -> [String; 4] {

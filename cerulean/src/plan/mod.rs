@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use cloud::ClusterState;
+use cloud_controller_manager::environment::ProcessEnvironment;
 use cloud_controller_manager::flags::ranges::Ranges;
-use cloud_controller_manager::surroundings::Surroundings;
 use cloud_controller_manager::{azure, pod_routes, run as manager, settings};
 use ipnet::IpNet;
 use k8s::{Namespace, Node, Service};
@@ -125,15 +125,15 @@ async fn plan_clusters(
     if let Some(refusal) = leftover_variables::refusal(manifests) {
         anyhow::bail!("{refusal}");
     }
-    let surroundings = Surroundings::of_this_process();
-    let mut subscription = surroundings.variable("AZURE_SUBSCRIPTION_ID");
+    let environment = ProcessEnvironment::of_this_process();
+    let mut subscription = environment.variable("AZURE_SUBSCRIPTION_ID");
     let source = match &arguments.cloud_config {
         None => clusters::Source::Empty,
         Some(file) => {
-            let config = settings::read(file, &surroundings)?;
+            let config = settings::read(file, &environment)?;
             subscription = Some(config.subscription_id.clone());
             let observer = Arc::new(|_: &arm::CallRecord<'_>| {});
-            clusters::Source::Real(azure::connect(&config, &surroundings, observer).await?)
+            clusters::Source::Real(azure::connect(&config, &environment, observer).await?)
         }
     };
     let namespace = arguments.namespace.as_deref().unwrap_or("default");
@@ -153,7 +153,7 @@ async fn plan_clusters(
 }
 
 async fn plan(screen: Screen, arguments: &Arguments, manifests: &[Manifest]) -> anyhow::Result<ClusterPlan> {
-    let surroundings = Surroundings::of_this_process();
+    let environment = ProcessEnvironment::of_this_process();
     let is_for_clusters = |it: &Manifest| it.text("/apiVersion").contains("cluster.x-k8s.io/");
     if manifests.iter().any(is_for_clusters) {
         let words = not_served::without_azure_cluster(manifests);
@@ -166,7 +166,7 @@ async fn plan(screen: Screen, arguments: &Arguments, manifests: &[Manifest]) -> 
         "--cloud-config FILE is missing: it names the cluster's azure.json. Only manifests with an AzureCluster are planned \
          without",
     )?;
-    let config = settings::read(file, &surroundings)?;
+    let config = settings::read(file, &environment)?;
     let cluster = arguments.cluster.connect().await?;
     let state = ClusterState::default();
     list(&cluster, &state, config.follows_namespace_labels()).await?;
@@ -180,7 +180,7 @@ async fn plan(screen: Screen, arguments: &Arguments, manifests: &[Manifest]) -> 
     state.services_are_synced();
     state.nodes_are_synced();
 
-    let client = azure::connect(&config, &surroundings, Arc::new(|_: &arm::CallRecord<'_>| {})).await?;
+    let client = azure::connect(&config, &environment, Arc::new(|_: &arm::CallRecord<'_>| {})).await?;
     azure::check_resource_groups(&client, &config).await?;
     let region_zones = azure::region_zones(&client, &config).await?;
     let cluster = planner::Cluster { config, name: arguments.cluster_name.clone(), region_zones };

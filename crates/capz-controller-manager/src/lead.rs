@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use arm::{Transport, TransportOptions};
 use capz::{Azure, Settings};
 use controllers::{Clock, Reconciled};
 use kube::Client;
 use manager::Calls;
+use program::environment::ProcessEnvironment;
 use program::kubernetes::RequestObserver;
-use program::surroundings::Surroundings;
 use telemetry::metrics::{ControllerMetrics, Metrics, RequestMetrics};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -75,15 +74,10 @@ impl RequestObserver for Meter {
 /// No certificate authorities, or an invalid proxy.
 pub(crate) fn azure(
     settings: &Settings,
-    surroundings: &Surroundings,
+    environment: &ProcessEnvironment,
     metrics: &Metrics,
 ) -> anyhow::Result<Azure> {
-    let transport = Transport::connect(TransportOptions {
-        extra_roots: surroundings.extra_roots.clone(),
-        redirects: surroundings.redirects.clone(),
-        proxy: surroundings.proxy()?,
-        ..TransportOptions::default()
-    })?;
+    let transport = environment.azure_transport()?;
     let azure = Azure::new(transport, Clock::system(), settings.clone());
     Ok(azure.with_observer(Arc::new(Calls(metrics.clone()))))
 }

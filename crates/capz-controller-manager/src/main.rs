@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use capz_controller_manager::flags::{self, CommandLine, Start};
 use capz_controller_manager::run;
 use clock::Clock;
-use command_line::{Instead, end};
+use command_line::{EarlyExit, end};
 use logs::Format;
+use program::environment::ProcessEnvironment;
 use program::process;
-use program::surroundings::Surroundings;
 use tokio_util::sync::CancellationToken;
 use traces::{Service, Traces};
 
@@ -31,16 +31,16 @@ fn start() -> anyhow::Result<String> {
         Ok(Start::Manager(line)) => line,
         Ok(Start::PrintVersion) => return Ok(format!("capz-controller-manager v{}\n", version::Version)),
         Ok(Start::MigrateAsoCrds) => return Ok(format!("{}\n", flags::NOTHING_TO_MIGRATE)),
-        Err(Instead::Print(text)) => return Ok(text),
-        Err(Instead::Refuse(text)) => anyhow::bail!(text),
+        Err(EarlyExit::Print(text)) => return Ok(text),
+        Err(EarlyExit::Refuse(text)) => anyhow::bail!(text),
     };
     arm::install_crypto_provider();
     process::block_on(async {
-        let surroundings = Surroundings::of_this_process();
-        let traces = start_logging(&line, &surroundings)?;
+        let environment = ProcessEnvironment::of_this_process();
+        let traces = start_logging(&line, &environment)?;
         let stop = CancellationToken::new();
         process::stop_on_signal(stop.clone())?;
-        let outcome = run::run(*line, surroundings, stop).await;
+        let outcome = run::run(*line, environment, stop).await;
         if let Some(traces) = traces {
             traces.end().await;
         }
@@ -50,13 +50,13 @@ fn start() -> anyhow::Result<String> {
 }
 
 /// Starts logging, and tracing if the command line enables it.
-fn start_logging(line: &CommandLine, surroundings: &Surroundings) -> anyhow::Result<Option<Traces>> {
+fn start_logging(line: &CommandLine, environment: &ProcessEnvironment) -> anyhow::Result<Option<Traces>> {
     let (format, verbosity, clock) = (Format::Text, line.flags.verbosity, Clock::system());
     if !line.flags.enable_tracing {
         logs::start(format, verbosity, clock);
         return Ok(None);
     }
-    let traces = Traces::prepare(TRACED, |name| surroundings.variable(name))?;
+    let traces = Traces::prepare(TRACED, |name| environment.variable(name))?;
     logs::start_beside(format, verbosity, clock, Some(traces::TARGET), traces.layer());
     Ok(Some(traces))
 }

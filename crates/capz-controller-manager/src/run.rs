@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capz::Settings;
-use command_line::Refused;
+use command_line::StartRefusal;
 use controllers::leader_election::{self, Elector};
 use kube::Client;
 use manager::DelegatedAuthorizer;
+use program::environment::ProcessEnvironment;
 use program::kubernetes::{self, Address, RequestObserver};
-use program::surroundings::Surroundings;
 use telemetry::health::{Check, Health};
 use telemetry::metrics::{Metrics, WebhookMetrics};
 use telemetry::server::{self, Listening, Readers, metrics_router};
@@ -40,11 +40,11 @@ const LINGER: Duration = Duration::from_secs(2);
 /// Runs the manager until `stop`.
 ///
 /// # Errors
-/// One line that names the flag or address and the remedy, or [`Refused`] with a line for each; the process should exit
+/// One line that names the flag or address and the remedy, or [`StartRefusal`] with a line for each; the process should exit
 /// with 1.
 pub async fn run(
     line: CommandLine,
-    surroundings: Surroundings,
+    environment: ProcessEnvironment,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     for (flags, reason) in &line.without_effect {
@@ -52,20 +52,20 @@ pub async fn run(
     }
     let problems: Vec<String> = line.problems().iter().map(ToString::to_string).collect();
     if !problems.is_empty() {
-        return Err(Refused::one("the command line", problems).into());
+        return Err(StartRefusal::one("the command line", problems).into());
     }
     tracing::info!(version = %version::Version, "Starting capz-controller-manager");
     // No lease is held and nothing was written yet: the program may be stopped at any point here.
     let metrics = Metrics::default();
     let meter = Meter::of(&metrics);
-    let connecting = connect(&line, &surroundings, Arc::new(meter.clone()));
+    let connecting = connect(&line, &environment, Arc::new(meter.clone()));
     let Some(client) = stop.run_until_cancelled(connecting).await else { return Ok(()) };
     let client = client?;
-    let settings = line.settings(&surroundings);
+    let settings = line.settings(&environment);
     let unserved = check_unserved(&client, &settings);
     let Some(all_served) = stop.run_until_cancelled(unserved).await else { return Ok(()) };
     all_served?;
-    let azure = azure(&settings, &surroundings, &metrics)?;
+    let azure = azure(&settings, &environment, &metrics)?;
     let serving = CancellationToken::new();
     let _stops_serving = serving.clone().drop_guard();
     let webhooks = Webhooks {
@@ -78,9 +78,9 @@ pub async fn run(
     let elector = match line.flags.leader_elect {
         false => None,
         true => {
-            let namespace = surroundings.variable("POD_NAMESPACE");
+            let namespace = environment.variable("POD_NAMESPACE");
             let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
-            let election = line.election(namespace, leader_election::identity(&surroundings.host_name()));
+            let election = line.election(namespace, leader_election::identity(&environment.host_name()));
             let clock = controllers::Clock::system();
             Some(Elector::new(client.clone(), election, clock, Arc::new(meter.clone()))?)
         }
@@ -118,10 +118,10 @@ pub async fn run(
 
 async fn connect(
     line: &CommandLine,
-    surroundings: &Surroundings,
+    environment: &ProcessEnvironment,
     observer: Arc<dyn RequestObserver>,
 ) -> anyhow::Result<Client> {
-    let kubeconfig = line.kubeconfig(surroundings);
+    let kubeconfig = line.kubeconfig(environment);
     let address = Address {
         kubeconfig: &kubeconfig,
         master: "",
@@ -129,7 +129,7 @@ async fn connect(
         waits: true,
         observer: Some(&observer),
     };
-    kubernetes::connect(&address, &surroundings.proxy()?).await
+    kubernetes::connect(&address, &environment.proxy()?).await
 }
 
 /// Retries while the API server does not serve what it lists: it lists the version of a new definition a moment before it serves
@@ -234,13 +234,13 @@ async fn serve_health(
     let webhooks = Arc::clone(webhooks);
     let mut checks = vec![Check {
         name: "webhook".to_owned(),
-        ask: Arc::new(move || match webhooks.is_open() {
+        run: Arc::new(move || match webhooks.is_open() {
             true => Ok(()),
             false => Err("the webhook server has stopped".to_owned()),
         }),
     }];
     if let Some(check) = elector.map(Elector::health_check) {
-        checks.push(Check { name: check.name().to_owned(), ask: Arc::new(move || check.check()) });
+        checks.push(Check { name: check.name().to_owned(), run: Arc::new(move || check.check()) });
     }
     let health = Health::new(move || checks.clone(), &["webhook"]);
     let asked = (address, "--health-addr");

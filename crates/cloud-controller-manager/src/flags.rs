@@ -13,13 +13,13 @@ use std::time::Duration;
 
 use clap::builder::ArgAction;
 use clap::{Args as _, Command, FromArgMatches as _};
-use command_line::{describe, given};
+use command_line::{describe, is_set};
 use controllers::leader_election;
 
 use crate::go_values::{duration, truth};
 use accepted::ACCEPTED;
 
-pub use command_line::{Instead, Problem};
+pub use command_line::{EarlyExit, Problem};
 
 /// The controllers by their canonical names, each with its alias.
 pub const CONTROLLERS: [(&str, &str); 5] = [
@@ -166,13 +166,13 @@ pub struct CommandLine {
 /// Parses a command line, which begins with the program's name.
 ///
 /// # Errors
-/// [`Instead`], if help was requested. Invalid values are in [`CommandLine::problems`].
-pub fn parse<I: IntoIterator<Item = std::ffi::OsString>>(arguments: I) -> Result<CommandLine, Instead> {
-    let (matches, misread) = command_line::read(&command(), arguments.into_iter().collect())?;
-    let flags = Flags::from_arg_matches(&matches).map_err(|error| Instead::Refuse(describe(&error)))?;
-    let without_effect = ACCEPTED.given(&matches);
+/// [`EarlyExit`], if help was requested. Invalid values are in [`CommandLine::problems`].
+pub fn parse<I: IntoIterator<Item = std::ffi::OsString>>(arguments: I) -> Result<CommandLine, EarlyExit> {
+    let (matches, misread) = command_line::parse(&command(), arguments.into_iter().collect())?;
+    let flags = Flags::from_arg_matches(&matches).map_err(|error| EarlyExit::Refuse(describe(&error)))?;
+    let without_effect = ACCEPTED.set_by(&matches);
     let mut line = CommandLine { flags, without_effect, misread };
-    let unheeded = line.unheeded(|flag| given(&matches, flag));
+    let unheeded = line.unheeded(|flag| is_set(&matches, flag));
     line.without_effect.extend(unheeded);
     Ok(line)
 }

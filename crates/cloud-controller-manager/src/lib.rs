@@ -11,4 +11,4 @@ pub mod run;
 pub mod settings;
 
 pub use command_line::last_words;
-pub use program::{go_values, in_one_line, kubeconfig, surroundings};
+pub use program::{environment, go_values, in_one_line, kubeconfig};

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use clock::Clock;
-use cloud_controller_manager::flags::{self, CommandLine, Instead};
+use cloud_controller_manager::environment::ProcessEnvironment;
+use cloud_controller_manager::flags::{self, CommandLine, EarlyExit};
 use cloud_controller_manager::run;
-use cloud_controller_manager::surroundings::Surroundings;
 use command_line::end;
 use logs::Format;
 use program::process;
@@ -25,8 +25,8 @@ fn main() -> ExitCode {
 fn start() -> anyhow::Result<String> {
     let line = match flags::parse(std::env::args_os()) {
         Ok(line) => line,
-        Err(Instead::Print(text)) => return Ok(text),
-        Err(Instead::Refuse(text)) => anyhow::bail!(text),
+        Err(EarlyExit::Print(text)) => return Ok(text),
+        Err(EarlyExit::Refuse(text)) => anyhow::bail!(text),
     };
     if line.flags.version != "false" {
         return Ok(format!("Cloud Provider Azure v{Version}\n"));
@@ -41,6 +41,6 @@ fn start() -> anyhow::Result<String> {
 async fn until_stopped(line: CommandLine) -> anyhow::Result<String> {
     let stop = CancellationToken::new();
     process::stop_on_signal(stop.clone())?;
-    let plan = run::run(line, Surroundings::of_this_process(), stop).await?;
+    let plan = run::run(line, ProcessEnvironment::of_this_process(), stop).await?;
     Ok(plan.unwrap_or_default())
 }

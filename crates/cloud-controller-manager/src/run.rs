@@ -21,30 +21,30 @@ use telemetry::server::{self, Readers, metrics_router};
 use telemetry::tls::{Certificate, TlsOptions};
 use tokio_util::sync::CancellationToken;
 
+use crate::environment::ProcessEnvironment;
 use crate::flags::ranges::Ranges;
 use crate::flags::{CommandLine, Flags};
 use crate::observe::Meter;
-use crate::surroundings::Surroundings;
 use crate::{azure, in_one_line, kubernetes, pod_routes, settings};
-use command_line::{Part, Refused};
+use command_line::{InputRefusal, StartRefusal};
 
 /// Runs the program until `stop`, or, with `--dry-run`, returns the plan as text.
 ///
 /// # Errors
-/// One line that names the flag, key or address and the remedy, or [`Refused`] with a line for each; the process
+/// One line that names the flag, key or address and the remedy, or [`StartRefusal`] with a line for each; the process
 /// should exit with 1.
 pub async fn run(
     line: CommandLine,
-    surroundings: Surroundings,
+    environment: ProcessEnvironment,
     stop: CancellationToken,
 ) -> anyhow::Result<Option<String>> {
     for (flags, reason) in &line.without_effect {
         tracing::warn!(flags = flags.join(","), reason, "Flags accepted without effect");
     }
-    let config = judge(&line, &surroundings)?;
+    let config = judge(&line, &environment)?;
     tracing::info!(version = %version::Version, "Starting azure-cloud-controller-manager");
     // No lease is held and nothing was written yet: the program may be stopped at any point here.
-    let Some(started) = stop.run_until_cancelled(connect(&line, config, &surroundings)).await else {
+    let Some(started) = stop.run_until_cancelled(connect(&line, config, &environment)).await else {
         return Ok(None);
     };
     let Started { client, azure, cluster, meter } = started?;
@@ -66,7 +66,7 @@ pub async fn run(
     }
     let checks = HealthChecks::default();
     serve(&line.flags, &client, health_of(&checks), meter.metrics.clone(), &stop).await?;
-    let host = surroundings.host_name();
+    let host = environment.host_name();
     let options = options(&line, &ranges, &checks, Arc::clone(&meter), &host);
     let lead = {
         let client = client.clone();
@@ -98,20 +98,20 @@ pub async fn run(
 }
 
 /// The configuration, or all problems of the command line and of azure.json.
-fn judge(line: &CommandLine, surroundings: &Surroundings) -> anyhow::Result<CloudConfig> {
+fn judge(line: &CommandLine, environment: &ProcessEnvironment) -> anyhow::Result<CloudConfig> {
     let problems: Vec<String> = line.problems().iter().map(ToString::to_string).collect();
     let file = &line.flags.cloud_config;
     if problems.is_empty() {
-        return settings::read(file, surroundings);
+        return settings::read(file, environment);
     }
-    let mut refused = Refused::one("the command line", problems);
+    let mut refused = StartRefusal::one("the command line", problems);
     if !file.is_empty()
-        && let Err(error) = settings::read(file, surroundings)
+        && let Err(error) = settings::read(file, environment)
     {
-        match error.downcast::<Refused>() {
-            Ok(also) => refused.parts.extend(also.parts),
+        match error.downcast::<StartRefusal>() {
+            Ok(also) => refused.inputs.extend(also.inputs),
             Err(error) => {
-                refused.parts.push(Part { place: file.clone(), problems: vec![in_one_line(&error)] })
+                refused.inputs.push(InputRefusal { name: file.clone(), problems: vec![in_one_line(&error)] })
             }
         }
     }
@@ -130,16 +130,16 @@ struct Started {
 async fn connect(
     line: &CommandLine,
     config: CloudConfig,
-    surroundings: &Surroundings,
+    environment: &ProcessEnvironment,
 ) -> anyhow::Result<Started> {
     let cluster = Cluster { config, name: line.flags.cluster_name.clone(), region_zones: Vec::new() };
     if line.enabled("service-lb-controller") {
         planner::placement::check(&cluster)?;
     }
-    let client = kubernetes::connect(&line.flags, &surroundings.proxy()?).await?;
+    let client = kubernetes::connect(&line.flags, &environment.proxy()?).await?;
     kubernetes::check_selector(&client, &line.flags.node_filter_requirements).await?;
     let meter = Arc::new(Meter::default());
-    let azure = azure::connect(&cluster.config, surroundings, meter.clone()).await?;
+    let azure = azure::connect(&cluster.config, environment, meter.clone()).await?;
     Ok(Started { client, azure, cluster, meter })
 }
 
@@ -191,7 +191,7 @@ fn health_of(checks: &HealthChecks) -> Health {
     let all = move || {
         let check = |check: HealthCheck| Check {
             name: check.name().to_owned(),
-            ask: Arc::new(move || check.check()),
+            run: Arc::new(move || check.check()),
         };
         checks.all().into_iter().map(check).collect()
     };

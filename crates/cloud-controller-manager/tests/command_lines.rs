@@ -11,7 +11,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use cloud_controller_manager::flags::{self, CONTROLLERS, Instead};
+use cloud_controller_manager::flags::{self, CONTROLLERS, EarlyExit};
 
 fn or<'a>(text: &'a str, instead: &'a str) -> &'a str {
     if text.is_empty() { instead } else { text }
@@ -22,8 +22,8 @@ fn outcome(arguments: &[&str]) -> String {
     let all = std::iter::once("azure-cloud-controller-manager").chain(arguments.iter().copied());
     let line = match flags::parse(all.map(Into::into)) {
         Ok(line) => line,
-        Err(Instead::Refuse(text)) => return format!("refused: {text}\n"),
-        Err(Instead::Print(text)) => return text,
+        Err(EarlyExit::Refuse(text)) => return format!("refused: {text}\n"),
+        Err(EarlyExit::Print(text)) => return text,
     };
     let mut text = String::new();
     let problems = line.problems();

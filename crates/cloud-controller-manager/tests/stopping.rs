@@ -7,7 +7,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use azure_simulator::{Fault, FaultAction, Options};
-use cloud_controller_manager::surroundings::Surroundings;
+use cloud_controller_manager::environment::ProcessEnvironment;
 use cloud_controller_manager::{flags, run};
 use k8s::api::api::coordination::v1::Lease;
 use kube::Api;
@@ -114,11 +114,11 @@ async fn a_stop_ends_the_wait_for_a_token_of_the_metadata_service() {
     let line = [vec!["program".to_owned()], arguments(&cluster, &config)].concat();
     let line = flags::parse(line.into_iter().map(Into::into)).unwrap();
     // The address of the metadata service belongs to the machine: here it is redirected.
-    let mut surroundings = Surroundings::with_variables(|_| None);
-    surroundings.extra_roots = vec![std::fs::read_to_string(&cluster.files.certificate_authority).unwrap()];
-    surroundings.redirects = vec![("169.254.169.254".to_owned(), format!("http://{metadata}"))];
+    let mut environment = ProcessEnvironment::with_variables(|_| None);
+    environment.extra_roots = vec![std::fs::read_to_string(&cluster.files.certificate_authority).unwrap()];
+    environment.redirects = vec![("169.254.169.254".to_owned(), format!("http://{metadata}"))];
     let sigterm = CancellationToken::new();
-    let program = tokio::spawn(run::run(line, surroundings, sigterm.clone()));
+    let program = tokio::spawn(run::run(line, environment, sigterm.clone()));
     timeout(STEP_TIMEOUT, asks.recv()).await.unwrap();
     sigterm.cancel();
     let ended = timeout(MAX_STOP, program).await.expect("it ends in time");

@@ -7,7 +7,7 @@ use clock::Clock;
 use cloud_node_manager::flags::{self, Instead};
 use cloud_node_manager::run;
 use logs::Format;
-use program::surroundings::Surroundings;
+use program::environment::ProcessEnvironment;
 use program::{in_one_line, process};
 use tokio_util::sync::CancellationToken;
 
@@ -34,6 +34,6 @@ fn start(flags: flags::Flags) -> anyhow::Result<()> {
     process::block_on(async {
         let stop = CancellationToken::new();
         process::stop_on_signal(stop.clone())?;
-        run::run(flags, Surroundings::of_this_process(), stop).await
+        run::run(flags, ProcessEnvironment::of_this_process(), stop).await
     })?
 }

@@ -9,8 +9,8 @@ use cloud_config::CloudConfig;
 use controllers::{AgentOptions, MachineEventOptions, run_agent};
 use imds::Imds;
 use program::azure;
+use program::environment::ProcessEnvironment;
 use program::kubernetes::{self, Address};
-use program::surroundings::Surroundings;
 use tokio_util::sync::CancellationToken;
 
 use crate::flags::{Flags, ScheduledEvents};
@@ -24,18 +24,22 @@ const AGENT: &str = "cloud-node-manager";
 ///
 /// # Errors
 /// One line that names the flag or address and the remedy; the process should exit with 1.
-pub async fn run(flags: Flags, surroundings: Surroundings, stop: CancellationToken) -> anyhow::Result<()> {
+pub async fn run(
+    flags: Flags,
+    environment: ProcessEnvironment,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
     if !flags.without_effect.is_empty() {
         let reason =
             "the program paces itself, serves nothing, and reads azure.json for Resource Manager alone";
         tracing::info!(flags = flags.without_effect.join(","), reason, "Flags accepted without effect");
     }
     // In a container, the host name is the container's: charts set this variable.
-    let this = surroundings.variable("NODE_NAME").unwrap_or_else(|| surroundings.host_name());
-    let node = if flags.node_name.is_empty() { surroundings.host_name() } else { flags.node_name };
+    let this = environment.variable("NODE_NAME").unwrap_or_else(|| environment.host_name());
+    let node = if flags.node_name.is_empty() { environment.host_name() } else { flags.node_name };
     let config = match flags.use_instance_metadata {
         true => None,
-        false => Some(read_config(&flags.cloud_config, &surroundings)?),
+        false => Some(read_config(&flags.cloud_config, &environment)?),
     };
     tracing::info!(version = %version::Version, "Starting azure-cloud-node-manager");
     let address = Address {
@@ -45,7 +49,7 @@ pub async fn run(flags: Flags, surroundings: Surroundings, stop: CancellationTok
         waits: true,
         observer: None,
     };
-    let proxy = surroundings.proxy()?;
+    let proxy = environment.proxy()?;
     let connecting = kubernetes::connect(&address, &proxy);
     let Some(client) = stop.run_until_cancelled(connecting).await else { return Ok(()) };
     let machine = Arc::new(ThisMachine::new(Imds::new(flags.endpoint), &this));
@@ -70,7 +74,7 @@ pub async fn run(flags: Flags, surroundings: Surroundings, stop: CancellationTok
             machine
         }
         Some(config) => {
-            let connecting = azure::connect(config, &surroundings, Arc::new(|_: &arm::CallRecord<'_>| {}));
+            let connecting = azure::connect(config, &environment, Arc::new(|_: &arm::CallRecord<'_>| {}));
             let Some(client) = stop.run_until_cancelled(connecting).await else { return Ok(()) };
             tracing::info!(node = options.node, "Describing the node by Resource Manager");
             Arc::new(ResourceManager::new(client?, config))
@@ -81,9 +85,9 @@ pub async fn run(flags: Flags, surroundings: Surroundings, stop: CancellationTok
 }
 
 /// Reads and checks azure.json.
-fn read_config(path: &str, surroundings: &Surroundings) -> anyhow::Result<CloudConfig> {
+fn read_config(path: &str, environment: &ProcessEnvironment) -> anyhow::Result<CloudConfig> {
     let bytes = std::fs::read(path).with_context(|| format!("--cloud-config: cannot read {path}"))?;
-    let config = CloudConfig::runnable(&bytes, &|name| surroundings.variable(name));
+    let config = CloudConfig::runnable(&bytes, &|name| environment.variable(name));
     let config = config.with_context(|| format!("--cloud-config: {path}"))?;
     for warning in config.warnings() {
         tracing::warn!(path, "{warning}");

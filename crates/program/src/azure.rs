@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use arm::{Client, Clock, Cloud, Credential, Transport, TransportOptions};
+use arm::{Client, Clock, Cloud, Credential};
 use cloud_config::CloudConfig;
 
-use crate::surroundings::Surroundings;
+use crate::environment::ProcessEnvironment;
 
 /// A client configured by azure.json, whose credential has been accepted.
 ///
@@ -13,15 +13,10 @@ use crate::surroundings::Surroundings;
 /// No certificate authorities, unknown cloud endpoints, wrong credentials: one line each.
 pub async fn connect(
     config: &CloudConfig,
-    surroundings: &Surroundings,
+    environment: &ProcessEnvironment,
     observer: Arc<dyn arm::CallObserver>,
 ) -> anyhow::Result<Client> {
-    let transport = Transport::connect(TransportOptions {
-        extra_roots: surroundings.extra_roots.clone(),
-        redirects: surroundings.redirects.clone(),
-        proxy: surroundings.proxy()?,
-        ..TransportOptions::default()
-    })?;
+    let transport = environment.azure_transport()?;
     let (cloud, warnings) = Cloud::resolve(config, &transport).await?;
     for warning in warnings {
         tracing::warn!("{warning}");

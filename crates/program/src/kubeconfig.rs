@@ -115,14 +115,9 @@ fn context_of<'a>(contexts: &'a [NamedContext], name: &str) -> anyhow::Result<&'
 }
 
 fn certificate_authorities(cluster: &Cluster) -> anyhow::Result<Option<Vec<Vec<u8>>>> {
-    let pem = match (&cluster.certificate_authority_data, &cluster.certificate_authority) {
-        (Some(data), _) if !data.is_empty() => base64::engine::general_purpose::STANDARD
-            .decode(data)
-            .context("certificate-authority-data is not base64")?,
-        (_, Some(path)) if !path.is_empty() => {
-            std::fs::read(path).with_context(|| format!("cannot read certificate-authority {path}"))?
-        }
-        _ => return Ok(None),
+    let (data, file) = (&cluster.certificate_authority_data, &cluster.certificate_authority);
+    let Some(pem) = data_or_file("certificate-authority", data.as_deref(), file.as_deref())? else {
+        return Ok(None);
     };
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     let certificates =
@@ -131,6 +126,21 @@ fn certificate_authorities(cluster: &Cluster) -> anyhow::Result<Option<Vec<Vec<u
         bail!("the certificate authority holds no certificate");
     }
     Ok(Some(certificates.into_iter().map(|certificate| certificate.to_vec()).collect()))
+}
+
+/// The contents of `<name>-data`, or else of the file that `<name>` names.
+pub(crate) fn data_or_file(
+    name: &str,
+    data: Option<&str>,
+    file: Option<&str>,
+) -> anyhow::Result<Option<Vec<u8>>> {
+    let is_set = |text: &&str| !text.is_empty();
+    if let Some(data) = data.filter(is_set) {
+        let decoded = base64::engine::general_purpose::STANDARD.decode(data);
+        return decoded.map(Some).map_err(|_| anyhow!("{name}-data is not base64"));
+    }
+    let Some(path) = file.filter(is_set) else { return Ok(None) };
+    std::fs::read(path).map(Some).with_context(|| format!("cannot read {name} {path}"))
 }
 
 /// The route to the Kubernetes API, for log and errors. Contains no password.

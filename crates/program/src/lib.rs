@@ -2,11 +2,11 @@
 //! its API and to Azure.
 
 pub mod azure;
+pub mod environment;
 pub mod go_values;
 pub mod kubeconfig;
 pub mod kubernetes;
 pub mod process;
-pub mod surroundings;
 
 /// An error and its causes on one line. Many errors repeat the text of their cause; the repetition is dropped.
 pub fn in_one_line(error: &anyhow::Error) -> String {

@@ -21,7 +21,7 @@ const REPAIRED: &str = "LoadBalancerRepaired";
 /// Reason of the event for parts that are changed repeatedly, or that cannot be repaired.
 const NOT_KEPT: &str = "LoadBalancerNotKept";
 
-/// The kinds of resources that may differ, as named in metrics.
+/// The kinds of resources that may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     LoadBalancer,
@@ -33,28 +33,26 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) fn as_str(self) -> &'static str {
+    /// The name in metrics, and the one in texts.
+    fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::LoadBalancer => "load_balancer",
-            Self::PoolMembership => "pool_membership",
-            Self::PrivateLink => "private_link",
-            Self::PublicIp => "public_ip",
-            Self::SecurityGroup => "security_group",
-            Self::Status => "status",
+            Self::LoadBalancer => ("load_balancer", "load balancer"),
+            Self::PoolMembership => ("pool_membership", "backend pool"),
+            Self::PrivateLink => ("private_link", "private link service"),
+            Self::PublicIp => ("public_ip", "public IP"),
+            Self::SecurityGroup => ("security_group", "security group"),
+            Self::Status => ("status", "status"),
         }
+    }
+
+    pub(crate) fn as_str(self) -> &'static str {
+        self.names().0
     }
 }
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::LoadBalancer => "load balancer",
-            Self::PoolMembership => "backend pool",
-            Self::PrivateLink => "private link service",
-            Self::PublicIp => "public IP",
-            Self::SecurityGroup => "security group",
-            Self::Status => "status",
-        })
+        f.write_str(self.names().1)
     }
 }
 

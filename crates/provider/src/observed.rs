@@ -52,8 +52,9 @@ pub(crate) struct Observed {
     security_group: Option<ResourceList<SecurityGroup>>,
     route_table: Option<ResourceList<RouteTable>>,
     public_ips: ById<PublicIpAddress>,
-    /// The public IPs of the subscription, by id.
-    all_public_ips: ResourceList<PublicIpAddress>,
+    /// The public IPs of the subscription, by id; empty if it may not be read, because the program only requires access to
+    /// the groups of daily use.
+    pub(crate) all_public_ips: ResourceList<PublicIpAddress>,
     scale_sets: ById<ScaleSet>,
     instances: ById<ScaleSetInstance>,
     interfaces: ById<InstanceInterface>,
@@ -68,8 +69,8 @@ pub(crate) struct Observed {
     availability_sets: ById<AvailabilitySet>,
     subnets: ById<Subnet>,
     private_links: ById<PrivateLinkService>,
-    /// The private link services of the subscription, by id.
-    all_private_links: ResourceList<PrivateLinkService>,
+    /// The private link services of the subscription, by id, which show the groups that contain any.
+    pub(crate) all_private_links: ResourceList<PrivateLinkService>,
     /// Whether instances are listed without instance views, by configuration.
     without_views: bool,
 }
@@ -158,12 +159,6 @@ impl Observed {
         list_of(&self.public_ips, group, || group_list(&self.azure, group))
     }
 
-    /// The public IPs of the whole subscription; empty if it may not be read, because the program only requires access
-    /// to the groups of daily use.
-    pub(crate) fn public_ips_of_subscription(&self) -> &ResourceList<PublicIpAddress> {
-        &self.all_public_ips
-    }
-
     /// The cached public IPs, however old.
     pub(crate) fn cached_public_ips(&self) -> Vec<Arc<PublicIpAddress>> {
         self.public_ips.lock().values().flat_map(|known| known.all_cached()).collect()
@@ -209,11 +204,6 @@ impl Observed {
     /// The private link services of a resource group.
     pub(crate) fn private_links(&self, group: &ResourceId) -> Arc<ResourceList<PrivateLinkService>> {
         list_of(&self.private_links, group, || group_list(&self.azure, group))
-    }
-
-    /// The private link services of the whole subscription, which show the groups that contain any.
-    pub(crate) fn private_links_of_subscription(&self) -> &ResourceList<PrivateLinkService> {
-        &self.all_private_links
     }
 
     /// The resource groups whose private link services are cached or were mentioned.
@@ -315,15 +305,9 @@ impl Observed {
             let fresh = self.azure.get(id, T::VERSION, PLANNED_BY).await?;
             document = list.store_reading(id.name(), fresh.map(&keep), asked);
         }
-        Err(still_running(id))
+        let message = format!("{id}: another operation has been running on it for a quarter of an hour");
+        Err(Failure::new(Kind::Unavailable, message))
     }
-}
-
-fn still_running(id: &ResourceId) -> Failure {
-    Failure::new(
-        Kind::Unavailable,
-        format!("{id}: another operation has been running on it for a quarter of an hour"),
-    )
 }
 
 fn invalidate<T: Send + Sync + 'static>(lists: &ById<T>) {

@@ -142,7 +142,7 @@ impl PrivateLinks {
         let mut groups: BTreeSet<ResourceId> = self.observed.private_link_groups().into_iter().collect();
         self.denied.lock().retain(|scope, _| scope.group_name().is_none() || groups.contains(scope));
         let subscription = ResourceId::subscription(self.cluster.config.network_subscription_id());
-        let all = self.observed.private_links_of_subscription();
+        let all = &self.observed.all_private_links;
         match self.read(&subscription, all, self.observed.started).await? {
             Ok(all) => {
                 let matter = all.iter().filter(|link| private_link::concerns(&self.cluster, link));

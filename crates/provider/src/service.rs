@@ -400,7 +400,7 @@ impl Inner {
             // this process wrote to are known.
             self.observed.started
         };
-        let mut all = self.observed.public_ips_of_subscription().list(since).await?;
+        let mut all = self.observed.all_public_ips.list(since).await?;
         all.extend(self.observed.cached_public_ips());
         Ok(sequence.see_public_ips(&self.cluster, all.iter().map(|one| &**one)))
     }

@@ -16,22 +16,25 @@ use crate::serve_error::ServeError;
 
 /// How often the files are read. They are small, links may be swapped anywhere on their path, and a new certificate is
 /// there long before the old one expires.
-const LOOK_INTERVAL: Duration = Duration::from_secs(10);
+const RELOAD_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The paths of the files, and the last matching pair read from them.
 #[derive(Debug)]
 pub(crate) struct CertificateFiles {
     certificate: PathBuf,
     key: PathBuf,
-    known: Mutex<Known>,
+    loaded: Mutex<LoadedCertificate>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct LoadedCertificate {
     /// The last contents read, matching or not, so that each change is reported once.
-    read: Vec<Vec<u8>>,
+    contents: Contents,
     current: Arc<CertifiedKey>,
 }
+
+/// The contents of the certificate's file and of the key's.
+type Contents = [Vec<u8>; 2];
 
 impl CertificateFiles {
     /// Reads the files.
@@ -39,17 +42,17 @@ impl CertificateFiles {
     /// # Errors
     /// A file cannot be read or parsed, or the key does not belong to the certificate.
     pub(crate) fn read(certificate: PathBuf, key: PathBuf) -> Result<Self, ServeError> {
-        let read = contents(&certificate, &key)?;
-        let current = Arc::new(parse(&certificate, &key, &read)?);
-        Ok(Self { certificate, key, known: Mutex::new(Known { read, current }) })
+        let contents = read(&certificate, &key)?;
+        let current = Arc::new(parse(&certificate, &key, &contents)?);
+        Ok(Self { certificate, key, loaded: Mutex::new(LoadedCertificate { contents, current }) })
     }
 
     /// Polls the files for ever.
     pub(crate) async fn watch(&self) {
-        let mut looks = tokio::time::interval(LOOK_INTERVAL);
+        let mut interval = tokio::time::interval(RELOAD_INTERVAL);
         loop {
-            looks.tick().await;
-            match self.look() {
+            interval.tick().await;
+            match self.reload() {
                 Ok(false) => {}
                 Ok(true) => tracing::info!(path = %self.certificate.display(), "Read the new certificate"),
                 Err(error) => {
@@ -60,21 +63,21 @@ impl CertificateFiles {
     }
 
     /// Reads the files again. Returns whether there is a new certificate.
-    fn look(&self) -> Result<bool, ServeError> {
-        let read = contents(&self.certificate, &self.key)?;
-        let mut known = self.known.lock();
-        if known.read == read {
+    fn reload(&self) -> Result<bool, ServeError> {
+        let contents = read(&self.certificate, &self.key)?;
+        let mut loaded = self.loaded.lock();
+        if loaded.contents == contents {
             return Ok(false);
         }
-        known.read = read;
-        known.current = Arc::new(parse(&self.certificate, &self.key, &known.read)?);
+        loaded.contents = contents;
+        loaded.current = Arc::new(parse(&self.certificate, &self.key, &loaded.contents)?);
         Ok(true)
     }
 }
 
 impl ResolvesServerCert for CertificateFiles {
     fn resolve(&self, _client: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(Arc::clone(&self.known.lock().current))
+        Some(Arc::clone(&self.loaded.lock().current))
     }
 }
 
@@ -82,16 +85,13 @@ fn unusable(path: &Path, reason: impl ToString) -> ServeError {
     ServeError::Certificate { path: path.to_owned(), reason: reason.to_string() }
 }
 
-fn contents(certificate: &Path, key: &Path) -> Result<Vec<Vec<u8>>, ServeError> {
+fn read(certificate: &Path, key: &Path) -> Result<Contents, ServeError> {
     let read = |path: &Path| std::fs::read(path).map_err(|error| unusable(path, error));
-    Ok(vec![read(certificate)?, read(key)?])
+    Ok([read(certificate)?, read(key)?])
 }
 
-fn parse(certificate: &Path, key: &Path, read: &[Vec<u8>]) -> Result<CertifiedKey, ServeError> {
-    let (chain, private) = match read {
-        [chain, private] => (chain, private),
-        _ => return Err(unusable(certificate, "it was not read")),
-    };
+fn parse(certificate: &Path, key: &Path, contents: &Contents) -> Result<CertifiedKey, ServeError> {
+    let [chain, private] = contents;
     let chain: Vec<_> = CertificateDer::pem_slice_iter(chain)
         .collect::<Result<_, _>>()
         .map_err(|error| unusable(certificate, error))?;
@@ -138,21 +138,21 @@ mod tests {
         assert!(error.contains("tls.crt"), "{error}");
         fill(mount.path(), "..1", &first.certificate_pem, &first.key_pem);
         let files = Arc::new(open().unwrap());
-        let shown = || files.known.lock().current.cert.clone();
+        let shown = || files.loaded.lock().current.cert.clone();
         let before = shown();
         let watched = files.clone();
         tokio::spawn(async move { watched.watch().await });
         // The key still belongs to the old certificate: the pair is unusable.
         fill(mount.path(), "..2", &second.certificate_pem, &first.key_pem);
-        tokio::time::sleep(2 * LOOK_INTERVAL).await;
+        tokio::time::sleep(2 * RELOAD_INTERVAL).await;
         assert_eq!(shown(), before);
-        assert!(files.look().is_ok_and(|new| !new), "it is reported once");
+        assert!(files.reload().is_ok_and(|new| !new), "it is reported once");
         fill(mount.path(), "..3", &second.certificate_pem, &second.key_pem);
-        tokio::time::sleep(2 * LOOK_INTERVAL).await;
+        tokio::time::sleep(2 * RELOAD_INTERVAL).await;
         assert_ne!(shown(), before);
         let after = shown();
         std::fs::remove_file(path("..data")).unwrap();
-        tokio::time::sleep(2 * LOOK_INTERVAL).await;
+        tokio::time::sleep(2 * RELOAD_INTERVAL).await;
         assert_eq!(shown(), after);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{Path, RawQuery};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::StatusCode;
@@ -13,7 +13,7 @@ pub struct Check {
     /// Its name, as it stands in URLs: `/healthz/leaderElection`.
     pub name: String,
     /// Runs the check: `Ok`, or what is wrong. It must return at once.
-    pub ask: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
+    pub run: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
 }
 
 /// Serves the checks that a function returns.
@@ -34,23 +34,29 @@ impl Health {
 
     /// The routes `/healthz`, `/healthz/{check}`, `/readyz` and `/readyz/{check}`.
     pub fn router(&self) -> axum::Router {
-        axum::Router::new()
-            .route("/healthz", get(healthz))
-            .route("/healthz/{check}", get(one))
-            .route("/readyz", get(readyz))
-            .route("/readyz/{check}", get(one_ready))
-            .with_state(self.clone())
+        let mut router = axum::Router::new();
+        for (endpoint, ready_only) in [("healthz", false), ("readyz", true)] {
+            let (all, one) = (self.clone(), self.clone());
+            let answer_all = move |RawQuery(query): RawQuery| async move {
+                all.answer(endpoint, ready_only, query.as_deref().unwrap_or_default())
+            };
+            let answer_one = move |Path(name): Path<String>| async move { one.answer_one(ready_only, &name) };
+            router = router
+                .route(&format!("/{endpoint}"), get(answer_all))
+                .route(&format!("/{endpoint}/{{check}}"), get(answer_one));
+        }
+        router
     }
 
-    fn asked(&self, ready_only: bool) -> Vec<Check> {
+    fn selected(&self, ready_only: bool) -> Vec<Check> {
         let mut checks = (self.checks)();
         checks.retain(|check| !ready_only || self.ready.contains(&check.name.as_str()));
         checks
     }
 
     fn answer_one(&self, ready_only: bool, name: &str) -> Response {
-        let check = self.asked(ready_only).into_iter().find(|check| check.name == name);
-        match check.map(|check| (check.ask)()) {
+        let check = self.selected(ready_only).into_iter().find(|check| check.name == name);
+        match check.map(|check| (check.run)()) {
             None => StatusCode::NOT_FOUND.into_response(),
             Some(Ok(())) => (StatusCode::OK, "ok").into_response(),
             Some(Err(reason)) => {
@@ -61,7 +67,7 @@ impl Health {
     }
 
     fn answer(&self, endpoint: &str, ready_only: bool, query: &str) -> Response {
-        let mut checks = self.asked(ready_only);
+        let mut checks = self.selected(ready_only);
         checks.sort_by(|a, b| a.name.cmp(&b.name));
         let parameters: Vec<(&str, &str)> =
             query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, ""))).collect();
@@ -69,8 +75,8 @@ impl Health {
         let excluded = |name: &str| parameters.iter().any(|(key, value)| *key == "exclude" && *value == name);
         let mut lines = String::new();
         let mut failed = false;
-        for Check { name, ask } in &checks {
-            lines += &match (excluded(name), ask()) {
+        for Check { name, run } in &checks {
+            lines += &match (excluded(name), run()) {
                 (true, _) => format!("[+]{name} excluded: ok\n"),
                 (false, Ok(())) => format!("[+]{name} ok\n"),
                 (false, Err(reason)) => {
@@ -87,22 +93,6 @@ impl Health {
             (StatusCode::OK, "ok").into_response()
         }
     }
-}
-
-async fn healthz(State(health): State<Health>, RawQuery(query): RawQuery) -> Response {
-    health.answer("healthz", false, query.as_deref().unwrap_or_default())
-}
-
-async fn readyz(State(health): State<Health>, RawQuery(query): RawQuery) -> Response {
-    health.answer("readyz", true, query.as_deref().unwrap_or_default())
-}
-
-async fn one(State(health): State<Health>, Path(name): Path<String>) -> Response {
-    health.answer_one(false, &name)
-}
-
-async fn one_ready(State(health): State<Health>, Path(name): Path<String>) -> Response {
-    health.answer_one(true, &name)
 }
 
 #[cfg(test)]
@@ -125,7 +115,7 @@ mod tests {
     fn health() -> Health {
         let check = |name: &str, outcome: Result<(), &'static str>| Check {
             name: name.to_owned(),
-            ask: Arc::new(move || outcome.map_err(str::to_owned)),
+            run: Arc::new(move || outcome.map_err(str::to_owned)),
         };
         let checks =
             [check("service-lb-controller", Err("no watch for 60 s")), check("leaderElection", Ok(()))];

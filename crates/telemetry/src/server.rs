@@ -48,7 +48,7 @@ pub trait Authorizer: Send + Sync {
     async fn may_get(&self, token: &str, path: &str) -> bool;
 }
 
-/// Who may read metrics.
+/// The clients that may read metrics.
 #[derive(Clone)]
 pub enum Readers {
     /// All clients that reach the port.
@@ -85,18 +85,18 @@ async fn read_metrics(State((metrics, readers)): State<(Metrics, Readers)>, head
 pub struct Listening {
     /// The address, with the port that the system chose if none was requested.
     pub address: SocketAddr,
-    work: TaskTracker,
+    tasks: TaskTracker,
 }
 
 impl Listening {
     /// Whether it still accepts connections.
     pub fn is_open(&self) -> bool {
-        !self.work.is_closed()
+        !self.tasks.is_closed()
     }
 
     /// Waits until the requests that arrived before the stop are answered.
     pub async fn ended(&self) {
-        self.work.wait().await;
+        self.tasks.wait().await;
     }
 }
 
@@ -123,22 +123,22 @@ pub async fn serve(
     let refused = |reason| ServeError::Bind { address, flag, reason };
     let listener = bind(address).await.map_err(refused)?;
     let bound = listener.local_addr().map_err(refused)?;
-    let (listener, work) = (Arc::new(listener), TaskTracker::new());
-    let tasks = work.clone();
-    work.spawn(async move {
+    let (listener, tasks) = (Arc::new(listener), TaskTracker::new());
+    let connections = tasks.clone();
+    tasks.spawn(async move {
         let accepting = accept_all(
             || {
                 let listener = Arc::clone(&listener);
                 async move { listener.accept().await.map(|(stream, _peer)| stream) }
             },
             |stream| {
-                tasks.spawn(serve_connection(stream, acceptor.clone(), router.clone(), stop.clone()));
+                connections.spawn(serve_connection(stream, acceptor.clone(), router.clone(), stop.clone()));
             },
         );
         stop.run_until_cancelled(accepting).await;
-        tasks.close();
+        connections.close();
     });
-    Ok(Listening { address: bound, work })
+    Ok(Listening { address: bound, tasks })
 }
 
 /// Binds a listener. The unspecified address of either family means all addresses of both, as in Go programs: kubelets

@@ -155,11 +155,11 @@ fn versions(tls: &TlsOptions) -> &'static [&'static SupportedProtocolVersion] {
 
 fn self_signed() -> Result<CertifiedKey, ServeError> {
     let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
-    let made =
+    let generated =
         rcgen::generate_simple_self_signed(names).map_err(|error| ServeError::Tls(error.to_string()))?;
-    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der())
+    let key = PrivateKeyDer::try_from(generated.signing_key.serialize_der())
         .map_err(|error| ServeError::Tls(error.to_owned()))?;
-    CertifiedKey::from_der(vec![made.cert.der().clone()], key, &ring::default_provider())
+    CertifiedKey::from_der(vec![generated.cert.der().clone()], key, &ring::default_provider())
         .map_err(|error| ServeError::Tls(error.to_string()))
 }
 

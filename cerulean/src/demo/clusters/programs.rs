@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use capz_controller_manager::flags::{self, Start};
-use cloud_controller_manager::surroundings::Surroundings;
+use cloud_controller_manager::environment::ProcessEnvironment;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -20,19 +20,19 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// The key of azure.json in the Secret for machines of a control plane.
 const AZURE_JSON: &str = "control-plane-azure.json";
 
-/// A program's surroundings: Azure under its own names, and the manager's variables that `has` selects. The certificate
+/// A program's environment: Azure under its own names, and the manager's variables that `has` selects. The certificate
 /// authority is passed directly: its variable would apply to the whole process.
-fn surroundings(management: &Management, has: fn(&str) -> bool) -> anyhow::Result<Surroundings> {
+fn environment(management: &Management, has: fn(&str) -> bool) -> anyhow::Result<ProcessEnvironment> {
     let mut variables = management.variables();
     variables.retain(|(name, _)| *name != "SSL_CERT_FILE" && has(name));
-    let mut surroundings = Surroundings::with_variables(move |name| {
+    let mut environment = ProcessEnvironment::with_variables(move |name| {
         let known = variables.iter().find(|(known, _)| *known == name);
         known.map(|(_, value)| value.clone())
     });
     let authority = &management.hosted.azure.certificate_authority;
-    surroundings.extra_roots = vec![std::fs::read_to_string(authority)?];
-    surroundings.redirects = vec![("169.254.169.254".to_owned(), management.hosted.metadata.clone())];
-    Ok(surroundings)
+    environment.extra_roots = vec![std::fs::read_to_string(authority)?];
+    environment.redirects = vec![("169.254.169.254".to_owned(), management.hosted.metadata.clone())];
+    Ok(environment)
 }
 
 /// Starts `capz-controller-manager` with the command line of its manifest, and waits until it serves its webhooks.
@@ -53,7 +53,7 @@ pub async fn start_manager(management: &Management, programs: &mut Programs) -> 
         Err(instead) => bail!("the manager of clusters refuses its command line: {instead:?}"),
     };
     let run =
-        capz_controller_manager::run::run(line, surroundings(management, |_| true)?, programs.stop_token());
+        capz_controller_manager::run::run(line, environment(management, |_| true)?, programs.stop_token());
     programs.start("manager of clusters", run);
     management.register_webhooks().await?;
     let deadline = Instant::now() + READY_TIMEOUT;
@@ -113,12 +113,12 @@ pub fn start_cloud_controller_manager(
     ];
     let line = cloud_controller_manager::flags::parse(arguments.map(Into::into));
     let line = line.map_err(|instead| match instead {
-        cloud_controller_manager::flags::Instead::Print(text)
-        | cloud_controller_manager::flags::Instead::Refuse(text) => anyhow::anyhow!(text),
+        cloud_controller_manager::flags::EarlyExit::Print(text)
+        | cloud_controller_manager::flags::EarlyExit::Refuse(text) => anyhow::anyhow!(text),
     })?;
     // Its credentials are only in azure.json.
-    let surroundings = surroundings(management, |name| !name.starts_with("AZURE_"))?;
-    let run = cloud_controller_manager::run::run(line, surroundings, programs.stop_token());
+    let environment = environment(management, |name| !name.starts_with("AZURE_"))?;
+    let run = cloud_controller_manager::run::run(line, environment, programs.stop_token());
     programs.start("cloud controller manager", async move { run.await.map(|_| ()) });
     Ok(())
 }

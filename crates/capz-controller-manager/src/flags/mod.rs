@@ -15,10 +15,10 @@ use std::time::Duration;
 use capz::{Concurrency, Endpoints, Gates, Settings, Timeouts};
 use clap::builder::ArgAction;
 use clap::{Args as _, Command, FromArgMatches as _};
-use command_line::{Instead, Problem, describe};
+use command_line::{EarlyExit, Problem, describe};
 use controllers::leader_election;
+use program::environment::ProcessEnvironment;
 use program::go_values::{duration, listen_address, truth};
-use program::surroundings::Surroundings;
 use telemetry::tls::{Certificate, Suites, TlsOptions};
 
 use accepted::ACCEPTED;
@@ -143,8 +143,8 @@ pub enum Start {
 /// Parses a command line, which begins with the program's name.
 ///
 /// # Errors
-/// [`Instead`], if help was requested. Invalid values are in [`CommandLine::problems`].
-pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I) -> Result<Start, Instead> {
+/// [`EarlyExit`], if help was requested. Invalid values are in [`CommandLine::problems`].
+pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I) -> Result<Start, EarlyExit> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     if arguments.get(1).is_some_and(|first| first == "migrate-aso-crds") {
         return Ok(Start::MigrateAsoCrds);
@@ -152,9 +152,9 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I) -> Result<Start, In
     if arguments.iter().any(|argument| argument == "--version" || argument == "--version=true") {
         return Ok(Start::PrintVersion);
     }
-    let (matches, misread) = command_line::read(&command(), arguments)?;
-    let flags = Flags::from_arg_matches(&matches).map_err(|error| Instead::Refuse(describe(&error)))?;
-    Ok(Start::Manager(Box::new(CommandLine { flags, without_effect: ACCEPTED.given(&matches), misread })))
+    let (matches, misread) = command_line::parse(&command(), arguments)?;
+    let flags = Flags::from_arg_matches(&matches).map_err(|error| EarlyExit::Refuse(describe(&error)))?;
+    Ok(Start::Manager(Box::new(CommandLine { flags, without_effect: ACCEPTED.set_by(&matches), misread })))
 }
 
 fn command() -> Command {
@@ -168,13 +168,13 @@ fn command() -> Command {
 
 impl CommandLine {
     /// The settings of the controllers.
-    pub fn settings(&self, surroundings: &Surroundings) -> Settings {
+    pub fn settings(&self, environment: &ProcessEnvironment) -> Settings {
         let flags = &self.flags;
         let named = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let is_disabled =
             |name: &str| flags.disable_controllers_or_webhooks.iter().any(|entry| entry == name);
         let defaults = Settings::default();
-        let token = surroundings.variable("AZURE_FEDERATED_TOKEN_FILE");
+        let token = environment.variable("AZURE_FEDERATED_TOKEN_FILE");
         Settings {
             namespace: named(&flags.namespace),
             watch_filter: named(&flags.watch_filter),
@@ -197,12 +197,12 @@ impl CommandLine {
             machine_secrets: !is_disabled(problems::DISABLE_MACHINE_SECRETS),
             aso_secrets: !is_disabled(problems::DISABLE_ASO_SECRETS),
             // Secrets that were written with echo end with a line break.
-            subscription: surroundings.variable("AZURE_SUBSCRIPTION_ID").and_then(|text| named(text.trim())),
+            subscription: environment.variable("AZURE_SUBSCRIPTION_ID").and_then(|text| named(text.trim())),
             federated_token_file: token.map_or(defaults.federated_token_file, PathBuf::from),
             endpoints: Endpoints {
-                authority_host: surroundings.variable("AZURE_AUTHORITY_HOST"),
-                resource_manager: surroundings.variable("AZURE_RESOURCE_MANAGER_ENDPOINT"),
-                audience: surroundings.variable("AZURE_RESOURCE_MANAGER_AUDIENCE"),
+                authority_host: environment.variable("AZURE_AUTHORITY_HOST"),
+                resource_manager: environment.variable("AZURE_RESOURCE_MANAGER_ENDPOINT"),
+                audience: environment.variable("AZURE_RESOURCE_MANAGER_AUDIENCE"),
             },
         }
     }
@@ -273,16 +273,16 @@ impl CommandLine {
 
     /// The kubeconfig, in the order of controller-runtime: the flag, the environment, the pod's service account (an
     /// empty path), the user's own.
-    pub fn kubeconfig(&self, surroundings: &Surroundings) -> String {
+    pub fn kubeconfig(&self, environment: &ProcessEnvironment) -> String {
         let given = Some(self.flags.kubeconfig.clone()).filter(|path| !path.is_empty());
         let own = || {
-            let home = PathBuf::from(surroundings.variable("HOME")?);
+            let home = PathBuf::from(environment.variable("HOME")?);
             let path = home.join(".kube/config");
             path.exists().then(|| path.to_string_lossy().into_owned())
         };
-        let in_pod = surroundings.variable("KUBERNETES_SERVICE_HOST").is_some();
+        let in_pod = environment.variable("KUBERNETES_SERVICE_HOST").is_some();
         given
-            .or_else(|| surroundings.variable("KUBECONFIG"))
+            .or_else(|| environment.variable("KUBECONFIG"))
             .or_else(|| if in_pod { None } else { own() })
             .unwrap_or_default()
     }

@@ -13,7 +13,7 @@ fn settings(arguments: &[&str], variables: &'static [(&str, &str)]) -> Settings 
     let variable = move |name: &str| {
         variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
     };
-    read(arguments).settings(&Surroundings::with_variables(variable))
+    read(arguments).settings(&ProcessEnvironment::with_variables(variable))
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn the_subcommand_of_the_established_init_container_is_known() {
     assert!(matches!(version, Ok(Start::PrintVersion)), "{version:?}");
     let help = parse(["capz", "--help"].map(Into::into)).unwrap_err();
     assert!(
-        matches!(help, Instead::Print(text) if text.contains("--webhook-cert-dir") && text.contains("migrate-aso-crds"))
+        matches!(help, EarlyExit::Print(text) if text.contains("--webhook-cert-dir") && text.contains("migrate-aso-crds"))
     );
 }
 
@@ -181,7 +181,7 @@ fn the_kubeconfig_is_looked_for_as_controller_runtime_looks() {
             "HOME" => Some(home.clone()),
             name => set.contains(&name).then(|| "x".to_owned()),
         };
-        read(arguments).kubeconfig(&Surroundings::with_variables(variable))
+        read(arguments).kubeconfig(&ProcessEnvironment::with_variables(variable))
     };
     assert_eq!(found(&["--kubeconfig=a"], &["KUBECONFIG"]), "a");
     assert_eq!(found(&[], &["KUBECONFIG", "KUBERNETES_SERVICE_HOST"]), "x");

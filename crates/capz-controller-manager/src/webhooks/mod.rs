@@ -106,7 +106,7 @@ async fn serve(
     body: Bytes,
 ) -> Response {
     let (path, asked) = (webhook.path(), Instant::now());
-    webhooks.metrics.asked(&path);
+    webhooks.metrics.received(&path);
     let answer = webhooks.answer(webhook, &headers, &body).await;
     webhooks.metrics.answered(&path, 200, asked.elapsed());
     let response = &answer["response"];

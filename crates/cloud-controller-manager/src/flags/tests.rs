@@ -3,7 +3,7 @@
 use super::ranges::Ranges;
 use super::*;
 
-fn read(arguments: &[&str]) -> Result<CommandLine, Instead> {
+fn read(arguments: &[&str]) -> Result<CommandLine, EarlyExit> {
     parse(std::iter::once("ccm").chain(arguments.iter().copied()).map(Into::into))
 }
 
@@ -13,7 +13,7 @@ fn good(arguments: &[&str]) -> CommandLine {
 
 fn help() -> String {
     match read(&["--help"]) {
-        Err(Instead::Print(text)) => text,
+        Err(EarlyExit::Print(text)) => text,
         other => panic!("{other:?}"),
     }
 }

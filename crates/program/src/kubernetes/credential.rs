@@ -3,7 +3,6 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use arm::Clock;
@@ -11,17 +10,12 @@ use base64::Engine as _;
 use http::HeaderValue;
 use jiff::{SignedDuration, Timestamp};
 use kube::config::{AuthInfo, ExecConfig, ExecInteractiveMode};
-use parking_lot::Mutex;
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
+use super::renewed_file::RenewedFile;
 use super::tls::{self, Identity};
-
-/// How long a token from a file is used before the file is read again, as in Kubernetes' own clients: the cluster
-/// writes a new one long before the old one expires.
-const TOKEN_AGE: Duration = Duration::from_secs(60);
 
 /// How long before its expiry a plugin's token is no longer used.
 const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
@@ -29,11 +23,11 @@ const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
 /// A credential for the API.
 pub(super) enum Credential {
     /// None, or only a certificate.
-    Nobody,
+    None,
     /// A token or a password in the kubeconfig.
     Fixed(HeaderValue),
     /// A token in a file that changes.
-    File(TokenFile),
+    File(RenewedFile<HeaderValue>),
     /// The output of a program that the kubeconfig names (`exec`).
     Plugin(Box<Plugin>),
 }
@@ -54,7 +48,7 @@ impl Credential {
             return header("Basic", &encoded).map(Self::Fixed).context("the user's password");
         }
         if let Some(path) = user.token_file.as_ref().filter(|path| !path.is_empty()) {
-            return TokenFile::new(path.into()).map(Self::File);
+            return token_file(path.into()).map(Self::File);
         }
         if let Some(token) =
             user.token.as_ref().map(|token| token.expose_secret()).filter(|it| !it.is_empty())
@@ -63,7 +57,7 @@ impl Credential {
         }
         match &user.exec {
             Some(exec) => Ok(Self::Plugin(Box::new(Plugin::new(exec.clone()).await?))),
-            None => Ok(Self::Nobody),
+            None => Ok(Self::None),
         }
     }
 
@@ -73,9 +67,9 @@ impl Credential {
     /// The program has to run again and fails.
     pub(super) async fn header(&self) -> anyhow::Result<Option<HeaderValue>> {
         match self {
-            Self::Nobody => Ok(None),
+            Self::None => Ok(None),
             Self::Fixed(value) => Ok(Some(value.clone())),
-            Self::File(file) => Ok(Some(file.header())),
+            Self::File(file) => Ok(Some(file.current())),
             Self::Plugin(plugin) => plugin.header().await,
         }
     }
@@ -99,38 +93,14 @@ fn header(scheme: &str, secret: &str) -> anyhow::Result<HeaderValue> {
     Ok(value)
 }
 
-/// A token in a file that another program renews.
-pub(super) struct TokenFile {
-    path: PathBuf,
-    /// The last token read, and when.
-    known: Mutex<(HeaderValue, Instant)>,
-}
-
-impl TokenFile {
-    fn new(path: PathBuf) -> anyhow::Result<Self> {
-        let known = Self::read(&path)?;
-        Ok(Self { path, known: Mutex::new((known, Instant::now())) })
-    }
-
-    fn read(path: &PathBuf) -> anyhow::Result<HeaderValue> {
+/// The token in a file.
+fn token_file(path: PathBuf) -> anyhow::Result<RenewedFile<HeaderValue>> {
+    RenewedFile::new("token stays", move || {
         let shown = path.display();
         let token =
-            std::fs::read_to_string(path).with_context(|| format!("cannot read the token {shown}"))?;
+            std::fs::read_to_string(&path).with_context(|| format!("cannot read the token {shown}"))?;
         header("Bearer", &token).with_context(|| format!("the token {shown}"))
-    }
-
-    /// The token in the file. While the file cannot be read, the previous token stays in use.
-    fn header(&self) -> HeaderValue {
-        let mut known = self.known.lock();
-        if known.1.elapsed() >= TOKEN_AGE {
-            known.1 = Instant::now();
-            match Self::read(&self.path) {
-                Ok(read) => known.0 = read,
-                Err(error) => tracing::warn!("{error:#}; the previous token stays in use"),
-            }
-        }
-        known.0.clone()
-    }
+    })
 }
 
 /// A program that provides a credential, by the rules of Kubernetes' client libraries.
@@ -138,24 +108,24 @@ pub(super) struct Plugin {
     exec: ExecConfig,
     clock: Clock,
     identity: Option<Identity>,
-    login: tokio::sync::Mutex<Login>,
+    issued: tokio::sync::Mutex<IssuedCredential>,
 }
 
 /// The credential that the program returned.
-struct Login {
+struct IssuedCredential {
     header: Option<HeaderValue>,
     expires: Option<Timestamp>,
 }
 
 /// The program's output (`ExecCredential`). It has no `Debug`, so that it cannot be printed.
 #[derive(Deserialize)]
-struct Answer {
-    status: Option<Status>,
+struct ExecCredential {
+    status: Option<ExecStatus>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Status {
+struct ExecStatus {
     token: Option<String>,
     client_certificate_data: Option<String>,
     client_key_data: Option<String>,
@@ -164,27 +134,27 @@ struct Status {
 
 impl Plugin {
     async fn new(exec: ExecConfig) -> anyhow::Result<Self> {
-        let status = ask(&exec).await?;
+        let status = run(&exec).await?;
         let identity = match (&status.client_certificate_data, &status.client_key_data) {
             (Some(certificates), Some(key)) => Some(tls::identity(certificates.as_bytes(), key.as_bytes())?),
             _ => None,
         };
-        let login = tokio::sync::Mutex::new(Login::new(&status)?);
-        Ok(Self { exec, clock: Clock::system(), identity, login })
+        let issued = tokio::sync::Mutex::new(IssuedCredential::new(&status)?);
+        Ok(Self { exec, clock: Clock::system(), identity, issued })
     }
 
     async fn header(&self) -> anyhow::Result<Option<HeaderValue>> {
-        let mut login = self.login.lock().await;
+        let mut issued = self.issued.lock().await;
         let now = self.clock.now();
-        if login.expires.is_some_and(|until| until.duration_since(now) <= LEEWAY) {
-            *login = Login::new(&ask(&self.exec).await?)?;
+        if issued.expires.is_some_and(|until| until.duration_since(now) <= LEEWAY) {
+            *issued = IssuedCredential::new(&run(&self.exec).await?)?;
         }
-        Ok(login.header.clone())
+        Ok(issued.header.clone())
     }
 }
 
-impl Login {
-    fn new(status: &Status) -> anyhow::Result<Self> {
+impl IssuedCredential {
+    fn new(status: &ExecStatus) -> anyhow::Result<Self> {
         let token = status.token.as_deref().filter(|token| !token.is_empty());
         let header = token.map(|token| header("Bearer", token)).transpose().context("the program's token")?;
         Ok(Self { header, expires: status.expiration_timestamp })
@@ -192,7 +162,7 @@ impl Login {
 }
 
 /// Runs the program without blocking this thread.
-async fn ask(exec: &ExecConfig) -> anyhow::Result<Status> {
+async fn run(exec: &ExecConfig) -> anyhow::Result<ExecStatus> {
     let (command, shown) = command(exec)?;
     let running = tokio::task::spawn_blocking(move || {
         let mut command = command;
@@ -200,16 +170,16 @@ async fn ask(exec: &ExecConfig) -> anyhow::Result<Status> {
     });
     let output = running.await?.with_context(|| format!("exec: cannot run {shown}"))?;
     if !output.status.success() {
-        let told = String::from_utf8_lossy(&output.stderr);
-        bail!("exec: {shown} failed ({}) {}", output.status, told.trim());
+        let message = String::from_utf8_lossy(&output.stderr);
+        bail!("exec: {shown} failed ({}) {}", output.status, message.trim());
     }
     // Some programs print YAML.
     let text = String::from_utf8(output.stdout).with_context(|| format!("exec: {shown} printed no text"))?;
     let printed: Vec<Value> =
         serde_saphyr::from_multiple(&text).map_err(|_| anyhow!("exec: {shown} printed no ExecCredential"))?;
-    let answer = printed.into_iter().find(|one| !one.is_null()).map(Answer::deserialize);
-    match answer {
-        Some(Ok(Answer { status: Some(status) })) => Ok(status),
+    let credential = printed.into_iter().find(|one| !one.is_null()).map(ExecCredential::deserialize);
+    match credential {
+        Some(Ok(ExecCredential { status: Some(status) })) => Ok(status),
         _ => bail!("exec: {shown} printed no ExecCredential with a status"),
     }
 }
@@ -235,8 +205,8 @@ fn command(exec: &ExecConfig) -> anyhow::Result<(Command, String)> {
         let cluster = exec.cluster.as_ref().context("exec: the cluster is unknown")?;
         spec["cluster"] = serde_json::to_value(cluster)?;
     }
-    let question = json!({"apiVersion": exec.api_version, "kind": "ExecCredential", "spec": spec});
-    command.env("KUBERNETES_EXEC_INFO", question.to_string());
+    let request = json!({"apiVersion": exec.api_version, "kind": "ExecCredential", "spec": spec});
+    command.env("KUBERNETES_EXEC_INFO", request.to_string());
     for name in exec.drop_env.iter().flatten() {
         command.env_remove(name);
     }
@@ -245,6 +215,7 @@ fn command(exec: &ExecConfig) -> anyhow::Result<(Command, String)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::renewed_file::MAX_AGE;
     use super::*;
 
     /// A pod's token changes while the pod runs; a missing file changes nothing.
@@ -253,14 +224,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         std::fs::write(&path, "one\n").unwrap();
-        let file = TokenFile::new(path.clone()).unwrap();
+        let file = token_file(path.clone()).unwrap();
         std::fs::write(&path, "two").unwrap();
-        assert_eq!(file.header(), "Bearer one");
-        tokio::time::advance(TOKEN_AGE).await;
-        assert_eq!(file.header(), "Bearer two");
-        assert!(!format!("{:?}", file.header()).contains("two"), "it is never shown");
+        assert_eq!(file.current(), "Bearer one");
+        tokio::time::advance(MAX_AGE).await;
+        assert_eq!(file.current(), "Bearer two");
+        assert!(!format!("{:?}", file.current()).contains("two"), "it is never shown");
         std::fs::remove_file(&path).unwrap();
-        tokio::time::advance(TOKEN_AGE).await;
-        assert_eq!(file.header(), "Bearer two");
+        tokio::time::advance(MAX_AGE).await;
+        assert_eq!(file.current(), "Bearer two");
     }
 }

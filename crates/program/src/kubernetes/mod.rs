@@ -12,13 +12,16 @@ use kube::{Client, Config};
 use crate::kubeconfig;
 
 mod credential;
+mod renewed_file;
 mod tls;
 mod transport;
 
-/// First pause before an unreachable API is tried again; doubles each time up to the longest pause. A starting control
+pub use transport::RequestObserver;
+
+/// First pause before an unreachable API is tried again; doubles each time up to the maximum. A starting control
 /// plane takes about a minute.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(15);
 /// How long the API may take to answer at start.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -30,12 +33,6 @@ fn master_url(text: &str, has_tls: bool) -> String {
         (false, true) => format!("https://{text}"),
         (false, false) => format!("http://{text}"),
     }
-}
-
-/// Counts requests to the API.
-pub trait RequestObserver: Send + Sync + 'static {
-    /// Records the response of a host to a request with this method; `None` if there was no response.
-    fn answered(&self, method: &str, host: &str, status: Option<u16>);
 }
 
 /// The API's address, from the command line.
@@ -86,9 +83,9 @@ pub async fn connect(address: &Address<'_>, proxy: &ProxySettings) -> anyhow::Re
     // lost is worse than an error.
     let client = transport::client(&config, settings, CONNECT_TIMEOUT, address.observer.cloned()).await;
     let client = client.context("the Kubernetes client cannot be set up")?;
-    let mut pause = FIRST_PAUSE;
+    let mut pause = MIN_PAUSE;
     loop {
-        let failure = match ask(&client, &route).await {
+        let failure = match probe(&client, &route).await {
             Ok(version) => {
                 let (address, proxy) = (&route.address, route.proxy.as_deref().unwrap_or_default());
                 tracing::info!(address, proxy, version, "Reached the Kubernetes API");
@@ -96,12 +93,12 @@ pub async fn connect(address: &Address<'_>, proxy: &ProxySettings) -> anyhow::Re
             }
             Err(failure) => failure,
         };
-        if !failure.may_pass || !address.waits {
+        if !failure.is_temporary || !address.waits {
             return Err(failure.error);
         }
         tracing::warn!("{:#}; trying again in {} s", failure.error, pause.as_secs());
         tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        pause = (pause * 2).min(MAX_PAUSE);
     }
 }
 
@@ -109,15 +106,15 @@ pub async fn connect(address: &Address<'_>, proxy: &ProxySettings) -> anyhow::Re
 struct Failure {
     error: anyhow::Error,
     /// Whether waiting may help.
-    may_pass: bool,
+    is_temporary: bool,
 }
 
 /// Requests the API's version.
-async fn ask(client: &Client, route: &kubeconfig::Route) -> Result<String, Failure> {
+async fn probe(client: &Client, route: &kubeconfig::Route) -> Result<String, Failure> {
     match tokio::time::timeout(CONNECT_TIMEOUT, client.apiserver_version()).await {
         Ok(Ok(version)) => Ok(version.git_version),
         Ok(Err(kube::Error::Api(status))) => Err(Failure {
-            may_pass: status.code == 429 || status.code >= 500,
+            is_temporary: status.code == 429 || status.code >= 500,
             error: match status.code {
                 429 | 500.. => {
                     let what = format!("does not serve: {} {}", status.code, status.message);
@@ -127,11 +124,11 @@ async fn ask(client: &Client, route: &kubeconfig::Route) -> Result<String, Failu
             },
         }),
         Ok(Err(error)) => Err(Failure {
-            may_pass: !is_distrusted(&error),
+            is_temporary: !is_distrusted(&error),
             error: anyhow::Error::new(error).context(route.failed("cannot be reached")),
         }),
         Err(_) => Err(Failure {
-            may_pass: true,
+            is_temporary: true,
             error: anyhow!(route.failed(&format!("did not answer within {} s", CONNECT_TIMEOUT.as_secs()))),
         }),
     }

@@ -1,14 +1,12 @@
 //! TLS to the Kubernetes API: trusted authorities and client certificates.
 
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
-use base64::Engine as _;
 use kube::Config;
 use kube::config::AuthInfo;
-use parking_lot::Mutex;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
@@ -16,11 +14,9 @@ use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, Signatur
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use secrecy::ExposeSecret as _;
-use tokio::time::Instant;
 
-/// How long a pod's certificate authorities are used before their file is read again: the cluster changes it while the
-/// pod runs. Tokens beside it are read as often.
-const AUTHORITIES_AGE: Duration = Duration::from_secs(60);
+use super::renewed_file::RenewedFile;
+use crate::kubeconfig::data_or_file;
 
 /// A certificate and its key.
 pub(super) type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
@@ -32,9 +28,9 @@ pub(super) type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>
 pub(super) fn config_of(config: &Config, certificate: Option<Identity>) -> anyhow::Result<ClientConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = if config.accept_invalid_certs {
-        Arc::new(Anybody(Arc::clone(&provider)))
+        Arc::new(AnyServer(Arc::clone(&provider)))
     } else if let Some(path) = &config.root_cert_file {
-        Arc::new(FromFile::new(path.clone(), Arc::clone(&provider))?)
+        Arc::new(RenewedAuthorities::new(path.clone(), Arc::clone(&provider))?)
     } else {
         verifier(authorities(config)?, &provider)?
     };
@@ -79,29 +75,18 @@ fn verifier(
 /// The certificate and key of a user of a kubeconfig.
 fn identity_of(user: &AuthInfo) -> anyhow::Result<Option<Identity>> {
     let key = user.client_key_data.as_ref().map(|data| data.expose_secret());
-    let certificate = pem_of(
+    let certificate = data_or_file(
         "client-certificate",
         user.client_certificate_data.as_deref(),
         user.client_certificate.as_deref(),
     )?;
-    let key = pem_of("client-key", key, user.client_key.as_deref())?;
+    let key = data_or_file("client-key", key, user.client_key.as_deref())?;
     match (certificate, key) {
         (Some(certificate), Some(key)) => Ok(Some(identity(&certificate, &key)?)),
         (None, None) => Ok(None),
         (Some(_), None) => bail!("the user has a client-certificate and no client-key"),
         (None, Some(_)) => bail!("the user has a client-key and no client-certificate"),
     }
-}
-
-/// The contents of `<name>-data`, or else of the file that `<name>` names.
-fn pem_of(name: &str, data: Option<&str>, file: Option<&str>) -> anyhow::Result<Option<Vec<u8>>> {
-    let given = |text: &&str| !text.is_empty();
-    if let Some(data) = data.filter(given) {
-        let decoded = base64::engine::general_purpose::STANDARD.decode(data);
-        return decoded.map(Some).map_err(|_| anyhow!("{name}-data is not base64"));
-    }
-    let Some(path) = file.filter(given) else { return Ok(None) };
-    std::fs::read(path).map(Some).with_context(|| format!("cannot read {name} {path}"))
 }
 
 /// A certificate with its chain, and its key, both in PEM.
@@ -118,45 +103,35 @@ pub(super) fn identity(certificates: &[u8], key: &[u8]) -> anyhow::Result<Identi
     Ok((certificates, key))
 }
 
-/// The current authorities in a file.
-#[derive(Debug)]
-struct FromFile {
-    path: PathBuf,
+/// Verifies by the authorities in a file that the cluster renews.
+struct RenewedAuthorities {
     provider: Arc<CryptoProvider>,
-    /// The authorities last read, and when.
-    known: Mutex<(Arc<WebPkiServerVerifier>, Instant)>,
+    verifier: RenewedFile<Arc<WebPkiServerVerifier>>,
 }
 
-impl FromFile {
+impl RenewedAuthorities {
     fn new(path: PathBuf, provider: Arc<CryptoProvider>) -> anyhow::Result<Self> {
-        let known = Self::read(&path, &provider)?;
-        Ok(Self { path, provider, known: Mutex::new((known, Instant::now())) })
-    }
-
-    fn read(path: &Path, provider: &Arc<CryptoProvider>) -> anyhow::Result<Arc<WebPkiServerVerifier>> {
-        let shown = path.display();
-        let pem =
-            std::fs::read(path).with_context(|| format!("cannot read certificate authority {shown}"))?;
-        let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-        let found = found.map_err(|error| anyhow!("certificate authority {shown} is not PEM: {error}"))?;
-        verifier(found, provider).with_context(|| format!("certificate authority {shown}"))
-    }
-
-    /// The authorities in the file. While the file cannot be read, the previous ones stay in use.
-    fn current(&self) -> Arc<WebPkiServerVerifier> {
-        let mut known = self.known.lock();
-        if known.1.elapsed() >= AUTHORITIES_AGE {
-            known.1 = Instant::now();
-            match Self::read(&self.path, &self.provider) {
-                Ok(read) => known.0 = read,
-                Err(error) => tracing::warn!("{error:#}; the previous authorities stay in use"),
-            }
-        }
-        Arc::clone(&known.0)
+        let of_verifier = Arc::clone(&provider);
+        let verifier = RenewedFile::new("authorities stay", move || {
+            let shown = path.display();
+            let pem =
+                std::fs::read(&path).with_context(|| format!("cannot read certificate authority {shown}"))?;
+            let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+            let certificates =
+                certificates.map_err(|error| anyhow!("certificate authority {shown} is not PEM: {error}"))?;
+            verifier(certificates, &of_verifier).with_context(|| format!("certificate authority {shown}"))
+        })?;
+        Ok(Self { provider, verifier })
     }
 }
 
-impl ServerCertVerifier for FromFile {
+impl fmt::Debug for RenewedAuthorities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RenewedAuthorities").finish_non_exhaustive()
+    }
+}
+
+impl ServerCertVerifier for RenewedAuthorities {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -165,7 +140,7 @@ impl ServerCertVerifier for FromFile {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        self.current().verify_server_cert(certificate, intermediates, name, ocsp, now)
+        self.verifier.current().verify_server_cert(certificate, intermediates, name, ocsp, now)
     }
 
     fn verify_tls12_signature(
@@ -174,7 +149,7 @@ impl ServerCertVerifier for FromFile {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.current().verify_tls12_signature(message, certificate, signed)
+        self.verifier.current().verify_tls12_signature(message, certificate, signed)
     }
 
     fn verify_tls13_signature(
@@ -183,7 +158,7 @@ impl ServerCertVerifier for FromFile {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.current().verify_tls13_signature(message, certificate, signed)
+        self.verifier.current().verify_tls13_signature(message, certificate, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -193,9 +168,9 @@ impl ServerCertVerifier for FromFile {
 
 /// Accepts any server certificate, as `insecure-skip-tls-verify` demands.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct AnyServer(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AnyServer {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,
@@ -236,6 +211,7 @@ impl ServerCertVerifier for Anybody {
 mod tests {
     use certificate_authority::CertificateAuthority;
 
+    use super::super::renewed_file::MAX_AGE;
     use super::*;
 
     /// The cluster changes the file while the pod runs; a half-written or missing file changes nothing.
@@ -247,7 +223,7 @@ mod tests {
         let write = |text: &str| std::fs::write(&path, text).unwrap();
         write(all[0].certificate_pem());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let file = FromFile::new(path.clone(), provider).unwrap();
+        let file = RenewedAuthorities::new(path.clone(), provider).unwrap();
         let trusts = |authority: &CertificateAuthority| {
             let pem = authority.issue(&["kube.example"]).unwrap().certificate_pem;
             let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
@@ -257,11 +233,11 @@ mod tests {
         assert_eq!(all.each_ref().map(trusts), [true, false]);
         write(all[1].certificate_pem());
         assert_eq!(all.each_ref().map(trusts), [true, false], "it was read a moment ago");
-        tokio::time::advance(AUTHORITIES_AGE).await;
+        tokio::time::advance(MAX_AGE).await;
         assert_eq!(all.each_ref().map(trusts), [false, true]);
         for text in ["-----BEGIN CERTIFICATE-----\nhalf", ""] {
             write(text);
-            tokio::time::advance(AUTHORITIES_AGE).await;
+            tokio::time::advance(MAX_AGE).await;
             assert_eq!(all.each_ref().map(trusts), [false, true], "{text}");
         }
     }

@@ -19,7 +19,6 @@ use kube::{Client, Config};
 use rustls_pki_types::ServerName;
 use tower::{ServiceBuilder, ServiceExt as _};
 
-use super::RequestObserver;
 use super::credential::Credential;
 use super::tls;
 
@@ -29,6 +28,12 @@ const MAX_IDLE_CONNECTIONS: usize = 8;
 const READ_BUFFER: usize = 64 << 10;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Counts requests to the API.
+pub trait RequestObserver: Send + Sync + 'static {
+    /// Records the response of a host to a request with this method; `None` if there was no response.
+    fn answered(&self, method: &str, host: &str, status: Option<u16>);
+}
 
 /// A client as configured; `timeout` limits each connection attempt, including TLS and the proxy.
 ///

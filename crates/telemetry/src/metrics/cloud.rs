@@ -9,7 +9,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 
-use super::registry::{Metrics, Named, histograms};
+use super::registry::{Histograms, Metrics, Named};
 
 /// Upper bounds, in seconds, of `provider_reconcile_duration_seconds`, which dashboards rely on.
 const RECONCILE_BUCKETS: [f64; 9] = [0.1, 0.2, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 600.0];
@@ -30,7 +30,7 @@ fn range(cluster: &str) -> Range {
 /// The metrics of a cloud's controllers. Cheap to clone.
 #[derive(Clone)]
 pub struct CloudMetrics {
-    reconcile_duration: Family<Named, Histogram, fn() -> Histogram>,
+    reconcile_duration: Histograms<Named>,
     reconcile_errors: Family<Named, Counter>,
     route_syncs: Counter,
     resync_last: Gauge<f64, AtomicU64>,
@@ -40,81 +40,26 @@ pub struct CloudMetrics {
     ranges_allocated: Family<Range, Counter>,
     ranges_released: Family<Range, Counter>,
     ranges_used: Family<Range, Gauge<f64, AtomicU64>>,
-    ranges_tries: Family<Range, Histogram, fn() -> Histogram>,
+    ranges_tries: Histograms<Range>,
 }
 
 impl CloudMetrics {
     /// Registers the metrics.
     pub fn of(metrics: &Metrics) -> Self {
-        let this = Self {
-            reconcile_duration: histograms(|| Histogram::new(RECONCILE_BUCKETS)),
-            reconcile_errors: Family::default(),
-            route_syncs: Counter::default(),
-            resync_last: Gauge::default(),
-            resync_duration: Histogram::new(RECONCILE_BUCKETS),
-            resync_failures: Counter::default(),
-            resync_differences: Family::default(),
-            ranges_allocated: Family::default(),
-            ranges_released: Family::default(),
-            ranges_used: Family::default(),
-            ranges_tries: histograms(|| Histogram::new(TRIES_BUCKETS)),
-        };
-        metrics.register(
-            "provider_reconcile_duration_seconds",
-            "Duration of the operations on a Service's load balancer",
-            &this.reconcile_duration,
-        );
-        metrics.register(
-            "provider_reconcile_errors_counter",
-            "Operations on a Service's load balancer that failed",
-            &this.reconcile_errors,
-        );
-        metrics.register(
-            "route_controller_route_sync",
-            "Comparisons of the routes to the pods of all nodes",
-            &this.route_syncs,
-        );
-        metrics.register(
-            "provider_resync_last_timestamp_seconds",
-            "Time of the last comparison of everything that Services have in Azure, in seconds since 1970",
-            &this.resync_last,
-        );
-        metrics.register(
-            "provider_resync_duration_seconds",
-            "Duration of comparisons of everything that Services have in Azure, including repairs",
-            &this.resync_duration,
-        );
-        metrics.register(
-            "provider_resync_failures",
-            "Comparisons with Azure in which something could not be read or repaired",
-            &this.resync_failures,
-        );
-        metrics.register(
-            "provider_resync_differences",
-            "Differences between what Services have and what they want, by kind",
-            &this.resync_differences,
-        );
-        metrics.register(
-            "node_ipam_controller_cidrset_cidrs_allocations",
-            "Ranges that nodes got, or had already, and reserved ones",
-            &this.ranges_allocated,
-        );
-        metrics.register(
-            "node_ipam_controller_cidrset_cidrs_releases",
-            "Ranges that nodes gave back",
-            &this.ranges_released,
-        );
-        metrics.register(
-            "node_ipam_controller_cidrset_usage_cidrs",
-            "The share of the cluster's addresses that is held, from 0 to 1",
-            &this.ranges_used,
-        );
-        metrics.register(
-            "node_ipam_controller_cidrset_allocation_tries_per_request",
-            "How many held ranges a search for a free one met",
-            &this.ranges_tries,
-        );
-        this
+        let registry = &metrics.registry;
+        Self {
+            reconcile_duration: registry.add_histograms("provider_reconcile_duration_seconds", "Duration of the operations on a Service's load balancer", || Histogram::new(RECONCILE_BUCKETS)),
+            reconcile_errors: registry.add("provider_reconcile_errors_counter", "Operations on a Service's load balancer that failed"),
+            route_syncs: registry.add("route_controller_route_sync", "Comparisons of the routes to the pods of all nodes"),
+            resync_last: registry.add("provider_resync_last_timestamp_seconds", "Time of the last comparison of everything that Services have in Azure, in seconds since 1970"),
+            resync_duration: registry.register("provider_resync_duration_seconds", "Duration of comparisons of everything that Services have in Azure, including repairs", Histogram::new(RECONCILE_BUCKETS)),
+            resync_failures: registry.add("provider_resync_failures", "Comparisons with Azure in which something could not be read or repaired"),
+            resync_differences: registry.add("provider_resync_differences", "Differences between what Services have and what they want, by kind"),
+            ranges_allocated: registry.add("node_ipam_controller_cidrset_cidrs_allocations", "Ranges that nodes got, or had already, and reserved ones"),
+            ranges_released: registry.add("node_ipam_controller_cidrset_cidrs_releases", "Ranges that nodes gave back"),
+            ranges_used: registry.add("node_ipam_controller_cidrset_usage_cidrs", "The share of the cluster's addresses that is held, from 0 to 1"),
+            ranges_tries: registry.add_histograms("node_ipam_controller_cidrset_allocation_tries_per_request", "How many held ranges a search for a free one met", || Histogram::new(TRIES_BUCKETS)),
+        }
     }
 
     /// Records an operation on a Service's load balancer, such as `EnsureLoadBalancer`.

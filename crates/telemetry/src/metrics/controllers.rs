@@ -14,7 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use tokio::time::Instant;
 
-use super::registry::{Metrics, histograms};
+use super::registry::{Histograms, Metrics};
 
 /// Upper bounds, in seconds, of `controller_runtime_reconcile_time_seconds`, which dashboards rely on.
 const RECONCILE_BUCKETS: [f64; 40] = [
@@ -30,18 +30,18 @@ fn queue_histogram() -> Histogram {
 
 /// The labels of a work queue. A queue has the name of its controller; both labels hold it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Queue {
+struct QueueLabels {
     name: String,
     controller: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Controller {
+struct ControllerLabel {
     controller: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Ended {
+struct ResultLabels {
     controller: String,
     result: &'static str,
 }
@@ -49,51 +49,50 @@ struct Ended {
 /// The metrics of controllers. Cheap to clone.
 #[derive(Clone)]
 pub struct ControllerMetrics {
-    reconciled: Family<Ended, Counter>,
-    failed: Family<Controller, Counter>,
-    took: Family<Controller, Histogram, fn() -> Histogram>,
-    active: Family<Controller, Gauge>,
-    most: Family<Controller, Gauge>,
-    depth: Family<Queue, Gauge>,
-    added: Family<Queue, Counter>,
-    waited: Family<Queue, Histogram, fn() -> Histogram>,
-    worked: Family<Queue, Histogram, fn() -> Histogram>,
-    retried: Family<Queue, Counter>,
+    reconciled: Family<ResultLabels, Counter>,
+    failed: Family<ControllerLabel, Counter>,
+    took: Histograms<ControllerLabel>,
+    active: Family<ControllerLabel, Gauge>,
+    most: Family<ControllerLabel, Gauge>,
+    depth: Family<QueueLabels, Gauge>,
+    added: Family<QueueLabels, Counter>,
+    waited: Histograms<QueueLabels>,
+    worked: Histograms<QueueLabels>,
+    retried: Family<QueueLabels, Counter>,
     running: Running,
 }
 
 impl ControllerMetrics {
     /// Registers the metrics.
     pub fn of(metrics: &Metrics) -> Self {
+        let registry = &metrics.registry;
         let this = Self {
-            reconciled: Family::default(),
-            failed: Family::default(),
-            took: histograms(|| Histogram::new(RECONCILE_BUCKETS)),
-            active: Family::default(),
-            most: Family::default(),
-            depth: Family::default(),
-            added: Family::default(),
-            waited: histograms(queue_histogram),
-            worked: histograms(queue_histogram),
-            retried: Family::default(),
+            reconciled: registry.add("controller_runtime_reconcile", "Reconciles by result"),
+            failed: registry.add("controller_runtime_reconcile_errors", "Reconciles that failed"),
+            took: registry.add_histograms(
+                "controller_runtime_reconcile_time_seconds",
+                "Duration of reconciles",
+                || Histogram::new(RECONCILE_BUCKETS),
+            ),
+            active: registry.add("controller_runtime_active_workers", "Running reconciles"),
+            most: registry
+                .add("controller_runtime_max_concurrent_reconciles", "Maximum number of parallel reconciles"),
+            depth: registry.add("workqueue_depth", "Keys that wait for a worker"),
+            added: registry.add("workqueue_adds", "Keys that entered the queue"),
+            waited: registry.add_histograms(
+                "workqueue_queue_duration_seconds",
+                "How long keys waited for a worker",
+                queue_histogram,
+            ),
+            worked: registry.add_histograms(
+                "workqueue_work_duration_seconds",
+                "How long workers had a key",
+                queue_histogram,
+            ),
+            retried: registry.add("workqueue_retries", "Keys that were retried"),
             running: Running::default(),
         };
-        let m = &this;
-        metrics.register("controller_runtime_reconcile", "Reconciles by result", &m.reconciled);
-        metrics.register("controller_runtime_reconcile_errors", "Reconciles that failed", &m.failed);
-        metrics.register("controller_runtime_reconcile_time_seconds", "Duration of reconciles", &m.took);
-        metrics.register("controller_runtime_active_workers", "Running reconciles", &m.active);
-        metrics.register(
-            "controller_runtime_max_concurrent_reconciles",
-            "Maximum number of parallel reconciles",
-            &m.most,
-        );
-        metrics.register("workqueue_depth", "Keys that wait for a worker", &m.depth);
-        metrics.register("workqueue_adds", "Keys that entered the queue", &m.added);
-        metrics.register("workqueue_queue_duration_seconds", "How long keys waited for a worker", &m.waited);
-        metrics.register("workqueue_work_duration_seconds", "How long workers had a key", &m.worked);
-        metrics.register("workqueue_retries", "Keys that were retried", &m.retried);
-        metrics.registry.lock().register_collector(Box::new(m.running.clone()));
+        registry.0.lock().register_collector(Box::new(this.running.clone()));
         this
     }
 
@@ -141,7 +140,7 @@ impl ControllerMetrics {
 
     /// A reconcile ended: `success`, `requeue_after` or `error`.
     pub fn reconciled(&self, queue: &str, result: &'static str) {
-        self.reconciled.get_or_create(&Ended { controller: queue.to_owned(), result }).inc();
+        self.reconciled.get_or_create(&ResultLabels { controller: queue.to_owned(), result }).inc();
         if result == "error" {
             self.failed.get_or_create(&controller(queue)).inc();
         }
@@ -152,12 +151,12 @@ impl ControllerMetrics {
     }
 }
 
-fn controller(queue: &str) -> Controller {
-    Controller { controller: queue.to_owned() }
+fn controller(queue: &str) -> ControllerLabel {
+    ControllerLabel { controller: queue.to_owned() }
 }
 
-fn of_queue(queue: &str) -> Queue {
-    Queue { name: queue.to_owned(), controller: queue.to_owned() }
+fn of_queue(queue: &str) -> QueueLabels {
+    QueueLabels { name: queue.to_owned(), controller: queue.to_owned() }
 }
 
 /// When workers took their keys, by queue. Ages are computed on each scrape because they grow while nothing happens.
@@ -166,8 +165,8 @@ struct Running(Arc<Mutex<HashMap<&'static str, BTreeMap<Instant, u32>>>>);
 
 impl Collector for Running {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        let all: Family<Queue, Gauge<f64, AtomicU64>> = Family::default();
-        let longest: Family<Queue, Gauge<f64, AtomicU64>> = Family::default();
+        let all: Family<QueueLabels, Gauge<f64, AtomicU64>> = Family::default();
+        let longest: Family<QueueLabels, Gauge<f64, AtomicU64>> = Family::default();
         for (queue, since) in &*self.0.lock() {
             let ages = || since.iter().map(|(at, count)| (at.elapsed().as_secs_f64(), f64::from(*count)));
             all.get_or_create(&of_queue(queue)).set(ages().map(|(age, count)| age * count).sum());

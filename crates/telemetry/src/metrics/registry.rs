@@ -30,10 +30,8 @@ pub struct ArmRequest {
 /// A failed call to Resource Manager.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ArmFailure {
-    subscription_id: String,
-    resource_group: String,
-    resource: String,
-    method: String,
+    #[prometheus(flatten)]
+    request: ArmRequest,
     status_code: String,
     error_code: String,
 }
@@ -63,8 +61,8 @@ pub(super) struct Named {
 /// clone.
 #[derive(Clone)]
 pub struct Metrics {
-    pub(super) registry: Arc<Mutex<Registry>>,
-    arm_duration: Family<ArmRequest, Histogram, fn() -> Histogram>,
+    pub(super) registry: SharedRegistry,
+    arm_duration: Histograms<ArmRequest>,
     arm_errors: Family<ArmFailure, Counter>,
     arm_throttled: Family<ArmRequest, Counter>,
     leader: Family<Named, Gauge>,
@@ -72,35 +70,50 @@ pub struct Metrics {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let metrics = Self {
-            registry: Arc::default(),
-            arm_duration: histograms(|| Histogram::new(ARM_BUCKETS)),
-            arm_errors: Family::default(),
-            arm_throttled: Family::default(),
-            leader: Family::default(),
-        };
-        let m = &metrics;
-        m.register(
-            "arm_request_duration_seconds",
-            "Duration of operations on Resource Manager, with the polls that the write itself waits for",
-            &m.arm_duration,
-        );
-        m.register("arm_request_errors_counter", "Operations on Resource Manager that failed", &m.arm_errors);
-        m.register(
-            "arm_request_throttle_counter",
-            "Operations on Resource Manager that were throttled",
-            &m.arm_throttled,
-        );
-        m.register("leader_election_master_status", "Whether this replica leads", &m.leader);
-        metrics
+        let registry = SharedRegistry::default();
+        Self {
+            arm_duration: registry.add_histograms(
+                "arm_request_duration_seconds",
+                "Duration of operations on Resource Manager, with the polls that the write itself waits for",
+                || Histogram::new(ARM_BUCKETS),
+            ),
+            arm_errors: registry
+                .add("arm_request_errors_counter", "Operations on Resource Manager that failed"),
+            arm_throttled: registry
+                .add("arm_request_throttle_counter", "Operations on Resource Manager that were throttled"),
+            leader: registry.add("leader_election_master_status", "Whether this replica leads"),
+            registry,
+        }
     }
 }
 
 /// Histograms created with the first use of their labels.
-pub(super) fn histograms<L: Clone + Eq + std::hash::Hash>(
-    constructor: fn() -> Histogram,
-) -> Family<L, Histogram, fn() -> Histogram> {
-    Family::new_with_constructor(constructor)
+pub(super) type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
+
+/// The registry of all metrics of a process.
+#[derive(Clone, Default)]
+pub(super) struct SharedRegistry(pub(super) Arc<Mutex<Registry>>);
+
+impl SharedRegistry {
+    /// Registers a metric.
+    pub(super) fn register<M: Metric + Clone>(&self, name: &str, help: &str, metric: M) -> M {
+        self.0.lock().register(name, help, metric.clone());
+        metric
+    }
+
+    /// Creates and registers a metric.
+    pub(super) fn add<M: Metric + Clone + Default>(&self, name: &str, help: &str) -> M {
+        self.register(name, help, M::default())
+    }
+
+    /// Creates and registers histograms.
+    pub(super) fn add_histograms<L>(&self, name: &str, help: &str, new: fn() -> Histogram) -> Histograms<L>
+    where
+        Histograms<L>: Metric + Clone,
+        L: Clone + Eq + std::hash::Hash,
+    {
+        self.register(name, help, Family::new_with_constructor(new))
+    }
 }
 
 impl Metrics {
@@ -113,10 +126,8 @@ impl Metrics {
                 self.arm_throttled.get_or_create(request).inc();
             }
             ArmOutcome::Failed { status, code } => {
-                let ArmRequest { subscription_id, resource_group, resource, method } = request.clone();
                 let (status_code, error_code) = (status.to_string(), code.clone());
-                let failure =
-                    ArmFailure { subscription_id, resource_group, resource, method, status_code, error_code };
+                let failure = ArmFailure { request: request.clone(), status_code, error_code };
                 self.arm_errors.get_or_create(&failure).inc();
             }
         }
@@ -127,15 +138,11 @@ impl Metrics {
         self.leader.get_or_create(&Named { name: lease.to_owned() }).set(i64::from(leads));
     }
 
-    pub(super) fn register(&self, name: &str, help: &str, metric: &(impl Metric + Clone)) {
-        self.registry.lock().register(name, help, metric.clone());
-    }
-
     /// All metrics as text for Prometheus.
     pub fn encode(&self) -> String {
         let mut out = String::new();
         // Writing into a String cannot fail.
-        let _infallible = text::encode(&mut out, &self.registry.lock());
+        let _infallible = text::encode(&mut out, &self.registry.0.lock());
         out
     }
 }

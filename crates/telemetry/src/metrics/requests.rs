@@ -20,9 +20,7 @@ pub struct RequestMetrics(Family<Request, Counter>);
 impl RequestMetrics {
     /// Registers the metrics.
     pub fn of(metrics: &Metrics) -> Self {
-        let this = Self(Family::default());
-        metrics.register("rest_client_requests", "Requests to the Kubernetes API by their answer", &this.0);
-        this
+        Self(metrics.registry.add("rest_client_requests", "Requests to the Kubernetes API by their answer"))
     }
 
     /// Records the response of a host to a request with this method; `None` if there was no response.

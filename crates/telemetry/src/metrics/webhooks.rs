@@ -8,18 +8,18 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 
-use super::registry::{Metrics, histograms};
+use super::registry::{Histograms, Metrics};
 
 /// Upper bounds, in seconds: API servers wait 10 s by default.
 const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 2.5, 10.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Asked {
+struct WebhookLabel {
     webhook: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Answered {
+struct AnswerLabels {
     webhook: String,
     code: u16,
 }
@@ -27,47 +27,42 @@ struct Answered {
 /// The metrics of webhooks. Cheap to clone.
 #[derive(Clone)]
 pub struct WebhookMetrics {
-    answered: Family<Answered, Counter>,
-    latency: Family<Asked, Histogram, fn() -> Histogram>,
-    in_flight: Family<Asked, Gauge>,
+    answered: Family<AnswerLabels, Counter>,
+    latency: Histograms<WebhookLabel>,
+    in_flight: Family<WebhookLabel, Gauge>,
 }
 
 impl WebhookMetrics {
     /// Registers the metrics.
     pub fn of(metrics: &Metrics) -> Self {
-        let this = Self {
-            answered: Family::default(),
-            latency: histograms(|| Histogram::new(BUCKETS)),
-            in_flight: Family::default(),
-        };
-        metrics.register(
-            "controller_runtime_webhook_requests",
-            "Admission requests by the HTTP status of the answer",
-            &this.answered,
-        );
-        metrics.register(
-            "controller_runtime_webhook_latency_seconds",
-            "How long admission requests took",
-            &this.latency,
-        );
-        metrics.register(
-            "controller_runtime_webhook_requests_in_flight",
-            "Admission requests that are not answered yet",
-            &this.in_flight,
-        );
-        this
+        let registry = &metrics.registry;
+        Self {
+            answered: registry.add(
+                "controller_runtime_webhook_requests",
+                "Admission requests by the HTTP status of the answer",
+            ),
+            latency: registry.add_histograms(
+                "controller_runtime_webhook_latency_seconds",
+                "How long admission requests took",
+                || Histogram::new(BUCKETS),
+            ),
+            in_flight: registry.add(
+                "controller_runtime_webhook_requests_in_flight",
+                "Admission requests that are not answered yet",
+            ),
+        }
     }
 
     /// The webhook at this path got a request.
-    pub fn asked(&self, webhook: &str) {
-        self.in_flight.get_or_create(&Asked { webhook: webhook.to_owned() }).inc();
+    pub fn received(&self, webhook: &str) {
+        self.in_flight.get_or_create(&WebhookLabel { webhook: webhook.to_owned() }).inc();
     }
 
     /// The webhook answered with this HTTP status.
     pub fn answered(&self, webhook: &str, code: u16, took: Duration) {
-        self.in_flight.get_or_create(&Asked { webhook: webhook.to_owned() }).dec();
-        self.latency.get_or_create(&Asked { webhook: webhook.to_owned() }).observe(took.as_secs_f64());
-        self.answered.get_or_create(&Answered { webhook: webhook.to_owned(), code }).inc();
+        self.in_flight.get_or_create(&WebhookLabel { webhook: webhook.to_owned() }).dec();
+        self.latency.get_or_create(&WebhookLabel { webhook: webhook.to_owned() }).observe(took.as_secs_f64());
+        self.answered.get_or_create(&AnswerLabels { webhook: webhook.to_owned(), code }).inc();
     }
 }
 
@@ -79,8 +74,8 @@ mod tests {
     fn families_carry_the_names_that_dashboards_know() {
         let all = Metrics::default();
         let metrics = WebhookMetrics::of(&all);
-        metrics.asked("/mutate");
-        metrics.asked("/mutate");
+        metrics.received("/mutate");
+        metrics.received("/mutate");
         metrics.answered("/mutate", 200, Duration::from_millis(3));
         let text = all.encode();
         for line in [

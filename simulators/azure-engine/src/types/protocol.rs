@@ -2,11 +2,11 @@
 
 use azure_types::ResourceId;
 
-use faults::glob::matches;
 use crate::refusal::Refusal;
 use crate::refusal::words::{USUAL, Words};
 use crate::store::State;
 use crate::types::state_name::StateNames;
+use faults::glob::matches;
 
 /// The form of etags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,6 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use faults::glob::matches;
 use crate::document::{Object, drop_nulls, into_object, items, merge, name, take_properties};
 use crate::provider::{AzureState, Proposal, Record, ResourceType, Source};
 use crate::refusal::Refusal;
@@ -14,6 +13,7 @@ use crate::store::reference::{Role, is_of};
 use crate::types::member_table::{Holds, Member, Written, conceal, normalise, normalise_below};
 use crate::types::version::remove;
 use crate::verbs::resolve::Resolved;
+use faults::glob::matches;
 
 impl AzureState {
     /// Checks the new names in a write: of the resource, and of new children.

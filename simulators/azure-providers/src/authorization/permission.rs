@@ -1,7 +1,7 @@
 //! What a role allows ("Understand Azure role definitions").
 
-use azure_engine::glob::matches;
 use azure_engine::document::items;
+use azure_engine::glob::matches;
 use serde_json::Value;
 
 /// Whether a member of `permissions` lists an action.

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::model::Family;
 use crate::outcome::PortHolder;
-use crate::resources::load_balancer::Desired;
+use crate::resources::load_balancer::rule::Desired;
 use crate::resources::load_balancer::rule::desired;
 use crate::service::ProbeSpec;
 

@@ -37,5 +37,4 @@ pub use plan::{plan, restore, undone};
 pub(crate) use presence::{has_frontend_of, is_named_after};
 pub use presence::{holds, services_on};
 pub use retirement::{deletion_obstacle, is_due as has_to_be_retired};
-pub(crate) use rule::Desired;
 pub use rule::RuleSpec;

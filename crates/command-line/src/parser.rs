@@ -1,4 +1,4 @@
-//! Reads a command line to its end: invalid arguments are reported and removed, so that one start reports all problems
+//! Parses a command line to its end: invalid arguments are reported and removed, so that one start reports all problems
 //! (NODE-276).
 
 use std::error::Error as _;
@@ -8,28 +8,40 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Command};
 use cloud_config::keys::nearest;
 
-use crate::{Instead, Problem};
+use crate::problem::Problem;
+
+/// Why a program ends without running.
+#[derive(Debug)]
+pub enum EarlyExit {
+    /// Print this text and exit successfully.
+    Print(String),
+    /// Print this line about a wrong command line and exit with an error.
+    Refuse(String),
+}
 
 /// Parses a command line, which begins with the program's name. Returns the matches and the problems of invalid
 /// arguments.
 ///
 /// # Errors
 /// Help was requested, or a word is ambiguous.
-pub fn read(command: &Command, mut arguments: Vec<OsString>) -> Result<(ArgMatches, Vec<Problem>), Instead> {
+pub fn parse(
+    command: &Command,
+    mut arguments: Vec<OsString>,
+) -> Result<(ArgMatches, Vec<Problem>), EarlyExit> {
     let mut problems = Vec::new();
     // Each round removes one invalid argument.
     loop {
         let error = match command.clone().try_get_matches_from(&arguments) {
             Ok(matches) => return Ok((matches, problems)),
             Err(error) if error.kind() == ErrorKind::DisplayHelp => {
-                return Err(Instead::Print(error.render().to_string()));
+                return Err(EarlyExit::Print(error.render().to_string()));
             }
             Err(error) => error,
         };
-        let refused = || Instead::Refuse(describe(&error));
-        let place = Place::of(&error, &arguments).ok_or_else(refused)?;
-        problems.push(place.problem(command, &error));
-        arguments.drain(place.at..place.at + place.count);
+        let refused = || EarlyExit::Refuse(describe(&error));
+        let invalid = InvalidArgument::of(&error, &arguments).ok_or_else(refused)?;
+        problems.push(invalid.problem(command, &error));
+        arguments.drain(invalid.at..invalid.at + invalid.count);
     }
 }
 
@@ -40,23 +52,24 @@ fn context(error: &clap::Error, kind: ContextKind) -> Option<&str> {
     }
 }
 
-/// The position of the argument that an error is about.
-struct Place {
+/// The argument that an error is about.
+struct InvalidArgument {
     /// The flag with its dashes, or a positional word.
     name: String,
     value: Option<String>,
+    /// The index of its first word.
     at: usize,
-    /// Number of words.
+    /// The number of its words.
     count: usize,
 }
 
-impl Place {
+impl InvalidArgument {
     fn of(error: &clap::Error, arguments: &[OsString]) -> Option<Self> {
         // Clap writes `--flag <VALUE>` or `-v, --v <VALUE>` for a known flag.
-        let told = context(error, ContextKind::InvalidArg)?;
+        let argument = context(error, ContextKind::InvalidArg)?;
         let names: Vec<&str> =
-            told.split([' ', ',', '=', '[']).filter(|word| word.starts_with('-')).collect();
-        let mut names = if names.is_empty() { vec![told] } else { names };
+            argument.split([' ', ',', '=', '[']).filter(|word| word.starts_with('-')).collect();
+        let mut names = if names.is_empty() { vec![argument] } else { names };
         if names.contains(&"--v") {
             names.insert(0, "-v");
         }
@@ -69,28 +82,28 @@ impl Place {
             };
             let Some(name) = names.iter().find(named) else { continue };
             let rest = text.strip_prefix(*name).unwrap_or_default();
-            let place = |value: Option<&str>, count| {
+            let invalid = |value: Option<&str>, count| {
                 let name = names.last().unwrap_or(name);
                 Some(Self { name: (*name).to_owned(), value: value.map(str::to_owned), at, count })
             };
             if !rest.is_empty() {
                 let own = rest.strip_prefix('=').unwrap_or(rest);
                 if fits(own) {
-                    return place(Some(own), 1);
+                    return invalid(Some(own), 1);
                 }
                 continue;
             }
             // A word after an unknown flag is taken for its value.
             let next = texts.get(at + 1).filter(|_| name.starts_with('-'));
             match (value, next) {
-                (Some(value), Some(next)) if value == *next => return place(Some(next), 2),
+                (Some(value), Some(next)) if value == *next => return invalid(Some(next), 2),
                 (Some(_), _) => {}
                 (None, Some(next))
                     if error.kind() == ErrorKind::UnknownArgument && !next.starts_with('-') =>
                 {
-                    return place(Some(next), 2);
+                    return invalid(Some(next), 2);
                 }
-                (None, _) => return place(None, 1),
+                (None, _) => return invalid(None, 1),
             }
         }
         None
@@ -111,8 +124,8 @@ impl Place {
             let Some(name) = self.name.strip_prefix("--") else {
                 return problem("unknown argument".to_owned(), Vec::new(), "--help lists the flags");
             };
-            let known = command.get_arguments().filter_map(Arg::get_long);
-            return match nearest(name, known) {
+            let names = command.get_arguments().filter_map(Arg::get_long);
+            return match nearest(name, names) {
                 Some(meant) => {
                     let value = self.value.as_ref().map_or_else(String::new, |value| format!("={value}"));
                     let reason = format!("unknown flag; did you mean --{meant}?");

@@ -4,14 +4,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arm::ProxySettings;
+use arm::{ProxySettings, Transport, TransportOptions};
 
 /// Looks up an environment variable.
 type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// Environment variables and network settings.
 #[derive(Clone)]
-pub struct Surroundings {
+pub struct ProcessEnvironment {
     variable: Variables,
     /// PEM texts of certificate authorities to trust besides the system's.
     pub extra_roots: Vec<String>,
@@ -19,7 +19,7 @@ pub struct Surroundings {
     pub redirects: Vec<(String, String)>,
 }
 
-impl Surroundings {
+impl ProcessEnvironment {
     /// The environment of this process.
     pub fn of_this_process() -> Self {
         Self::with_variables(|name| std::env::var(name).ok())
@@ -43,6 +43,19 @@ impl Surroundings {
         ProxySettings::from_environment(|name| self.variable(name))
     }
 
+    /// The transport to Azure.
+    ///
+    /// # Errors
+    /// There are no certificate authorities, or the proxy is unusable.
+    pub fn azure_transport(&self) -> Result<Transport, arm::Error> {
+        Transport::connect(TransportOptions {
+            extra_roots: self.extra_roots.clone(),
+            redirects: self.redirects.clone(),
+            proxy: self.proxy()?,
+            ..TransportOptions::default()
+        })
+    }
+
     /// The name of the host, for identities and events.
     pub fn host_name(&self) -> String {
         self.variable("HOSTNAME")
@@ -53,9 +66,9 @@ impl Surroundings {
     }
 }
 
-impl fmt::Debug for Surroundings {
+impl fmt::Debug for ProcessEnvironment {
     /// Without values: some are secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Surroundings").finish_non_exhaustive()
+        f.debug_struct("ProcessEnvironment").finish_non_exhaustive()
     }
 }
