@@ -11,7 +11,7 @@ use azure_simulator::Azure;
 use cloud::{ClusterState, LoadBalancers as _, LogicalTime};
 use k8s::{Node, Service};
 use parking_lot::Mutex;
-use planner::{Cluster, Observed, plan_cluster};
+use planner::{Cluster, ClusterObservation, plan_cluster};
 use provider::{Options, Provider};
 use serde_json::json;
 use simulated_cluster::{NodePool, Shape};
@@ -100,7 +100,7 @@ async fn measure(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
     let services = state.services();
 
     bar.set_message("planning");
-    let observed: Observed = provider.observe().await?;
+    let observed: ClusterObservation = provider.observe().await?;
     let at_rest = median(|| {
         let planned = plan_cluster(&cluster, &services, &nodes, &observed);
         ensure!(planned.plan.is_empty(), "{planned}");
