@@ -13,13 +13,13 @@ use azure_core::credentials::{AccessToken, Secret, TokenCredential, TokenRequest
 use azure_core::error::ErrorKind;
 use azure_core::time::OffsetDateTime;
 use bytes::Bytes;
+use clock::Clock;
 use http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use http::{Request, StatusCode, Uri};
 use parking_lot::Mutex;
 
 use crate::identity::{AuthorityFailure, LastAnswer, read_refusal, readable_token};
 use crate::{Error, Transport};
-use clock::Clock;
 
 /// The folder of the agent's challenges. A file in another folder is refused: otherwise another program at the agent's
 /// address could obtain any file of the machine.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use clock::Clock;
 use http::HeaderValue;
 use parking_lot::Mutex;
 
@@ -10,7 +11,6 @@ use crate::operation_watch::OperationDurations;
 use crate::retry;
 use crate::send::Connection;
 use crate::{Budgets, CallObserver, Client, Cloud, Credential, RetryPolicy, Transport};
-use clock::Clock;
 
 /// The default time to wait for an operation. Writes of load balancers and scale sets end within minutes: one that
 /// still runs after half an hour will not end, and its caller should get an error.

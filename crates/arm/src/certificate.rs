@@ -11,13 +11,12 @@ use azure_core::http::ClientMethodOptions;
 use azure_identity::ClientAssertion;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use clock::Clock;
 use p12_keystore::{KeyStore, Pkcs12ImportPolicy};
 use ring::rand::SystemRandom;
 use ring::signature::{RSA_PSS_SHA256, RsaKeyPair};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
-
-use clock::Clock;
 
 /// How long an assertion is valid.
 const VALIDITY_SECONDS: u64 = 600;

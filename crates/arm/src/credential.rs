@@ -19,6 +19,7 @@ use azure_identity::{
     ClientSecretCredentialOptions, ManagedIdentityCredential, ManagedIdentityCredentialOptions,
     UserAssignedId,
 };
+use clock::Clock;
 use cloud_config::CloudConfig;
 use http::HeaderValue;
 use parking_lot::Mutex;
@@ -28,9 +29,8 @@ use crate::certificate::Certificate;
 use crate::credential_spec::{CredentialMethod, CredentialSpec, setting};
 use crate::error::one_line;
 use crate::identity::{AuthorityFailure, IdentityClient, LastAnswer, Refusal};
-use crate::token::{Held, Tokens};
+use crate::token::{CachedToken, Tokens};
 use crate::{Cloud, Error, Transport};
-use clock::Clock;
 
 /// How long a call waits for a token that it needs. It is enough for four attempts at a slow authority; one that asks
 /// for a longer pause is not waited for.
@@ -85,10 +85,10 @@ impl ClientAssertion for FederatedToken {
 
 /// A given service account token.
 #[derive(Debug)]
-struct GivenToken(cloud_config::Secret);
+struct SuppliedToken(cloud_config::Secret);
 
 #[async_trait]
-impl ClientAssertion for GivenToken {
+impl ClientAssertion for SuppliedToken {
     async fn secret(&self, _: Option<ClientMethodOptions<'_>>) -> azure_core::Result<String> {
         Ok(self.0.reveal().to_owned())
     }
@@ -208,7 +208,7 @@ impl Credential {
         transport: &Transport,
     ) -> Result<Self, Error> {
         let description = format!("service account token for client {client}");
-        Self::asserted(tenant, client, GivenToken(token), description, cloud, transport)
+        Self::asserted(tenant, client, SuppliedToken(token), description, cloud, transport)
     }
 
     /// A client that authenticates with assertions.
@@ -264,9 +264,9 @@ impl Credential {
     /// expires. Calls without a valid token share one request and its result.
     pub(crate) async fn authorization(&self, scope: &str) -> Result<HeaderValue, Error> {
         let came = tokio::time::Instant::now();
-        match self.tokens.held(scope) {
-            Held::Fresh(token) => return Ok(token),
-            Held::Ageing(token) => {
+        match self.tokens.cached(scope) {
+            CachedToken::Fresh(token) => return Ok(token),
+            CachedToken::Ageing(token) => {
                 let Ok(_renewing) = self.tokens.renewal.try_lock() else { return Ok(token) };
                 return Ok(self.renew(scope, RENEWAL_TIMEOUT).await.unwrap_or_else(|error| {
                     tracing::warn!(
@@ -277,10 +277,10 @@ impl Credential {
                     token
                 }));
             }
-            Held::Nothing => {}
+            CachedToken::Nothing => {}
         }
         let _renewing = self.tokens.renewal.lock().await;
-        if let Held::Fresh(token) | Held::Ageing(token) = self.tokens.held(scope) {
+        if let CachedToken::Fresh(token) | CachedToken::Ageing(token) = self.tokens.cached(scope) {
             return Ok(token);
         }
         // A call that asked while this one waited has the answer for this one, too.

@@ -14,11 +14,11 @@ use azure_core::error::ErrorKind;
 use azure_core::http::headers::{HeaderName, HeaderValue as CoreValue, Headers};
 use azure_core::http::{AsyncRawResponse, Body, HttpClient, Request, StatusCode};
 use bytes::Bytes;
+use clock::Clock;
 use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::Transport;
-use clock::Clock;
 
 /// No authority has a reason to ask for a longer pause, and the library would sleep for as long as requested.
 const MAX_RETRY_AFTER_SECONDS: u64 = 60;

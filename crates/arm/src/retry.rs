@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
+use clock::Clock;
 use http::HeaderMap;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-
-use clock::Clock;
 
 /// The longest wait that is accepted from an answer: Azure's buckets refill within the hour, and a figure beyond a day
 /// is a mistake that should not be used to compute a time.

@@ -122,14 +122,18 @@ async fn nobody_at_the_address_is_one_line() {
 }
 
 /// Requests to a proxy: their heads.
-type Asked = Arc<parking_lot::Mutex<Vec<String>>>;
+type ReceivedRequests = Arc<parking_lot::Mutex<Vec<String>>>;
 
 /// A proxy that records its requests and connects every tunnel to one address; with another answer than `200` it opens
 /// no tunnel. With `tls` it uses TLS itself.
-async fn proxy(to: SocketAddr, answer: &'static str, tls: Option<TlsAcceptor>) -> (SocketAddr, Asked) {
+async fn proxy(
+    to: SocketAddr,
+    answer: &'static str,
+    tls: Option<TlsAcceptor>,
+) -> (SocketAddr, ReceivedRequests) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let asked = Asked::default();
+    let asked = ReceivedRequests::default();
     let seen = Arc::clone(&asked);
     tokio::spawn(async move {
         loop {

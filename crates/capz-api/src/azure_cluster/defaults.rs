@@ -1,6 +1,6 @@
 //! Defaults of an AzureCluster. They are applied at every write, so they must leave their own results unchanged.
 
-use super::kept;
+use super::preserved;
 use super::subnet_defaults::{self, fill, is, is_ipv6};
 use super::types::{AzureBastion, AzureClusterSpec, NetworkSpec};
 use crate::context::Gates;
@@ -53,7 +53,7 @@ pub fn set_defaults(name: &str, spec: &mut AzureClusterSpec, old: Option<&AzureC
         set_outbound(balancer, &balancer_name, &format!("pip-{name}-controlplane-outbound"), Some(pool));
     }
     if let Some(old) = old {
-        kept::keep(spec, old);
+        preserved::keep(spec, old);
     }
 }
 

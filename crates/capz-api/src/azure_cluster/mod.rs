@@ -2,7 +2,7 @@
 
 mod defaults;
 mod immutable;
-mod kept;
+mod preserved;
 mod subnet_defaults;
 mod template;
 mod types;

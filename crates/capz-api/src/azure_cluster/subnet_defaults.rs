@@ -2,7 +2,7 @@
 
 use ipnet::IpNet;
 
-use super::kept::keep_subnet;
+use super::preserved::keep_subnet;
 use super::types::NetworkSpec;
 use crate::network::{NatGateway, PublicIp, RouteTable, SecurityGroup, Subnet, roles};
 

@@ -26,6 +26,11 @@ use accepted::ACCEPTED;
 /// The Lease for leader election, which replicas of the replaced program use as well.
 const LEASE: &str = "controller-leader-election-capz";
 
+/// Leaves out the Secrets for Azure Service Operator.
+const DISABLE_ASO_SECRETS: &str = "DisableASOSecretController";
+/// Leaves out the Secrets with azure.json of machines without a template.
+const DISABLE_MACHINE_SECRETS: &str = "DisableAzureJSONMachineController";
+
 /// The output of the subcommand `migrate-aso-crds`.
 pub const NOTHING_TO_MIGRATE: &str = "nothing to migrate: this program makes Azure's resources by itself, and no Azure \
                                       Service Operator stands beside it whose definitions could be outdated";
@@ -194,8 +199,8 @@ impl CommandLine {
             },
             // Validated before.
             gates: self.gates().unwrap_or_default(),
-            machine_secrets: !is_disabled(problems::DISABLE_MACHINE_SECRETS),
-            aso_secrets: !is_disabled(problems::DISABLE_ASO_SECRETS),
+            machine_secrets: !is_disabled(DISABLE_MACHINE_SECRETS),
+            aso_secrets: !is_disabled(DISABLE_ASO_SECRETS),
             // Secrets that were written with echo end with a line break.
             subscription: surroundings.variable("AZURE_SUBSCRIPTION_ID").and_then(|text| named(text.trim())),
             federated_token_file: token.map_or(defaults.federated_token_file, PathBuf::from),

@@ -5,12 +5,7 @@ use command_line::{Problem, nearest};
 use controllers::leader_election;
 use telemetry::tls::Suites;
 
-use super::CommandLine;
-
-/// Leaves out the Secrets for Azure Service Operator.
-pub(super) const DISABLE_ASO_SECRETS: &str = "DisableASOSecretController";
-/// Leaves out the Secrets with azure.json of machines without a template.
-pub(super) const DISABLE_MACHINE_SECRETS: &str = "DisableAzureJSONMachineController";
+use super::{CommandLine, DISABLE_ASO_SECRETS, DISABLE_MACHINE_SECRETS};
 
 impl CommandLine {
     /// All invalid values, each with its remedy; empty if there are none.

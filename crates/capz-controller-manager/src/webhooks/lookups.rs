@@ -33,7 +33,7 @@ pub struct Lookups {
 
 /// The results for one object.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct LookupResults {
     pub(super) subscription: Lookup<String>,
     pub(super) pool_version: Lookup<String>,
 }
@@ -46,12 +46,18 @@ impl Lookups {
 
     /// The look-ups that validation of an object needs. The objects of a bundle refer to each other, and a dry run
     /// stores none of them: a missing object is then neither waited for nor a reason to refuse.
-    pub(super) async fn find(&self, kind: &str, object: &Value, needs: Needs, dry_run: bool) -> Found {
+    pub(super) async fn find(
+        &self,
+        kind: &str,
+        object: &Value,
+        needs: Needs,
+        dry_run: bool,
+    ) -> LookupResults {
         if needs == Needs::default() {
-            return Found::default();
+            return LookupResults::default();
         }
         let patience = if dry_run { REST } else { PATIENCE };
-        let mut found = self.look(kind, object, needs, Instant::now() + patience).await;
+        let mut found = self.look_up(kind, object, needs, Instant::now() + patience).await;
         if dry_run && matches!(found.pool_version, Lookup::Failed(_)) {
             found.pool_version = Lookup::NotNeeded;
         }
@@ -62,8 +68,8 @@ impl Lookups {
         found
     }
 
-    async fn look(&self, kind: &str, object: &Value, needs: Needs, deadline: Instant) -> Found {
-        let mut found = Found::default();
+    async fn look_up(&self, kind: &str, object: &Value, needs: Needs, deadline: Instant) -> LookupResults {
+        let mut found = LookupResults::default();
         let pool = if kind == "AzureMachinePool" {
             Some(until(deadline, || self.machine_pool(object)).await)
         } else {

@@ -87,7 +87,7 @@ impl Webhooks {
         let (new, old) = (request.object.clone(), request.old_object.clone());
         let judged = move || {
             let old = Some(&old).filter(|old| old.is_object());
-            admission::review(webhook, new, old, &context, &mut Drawn)
+            admission::review(webhook, new, old, &context, &mut SystemRandom)
         };
         let judged = match webhook.task {
             // It may take a moment: a new key has to be generated.
@@ -127,9 +127,9 @@ async fn refuse(State(kind): State<&'static str>, body: Bytes) -> Response {
 }
 
 /// The random values.
-struct Drawn;
+struct SystemRandom;
 
-impl Random for Drawn {
+impl Random for SystemRandom {
     fn guid(&mut self) -> String {
         uuid::Uuid::new_v4().to_string()
     }
