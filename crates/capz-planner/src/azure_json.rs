@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Number, Value};
 
 use crate::extension::PUBLIC_CLOUD;
-use crate::scope::Scope;
+use crate::scope::ClusterScope;
 use crate::tags::OWNED;
 
 /// The keys of a Secret: for machines of the control plane, for workers, and for both.
@@ -74,7 +74,7 @@ pub struct UnknownIdentity;
 /// # Errors
 /// The machines have such an identity, and its client ID is not given.
 pub fn contents(
-    scope: Scope<'_>,
+    scope: ClusterScope<'_>,
     credentials: Credentials<'_>,
     vm_identity: Option<&str>,
     identity_client: Option<&str>,

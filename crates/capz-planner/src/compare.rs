@@ -9,7 +9,6 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::goal::Withdrawn;
 use crate::kind::{Kind, Rule};
 
 /// One difference.
@@ -42,6 +41,25 @@ impl fmt::Debug for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+/// An item that we applied before and that is no longer desired.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Withdrawn {
+    /// An item of a list, by its name. The list is named by its path, such as `properties/securityRules`.
+    Item {
+        /// The list.
+        list: &'static str,
+        /// The item.
+        name: String,
+    },
+    /// A tag, which is removed if it still has the applied value.
+    Tag {
+        /// Its key.
+        key: String,
+        /// Its value.
+        value: String,
+    },
 }
 
 /// A value for a sentence, abbreviated if it is long.

@@ -8,7 +8,7 @@ use azure_types::ResourceId;
 
 use crate::cluster::{Memory, RESOURCES};
 use crate::profile::PROVIDER_ID;
-use crate::scope::Scope;
+use crate::scope::ClusterScope;
 use crate::service::{self, Service};
 
 /// The annotation of AzureClusters with the subscription in which their resource group was observed.
@@ -19,7 +19,7 @@ pub const SUBSCRIPTION: &str = "sigs.k8s.io/cluster-api-provider-azure-last-appl
 /// # Errors
 /// Its resource group was observed in another subscription, or its network is in another subscription or group. The
 /// message names both, and says what to do.
-pub fn check_cluster(scope: Scope<'_>, annotations: &BTreeMap<String, String>) -> Result<(), String> {
+pub fn check_cluster(scope: ClusterScope<'_>, annotations: &BTreeMap<String, String>) -> Result<(), String> {
     let subscription = scope.subscription;
     let vnet = scope.spec.network_spec.as_ref().and_then(|network| network.vnet.as_ref());
     let network = vnet.and_then(|vnet| ResourceId::parse(vnet.id.as_deref()?).ok());
@@ -47,7 +47,7 @@ pub fn check_cluster(scope: Scope<'_>, annotations: &BTreeMap<String, String>) -
 /// Checks that a cluster's group and network are unchanged: with another name all resources would be created a second
 /// time, and the existing ones deleted or abandoned.
 fn check_names(
-    scope: Scope<'_>,
+    scope: ClusterScope<'_>,
     network: Option<&ResourceId>,
     annotations: &BTreeMap<String, String>,
 ) -> Result<(), String> {
@@ -146,7 +146,7 @@ mod tests {
             let spec = json!({ "networkSpec": { "vnet": vnet } });
             let spec: AzureClusterSpec = serde_json::from_value(spec).unwrap();
             let known = annotation.map(|known| (SUBSCRIPTION.to_owned(), known.to_owned()));
-            let scope = Scope {
+            let scope = ClusterScope {
                 cluster: "my-cluster",
                 id: None,
                 marked_only: false,
@@ -182,7 +182,7 @@ mod tests {
         ] {
             let spec = json!({ "resourceGroup": group, "networkSpec": { "vnet": { "name": name } } });
             let spec: AzureClusterSpec = serde_json::from_value(spec).unwrap();
-            let scope = Scope {
+            let scope = ClusterScope {
                 cluster: "my-cluster",
                 id: None,
                 marked_only: false,

@@ -6,7 +6,8 @@ use ownership::{Evidence, Rival};
 use serde_json::Value;
 
 use crate::claimant::Claimant;
-use crate::kind::Kind;
+use crate::compare::Withdrawn;
+use crate::kind::{Kind, describe};
 use crate::owner_tags::Borne;
 use crate::service::{self, Service};
 use crate::terminal::Terminal;
@@ -54,25 +55,6 @@ pub enum Upkeep {
     /// At creation; afterwards only these members, as far as Azure can change them by themselves. Other running
     /// changes, and their results, are ignored.
     Members(&'static [&'static str]),
-}
-
-/// An item that we applied before and that is no longer desired.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Withdrawn {
-    /// An item of a list, by its name. The list is named by its path, such as `properties/securityRules`.
-    Item {
-        /// The list.
-        list: &'static str,
-        /// The item.
-        name: String,
-    },
-    /// A tag, which is removed if it still has the applied value.
-    Tag {
-        /// Its key.
-        key: String,
-        /// Its value.
-        value: String,
-    },
 }
 
 /// Why the goals of an object cannot be derived.
@@ -231,7 +213,7 @@ impl Goal {
 
     /// The name of the resource in messages: `load balancer my-cluster-public-lb`.
     pub fn name_for_people(&self) -> String {
-        crate::plan_text::describe(&self.id)
+        describe(&self.id)
     }
 }
 

@@ -371,6 +371,15 @@ impl Kind {
     }
 }
 
+/// The name of a resource in messages: `subnet my-cluster-vnet/my-cluster-node-subnet`.
+pub(crate) fn describe(id: &ResourceId) -> String {
+    let names: Vec<&str> = match id.type_and_name_pairs() {
+        pairs if pairs.is_empty() => vec![id.name()],
+        pairs => pairs.iter().map(|(_, name)| *name).collect(),
+    };
+    format!("{} {}", Kind::of(id).noun, names.join("/"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

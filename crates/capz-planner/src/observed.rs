@@ -11,7 +11,7 @@ use crate::kind::{Kind, ReadBy};
 
 /// The observed state of one resource.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Seen<'a> {
+pub enum Observation<'a> {
     /// It exists, with this document.
     Present(&'a Value),
     /// Azure answered that it does not exist.
@@ -43,12 +43,12 @@ pub enum Reading {
 
 /// The observed state of the requested resources.
 #[derive(Clone, Default)]
-pub struct Observed {
+pub struct ObservedResources {
     /// The document of each; `None` if Azure answered that it does not exist.
     documents: BTreeMap<ResourceId, Option<Value>>,
 }
 
-impl Observed {
+impl ObservedResources {
     /// Records what a list shows of these resources. Of a list of a thousand machines only the requested ones are kept;
     /// the others stay unknown, and are read when they are requested.
     pub fn take_list(&mut self, asked: &BTreeSet<ResourceId>, documents: &[Value]) {
@@ -99,7 +99,7 @@ impl Observed {
             };
             for id in std::iter::once(&goal.id).chain(others) {
                 let id = told_by(id);
-                if self.see(&id) == Seen::Unknown {
+                if self.get(&id) == Observation::Unknown {
                     missing.entry(reading(&id)).or_default().insert(id);
                 }
             }
@@ -113,43 +113,43 @@ impl Observed {
     }
 
     /// The observed state of this resource.
-    pub fn see(&self, id: &ResourceId) -> Seen<'_> {
+    pub fn get(&self, id: &ResourceId) -> Observation<'_> {
         match self.documents.get(id) {
-            Some(Some(document)) => return Seen::Present(document),
-            Some(None) => return Seen::Absent,
+            Some(Some(document)) => return Observation::Present(document),
+            Some(None) => return Observation::Absent,
             None => {}
         }
         // A resource in an absent one is absent.
         let mut above = id.parent();
         while let Some(parent) = above {
             if self.documents.get(&parent).is_some_and(Option::is_none) {
-                return Seen::Absent;
+                return Observation::Absent;
             }
             above = parent.parent();
         }
         let kind = Kind::of(id);
         match kind.read_by {
-            ReadBy::GroupList | ReadBy::Id => Seen::Unknown,
+            ReadBy::GroupList | ReadBy::Id => Observation::Unknown,
             ReadBy::Parent(member) => {
-                let Some(parent) = id.parent() else { return Seen::Unknown };
-                match self.see(&parent) {
-                    Seen::Present(document) => document["properties"][member]
+                let Some(parent) = id.parent() else { return Observation::Unknown };
+                match self.get(&parent) {
+                    Observation::Present(document) => document["properties"][member]
                         .as_array()
                         .into_iter()
                         .flatten()
                         .find(|child| {
                             child["name"].as_str().is_some_and(|name| name.eq_ignore_ascii_case(id.name()))
                         })
-                        .map_or(Seen::Absent, Seen::Present),
-                    Seen::Absent => Seen::Absent,
-                    Seen::Unknown => Seen::Unknown,
+                        .map_or(Observation::Absent, Observation::Present),
+                    Observation::Absent => Observation::Absent,
+                    Observation::Unknown => Observation::Unknown,
                 }
             }
         }
     }
 }
 
-impl std::fmt::Debug for Observed {
+impl std::fmt::Debug for ObservedResources {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_set().entries(self.documents.keys()).finish()
     }
@@ -199,14 +199,14 @@ mod tests {
     /// A list does not show the resources that were not requested when it was read.
     #[test]
     fn a_resource_that_is_asked_about_later_is_unknown_until_it_is_read() {
-        let mut observed = Observed::default();
+        let mut observed = ObservedResources::default();
         let listed = [json!({ "id": address("a").to_string() }), json!({ "id": address("c").to_string() })];
         for (_, asked) in observed.missing(&[goal("a"), goal("b")]) {
             observed.take_list(&asked, &listed);
         }
-        assert!(matches!(observed.see(&address("a")), Seen::Present(_)));
-        assert_eq!(observed.see(&address("b")), Seen::Absent);
-        assert_eq!(observed.see(&address("c")), Seen::Unknown);
+        assert!(matches!(observed.get(&address("a")), Observation::Present(_)));
+        assert_eq!(observed.get(&address("b")), Observation::Absent);
+        assert_eq!(observed.get(&address("c")), Observation::Unknown);
         // A write is newer than a list that is read later for another resource.
         observed.take(&address("b"), Some(json!({ "written": true })));
         let missing = observed.missing(&[goal("a"), goal("b"), goal("c")]);
@@ -214,8 +214,8 @@ mod tests {
         for asked in missing.values() {
             observed.take_list(asked, &listed);
         }
-        assert!(matches!(observed.see(&address("c")), Seen::Present(_)));
-        assert!(matches!(observed.see(&address("b")), Seen::Present(_)));
+        assert!(matches!(observed.get(&address("c")), Observation::Present(_)));
+        assert!(matches!(observed.get(&address("b")), Observation::Present(_)));
         assert!(observed.missing(&[goal("a"), goal("b"), goal("c")]).is_empty());
     }
 
@@ -223,21 +223,21 @@ mod tests {
     #[test]
     fn what_ownership_hangs_on_is_asked_about() {
         let goal = goal("a").owned(OwnershipRule::TaggedWith(address("other")));
-        let missing = Observed::default().missing(&[goal]);
+        let missing = ObservedResources::default().missing(&[goal]);
         assert_eq!(missing.values().collect::<Vec<_>>(), [&BTreeSet::from([address("a"), address("other")])]);
     }
 
     #[test]
     fn what_was_in_a_group_is_gone_with_it() {
         let group = ResourceId::group("s", "g");
-        let mut observed = Observed::default();
+        let mut observed = ObservedResources::default();
         observed.take(&address("a"), Some(json!({})));
         observed.take(&group, None);
-        assert_eq!(observed.see(&address("a")), Seen::Absent);
-        assert_eq!(observed.see(&address("b")), Seen::Absent);
+        assert_eq!(observed.get(&address("a")), Observation::Absent);
+        assert_eq!(observed.get(&address("b")), Observation::Absent);
         // In a new group, resources that were not requested before are unknown.
         observed.take(&group, Some(json!({})));
-        assert_eq!(observed.see(&address("a")), Seen::Absent);
-        assert_eq!(observed.see(&address("b")), Seen::Unknown);
+        assert_eq!(observed.get(&address("a")), Observation::Absent);
+        assert_eq!(observed.get(&address("b")), Observation::Unknown);
     }
 }

@@ -2,21 +2,10 @@
 
 use std::fmt;
 
-use azure_types::ResourceId;
 use serde_json::Value;
 
-use crate::kind::Kind;
+use crate::kind::describe;
 use crate::plan::{Action, Plan, State};
-
-/// The name of a resource in messages: `subnet my-cluster-vnet/my-cluster-node-subnet`.
-pub(crate) fn describe(id: &ResourceId) -> String {
-    let kind = Kind::of(id);
-    let names: Vec<&str> = match id.type_and_name_pairs() {
-        pairs if pairs.is_empty() => vec![id.name()],
-        pairs => pairs.iter().map(|(_, name)| *name).collect(),
-    };
-    format!("{} {}", kind.noun, names.join("/"))
-}
 
 impl fmt::Display for Plan {
     /// A line for each goal that is not reached, with what changes below it.

@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 
 use crate::claimant::Claimant;
 use crate::goal::Goal;
+use crate::kind::describe;
 use crate::kind::{Kind, ReadBy};
-use crate::observed::{Observed, Reading, Seen};
+use crate::observed::{Observation, ObservedResources, Reading};
 use crate::plan::{Action, Facts, Plan, State, Step, plan};
-use crate::plan_text::{describe, facts, sign};
+use crate::plan_text::{facts, sign};
 
 /// A step of a preview.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,7 +50,7 @@ pub struct Outlook {
 #[derive(Debug, Default)]
 pub struct Preview {
     /// The predicted state of Azure.
-    pub observed: Observed,
+    pub observed: ObservedResources,
     rounds: Vec<Vec<Foreseen>>,
     waited: BTreeMap<ResourceId, BTreeSet<ResourceId>>,
 }
@@ -98,8 +99,8 @@ impl Preview {
     fn take(&mut self, step: &Step) {
         let id = &step.target;
         let document = (step.action != Action::Delete).then(|| {
-            let mut document = match (step.partial, self.observed.see(id)) {
-                (true, Seen::Present(held)) => merged(held.clone(), &step.document),
+            let mut document = match (step.partial, self.observed.get(id)) {
+                (true, Observation::Present(held)) => merged(held.clone(), &step.document),
                 _ => step.document.clone(),
             };
             document["id"] = json!(id.as_str());
@@ -114,7 +115,7 @@ impl Preview {
     /// Shows an embedded resource in its parent's document.
     fn show_in_parent(&mut self, id: &ResourceId, document: Option<&Value>) {
         let (ReadBy::Parent(member), Some(parent)) = (Kind::of(id).read_by, id.parent()) else { return };
-        let Seen::Present(held) = self.observed.see(&parent) else { return };
+        let Observation::Present(held) = self.observed.get(&parent) else { return };
         let mut held = held.clone();
         let list = &mut held["properties"][member];
         let mut children = list.as_array().cloned().unwrap_or_default();

@@ -5,7 +5,7 @@ use capz_api::machine::{SystemAssignedRole, identity_kinds};
 use serde_json::json;
 
 use crate::goal::{Goal, GoalError, OwnershipRule};
-use crate::observed::{Observed, Seen};
+use crate::observed::{Observation, ObservedResources};
 use crate::service;
 
 /// The goal exists once the identity of its owner is known.
@@ -13,10 +13,10 @@ pub(crate) fn goal(
     owner: &ResourceId,
     identity: Option<&str>,
     role: Option<&SystemAssignedRole>,
-    observed: &Observed,
+    observed: &ObservedResources,
 ) -> Result<Option<Goal>, GoalError> {
-    let (true, Some(role), Seen::Present(held)) =
-        (identity == Some(identity_kinds::SYSTEM_ASSIGNED), role, observed.see(owner))
+    let (true, Some(role), Observation::Present(held)) =
+        (identity == Some(identity_kinds::SYSTEM_ASSIGNED), role, observed.get(owner))
     else {
         return Ok(None);
     };

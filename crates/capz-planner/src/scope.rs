@@ -16,7 +16,7 @@ pub const API_SERVER_PORT: i32 = 6443;
 
 /// A cluster: its AzureCluster after defaulting, and the facts about it from other sources.
 #[derive(Debug, Clone, Copy)]
-pub struct Scope<'a> {
+pub struct ClusterScope<'a> {
     /// The name of the Cluster, which the tags of its resources contain.
     pub cluster: &'a str,
     /// The ID of the cluster: names are not unique. Empty if it has none, `None` if it is unknown.
@@ -44,7 +44,7 @@ pub struct Scope<'a> {
     pub gates: Gates,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> ClusterScope<'a> {
     /// The cluster, for judging ownership.
     pub fn claimant(&self) -> Claimant<'a> {
         Claimant {

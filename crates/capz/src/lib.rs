@@ -33,7 +33,7 @@ mod run;
 mod secrets;
 mod settings;
 
-pub use azure::clients::{AccessError, Azure, CredentialSource, Material};
+pub use azure::clients::{AccessError, Azure, CredentialSource, IdentitySecret};
 pub use kubernetes::operator_objects::{Listed, OperatorObjects};
 pub use kubernetes::unserved::{Unserved, unserved};
 pub use run::{RunError, run};

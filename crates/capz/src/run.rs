@@ -20,10 +20,10 @@ use tracing::Instrument as _;
 use crate::azure::clients::Azure;
 use crate::azure::instances::Instances;
 use crate::azure::reads::Reads;
-use crate::azure::repeats::Written;
+use crate::azure::repeats::RecentWrites;
 use crate::azure::skus::SkuCache;
 use crate::azure::spans;
-use crate::context::manager::{Events, Listed, MANAGER, Manager, Secrets, Stores};
+use crate::context::manager::{CompleteLists, Events, MANAGER, Manager, SecretQueues, Stores};
 use crate::kubernetes::concerns;
 use crate::kubernetes::controller;
 use crate::kubernetes::core;
@@ -32,7 +32,7 @@ use crate::kubernetes::kinds::{
     AzureMachineTemplate, Object,
 };
 use crate::kubernetes::operator::Operator;
-use crate::kubernetes::queue::{Outcome, Work};
+use crate::kubernetes::queue::{Outcome, WorkQueue};
 use crate::kubernetes::store::{Key, Store, key_of};
 use crate::settings::Settings;
 
@@ -83,25 +83,25 @@ pub async fn run(
     let manager = Arc::new(Manager {
         client,
         azure,
-        clusters: Arc::new(Work::new(&controller::CLUSTER, &observer)),
-        machines: Arc::new(Work::new(&controller::MACHINE, &observer)),
-        templates: Arc::new(Work::new(&controller::TEMPLATE, &observer)),
-        pools: Arc::new(Work::new(&controller::POOL, &observer)),
-        pool_machines: Arc::new(Work::new(&controller::POOL_MACHINE, &observer)),
+        clusters: Arc::new(WorkQueue::new(&controller::CLUSTER, &observer)),
+        machines: Arc::new(WorkQueue::new(&controller::MACHINE, &observer)),
+        templates: Arc::new(WorkQueue::new(&controller::TEMPLATE, &observer)),
+        pools: Arc::new(WorkQueue::new(&controller::POOL, &observer)),
+        pool_machines: Arc::new(WorkQueue::new(&controller::POOL_MACHINE, &observer)),
         instances: Instances::default(),
-        secrets: Secrets {
-            machines: Arc::new(Work::new(&controller::MACHINE_SECRET, &observer)),
-            templates: Arc::new(Work::new(&controller::TEMPLATE_SECRET, &observer)),
-            pools: Arc::new(Work::new(&controller::POOL_SECRET, &observer)),
-            clusters: Arc::new(Work::new(&controller::ASO_SECRET, &observer)),
+        secrets: SecretQueues {
+            machines: Arc::new(WorkQueue::new(&controller::MACHINE_SECRET, &observer)),
+            templates: Arc::new(WorkQueue::new(&controller::TEMPLATE_SECRET, &observer)),
+            pools: Arc::new(WorkQueue::new(&controller::POOL_SECRET, &observer)),
+            clusters: Arc::new(WorkQueue::new(&controller::ASO_SECRET, &observer)),
         },
         settings,
         clock,
         recorder: Events(recorder),
         stores: Stores::default(),
-        listed: Listed::default(),
+        listed: CompleteLists::default(),
         reads: Reads::default(),
-        written: Written::default(),
+        written: RecentWrites::default(),
         skus: SkuCache::default(),
         operator,
         identity_writes: tokio::sync::Mutex::default(),
@@ -187,7 +187,7 @@ impl Manager {
 impl Manager {
     async fn work<F, R>(
         self: &Arc<Self>,
-        work: &Arc<Work>,
+        work: &Arc<WorkQueue>,
         listed: &SetOnce<()>,
         parallel: usize,
         stop: &CancellationToken,
@@ -306,7 +306,7 @@ impl Manager {
     }
 
     /// The queues of objects that `clusterctl` moves only after their reconcile has released them.
-    fn infrastructure(&self) -> [&Arc<Work>; 3] {
+    fn infrastructure(&self) -> [&Arc<WorkQueue>; 3] {
         [&self.clusters, &self.machines, &self.pools]
     }
 
@@ -417,7 +417,7 @@ impl Manager {
     }
 }
 
-fn end_rest_if_paused(work: &Work, object: &ObjectMeta) {
+fn end_rest_if_paused(work: &WorkQueue, object: &ObjectMeta) {
     if object.annotations.as_ref().is_some_and(|all| all.contains_key(core::PAUSED)) {
         let paused = Key {
             namespace: object.namespace.clone().unwrap_or_default(),
@@ -430,7 +430,7 @@ fn end_rest_if_paused(work: &Work, object: &ObjectMeta) {
 /// One reconcile of an object, which ends after `limit` at the latest. Operations that run in Azure are in the object's
 /// status, and the next reconcile resumes them. All its calls to Azure bear one correlation ID.
 async fn bounded(
-    work: &Work,
+    work: &WorkQueue,
     key: &Key,
     limit: Duration,
     reconcile: impl Future<Output = Outcome>,

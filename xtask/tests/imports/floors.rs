@@ -6,8 +6,13 @@ use std::path::Path;
 use super::imports::{Files, Module};
 
 /// The crates with rooms, each with its rooms from the top floor down. `lib.rs` is above them all.
-const FLOORS: [(&str, &[&str]); 1] =
-    [("crates/planner", &["order", "placement", "resources", "machines", "service", "outcome", "model"])];
+const FLOORS: [(&str, &[&str]); 2] = [
+    (
+        "crates/capz",
+        &["run", "cluster", "machine", "pool", "secrets", "context", "azure", "kubernetes", "settings"],
+    ),
+    ("crates/planner", &["order", "placement", "resources", "machines", "service", "outcome", "model"]),
+];
 
 /// The arrows that run up, and the files without a floor. Tests count as files of their floor, but the fixtures of other
 /// tests are theirs to use wherever these are.

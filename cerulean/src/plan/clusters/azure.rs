@@ -7,7 +7,7 @@ use arm::{ApiVersion, Class, Client, Cloud, Credential, Listing, Transport};
 use azure_simulator::{Azure, Options};
 use azure_types::ResourceId;
 use capz_planner::sku::Skus;
-use capz_planner::{Observed, Reading};
+use capz_planner::{ObservedResources, Reading};
 use cloud_config::CloudEndpoints;
 use serde_json::Value;
 
@@ -50,7 +50,7 @@ impl Source {
         &self,
         reading: Reading,
         asked: &BTreeSet<ResourceId>,
-        observed: &mut Observed,
+        observed: &mut ObservedResources,
     ) -> anyhow::Result<()> {
         match (self, reading) {
             (Self::Empty, Reading::Get { id, .. }) => observed.take(&id, None),

@@ -12,6 +12,7 @@ mod report;
 mod schemas;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use capz_api::azure_cluster::AzureClusterSpec;
@@ -19,12 +20,12 @@ use capz_api::azure_machine::AzureMachineSpec;
 use capz_api::azure_machine_pool::AzureMachinePoolSpec;
 use capz_api::{Gates, machine::Image};
 use capz_planner::cluster::{self, CLUSTER_ID, Memory, dns_suffix};
-use capz_planner::machine::{self, MachineScope};
+use capz_planner::machine::{self, MachineInputs, MachineScope};
 use capz_planner::operator;
 use capz_planner::pool::{self, PoolScope};
 use capz_planner::preview::Next;
-use capz_planner::sku::{Sku, Skus, VIRTUAL_MACHINES};
-use capz_planner::{Claimant, Goal, Observed, Outlook, Preview, Scope};
+use capz_planner::sku::{Skus, VIRTUAL_MACHINES};
+use capz_planner::{Claimant, ClusterScope, Goal, ObservedResources, Outlook, Preview};
 use cloud_config::Secret;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -117,7 +118,7 @@ async fn plan_cluster(
     };
     let annotations = texts(&declared.azure, "/metadata/annotations");
     let kept = operator::kept_of(&annotations);
-    let scope = Scope {
+    let scope = ClusterScope {
         cluster: &declared.cluster,
         id: declared.azure["metadata"]["annotations"][CLUSTER_ID].as_str(),
         marked_only: false,
@@ -164,7 +165,7 @@ impl Planner<'_> {
         &mut self,
         object: &Value,
         when: &str,
-        goals: impl Fn(&Observed) -> Result<Vec<Goal>, String>,
+        goals: impl Fn(&ObservedResources) -> Result<Vec<Goal>, String>,
     ) -> anyhow::Result<()> {
         let outlook: Outlook = loop {
             let goals = match goals(&self.preview.observed) {
@@ -191,14 +192,14 @@ impl Planner<'_> {
     async fn machine(
         &mut self,
         machine: &Machine,
-        cluster: Scope<'_>,
+        cluster: ClusterScope<'_>,
         skus: &Skus,
         when: &str,
     ) -> anyhow::Result<()> {
         let object = &machine.object;
         let mut spec: AzureMachineSpec = spec_of(object)?;
         let annotations = texts(object, "/metadata/annotations");
-        let owner = machine::Owner {
+        let owner = machine::OwnerMachine {
             version: machine.version.as_deref(),
             failure_domain: machine.zone.as_deref(),
             labels: &machine.labels,
@@ -220,23 +221,20 @@ impl Planner<'_> {
         let scope =
             MachineScope { cluster, name, spec: &spec, annotations: &annotations, owner, earlier: &[] };
         let image = scope.image().map_err(|error| error.to_string());
-        let Some((image, size)) = self.material(object, image, spec.vm_size.as_deref(), skus) else {
+        let Some(inputs) = self.inputs(object, image, spec.vm_size.as_deref(), skus) else {
             return Ok(());
         };
-        let (bootstrap, password) = (Secret::new(BOOTSTRAP), Secret::new(""));
-        let making =
-            machine::Making { bootstrap: &bootstrap, password: &password, image: &image, size, skus };
         let when = match &machine.maker {
             Some(maker) => format!("{when}; of {maker}, its name is an example"),
             None => String::new(),
         };
-        let goals = |observed: &Observed| {
-            machine::goals(&scope, &making, observed).map_err(|error| error.to_string())
+        let goals = |observed: &ObservedResources| {
+            machine::goals(&scope, &inputs, observed).map_err(|error| error.to_string())
         };
         self.foresee(object, &when, goals).await
     }
 
-    async fn pool(&mut self, pool: &Pool, cluster: Scope<'_>, skus: &Skus) -> anyhow::Result<()> {
+    async fn pool(&mut self, pool: &Pool, cluster: ClusterScope<'_>, skus: &Skus) -> anyhow::Result<()> {
         let object = &pool.object;
         let mut spec: AzureMachinePoolSpec = spec_of(object)?;
         if let Err(why) = pool::complete(&mut spec, cluster) {
@@ -244,7 +242,7 @@ impl Planner<'_> {
             return Ok(());
         }
         let annotations = texts(object, "/metadata/annotations");
-        let owner = pool::Owner {
+        let owner = pool::OwnerMachinePool {
             version: pool.version.as_deref(),
             replicas: pool.replicas,
             failure_domains: &pool.zones,
@@ -254,11 +252,9 @@ impl Planner<'_> {
         let scope = PoolScope { cluster, name, spec: &spec, annotations: &annotations, owner };
         let image = scope.image().map_err(|error| error.to_string());
         let size = spec.template.as_ref().and_then(|template| template.vm_size.as_deref());
-        let Some((image, size)) = self.material(object, image, size, skus) else { return Ok(()) };
-        let (bootstrap, password) = (Secret::new(BOOTSTRAP), Secret::new(""));
-        let making = pool::Making { bootstrap: &bootstrap, password: &password, image: &image, size, skus };
-        let goals = |observed: &Observed| {
-            pool::goals(&scope, &making, observed, None).map_err(|error| error.to_string())
+        let Some(inputs) = self.inputs(object, image, size, skus) else { return Ok(()) };
+        let goals = |observed: &ObservedResources| {
+            pool::goals(&scope, &inputs, observed, None).map_err(|error| error.to_string())
         };
         if matches!(self.source, Source::Real(_)) {
             self.plan.notes.push(format!(
@@ -269,17 +265,23 @@ impl Planner<'_> {
         self.foresee(object, "once the control plane answers", goals).await
     }
 
-    /// The image and size of machines; `None` if there are none, and the object is refused.
-    fn material<'s>(
+    /// The inputs from which machines are created; `None` if the image or the size is refused.
+    fn inputs(
         &mut self,
         object: &Value,
         image: Result<Image, String>,
         size: Option<&str>,
-        skus: &'s Skus,
-    ) -> Option<(Image, &'s Sku)> {
+        skus: &Skus,
+    ) -> Option<MachineInputs> {
         let size = skus.get(size.unwrap_or_default(), VIRTUAL_MACHINES).map_err(|error| error.to_string());
         match (image, size) {
-            (Ok(image), Ok(size)) => Some((image, size)),
+            (Ok(image), Ok(size)) => Some(MachineInputs {
+                bootstrap: Secret::new(BOOTSTRAP),
+                password: Secret::new(""),
+                image,
+                size: size.clone(),
+                skus: Arc::new(skus.clone()),
+            }),
             (Err(why), _) | (_, Err(why)) => {
                 self.plan.refuse(object, why);
                 None

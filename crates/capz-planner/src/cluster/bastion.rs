@@ -4,15 +4,15 @@ use capz_api::azure_cluster::AzureBastion;
 use serde_json::json;
 
 use crate::goal::Goal;
-use crate::scope::{Scope, reference};
+use crate::scope::{ClusterScope, reference};
 use crate::service;
 
 /// The declared bastion host.
-pub(super) fn declared(scope: Scope<'_>) -> Option<&AzureBastion> {
+pub(super) fn declared(scope: ClusterScope<'_>) -> Option<&AzureBastion> {
     scope.spec.bastion_spec.as_ref()?.azure_bastion.as_ref()
 }
 
-pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
+pub(super) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
     let Some(bastion) = declared(scope) else { return Vec::new() };
     let name = bastion.name.as_deref().unwrap_or_default();
     let subnet = bastion.subnet.as_ref().and_then(|subnet| subnet.name.as_deref()).unwrap_or_default();

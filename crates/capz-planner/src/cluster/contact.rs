@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::memory::Memory;
 use crate::compare;
 use crate::goal::{Goal, OwnershipRule};
-use crate::observed::{Observed, Reading, Seen};
+use crate::observed::{Observation, ObservedResources, Reading};
 use crate::peering;
 use crate::plan;
-use crate::scope::Scope;
+use crate::scope::ClusterScope;
 use crate::service;
 use crate::tags;
 use crate::untagged;
@@ -25,12 +25,15 @@ pub fn unrecorded(goals: Vec<Goal>, memory: &Memory) -> Vec<Goal> {
 
 /// The lists that show whether a network is already linked, under another name, to an existing zone: a zone has at most
 /// one link to a network.
-pub fn links_of_zones(goals: &[Goal], observed: &Observed) -> BTreeSet<Reading> {
+pub fn links_of_zones(goals: &[Goal], observed: &ObservedResources) -> BTreeSet<Reading> {
     let links = goals.iter().filter(|goal| *goal.service == service::DNS_LINKS);
     links
-        .filter(|goal| observed.see(&goal.id) == Seen::Absent)
+        .filter(|goal| observed.get(&goal.id) == Observation::Absent)
         .filter_map(|goal| {
-            goal.id.parent().filter(|zone| matches!(observed.see(zone), Seen::Present(_))).zip(Some(goal))
+            goal.id
+                .parent()
+                .filter(|zone| matches!(observed.get(zone), Observation::Present(_)))
+                .zip(Some(goal))
         })
         .map(|(zone, goal)| Reading::List {
             group: zone,
@@ -62,9 +65,9 @@ pub fn linked_already(goals: &[Goal], links: &[Value]) -> BTreeSet<ResourceId> {
 /// # Errors
 /// A resource belongs to another cluster, may belong to one, or is in the way.
 pub fn contact(
-    scope: Scope<'_>,
+    scope: ClusterScope<'_>,
     goals: &[Goal],
-    observed: &Observed,
+    observed: &ObservedResources,
 ) -> Result<BTreeSet<ResourceId>, String> {
     let claimant = scope.claimant();
     if let Some((goal, rival)) = plan::owned_beside(claimant, goals, observed) {
@@ -72,7 +75,7 @@ pub fn contact(
     }
     let mut strangers = BTreeSet::new();
     for goal in goals {
-        let Seen::Present(held) = observed.see(&goal.id) else { continue };
+        let Observation::Present(held) = observed.get(&goal.id) else { continue };
         match &goal.ownership {
             OwnershipRule::Tagged | OwnershipRule::TaggedWith(_) | OwnershipRule::TaggedFor(_) => {
                 match claimant.by_tags(held) {
@@ -122,7 +125,7 @@ fn is_served(goal: &Goal, held: &Value) -> bool {
 }
 
 fn in_the_way(goal: &Goal) -> String {
-    let inside = goal.id.parent().map(|parent| crate::plan_text::describe(&parent)).unwrap_or_default();
+    let inside = goal.id.parent().map(|parent| crate::kind::describe(&parent)).unwrap_or_default();
     format!(
         "{} exists already in {inside}, says something else, and was not made by this cluster: it may be another cluster's, and is \
          left alone. Name another zone (spec.networkSpec.privateDNSZoneName), or delete it if it is of no use to anyone",

@@ -2,7 +2,7 @@
 
 use capz_api::ApiEndpoint;
 
-use crate::scope::Scope;
+use crate::scope::ClusterScope;
 
 /// The state of the endpoint.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,7 +14,7 @@ pub enum Endpoint {
 }
 
 /// The endpoint: as declared, otherwise the public name of the load balancer, or the name in the private zone.
-pub fn endpoint(scope: Scope<'_>) -> Endpoint {
+pub fn endpoint(scope: ClusterScope<'_>) -> Endpoint {
     let declared = scope.spec.control_plane_endpoint.clone().unwrap_or_default();
     let host = declared.host.clone().filter(|host| !host.is_empty());
     let port = declared.port.filter(|port| *port != 0);

@@ -11,7 +11,7 @@ use crate::claimant::tag;
 use crate::goal::{Goal, OwnershipRule};
 use crate::kind::Kind;
 use crate::observed::Reading;
-use crate::scope::Scope;
+use crate::scope::ClusterScope;
 use crate::service::{self, Service};
 use crate::tags;
 
@@ -44,7 +44,7 @@ pub struct Inventory {
 
 impl Inventory {
     /// Reads the lists of the groups: tags, and `managedBy` of each resource.
-    pub fn of(scope: Scope<'_>, listed: &[Value]) -> Self {
+    pub fn of(scope: ClusterScope<'_>, listed: &[Value]) -> Self {
         let mut inventory = Self::default();
         let mut managed = BTreeMap::new();
         for document in listed {
@@ -85,7 +85,7 @@ impl Inventory {
     }
 
     /// Reads these lists.
-    pub fn settle(&mut self, scope: Scope<'_>, documents: &[Value]) {
+    pub fn settle(&mut self, scope: ClusterScope<'_>, documents: &[Value]) {
         let known: BTreeMap<ResourceId, &Value> =
             documents.iter().filter_map(|document| Some((parsed(&document["id"])?, document))).collect();
         self.follow(|id| {
@@ -115,7 +115,7 @@ impl Inventory {
 
     /// Whether a load balancer is that of the cluster's Services: its name is derived from the cluster's, and
     /// everything that it refers to is this cluster's.
-    fn is_balancer_of_services(&self, scope: Scope<'_>, id: &ResourceId, document: &Value) -> bool {
+    fn is_balancer_of_services(&self, scope: ClusterScope<'_>, id: &ResourceId, document: &Value) -> bool {
         let name = id.name().to_lowercase();
         let cluster = scope.cluster.to_lowercase();
         let network = scope.network();
@@ -217,7 +217,7 @@ impl Inventory {
     }
 }
 
-fn by_tags(scope: Scope<'_>, document: &Value) -> Option<Evidence> {
+fn by_tags(scope: ClusterScope<'_>, document: &Value) -> Option<Evidence> {
     if let Some(proof) = scope.claimant().by_tags(document).proof() {
         return proof.evidence().last().cloned();
     }

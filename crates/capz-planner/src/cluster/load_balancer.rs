@@ -5,7 +5,7 @@ use capz_api::network::{FrontendIp, LoadBalancer, roles};
 use serde_json::{Value, json};
 
 use crate::goal::Goal;
-use crate::scope::{Scope, reference};
+use crate::scope::{ClusterScope, reference};
 use crate::service;
 
 /// The rule for the API server's port.
@@ -32,11 +32,11 @@ pub fn internal_pool_name(balancer: &LoadBalancer) -> String {
 
 /// The name of the backend pool for the control plane's outbound traffic: derived from the load balancer's default
 /// name, whatever its name is.
-pub fn control_plane_outbound_pool_name(scope: Scope<'_>) -> String {
+pub fn control_plane_outbound_pool_name(scope: ClusterScope<'_>) -> String {
     format!("{}-outbound-lb-outboundBackendPool", scope.name)
 }
 
-pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
+pub(super) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
     let mut goals = Vec::new();
     if let Some(balancer) = scope.api_server_balancer() {
         goals.push(api_server(scope, balancer));
@@ -54,7 +54,7 @@ pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
     goals
 }
 
-fn api_server(scope: Scope<'_>, balancer: &LoadBalancer) -> Goal {
+fn api_server(scope: ClusterScope<'_>, balancer: &LoadBalancer) -> Goal {
     let name = balancer.name.as_deref().unwrap_or_default();
     let id = scope.balancer(name);
     let internal = balancer.is_internal();
@@ -83,7 +83,7 @@ fn api_server(scope: Scope<'_>, balancer: &LoadBalancer) -> Goal {
     )
 }
 
-fn internal_twin(scope: Scope<'_>, balancer: &LoadBalancer) -> Goal {
+fn internal_twin(scope: ClusterScope<'_>, balancer: &LoadBalancer) -> Goal {
     let name = format!("{}-internal", balancer.name.as_deref().unwrap_or_default());
     let id = scope.balancer(&name);
     let private = balancer.frontend_ips.iter().flatten().find(|frontend| frontend.private_ip.is_some());
@@ -108,7 +108,7 @@ fn internal_twin(scope: Scope<'_>, balancer: &LoadBalancer) -> Goal {
     )
 }
 
-fn outbound(scope: Scope<'_>, balancer: &LoadBalancer, role: &str, pool: &str) -> Goal {
+fn outbound(scope: ClusterScope<'_>, balancer: &LoadBalancer, role: &str, pool: &str) -> Goal {
     let id = scope.balancer(balancer.name.as_deref().unwrap_or_default());
     let frontends: Vec<Value> =
         balancer.frontend_ips.iter().flatten().map(|frontend| frontend_of(scope, frontend, None)).collect();
@@ -131,7 +131,7 @@ struct Parts {
     outbound: Vec<Value>,
 }
 
-fn balancer_goal(scope: Scope<'_>, id: &ResourceId, role: &str, parts: Parts) -> Goal {
+fn balancer_goal(scope: ClusterScope<'_>, id: &ResourceId, role: &str, parts: Parts) -> Goal {
     let pools: Vec<Value> = parts.pools.iter().map(|name| json!({ "name": name })).collect();
     let mut document = json!({
         "location": scope.location(),
@@ -152,7 +152,7 @@ fn balancer_goal(scope: Scope<'_>, id: &ResourceId, role: &str, parts: Parts) ->
 }
 
 /// A frontend. Zones are set on frontends with private addresses; otherwise they are set on the public IP.
-fn frontend_of(scope: Scope<'_>, frontend: &FrontendIp, private_of: Option<&LoadBalancer>) -> Value {
+fn frontend_of(scope: ClusterScope<'_>, frontend: &FrontendIp, private_of: Option<&LoadBalancer>) -> Value {
     let name = frontend.name.as_deref().unwrap_or_default();
     let Some(balancer) = private_of else {
         let ip = frontend.public_ip.as_ref().and_then(|ip| ip.name.as_deref()).unwrap_or_default();
@@ -189,7 +189,7 @@ fn frontend_references(id: &ResourceId, frontends: &[Value]) -> Vec<Value> {
 
 /// A rule for the API server's port, and one for each further port.
 fn rules(
-    scope: Scope<'_>,
+    scope: ClusterScope<'_>,
     id: &ResourceId,
     frontends: &[Value],
     pool: &str,
@@ -225,7 +225,7 @@ fn rules(
         .collect()
 }
 
-fn probe(scope: Scope<'_>) -> Value {
+fn probe(scope: ClusterScope<'_>) -> Value {
     json!({
         "name": PROBE,
         "properties": {

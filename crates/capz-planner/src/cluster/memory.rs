@@ -8,9 +8,9 @@ use capz_api::Tags;
 use serde_json::{Value, json};
 
 use crate::goal::{Goal, OwnershipRule};
-use crate::observed::{Observed, Seen};
+use crate::observed::{Observation, ObservedResources};
 use crate::owner_tags::{Borne, OWNER_TAGS};
-use crate::scope::Scope;
+use crate::scope::ClusterScope;
 use crate::service::{self, Service};
 
 /// Rules of security groups: `{"<group>": {"<rule>": "<description>"}}`.
@@ -75,9 +75,14 @@ impl Memory {
 
     /// Adds the owner tags of resources that are as desired. `declared` are the goals of the declaration.
     #[must_use]
-    pub(super) fn bearing(self, scope: Scope<'_>, declared: &[Goal], observed: &Observed) -> Self {
+    pub(super) fn bearing(
+        self,
+        scope: ClusterScope<'_>,
+        declared: &[Goal],
+        observed: &ObservedResources,
+    ) -> Self {
         let bears = |goal: &Goal| {
-            let Seen::Present(held) = observed.see(&goal.id) else { return None };
+            let Observation::Present(held) = observed.get(&goal.id) else { return None };
             Some((goal.id.clone(), Borne::of(scope.claimant(), held))).filter(|(_, it)| *it != Borne::Nothing)
         };
         // Resources without tags are proven otherwise.
@@ -93,7 +98,7 @@ impl Memory {
     }
 
     /// The memory once everything declared is applied; `declared` are the goals of the declaration.
-    pub(super) fn after(scope: Scope<'_>, declared: &[Goal]) -> Self {
+    pub(super) fn after(scope: ClusterScope<'_>, declared: &[Goal]) -> Self {
         let rules = scope
             .subnets()
             .iter()
@@ -162,7 +167,7 @@ impl Memory {
 
     /// Goals for deleting resources that were applied before and are no longer declared: either those that are deleted
     /// at once, or all.
-    pub(super) fn gone(&self, scope: Scope<'_>, declared: &[Goal], all: bool) -> Vec<Goal> {
+    pub(super) fn gone(&self, scope: ClusterScope<'_>, declared: &[Goal], all: bool) -> Vec<Goal> {
         let services = service::CLUSTER.iter().filter(|service| all || AT_ONCE.contains(service));
         let remembered = services.flat_map(|service| {
             self.resources.get(service.name).into_iter().flatten().map(move |id| gone(scope, id, service))
@@ -190,7 +195,7 @@ impl Memory {
 }
 
 /// The goal for deleting a recorded resource. Subnets, peerings and records have no tags.
-fn gone(scope: Scope<'_>, id: &ResourceId, service: &'static Service) -> Goal {
+fn gone(scope: ClusterScope<'_>, id: &ResourceId, service: &'static Service) -> Goal {
     let goal = Goal::gone(id.clone(), service);
     match id.parent() {
         Some(network) if *service == service::SUBNETS => goal.owned(OwnershipRule::Inside(network)),

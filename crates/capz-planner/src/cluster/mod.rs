@@ -36,8 +36,8 @@ pub use rival::{Claim, rival};
 use azure_types::ResourceId;
 
 use crate::goal::{Goal, OwnershipRule};
-use crate::observed::{Observed, Seen};
-use crate::scope::Scope;
+use crate::observed::{Observation, ObservedResources};
+use crate::scope::ClusterScope;
 
 /// The annotation of AzureClusters with the ID of the cluster: the UID that the object had at its first reconcile. UIDs
 /// change with `clusterctl move`, annotations stay.
@@ -45,7 +45,7 @@ pub const CLUSTER_ID: &str = "sigs.k8s.io/cluster-api-provider-azure-cluster-id"
 
 /// The goals of the cluster, including withdrawn resources that are deleted at once. `memory` is the configuration that
 /// was applied before.
-pub fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
+pub fn goals(scope: ClusterScope<'_>, memory: &Memory) -> Vec<Goal> {
     let mut goals = declared(scope, memory);
     goals.iter_mut().for_each(|goal| goal.without_tags(&memory.tags));
     let gone = memory.gone(scope, &goals, false);
@@ -59,7 +59,7 @@ pub fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
     goals
 }
 
-fn declared(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
+fn declared(scope: ClusterScope<'_>, memory: &Memory) -> Vec<Goal> {
     let mut goals = group::goals(scope);
     goals.extend(network::goals(scope));
     goals.extend(security_group::goals(scope, memory));
@@ -74,18 +74,18 @@ fn declared(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
 }
 
 /// The memory once everything declared is applied.
-pub fn remembered(scope: Scope<'_>) -> Memory {
+pub fn remembered(scope: ClusterScope<'_>) -> Memory {
     Memory::after(scope, &declared(scope, &Memory::default()))
 }
 
 /// The memory once everything is applied, with the owner tags observed in Azure.
-pub fn remembered_of(scope: Scope<'_>, observed: &Observed) -> Memory {
+pub fn remembered_of(scope: ClusterScope<'_>, observed: &ObservedResources) -> Memory {
     let declared = declared(scope, &Memory::default());
     Memory::after(scope, &declared).bearing(scope, &declared, observed)
 }
 
 /// The resource groups of a cluster: its own, and that of its network if that is another one.
-pub fn groups(scope: Scope<'_>) -> Vec<ResourceId> {
+pub fn groups(scope: ClusterScope<'_>) -> Vec<ResourceId> {
     group::ids(scope)
 }
 
@@ -103,17 +103,17 @@ pub enum End {
 
 /// Decides how the cluster is deleted: by resource groups only if the Cluster itself is deleted and all groups are
 /// ours.
-pub fn end(scope: Scope<'_>, cluster_is_deleted: bool, observed: &Observed) -> End {
+pub fn end(scope: ClusterScope<'_>, cluster_is_deleted: bool, observed: &ObservedResources) -> End {
     if !cluster_is_deleted {
         return End::OneByOne;
     }
     let mut end = End::WholeGroups;
     for group in group::ids(scope) {
-        match observed.see(&group) {
-            Seen::Present(held) if scope.claimant().owns(held) => {}
-            Seen::Absent => {}
-            Seen::Present(_) => return End::OneByOne,
-            Seen::Unknown => end = End::Unknown,
+        match observed.get(&group) {
+            Observation::Present(held) if scope.claimant().owns(held) => {}
+            Observation::Absent => {}
+            Observation::Present(_) => return End::OneByOne,
+            Observation::Unknown => end = End::Unknown,
         }
     }
     end
@@ -121,7 +121,7 @@ pub fn end(scope: Scope<'_>, cluster_is_deleted: bool, observed: &Observed) -> E
 
 /// The goals of a deletion, given the inventory of its groups. A group with resources that are not proven to be the
 /// cluster's stays; then the proven ones in it are deleted one by one.
-pub fn ends_beside(scope: Scope<'_>, memory: &Memory, end: End, inventory: &Inventory) -> Vec<Goal> {
+pub fn ends_beside(scope: ClusterScope<'_>, memory: &Memory, end: End, inventory: &Inventory) -> Vec<Goal> {
     let mut goals = ends(scope, memory, end);
     goals.retain(|goal| {
         *goal.service != crate::service::GROUP || !inventory.others().any(|other| other.is_within(&goal.id))
@@ -135,7 +135,7 @@ pub fn ends_beside(scope: Scope<'_>, memory: &Memory, end: End, inventory: &Inve
 }
 
 /// The goals of a deletion: all resources that the cluster has ever recorded.
-pub fn ends(scope: Scope<'_>, memory: &Memory, end: End) -> Vec<Goal> {
+pub fn ends(scope: ClusterScope<'_>, memory: &Memory, end: End) -> Vec<Goal> {
     let groups = match end {
         End::Unknown => return Vec::new(),
         End::WholeGroups => group::ids(scope),

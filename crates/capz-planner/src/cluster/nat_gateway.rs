@@ -4,7 +4,7 @@ use capz_api::network::{NatGateway, Subnet, roles};
 use serde_json::json;
 
 use crate::goal::{Goal, OwnershipRule};
-use crate::scope::{Scope, reference};
+use crate::scope::{ClusterScope, reference};
 use crate::service;
 
 /// The NAT gateway of a subnet: only for subnets of nodes.
@@ -16,7 +16,7 @@ pub(super) fn of(subnet: &Subnet) -> Option<&NatGateway> {
 
 /// The subnets that use this NAT gateway. It is created only if one of them is the cluster's or not created yet: the
 /// owner of a foreign subnet decides how its machines reach the internet.
-pub(super) fn users(scope: Scope<'_>, is_it: impl Fn(&NatGateway) -> bool) -> OwnershipRule {
+pub(super) fn users(scope: ClusterScope<'_>, is_it: impl Fn(&NatGateway) -> bool) -> OwnershipRule {
     let users = declared(scope).filter(|(_, gateway)| is_it(gateway));
     OwnershipRule::TaggedFor(
         users.filter_map(|(subnet, _)| Some(scope.subnet(subnet.name.as_deref()?))).collect(),
@@ -24,11 +24,11 @@ pub(super) fn users(scope: Scope<'_>, is_it: impl Fn(&NatGateway) -> bool) -> Ow
 }
 
 /// Subnets and their NAT gateways.
-pub(super) fn declared(scope: Scope<'_>) -> impl Iterator<Item = (&Subnet, &NatGateway)> {
+pub(super) fn declared(scope: ClusterScope<'_>) -> impl Iterator<Item = (&Subnet, &NatGateway)> {
     scope.subnets().iter().filter_map(|subnet| Some((subnet, of(subnet)?)))
 }
 
-pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
+pub(super) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
     let mut goals: Vec<Goal> = Vec::new();
     for (_, gateway) in declared(scope) {
         let name = gateway.name.as_deref().unwrap_or_default();

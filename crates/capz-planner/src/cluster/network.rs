@@ -5,10 +5,10 @@ use capz_api::network::{Peering, PeeringProperties, Subnet};
 use serde_json::{Map, Value, json};
 
 use crate::goal::{Goal, OwnershipRule};
-use crate::scope::{Scope, reference};
+use crate::scope::{ClusterScope, reference};
 use crate::service;
 
-pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
+pub(super) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
     let mut goals = vec![network(scope)];
     let bastion = super::bastion::declared(scope).and_then(|bastion| bastion.subnet.as_ref());
     goals.extend(scope.subnets().iter().chain(bastion).map(|it| subnet(scope, it)));
@@ -16,7 +16,7 @@ pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
     goals
 }
 
-fn network(scope: Scope<'_>) -> Goal {
+fn network(scope: ClusterScope<'_>) -> Goal {
     let vnet = scope.spec.network_spec.as_ref().and_then(|network| network.vnet.as_ref());
     let ranges = vnet.and_then(|vnet| vnet.cidr_blocks.clone()).unwrap_or_default();
     let mut document = json!({
@@ -30,7 +30,7 @@ fn network(scope: Scope<'_>) -> Goal {
     Goal::new(scope.network(), &service::VIRTUAL_NETWORK, document)
 }
 
-fn subnet(scope: Scope<'_>, subnet: &Subnet) -> Goal {
+fn subnet(scope: ClusterScope<'_>, subnet: &Subnet) -> Goal {
     let ranges = subnet.cidr_blocks.as_deref().unwrap_or_default();
     let mut properties = Map::new();
     // Azure stores a single range in another member, and answers with that.
@@ -64,13 +64,13 @@ fn subnet(scope: Scope<'_>, subnet: &Subnet) -> Goal {
 }
 
 /// Peerings in both directions.
-fn peerings(scope: Scope<'_>) -> Vec<Goal> {
+fn peerings(scope: ClusterScope<'_>) -> Vec<Goal> {
     let vnet = scope.spec.network_spec.as_ref().and_then(|network| network.vnet.as_ref());
     let peerings = vnet.and_then(|vnet| vnet.peerings.as_deref()).unwrap_or_default();
     peerings.iter().flat_map(|peering| both_ways(scope, peering)).collect()
 }
 
-fn both_ways(scope: Scope<'_>, peering: &Peering) -> [Goal; 2] {
+fn both_ways(scope: ClusterScope<'_>, peering: &Peering) -> [Goal; 2] {
     let (own, remote) = (scope.network(), remote(scope, peering));
     [
         one_way(&own, &remote, peering.forward_peering_properties.as_ref()),
@@ -80,7 +80,7 @@ fn both_ways(scope: Scope<'_>, peering: &Peering) -> [Goal; 2] {
 }
 
 /// The other network of a peering.
-pub(super) fn remote(scope: Scope<'_>, peering: &Peering) -> ResourceId {
+pub(super) fn remote(scope: ClusterScope<'_>, peering: &Peering) -> ResourceId {
     let group = named(peering.resource_group.as_deref()).unwrap_or_else(|| scope.group_name());
     ResourceId::group(scope.subscription, group).resource(
         "Microsoft.Network",

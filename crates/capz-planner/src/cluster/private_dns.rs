@@ -5,7 +5,7 @@ use serde_json::json;
 use std::net::IpAddr;
 
 use crate::goal::{Goal, OwnershipRule};
-use crate::scope::{Scope, reference};
+use crate::scope::{ClusterScope, reference};
 use crate::service;
 use crate::tags;
 
@@ -31,7 +31,7 @@ pub(super) fn wait(goals: &mut [Goal]) {
 }
 
 /// The name of the zone.
-pub(super) fn zone_name(scope: Scope<'_>) -> String {
+pub(super) fn zone_name(scope: ClusterScope<'_>) -> String {
     let network = scope.spec.network_spec.as_ref();
     network
         .and_then(|network| network.private_dns_zone_name.clone())
@@ -39,7 +39,7 @@ pub(super) fn zone_name(scope: Scope<'_>) -> String {
         .unwrap_or_else(|| format!("{}.capz.io", scope.cluster))
 }
 
-pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
+pub(super) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
     let Some(network) = scope.spec.network_spec.as_ref() else { return Vec::new() };
     let Some(balancer) = scope.api_server_balancer().filter(|balancer| balancer.is_internal()) else {
         return Vec::new();

@@ -4,10 +4,10 @@ use capz_api::network::{PrivateEndpoint, Subnet};
 use serde_json::{Map, Value, json};
 
 use crate::goal::Goal;
-use crate::scope::{Scope, reference};
+use crate::scope::{ClusterScope, reference};
 use crate::service;
 
-pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
+pub(super) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
     let bastion = super::bastion::declared(scope).and_then(|bastion| bastion.subnet.as_ref());
     scope
         .subnets()
@@ -19,7 +19,7 @@ pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
         .collect()
 }
 
-fn goal(scope: Scope<'_>, subnet: &Subnet, endpoint: &PrivateEndpoint) -> Goal {
+fn goal(scope: ClusterScope<'_>, subnet: &Subnet, endpoint: &PrivateEndpoint) -> Goal {
     let name = endpoint.name.as_deref().unwrap_or_default();
     let mut connections: Vec<Value> = endpoint
         .private_link_service_connections

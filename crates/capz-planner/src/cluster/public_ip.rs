@@ -4,10 +4,10 @@ use capz_api::network::{LoadBalancer, NatGateway, PublicIp};
 use serde_json::{Map, Value, json};
 
 use crate::goal::Goal;
-use crate::scope::Scope;
+use crate::scope::ClusterScope;
 use crate::service;
 
-pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
+pub(super) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
     let mut goals: Vec<Goal> = Vec::new();
     let mut add = |goal: Goal| {
         if !goals.iter().any(|known| known.id == goal.id) {
@@ -38,14 +38,14 @@ pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
 }
 
 /// The zones of a load balancer, by default all zones of the region.
-fn zones<'a>(scope: Scope<'a>, balancer: &'a LoadBalancer) -> &'a [String] {
+fn zones<'a>(scope: ClusterScope<'a>, balancer: &'a LoadBalancer) -> &'a [String] {
     match balancer.availability_zones.as_deref() {
         Some(zones) if !zones.is_empty() => zones,
         _ => scope.zones,
     }
 }
 
-fn goal(scope: Scope<'_>, ip: &PublicIp, zones: &[String], at_the_edge: bool) -> Goal {
+fn goal(scope: ClusterScope<'_>, ip: &PublicIp, zones: &[String], at_the_edge: bool) -> Goal {
     let name = ip.name.as_deref().unwrap_or_default();
     let edge = if at_the_edge { scope.extended_location() } else { None };
     goal_of(scope, name, ip, zones, edge)
@@ -53,7 +53,7 @@ fn goal(scope: Scope<'_>, ip: &PublicIp, zones: &[String], at_the_edge: bool) ->
 
 /// The goal for a public IP with this name.
 pub(crate) fn goal_of(
-    scope: Scope<'_>,
+    scope: ClusterScope<'_>,
     name: &str,
     ip: &PublicIp,
     zones: &[String],

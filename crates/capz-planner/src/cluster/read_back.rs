@@ -3,16 +3,16 @@
 use capz_api::azure_cluster::AzureClusterSpec;
 use serde_json::Value;
 
-use crate::observed::{Observed, Seen};
-use crate::scope::Scope;
+use crate::observed::{Observation, ObservedResources};
+use crate::scope::ClusterScope;
 
 /// Writes the observed state of the network that `scope` declares into `spec`.
-pub fn read_back(spec: &mut AzureClusterSpec, scope: Scope<'_>, observed: &Observed) {
+pub fn read_back(spec: &mut AzureClusterSpec, scope: ClusterScope<'_>, observed: &ObservedResources) {
     let Some(network) = spec.network_spec.as_mut() else { return };
     let mut any_subnet = false;
     for subnet in network.subnets.iter_mut().flatten() {
         let Some(name) = subnet.name.clone() else { continue };
-        let Seen::Present(held) = observed.see(&scope.subnet(&name)) else { continue };
+        let Observation::Present(held) = observed.get(&scope.subnet(&name)) else { continue };
         any_subnet = true;
         if let Some(id) = held["id"].as_str() {
             subnet.id = Some(id.to_owned());
@@ -28,7 +28,7 @@ pub fn read_back(spec: &mut AzureClusterSpec, scope: Scope<'_>, observed: &Obser
             gateway.id = Some(id.to_owned());
         }
     }
-    let Seen::Present(held) = observed.see(&scope.network()) else { return };
+    let Observation::Present(held) = observed.get(&scope.network()) else { return };
     let vnet = network.vnet.get_or_insert_default();
     vnet.id = held["id"].as_str().map(str::to_owned);
     vnet.tags = held["tags"].as_object().map(|tags| {

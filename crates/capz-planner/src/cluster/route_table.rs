@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use crate::goal::{Goal, OwnershipRule};
-use crate::scope::Scope;
+use crate::scope::ClusterScope;
 use crate::service;
 
-pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
+pub(super) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
     let mut goals: Vec<Goal> = Vec::new();
     for table in scope.subnets().iter().filter_map(|subnet| subnet.route_table.as_ref()) {
         let Some(name) = table.name.as_deref().filter(|name| !name.is_empty()) else { continue };

@@ -4,13 +4,14 @@ use capz_api::network::SecurityRule;
 use serde_json::{Map, Value, json};
 
 use super::memory::Memory;
-use crate::goal::{Goal, OwnershipRule, Withdrawn};
-use crate::scope::Scope;
+use crate::compare::Withdrawn;
+use crate::goal::{Goal, OwnershipRule};
+use crate::scope::ClusterScope;
 use crate::service;
 
 const RULES: &str = "properties/securityRules";
 
-pub(super) fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
+pub(super) fn goals(scope: ClusterScope<'_>, memory: &Memory) -> Vec<Goal> {
     let mut goals: Vec<Goal> = Vec::new();
     for group in scope.subnets().iter().filter_map(|subnet| subnet.security_group.as_ref()) {
         let Some(name) = group.name.as_deref().filter(|name| !name.is_empty()) else { continue };

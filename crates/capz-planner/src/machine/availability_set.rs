@@ -3,8 +3,10 @@
 use azure_types::ResourceId;
 use serde_json::json;
 
-use super::{GROUP_LABELS, GoalError, MachineScope, Making, names};
-use crate::goal::Goal;
+use super::names;
+use super::scope::{GROUP_LABELS, MachineScope};
+use crate::goal::{Goal, GoalError};
+use crate::machine_inputs::MachineInputs;
 use crate::service;
 use crate::sku::{ALIGNED, AVAILABILITY_SETS, capability};
 
@@ -27,9 +29,9 @@ pub(super) fn id(scope: &MachineScope<'_>) -> Option<ResourceId> {
     Some(scope.compute("availabilitySets", &names::availability_set(scope.cluster.cluster, group)))
 }
 
-pub(super) fn goal(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<Option<Goal>, GoalError> {
+pub(super) fn goal(scope: &MachineScope<'_>, inputs: &MachineInputs) -> Result<Option<Goal>, GoalError> {
     let Some(id) = id(scope) else { return Ok(None) };
-    let domains = making
+    let domains = inputs
         .skus
         .get(ALIGNED, AVAILABILITY_SETS)
         .ok()

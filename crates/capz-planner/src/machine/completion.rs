@@ -4,13 +4,13 @@ use capz_api::azure_machine::AzureMachineSpec;
 use capz_api::machine::{NetworkInterface, default_interfaces};
 use capz_api::network::roles;
 
-use crate::scope::Scope;
+use crate::scope::ClusterScope;
 
 /// Completes the network interfaces of a machine, and the subnet of the first one.
 ///
 /// # Errors
 /// The subnet is not named, and there is not exactly one candidate.
-pub fn complete(spec: &mut AzureMachineSpec, cluster: Scope<'_>, role: &str) -> Result<(), String> {
+pub fn complete(spec: &mut AzureMachineSpec, cluster: ClusterScope<'_>, role: &str) -> Result<(), String> {
     default_interfaces(&mut spec.network_interfaces, &mut spec.subnet_name, &mut spec.accelerated_networking);
     complete_first(spec.network_interfaces.as_deref_mut(), cluster, role)
 }
@@ -21,7 +21,7 @@ pub fn complete(spec: &mut AzureMachineSpec, cluster: Scope<'_>, role: &str) -> 
 /// It is not named, and there is not exactly one candidate.
 pub(crate) fn complete_first(
     interfaces: Option<&mut [NetworkInterface]>,
-    cluster: Scope<'_>,
+    cluster: ClusterScope<'_>,
     role: &str,
 ) -> Result<(), String> {
     let Some(first) = interfaces.and_then(|interfaces| interfaces.first_mut()) else { return Ok(()) };
@@ -32,7 +32,7 @@ pub(crate) fn complete_first(
 }
 
 /// The only subnet with this role, otherwise the one for all roles.
-fn subnet_for(cluster: Scope<'_>, role: &str) -> Result<String, String> {
+fn subnet_for(cluster: ClusterScope<'_>, role: &str) -> Result<String, String> {
     let named = |role: &str| -> Vec<&str> {
         let subnets = cluster.subnets().iter().filter(|subnet| subnet.role.as_deref() == Some(role));
         subnets.filter_map(|subnet| subnet.name.as_deref()).filter(|name| !name.is_empty()).collect()

@@ -6,13 +6,14 @@ use azure_types::ResourceId;
 use capz_api::network::LoadBalancer;
 use serde_json::{Value, json};
 
-use super::memory::{SSH_PORT, applied_port};
-use super::{GoalError, MachineScope};
-use crate::goal::{Goal, OwnershipRule};
-use crate::observed::{Observed, Seen};
+use super::scope::MachineScope;
+use crate::goal::{Goal, GoalError, OwnershipRule};
+use crate::observed::{Observation, ObservedResources};
 use crate::scope::reference;
 use crate::service;
 
+/// The annotation of AzureMachines with the port of the rule at the load balancer: `"<port>"`.
+pub(super) const SSH_PORT: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-ssh-port";
 pub(super) const OWNERSHIP: OwnershipRule = OwnershipRule::ByName("the name of the virtual machine");
 const SSH: i64 = 22;
 /// Ports at the load balancer for further machines.
@@ -30,7 +31,10 @@ pub(super) fn id(scope: &MachineScope<'_>) -> Option<ResourceId> {
     balancer(scope).map(|(_, id)| id.child("inboundNatRules", &scope.vm_name()))
 }
 
-pub(super) fn goal(scope: &MachineScope<'_>, observed: &Observed) -> Result<Option<Goal>, GoalError> {
+pub(super) fn goal(
+    scope: &MachineScope<'_>,
+    observed: &ObservedResources,
+) -> Result<Option<Goal>, GoalError> {
     let (Some((declared, balancer)), Some(id)) = (balancer(scope), id(scope)) else { return Ok(None) };
     let frontends = || declared.frontend_ips.iter().flatten();
     // A private address of a public load balancer belongs to the internal one beside it.
@@ -62,8 +66,8 @@ pub(super) fn goal(scope: &MachineScope<'_>, observed: &Observed) -> Result<Opti
 }
 
 /// The port of the existing rule at the load balancer.
-pub(super) fn known_port(scope: &MachineScope<'_>, observed: &Observed) -> Option<i64> {
-    let Seen::Present(held) = observed.see(&id(scope)?) else { return None };
+pub(super) fn known_port(scope: &MachineScope<'_>, observed: &ObservedResources) -> Option<i64> {
+    let Observation::Present(held) = observed.get(&id(scope)?) else { return None };
     port_of(held)
 }
 
@@ -78,17 +82,20 @@ fn port(
     scope: &MachineScope<'_>,
     balancer: &ResourceId,
     rule: &ResourceId,
-    observed: &Observed,
+    observed: &ObservedResources,
 ) -> Option<i64> {
-    let rules: &[Value] = match observed.see(balancer) {
-        Seen::Present(held) => held["properties"]["inboundNatRules"].as_array().map_or(&[], Vec::as_slice),
-        Seen::Absent | Seen::Unknown => &[],
+    let rules: &[Value] = match observed.get(balancer) {
+        Observation::Present(held) => {
+            held["properties"]["inboundNatRules"].as_array().map_or(&[], Vec::as_slice)
+        }
+        Observation::Absent | Observation::Unknown => &[],
     };
     let is_named =
         |rule: &Value, name: &str| rule["name"].as_str().is_some_and(|it| it.eq_ignore_ascii_case(name));
     let taken: BTreeSet<i64> =
         rules.iter().filter(|other| !is_named(other, rule.name())).filter_map(port_of).collect();
-    let given = applied_port(scope.annotations.get(SSH_PORT)).filter(|port| !taken.contains(port));
+    let recorded = scope.annotations.get(SSH_PORT).and_then(|port| port.parse().ok());
+    let given = recorded.filter(|port| !taken.contains(port));
     if let Some(port) = given.or_else(|| known_port(scope, observed)) {
         return Some(port);
     }

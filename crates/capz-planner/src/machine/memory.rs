@@ -7,32 +7,25 @@ use std::collections::BTreeMap;
 use capz_api::Tags;
 use serde_json::json;
 
-use super::{MachineScope, inbound_nat_rule};
-use crate::observed::{Observed, Seen};
+use super::inbound_nat_rule::{SSH_PORT, known_port};
+use super::scope::MachineScope;
+use crate::observed::{Observation, ObservedResources};
 use crate::owner_tags::{Borne, OWNER_TAGS};
 
 /// Additional tags of the virtual machine, and of what belongs to it: `{"<key>": "<value>"}`.
 pub const TAGS: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-tags-vm";
 
-/// The port of the machine's inbound NAT rule at the load balancer: `"<port>"`.
-pub(super) const SSH_PORT: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-ssh-port";
-
 /// The annotations once the machine is as desired.
-pub fn remembered(scope: &MachineScope<'_>, observed: &Observed) -> BTreeMap<String, String> {
+pub fn remembered(scope: &MachineScope<'_>, observed: &ObservedResources) -> BTreeMap<String, String> {
     let tags = json!(scope.additional_tags()).to_string();
-    let port = inbound_nat_rule::known_port(scope, observed);
+    let port = known_port(scope, observed);
     let port = port.map(|port| (SSH_PORT.to_owned(), port.to_string()));
-    let borne = match observed.see(&scope.vm()) {
-        Seen::Present(held) => Borne::of(scope.cluster.claimant(), held).word(),
-        Seen::Absent | Seen::Unknown => None,
+    let borne = match observed.get(&scope.vm()) {
+        Observation::Present(held) => Borne::of(scope.cluster.claimant(), held).word(),
+        Observation::Absent | Observation::Unknown => None,
     };
     let borne = borne.map(|word| (OWNER_TAGS.to_owned(), word.to_owned()));
     std::iter::once((TAGS.to_owned(), tags)).chain(port).chain(borne).collect()
-}
-
-/// The port in an annotation.
-pub(super) fn applied_port(memory: Option<&String>) -> Option<i64> {
-    memory?.parse().ok()
 }
 
 /// The tags in an annotation. An annotation that cannot be read counts as empty: its tags stay in Azure.

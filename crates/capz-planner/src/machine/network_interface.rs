@@ -4,19 +4,21 @@ use azure_types::ResourceId;
 use capz_api::machine::NetworkInterface;
 use serde_json::{Value, json};
 
-use super::{GoalError, MachineScope, Making, inbound_nat_rule};
+use super::inbound_nat_rule;
+use super::scope::MachineScope;
 use crate::cluster::{control_plane_outbound_pool_name, internal_pool_name, pool_name};
 use crate::document::without_nulls;
-use crate::goal::Goal;
-use crate::observed::{Observed, Seen};
+use crate::goal::{Goal, GoalError};
+use crate::machine_inputs::MachineInputs;
+use crate::observed::{Observation, ObservedResources};
 use crate::scope::reference;
 use crate::service;
 use crate::sku::capability;
 
 pub(super) fn goals(
     scope: &MachineScope<'_>,
-    making: &Making<'_>,
-    observed: &Observed,
+    inputs: &MachineInputs,
+    observed: &ObservedResources,
 ) -> Result<Vec<Goal>, GoalError> {
     let declared = scope.spec.network_interfaces.as_deref().unwrap_or_default();
     if declared.is_empty() {
@@ -30,8 +32,8 @@ pub(super) fn goals(
         .map(|(index, (id, interface))| {
             // The size's capabilities count when the interface is created: Azure does not change it while the machine
             // runs.
-            let is_there = matches!(observed.see(&id), Seen::Present(_));
-            let default = || (!is_there).then(|| making.size.can(capability::ACCELERATED_NETWORKING));
+            let is_there = matches!(observed.get(&id), Observation::Present(_));
+            let default = || (!is_there).then(|| inputs.size.can(capability::ACCELERATED_NETWORKING));
             goal(scope, id, interface, index == 0, interface.accelerated_networking.or_else(default))
         })
         .collect()

@@ -3,15 +3,13 @@
 use azure_types::ResourceId;
 use ownership::Evidence;
 
-use super::MachineScope;
+use super::scope::MachineScope;
 use crate::goal::{Goal, OwnershipRule};
-use crate::observed::{Observed, Seen};
+use crate::observed::{Observation, ObservedResources};
 use crate::plan::failure_cause;
 use crate::service;
 use crate::sku::Sku;
 
-/// The annotation of AzureMachines with the zones that were tried, the latest one last: `"1,3"`.
-pub const TRIED_ZONES: &str = "sigs.k8s.io/cluster-api-provider-azure-tried-zones";
 /// Azure's codes for a lack of capacity.
 const NO_ROOM: [&str; 5] = [
     "AllocationFailed",
@@ -20,16 +18,6 @@ const NO_ROOM: [&str; 5] = [
     "OverconstrainedZonalAllocationRequest",
     "SkuNotAvailable",
 ];
-
-/// The zone in which a machine is tried because others lack capacity.
-pub(super) fn tried_last<'a>(scope: &MachineScope<'a>) -> Option<&'a str> {
-    tried(scope).last()
-}
-
-fn tried<'a>(scope: &MachineScope<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
-    let all = scope.annotations.get(TRIED_ZONES).map_or("", String::as_str);
-    all.split(',').filter(|zone| !zone.is_empty())
-}
 
 /// The annotation with the next zone, if the message reports a lack of capacity in the last one; `None` if the owner
 /// has chosen the zone, or none is left.
@@ -43,7 +31,7 @@ pub fn next_zone(scope: &MachineScope<'_>, size: &Sku, words: &str) -> Option<St
     if is_chosen || !NO_ROOM.iter().any(|code| words.contains(code)) {
         return None;
     }
-    let tried: Vec<&str> = tried(scope).collect();
+    let tried: Vec<&str> = scope.tried_zones().collect();
     let is_known = |zone: &str| scope.cluster.zones.iter().any(|known| known == zone);
     let next = size.zones().find(|zone| is_known(zone) && !tried.contains(zone))?;
     Some(tried.into_iter().chain([next]).collect::<Vec<_>>().join(","))
@@ -52,28 +40,30 @@ pub fn next_zone(scope: &MachineScope<'_>, size: &Sku, words: &str) -> Option<St
 /// The remains of an attempt in another zone that have to be deleted before the machine is created in this one: the
 /// failed machine, and the disks that are known to be its own. `None` if nothing is left, or the machine is that of
 /// this zone.
-pub(super) fn remains(scope: &MachineScope<'_>, observed: &Observed) -> Option<Vec<Goal>> {
-    let zone = tried_last(scope).filter(|_| !scope.has_provider_id())?;
+pub(super) fn remains(scope: &MachineScope<'_>, observed: &ObservedResources) -> Option<Vec<Goal>> {
+    let zone = scope.tried_zones().last().filter(|_| !scope.has_provider_id())?;
     let vm = scope.vm();
-    let is_failed = match observed.see(&vm) {
-        Seen::Present(held) => held["zones"][0].as_str() != Some(zone) && failure_cause(held).is_some(),
-        Seen::Absent => false,
-        Seen::Unknown => return None,
+    let is_failed = match observed.get(&vm) {
+        Observation::Present(held) => {
+            held["zones"][0].as_str() != Some(zone) && failure_cause(held).is_some()
+        }
+        Observation::Absent => false,
+        Observation::Unknown => return None,
     };
     // A disk with the name of one of the machine's may be foreign: it is the machine's own if it was attached to it. It
     // is not read again.
     let disks: Vec<ResourceId> = scope
         .disks()
         .into_iter()
-        .filter(|id| match observed.see(id) {
-            Seen::Present(held) => {
+        .filter(|id| match observed.get(id) {
+            Observation::Present(held) => {
                 held["managedBy"].as_str().is_some_and(|by| by.eq_ignore_ascii_case(vm.as_str()))
             }
-            Seen::Absent => false,
-            Seen::Unknown => is_failed,
+            Observation::Absent => false,
+            Observation::Unknown => is_failed,
         })
         .collect();
-    if !is_failed && (observed.see(&vm) != Seen::Absent || disks.is_empty()) {
+    if !is_failed && (observed.get(&vm) != Observation::Absent || disks.is_empty()) {
         return None;
     }
     let mut goals = vec![Goal::gone(vm.clone(), &service::VIRTUAL_MACHINE).forced().after(disks.clone())];

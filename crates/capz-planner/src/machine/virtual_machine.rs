@@ -4,9 +4,11 @@ use capz_api::machine::OsDisk;
 use capz_api::machine::SecurityProfile;
 use serde_json::{Map, Value, json};
 
-use super::{GoalError, MachineScope, Making, availability_set, names};
+use super::scope::MachineScope;
+use super::{availability_set, names};
 use crate::document::without_nulls;
-use crate::goal::{Goal, Upkeep};
+use crate::goal::{Goal, GoalError, Upkeep};
+use crate::machine_inputs::MachineInputs;
 use crate::profile::{self, PROVIDER_ID};
 use crate::scope::reference;
 use crate::terminal::Terminal;
@@ -22,24 +24,24 @@ const CHANGEABLE: [&str; 5] = [
 ];
 
 /// Checks for declarations that Azure would always refuse.
-pub(super) fn check(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<(), Terminal> {
-    size_check::check_machine(scope.spec, making.size, scope.cluster.location(), scope.zone())
+pub(super) fn check(scope: &MachineScope<'_>, inputs: &MachineInputs) -> Result<(), Terminal> {
+    size_check::check_machine(scope.spec, &inputs.size, scope.cluster.location(), scope.zone())
 }
 
-pub(super) fn goal(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<Goal, GoalError> {
+pub(super) fn goal(scope: &MachineScope<'_>, inputs: &MachineInputs) -> Result<Goal, GoalError> {
     let upkeep = if scope.has_provider_id() { Upkeep::Members(&["tags"]) } else { Upkeep::SingleTry };
-    let goal = Goal::new(scope.vm(), &service::VIRTUAL_MACHINE, document(scope, making)?).held_to(upkeep);
+    let goal = Goal::new(scope.vm(), &service::VIRTUAL_MACHINE, document(scope, inputs)?).held_to(upkeep);
     Ok(goal.reporting(&CHANGEABLE))
 }
 
-fn document(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<Value, Terminal> {
+fn document(scope: &MachineScope<'_>, inputs: &MachineInputs) -> Result<Value, Terminal> {
     let (spec, cluster, name) = (scope.spec, &scope.cluster, scope.vm_name());
-    let image = image::reference(making.image).map_err(|error| Terminal::create(error.to_string()))?;
+    let image = image::reference(&inputs.image).map_err(|error| Terminal::create(error.to_string()))?;
     let mut system = profile::os_profile(
         scope.os_type(),
         spec.ssh_public_key.as_deref(),
-        making.bootstrap,
-        making.password,
+        &inputs.bootstrap,
+        &inputs.password,
     )?;
     system["computerName"] = json!(name);
     system["allowExtensionOperations"] = json!(spec.disable_extension_operations != Some(true));
@@ -77,7 +79,7 @@ fn document(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<Value, Term
         "location": cluster.location(),
         "extendedLocation": cluster.extended_location(),
         "tags": scope.tags(Some(scope.role()), &name),
-        "plan": image::plan(making.image),
+        "plan": image::plan(&inputs.image),
         "zones": scope.zone().map(|zone| [zone]),
         "identity": profile::identity(spec.identity.as_deref(), spec.user_assigned_identities.as_deref()),
         "properties": properties,

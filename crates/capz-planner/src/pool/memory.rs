@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::goal::Withdrawn;
+use crate::compare::Withdrawn;
 
 /// The annotation with the names of the extensions that were applied to the scale set.
 pub const EXTENSIONS: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-extensions-vmss";

@@ -1,6 +1,6 @@
 //! What a pool waits for, and so what shows its progress.
 
-use super::sync::Known;
+use super::sync::ObservedPool;
 
 /// What a pool waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,8 +15,8 @@ pub enum Pending {
 
 /// What a pool of `desired` machines waits for. `keep_old_models` is whether machines stay as they are until the pool
 /// shrinks.
-pub fn pending(known: Known<'_>, desired: u32, keep_old_models: bool) -> Pending {
-    let Known { scale_set, instances, machines, .. } = known;
+pub fn pending(pool: ObservedPool<'_>, desired: u32, keep_old_models: bool) -> Pending {
+    let ObservedPool { scale_set, instances, machines, .. } = pool;
     // An instance whose machine is leaving is deleted by a call of ours, whose end is known.
     let is_ours = |id: &str| machines.iter().any(|it| it.leaving && it.provider_id.eq_ignore_ascii_case(id));
     let at_work = instances

@@ -1,7 +1,7 @@
 //! Pools of one cluster with the same scale set: names of sets with Windows are short, and those of two pools may be
 //! equal. The tag that proves a set to be the cluster's does not name the pool.
 
-use super::scale_set_name;
+use super::scope::scale_set_name;
 
 /// The claim of a pool. Of two pools that claim the same set, it belongs to the one that has created it, otherwise to
 /// the older one.

@@ -9,13 +9,15 @@ use super::instance::Instance;
 use super::memory::{self, EXTENSIONS};
 use super::numbers::max_surge;
 use super::resize::{Numbers, Resize, resize};
-use super::{Making, PoolScope, TAGS};
+use super::scope::{PoolScope, TAGS};
 use crate::cluster::pool_name;
+use crate::compare::Withdrawn;
 use crate::document::without_nulls;
 use crate::extension::extensions;
-use crate::goal::{Goal, GoalError, Upkeep, Withdrawn};
+use crate::goal::{Goal, GoalError, Upkeep};
 use crate::machine::applied_tags;
-use crate::observed::{Observed, Seen};
+use crate::machine_inputs::MachineInputs;
+use crate::observed::{Observation, ObservedResources};
 use crate::scope::reference;
 use crate::sku::capability;
 use crate::terminal::Terminal;
@@ -41,17 +43,17 @@ pub fn bootstrap_hash(bootstrap: &cloud_config::Secret) -> String {
 
 pub(super) fn goal(
     scope: &PoolScope<'_>,
-    making: &Making<'_>,
-    observed: &Observed,
+    inputs: &MachineInputs,
+    observed: &ObservedResources,
     instances: Option<&[Instance]>,
 ) -> Result<Goal, GoalError> {
     let id = scope.scale_set();
-    let hash = bootstrap_hash(making.bootstrap);
+    let hash = bootstrap_hash(&inputs.bootstrap);
     let wanted = tags_of(scope, &hash);
-    let mut document = document(scope, making, &wanted)?;
-    let Seen::Present(held) = observed.see(&id) else {
-        if observed.see(&id) == Seen::Absent {
-            check(scope, making)?;
+    let mut document = document(scope, inputs, &wanted)?;
+    let Observation::Present(held) = observed.get(&id) else {
+        if observed.get(&id) == Observation::Absent {
+            check(scope, inputs)?;
         }
         return Ok(Goal::new(id, &service::SCALE_SET, document));
     };
@@ -86,7 +88,7 @@ pub(super) fn goal(
             Some(capacity)
         }
         Resize::Model(capacity) => {
-            check(scope, making)?;
+            check(scope, inputs)?;
             let memory = scope.annotations.get(EXTENSIONS).map(String::as_str);
             withdrawn.extend(memory::withdrawn(memory, id.name(), &document, held));
             capacity
@@ -99,12 +101,12 @@ pub(super) fn goal(
     Ok(goal(document, Upkeep::Always, withdrawn))
 }
 
-fn check(scope: &PoolScope<'_>, making: &Making<'_>) -> Result<(), Terminal> {
+fn check(scope: &PoolScope<'_>, inputs: &MachineInputs) -> Result<(), Terminal> {
     let Some(template) = scope.template() else {
         return Err(Terminal::create("spec.template is missing"));
     };
     let zones = scope.owner.failure_domains;
-    size_check::check_pool(template, making.size, zones, scope.cluster.location(), making.skus)
+    size_check::check_pool(template, &inputs.size, zones, scope.cluster.location(), &inputs.skus)
 }
 
 /// The observed and the declared set, in numbers. `document` is the declared one.
@@ -164,14 +166,18 @@ fn tags_only(scope: &PoolScope<'_>, hash: Option<&str>) -> Value {
     json!({ "tags": tags })
 }
 
-fn document(scope: &PoolScope<'_>, making: &Making<'_>, tags: &Tags) -> Result<Value, Terminal> {
+fn document(scope: &PoolScope<'_>, inputs: &MachineInputs, tags: &Tags) -> Result<Value, Terminal> {
     let (spec, cluster, name) = (scope.spec, &scope.cluster, scope.scale_set_name());
     let default = Default::default();
     let template = scope.template().unwrap_or(&default);
-    let image = image::reference(making.image).map_err(|error| Terminal::create(error.to_string()))?;
+    let image = image::reference(&inputs.image).map_err(|error| Terminal::create(error.to_string()))?;
     let os_type = scope.os_type();
-    let mut system =
-        profile::os_profile(os_type, template.ssh_public_key.as_deref(), making.bootstrap, making.password)?;
+    let mut system = profile::os_profile(
+        os_type,
+        template.ssh_public_key.as_deref(),
+        &inputs.bootstrap,
+        &inputs.password,
+    )?;
     system["computerNamePrefix"] = json!(name);
     // Data disks of scale sets have no security profile for confidential machines.
     let without_profile = |mut disk: Value| {
@@ -184,7 +190,7 @@ fn document(scope: &PoolScope<'_>, making: &Making<'_>, tags: &Tags) -> Result<V
         .into_iter()
         .map(without_profile)
         .collect();
-    let arm = making.size.capability(capability::ARCHITECTURE) == Some("Arm64");
+    let arm = inputs.size.capability(capability::ARCHITECTURE) == Some("Arm64");
     let extensions: Vec<Value> = extensions(
         template.vm_extensions.as_deref(),
         template.disable_vm_bootstrap_extension,
@@ -209,7 +215,7 @@ fn document(scope: &PoolScope<'_>, making: &Making<'_>, tags: &Tags) -> Result<V
         "diagnosticsProfile": profile::diagnostics(template.diagnostics.as_ref()),
         "networkProfile": {
             "networkApiVersion": flexible.then_some("2020-11-01"),
-            "networkInterfaceConfigurations": interfaces(scope, making, &name),
+            "networkInterfaceConfigurations": interfaces(scope, inputs, &name),
         },
         "extensionProfile": { "extensions": extensions },
         "scheduledEventsProfile": notice.map(|minutes| json!({
@@ -225,7 +231,7 @@ fn document(scope: &PoolScope<'_>, making: &Making<'_>, tags: &Tags) -> Result<V
         "location": spec.location.as_deref().unwrap_or_else(|| cluster.location()),
         "sku": { "name": template.vm_size, "tier": "Standard", "capacity": scope.owner.replicas },
         "zones": (!zones.is_empty()).then_some(zones),
-        "plan": image::plan(making.image),
+        "plan": image::plan(&inputs.image),
         "identity": profile::identity(spec.identity.as_deref(), spec.user_assigned_identities.as_deref()),
         "tags": tags,
         "properties": {
@@ -245,11 +251,11 @@ fn document(scope: &PoolScope<'_>, making: &Making<'_>, tags: &Tags) -> Result<V
     })))
 }
 
-fn interfaces(scope: &PoolScope<'_>, making: &Making<'_>, name: &str) -> Vec<Value> {
+fn interfaces(scope: &PoolScope<'_>, inputs: &MachineInputs, name: &str) -> Vec<Value> {
     let declared = scope.template().and_then(|template| template.network_interfaces.as_deref());
     let declared = declared.unwrap_or_default();
     let fast = declared.first().and_then(|first| first.accelerated_networking);
-    let fast = fast.unwrap_or_else(|| making.size.can(capability::ACCELERATED_NETWORKING));
+    let fast = fast.unwrap_or_else(|| inputs.size.can(capability::ACCELERATED_NETWORKING));
     declared
         .iter()
         .enumerate()

@@ -23,7 +23,7 @@ pub struct PoolMachine {
 
 /// The desired state of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
+pub struct PoolTarget {
     /// The desired number of machines.
     pub desired: u32,
     /// How many fewer may be ready while machines are replaced.
@@ -39,8 +39,8 @@ pub struct Wanted {
 }
 
 /// The machines that are deleted now, as indexes into the list.
-pub fn select(machines: &[PoolMachine], wanted: Wanted) -> Vec<usize> {
-    let order = ordered(machines, wanted);
+pub fn select(machines: &[PoolMachine], target: PoolTarget) -> Vec<usize> {
+    let order = ordered(machines, target);
     let of = |which: &dyn Fn(&PoolMachine) -> bool| -> Vec<usize> {
         order
             .iter()
@@ -52,7 +52,7 @@ pub fn select(machines: &[PoolMachine], wanted: Wanted) -> Vec<usize> {
     let mut broken = of(&|it| is(it, "Failed") && !it.ready);
     broken.extend(of(&|it| is(it, "Deleting")));
     broken.extend(
-        of(&|it| is(it, "Failed") && it.ready).into_iter().take(serving_that_may_go(machines, wanted)),
+        of(&|it| is(it, "Failed") && it.ready).into_iter().take(serving_that_may_go(machines, target)),
     );
     if !broken.is_empty() {
         broken.sort_by_key(|index| machines.get(*index).is_some_and(|it| !it.marked));
@@ -69,13 +69,13 @@ pub fn select(machines: &[PoolMachine], wanted: Wanted) -> Vec<usize> {
         (of(&|it| unready(it) && !it.latest), of(&|it| unready(it) && it.latest));
     let ready_count = ready_old.len() + ready_latest.len();
     // A machine that is not ready yet replaces one that is deleted when it is: both are desired until then.
-    let protected = if wanted.rollout { ready_old.len().min(unready_latest.len()) } else { 0 };
-    let desired = wanted.desired as usize;
+    let protected = if target.rollout { ready_old.len().min(unready_latest.len()) } else { 0 };
+    let desired = target.desired as usize;
     let all = ready_count + unready_old.len() + unready_latest.len();
     let too_many = all.saturating_sub(protected + desired);
     if too_many > 0 {
         let spare = unready_latest.len() - protected;
-        let candidates: Vec<usize> = if wanted.keep_old_models {
+        let candidates: Vec<usize> = if target.keep_old_models {
             let mut spare = spare;
             let mut unready = of(&unready);
             unready.retain(|index| {
@@ -92,34 +92,34 @@ pub fn select(machines: &[PoolMachine], wanted: Wanted) -> Vec<usize> {
         };
         return candidates.into_iter().take(too_many).collect();
     }
-    if ready_count < desired || wanted.keep_old_models {
+    if ready_count < desired || target.keep_old_models {
         return Vec::new();
     }
-    let unavailable = wanted.max_unavailable as usize;
+    let unavailable = target.max_unavailable as usize;
     let budget = if unavailable > desired { desired } else { ready_count - desired + unavailable };
     ready_old.into_iter().take(budget).collect()
 }
 
 /// How many instances that Azure reports as failed, and whose nodes are ready all the same, may be deleted: as many as
 /// may be unavailable, and at least one while no other leaves.
-fn serving_that_may_go(machines: &[PoolMachine], wanted: Wanted) -> usize {
+fn serving_that_may_go(machines: &[PoolMachine], target: PoolTarget) -> usize {
     let serving =
         machines.iter().filter(|it| it.ready && !it.leaving && it.state.as_deref() != Some("Deleting"));
-    let unavailable = (wanted.desired as usize).saturating_sub(serving.count());
+    let unavailable = (target.desired as usize).saturating_sub(serving.count());
     let one = usize::from(!machines.iter().any(|it| it.leaving));
-    (wanted.max_unavailable as usize).saturating_sub(unavailable).max(one)
+    (target.max_unavailable as usize).saturating_sub(unavailable).max(one)
 }
 
 /// Machines in the order in which they are deleted.
-fn ordered(machines: &[PoolMachine], wanted: Wanted) -> Vec<usize> {
+fn ordered(machines: &[PoolMachine], target: PoolTarget) -> Vec<usize> {
     let mut order: Vec<(i128, &str, usize)> = machines
         .iter()
         .enumerate()
         .map(|(index, machine)| {
-            let rank = match wanted.policy {
+            let rank = match target.policy {
                 DeletePolicy::Oldest => i128::from(machine.created),
                 DeletePolicy::Newest => -i128::from(machine.created),
-                DeletePolicy::Random => i128::from(drawn(wanted.seed, &machine.provider_id)),
+                DeletePolicy::Random => i128::from(drawn(target.seed, &machine.provider_id)),
             };
             (rank, machine.provider_id.as_str(), index)
         })

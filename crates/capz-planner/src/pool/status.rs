@@ -10,7 +10,7 @@ const REPLICAS: &str = "ScaleSetDesiredReplicas";
 
 /// The status of a pool, derived from the state of its scale set.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Standing {
+pub struct PoolStatus {
     /// `status.provisioningState`.
     pub provisioning_state: String,
     /// Conditions that change.
@@ -20,7 +20,7 @@ pub struct Standing {
 }
 
 /// The status for a scale set in this state, of which `desired` machines are desired and `ready` are ready.
-pub fn standing(state: &str, desired: u32, ready: u32) -> Standing {
+pub fn pool_status(state: &str, desired: u32, ready: u32) -> PoolStatus {
     let info = |condition: &str, reason: &str| vec![fails(condition, reason, Severity::Info, "")];
     let (provisioning_state, conditions, ready) = match state {
         "Succeeded" if desired == ready => {
@@ -35,7 +35,7 @@ pub fn standing(state: &str, desired: u32, ready: u32) -> Standing {
         "Canceled" | "Deleted" => (state, info(RUNNING, state), Some(false)),
         other => (other, info(RUNNING, other), None),
     };
-    Standing { provisioning_state: provisioning_state.to_owned(), conditions, ready }
+    PoolStatus { provisioning_state: provisioning_state.to_owned(), conditions, ready }
 }
 
 #[cfg(test)]
@@ -63,8 +63,8 @@ mod tests {
             ("Canceled", 3, 3, "Canceled", "ScaleSetRunning=Canceled", Some(false)),
             ("Migrating", 3, 3, "Migrating", "ScaleSetRunning=Migrating", None),
         ] {
-            let standing = standing(state, desired, ready);
-            let said: Vec<String> = standing
+            let status = pool_status(state, desired, ready);
+            let said: Vec<String> = status
                 .conditions
                 .iter()
                 .map(|it| {
@@ -74,7 +74,7 @@ mod tests {
                 .collect();
             assert_eq!(said.join(" "), conditions, "{state}");
             assert_eq!(
-                (standing.provisioning_state.as_str(), standing.ready),
+                (status.provisioning_state.as_str(), status.ready),
                 (provisioning, is_ready),
                 "{state}"
             );

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::instance::Instance;
-use super::selection::{PoolMachine, Wanted, select};
+use super::selection::{PoolMachine, PoolTarget, select};
 
 /// The observed state of a pool.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
+pub struct ObservedPool<'a> {
     /// The scale set's document.
     pub scale_set: &'a Value,
     /// All instances of it.
@@ -36,50 +36,50 @@ pub struct Sync {
 }
 
 /// Whether machines are being replaced, in contrast to a pool that was scaled down.
-pub fn rollout_in_progress(known: Known<'_>, desired: u32) -> bool {
-    if known.last_reconciled.is_some_and(|last| desired < last) {
+pub fn rollout_in_progress(pool: ObservedPool<'_>, desired: u32) -> bool {
+    if pool.last_reconciled.is_some_and(|last| desired < last) {
         return false;
     }
-    known.instances.iter().any(|instance| !instance.has_latest_model(known.scale_set))
+    pool.instances.iter().any(|instance| !instance.has_latest_model(pool.scale_set))
 }
 
-/// The changes that are due now. `wanted.rollout` is determined here.
-pub fn sync(known: Known<'_>, wanted: Wanted) -> Sync {
+/// The changes that are due now. `target.rollout` is determined here.
+pub fn sync(pool: ObservedPool<'_>, target: PoolTarget) -> Sync {
     let instances: BTreeMap<String, &Instance> =
-        known.instances.iter().map(|it| (it.provider_id.to_ascii_lowercase(), it)).collect();
+        pool.instances.iter().map(|it| (it.provider_id.to_ascii_lowercase(), it)).collect();
     let objects: BTreeSet<String> =
-        known.machines.iter().map(|it| it.provider_id.to_ascii_lowercase()).collect();
+        pool.machines.iter().map(|it| it.provider_id.to_ascii_lowercase()).collect();
     let instance_of =
         |machine: &PoolMachine| instances.get(&machine.provider_id.to_ascii_lowercase()).copied();
     let has_object = |instance: &Instance| objects.contains(&instance.provider_id.to_ascii_lowercase());
     let mut sync = Sync {
-        create: (0..known.instances.len())
-            .filter(|index| known.instances.get(*index).is_some_and(|it| !it.is_leaving() && !has_object(it)))
+        create: (0..pool.instances.len())
+            .filter(|index| pool.instances.get(*index).is_some_and(|it| !it.is_leaving() && !has_object(it)))
             .collect(),
         ..Sync::default()
     };
     // The objects of instances that were deleted in Azure are deleted with a drain; no other deletion happens in the
     // same round.
-    sync.delete = (0..known.machines.len())
-        .filter(|index| known.machines.get(*index).is_some_and(|it| !it.leaving && instance_of(it).is_none()))
+    sync.delete = (0..pool.machines.len())
+        .filter(|index| pool.machines.get(*index).is_some_and(|it| !it.leaving && instance_of(it).is_none()))
         .collect();
-    if !sync.delete.is_empty() || known.operation || known.external {
+    if !sync.delete.is_empty() || pool.operation || pool.external {
         return sync;
     }
     // The objects may have been written before the model changed: the state in Azure counts.
-    let machines: Vec<PoolMachine> = known
+    let machines: Vec<PoolMachine> = pool
         .machines
         .iter()
         .map(|machine| {
             let latest = instance_of(machine)
-                .map_or(machine.latest, |instance| instance.has_latest_model(known.scale_set));
+                .map_or(machine.latest, |instance| instance.has_latest_model(pool.scale_set));
             PoolMachine { latest, ..machine.clone() }
         })
         .collect();
-    let wanted = Wanted { rollout: rollout_in_progress(known, wanted.desired), ..wanted };
-    sync.delete = select(&machines, wanted);
-    if machines.len() - sync.delete.len() <= wanted.desired as usize {
-        sync.last_reconciled = Some(wanted.desired);
+    let target = PoolTarget { rollout: rollout_in_progress(pool, target.desired), ..target };
+    sync.delete = select(&machines, target);
+    if machines.len() - sync.delete.len() <= target.desired as usize {
+        sync.last_reconciled = Some(target.desired);
     }
     sync
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use azure_types::ResourceId;
 use capz_planner::kind::{Kind, ReadBy};
 use capz_planner::plan::{Facts, plan};
-use capz_planner::{Action, Claimant, Goal, Observed, Plan, Step};
+use capz_planner::{Action, Claimant, Goal, ObservedResources, Plan, Step};
 use serde_json::{Value, json};
 
 #[derive(Default)]
@@ -21,8 +21,8 @@ pub struct Azure {
 
 impl Azure {
     /// The state that its lists show. Nothing is unknown.
-    pub fn observed(&self, goals: &[Goal]) -> Observed {
-        let mut observed = Observed::default();
+    pub fn observed(&self, goals: &[Goal]) -> ObservedResources {
+        let mut observed = ObservedResources::default();
         for (reading, asked) in observed.missing(goals) {
             match reading {
                 capz_planner::Reading::List { group, resource_type, .. } => {

@@ -6,7 +6,7 @@ use azure_types::ResourceId;
 use capz_api::azure_cluster::AzureClusterSpec;
 use capz_api::{Context, Gates};
 use capz_planner::cluster::{Endpoint, Memory, complete, end, endpoint, ends, goals, read_back, remembered};
-use capz_planner::{Goal, Observed, Scope};
+use capz_planner::{ClusterScope, Goal, ObservedResources};
 use serde_json::{Value, json};
 
 use super::azure::Azure;
@@ -55,8 +55,8 @@ impl Cluster {
         complete(&mut self.spec, "my-cluster", "123", port, "cloudapp.azure.com");
     }
 
-    pub fn scope(&self) -> Scope<'_> {
-        Scope {
+    pub fn scope(&self) -> ClusterScope<'_> {
+        ClusterScope {
             cluster: "my-cluster",
             id: None,
             marked_only: false,
@@ -120,7 +120,7 @@ fn a_public_cluster_is_made_in_as_few_rounds_as_its_references_allow() {
     );
     // At rest: nothing to write, and few reads.
     assert_eq!(azure.plan("my-cluster", cluster.goals()).steps().count(), 0);
-    assert!(Observed::default().missing(&cluster.goals()).len() <= 12);
+    assert!(ObservedResources::default().missing(&cluster.goals()).len() <= 12);
 }
 
 fn public_ip(cluster: &Cluster) -> capz_api::network::PublicIp {

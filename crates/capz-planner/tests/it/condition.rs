@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use capz_planner::condition::{project, set, summary};
 use capz_planner::plan::{Facts, plan};
 use capz_planner::service::CLUSTER;
-use capz_planner::{Action, Observed};
+use capz_planner::{Action, ObservedResources};
 use serde_json::json;
 
 use super::azure::Azure;
@@ -63,7 +63,7 @@ fn none_running() -> BTreeMap<azure_types::ResourceId, Action> {
 #[test]
 fn nothing_is_planned_for_what_nobody_has_seen() {
     let cluster = Cluster::new(json!({}));
-    let (observed, running, refused) = (Observed::default(), BTreeMap::new(), BTreeMap::new());
+    let (observed, running, refused) = (ObservedResources::default(), BTreeMap::new(), BTreeMap::new());
     let facts =
         Facts { claimant: "my-cluster".into(), observed: &observed, running: &running, refused: &refused };
     assert_eq!(plan(cluster.goals(), facts).steps().count(), 0);

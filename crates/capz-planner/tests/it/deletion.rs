@@ -65,7 +65,7 @@ fn resources_in_a_foreign_group_go_one_by_one() {
 #[test]
 fn nothing_goes_while_groups_are_unknown() {
     let cluster = Cluster::new(json!({}));
-    let unknown = capz_planner::Observed::default();
+    let unknown = capz_planner::ObservedResources::default();
     assert_eq!(end(cluster.scope(), true, &unknown), End::Unknown);
     assert!(ends(cluster.scope(), &Memory::default(), End::Unknown).is_empty());
 }
@@ -103,7 +103,7 @@ fn listed(id: &azure_types::ResourceId, tags: serde_json::Value) -> serde_json::
 #[test]
 fn a_group_is_looked_at_as_a_whole() {
     let cluster = Cluster::new(json!({}));
-    let scope = capz_planner::Scope { id: Some("a"), ..cluster.scope() };
+    let scope = capz_planner::ClusterScope { id: Some("a"), ..cluster.scope() };
     let group = scope.group();
     let of = |kind: &str, name: &str| {
         let (namespace, kind) = kind.split_once('/').unwrap();

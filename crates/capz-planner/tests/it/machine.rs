@@ -1,12 +1,13 @@
 //! Goals of AzureMachines.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use capz_api::azure_machine::AzureMachineSpec;
 use capz_api::{Context, Gates, Lookup};
-use capz_planner::machine::{self, GoalError, MachineScope, Making, Owner};
+use capz_planner::machine::{self, GoalError, MachineInputs, MachineScope, OwnerMachine};
 use capz_planner::sku::{ALIGNED, AVAILABILITY_SETS, Skus, VIRTUAL_MACHINES};
-use capz_planner::{Goal, Observed, Plan};
+use capz_planner::{Goal, ObservedResources, Plan};
 use cloud_config::Secret;
 use serde_json::{Value, json};
 
@@ -98,7 +99,7 @@ impl Machine {
             name: &self.name,
             spec: &self.spec,
             annotations: &self.annotations,
-            owner: Owner {
+            owner: OwnerMachine {
                 version: Some("v1.31.1"),
                 failure_domain: self.failure_domain.as_deref(),
                 labels: &self.labels,
@@ -107,20 +108,19 @@ impl Machine {
         }
     }
 
-    pub fn try_goals(&self, observed: &Observed) -> Result<Vec<Goal>, GoalError> {
-        let (bootstrap, password) = (Secret::new("Ym9vdA=="), Secret::new("correct horse"));
-        let making = Making {
-            bootstrap: &bootstrap,
-            password: &password,
-            image: &self.image,
-            size: self.skus.get(SIZE, VIRTUAL_MACHINES).unwrap(),
-            skus: &self.skus,
+    pub fn try_goals(&self, observed: &ObservedResources) -> Result<Vec<Goal>, GoalError> {
+        let inputs = MachineInputs {
+            bootstrap: Secret::new("Ym9vdA=="),
+            password: Secret::new("correct horse"),
+            image: self.image.clone(),
+            size: self.skus.get(SIZE, VIRTUAL_MACHINES).unwrap().clone(),
+            skus: Arc::new(self.skus.clone()),
         };
-        machine::goals(&self.scope(), &making, observed)
+        machine::goals(&self.scope(), &inputs, observed)
     }
 
     pub fn goals(&self) -> Vec<Goal> {
-        self.try_goals(&Observed::default()).unwrap()
+        self.try_goals(&ObservedResources::default()).unwrap()
     }
 
     pub fn names(&self) -> Vec<String> {
@@ -218,7 +218,7 @@ fn control_plane_machines_are_reached_over_ports_of_their_own() {
             .iter()
             .map(|port| json!({ "name": format!("m{port}"), "properties": { "frontendPort": port } }))
             .collect();
-        let mut observed = Observed::default();
+        let mut observed = ObservedResources::default();
         observed.take(&balancer, Some(json!({ "properties": { "inboundNatRules": rules } })));
         let goals = machine.try_goals(&observed);
         let Some(port) = port else {
@@ -254,7 +254,7 @@ fn control_plane_machines_are_reached_over_ports_of_their_own() {
             2201,
         ),
     ] {
-        let mut observed = Observed::default();
+        let mut observed = ObservedResources::default();
         observed.take(&balancer, Some(json!({ "properties": { "inboundNatRules": rules } })));
         let goals = last.try_goals(&observed).unwrap();
         let rule = goals.iter().find(|goal| goal.kind().noun == "inbound NAT rule").unwrap();
@@ -266,7 +266,7 @@ fn control_plane_machines_are_reached_over_ports_of_their_own() {
         .map(|port| json!({ "name": format!("m{port}"), "properties": { "frontendPort": port } }))
         .collect();
     rules[3]["name"] = json!("My-Machine");
-    let mut observed = Observed::default();
+    let mut observed = ObservedResources::default();
     observed.take(&balancer, Some(json!({ "properties": { "inboundNatRules": rules } })));
     let goals = machine.try_goals(&observed).unwrap();
     let rule = goals.iter().find(|goal| goal.kind().noun == "inbound NAT rule").unwrap();

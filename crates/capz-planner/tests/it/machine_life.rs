@@ -6,7 +6,7 @@ use azure_types::ResourceId;
 use capz_planner::machine::{self, GoalError};
 use capz_planner::plan::Facts;
 use capz_planner::sku::{Skus, VIRTUAL_MACHINES};
-use capz_planner::{Action, Observed, Plan, State, condition, plan, tags};
+use capz_planner::{Action, ObservedResources, Plan, State, condition, plan, tags};
 use serde_json::json;
 
 use super::azure::Azure;
@@ -23,7 +23,7 @@ fn what_will_not_work_is_terminal() {
     machine.skus = Skus::read("eastus", &[weak]);
     machine.labels.clear();
     let vm = machine.scope().vm();
-    let mut observed = Observed::default();
+    let mut observed = ObservedResources::default();
     observed.take(&vm, None);
     let GoalError::Terminal(terminal) = machine.try_goals(&observed).unwrap_err() else {
         panic!("not terminal")
@@ -35,8 +35,8 @@ fn what_will_not_work_is_terminal() {
     let mut machine = Machine::worker(json!({}));
     let id = "azure:///subscriptions/123/resourceGroups/my-rg/providers/Microsoft.Compute/virtualMachines/my-machine";
     machine.spec.provider_id = Some(id.into());
-    assert!(machine.try_goals(&Observed::default()).is_ok(), "unknown is not absent");
-    let mut observed = Observed::default();
+    assert!(machine.try_goals(&ObservedResources::default()).is_ok(), "unknown is not absent");
+    let mut observed = ObservedResources::default();
     observed.take(&vm, None);
     let GoalError::Terminal(terminal) = machine.try_goals(&observed).unwrap_err() else {
         panic!("not terminal")
@@ -61,7 +61,7 @@ fn a_foreign_machine_stays_foreign() {
         error.to_string().contains("sigs.k8s.io_cluster-api-provider-azure_cluster_my-cluster=owned"),
         "{error}"
     );
-    assert_eq!(machine::found(&machine.scope(), &observed), None);
+    assert_eq!(machine::observed_machine(&machine.scope(), &observed), None);
     // Its disks have the names that ours would have, and an interface of ours may have been created before it.
     let group = machine.cluster.scope().group();
     let disk = group.resource("Microsoft.Compute", "disks", "my-machine_OSDisk");
@@ -73,7 +73,7 @@ fn a_foreign_machine_stays_foreign() {
         if let Some(interface) = interface {
             azure.put(&nic, interface);
         }
-        let observed = azure.observed(&machine::ends(&machine.scope(), &Observed::default()));
+        let observed = azure.observed(&machine::ends(&machine.scope(), &ObservedResources::default()));
         let plan = azure.settle("my-cluster", &machine::ends(&machine.scope(), &observed));
         assert!(plan.is_reached(), "{plan}");
         assert_eq!(azure.documents, before);
@@ -89,7 +89,7 @@ fn disks_of_a_machine_that_was_never_made_are_told_by_its_interface() {
     azure.put(&disk, json!({ "properties": { "diskState": "Unattached" } }));
     azure.documents.remove(&machine.scope().vm());
     azure.rounds.clear();
-    let ends = machine::ends(&machine.scope(), &Observed::default());
+    let ends = machine::ends(&machine.scope(), &ObservedResources::default());
     assert!(azure.settle("my-cluster", &ends).is_reached());
     assert_eq!(azure.rounds.last().unwrap(), &["my-machine-nic"]);
     assert!(!azure.documents.contains_key(&disk));
@@ -118,7 +118,7 @@ fn disks_beside_a_cluster_of_the_same_name_are_told_by_the_marked_interface() {
         azure.put(&scope.vm(), tags.clone());
         azure.put(&nic, tags);
         azure.put(&disk, json!({ "properties": { "diskState": "Attached" } }));
-        let observed = azure.observed(&machine::ends(&scope, &Observed::default()));
+        let observed = azure.observed(&machine::ends(&scope, &ObservedResources::default()));
         assert!(azure.settle(scope.cluster.claimant(), &machine::ends(&scope, &observed)).is_reached());
         assert_eq!(azure.documents.is_empty(), goes, "{id}: {:?}", azure.names());
     }
@@ -137,7 +137,7 @@ fn a_machine_that_is_there_has_addresses() {
     let ip = machine.cluster.scope().public_ip("pip-my-machine");
     azure.documents.get_mut(&ip).unwrap()["properties"]["ipAddress"] = json!("20.1.2.3");
     let observed = azure.observed(&machine.goals());
-    let found = machine::found(&machine.scope(), &observed).unwrap();
+    let found = machine::observed_machine(&machine.scope(), &observed).unwrap();
     assert_eq!(
         found.provider_id,
         "azure:///subscriptions/123/resourceGroups/my-rg/providers/Microsoft.Compute/virtualMachines/my-machine"
@@ -154,11 +154,11 @@ fn a_machine_that_is_there_has_addresses() {
     // While an interface is unknown, the addresses are not reported as fewer.
     let mut observed = azure.observed(&machine.goals());
     observed.forget(&nic);
-    assert_eq!(machine::found(&machine.scope(), &observed).unwrap().addresses, None);
+    assert_eq!(machine::observed_machine(&machine.scope(), &observed).unwrap().addresses, None);
     // A machine that is still being created does not count as existing.
     azure.documents.get_mut(&machine.scope().vm()).unwrap()["properties"]["provisioningState"] =
         json!("Creating");
-    assert_eq!(machine::found(&machine.scope(), &azure.observed(&machine.goals())), None);
+    assert_eq!(machine::observed_machine(&machine.scope(), &azure.observed(&machine.goals())), None);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn identities_that_are_missing_are_named() {
         json!({ "identity": "UserAssigned", "userAssignedIdentities": [{ "providerID": format!("azure://{id}") }] }),
     );
     for (held, missing) in [(id.to_uppercase(), None), ("/other".into(), Some(id.to_owned()))] {
-        let mut observed = Observed::default();
+        let mut observed = ObservedResources::default();
         let owner = tags::owner_key("my-cluster");
         observed.take(
             &machine.scope().vm(),
@@ -179,7 +179,7 @@ fn identities_that_are_missing_are_named() {
                 "properties": { "provisioningState": "Succeeded" },
             })),
         );
-        assert_eq!(machine::found(&machine.scope(), &observed).unwrap().missing_identity, missing);
+        assert_eq!(machine::observed_machine(&machine.scope(), &observed).unwrap().missing_identity, missing);
     }
 }
 
@@ -262,7 +262,7 @@ fn tags_of_a_machine_are_kept_up() {
         machine.annotations[machine::TAGS],
         r#"{"a":"1","b":"2","kubernetes.io_cluster_my-cluster":"owned"}"#
     );
-    let found = machine::found(&machine.scope(), &azure.observed(&machine.goals())).unwrap();
+    let found = machine::observed_machine(&machine.scope(), &azure.observed(&machine.goals())).unwrap();
     machine.spec.provider_id = Some(found.provider_id);
     machine.spec.additional_tags = Some([("a".to_owned(), "3".to_owned())].into());
     let step = |machine: &Machine, azure: &Azure| {
@@ -323,7 +323,7 @@ fn machines_end_and_leave_nothing() {
         json!({ "id": disks[0].as_str() });
     let set = group.resource("Microsoft.Compute", "availabilitySets", "my-cluster_control-plane-as");
     azure.rounds.clear();
-    let ends = machine::ends(&machine.scope(), &Observed::default());
+    let ends = machine::ends(&machine.scope(), &ObservedResources::default());
     let first = azure.plan("my-cluster", ends.clone());
     let steps: Vec<_> = first.steps().collect();
     assert_eq!(steps.len(), 1, "{first}");
@@ -344,7 +344,7 @@ fn machines_end_and_leave_nothing() {
     let mut held = azure.documents[&set].clone();
     held["properties"]["virtualMachines"] = json!([{ "id": vm.as_str() }]);
     observed.take(&set, Some(held));
-    let state = |observed: &Observed| {
+    let state = |observed: &ObservedResources| {
         let (running, refused) = (BTreeMap::new(), BTreeMap::new());
         let facts = Facts { claimant: "my-cluster".into(), observed, running: &running, refused: &refused };
         plan::plan(ends.clone(), facts).state_of(&set).cloned().unwrap()
@@ -397,7 +397,7 @@ fn a_role_is_given_to_the_identity_of_the_machine() {
     machine.settle(&mut azure);
     assert!(azure.documents.contains_key(&id));
     // It stays when the machine is deleted.
-    assert!(!machine::ends(&machine.scope(), &Observed::default()).iter().any(|goal| goal.id == id));
+    assert!(!machine::ends(&machine.scope(), &ObservedResources::default()).iter().any(|goal| goal.id == id));
 }
 
 /// Order is derived from documents: dependencies of machines exist before them, and independent resources are created
@@ -431,7 +431,7 @@ fn machines_are_made_in_as_few_rounds_as_can_be() {
 #[test]
 fn secrets_are_not_printed() {
     let machine = Machine::worker(json!({ "osDisk": { "osType": "Windows" } }));
-    let mut observed = Observed::default();
+    let mut observed = ObservedResources::default();
     let goals = machine.goals();
     for asked in observed.missing(&goals).into_values() {
         observed.take_list(&asked, &[]);

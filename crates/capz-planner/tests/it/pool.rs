@@ -1,14 +1,15 @@
 //! Scale sets of AzureMachinePools, and their instances.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use azure_types::ResourceId;
 use capz_api::azure_machine_pool::AzureMachinePoolSpec;
 use capz_api::{Context, Lookup};
 use capz_planner::managed::ManagedCluster;
-use capz_planner::pool::{self, HASH_TAG, Instance, Making, Owner, PoolScope};
+use capz_planner::pool::{self, HASH_TAG, Instance, MachineInputs, OwnerMachinePool, PoolScope};
 use capz_planner::sku::{Skus, VIRTUAL_MACHINES};
-use capz_planner::{Action, Goal, GoalError, Observed, State, Step, tags};
+use capz_planner::{Action, Goal, GoalError, ObservedResources, State, Step, tags};
 use cloud_config::Secret;
 use serde_json::{Value, json};
 
@@ -75,7 +76,7 @@ impl Pool {
             name: &self.name,
             spec: &self.spec,
             annotations: &self.annotations,
-            owner: Owner {
+            owner: OwnerMachinePool {
                 version: Some("v1.31.1"),
                 replicas: self.replicas,
                 failure_domains: &self.failure_domains,
@@ -86,23 +87,21 @@ impl Pool {
 
     pub fn try_goals(
         &self,
-        observed: &Observed,
+        observed: &ObservedResources,
         instances: Option<&[Instance]>,
     ) -> Result<Vec<Goal>, GoalError> {
-        let (bootstrap, password) = (Secret::new(self.bootstrap.clone()), Secret::new("correct horse"));
-        let image = serde_json::from_value(self.image.clone()).unwrap();
-        let making = Making {
-            bootstrap: &bootstrap,
-            password: &password,
-            image: &image,
-            size: self.skus.get(SIZE, VIRTUAL_MACHINES).unwrap(),
-            skus: &self.skus,
+        let inputs = MachineInputs {
+            bootstrap: Secret::new(self.bootstrap.clone()),
+            password: Secret::new("correct horse"),
+            image: serde_json::from_value(self.image.clone()).unwrap(),
+            size: self.skus.get(SIZE, VIRTUAL_MACHINES).unwrap().clone(),
+            skus: Arc::new(self.skus.clone()),
         };
-        pool::goals(&self.scope(), &making, observed, instances)
+        pool::goals(&self.scope(), &inputs, observed, instances)
     }
 
     pub fn document(&self) -> Value {
-        self.try_goals(&Observed::default(), None).unwrap().remove(0).document
+        self.try_goals(&ObservedResources::default(), None).unwrap().remove(0).document
     }
 
     /// A small Azure with the cluster and the set, and the instances that it would have.
@@ -118,7 +117,7 @@ impl Pool {
     }
 
     pub fn goals_unseen(&self) -> Vec<Goal> {
-        self.try_goals(&Observed::default(), None).unwrap()
+        self.try_goals(&ObservedResources::default(), None).unwrap()
     }
 
     pub fn instance(&self, index: u32, version: u32, state: &str) -> Instance {
@@ -467,7 +466,7 @@ fn externally_counted_replicas_are_left_alone() {
 fn what_a_size_cannot_be_is_terminal() {
     let mut pool = Pool::new(json!({}));
     pool.failure_domains = vec!["7".into()];
-    let mut observed = Observed::default();
+    let mut observed = ObservedResources::default();
     assert!(pool.try_goals(&observed, None).is_ok(), "unknown is not absent");
     observed.take(&pool.scope().scale_set(), None);
     let error = pool.try_goals(&observed, None).unwrap_err();

@@ -2,7 +2,9 @@
 //! controllers that crash in the middle, a policy that tags, an autoscaler. Thousands of seeds; a failure prints its
 //! own.
 
-use capz_planner::pool::{DeletePolicy, Instance, Known, Numbers, PoolMachine, Resize, Wanted, resize, sync};
+use capz_planner::pool::{
+    DeletePolicy, Instance, Numbers, ObservedPool, PoolMachine, PoolTarget, Resize, resize, sync,
+};
 use serde_json::{Value, json};
 
 use super::pool::image_id;
@@ -238,7 +240,7 @@ impl World {
                 leaving: one.draining.is_some(),
             })
             .collect();
-        let known = Known {
+        let pool = ObservedPool {
             scale_set: &set,
             instances: &instances,
             machines: &machines,
@@ -246,7 +248,7 @@ impl World {
             operation: self.operation > 0,
             external: false,
         };
-        let wanted = Wanted {
+        let target = PoolTarget {
             desired: self.desired,
             max_unavailable: self.max_unavailable,
             policy: self.policy,
@@ -254,7 +256,7 @@ impl World {
             keep_old_models: false,
             seed: self.draw.next(),
         };
-        let decided = sync(known, wanted);
+        let decided = sync(pool, target);
         for index in decided.create {
             self.slots[index].object = true;
         }

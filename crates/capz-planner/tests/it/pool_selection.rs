@@ -1,7 +1,8 @@
 //! Which machines of a pool are deleted now.
 
 use capz_planner::pool::{
-    DeletePolicy, Instance, Known, Pending, PoolMachine, Wanted, pending, rollout_in_progress, select, sync,
+    DeletePolicy, Instance, ObservedPool, Pending, PoolMachine, PoolTarget, pending, rollout_in_progress,
+    select, sync,
 };
 use serde_json::json;
 
@@ -29,7 +30,7 @@ fn machines(words: &[&str]) -> Vec<PoolMachine> {
     words.iter().enumerate().map(|(index, words)| machine(index, words)).collect()
 }
 
-const PLAIN: Wanted = Wanted {
+const PLAIN: PoolTarget = PoolTarget {
     desired: 0,
     max_unavailable: 0,
     policy: DeletePolicy::Oldest,
@@ -38,39 +39,39 @@ const PLAIN: Wanted = Wanted {
     seed: 0,
 };
 
-fn check(words: &[&str], wanted: Wanted, expected: &[usize]) {
-    assert_eq!(select(&machines(words), wanted), expected, "{words:?} {wanted:?}");
+fn check(words: &[&str], target: PoolTarget, expected: &[usize]) {
+    assert_eq!(select(&machines(words), target), expected, "{words:?} {target:?}");
 }
 
 /// CAPZ-140, CAPZ-141, CAPZ-142, CAPZ-143, CAPZ-144.
 #[test]
 fn too_many_go_those_first_that_are_missed_least() {
-    let wanted = |desired| Wanted { desired, ..PLAIN };
-    let rollout = |desired| Wanted { rollout: true, ..wanted(desired) };
-    check(&["ready"], wanted(1), &[]);
-    check(&["ready", "ready", "ready old"], wanted(2), &[2]);
-    check(&["ready", "ready", "unready"], wanted(2), &[2]);
-    check(&["ready", "ready", "unready"], wanted(3), &[]);
+    let target = |desired| PoolTarget { desired, ..PLAIN };
+    let rollout = |desired| PoolTarget { rollout: true, ..target(desired) };
+    check(&["ready"], target(1), &[]);
+    check(&["ready", "ready", "ready old"], target(2), &[2]);
+    check(&["ready", "ready", "unready"], target(2), &[2]);
+    check(&["ready", "ready", "unready"], target(3), &[]);
     // A machine that is not ready yet is the replacement of one that is deleted when it is.
     check(&["ready old", "ready old", "unready"], rollout(2), &[]);
-    check(&["ready old", "ready old", "unready"], wanted(2), &[2]);
+    check(&["ready old", "ready old", "unready"], target(2), &[2]);
     check(&["ready old", "unready old", "ready"], rollout(2), &[1]);
     // Old ones before those in excess, these before ready ones, old before latest.
-    check(&["unready", "unready old", "ready", "ready old", "unready"], wanted(0), &[1, 0, 4, 3, 2]);
+    check(&["unready", "unready old", "ready", "ready old", "unready"], target(0), &[1, 0, 4, 3, 2]);
     check(
         &["unready", "unready old", "ready", "ready old", "unready"],
-        Wanted { desired: 1, ..PLAIN },
+        PoolTarget { desired: 1, ..PLAIN },
         &[1, 0, 4, 3],
     );
     // An instance that was not observed is not judged.
-    check(&["Unseen", "ready"], wanted(1), &[]);
-    check(&["ready", "ready leaving"], wanted(1), &[]);
+    check(&["Unseen", "ready"], target(1), &[]);
+    check(&["ready", "ready leaving"], target(1), &[]);
 }
 
 /// CAPZ-145.
 #[test]
 fn the_policy_says_which_one_goes() {
-    let with = |policy, seed| Wanted { desired: 2, policy, seed, ..PLAIN };
+    let with = |policy, seed| PoolTarget { desired: 2, policy, seed, ..PLAIN };
     let three = ["ready", "ready", "ready"];
     check(&three, with(DeletePolicy::Oldest, 0), &[0]);
     check(&three, with(DeletePolicy::Newest, 0), &[2]);
@@ -85,7 +86,7 @@ fn the_policy_says_which_one_goes() {
 /// CAPZ-146.
 #[test]
 fn old_ones_go_within_the_budget() {
-    let with = |max_unavailable| Wanted { desired: 3, max_unavailable, rollout: true, ..PLAIN };
+    let with = |max_unavailable| PoolTarget { desired: 3, max_unavailable, rollout: true, ..PLAIN };
     check(&["ready", "ready old", "ready"], with(1), &[1]);
     check(&["ready", "ready old", "ready old"], with(2), &[1, 2]);
     check(&["ready", "ready old", "ready old"], with(1), &[1]);
@@ -99,18 +100,18 @@ fn old_ones_go_within_the_budget() {
 /// CAPZ-147.
 #[test]
 fn broken_ones_go_first() {
-    let wanted = Wanted { desired: 3, ..PLAIN };
-    check(&["ready", "Failed", "ready"], wanted, &[1]);
-    check(&["Failed", "Deleting", "ready marked", "Failed marked"], wanted, &[3, 0, 1]);
-    check(&["Deleting leaving", "ready", "ready"], wanted, &[]);
-    check(&["Failed leaving", "ready", "ready", "ready"], wanted, &[]);
+    let target = PoolTarget { desired: 3, ..PLAIN };
+    check(&["ready", "Failed", "ready"], target, &[1]);
+    check(&["Failed", "Deleting", "ready marked", "Failed marked"], target, &[3, 0, 1]);
+    check(&["Deleting leaving", "ready", "ready"], target, &[]);
+    check(&["Failed leaving", "ready", "ready", "ready"], target, &[]);
 }
 
 /// C8: instances that Azure reports as failed and whose nodes are ready are deleted like the others, within what may be
 /// unavailable; at least one is deleted, for they would stay for ever.
 #[test]
 fn failed_ones_that_serve_go_within_the_budget() {
-    let with = |max_unavailable| Wanted { desired: 3, max_unavailable, ..PLAIN };
+    let with = |max_unavailable| PoolTarget { desired: 3, max_unavailable, ..PLAIN };
     let all = ["ready Failed", "ready Failed", "ready Failed"];
     check(&all, with(0), &[0]);
     check(&all, with(1), &[0]);
@@ -123,11 +124,11 @@ fn failed_ones_that_serve_go_within_the_budget() {
 /// CAPZ-148.
 #[test]
 fn old_models_stay_where_the_gate_says_so() {
-    let wanted = |desired| Wanted { desired, keep_old_models: true, max_unavailable: 1, ..PLAIN };
-    check(&["ready old", "ready old", "ready"], wanted(3), &[]);
-    check(&["ready", "ready old", "ready old"], wanted(2), &[0]);
-    check(&["ready old", "unready", "unready old"], wanted(1), &[1, 2]);
-    check(&["ready old", "ready", "unready", "unready"], Wanted { rollout: true, ..wanted(2) }, &[2]);
+    let target = |desired| PoolTarget { desired, keep_old_models: true, max_unavailable: 1, ..PLAIN };
+    check(&["ready old", "ready old", "ready"], target(3), &[]);
+    check(&["ready", "ready old", "ready old"], target(2), &[0]);
+    check(&["ready old", "unready", "unready old"], target(1), &[1, 2]);
+    check(&["ready old", "ready", "unready", "unready"], PoolTarget { rollout: true, ..target(2) }, &[2]);
 }
 
 /// CAPZ-152: objects follow instances, and the Machines of deleted instances are deleted before any others.
@@ -141,7 +142,7 @@ fn objects_follow_instances() {
         provider_id: instances[instance].provider_id.to_uppercase(),
         ..machine(instance, words)
     };
-    let known = |machines| Known {
+    let pool = |machines| ObservedPool {
         scale_set: &set,
         instances: &instances,
         machines,
@@ -149,17 +150,17 @@ fn objects_follow_instances() {
         operation: false,
         external: false,
     };
-    let wanted = Wanted { desired: 0, ..PLAIN };
+    let target = PoolTarget { desired: 0, ..PLAIN };
     let none: &[PoolMachine] = &[];
-    assert_eq!(sync(known(none), wanted).create, [0, 2]);
+    assert_eq!(sync(pool(none), target).create, [0, 2]);
     let gone = [object(0, "ready"), machine(7, "ready"), machine(8, "ready leaving")];
-    let decided = sync(known(&gone), wanted);
+    let decided = sync(pool(&gone), target);
     assert_eq!((decided.create, decided.delete, decided.last_reconciled), (vec![2], vec![1], None));
     let all = [object(0, "ready"), object(2, "unready Creating")];
-    assert_eq!(sync(known(&all), wanted).delete, [1, 0]);
-    assert_eq!(sync(known(&all), wanted).last_reconciled, Some(0));
-    assert_eq!(sync(Known { operation: true, ..known(&all) }, wanted).delete, Vec::<usize>::new());
-    assert_eq!(sync(Known { external: true, ..known(&all) }, wanted).delete, Vec::<usize>::new());
+    assert_eq!(sync(pool(&all), target).delete, [1, 0]);
+    assert_eq!(sync(pool(&all), target).last_reconciled, Some(0));
+    assert_eq!(sync(ObservedPool { operation: true, ..pool(&all) }, target).delete, Vec::<usize>::new());
+    assert_eq!(sync(ObservedPool { external: true, ..pool(&all) }, target).delete, Vec::<usize>::new());
 }
 
 /// The objects' model may be from before it changed; the state in Azure counts.
@@ -175,7 +176,7 @@ fn the_model_is_what_azure_shows() {
             ..machine(1 - index, "ready")
         })
         .collect();
-    let known = Known {
+    let pool = ObservedPool {
         scale_set: &set,
         instances: &instances,
         machines: &machines,
@@ -183,10 +184,10 @@ fn the_model_is_what_azure_shows() {
         operation: false,
         external: false,
     };
-    assert_eq!(sync(known, Wanted { desired: 1, ..PLAIN }).delete, [0]);
-    assert!(rollout_in_progress(known, 2));
-    assert!(!rollout_in_progress(known, 1), "a pool that was scaled down");
-    assert!(!rollout_in_progress(Known { instances: &instances[1..], ..known }, 2));
+    assert_eq!(sync(pool, PoolTarget { desired: 1, ..PLAIN }).delete, [0]);
+    assert!(rollout_in_progress(pool, 2));
+    assert!(!rollout_in_progress(pool, 1), "a pool that was scaled down");
+    assert!(!rollout_in_progress(ObservedPool { instances: &instances[1..], ..pool }, 2));
 }
 
 /// Only observations show an operation in Azure; other changes are seen in Kubernetes, or end a call of ours.
@@ -226,7 +227,7 @@ fn a_pool_waits_for_azure_or_for_machines() {
                 ..machine(index, if leaving == Some(index) { "ready leaving" } else { "ready" })
             })
             .collect();
-        let known = Known {
+        let pool = ObservedPool {
             scale_set: &set,
             instances: &instances,
             machines: &machines,
@@ -234,7 +235,7 @@ fn a_pool_waits_for_azure_or_for_machines() {
             operation: false,
             external: false,
         };
-        let found = pending(known, desired, false);
+        let found = pending(pool, desired, false);
         assert_eq!(found, expected, "{state} {capacity} {instances:?} {leaving:?}");
     }
 }
@@ -249,7 +250,7 @@ fn a_pool_waits_for_machines_of_another_model() {
     set["sku"]["capacity"] = json!(1);
     let mut instances = [pool.instance(0, 1, "Succeeded")];
     let waits = |instances: &[Instance], keep: bool| {
-        let known = Known {
+        let pool = ObservedPool {
             scale_set: &set,
             instances,
             machines: &[],
@@ -257,7 +258,7 @@ fn a_pool_waits_for_machines_of_another_model() {
             operation: false,
             external: false,
         };
-        pending(known, 1, keep)
+        pending(pool, 1, keep)
     };
     assert_eq!(waits(&instances, false), Pending::Machines);
     assert_eq!(waits(&instances, true), Pending::Nothing);

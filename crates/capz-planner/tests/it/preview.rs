@@ -1,7 +1,7 @@
 //! Previews: the steps that will be taken.
 
 use capz_planner::preview::Next;
-use capz_planner::{Goal, Observed, Outlook, Preview, Reading};
+use capz_planner::{Goal, ObservedResources, Outlook, Preview, Reading};
 use serde_json::json;
 
 use super::azure::Azure;
@@ -9,7 +9,7 @@ use super::cluster::Cluster;
 use super::machine::Machine;
 
 /// Plans to the end, with the state of this Azure.
-fn foresee(preview: &mut Preview, azure: &Azure, goals: impl Fn(&Observed) -> Vec<Goal>) -> Outlook {
+fn foresee(preview: &mut Preview, azure: &Azure, goals: impl Fn(&ObservedResources) -> Vec<Goal>) -> Outlook {
     loop {
         let goals = goals(&preview.observed);
         match preview.next("my-cluster".into(), goals.clone()) {

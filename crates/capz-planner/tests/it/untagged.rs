@@ -2,7 +2,7 @@
 
 use azure_types::ResourceId;
 use capz_planner::cluster::{End, contact, ends, goals, remembered, remembered_of};
-use capz_planner::{Action, Goal, Scope, State, tags};
+use capz_planner::{Action, ClusterScope, Goal, State, tags};
 use serde_json::{Value, json};
 
 use super::azure::Azure;
@@ -16,16 +16,16 @@ fn cluster(group: &str) -> Cluster {
     } }))
 }
 
-fn scope<'a>(cluster: &'a Cluster, id: &'a str) -> Scope<'a> {
-    Scope { id: Some(id), ..cluster.scope() }
+fn scope<'a>(cluster: &'a Cluster, id: &'a str) -> ClusterScope<'a> {
+    ClusterScope { id: Some(id), ..cluster.scope() }
 }
 
-fn wanted(scope: Scope<'_>) -> Vec<Goal> {
+fn wanted(scope: ClusterScope<'_>) -> Vec<Goal> {
     goals(scope, &remembered(scope))
 }
 
 /// The goals of the deletion of a cluster that has recorded its declaration.
-fn ended(scope: Scope<'_>) -> Vec<Goal> {
+fn ended(scope: ClusterScope<'_>) -> Vec<Goal> {
     ends(scope, &remembered(scope), End::WholeGroups)
 }
 
@@ -128,7 +128,8 @@ fn a_lost_name_holds_up_no_repair() {
 fn a_refused_cluster_gives_its_name_back() {
     let own = cluster("one");
     let own = scope(&own, "a");
-    let theirs = json!({ "location": "eastus", "tags": Scope { id: Some("b"), ..own }.tags(None, None) });
+    let theirs =
+        json!({ "location": "eastus", "tags": ClusterScope { id: Some("b"), ..own }.tags(None, None) });
     let balancer = own.group().resource("Microsoft.Network", "loadBalancers", "my-cluster-internal-lb");
     for (metadata, has_balancer, expected) in [
         (json!({ tags::ID: "a" }), false, vec![Action::Delete]),

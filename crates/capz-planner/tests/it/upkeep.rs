@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use azure_types::ResourceId;
 use capz_planner::plan::{Facts, plan};
-use capz_planner::{Action, Goal, Observed, State, Upkeep, Withdrawn, service};
+use capz_planner::{Action, Goal, ObservedResources, State, Upkeep, Withdrawn, service};
 use serde_json::{Value, json};
 
 fn state_of(goal: Goal, held: Value) -> State {
-    let mut observed = Observed::default();
+    let mut observed = ObservedResources::default();
     observed.take(&goal.id, Some(held));
     let (running, refused) = (BTreeMap::new(), BTreeMap::new());
     let facts = Facts { claimant: "c".into(), observed: &observed, running: &running, refused: &refused };

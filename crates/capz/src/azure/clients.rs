@@ -23,7 +23,7 @@ const CLIENT_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The data of a Secret with credentials. It must never be printed.
 #[derive(Default, Clone)]
-pub struct Material {
+pub struct IdentitySecret {
     /// `clientSecret`.
     pub client_secret: Option<Vec<u8>>,
     /// `certificate`.
@@ -32,7 +32,7 @@ pub struct Material {
     pub password: Option<Secret>,
 }
 
-impl Material {
+impl IdentitySecret {
     /// The client secret as a text, without the trailing line break that files have.
     pub fn secret_text(&self) -> Option<Secret> {
         let bytes = self.client_secret.as_ref()?;
@@ -77,13 +77,13 @@ pub struct Azure {
     clock: Clock,
     observer: Option<Arc<dyn CallObserver>>,
     settings: Settings,
-    clients: Mutex<Recent<Print, Access>>,
+    clients: Mutex<Recent<Fingerprint, Access>>,
     /// Salts each fingerprint, so that fingerprints mean nothing outside of this process.
     salt: uuid::Uuid,
 }
 
 /// The fingerprint of a credential: SHA-256.
-type Print = [u8; 32];
+type Fingerprint = [u8; 32];
 
 /// A client with the key that identifies its rights.
 #[derive(Clone)]
@@ -133,7 +133,7 @@ impl Azure {
         &self,
         environment: &str,
         identity: &AzureClusterIdentitySpec,
-        material: &Material,
+        material: &IdentitySecret,
     ) -> Result<Access, AccessError> {
         let name = if environment.is_empty() { "AzurePublicCloud" } else { environment };
         let (endpoints, known) = CloudEndpoints::named(name);
@@ -141,8 +141,8 @@ impl Azure {
             return Err(AccessError::UnknownCloud(name.to_owned()));
         }
         let credential = self.credential(identity, material)?;
-        let print = print_of(self.salt, name, identity, &credential);
-        if let Some(access) = self.clients.lock().get(&print) {
+        let fingerprint = fingerprint(self.salt, name, identity, &credential);
+        if let Some(access) = self.clients.lock().get(&fingerprint) {
             return Ok(access.clone());
         }
         let cloud = self.cloud(&endpoints, credential.authority.as_deref())?;
@@ -154,8 +154,8 @@ impl Azure {
         if let Some(observer) = &self.observer {
             builder = builder.observer(Arc::clone(observer));
         }
-        let access = Access { client: builder.build(), tenant: hex(&print).into() };
-        self.clients.lock().insert(print, access.clone());
+        let access = Access { client: builder.build(), tenant: hex(&fingerprint).into() };
+        self.clients.lock().insert(fingerprint, access.clone());
         Ok(access)
     }
 
@@ -185,7 +185,7 @@ impl Azure {
     fn credential(
         &self,
         identity: &AzureClusterIdentitySpec,
-        material: &Material,
+        material: &IdentitySecret,
     ) -> Result<ClusterCredential, AccessError> {
         let trimmed = |text: &Option<String>| text.as_deref().unwrap_or_default().trim().to_owned();
         let (tenant, client) = (trimmed(&identity.tenant_id), trimmed(&identity.client_id));
@@ -243,7 +243,7 @@ pub(crate) fn has_client_secret(identity: &AzureClusterIdentitySpec) -> bool {
 /// The certificate of an identity with its password: from the file that it names, otherwise from its Secret.
 pub(crate) fn certificate(
     identity: &AzureClusterIdentitySpec,
-    material: &Material,
+    material: &IdentitySecret,
 ) -> Result<(Vec<u8>, Secret), AccessError> {
     let path = identity.cert_path.as_deref().unwrap_or_default().trim();
     if !path.is_empty() {
@@ -288,12 +288,12 @@ fn issued_credential(path: &str) -> Result<IssuedCredential, AccessError> {
 
 /// The fingerprint of a credential. It covers the secrets, and does not reveal them. It also separates tenants, so two
 /// credentials must never share one.
-fn print_of(
+fn fingerprint(
     salt: uuid::Uuid,
     cloud: &str,
     identity: &AzureClusterIdentitySpec,
     credential: &ClusterCredential,
-) -> Print {
+) -> Fingerprint {
     let CredentialSpec { tenant, client, method } = &credential.spec;
     let (secret, certificate, password) = match method {
         CredentialMethod::ClientSecret(secret) => (secret.reveal(), None, ""),
@@ -326,6 +326,6 @@ fn print_of(
     digest.finalize().into()
 }
 
-fn hex(print: &Print) -> String {
+fn hex(print: &Fingerprint) -> String {
     print.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }

@@ -11,7 +11,7 @@ use capz_api::Future;
 use capz_planner::kind::{Kind, ReadBy};
 use capz_planner::plan::{Facts, plan};
 use capz_planner::service::Service;
-use capz_planner::{Action, Claimant, Goal, Observed, Plan, Reading, State, Step};
+use capz_planner::{Action, Claimant, Goal, ObservedResources, Plan, Reading, State, Step};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, try_join_all};
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -22,15 +22,14 @@ use tracing::{Instrument as _, Span};
 use crate::azure::failure::Failure;
 use crate::azure::operations;
 use crate::azure::reads::{self, Answer, Reads};
-use crate::azure::repeats::{Writer, Written, fingerprint};
+use crate::azure::repeats::{RecentWrites, Writer, fingerprint};
 use crate::azure::spans;
+use crate::kubernetes::store::Changes;
 
 /// The first wait before a resource is read again that Azure is working on without a known operation; it doubles each
 /// time.
-const FIRST_LOOK: Duration = Duration::from_secs(1);
-const LONGEST_LOOK: Duration = Duration::from_secs(15);
-/// The interval at which a running reconcile checks for a new spec while Azure is at work.
-const GLANCE: Duration = Duration::from_secs(1);
+const FIRST_POLL_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_POLL_PAUSE: Duration = Duration::from_secs(15);
 /// The wait before a document is read again after a conflict with another writer.
 const CONTESTED: Duration = Duration::from_millis(200);
 /// How many times in a row a resource is busy with the same message before that is reported: after some two minutes. It
@@ -45,10 +44,10 @@ pub trait Subject: Send {
     ///
     /// # Errors
     /// They cannot be derived from the declaration.
-    fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure>;
+    fn goals(&mut self, observed: &ObservedResources) -> Result<Vec<Goal>, Failure>;
 
     /// Receives the state of the goals and the running operations, and saves them. It is called before any wait.
-    fn tell(
+    fn report(
         &mut self,
         plan: &Plan,
         operations: Vec<Future>,
@@ -56,6 +55,9 @@ pub trait Subject: Send {
 
     /// Whether the desired state has changed, so that the reconcile starts anew.
     fn has_changed(&self) -> bool;
+
+    /// The changes of the objects on which [`Self::has_changed`] depends.
+    fn changes(&self) -> Changes;
 }
 
 /// The inputs for reconciling goals.
@@ -67,7 +69,7 @@ pub struct Reach<'a> {
     /// Lists that reconciles share.
     pub reads: &'a Reads,
     /// Recently written differences, which reconciles share, too.
-    pub written: &'a Written,
+    pub written: &'a RecentWrites,
     /// On whose behalf ownership is judged.
     pub claimant: Claimant<'a>,
     /// The oldest permitted time of a read.
@@ -77,23 +79,23 @@ pub struct Reach<'a> {
 }
 
 /// The result of a task.
-enum Ended {
+enum TaskResult {
     /// A step was sent.
-    Sent(Told, Box<Step>, Result<Accepted<Value>, Error>),
+    Sent(ReportedStep, Box<Step>, Result<Accepted<Value>, Error>),
     /// An operation has ended; this is the resource now.
     Done(ResourceId, Result<Option<Value>, Error>),
     /// A resource was read again.
-    Looked(ResourceId, Result<Option<Value>, Error>),
+    Reread(ResourceId, Result<Option<Value>, Error>),
 }
 
 /// Where work on a resource is reported: a service in the status, and a span.
-struct Told {
+struct ReportedStep {
     service: &'static Service,
     span: Span,
 }
 
 /// A step to send, with its target.
-type Begun = (ResourceId, BoxFuture<'static, Ended>);
+type Begun = (ResourceId, BoxFuture<'static, TaskResult>);
 
 impl Reach<'_> {
     /// Reconciles until the goals are reached as far as possible, and returns the observed state.
@@ -105,8 +107,8 @@ impl Reach<'_> {
         &self,
         subject: &mut S,
         kept: &[Future],
-    ) -> Result<(Observed, Plan), Failure> {
-        self.run_from(Observed::default(), subject, kept).await
+    ) -> Result<(ObservedResources, Plan), Failure> {
+        self.run_from(ObservedResources::default(), subject, kept).await
     }
 
     /// Like [`Self::run`], starting from the observed state that was read already.
@@ -115,17 +117,17 @@ impl Reach<'_> {
     /// As for [`Self::run`].
     pub async fn run_from<S: Subject>(
         &self,
-        seen: Observed,
+        seen: ObservedResources,
         subject: &mut S,
         kept: &[Future],
-    ) -> Result<(Observed, Plan), Failure> {
-        let mut work = Work {
+    ) -> Result<(ObservedResources, Plan), Failure> {
+        let mut work = RunningReconcile {
             observed: seen,
             running: BTreeMap::new(),
             operations: BTreeMap::new(),
             refused: BTreeMap::new(),
             held_back: BTreeMap::new(),
-            looks: BTreeMap::new(),
+            rereads: BTreeMap::new(),
             contested: BTreeMap::new(),
             tasks: FuturesUnordered::new(),
             unanswered: BTreeSet::new(),
@@ -146,7 +148,7 @@ impl Reach<'_> {
             self.take(&mut work, ended);
         }
         if let Some(plan) = &last {
-            subject.tell(plan, work.futures()).await?;
+            subject.report(plan, work.futures()).await?;
         }
         Err(failure)
     }
@@ -156,13 +158,15 @@ impl Reach<'_> {
         &self,
         subject: &mut S,
         kept: &[Future],
-        work: &mut Work,
+        work: &mut RunningReconcile,
         last: &mut Option<Plan>,
     ) -> Result<Plan, Failure> {
+        // Before the first check, so that no change falls between the two.
+        let mut changes = subject.changes();
         loop {
             let goals = subject.goals(&work.observed)?;
             self.resume(work, &goals, kept);
-            if self.look(&mut work.observed, &goals).await? {
+            if self.read_missing(&mut work.observed, &goals).await? {
                 continue;
             }
             let facts = Facts {
@@ -179,13 +183,17 @@ impl Reach<'_> {
             // Azure may be at work for many minutes, on many machines at a time, so documents are not held in memory
             // meanwhile.
             plan.let_documents_go();
-            subject.tell(plan, work.futures()).await?;
+            subject.report(plan, work.futures()).await?;
             work.send(begun);
             let ended = loop {
-                match tokio::time::timeout(GLANCE, work.tasks.next()).await {
-                    Ok(ended) => break ended,
-                    Err(_) if subject.has_changed() => return Err(Failure::Changed),
-                    Err(_) => {}
+                tokio::select! {
+                    biased;
+                    ended = work.tasks.next() => break ended,
+                    () = changes.next() => {
+                        if subject.has_changed() {
+                            return Err(Failure::Changed);
+                        }
+                    }
                 }
             };
             match ended {
@@ -201,7 +209,11 @@ impl Reach<'_> {
     ///
     /// # Errors
     /// Azure does not answer.
-    pub async fn look(&self, observed: &mut Observed, goals: &[Goal]) -> Result<bool, Failure> {
+    pub async fn read_missing(
+        &self,
+        observed: &mut ObservedResources,
+        goals: &[Goal],
+    ) -> Result<bool, Failure> {
         let missing = observed.missing(goals);
         if missing.is_empty() {
             return Ok(false);
@@ -234,23 +246,29 @@ impl Reach<'_> {
     }
 
     /// Resumes the operations in the status.
-    fn resume(&self, work: &mut Work, goals: &[Goal], kept: &[Future]) {
+    fn resume(&self, work: &mut RunningReconcile, goals: &[Goal], kept: &[Future]) {
         for goal in goals {
             if work.resumed.insert(goal.id.clone())
                 && let Some((action, operation)) = operations::kept(kept, goal)
             {
                 let span = spans::step(goal.service, action, &goal.id, true);
-                work.wait_for(self.client, &goal.id, Told { service: goal.service, span }, action, operation);
+                work.wait_for(
+                    self.client,
+                    &goal.id,
+                    ReportedStep { service: goal.service, span },
+                    action,
+                    operation,
+                );
             }
         }
     }
 
     /// Prepares every step that can be taken, and reads resources again that Azure is working on by itself.
-    fn start(&self, work: &mut Work, plan: &mut Plan) -> Vec<Begun> {
+    fn start(&self, work: &mut RunningReconcile, plan: &mut Plan) -> Vec<Begun> {
         let mut begun = Vec::new();
         for id in plan.left_to_others() {
             if work.read_again.insert(id.clone()) {
-                work.look_soon(self.client, id, Action::Delete, Duration::ZERO);
+                work.reread_after(self.client, id, Action::Delete, Duration::ZERO);
             }
         }
         let writer = Writer::from(self.claimant);
@@ -272,21 +290,21 @@ impl Reach<'_> {
                     work.running.insert(goal.id.clone(), step.action);
                     let document = step.document.take();
                     let span = spans::step(goal.service, step.action, &goal.id, false);
-                    let told = Told { service: goal.service, span: span.clone() };
+                    let reported = ReportedStep { service: goal.service, span: span.clone() };
                     let (client, step) = (self.client.clone(), Step { document, ..step.clone() });
                     begun.push((
                         goal.id.clone(),
                         async move {
                             let sent = send(&client, &step).await;
-                            spans::ended(&told.span, &sent);
-                            Ended::Sent(told, Box::new(step), sent)
+                            spans::ended(&reported.span, &sent);
+                            TaskResult::Sent(reported, Box::new(step), sent)
                         }
                         .instrument(span)
                         .boxed(),
                     ));
                 }
                 State::Running(action) if !work.running.contains_key(&goal.id) => {
-                    work.look_again(self.client, &goal.id, *action);
+                    work.reread_later(self.client, &goal.id, *action);
                 }
                 _ => {}
             }
@@ -294,15 +312,15 @@ impl Reach<'_> {
         begun
     }
 
-    fn take(&self, work: &mut Work, ended: Ended) {
-        if let Ended::Sent(_, step, _) = &ended {
+    fn take(&self, work: &mut RunningReconcile, ended: TaskResult) {
+        if let TaskResult::Sent(_, step, _) = &ended {
             work.unanswered.remove(&step.target);
         }
         match ended {
-            Ended::Sent(told, step, Ok(Accepted { operation: Some(operation), .. })) => {
-                work.wait_for(self.client, &step.target, told, step.action, operation);
+            TaskResult::Sent(reported, step, Ok(Accepted { operation: Some(operation), .. })) => {
+                work.wait_for(self.client, &step.target, reported, step.action, operation);
             }
-            Ended::Sent(_, step, Ok(Accepted { body, operation: None })) => {
+            TaskResult::Sent(_, step, Ok(Accepted { body, operation: None })) => {
                 self.note(work, &step.target);
                 work.running.remove(&step.target);
                 let document = if step.action == Action::Delete { None } else { body };
@@ -310,24 +328,24 @@ impl Reach<'_> {
                     // Azure accepts no condition on the creation of a group: another cluster may have created it at the
                     // same moment. The ID that it bears now decides who owns it.
                     _ if step.action == Action::Create && Kind::of(&step.target).is_group() => {
-                        work.look_soon(self.client, &step.target, step.action, Duration::ZERO);
+                        work.reread_after(self.client, &step.target, step.action, Duration::ZERO);
                     }
                     // An answer without a body does not show the current state.
                     None if step.action != Action::Delete => {
-                        work.look_again(self.client, &step.target, step.action);
+                        work.reread_later(self.client, &step.target, step.action);
                     }
                     document => work.observed.take(&step.target, document),
                 }
             }
-            Ended::Sent(_, step, Err(error)) if work.is_contested(&step, &error) => {
+            TaskResult::Sent(_, step, Err(error)) if work.is_contested(&step, &error) => {
                 // Another writer changed the same document meanwhile: read it again.
                 work.running.remove(&step.target);
                 if let Some(parent) = step.target.parent() {
-                    work.look_soon(self.client, &parent, Action::Update, CONTESTED);
+                    work.reread_after(self.client, &parent, Action::Update, CONTESTED);
                 }
             }
-            Ended::Sent(_, step, Err(error)) => self.failed(work, &step.target, step.action, &error),
-            Ended::Done(id, answer) => {
+            TaskResult::Sent(_, step, Err(error)) => self.failed(work, &step.target, step.action, &error),
+            TaskResult::Done(id, answer) => {
                 let action = work.running.remove(&id).unwrap_or(Action::Update);
                 work.operations.remove(&id);
                 match answer {
@@ -338,7 +356,7 @@ impl Reach<'_> {
                     Err(error) => self.failed(work, &id, action, &error),
                 }
             }
-            Ended::Looked(id, answer) => {
+            TaskResult::Reread(id, answer) => {
                 let action = work.running.remove(&id).unwrap_or(Action::Update);
                 match answer {
                     Ok(document) => work.observed.take(&id, document),
@@ -349,27 +367,27 @@ impl Reach<'_> {
     }
 
     /// Azure has completed a step.
-    fn note(&self, work: &mut Work, id: &ResourceId) {
+    fn note(&self, work: &mut RunningReconcile, id: &ResourceId) {
         work.busy.remove(id);
         if let Some(print) = work.prints.remove(id) {
             self.written.note(&Writer::from(self.claimant), id, print);
         }
     }
 
-    fn failed(&self, work: &mut Work, id: &ResourceId, action: Action, error: &Error) {
+    fn failed(&self, work: &mut RunningReconcile, id: &ResourceId, action: Action, error: &Error) {
         work.running.remove(id);
         work.prints.remove(id);
-        let look = error.is_precondition_failed()
+        let is_outdated = error.is_precondition_failed()
             || error.is_conflict_in_progress()
             || error.is_superseded()
             || matches!(error, Error::OperationLost { .. } | Error::OperationDeadline { .. });
-        if look && work.is_busy_for_long(id, error) {
+        if is_outdated && work.is_busy_for_long(id, error) {
             work.refused.insert(id.clone(), error.full_text());
             return;
         }
-        if look {
+        if is_outdated {
             // Another writer was faster: read the current state.
-            work.look_again(self.client, id, action);
+            work.reread_later(self.client, id, action);
             return;
         }
         match Failure::of(error, self.requeue) {
@@ -384,8 +402,8 @@ impl Reach<'_> {
 }
 
 /// The state of a running reconcile.
-struct Work {
-    observed: Observed,
+struct RunningReconcile {
+    observed: ObservedResources,
     running: BTreeMap<ResourceId, Action>,
     /// The operations for the status.
     operations: BTreeMap<ResourceId, Future>,
@@ -393,10 +411,10 @@ struct Work {
     /// Failures that may pass, with their waits.
     held_back: BTreeMap<ResourceId, (Duration, String)>,
     /// How many times each resource was read again.
-    looks: BTreeMap<ResourceId, u32>,
+    rereads: BTreeMap<ResourceId, u32>,
     /// Refused children of documents that have other writers, too.
     contested: BTreeMap<ResourceId, Value>,
-    tasks: FuturesUnordered<BoxFuture<'static, Ended>>,
+    tasks: FuturesUnordered<BoxFuture<'static, TaskResult>>,
     /// Requests without an answer yet.
     unanswered: BTreeSet<ResourceId>,
     /// Resources that were read once more before they were left to other owners.
@@ -409,7 +427,7 @@ struct Work {
     resumed: BTreeSet<ResourceId>,
 }
 
-impl Work {
+impl RunningReconcile {
     fn send(&mut self, begun: Vec<Begun>) {
         for (id, step) in begun {
             self.unanswered.insert(id);
@@ -425,16 +443,16 @@ impl Work {
         &mut self,
         client: &Client,
         id: &ResourceId,
-        told: Told,
+        reported: ReportedStep,
         action: Action,
         operation: Operation,
     ) {
         let id = id.clone();
-        if let Some(future) = operations::keep(&id, told.service, action, &operation) {
+        if let Some(future) = operations::keep(&id, reported.service, action, &operation) {
             self.operations.insert(id.clone(), future);
         }
         self.running.insert(id.clone(), action);
-        let (client, span) = (client.clone(), told.span);
+        let (client, span) = (client.clone(), reported.span);
         self.tasks.push(
             async move {
                 let ended = match client.wait(&operation).await {
@@ -442,7 +460,7 @@ impl Work {
                     Err(error) => Err(error),
                 };
                 spans::ended(&Span::current(), &ended);
-                Ended::Done(id, ended)
+                TaskResult::Done(id, ended)
             }
             .instrument(span)
             .boxed(),
@@ -470,28 +488,28 @@ impl Work {
         *times >= limit
     }
 
-    fn look_again(&mut self, client: &Client, id: &ResourceId, action: Action) {
-        let looks = self.looks.entry(id.clone()).or_default();
-        let pause = FIRST_LOOK.saturating_mul(1 << (*looks).min(4)).min(LONGEST_LOOK);
-        *looks += 1;
-        self.look_soon(client, id, action, pause);
+    fn reread_later(&mut self, client: &Client, id: &ResourceId, action: Action) {
+        let rereads = self.rereads.entry(id.clone()).or_default();
+        let pause = FIRST_POLL_PAUSE.saturating_mul(1 << (*rereads).min(4)).min(LONGEST_POLL_PAUSE);
+        *rereads += 1;
+        self.reread_after(client, id, action, pause);
     }
 
-    fn look_soon(&mut self, client: &Client, id: &ResourceId, action: Action, pause: Duration) {
+    fn reread_after(&mut self, client: &Client, id: &ResourceId, action: Action, pause: Duration) {
         self.running.insert(id.clone(), action);
         let (client, id) = (client.clone(), id.clone());
         self.tasks.push(
             async move {
                 tokio::time::sleep(pause).await;
                 let document = get(&client, &id).await;
-                Ended::Looked(id, document)
+                TaskResult::Reread(id, document)
             }
             .boxed(),
         );
     }
 
     /// Ends the reconcile when no task runs any more.
-    fn end(self, plan: Plan, claimant: Claimant<'_>) -> Result<(Observed, Plan), Failure> {
+    fn end(self, plan: Plan, claimant: Claimant<'_>) -> Result<(ObservedResources, Plan), Failure> {
         // Resources that stay because they are in use are named by the event `ResourcesLeft`.
         let stays = |id: &ResourceId| matches!(plan.state_of(id), Some(State::InUse(_)));
         if let Some((_, words)) = self.refused.iter().find(|(id, _)| !stays(id)) {

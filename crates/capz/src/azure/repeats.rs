@@ -17,7 +17,7 @@ const CAPACITY: &str = "sku.capacity";
 /// Recent writes, by resource and writer. If two objects of one manager change the same resource in turn, each repeats
 /// itself, although no two consecutive writes are equal.
 #[derive(Default)]
-pub struct Written(Mutex<HashMap<(Writer, ResourceId), Repeats>>);
+pub struct RecentWrites(Mutex<HashMap<(Writer, ResourceId), Repeats>>);
 
 /// The object that writes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -34,7 +34,7 @@ impl From<Claimant<'_>> for Writer {
     }
 }
 
-impl Written {
+impl RecentWrites {
     /// Forgets the writes to a resource that the writer deletes itself: creating it again is no repetition.
     pub fn forget(&self, writer: &Writer, id: &ResourceId) {
         self.0.lock().remove(&(writer.clone(), id.clone()));
@@ -119,7 +119,7 @@ mod tests {
     /// Rule 6: two objects of one manager each undo the other's writes.
     #[tokio::test(start_paused = true)]
     async fn two_writers_that_undo_each_other_both_stop() {
-        let (written, service) = (Written::default(), &capz_planner::service::GROUP);
+        let (written, service) = (RecentWrites::default(), &capz_planner::service::GROUP);
         let writers = ["a", "b"].map(|name| Writer::from(Claimant { name, ..Claimant::from("c") }));
         let steps = [1, 2].map(|to| step(Action::Update, "tags.owner", to));
         let goal = Goal::new(steps[0].target.clone(), service, Value::Null);

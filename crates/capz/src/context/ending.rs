@@ -3,14 +3,15 @@
 use arm::Class;
 use capz_planner::cluster::{End, Inventory, end, groups, resources_of};
 use capz_planner::kind::Kind;
-use capz_planner::{Observed, Scope, Seen};
+use capz_planner::{ClusterScope, Observation, ObservedResources};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::azure::failure::Failure;
 use crate::azure::reads::{self, Answer};
+use crate::context::cluster_context::ClusterContext;
 use crate::context::manager::Manager;
-use crate::context::surroundings::Surroundings;
+use crate::kubernetes::core;
 
 /// How a cluster is deleted.
 pub(crate) struct Ending {
@@ -36,37 +37,36 @@ impl Manager {
     /// Whether the whole cluster is deleted by resource group, including the resources in them.
     pub(crate) async fn goes_with_its_group(
         &self,
-        surroundings: &Surroundings,
-        scope: Scope<'_>,
+        context: &ClusterContext,
         not_before: Instant,
     ) -> Result<bool, Failure> {
-        if surroundings.cluster.metadata.deletion_timestamp.is_none() {
+        if context.cluster.metadata.deletion_timestamp.is_none() {
             return Ok(false);
         }
-        Ok(self.ending(surroundings, scope, true, not_before).await?.end == End::WholeGroups)
+        Ok(self.ending(context, context.scope(), true, not_before).await?.end == End::WholeGroups)
     }
 
     /// Decides how a cluster is deleted.
     pub(crate) async fn ending(
         &self,
-        surroundings: &Surroundings,
-        scope: Scope<'_>,
+        context: &ClusterContext,
+        scope: ClusterScope<'_>,
         cluster_is_deleted: bool,
         not_before: Instant,
     ) -> Result<Ending, Failure> {
         let mut ending = Ending { end: End::OneByOne, inventory: Inventory::default() };
-        if surroundings.managed_elsewhere {
+        if core::is_managed_elsewhere(&context.azure_cluster.metadata) {
             return Ok(ending);
         }
         let requeue = self.settings.timeouts.requeue;
-        let access = &surroundings.access;
-        let mut observed = Observed::default();
+        let access = &context.access;
+        let mut observed = ObservedResources::default();
         let mut listed = Vec::new();
         for id in groups(scope) {
             let document = reads::get(&access.client, &id, Kind::of(&id).api_version, Class::Refresh).await;
             observed.take(&id, document.map_err(|error| Failure::of(&error, requeue))?);
             // The contents of a group that is being deleted already are not read.
-            if let Seen::Present(held) = observed.see(&id)
+            if let Observation::Present(held) = observed.get(&id)
                 && scope.claimant().owns(held)
                 && held["properties"]["provisioningState"] != "Deleting"
             {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use capz_api::azure_cluster_identity::is_allowed;
 use cloud_config::Secret;
@@ -10,7 +11,7 @@ use kube::Api;
 use kube::api::ListParams;
 use sha2::{Digest, Sha224};
 
-use crate::azure::clients::{Access, AccessError, Material, has_client_secret, kind_of};
+use crate::azure::clients::{Access, AccessError, IdentitySecret, has_client_secret, kind_of};
 use crate::context::manager::Manager;
 use crate::kubernetes::kinds::{AzureCluster, AzureClusterIdentity};
 use crate::kubernetes::patch::{Edited, PatchError};
@@ -112,20 +113,23 @@ pub fn secret_of(identity: &AzureClusterIdentity) -> Option<Key> {
 }
 
 impl Manager {
-    /// The client of a cluster's identity, and the credential behind it, for every kind of object; the identity must
-    /// allow the namespace. Secrets are read each time, and a change of one wakes the objects that use it, so that a
+    /// The identity of a cluster with the data of its Secret, and its client; the identity must allow the namespace. Secrets are read each time, and a change of one wakes the objects that use it, so that a
     /// rotated Secret takes effect at once.
-    pub(crate) async fn access(&self, cluster: &AzureCluster) -> Result<(Access, Material), IdentityError> {
-        self.check_allowed(cluster).await?;
+    pub(crate) async fn access(
+        &self,
+        cluster: &AzureCluster,
+    ) -> Result<(Arc<AzureClusterIdentity>, IdentitySecret, Access), IdentityError> {
         let identity = self.identity_of(cluster)?;
-        let material = self.material(&identity).await?;
+        self.check_allowed(cluster, &identity).await?;
+        let secret = self.secret_data(&identity).await?;
         let environment = cluster.spec.azure_environment.as_deref().unwrap_or_default();
-        Ok((self.azure.access(environment, &identity.spec, &material)?, material))
+        let access = self.azure.access(environment, &identity.spec, &secret)?;
+        Ok((identity, secret, access))
     }
 
     /// The data of an identity's Secret; empty for types that need none.
-    async fn material(&self, identity: &AzureClusterIdentity) -> Result<Material, IdentityError> {
-        let Some(key) = secret_of(identity) else { return Ok(Material::default()) };
+    async fn secret_data(&self, identity: &AzureClusterIdentity) -> Result<IdentitySecret, IdentityError> {
+        let Some(key) = secret_of(identity) else { return Ok(IdentitySecret::default()) };
         let secrets: Api<KubernetesSecret> = Api::namespaced(self.client.clone(), &key.namespace);
         let found = secrets.get(&key.name).await.map_err(|source| IdentityError::Kubernetes {
             what: format!("Secret {key}"),
@@ -133,7 +137,7 @@ impl Manager {
         })?;
         let mut data = found.data.unwrap_or_default();
         let mut bytes = |key: &str| data.remove(key).map(|bytes| bytes.0);
-        Ok(Material {
+        Ok(IdentitySecret {
             client_secret: bytes("clientSecret"),
             certificate: bytes("certificate"),
             password: bytes("password").map(|it| Secret::new(String::from_utf8_lossy(&it).trim_end())),
@@ -143,7 +147,7 @@ impl Manager {
     pub(crate) fn identity_of(
         &self,
         cluster: &AzureCluster,
-    ) -> Result<std::sync::Arc<AzureClusterIdentity>, IdentityError> {
+    ) -> Result<Arc<AzureClusterIdentity>, IdentityError> {
         let key = key(cluster)?;
         self.stores.identities.get(&key).ok_or_else(|| {
             IdentityError::Missing(format!("there is no AzureClusterIdentity {key}: create it"))
@@ -188,8 +192,11 @@ impl Manager {
     }
 
     /// Whether the cluster's namespace may use its identity.
-    async fn check_allowed(&self, cluster: &AzureCluster) -> Result<(), IdentityError> {
-        let identity = self.identity_of(cluster)?;
+    async fn check_allowed(
+        &self,
+        cluster: &AzureCluster,
+        identity: &AzureClusterIdentity,
+    ) -> Result<(), IdentityError> {
         let namespace = key_of(cluster).namespace;
         let allowed = identity.spec.allowed_namespaces.as_ref();
         let needs_labels = allowed.is_some_and(|allowed| allowed.selector.is_some());
@@ -208,7 +215,7 @@ impl Manager {
         if is_allowed(allowed, &namespace, &labels) {
             return Ok(());
         }
-        Err(IdentityError::NotAllowed { identity: key_of(&*identity), namespace })
+        Err(IdentityError::NotAllowed { identity: key_of(identity), namespace })
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capz_planner::terminal::Terminal;
-use capz_planner::{Observed, Plan};
+use capz_planner::{ObservedResources, Plan};
 use clock::Clock;
 use controllers::{Recorder, Reference};
 use kube::Client;
@@ -14,14 +14,14 @@ use crate::azure::clients::Azure;
 use crate::azure::failure::Failure;
 use crate::azure::instances::Instances;
 use crate::azure::reads::Reads;
-use crate::azure::repeats::Written;
+use crate::azure::repeats::RecentWrites;
 use crate::azure::skus::SkuCache;
 use crate::kubernetes::controller;
 use crate::kubernetes::core;
 use crate::kubernetes::kinds::Object;
 use crate::kubernetes::operator::Operator;
 use crate::kubernetes::patch::PatchError;
-use crate::kubernetes::queue::{Outcome, Work};
+use crate::kubernetes::queue::{Outcome, WorkQueue};
 use crate::kubernetes::store::{Key, Store};
 use crate::settings::Settings;
 
@@ -65,19 +65,19 @@ pub struct Stores {
 /// Which kinds have been listed completely since the start. Reconciles wait for that: before, an identity, an owner or
 /// a machine that still needs the network would seem to be absent.
 #[derive(Default)]
-pub(crate) struct Listed {
+pub(crate) struct CompleteLists {
     /// All kinds that decisions about clusters and their machines need.
     pub clusters: SetOnce<()>,
     /// All kinds that decisions about machine pools need.
     pub pools: SetOnce<()>,
 }
 
-/// Queues of objects for which Secrets are made.
-pub(crate) struct Secrets {
-    pub machines: Arc<Work>,
-    pub templates: Arc<Work>,
-    pub pools: Arc<Work>,
-    pub clusters: Arc<Work>,
+/// Queues of objects for which SecretQueues are made.
+pub(crate) struct SecretQueues {
+    pub machines: Arc<WorkQueue>,
+    pub templates: Arc<WorkQueue>,
+    pub pools: Arc<WorkQueue>,
+    pub clusters: Arc<WorkQueue>,
 }
 
 /// The reporting component of events about kinds without a controller here.
@@ -99,7 +99,7 @@ impl Events {
     }
 
     /// Reports resources that other writers have changed and that are not written again, as long as that lasts.
-    pub fn changed_by_others(&self, about: &Reference, plan: &Plan, observed: &Observed) {
+    pub fn changed_by_others(&self, about: &Reference, plan: &Plan, observed: &ObservedResources) {
         for words in plan.changed_by_others(observed) {
             self.warning(about.clone(), "ChangedByOthers", words);
         }
@@ -120,22 +120,22 @@ pub struct Manager {
     pub(crate) clock: Clock,
     pub(crate) recorder: Events,
     pub(crate) stores: Stores,
-    pub(crate) listed: Listed,
+    pub(crate) listed: CompleteLists,
     pub(crate) reads: Reads,
-    pub(crate) written: Written,
+    pub(crate) written: RecentWrites,
     pub(crate) skus: SkuCache,
     pub(crate) operator: Operator,
     /// Serializes writes of identities: clusters share them, and would cause conflicts for each other.
     pub(crate) identity_writes: tokio::sync::Mutex<()>,
     /// Notified when an identity is changed or deleted.
     pub(crate) identities_changed: tokio::sync::Notify,
-    pub(crate) clusters: Arc<Work>,
-    pub(crate) machines: Arc<Work>,
-    pub(crate) templates: Arc<Work>,
-    pub(crate) pools: Arc<Work>,
-    pub(crate) pool_machines: Arc<Work>,
+    pub(crate) clusters: Arc<WorkQueue>,
+    pub(crate) machines: Arc<WorkQueue>,
+    pub(crate) templates: Arc<WorkQueue>,
+    pub(crate) pools: Arc<WorkQueue>,
+    pub(crate) pool_machines: Arc<WorkQueue>,
     pub(crate) instances: Instances,
-    pub(crate) secrets: Secrets,
+    pub(crate) secrets: SecretQueues,
     pub(crate) core_version: String,
 }
 

@@ -121,7 +121,7 @@ pub struct MachineStatus {
     /// What the node reports about itself.
     pub node_info: NodeInfo,
     /// Its conditions.
-    pub conditions: Vec<Said>,
+    pub conditions: Vec<CoreCondition>,
     /// Its conditions of v1beta2, where v1beta1 is served.
     pub v1beta2: Conditions,
 }
@@ -139,13 +139,13 @@ pub struct NodeInfo {
 #[serde(rename_all = "camelCase", default)]
 pub struct Conditions {
     /// Conditions.
-    pub conditions: Vec<Said>,
+    pub conditions: Vec<CoreCondition>,
 }
 
 /// A condition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Said {
+pub struct CoreCondition {
     /// The type.
     #[serde(rename = "type")]
     pub condition: String,
@@ -160,22 +160,26 @@ const DRAINED: [&str; 4] =
     ["WaitingForInfrastructureDeletion", "WaitingForBootstrapDeletion", "DeletingNode", "DeletionCompleted"];
 
 impl MachineStatus {
-    fn said<'a>(&'a self, condition: &'a str) -> impl Iterator<Item = &'a Said> {
-        self.v1beta2.conditions.iter().chain(&self.conditions).filter(move |said| said.condition == condition)
+    fn conditions_of<'a>(&'a self, condition: &'a str) -> impl Iterator<Item = &'a CoreCondition> {
+        self.v1beta2
+            .conditions
+            .iter()
+            .chain(&self.conditions)
+            .filter(move |known| known.condition == condition)
     }
 
     /// Its node.
     pub fn node(&self) -> Node<'_> {
-        let ready = self.said("NodeReady").chain(self.said("NodeHealthy")).next();
-        let lost = |said: &Said| matches!(said.reason.as_str(), "NodeDeleted" | "NodeNotFound");
+        let ready = self.conditions_of("NodeReady").chain(self.conditions_of("NodeHealthy")).next();
+        let lost = |known: &CoreCondition| matches!(known.reason.as_str(), "NodeDeleted" | "NodeNotFound");
         Node {
             name: self.node_ref.as_ref().map(|node| node.name.as_str()).filter(|name| !name.is_empty()),
-            ready: ready.and_then(|said| match said.status.as_str() {
+            ready: ready.and_then(|known| match known.status.as_str() {
                 "True" => Some(true),
                 "False" => Some(false),
                 _ => None,
             }),
-            lost: self.said("NodeReady").chain(self.said("NodeHealthy")).any(lost),
+            lost: self.conditions_of("NodeReady").chain(self.conditions_of("NodeHealthy")).any(lost),
         }
     }
 }
@@ -185,13 +189,13 @@ pub fn is_drained(machine: &Machine) -> bool {
     let Some(status) = &machine.status else { return true };
     let excluded =
         machine.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(EXCLUDE_DRAINING));
-    match status.said("Deleting").next() {
-        Some(said) => DRAINED.contains(&said.reason.as_str()),
+    match status.conditions_of("Deleting").next() {
+        Some(deleting) => DRAINED.contains(&deleting.reason.as_str()),
         // Older versions report it in another condition.
         None => {
             excluded
                 || status.node().name.is_none()
-                || status.said("DrainingSucceeded").any(|said| said.status == "True")
+                || status.conditions_of("DrainingSucceeded").any(|drained| drained.status == "True")
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The kinds that the controllers watch and change.
 
+use std::collections::BTreeMap;
+
 use capz_api::azure_cluster::{AzureClusterSpec, AzureClusterStatus};
 use capz_api::azure_cluster_identity::{AzureClusterIdentitySpec, AzureClusterIdentityStatus};
 use capz_api::azure_machine::{
@@ -34,6 +36,9 @@ pub const GROUP: &str = "infrastructure.cluster.x-k8s.io";
 pub const VERSION: &str = "v1beta1";
 /// Group and version, as in `apiVersion`.
 pub const API_VERSION: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
+
+/// The labels or annotations of an object that has none.
+pub static NO_ENTRIES: BTreeMap<String, String> = BTreeMap::new();
 
 /// The name of the owner of this kind in our group.
 pub fn owner<'a>(owners: Option<&'a [OwnerReference]>, kind: &str) -> Option<&'a str> {

@@ -74,23 +74,23 @@ impl OperatorError {
 
 /// The observed objects of the operator.
 #[derive(Debug, Clone, Default)]
-struct Seen {
+struct ObservedObjects {
     /// The kinds that are defined.
     defined: Vec<(&'static OperatorKind, Definition)>,
     /// Objects by the UID of the AzureCluster that they belong to.
     objects: HashMap<String, Vec<OperatorObject>>,
 }
 
-struct Look {
+struct OperatorObservation {
     at: Instant,
-    found: Result<Arc<Seen>, OperatorError>,
+    answer: Result<Arc<ObservedObjects>, OperatorError>,
 }
 
-impl Look {
+impl OperatorObservation {
     /// Whether this observation is valid for a caller that accepts none older than `not_before`.
     fn serves(&self, not_before: Instant, sync_period: Duration) -> bool {
-        match &self.found {
-            Ok(seen) if seen.defined.is_empty() => self.at.elapsed() < sync_period,
+        match &self.answer {
+            Ok(observed) if observed.defined.is_empty() => self.at.elapsed() < sync_period,
             Ok(_) => self.at >= not_before,
             Err(_) => self.at >= not_before && self.at.elapsed() < SHARED_FAILURE,
         }
@@ -102,14 +102,14 @@ pub(crate) struct Operator {
     client: Client,
     objects: OperatorObjects,
     sync_period: Duration,
-    look: tokio::sync::Mutex<Option<Look>>,
+    latest: tokio::sync::Mutex<Option<OperatorObservation>>,
 }
 
 impl Operator {
     /// The objects in this namespace, or in all namespaces. The kinds are discovered again after each `sync_period`.
     pub fn new(client: Client, namespace: Option<String>, sync_period: Duration) -> Self {
         let objects = OperatorObjects::new(client.clone(), namespace);
-        Self { client, objects, sync_period, look: tokio::sync::Mutex::default() }
+        Self { client, objects, sync_period, latest: tokio::sync::Mutex::default() }
     }
 
     /// Whether all objects of this AzureCluster are harmless, as observed at `not_before` or later: the operator does
@@ -118,8 +118,8 @@ impl Operator {
     /// # Errors
     /// The objects cannot be read.
     pub async fn is_harmless(&self, owner: &str, not_before: Instant) -> Result<bool, OperatorError> {
-        let seen = self.seen(not_before).await?;
-        Ok(seen.objects.get(owner).into_iter().flatten().all(OperatorObject::is_harmless))
+        let observed = self.observed(not_before).await?;
+        Ok(observed.objects.get(owner).into_iter().flatten().all(OperatorObject::is_harmless))
     }
 
     /// Makes the objects of this AzureCluster harmless, and returns them as observed at `not_before` or later: the
@@ -152,20 +152,20 @@ impl Operator {
     ) -> Result<Vec<OperatorObject>, OperatorError> {
         let (mut objects, mut unknown) = (Vec::new(), None);
         for _ in 0..ROUNDS {
-            let seen = self.seen(not_before).await?;
-            objects = seen.objects.get(owner).cloned().unwrap_or_default();
+            let observed = self.observed(not_before).await?;
+            objects = observed.objects.get(owner).cloned().unwrap_or_default();
             if is_done(&objects) {
                 return Ok(objects);
             }
             // No object is deleted while another one is harmful: the operator would also delete its dependants.
             let may_go = objects.iter().all(OperatorObject::is_harmless);
             if may_go {
-                unknown = self.do_without_converters(&seen.defined, &objects).await?;
+                unknown = self.do_without_converters(&observed.defined, &objects).await?;
             }
             let mut steps = Vec::new();
             for object in &objects {
                 if let Some(step) = object.next(!may_go) {
-                    steps.push(self.take(&seen, object, step));
+                    steps.push(self.take(&observed, object, step));
                 }
             }
             if steps.is_empty() {
@@ -180,7 +180,7 @@ impl Operator {
             return Err(unknown);
         }
         // The current observation does not show the change that the caller waits for.
-        *self.look.lock().await = None;
+        *self.latest.lock().await = None;
         let mut names = Vec::new();
         for object in &objects {
             names.push(format!("{} {}/{}", object.kind.kind, object.namespace, object.name));
@@ -190,8 +190,13 @@ impl Operator {
 
     /// Takes one step with one object. If the object was changed or deleted since it was read, the next observation
     /// shows it.
-    async fn take(&self, seen: &Seen, object: &OperatorObject, step: Step) -> Result<(), OperatorError> {
-        let Some((kind, definition)) = seen.defined.iter().find(|(kind, _)| *kind == object.kind) else {
+    async fn take(
+        &self,
+        observed: &ObservedObjects,
+        object: &OperatorObject,
+        step: Step,
+    ) -> Result<(), OperatorError> {
+        let Some((kind, definition)) = observed.defined.iter().find(|(kind, _)| *kind == object.kind) else {
             return Ok(());
         };
         let api: Api<DynamicObject> = Api::namespaced_with(
@@ -230,35 +235,35 @@ impl Operator {
     }
 
     /// Returns the objects as observed at `not_before` or later.
-    async fn seen(&self, not_before: Instant) -> Result<Arc<Seen>, OperatorError> {
-        let mut look = self.look.lock().await;
-        if let Some(look) = look.as_ref().filter(|look| look.serves(not_before, self.sync_period)) {
-            return look.found.clone();
+    async fn observed(&self, not_before: Instant) -> Result<Arc<ObservedObjects>, OperatorError> {
+        let mut latest = self.latest.lock().await;
+        if let Some(latest) = latest.as_ref().filter(|latest| latest.serves(not_before, self.sync_period)) {
+            return latest.answer.clone();
         }
         let at = Instant::now();
-        let found = self.look().await.map(Arc::new);
-        *look = Some(Look { at, found: found.clone() });
-        found
+        let answer = self.observe().await.map(Arc::new);
+        *latest = Some(OperatorObservation { at, answer: answer.clone() });
+        answer
     }
 
-    async fn look(&self) -> Result<Seen, OperatorError> {
-        let mut seen = Seen::default();
+    async fn observe(&self) -> Result<ObservedObjects, OperatorError> {
+        let mut observed = ObservedObjects::default();
         let (mut definitions, mut lists) = (Vec::new(), Vec::new());
         for kind in &KINDS {
             definitions.push(self.definition(kind));
         }
         for found in join_all(definitions).await {
-            seen.defined.extend(found?);
+            observed.defined.extend(found?);
         }
-        for (kind, definition) in &seen.defined {
+        for (kind, definition) in &observed.defined {
             lists.push(self.read(kind, definition));
         }
         for found in join_all(lists).await {
             for object in found? {
-                seen.objects.entry(object.owner.clone()).or_default().push(object);
+                observed.objects.entry(object.owner.clone()).or_default().push(object);
             }
         }
-        Ok(seen)
+        Ok(observed)
     }
 
     async fn definition(

@@ -180,6 +180,17 @@ where
         Ok(written)
     }
 
+    /// Writes the differences, and stores the written version.
+    ///
+    /// # Errors
+    /// The API server refuses it.
+    pub async fn save_in(&mut self, store: &Store<S, T>) -> Result<(), PatchError> {
+        if self.save().await? {
+            self.keep_in(store);
+        }
+        Ok(())
+    }
+
     /// Stores the written version, so that the next reconcile sees it before the watch shows it.
     pub fn keep_in(&mut self, store: &Store<S, T>) {
         if std::mem::take(&mut self.overtaken) {

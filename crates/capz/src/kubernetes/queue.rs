@@ -24,7 +24,7 @@ pub(crate) enum Outcome {
     /// object is reconciled again after the sync period.
     Idle,
     /// The status reports everything known; a new observation wakes it.
-    Told,
+    Reported,
     /// Reconcile again after this time.
     After(Duration),
     /// Reconcile again after the backoff.
@@ -37,7 +37,7 @@ impl Outcome {
     /// The result in the terms of metrics.
     pub fn result(self) -> Reconciled {
         match self {
-            Self::Rest | Self::Idle | Self::Told | Self::Gone => Reconciled::Success,
+            Self::Rest | Self::Idle | Self::Reported | Self::Gone => Reconciled::Success,
             Self::After(_) => Reconciled::RequeueAfter,
             Self::Retry => Reconciled::Error,
         }
@@ -45,7 +45,7 @@ impl Outcome {
 }
 
 /// A queue of objects, with the times at which each was woken, reconciled, and found as desired.
-pub(crate) struct Work {
+pub(crate) struct WorkQueue {
     /// The controller.
     pub controller: &'static Controller,
     pub queue: Queue<Key>,
@@ -55,7 +55,7 @@ pub(crate) struct Work {
     rested: Mutex<HashMap<Key, Instant>>,
 }
 
-impl Work {
+impl WorkQueue {
     pub fn new(controller: &'static Controller, observer: &Arc<dyn Observer>) -> Self {
         Self {
             controller,
@@ -121,7 +121,7 @@ impl Work {
                 Next::DoneFor(sync_period)
             }
             Outcome::Idle => Next::DoneFor(sync_period),
-            Outcome::Told => Next::Done,
+            Outcome::Reported => Next::Done,
             Outcome::After(wait) => Next::DoneFor(wait),
             Outcome::Retry => Next::Retry,
             Outcome::Gone => {
@@ -142,7 +142,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_look_sees_what_the_one_before_it_wrote() {
         let observer: Arc<dyn Observer> = Arc::new(controllers::NoObserver);
-        let work = Work::new(&crate::kubernetes::controller::MACHINE, &observer);
+        let work = WorkQueue::new(&crate::kubernetes::controller::MACHINE, &observer);
         let key = Key { namespace: "n".to_owned(), name: "m".to_owned() };
         tokio::time::advance(Duration::from_secs(1000)).await;
         let ago = |seconds: u64| Instant::now().checked_sub(Duration::from_secs(seconds)).unwrap();

@@ -4,8 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures::future::select_all;
 use kube::ResourceExt;
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use crate::kubernetes::kinds::Object;
 
@@ -37,12 +39,42 @@ pub struct Store<S: Clone, T: Clone> {
     /// Objects for which the answer to one of our writes contained earlier changes of other writers: when the watch
     /// shows these later, they would look like no change.
     overtaken: Mutex<HashSet<Key>>,
+    /// Notified of each version of an object on which a running reconcile depends.
+    watched: Mutex<HashMap<Key, watch::Sender<()>>>,
     complete: AtomicBool,
+}
+
+/// New versions of some objects, and their removal.
+#[derive(Default)]
+pub struct Changes(Vec<watch::Receiver<()>>);
+
+impl Changes {
+    /// The changes of these objects.
+    pub fn of(objects: impl IntoIterator<Item = watch::Receiver<()>>) -> Self {
+        Self(objects.into_iter().collect())
+    }
+
+    /// Waits until one of the objects was stored or removed since the last call, or since this value was made.
+    pub async fn next(&mut self) {
+        if !self.0.is_empty() {
+            let (answer, ..) = select_all(self.0.iter_mut().map(|object| Box::pin(object.changed()))).await;
+            if answer.is_ok() {
+                return;
+            }
+        }
+        // Without objects, or without their store, nothing changes any more.
+        std::future::pending().await
+    }
 }
 
 impl<S: Clone, T: Clone> Default for Store<S, T> {
     fn default() -> Self {
-        Self { objects: Mutex::default(), overtaken: Mutex::default(), complete: AtomicBool::new(false) }
+        Self {
+            objects: Mutex::default(),
+            overtaken: Mutex::default(),
+            watched: Mutex::default(),
+            complete: AtomicBool::new(false),
+        }
     }
 }
 
@@ -60,6 +92,19 @@ impl<S: Clone, T: Clone> Store<S, T> {
         self.objects.lock().get(key).cloned()
     }
 
+    /// The changes of an object, for [`Changes`].
+    pub fn changes_of(&self, key: &Key) -> watch::Receiver<()> {
+        let mut watched = self.watched.lock();
+        watched.retain(|_, object| object.receiver_count() > 0);
+        watched.entry(key.clone()).or_default().subscribe()
+    }
+
+    fn announce(&self, key: &Key) {
+        if let Some(object) = self.watched.lock().get(key) {
+            object.send_replace(());
+        }
+    }
+
     /// Stores an object, unless a newer version of it is stored. Returns the previous version.
     pub fn put(&self, mut object: Object<S, T>) -> Option<Arc<Object<S, T>>> {
         // Managed fields are not used here, and are half of many objects.
@@ -70,8 +115,10 @@ impl<S: Clone, T: Clone> Store<S, T> {
         if is_gone(&object) {
             objects.remove(&key);
         } else if !known.as_ref().is_some_and(|known| is_newer(known, &object)) {
-            objects.insert(key, Arc::new(object));
+            objects.insert(key.clone(), Arc::new(object));
         }
+        drop(objects);
+        self.announce(&key);
         known
     }
 
@@ -92,13 +139,16 @@ impl<S: Clone, T: Clone> Store<S, T> {
     pub fn remove(&self, key: &Key) {
         self.objects.lock().remove(key);
         self.overtaken.lock().remove(key);
+        self.announce(key);
     }
 
     /// Keeps only these objects, after a restarted watch has shown all that exist. Returns the removed ones.
     pub fn retain(&self, keep: impl Fn(&Key) -> bool) -> Vec<Arc<Object<S, T>>> {
         self.overtaken.lock().retain(&keep);
-        let gone = self.objects.lock().extract_if(|key, _| !keep(key)).map(|(_, object)| object).collect();
+        let gone: Vec<_> =
+            self.objects.lock().extract_if(|key, _| !keep(key)).map(|(_, object)| object).collect();
         self.complete.store(true, Ordering::Release);
+        gone.iter().for_each(|object| self.announce(&key_of(&**object)));
         gone
     }
 
@@ -173,5 +223,36 @@ mod tests {
         assert!(store.show(object(4, "new")).is_some());
         store.put(object(5, "new"));
         assert!(store.show(object(5, "new")).is_some(), "our own writes are no news");
+    }
+
+    /// A running reconcile learns of each change of the objects that it depends on, and of no other.
+    #[tokio::test(start_paused = true)]
+    async fn changes_are_announced_for_each_object() {
+        let object = |name: &str, version: u32| -> Object<AzureMachineSpec, AzureMachineStatus> {
+            serde_json::from_value(json!({
+                "apiVersion": crate::kubernetes::kinds::API_VERSION, "kind": "AzureMachine", "spec": {},
+                "metadata": { "name": name, "namespace": "n", "uid": name, "resourceVersion": version.to_string() },
+            }))
+            .unwrap()
+        };
+        let key = |name: &str| Key { namespace: "n".to_owned(), name: name.to_owned() };
+        let store = Store::default();
+        let mut changes = Changes::of([store.changes_of(&key("a")), store.changes_of(&key("b"))]);
+        let mut is_told = async || {
+            let next = tokio::time::timeout(std::time::Duration::from_secs(1), changes.next());
+            next.await.is_ok()
+        };
+        store.put(object("c", 1));
+        assert!(!is_told().await, "another object");
+        store.put(object("a", 1));
+        store.put(object("a", 2));
+        assert!(is_told().await);
+        assert!(!is_told().await, "both versions are one change for a reconcile that looks later");
+        store.put(object("b", 1));
+        store.remove(&key("b"));
+        assert!(is_told().await);
+        store.retain(|key| key.name != "a");
+        assert!(is_told().await);
+        assert!(!is_told().await);
     }
 }

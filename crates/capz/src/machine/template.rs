@@ -23,19 +23,17 @@ impl Manager {
         };
         let owners = object.metadata.owner_references.as_deref();
         let Some(cluster) = core::owner(owners, "Cluster") else { return Outcome::Idle };
-        let Some((cluster, azure_cluster)) = self.working_cluster(key, cluster, &object.metadata) else {
+        let Some(cluster) = self.working_cluster(key, cluster, &object.metadata) else {
             return Outcome::Idle;
         };
-        let surroundings = match self.surroundings(&azure_cluster, cluster).await {
-            Ok(surroundings) => surroundings,
+        let context = match self.cluster_context(cluster).await {
+            Ok(context) => context,
             Err(error) => {
                 tracing::info!(template = %key, %error, "its cluster has no access to Azure");
                 return Outcome::Retry;
             }
         };
-        let location = azure_cluster.spec.location.as_deref().unwrap_or_default();
-        let skus = self.skus.get(&surroundings.access, &surroundings.subscription, location).await;
-        let skus = match skus {
+        let skus = match context.skus(&self).await {
             Ok(skus) => skus,
             Err(error) => {
                 tracing::info!(template = %key, %error, "the sizes of the region cannot be read");
@@ -76,10 +74,7 @@ impl Manager {
         let saved = async {
             let mut edited = Edited::of(&self.client, KIND, object)?;
             set(edited.object.status.get_or_insert_default());
-            if edited.save().await? {
-                edited.keep_in(&self.stores.azure_machine_templates);
-            }
-            Ok(())
+            edited.save_in(&self.stores.azure_machine_templates).await
         };
         match saved.await {
             Ok(()) => Outcome::Rest,

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use capz_api::azure_machine_pool::AzureMachinePoolMachineSpec;
 use capz_planner::pool::{
-    Instance, Known, Pending, PoolMachine, Wanted, delete_policy, instance_labels, max_unavailable, pending,
-    standing, sync,
+    Instance, ObservedPool, Pending, PoolMachine, PoolTarget, delete_policy, instance_labels,
+    max_unavailable, pending, pool_status, sync,
 };
 use capz_planner::provider_id;
 use controllers::Reference;
@@ -19,14 +19,14 @@ use serde_json::json;
 
 use crate::azure::instances::PoolObservation;
 use crate::azure::reads;
+use crate::context::cluster_context::ClusterContext;
 use crate::context::manager::Manager;
-use crate::context::surroundings::Surroundings;
 use crate::kubernetes::core::{self, Machine, MachinePool};
 use crate::kubernetes::kinds::{self, API_VERSION, AzureMachinePoolMachine};
 use crate::kubernetes::patch::PatchError;
 use crate::kubernetes::store::{Key, key_of};
 use crate::pool::pool_machine::FINALIZER;
-use crate::pool::reconcile::{KIND, MACHINE_KIND, PoolWork};
+use crate::pool::reconcile::{KIND, MACHINE_KIND, PoolReconcile};
 
 /// A machine of a pool: the object that represents its instance, and the Machine that owns it.
 pub(crate) struct Member {
@@ -121,29 +121,32 @@ impl Manager {
     }
 }
 
-impl PoolWork<'_> {
+impl PoolReconcile<'_> {
     /// Reconciles the pool's objects with an observation, deletes the surplus machines, and sets the pool's status.
     /// Returns when to observe again because something is under way.
     pub async fn follow(
         &mut self,
-        surroundings: &Surroundings,
-        look: &PoolObservation,
+        context: &ClusterContext,
+        observation: &PoolObservation,
     ) -> Result<Option<Duration>, PatchError> {
-        let PoolObservation { scale_set, instances, .. } = look;
+        let PoolObservation { scale_set, instances, .. } = observation;
         let manager = self.manager;
-        let context = self.context(surroundings);
-        let scope = context.pool(&self.edited.object.spec);
+        let scope = self.scope(context);
+        let id = scope.scale_set();
         let external = scope.has_external_replicas();
         let capacity = scale_set["sku"]["capacity"].as_u64().and_then(|it| u32::try_from(it).ok());
         let desired = capacity.filter(|_| external).unwrap_or(scope.owner.replicas);
-        let (id, unavailable, policy) =
-            (scope.scale_set(), max_unavailable(scope.spec, desired), delete_policy(scope.spec));
-        drop(context);
-        let members = manager.members(self.key);
-        let mut machines = machines(&members, look);
-        let status = self.edited.object.status.get_or_insert_default();
         let keep_old_models = manager.settings.gates.skip_machine_pool_model_reconciliation;
-        let known = Known {
+        let target = PoolTarget {
+            desired,
+            max_unavailable: max_unavailable(scope.spec, desired),
+            policy: delete_policy(scope.spec),
+            rollout: false,
+            keep_old_models,
+            seed: seed(&self.edited.object.metadata),
+        };
+        let status = self.edited.object.status.get_or_insert_default();
+        let pool = ObservedPool {
             scale_set,
             instances,
             machines: &[],
@@ -151,91 +154,106 @@ impl PoolWork<'_> {
             operation: status.long_running_operation_states.is_some(),
             external,
         };
-        let wanted = Wanted {
-            desired,
-            max_unavailable: unavailable,
-            policy,
-            rollout: false,
-            keep_old_models,
-            seed: seed(&self.edited.object.metadata),
-        };
-        let sync = sync(Known { machines: &machines, ..known }, wanted);
+        let members = manager.members(self.key);
+        let mut machines = machines(&members, observation);
+        let sync = sync(ObservedPool { machines: &machines, ..pool }, target);
         // Deleting ready machines requires a new observation: one that was ready may be gone.
-        let mut go = sync.delete.iter().filter_map(|index| machines.get(*index));
-        if !self.has_looked() && go.any(|machine| machine.ready) {
+        let mut leaving = sync.delete.iter().filter_map(|index| machines.get(*index));
+        if !self.has_observed() && leaving.any(|machine| machine.ready) {
             manager.instances.outdate(self.key);
             return Ok(Some(Duration::ZERO));
         }
-        let mut ids: BTreeSet<String> = members.iter().map(Member::provider_id).collect();
-        // Whether the observation lags behind operations that run in Azure.
-        let mut lags = false;
-        for instance in sync.create.iter().filter_map(|index| instances.get(*index)) {
-            if look.known.contains(&instance.provider_id.to_lowercase()) {
-                lags = true;
-                manager.instances.outdate(self.key);
-                continue;
-            }
-            self.create(instance).await?;
-            ids.insert(instance.provider_id.clone());
+        let (created, are_outdated) = self.create_objects(&sync.create, observation).await?;
+        let are_unlisted =
+            self.delete_machines(context, &sync.delete, &members, &mut machines, observation).await?;
+        if external && Some(desired) != self.owner.spec.replicas {
+            manager.copy_replicas(&self.owner, desired).await?;
         }
-        for index in &sync.delete {
-            let (Some(member), Some(machine)) = (members.get(*index), machines.get_mut(*index)) else {
-                continue;
-            };
-            let Some(owner) = &member.machine else { continue };
-            // A list may lag: a machine that is missing in it is read by ID before it is deleted.
-            if look.see(&machine.provider_id).is_some()
-                || reads::is_absent(&surroundings.access.client, &machine.provider_id).await
-            {
-                manager.delete_machine(owner).await?;
-                machine.leaving = true;
-            } else {
-                lags = true;
-            }
-        }
-        if external && Some(desired) != self.family.owner.spec.replicas {
-            manager.copy_replicas(&self.family.owner, desired).await?;
-        }
-        let ready = machines
-            .iter()
-            .filter(|it| it.ready && !it.leaving && it.state.as_deref() == Some("Succeeded"))
-            .count();
-        let ready = u32::try_from(ready).unwrap_or(u32::MAX);
         if let Some(last) = sync.last_reconciled {
             self.edited.object.status.get_or_insert_default().last_reconciled_replicas = last.try_into().ok();
         }
+        let ids: BTreeSet<String> = members.iter().map(Member::provider_id).chain(created).collect();
         let spec = &mut self.edited.object.spec;
         spec.provider_id = Some(provider_id(id.as_str()));
         spec.provider_id_list = Some(ids.into_iter().collect());
         let state = scale_set["properties"]["provisioningState"].as_str().unwrap_or("Creating");
-        self.stand(state, desired, ready);
+        self.set_status(state, desired, ready(&machines));
         self.save().await?;
         for member in &members {
-            if !is_as_seen(&member.object, look) {
+            if !shows(&member.object, observation) {
                 manager.pool_machines.wake(key_of(&*member.object));
             }
         }
-        let waits = pending(Known { machines: &machines, ..known }, desired, keep_old_models);
-        let waits = if lags { Pending::Azure } else { waits };
+        let waits = pending(ObservedPool { machines: &machines, ..pool }, desired, keep_old_models);
+        // The observation lags behind operations that run in Azure.
+        let waits = if are_outdated || are_unlisted { Pending::Azure } else { waits };
         let (longest, rest) = (manager.settings.timeouts.requeue, manager.settings.sync_period);
         let again = manager.instances.keep(self.key, waits, longest, rest);
         Ok((waits != Pending::Nothing).then_some(again))
     }
 
+    /// Creates the objects of these instances. Returns their provider IDs, and whether one of them had an object before
+    /// the instances were listed: it is deleted, and the list does not show that yet.
+    async fn create_objects(
+        &self,
+        instances: &[usize],
+        observation: &PoolObservation,
+    ) -> Result<(Vec<String>, bool), PatchError> {
+        let (mut created, mut are_outdated) = (Vec::new(), false);
+        for instance in instances.iter().filter_map(|index| observation.instances.get(*index)) {
+            if observation.known.contains(&instance.provider_id.to_lowercase()) {
+                are_outdated = true;
+                self.manager.instances.outdate(self.key);
+                continue;
+            }
+            self.create(instance).await?;
+            created.push(instance.provider_id.clone());
+        }
+        Ok((created, are_outdated))
+    }
+
+    /// Deletes the Machines of these members. A list may lag: a machine that is missing in it is read by ID before it is
+    /// deleted. Returns whether one of them exists all the same.
+    async fn delete_machines(
+        &self,
+        context: &ClusterContext,
+        surplus: &[usize],
+        members: &[Member],
+        machines: &mut [PoolMachine],
+        observation: &PoolObservation,
+    ) -> Result<bool, PatchError> {
+        let mut are_unlisted = false;
+        for index in surplus {
+            let (Some(member), Some(machine)) = (members.get(*index), machines.get_mut(*index)) else {
+                continue;
+            };
+            let Some(owner) = &member.machine else { continue };
+            if observation.see(&machine.provider_id).is_some()
+                || reads::is_absent(&context.access.client, &machine.provider_id).await
+            {
+                self.manager.delete_machine(owner).await?;
+                machine.leaving = true;
+            } else {
+                are_unlisted = true;
+            }
+        }
+        Ok(are_unlisted)
+    }
+
     /// Sets the pool's status and conditions.
-    pub fn stand(&mut self, state: &str, desired: u32, ready: u32) {
-        let standing = standing(state, desired, ready);
+    pub fn set_status(&mut self, state: &str, desired: u32, ready: u32) {
+        let new = pool_status(state, desired, ready);
         let status = self.edited.object.status.get_or_insert_default();
-        let before = status.provisioning_state.replace(standing.provisioning_state.clone());
+        let before = status.provisioning_state.replace(new.provisioning_state.clone());
         status.replicas = ready.try_into().ok();
-        if let Some(ready) = standing.ready {
+        if let Some(ready) = new.ready {
             status.ready = Some(ready);
         }
-        self.set(standing.conditions);
-        if before.as_deref() == Some(&*standing.provisioning_state) {
+        self.set(new.conditions);
+        if before.as_deref() == Some(&*new.provisioning_state) {
             return;
         }
-        let told = match standing.provisioning_state.as_str() {
+        let event = match new.provisioning_state.as_str() {
             "Deleting" => {
                 Some(("UnexpectedVMDeletion", "Azure deletes the scale set, which was not requested here"))
             }
@@ -245,7 +263,7 @@ impl PoolWork<'_> {
             )),
             _ => None,
         };
-        if let Some((reason, words)) = told {
+        if let Some((reason, words)) = event {
             let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
             self.manager.recorder.warning(about, reason, words);
         }
@@ -254,8 +272,8 @@ impl PoolWork<'_> {
     /// Creates the object that represents an instance.
     async fn create(&self, instance: &Instance) -> Result<(), PatchError> {
         let pool = &self.edited.object.metadata;
-        let cluster = self.family.cluster.metadata.name.as_deref().unwrap_or_default();
-        let owner = self.family.owner.metadata.name.as_deref().unwrap_or_default();
+        let cluster = self.cluster.cluster.metadata.name.as_deref().unwrap_or_default();
+        let owner = self.owner.metadata.name.as_deref().unwrap_or_default();
         let metadata = ObjectMeta {
             name: Some(instance.object_name(&self.key.name)),
             namespace: Some(self.key.namespace.clone()),
@@ -315,12 +333,12 @@ impl PoolWork<'_> {
 }
 
 /// The machines of a pool, as input for the decision.
-fn machines(members: &[Member], look: &PoolObservation) -> Vec<PoolMachine> {
+fn machines(members: &[Member], observation: &PoolObservation) -> Vec<PoolMachine> {
     members
         .iter()
         .map(|member| {
             let provider_id = member.provider_id();
-            let instance = look.see(&provider_id);
+            let instance = observation.see(&provider_id);
             let created = member.object.metadata.creation_timestamp.as_ref();
             PoolMachine {
                 created: created.map_or(0, |time| time.0.as_second()),
@@ -335,18 +353,24 @@ fn machines(members: &[Member], look: &PoolObservation) -> Vec<PoolMachine> {
         .collect()
 }
 
+/// How many machines are ready and stay.
+fn ready(machines: &[PoolMachine]) -> u32 {
+    let is_ready = |it: &&PoolMachine| it.ready && !it.leaving && it.state.as_deref() == Some("Succeeded");
+    u32::try_from(machines.iter().filter(is_ready).count()).unwrap_or(u32::MAX)
+}
+
 /// Whether an object's status matches the observation of its instance.
-fn is_as_seen(object: &AzureMachinePoolMachine, look: &PoolObservation) -> bool {
-    let Some(instance) = look.see(object.spec.provider_id.as_deref().unwrap_or_default()) else {
+fn shows(object: &AzureMachinePoolMachine, observation: &PoolObservation) -> bool {
+    let Some(instance) = observation.see(object.spec.provider_id.as_deref().unwrap_or_default()) else {
         return true;
     };
     let Some(status) = &object.status else { return false };
     let conditions = status.conditions.as_deref().unwrap_or_default();
     status.provisioning_state.as_deref() == Some(&*instance.state)
-        && status.latest_model_applied == Some(instance.has_latest_model(&look.scale_set))
-        && instance.bootstrap_condition().is_none_or(|told| {
-            let known = conditions.iter().find(|it| it.condition == told.condition);
-            known.is_some_and(|known| (&known.status, &known.reason) == (&told.status, &told.reason))
+        && status.latest_model_applied == Some(instance.has_latest_model(&observation.scale_set))
+        && instance.bootstrap_condition().is_none_or(|new| {
+            let known = conditions.iter().find(|it| it.condition == new.condition);
+            known.is_some_and(|known| (&known.status, &known.reason) == (&new.status, &new.reason))
         })
 }
 

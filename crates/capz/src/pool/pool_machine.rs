@@ -7,7 +7,7 @@ use capz_api::azure_machine_pool::{AzureMachinePoolMachineSpec, AzureMachinePool
 use capz_api::{Future, ObjectReference};
 use capz_planner::condition::{self, Severity, fails, holds};
 use capz_planner::pool::{Instance, Node, instance_end, is_instance_of};
-use capz_planner::{Claimant, Goal, Observed, Plan, Seen};
+use capz_planner::{Claimant, Goal, Observation, ObservedResources, Plan};
 use controllers::Reference;
 use kube::Api;
 use tokio::time::Instant;
@@ -15,14 +15,14 @@ use tokio::time::Instant;
 use crate::azure::failure::Failure;
 use crate::azure::instances::{PoolObservation, is_within};
 use crate::azure::reach::Subject;
-use crate::context::family::Family;
+use crate::context::cluster_context::ClusterContext;
+use crate::context::cluster_objects::ClusterObjects;
 use crate::context::manager::Manager;
-use crate::context::surroundings::Surroundings;
 use crate::kubernetes::core::{self, MachinePool};
 use crate::kubernetes::kinds::{self, API_VERSION, AzureMachinePool};
 use crate::kubernetes::patch::{Edited, PatchError};
 use crate::kubernetes::queue::Outcome;
-use crate::kubernetes::store::Key;
+use crate::kubernetes::store::{Changes, Key};
 use crate::pool::reconcile::{self, MACHINE_KIND};
 
 /// The finalizer by which an AzureMachinePoolMachine waits for the deletion of its instance.
@@ -40,7 +40,7 @@ impl Manager {
             Ok(edited) => edited,
             Err(error) => return self.lost(key, &error),
         };
-        let work = PoolMachineWork { manager: &self, key, edited, not_before };
+        let work = PoolMachineReconcile { manager: &self, key, edited, not_before };
         match work.run().await {
             Ok(outcome) => outcome,
             Err(error) => self.lost(key, &error),
@@ -49,14 +49,14 @@ impl Manager {
 }
 
 /// One reconcile of one AzureMachinePoolMachine.
-struct PoolMachineWork<'a> {
+struct PoolMachineReconcile<'a> {
     manager: &'a Manager,
     key: &'a Key,
     edited: EditedPoolMachine,
     not_before: Instant,
 }
 
-impl PoolMachineWork<'_> {
+impl PoolMachineReconcile<'_> {
     async fn run(mut self) -> Result<Outcome, PatchError> {
         let metadata = &self.edited.object.metadata;
         let deleting = metadata.deletion_timestamp.is_some();
@@ -83,16 +83,16 @@ impl PoolMachineWork<'_> {
         if pool.metadata.deletion_timestamp.is_some() {
             return Ok(Outcome::Idle);
         }
-        self.say(&pool_key).await
+        self.report_instance(&pool_key).await
     }
 
     /// Reports the state of the instance and its node.
-    async fn say(&mut self, pool: &Key) -> Result<Outcome, PatchError> {
+    async fn report_instance(&mut self, pool: &Key) -> Result<Outcome, PatchError> {
         let manager = self.manager;
         let id = self.edited.object.spec.provider_id.clone().unwrap_or_default();
         // The pool wakes this object after its next observation.
-        let Some(look) = manager.instances.latest(pool) else { return Ok(Outcome::Told) };
-        let Some(seen) = look.see(&id) else { return Ok(Outcome::Told) };
+        let Some(observation) = manager.instances.latest(pool) else { return Ok(Outcome::Reported) };
+        let Some(instance) = observation.see(&id) else { return Ok(Outcome::Reported) };
         let machine = manager.machine_of(&self.edited.object);
         let marked = machine.as_ref().is_some_and(|machine| {
             machine.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(core::DELETE_FIRST))
@@ -108,16 +108,16 @@ impl PoolMachineWork<'_> {
         let before = status.clone();
         let version =
             machine.as_ref().and_then(|machine| machine.status.as_ref()?.node_info.kubelet_version.clone());
-        tell(status, seen, &look, &node, version);
+        set_status(status, instance, &observation, &node, version);
         let now = manager.now();
         let conditions = status.conditions.get_or_insert_default();
-        let running = match seen.state.as_str() {
+        let running = match instance.state.as_str() {
             "Succeeded" => holds(RUNNING),
             "Failed" => fails(RUNNING, "VMProvisionFailed", Severity::Error, ""),
             state => fails(RUNNING, state, Severity::Info, ""),
         };
-        let told = [Some(running), seen.bootstrap_condition(), Some(node.condition(&seen.state))];
-        condition::set_all(conditions, told.into_iter().flatten(), &now);
+        let new = [Some(running), instance.bootstrap_condition(), Some(node.condition(&instance.state))];
+        condition::set_all(conditions, new.into_iter().flatten(), &now);
         let counts = |status: &AzureMachinePoolMachineStatus| {
             let node = status.node_ref.as_ref().and_then(|node| node.name.clone());
             (status.ready, node, status.version.clone())
@@ -125,11 +125,9 @@ impl PoolMachineWork<'_> {
         let news = counts(&before) != counts(status);
         // Its virtual machine may be deleted, too.
         let lost_node = before.ready == Some(true) && status.ready != Some(true);
-        let failed = seen.state == "Failed" && before.provisioning_state.as_deref() != Some("Failed");
-        let deleted = seen.state == "Deleting";
-        if self.edited.save().await? {
-            self.edited.keep_in(&manager.stores.azure_machine_pool_machines);
-        }
+        let failed = instance.state == "Failed" && before.provisioning_state.as_deref() != Some("Failed");
+        let deleted = instance.state == "Deleting";
+        self.edited.save_in(&manager.stores.azure_machine_pool_machines).await?;
         if failed {
             let about = Reference::of(API_VERSION, MACHINE_KIND, &self.edited.object.metadata);
             manager.recorder.warning(
@@ -150,7 +148,7 @@ impl PoolMachineWork<'_> {
         {
             manager.delete_machine(&machine).await?;
         }
-        Ok(Outcome::Told)
+        Ok(Outcome::Reported)
     }
 
     async fn delete(mut self, pool_key: &Key, pool: &AzureMachinePool) -> Result<Outcome, PatchError> {
@@ -172,8 +170,8 @@ impl PoolMachineWork<'_> {
                 return Ok(Outcome::Idle);
             }
         }
-        let Some(family) = self.manager.pool_family(pool_key, pool) else { return Ok(Outcome::Idle) };
-        match self.end(&family, pool_key, pool).await {
+        let Some((owner, cluster)) = self.manager.pool_owner_of(pool) else { return Ok(Outcome::Idle) };
+        match self.end(&owner, &cluster, pool_key, pool).await {
             Ok(()) => self.let_go(Some(pool_key)).await,
             Err(failure) => {
                 let about = Reference::of(API_VERSION, MACHINE_KIND, &self.edited.object.metadata);
@@ -204,19 +202,18 @@ impl PoolMachineWork<'_> {
     /// Reconciles until the instance is deleted.
     async fn end(
         &mut self,
-        family: &Family<MachinePool>,
+        owner: &MachinePool,
+        cluster: &ClusterObjects,
         pool_key: &Key,
         pool: &AzureMachinePool,
     ) -> Result<(), Failure> {
         let manager = self.manager;
         let id = self.edited.object.spec.provider_id.clone().unwrap_or_default();
-        let surroundings = family.surroundings_of(manager, Some(&id)).await?;
-        let annotations = pool.metadata.annotations.as_ref();
-        let context = reconcile::context(manager, pool_key, family, annotations, &surroundings);
-        if manager.goes_with_its_group(&surroundings, context.cluster(), self.not_before).await? {
+        let context = cluster.context_for(manager, Some(&id)).await?;
+        if manager.goes_with_its_group(&context, self.not_before).await? {
             return Ok(());
         }
-        let scope = context.pool(&pool.spec);
+        let scope = reconcile::pool_scope(&context, owner, pool);
         let (scale_set, flexible) = (scope.scale_set(), scope.is_flexible());
         let goal = instance_end(&id, &scale_set).filter(|_| flexible || is_within(&id, &scale_set));
         let Some(goal) = goal else {
@@ -225,25 +222,24 @@ impl PoolMachineWork<'_> {
             )));
         };
         let status = self.edited.object.status.get_or_insert_default();
-        let kept: Vec<Future> = status.long_running_operation_states.clone().unwrap_or_default();
-        let reach = surroundings.reach(manager, self.not_before, (MACHINE_KIND, &self.key.name));
+        let operations: Vec<Future> = status.long_running_operation_states.clone().unwrap_or_default();
+        let reach = context.reach(manager, self.not_before, (MACHINE_KIND, &self.key.name));
         // The pool's observation of the set saves another read.
-        let mut seen = Observed::default();
-        if let Some(look) = manager.instances.latest(pool_key) {
-            seen.take(&scale_set, Some(look.scale_set.clone()));
+        let mut observed = ObservedResources::default();
+        if let Some(observation) = manager.instances.latest(pool_key) {
+            observed.take(&scale_set, Some(observation.scale_set.clone()));
         }
-        let cluster = context.cluster();
         let mut subject = EndSubject {
             manager,
-            surroundings: &surroundings,
+            context: &context,
             pool: pool_key,
             goal,
             scale_set,
             flexible,
-            claimant: cluster.claimant(),
+            claimant: context.scope().claimant(),
             edited: &mut self.edited,
         };
-        let ended = reach.run_from(seen, &mut subject, &kept).await;
+        let ended = reach.run_from(observed, &mut subject, &operations).await;
         manager.see_anew(pool_key);
         ended.map(|_| ())
     }
@@ -260,17 +256,17 @@ impl PoolMachineWork<'_> {
 }
 
 /// Writes the observed state into the status.
-fn tell(
+fn set_status(
     status: &mut AzureMachinePoolMachineStatus,
-    seen: &Instance,
-    look: &PoolObservation,
+    instance: &Instance,
+    observation: &PoolObservation,
     node: &Node<'_>,
     version: Option<String>,
 ) {
-    status.provisioning_state = Some(seen.state.clone());
-    status.latest_model_applied = Some(seen.has_latest_model(&look.scale_set));
-    status.instance_name = Some(seen.computer_name.clone()).filter(|name| !name.is_empty());
-    status.ready = Some(node.object_is_ready(&seen.state));
+    status.provisioning_state = Some(instance.state.clone());
+    status.latest_model_applied = Some(instance.has_latest_model(&observation.scale_set));
+    status.instance_name = Some(instance.computer_name.clone()).filter(|name| !name.is_empty());
+    status.ready = Some(node.object_is_ready(&instance.state));
     // A reference to the same Node stays unchanged: the established provider also wrote its UID.
     if status.node_ref.as_ref().and_then(|known| known.name.as_deref()) != node.name {
         status.node_ref = node.name.map(|name| ObjectReference {
@@ -287,7 +283,7 @@ fn tell(
 
 struct EndSubject<'a> {
     manager: &'a Manager,
-    surroundings: &'a Surroundings,
+    context: &'a ClusterContext,
     pool: &'a Key,
     goal: Goal,
     /// The scale set that the machine must belong to.
@@ -299,16 +295,16 @@ struct EndSubject<'a> {
 }
 
 impl Subject for EndSubject<'_> {
-    fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure> {
+    fn goals(&mut self, observed: &ObservedResources) -> Result<Vec<Goal>, Failure> {
         let (scale_set, id) = (&self.scale_set, &self.goal.id);
-        if let Seen::Present(held) = observed.see(scale_set)
+        if let Observation::Present(held) = observed.get(scale_set)
             && !self.claimant.owns(held)
         {
             return Err(Failure::Refused(format!(
                 "{id} is left alone, for its scale set {scale_set} is not proven to be this cluster's by its tags"
             )));
         }
-        if let (true, Seen::Present(held)) = (self.flexible, observed.see(id))
+        if let (true, Observation::Present(held)) = (self.flexible, observed.get(id))
             && !is_instance_of(held, scale_set)
         {
             return Err(Failure::Refused(format!(
@@ -318,7 +314,7 @@ impl Subject for EndSubject<'_> {
         Ok(vec![self.goal.clone()])
     }
 
-    async fn tell(&mut self, _: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
+    async fn report(&mut self, _: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
         let status = self.edited.object.status.get_or_insert_default();
         let operations = (!operations.is_empty()).then_some(operations);
         // The set no longer counts an instance once Azure has begun to delete it.
@@ -334,6 +330,10 @@ impl Subject for EndSubject<'_> {
     }
 
     fn has_changed(&self) -> bool {
-        self.surroundings.is_paused(self.manager, self.edited.object.metadata.annotations.as_ref())
+        self.context.is_paused(self.manager, self.edited.object.metadata.annotations.as_ref())
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::of([self.context.cluster_changes(self.manager)])
     }
 }

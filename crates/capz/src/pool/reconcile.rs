@@ -1,22 +1,22 @@
 //! The controller of AzureMachinePools: the scale set first, then the objects of its instances (`pool_objects`).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arm::Class;
 use capz_api::Future;
 use capz_api::azure_machine_pool::{AzureMachinePoolSpec, AzureMachinePoolStatus};
-use capz_api::machine::Image;
 use capz_planner::condition::{self, Severity, fails};
 use capz_planner::kind::Kind;
 use capz_planner::pool::{
-    Claim, EXTENSIONS, Instance, Making, Owner, PoolScope, TAGS, complete, ends, goals, rival, unproven_end,
+    Claim, EXTENSIONS, Instance, MachineInputs, OwnerMachinePool, PoolScope, TAGS, complete, ends, goals,
+    rival, unproven_end,
 };
-use capz_planner::sku::{Skus, VIRTUAL_MACHINES};
+use capz_planner::sku::VIRTUAL_MACHINES;
 use capz_planner::terminal::Reason;
-use capz_planner::{Goal, GoalError, OWNER_TAGS, Observed, Plan, Scope, Seen, State, Upkeep, service};
-use cloud_config::Secret;
+use capz_planner::{
+    Goal, GoalError, OWNER_TAGS, Observation, ObservedResources, Plan, State, Upkeep, service,
+};
 use controllers::Reference;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -25,15 +25,14 @@ use crate::azure::failure::{DELETION_FAILED, Failure};
 use crate::azure::instances::{ObservationTurn, PoolObservation};
 use crate::azure::reach::Subject;
 use crate::azure::reads::{self, Answer};
-use crate::context::dependency::About;
-use crate::context::family::Family;
+use crate::context::cluster_context::ClusterContext;
+use crate::context::cluster_objects::ClusterObjects;
 use crate::context::manager::Manager;
-use crate::context::surroundings::Surroundings;
 use crate::kubernetes::core::{self, MachinePool};
-use crate::kubernetes::kinds::{API_VERSION, AzureCluster, AzureMachinePool};
+use crate::kubernetes::kinds::{API_VERSION, AzureMachinePool, NO_ENTRIES};
 use crate::kubernetes::patch::{Edited, PatchError};
 use crate::kubernetes::queue::Outcome;
-use crate::kubernetes::store::{Key, key_of};
+use crate::kubernetes::store::{Changes, Key, key_of};
 use crate::secrets::bootstrap::password;
 
 pub(crate) const KIND: &str = "AzureMachinePool";
@@ -59,59 +58,50 @@ impl Manager {
                 return end;
             }
         };
-        let Some(family) = self.pool_family(key, &object) else { return Outcome::Idle };
+        let Some((owner, cluster)) = self.pool_owner_of(&object) else { return Outcome::Idle };
         let edited = match Edited::of(&self.client, KIND, &object) {
             Ok(edited) => edited,
             Err(error) => return self.lost(key, &error),
         };
-        let work = PoolWork { manager: &self, key, family, edited, look: None, not_before };
+        let work =
+            PoolReconcile { manager: &self, key, owner, cluster, edited, observation: None, not_before };
         match work.run().await {
             Ok(outcome) => outcome,
             Err(error) => self.lost(key, &error),
         }
     }
 
-    /// The objects around an AzureMachinePool; `None` while one of them is missing, whose creation wakes the reconcile.
-    pub(crate) fn pool_family(&self, key: &Key, object: &AzureMachinePool) -> Option<Family<MachinePool>> {
+    /// The MachinePool that owns an AzureMachinePool, and its cluster; `None` while an object is missing, whose creation
+    /// wakes the reconcile.
+    pub(crate) fn pool_owner_of(
+        &self,
+        object: &AzureMachinePool,
+    ) -> Option<(Arc<MachinePool>, ClusterObjects)> {
         let owner = core::owner(object.metadata.owner_references.as_deref(), "MachinePool")?;
-        let about = About { kind: KIND, key, metadata: &object.metadata };
-        let owner = about.needs(self, "MachinePool", &self.stores.machine_pools, owner)?;
-        Family::of(self, about, owner, |owner| &owner.spec.cluster_name)
-    }
-
-    async fn save_pool(&self, edited: &mut EditedPool) -> Result<(), PatchError> {
-        if edited.save().await? {
-            edited.keep_in(&self.stores.azure_machine_pools);
-        }
-        Ok(())
+        let object = (KIND, &object.metadata);
+        let owner = self.dependency(object, "MachinePool", &self.stores.machine_pools, owner)?;
+        let cluster = self.cluster_of(object, &owner.spec.cluster_name)?;
+        Some((owner, cluster))
     }
 }
 
 /// One reconcile of one AzureMachinePool.
-pub(crate) struct PoolWork<'a> {
+pub(crate) struct PoolReconcile<'a> {
     pub manager: &'a Manager,
     pub key: &'a Key,
-    pub family: Family<MachinePool>,
+    pub owner: Arc<MachinePool>,
+    pub cluster: ClusterObjects,
     pub edited: EditedPool,
     /// The latest observation of this reconcile.
-    look: Option<Arc<PoolObservation>>,
+    observation: Option<Arc<PoolObservation>>,
     not_before: Instant,
-}
-
-/// The inputs from which the machines are created, as read.
-struct Material {
-    bootstrap: Secret,
-    password: Secret,
-    image: Image,
-    size: String,
-    skus: Arc<Skus>,
 }
 
 /// The result of reconciling the scale set.
 enum Reached {
     /// It is as desired.
     Done {
-        observed: Observed,
+        observed: ObservedResources,
         /// Whether anything was written, or an operation was running already.
         written: bool,
     },
@@ -119,10 +109,10 @@ enum Reached {
     Unchecked,
 }
 
-impl PoolWork<'_> {
+impl PoolReconcile<'_> {
     async fn run(mut self) -> Result<Outcome, PatchError> {
         let annotations = self.edited.object.metadata.annotations.clone();
-        if core::is_paused(&self.family.cluster, annotations.as_ref()) {
+        if core::is_paused(&self.cluster.cluster, annotations.as_ref()) {
             self.edited.pause();
             self.save().await?;
             return Ok(Outcome::Idle);
@@ -136,8 +126,8 @@ impl PoolWork<'_> {
         status.infrastructure_machine_kind = Some(MACHINE_KIND.to_owned());
         self.edited.hold(FINALIZER);
         self.save().await?;
-        let has_network = self.family.has_network();
-        let secret = self.family.owner.spec.template.spec.bootstrap.data_secret_name.clone();
+        let has_network = self.cluster.has_network();
+        let secret = self.owner.spec.template.spec.bootstrap.data_secret_name.clone();
         let Some(secret) = secret.filter(|_| has_network) else { return Ok(Outcome::Idle) };
         if let Some(rival) = self.rival() {
             let name = &self.key.name;
@@ -146,36 +136,31 @@ impl PoolWork<'_> {
             );
             return self.failed(&Failure::Refused(words), None).await;
         }
-        let surroundings = match self.surroundings().await {
-            Ok(surroundings) => surroundings,
+        let context = match self.context().await {
+            Ok(context) => context,
             Err(failure) => return self.failed(&failure, None).await,
         };
-        if let Err(failure) = surroundings.check_rival() {
+        if let Err(failure) = context.check_rival() {
             return self.failed(&failure, None).await;
         }
-        let failure = match self.pursue(&surroundings, &secret).await {
-            Ok(look) => return self.reached(&surroundings, look).await,
+        let failure = match self.pursue(&context, &secret).await {
+            Ok(observation) => return self.reached(&context, observation).await,
             Err(Failure::Changed) => return Ok(Outcome::After(Duration::ZERO)),
             Err(failure) => failure,
         };
         // A failure to reconcile the scale set does not keep the objects of existing machines from being updated.
-        let again = match self.seen(&surroundings).await {
-            Ok(Some(look)) if !self.is_foreign(&surroundings, &look) => {
-                self.follow(&surroundings, &look).await?
+        let again = match self.latest(&context).await {
+            Ok(Some(observation)) if !self.scope(&context).is_foreign(&observation.scale_set) => {
+                self.follow(&context, &observation).await?
             }
             _ => None,
         };
         self.failed(&failure, again).await
     }
 
-    /// Whether the scale set with the pool's name is foreign. Then its machines are foreign, too.
-    fn is_foreign(&self, surroundings: &Surroundings, look: &PoolObservation) -> bool {
-        self.context(surroundings).pool(&self.edited.object.spec).is_foreign(&look.scale_set)
-    }
-
     /// Another pool of the cluster that owns the scale set.
     fn rival(&self) -> Option<String> {
-        let cluster = self.family.cluster.metadata.name.as_deref();
+        let cluster = self.cluster.cluster.metadata.name.as_deref();
         let pools = self.manager.stores.azure_machine_pools.all();
         let ours = pools.iter().filter(|pool| {
             pool.metadata.namespace.as_deref() == Some(&self.key.namespace)
@@ -185,7 +170,7 @@ impl PoolWork<'_> {
     }
 
     pub async fn save(&mut self) -> Result<(), PatchError> {
-        self.manager.save_pool(&mut self.edited).await
+        self.edited.save_in(&self.manager.stores.azure_machine_pools).await
     }
 
     pub fn set(&mut self, new: impl IntoIterator<Item = capz_api::Condition>) {
@@ -196,124 +181,106 @@ impl PoolWork<'_> {
     /// Reconciles until the scale set is as declared, and returns the observed state.
     async fn pursue(
         &mut self,
-        surroundings: &Surroundings,
+        context: &ClusterContext,
         secret: &str,
     ) -> Result<Arc<PoolObservation>, Failure> {
-        let material = self.material(surroundings, secret).await?;
+        let inputs = self.inputs(context, secret).await?;
         let mut spec = self.edited.object.spec.clone();
-        complete(&mut spec, self.context(surroundings).cluster()).map_err(Failure::Refused)?;
+        complete(&mut spec, context.scope()).map_err(Failure::Refused)?;
         self.edited.object.spec = spec;
-        self.edited.object.status.get_or_insert_default().image = Some(material.image.clone());
-        let kept = self.manager.instances.serving(self.key);
-        let mut is_new = kept.is_none();
-        let mut look = match kept {
-            Some(look) => Some(look),
-            None => self.look(surroundings).await?,
+        self.edited.object.status.get_or_insert_default().image = Some(inputs.image.clone());
+        let serving = self.manager.instances.serving(self.key);
+        let mut is_new = serving.is_none();
+        let mut observation = match serving {
+            Some(observation) => Some(observation),
+            None => self.observe(context).await?,
         };
-        if look.as_ref().is_some_and(|look| look.is_of_a_leaving_set()) {
+        if observation.as_ref().is_some_and(|observation| observation.is_of_a_leaving_set()) {
             // It is created again after its deletion, which may take long.
             let status = self.edited.object.status.as_ref();
             let ready = status.and_then(|status| status.replicas?.try_into().ok()).unwrap_or_default();
-            self.stand("Deleting", ready, ready);
+            self.set_status("Deleting", ready, ready);
             let saved = self.save().await;
             saved.map_err(|error| Failure::of_write(&error, self.manager.settings.timeouts.requeue))?;
         }
         let (observed, written) = loop {
-            match self.reach(surroundings, Some(&material), look.as_deref(), is_new).await? {
+            match self.reach(context, Some(&inputs), observation.as_deref(), is_new).await? {
                 Reached::Done { observed, written } => break (observed, written),
                 Reached::Unchecked => {
-                    look = self.look(surroundings).await?;
+                    observation = self.observe(context).await?;
                     is_new = true;
                 }
             }
         };
-        if let Some(look) = look.filter(|_| !written) {
-            return Ok(look);
+        if let Some(observation) = observation.filter(|_| !written) {
+            return Ok(observation);
         }
-        let id = self.context(surroundings).pool(&self.edited.object.spec).scale_set();
-        let Seen::Present(scale_set) = observed.see(&id) else {
+        let Observation::Present(scale_set) = observed.get(&self.scope(context).scale_set()) else {
             let words = "the scale set is gone again".to_owned();
             return Err(Failure::Later { after: self.manager.settings.timeouts.requeue, words });
         };
         let turn = self.manager.instances.turn(self.key).await;
-        self.list(surroundings, turn, scale_set.clone()).await
+        self.list(context, turn, scale_set.clone()).await
     }
 
-    async fn surroundings(&self) -> Result<Surroundings, Failure> {
-        self.family.surroundings_of(self.manager, self.edited.object.spec.provider_id.as_deref()).await
+    async fn context(&self) -> Result<ClusterContext, Failure> {
+        self.cluster.context_for(self.manager, self.edited.object.spec.provider_id.as_deref()).await
     }
 
-    async fn material(&self, surroundings: &Surroundings, secret: &str) -> Result<Material, Failure> {
-        let location = self.family.azure_cluster.spec.location.as_deref().unwrap_or_default();
-        let skus = self
-            .manager
-            .skus
-            .get(&surroundings.access, &surroundings.subscription, location)
-            .await
-            .map_err(|error| Failure::of(&error, self.manager.settings.timeouts.requeue))?;
-        let spec = &self.edited.object.spec;
-        let size = spec.template.as_ref().and_then(|template| template.vm_size.clone()).unwrap_or_default();
-        skus.get(&size, VIRTUAL_MACHINES).map_err(Failure::Terminal)?;
-        let image = self
-            .context(surroundings)
-            .pool(spec)
-            .image()
-            .map_err(|error| Failure::Refused(error.to_string()))?;
+    async fn inputs(&self, context: &ClusterContext, secret: &str) -> Result<MachineInputs, Failure> {
+        let skus = context.skus(self.manager).await?;
+        let template = self.edited.object.spec.template.as_ref();
+        let size = template.and_then(|template| template.vm_size.as_deref()).unwrap_or_default();
+        let size = skus.get(size, VIRTUAL_MACHINES).map_err(Failure::Terminal)?.clone();
+        let image = self.scope(context).image().map_err(|error| Failure::Refused(error.to_string()))?;
         let bootstrap = self.manager.bootstrap_data(&self.key.namespace, secret).await?;
-        Ok(Material { bootstrap, password: password(), image, size, skus })
+        Ok(MachineInputs { bootstrap, password: password(), image, size, skus })
     }
 
-    pub fn context<'a>(&'a self, surroundings: &'a Surroundings) -> PoolContext<'a> {
-        context(
-            self.manager,
-            self.key,
-            &self.family,
-            self.edited.object.metadata.annotations.as_ref(),
-            surroundings,
-        )
+    pub fn scope<'a>(&'a self, context: &'a ClusterContext) -> PoolScope<'a> {
+        pool_scope(context, &self.owner, &self.edited.object)
     }
 
     /// The observed state, independent of the desired state: the latest observation, if it may still be used. `None` if
     /// there is no scale set.
-    async fn seen(&mut self, surroundings: &Surroundings) -> Result<Option<Arc<PoolObservation>>, Failure> {
+    async fn latest(&mut self, context: &ClusterContext) -> Result<Option<Arc<PoolObservation>>, Failure> {
         let instances = &self.manager.instances;
-        let ours = self.look.clone().filter(|look| instances.is_current(self.key, look));
+        let ours = self.observation.clone().filter(|ours| instances.is_current(self.key, ours));
         match ours.or_else(|| instances.serving(self.key)) {
-            Some(look) => Ok(Some(look)),
-            None => self.look(surroundings).await,
+            Some(observation) => Ok(Some(observation)),
+            None => self.observe(context).await,
         }
     }
 
     /// Whether this reconcile has read Azure itself.
-    pub fn has_looked(&self) -> bool {
-        self.look.is_some()
+    pub fn has_observed(&self) -> bool {
+        self.observation.is_some()
     }
 
     /// Reads the current state from Azure; `None` if there is no scale set.
-    async fn look(&mut self, surroundings: &Surroundings) -> Result<Option<Arc<PoolObservation>>, Failure> {
+    async fn observe(&mut self, context: &ClusterContext) -> Result<Option<Arc<PoolObservation>>, Failure> {
         let turn = self.manager.instances.turn(self.key).await;
-        let id = self.context(surroundings).pool(&self.edited.object.spec).scale_set();
+        let id = self.scope(context).scale_set();
         let version = Kind::of(&id).api_version;
-        let scale_set = reads::get(&surroundings.access.client, &id, version, Class::Refresh).await;
+        let scale_set = reads::get(&context.access.client, &id, version, Class::Refresh).await;
         let scale_set =
             scale_set.map_err(|error| Failure::of(&error, self.manager.settings.timeouts.requeue))?;
         let Some(scale_set) = scale_set else { return Ok(None) };
-        self.list(surroundings, turn, scale_set).await.map(Some)
+        self.list(context, turn, scale_set).await.map(Some)
     }
 
     /// Lists the instances of a set that was just read.
     async fn list(
         &mut self,
-        surroundings: &Surroundings,
+        context: &ClusterContext,
         turn: ObservationTurn,
         scale_set: Value,
     ) -> Result<Arc<PoolObservation>, Failure> {
         // Collected before the list: a machine that is deleted while the list is being read is not created again
         // because it is in the list.
         let known = self.manager.members(self.key).iter().map(|it| it.provider_id().to_lowercase()).collect();
-        let context = self.context(surroundings);
-        let scope = context.pool(&self.edited.object.spec);
-        let access = &surroundings.access;
+        let scope = self.scope(context);
+        let access = &context.access;
         let reading = scope.instances_reading();
         let answer = self.manager.reads.read(&access.tenant, &access.client, &reading, Instant::now()).await;
         let instances =
@@ -321,43 +288,44 @@ impl PoolWork<'_> {
                 Answer::List(listed) => scope.read_instances(&listed.all()),
                 Answer::One(_) => Vec::new(),
             };
-        let look = Arc::new(PoolObservation::new(turn, scale_set, instances, known));
-        self.manager.instances.take(self.key, Arc::clone(&look));
-        self.look = Some(Arc::clone(&look));
-        Ok(look)
+        let observation = Arc::new(PoolObservation::new(turn, scale_set, instances, known));
+        self.manager.instances.take(self.key, Arc::clone(&observation));
+        self.observation = Some(Arc::clone(&observation));
+        Ok(observation)
     }
 
-    /// Reconciles until the scale set is as desired: created from the material, or, without material, deleted. An
-    /// existing set is written only in the version that preceded the list of its instances, and only after a new
-    /// observation.
+    /// Reconciles until the scale set is as desired: created from the inputs, or, without inputs, deleted. An existing
+    /// set is written only in the version that preceded the list of its instances, and only after a new observation.
     async fn reach(
         &mut self,
-        surroundings: &Surroundings,
-        material: Option<&Material>,
-        look: Option<&PoolObservation>,
+        context: &ClusterContext,
+        inputs: Option<&MachineInputs>,
+        observation: Option<&PoolObservation>,
         is_new: bool,
     ) -> Result<Reached, Failure> {
         let status = self.edited.object.status.as_ref();
-        let kept: Vec<Future> =
+        let operations: Vec<Future> =
             status.and_then(|status| status.long_running_operation_states.clone()).unwrap_or_default();
-        let reach = surroundings.reach(self.manager, self.not_before, (KIND, &self.key.name));
-        let annotations = self.edited.object.metadata.annotations.clone();
-        let context = context(self.manager, self.key, &self.family, annotations.as_ref(), surroundings);
-        let mut seen = Observed::default();
-        if let Some(look) = look {
-            let id = context.pool(&self.edited.object.spec).scale_set();
-            seen.take(&id, Some(look.scale_set.clone()));
+        let reach = context.reach(self.manager, self.not_before, (KIND, &self.key.name));
+        let mut observed = ObservedResources::default();
+        if let Some(observation) = observation {
+            observed.take(&self.scope(context).scale_set(), Some(observation.scale_set.clone()));
         }
         let mut subject = PoolSubject {
+            manager: self.manager,
+            key: self.key,
             context,
-            material,
-            instances: look.map_or(&[], |look| &look.instances),
-            checked: look.filter(|_| is_new).and_then(|look| look.scale_set["etag"].as_str()),
+            owner: &self.owner,
+            inputs,
+            instances: observation.map_or(&[], |observation| &observation.instances),
+            checked: observation
+                .filter(|_| is_new)
+                .and_then(|observation| observation.scale_set["etag"].as_str()),
             is_unchecked: false,
             written: false,
             edited: &mut self.edited,
         };
-        let reached = reach.run_from(seen, &mut subject, &kept).await;
+        let reached = reach.run_from(observed, &mut subject, &operations).await;
         let (written, is_unchecked) = (subject.written, subject.is_unchecked);
         if written {
             self.manager.instances.outdate(self.key);
@@ -376,19 +344,18 @@ impl PoolWork<'_> {
     /// The scale set is as declared.
     async fn reached(
         mut self,
-        surroundings: &Surroundings,
-        look: Arc<PoolObservation>,
+        context: &ClusterContext,
+        observation: Arc<PoolObservation>,
     ) -> Result<Outcome, PatchError> {
-        let context = self.context(surroundings);
-        let scope = context.pool(&self.edited.object.spec);
-        let (tags, extensions) = (scope.remembered_tags(), scope.remembered_extensions(&look.scale_set));
-        let owner = scope.remembered_owner(&look.scale_set);
-        drop(context);
+        let scope = self.scope(context);
+        let scale_set = &observation.scale_set;
+        let (tags, extensions) = (scope.remembered_tags(), scope.remembered_extensions(scale_set));
+        let owner = scope.remembered_owner(scale_set);
         let annotations = self.edited.object.metadata.annotations.get_or_insert_default();
         annotations.insert(TAGS.to_owned(), tags);
         annotations.extend(owner.map(|word| (OWNER_TAGS.to_owned(), word.to_owned())));
         annotations.extend(extensions.map(|names| (EXTENSIONS.to_owned(), names)));
-        let again = self.follow(surroundings, &look).await?;
+        let again = self.follow(context, &observation).await?;
         Ok(again.map_or(Outcome::Rest, Outcome::After))
     }
 
@@ -429,16 +396,12 @@ impl PoolWork<'_> {
         }
         self.save().await?;
         let gone = async {
-            let surroundings = self.surroundings().await?;
-            let scope = self.context(&surroundings);
+            let context = self.context().await?;
             // The scale set belongs to another pool, or is deleted with its resource group as a whole.
-            if self.rival().is_some()
-                || self.manager.goes_with_its_group(&surroundings, scope.cluster(), self.not_before).await?
-            {
+            if self.rival().is_some() || self.manager.goes_with_its_group(&context, self.not_before).await? {
                 return Ok(());
             }
-            drop(scope);
-            self.reach(&surroundings, None, None, true).await.map(|_| ())
+            self.reach(&context, None, None, true).await.map(|_| ())
         };
         if let Err(failure) = gone.await {
             return self.failed(&failure, None).await;
@@ -466,64 +429,33 @@ fn claim(pool: &AzureMachinePool) -> Claim<'_> {
     }
 }
 
-pub(crate) fn context<'a>(
-    manager: &'a Manager,
-    key: &'a Key,
-    family: &'a Family<MachinePool>,
-    annotations: Option<&BTreeMap<String, String>>,
-    surroundings: &'a Surroundings,
-) -> PoolContext<'a> {
-    PoolContext {
-        manager,
-        surroundings,
-        azure_cluster: &family.azure_cluster,
-        owner: &family.owner,
-        key,
-        zones: family.zones(),
-        annotations: annotations.cloned().unwrap_or_default(),
-        owner_annotations: family.owner.metadata.annotations.clone().unwrap_or_default(),
-    }
-}
-
-/// The inputs of a pool's scope.
-pub(crate) struct PoolContext<'a> {
-    manager: &'a Manager,
-    surroundings: &'a Surroundings,
-    azure_cluster: &'a AzureCluster,
+/// A pool as the planner sees it.
+pub(crate) fn pool_scope<'a>(
+    context: &'a ClusterContext,
     owner: &'a MachinePool,
-    key: &'a Key,
-    zones: Vec<String>,
-    annotations: BTreeMap<String, String>,
-    owner_annotations: BTreeMap<String, String>,
-}
-
-impl PoolContext<'_> {
-    pub fn cluster(&self) -> Scope<'_> {
-        let name = self.azure_cluster.metadata.name.as_deref().unwrap_or_default();
-        let gates = self.manager.settings.gates.of_admission();
-        self.surroundings.scope(name, &self.azure_cluster.spec, &self.zones, gates)
-    }
-
-    pub fn pool<'s>(&'s self, spec: &'s AzureMachinePoolSpec) -> PoolScope<'s> {
-        let owner = &self.owner.spec;
-        PoolScope {
-            cluster: self.cluster(),
-            name: &self.key.name,
-            spec,
-            annotations: &self.annotations,
-            owner: Owner {
-                version: owner.template.spec.version.as_deref(),
-                replicas: owner.replicas.unwrap_or(1),
-                failure_domains: &owner.failure_domains,
-                annotations: &self.owner_annotations,
-            },
-        }
+    pool: &'a AzureMachinePool,
+) -> PoolScope<'a> {
+    PoolScope {
+        cluster: context.scope(),
+        name: pool.metadata.name.as_deref().unwrap_or_default(),
+        spec: &pool.spec,
+        annotations: pool.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES),
+        owner: OwnerMachinePool {
+            version: owner.spec.template.spec.version.as_deref(),
+            replicas: owner.spec.replicas.unwrap_or(1),
+            failure_domains: &owner.spec.failure_domains,
+            annotations: owner.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES),
+        },
     }
 }
 
 struct PoolSubject<'a> {
-    context: PoolContext<'a>,
-    material: Option<&'a Material>,
+    manager: &'a Manager,
+    key: &'a Key,
+    context: &'a ClusterContext,
+    owner: &'a MachinePool,
+    /// What its machines are created from; `None` if it is deleted.
+    inputs: Option<&'a MachineInputs>,
     instances: &'a [Instance],
     /// The version of the set in which it may be written: it was read before the instances were listed, and both are
     /// recent.
@@ -536,30 +468,22 @@ struct PoolSubject<'a> {
 }
 
 impl Subject for PoolSubject<'_> {
-    fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure> {
-        let scope = self.context.pool(&self.edited.object.spec);
-        let Some(material) = self.material else {
+    fn goals(&mut self, observed: &ObservedResources) -> Result<Vec<Goal>, Failure> {
+        let scope = pool_scope(self.context, self.owner, &self.edited.object);
+        let Some(inputs) = self.inputs else {
             return match unproven_end(&scope, observed) {
                 Some(words) => Err(Failure::Refused(words)),
                 None => Ok(ends(&scope)),
             };
         };
-        let size = material.skus.get(&material.size, VIRTUAL_MACHINES).map_err(Failure::Terminal)?;
-        let making = Making {
-            bootstrap: &material.bootstrap,
-            password: &material.password,
-            image: &material.image,
-            size,
-            skus: &material.skus,
-        };
-        let goals = goals(&scope, &making, observed, Some(self.instances)).map_err(|error| match error {
+        let goals = goals(&scope, inputs, observed, Some(self.instances)).map_err(|error| match error {
             GoalError::Terminal(terminal) => Failure::Terminal(terminal),
             GoalError::NotNow(words) => Failure::Refused(words),
         })?;
         let id = scope.scale_set();
         let writes = goals.iter().any(|goal| goal.id == id && goal.upkeep == Upkeep::Always);
         // A set that has lost a machine since its instances were listed would become larger than desired.
-        if let (true, Seen::Present(held)) = (writes, observed.see(&id))
+        if let (true, Observation::Present(held)) = (writes, observed.get(&id))
             && let Some(etag) = held["etag"].as_str()
             && self.checked != Some(etag)
         {
@@ -569,27 +493,34 @@ impl Subject for PoolSubject<'_> {
         Ok(goals)
     }
 
-    async fn tell(&mut self, plan: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
-        let manager = self.context.manager;
+    async fn report(&mut self, plan: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
+        let manager = self.manager;
         self.written |=
             plan.items.iter().any(|(_, state)| matches!(state, State::Now(_) | State::Running(_)));
         let status = self.edited.object.status.get_or_insert_default();
         let conditions = status.conditions.get_or_insert_default();
         condition::set_all(conditions, condition::project(&service::POOL, plan), &manager.now());
         status.long_running_operation_states = (!operations.is_empty()).then_some(operations);
-        let saved = manager.save_pool(self.edited).await;
+        let saved = self.edited.save_in(&manager.stores.azure_machine_pools).await;
         saved.map_err(|error| Failure::of_write(&error, manager.settings.timeouts.requeue))
     }
 
     fn has_changed(&self) -> bool {
-        let manager = self.context.manager;
+        let manager = self.manager;
         let stores = &manager.stores;
-        let Some(newest) = stores.azure_machine_pools.get(self.context.key) else { return true };
+        let Some(newest) = stores.azure_machine_pools.get(self.key) else { return true };
         let annotations = newest.metadata.annotations.as_ref();
-        let owner = stores.machine_pools.get(&key_of(self.context.owner));
+        let owner = stores.machine_pools.get(&key_of(self.owner));
         self.edited.is_outdated(&newest.metadata)
-            || newest.metadata.deletion_timestamp.is_some() != self.material.is_none()
-            || (self.material.is_some() && owner.is_none_or(|owner| owner.spec != self.context.owner.spec))
-            || self.context.surroundings.is_paused(manager, annotations)
+            || newest.metadata.deletion_timestamp.is_some() != self.inputs.is_none()
+            || (self.inputs.is_some() && owner.is_none_or(|owner| owner.spec != self.owner.spec))
+            || self.context.is_paused(manager, annotations)
+    }
+
+    fn changes(&self) -> Changes {
+        let stores = &self.manager.stores;
+        let own = stores.azure_machine_pools.changes_of(self.key);
+        let owner = stores.machine_pools.changes_of(&key_of(self.owner));
+        Changes::of([own, owner, self.context.cluster_changes(self.manager)])
     }
 }

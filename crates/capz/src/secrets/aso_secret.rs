@@ -11,7 +11,8 @@ use controllers::Reference;
 use k8s::api::api::core::v1::Secret as KubernetesSecret;
 use kube::Api;
 
-use crate::azure::clients::{AccessError, Material, certificate, kind_of};
+use crate::azure::clients::{AccessError, IdentitySecret, certificate, kind_of};
+use crate::context::cluster_objects::ClusterObjects;
 use crate::context::manager::Manager;
 use crate::kubernetes::core;
 use crate::kubernetes::kinds::API_VERSION;
@@ -42,7 +43,7 @@ impl Manager {
             self.recorder.normal(about(), "OwnerRefNotFound", "waiting for its owner Cluster");
             return Outcome::Idle;
         };
-        let Some((cluster, _)) = self.working_cluster(key, name, &object.metadata) else {
+        let Some(cluster) = self.working_cluster(key, name, &object.metadata) else {
             return Outcome::Idle;
         };
         let secret_name = format!("{name}-aso-secret");
@@ -52,9 +53,9 @@ impl Manager {
             Err(error) => return self.after_refusal(&secret_name, &error),
         }
         let data = async {
-            let identity = self.identity_of(&object)?;
-            let surroundings = self.surroundings(&object, cluster).await?;
-            contents(&surroundings.subscription, &identity.spec, &surroundings.material).map_err(Into::into)
+            let cluster = ClusterObjects { azure_cluster: Arc::clone(&object), ..cluster };
+            let context = self.cluster_context(cluster).await?;
+            contents(&context.subscription, &context.identity.spec, &context.secret).map_err(Into::into)
         };
         let data = match data.await {
             Ok(data) => data,
@@ -89,7 +90,7 @@ impl Manager {
 fn contents(
     subscription: &str,
     identity: &AzureClusterIdentitySpec,
-    material: &Material,
+    secret: &IdentitySecret,
 ) -> Result<BTreeMap<String, Vec<u8>>, AccessError> {
     let text = |text: &Option<String>| text.as_deref().unwrap_or_default().trim().as_bytes().to_owned();
     let mut data = BTreeMap::from([
@@ -105,11 +106,11 @@ fn contents(
             data.insert("AUTH_MODE", b"podidentity".to_vec());
         }
         "ServicePrincipal" | "ManualServicePrincipal" => {
-            let secret = material.secret_text().unwrap_or_default();
+            let secret = secret.secret_text().unwrap_or_default();
             data.insert("AZURE_CLIENT_SECRET", secret.reveal().as_bytes().to_owned());
         }
         "ServicePrincipalCertificate" => {
-            let (certificate, password) = certificate(identity, material)?;
+            let (certificate, password) = certificate(identity, secret)?;
             data.insert("AZURE_CLIENT_CERTIFICATE", certificate);
             data.insert("AZURE_CLIENT_CERTIFICATE_PASSWORD", password.reveal().as_bytes().to_owned());
         }
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_identity_gives_what_the_operator_reads() {
-        let material = Material {
+        let secret = IdentitySecret {
             client_secret: Some(b"hunter2\n".to_vec()),
             certificate: Some(vec![1, 255]),
             password: Some(Secret::new("horse")),
@@ -148,7 +149,7 @@ mod tests {
         ] {
             let identity = json!({ "type": kind, "tenantID": "t\n", "clientID": "c" });
             let identity = serde_json::from_value(identity).unwrap();
-            let data = contents("123", &identity, &material).ok().unwrap();
+            let data = contents("123", &identity, &secret).ok().unwrap();
             let mut expected: BTreeMap<&str, &[u8]> = wanted.into_iter().collect();
             let who: [(&str, &[u8]); 3] =
                 [("AZURE_SUBSCRIPTION_ID", b"123"), ("AZURE_TENANT_ID", b"t"), ("AZURE_CLIENT_ID", b"c")];

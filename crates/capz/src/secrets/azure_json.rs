@@ -12,10 +12,11 @@ use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use crate::azure::clients::{has_client_secret, kind_of};
+use crate::context::cluster_context::ClusterContext;
+use crate::context::cluster_objects::ClusterObjects;
 use crate::context::manager::Manager;
-use crate::context::surroundings::Surroundings;
 use crate::kubernetes::core;
-use crate::kubernetes::kinds::{API_VERSION, AzureCluster};
+use crate::kubernetes::kinds::API_VERSION;
 use crate::kubernetes::queue::Outcome;
 use crate::kubernetes::store::Key;
 use crate::secrets::owned_secret::OwnedSecret;
@@ -95,12 +96,11 @@ impl Manager {
     }
 
     async fn keep_azure_json(&self, key: &Key, machines: &Machines<'_>) -> Outcome {
-        let Some((cluster, azure_cluster)) = self.working_cluster(key, machines.cluster, machines.object)
-        else {
+        let Some(cluster) = self.working_cluster(key, machines.cluster, machines.object) else {
             return Outcome::Idle;
         };
         let about = || Reference::of(API_VERSION, machines.kind, machines.object);
-        let secret = match self.azure_json(machines, cluster, &azure_cluster).await {
+        let secret = match self.azure_json(machines, cluster).await {
             Ok(secret) => secret,
             Err(words) => {
                 self.recorder.warning(about(), machines.failed, words);
@@ -123,7 +123,7 @@ impl Manager {
         key: &Key,
         cluster: &str,
         object: &ObjectMeta,
-    ) -> Option<(Arc<core::Cluster>, Arc<AzureCluster>)> {
+    ) -> Option<ClusterObjects> {
         let cluster = self.stores.clusters.get(&key.beside(cluster))?;
         let infrastructure = &cluster.spec.infrastructure_ref;
         if infrastructure.kind != "AzureCluster"
@@ -133,20 +133,18 @@ impl Manager {
             return None;
         }
         let azure_cluster = self.stores.azure_clusters.get(&key.beside(&infrastructure.name))?;
-        Some((cluster, azure_cluster))
+        Some(ClusterObjects { cluster, azure_cluster })
     }
 
     async fn azure_json<'a>(
         &self,
         machines: &'a Machines<'a>,
-        cluster: Arc<core::Cluster>,
-        azure_cluster: &AzureCluster,
+        cluster: ClusterObjects,
     ) -> Result<OwnedSecret<'a>, String> {
-        let surroundings =
-            self.surroundings(azure_cluster, cluster).await.map_err(|error| error.to_string())?;
-        surroundings.check_rival().map_err(|failure| failure.to_string())?;
-        let identity = self.identity_of(azure_cluster).map_err(|error| error.to_string())?;
-        if carries_secret(machines.identity, kind_of(&identity.spec)) {
+        let context = self.cluster_context(cluster).await.map_err(|error| error.to_string())?;
+        context.check_rival().map_err(|failure| failure.to_string())?;
+        let identity = &context.identity.spec;
+        if carries_secret(machines.identity, kind_of(identity)) {
             self.recorder.warning(
                 Reference::of(API_VERSION, machines.kind, machines.object),
                 "VMIdentityNone",
@@ -154,16 +152,15 @@ impl Manager {
                  the disk of each, where the cloud provider reads it. Give them an identity (spec.identity) to avoid that",
             );
         }
-        let client = self.client_of_machines(machines, &surroundings).await?;
-        let secret = surroundings.material.secret_text().filter(|_| has_client_secret(&identity.spec));
+        let client = client_of_machines(machines, &context).await?;
+        let secret = context.secret.secret_text().filter(|_| has_client_secret(identity));
         let trimmed = |text: &Option<String>| text.as_deref().unwrap_or_default().trim().to_owned();
-        let (tenant, client_id) = (trimmed(&identity.spec.tenant_id), trimmed(&identity.spec.client_id));
+        let (tenant, client_id) = (trimmed(&identity.tenant_id), trimmed(&identity.client_id));
         let credentials =
             Credentials { tenant: &tenant, client_id: &client_id, client_secret: secret.as_ref() };
-        let name = azure_cluster.metadata.name.as_deref().unwrap_or_default();
-        let gates = &self.settings.gates;
-        let scope = surroundings.scope(name, &azure_cluster.spec, &[], gates.of_admission());
-        let text = contents(scope, credentials, machines.identity, client.as_deref(), gates.machine_pool)
+        let scope = context.scope_of(&context.azure_cluster.spec, &[]);
+        let has_pools = self.settings.gates.machine_pool;
+        let text = contents(scope, credentials, machines.identity, client.as_deref(), has_pools)
             .map_err(|error| error.to_string())?;
         Ok(OwnedSecret {
             name: secret_name(machines.object.name.as_deref().unwrap_or_default()),
@@ -173,27 +170,26 @@ impl Manager {
             data: KEYS.map(|key| (key.to_owned(), text.reveal().as_bytes().to_owned())).into(),
         })
     }
+}
 
-    /// The client ID of the machines' first user-assigned identity, if any. The identity's resource ID names its
-    /// subscription.
-    async fn client_of_machines(
-        &self,
-        machines: &Machines<'_>,
-        surroundings: &Surroundings,
-    ) -> Result<Option<String>, String> {
-        if machines.identity != Some(identity_kinds::USER_ASSIGNED) {
-            return Ok(None);
-        }
-        let Some(first) = machines.identities.first() else { return Ok(None) };
-        let id = first.provider_id.as_deref().unwrap_or_default();
-        let id = ResourceId::parse(id.strip_prefix("azure://").unwrap_or(id))
-            .map_err(|error| format!("userAssignedIdentities[0].providerID: {error}"))?;
-        let document: Value = surroundings
-            .access
-            .client
-            .get(&id, IDENTITIES, Class::Refresh)
-            .await
-            .map_err(|error| format!("the identity {id} cannot be read: {error}"))?;
-        Ok(document["properties"]["clientId"].as_str().map(str::to_owned))
+/// The client ID of the machines' first user-assigned identity, if any. The identity's resource ID names its
+/// subscription.
+async fn client_of_machines(
+    machines: &Machines<'_>,
+    context: &ClusterContext,
+) -> Result<Option<String>, String> {
+    if machines.identity != Some(identity_kinds::USER_ASSIGNED) {
+        return Ok(None);
     }
+    let Some(first) = machines.identities.first() else { return Ok(None) };
+    let id = first.provider_id.as_deref().unwrap_or_default();
+    let id = ResourceId::parse(id.strip_prefix("azure://").unwrap_or(id))
+        .map_err(|error| format!("userAssignedIdentities[0].providerID: {error}"))?;
+    let document: Value = context
+        .access
+        .client
+        .get(&id, IDENTITIES, Class::Refresh)
+        .await
+        .map_err(|error| format!("the identity {id} cannot be read: {error}"))?;
+    Ok(document["properties"]["clientId"].as_str().map(str::to_owned))
 }

@@ -23,7 +23,7 @@ enum Task {
 
 /// Foreign resources that exist before the cluster.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Found {
+enum Preexisting {
     /// None: the group is created and deleted with the cluster, and most resources in it with the group.
     Nothing,
     /// The group, so that resources are deleted one by one.
@@ -62,29 +62,29 @@ fn is_down(world: &World) -> bool {
     cluster.is_none()
 }
 
-fn ask(world: &World, found: Found) {
+fn ask(world: &World, found: Preexisting) {
     let spec = match found {
-        Found::Nothing | Found::Group => json!({}),
-        Found::Network => json!({
+        Preexisting::Nothing | Preexisting::Group => json!({}),
+        Preexisting::Network => json!({
             "vnet": { "name": "shared", "resourceGroup": "shared" },
             "subnets": [{ "role": "control-plane", "name": "cp" }, { "role": "node", "name": "nodes" }],
         }),
     };
     let bastion = match found {
-        Found::Nothing | Found::Group => json!({ "azureBastion": {} }),
-        Found::Network => json!({}),
+        Preexisting::Nothing | Preexisting::Group => json!({ "azureBastion": {} }),
+        Preexisting::Network => json!({}),
     };
     world.cluster(CLUSTER, json!({ "bastionSpec": bastion, "networkSpec": spec }));
     world.machine(CLUSTER, "cp-0", json!({ (CONTROL_PLANE): "" }), json!({}));
     world.machine(CLUSTER, "worker", json!({}), json!({ "allocatePublicIP": true }));
 }
 
-fn world(found: Found) -> World {
+fn world(found: Preexisting) -> World {
     let world = World::with(latency(), 1);
-    if found != Found::Nothing {
+    if found != Preexisting::Nothing {
         world.azure.put(&world.group(CLUSTER), json!({ "location": "eastus" })).unwrap();
     }
-    if found == Found::Network {
+    if found == Preexisting::Network {
         let group = world.group("shared");
         world.azure.put(&group, json!({ "location": "eastus" })).unwrap();
         let subnet =
@@ -97,7 +97,7 @@ fn world(found: Found) -> World {
     world
 }
 
-async fn prepared(task: Task, found: Found) -> World {
+async fn prepared(task: Task, found: Preexisting) -> World {
     let mut world = world(found);
     if task != Task::Create {
         ask(&world, found);
@@ -116,7 +116,7 @@ async fn pursue(world: &World, task: Task) {
     };
 }
 
-fn begin(world: &World, task: Task, found: Found) {
+fn begin(world: &World, task: Task, found: Preexisting) {
     match task {
         Task::Create => ask(world, found),
         Task::Scale => {
@@ -142,14 +142,14 @@ fn end(world: &World) -> AzureState {
 }
 
 /// Reaches the same state as an undisturbed manager, for each call of these.
-async fn survives(task: Task, found: Found, every: usize) {
+async fn survives(task: Task, found: Preexisting, every: usize) {
     let mut undisturbed = prepared(task, found).await;
     let switch = KillSwitch::never();
     undisturbed.start_with(&switch);
     begin(&undisturbed, task, found);
     pursue(&undisturbed, task).await;
     let (expected, calls) = (end(&undisturbed), switch.calls());
-    let least = if (task, found) == (Task::Delete, Found::Nothing) { 8 } else { 20 };
+    let least = if (task, found) == (Task::Delete, Preexisting::Nothing) { 8 } else { 20 };
     assert!(calls > least, "{calls}");
     if task == Task::Delete {
         // Nothing is left, and foreign resources are unchanged.
@@ -179,60 +179,60 @@ async fn survives(task: Task, found: Found, every: usize) {
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_comes_although_the_manager_dies() {
-    survives(Task::Create, Found::Group, 29).await;
+    survives(Task::Create, Preexisting::Group, 29).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn machines_come_and_go_although_the_manager_dies() {
-    survives(Task::Scale, Found::Group, 29).await;
+    survives(Task::Scale, Preexisting::Group, 29).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_goes_although_the_manager_dies() {
-    survives(Task::Delete, Found::Group, 29).await;
+    survives(Task::Delete, Preexisting::Group, 29).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_with_a_group_of_its_own_comes_and_goes_although_the_manager_dies() {
-    survives(Task::Create, Found::Nothing, 41).await;
-    survives(Task::Delete, Found::Nothing, 7).await;
+    survives(Task::Create, Preexisting::Nothing, 41).await;
+    survives(Task::Delete, Preexisting::Nothing, 7).await;
 }
 
 /// In a foreign network, which is unchanged at the end.
 #[tokio::test(start_paused = true)]
 async fn what_others_own_stays_although_the_manager_dies() {
-    survives(Task::Create, Found::Network, 41).await;
-    survives(Task::Delete, Found::Network, 41).await;
+    survives(Task::Create, Preexisting::Network, 41).await;
+    survives(Task::Delete, Preexisting::Network, 41).await;
 }
 
 #[ignore = "takes minutes: run with --ignored, optimised"]
 #[tokio::test(start_paused = true)]
 async fn a_cluster_comes_although_the_manager_dies_after_any_call() {
-    survives(Task::Create, Found::Group, 5).await;
+    survives(Task::Create, Preexisting::Group, 5).await;
 }
 
 #[ignore = "takes minutes: run with --ignored, optimised"]
 #[tokio::test(start_paused = true)]
 async fn machines_come_and_go_although_the_manager_dies_after_any_call() {
-    survives(Task::Scale, Found::Group, 5).await;
+    survives(Task::Scale, Preexisting::Group, 5).await;
 }
 
 #[ignore = "takes minutes: run with --ignored, optimised"]
 #[tokio::test(start_paused = true)]
 async fn a_cluster_goes_although_the_manager_dies_after_any_call() {
-    survives(Task::Delete, Found::Group, 5).await;
+    survives(Task::Delete, Preexisting::Group, 5).await;
 }
 
 #[ignore = "takes minutes: run with --ignored, optimised"]
 #[tokio::test(start_paused = true)]
 async fn a_cluster_with_a_group_of_its_own_comes_and_goes_although_the_manager_dies_after_any_call() {
-    survives(Task::Create, Found::Nothing, 5).await;
-    survives(Task::Delete, Found::Nothing, 1).await;
+    survives(Task::Create, Preexisting::Nothing, 5).await;
+    survives(Task::Delete, Preexisting::Nothing, 1).await;
 }
 
 #[ignore = "takes minutes: run with --ignored, optimised"]
 #[tokio::test(start_paused = true)]
 async fn what_others_own_stays_although_the_manager_dies_after_any_call() {
-    survives(Task::Create, Found::Network, 5).await;
-    survives(Task::Delete, Found::Network, 5).await;
+    survives(Task::Create, Preexisting::Network, 5).await;
+    survives(Task::Delete, Preexisting::Network, 5).await;
 }

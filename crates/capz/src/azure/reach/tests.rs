@@ -1,29 +1,33 @@
 //! Goals that change while they are reconciled, on the simulated Azure.
 
 use azure_simulator::{Azure, Fault, FaultAction, LatencyProfile, Options};
-use capz_planner::{Seen, service, tags};
+use capz_planner::{Observation, service, tags};
 use serde_json::json;
 
 use super::*;
 
 /// The goals of a cluster, as a function of the observed state.
-struct Wants<F> {
+struct GoalsOf<F> {
     goals: F,
-    told: Vec<Vec<Future>>,
+    reported: Vec<Vec<Future>>,
 }
 
-impl<F: FnMut(&Observed) -> Result<Vec<Goal>, Failure> + Send> Subject for Wants<F> {
-    fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure> {
+impl<F: FnMut(&ObservedResources) -> Result<Vec<Goal>, Failure> + Send> Subject for GoalsOf<F> {
+    fn goals(&mut self, observed: &ObservedResources) -> Result<Vec<Goal>, Failure> {
         (self.goals)(observed)
     }
 
-    async fn tell(&mut self, _: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
-        self.told.push(operations);
+    async fn report(&mut self, _: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
+        self.reported.push(operations);
         Ok(())
     }
 
     fn has_changed(&self) -> bool {
         false
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::default()
     }
 }
 
@@ -50,9 +54,9 @@ fn address(group: &ResourceId, name: &str) -> Goal {
 
 async fn reach<F>(client: &Client, goals: F, kept: &[Future]) -> (Result<Plan, Failure>, Vec<Vec<Future>>)
 where
-    F: FnMut(&Observed) -> Result<Vec<Goal>, Failure> + Send,
+    F: FnMut(&ObservedResources) -> Result<Vec<Goal>, Failure> + Send,
 {
-    let (tenant, reads, written) = ("t".into(), Reads::default(), Written::default());
+    let (tenant, reads, written) = ("t".into(), Reads::default(), RecentWrites::default());
     let reach = Reach {
         client,
         tenant: &tenant,
@@ -62,9 +66,9 @@ where
         not_before: Instant::now(),
         requeue: Duration::from_secs(15),
     };
-    let mut subject = Wants { goals, told: Vec::new() };
+    let mut subject = GoalsOf { goals, reported: Vec::new() };
     let reached = reach.run(&mut subject, kept).await.map(|(_, plan)| plan);
-    (reached, subject.told)
+    (reached, subject.reported)
 }
 
 fn writes(azure: &Azure, name: &str) -> usize {
@@ -87,8 +91,8 @@ async fn a_goal_that_comes_later_is_read_first() {
         .unwrap();
     let before = azure.document(&second.id);
     let (one, two) = (first.clone(), second.clone());
-    let goals = move |observed: &Observed| {
-        let is_there = matches!(observed.see(&one.id), Seen::Present(_));
+    let goals = move |observed: &ObservedResources| {
+        let is_there = matches!(observed.get(&one.id), Observation::Present(_));
         Ok(if is_there { vec![one.clone(), two.clone()] } else { vec![one.clone()] })
     };
     let (reached, _) = reach(&client, goals, &[]).await;
@@ -107,18 +111,18 @@ async fn what_was_sent_is_kept_although_goals_fail() {
     let (slow, quick) = (address(&group, "slow"), address(&group, "quick"));
     azure.inject(Fault::new(FaultAction::Delay { ms: 30_000 }).on_method("PUT").on_resource("slow").times(1));
     let (one, two) = (slow.clone(), quick.clone());
-    let goals = move |observed: &Observed| match observed.see(&two.id) {
-        Seen::Present(_) => Err(Failure::Refused("no longer".into())),
+    let goals = move |observed: &ObservedResources| match observed.get(&two.id) {
+        Observation::Present(_) => Err(Failure::Refused("no longer".into())),
         _ => Ok(vec![one.clone(), two.clone()]),
     };
-    let (reached, told) = reach(&client, goals, &[]).await;
+    let (reached, reported) = reach(&client, goals, &[]).await;
     assert!(matches!(&reached, Err(Failure::Refused(words)) if words == "no longer"), "{reached:?}");
-    let kept = told.last().unwrap();
+    let kept = reported.last().unwrap();
     assert_eq!(kept.iter().map(|it| it.name.as_deref().unwrap()).collect::<Vec<_>>(), ["slow"]);
     // The next reconcile does not send it again, although its goal is added late.
     let both = [quick.clone(), slow.clone()];
-    let goals = move |observed: &Observed| {
-        let known = matches!(observed.see(&both[0].id), Seen::Present(_));
+    let goals = move |observed: &ObservedResources| {
+        let known = matches!(observed.get(&both[0].id), Observation::Present(_));
         Ok(both[..if known { 2 } else { 1 }].to_vec())
     };
     let (reached, _) = reach(&client, goals, kept).await;
@@ -140,7 +144,7 @@ async fn what_a_list_lacks_is_not_replaced() {
         FaultAction::Fail { status: 404, code: "ResourceGroupNotFound".into(), message: String::new() };
     azure.inject(Fault::new(lost).on_method("GET").on_resource("").times(1));
     let wanted = goal.clone();
-    let (reached, _) = reach(&client, move |_: &Observed| Ok(vec![wanted.clone()]), &[]).await;
+    let (reached, _) = reach(&client, move |_: &ObservedResources| Ok(vec![wanted.clone()]), &[]).await;
     assert!(reached.unwrap().is_reached());
     let now = azure.document(&goal.id).unwrap();
     assert_eq!(
@@ -156,7 +160,7 @@ async fn a_creation_whose_answer_is_lost_comes_right() {
     let goal = address(&group, "lost");
     azure.inject(Fault::new(FaultAction::DropAnswer).on_method("PUT").times(1));
     let wanted = goal.clone();
-    let (reached, _) = reach(&client, move |_: &Observed| Ok(vec![wanted.clone()]), &[]).await;
+    let (reached, _) = reach(&client, move |_: &ObservedResources| Ok(vec![wanted.clone()]), &[]).await;
     assert!(reached.unwrap().is_reached());
     let journal = azure.journal();
     let answers: Vec<u16> =

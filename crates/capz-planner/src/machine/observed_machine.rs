@@ -4,14 +4,14 @@ use azure_types::ResourceId;
 use capz_api::azure_machine::NodeAddress;
 use serde_json::Value;
 
-use super::MachineScope;
+use super::scope::MachineScope;
 use crate::instance_view;
-use crate::observed::{Observed, Seen};
+use crate::observed::{Observation, ObservedResources};
 use crate::profile::{identity_id, provider_id};
 
 /// The observed state of an existing machine.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct ObservedMachine {
     /// Its provider ID.
     pub provider_id: String,
     /// Its provisioning state.
@@ -25,15 +25,15 @@ pub struct Found {
 }
 
 /// The observed state of the machine; `None` if it is absent, unknown, or still being created.
-pub fn found(scope: &MachineScope<'_>, observed: &Observed) -> Option<Found> {
+pub fn observed_machine(scope: &MachineScope<'_>, observed: &ObservedResources) -> Option<ObservedMachine> {
     let vm = scope.vm();
-    let Seen::Present(held) = observed.see(&vm) else { return None };
+    let Observation::Present(held) = observed.get(&vm) else { return None };
     let state = held["properties"]["provisioningState"].as_str().unwrap_or_default();
     let made = scope.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty());
-    if super::is_unknown_here(scope, held) || (!made && state != "Succeeded") {
+    if scope.is_foreign(held) || (!made && state != "Succeeded") {
         return None;
     }
-    Some(Found {
+    Some(ObservedMachine {
         provider_id: provider_id(held["id"].as_str().unwrap_or(vm.as_str())),
         vm_state: state.to_owned(),
         addresses: addresses(held, observed),
@@ -42,11 +42,11 @@ pub fn found(scope: &MachineScope<'_>, observed: &Observed) -> Option<Found> {
     })
 }
 
-fn addresses(held: &Value, observed: &Observed) -> Option<Vec<NodeAddress>> {
+fn addresses(held: &Value, observed: &ObservedResources) -> Option<Vec<NodeAddress>> {
     let mut addresses = vec![address("InternalDNS", held["name"].as_str().unwrap_or_default())];
     for interface in list(&held["properties"]["networkProfile"]["networkInterfaces"]) {
         let Some(id) = id_of(interface) else { continue };
-        let Seen::Present(interface) = observed.see(&id) else { return None };
+        let Observation::Present(interface) = observed.get(&id) else { return None };
         for configuration in list(&interface["properties"]["ipConfigurations"]) {
             let properties = &configuration["properties"];
             if let Some(private) = properties["privateIPAddress"].as_str() {
@@ -54,7 +54,7 @@ fn addresses(held: &Value, observed: &Observed) -> Option<Vec<NodeAddress>> {
             }
             // A public IP that another writer attached may be unknown.
             if let Some(id) = id_of(&properties["publicIPAddress"])
-                && let Seen::Present(public) = observed.see(&id)
+                && let Observation::Present(public) = observed.get(&id)
                 && let Some(public) = public["properties"]["ipAddress"].as_str()
             {
                 addresses.push(address("ExternalIP", public));

@@ -1,0 +1,287 @@
+//! The state of a goal without regard to its dependencies, and the step that it needs.
+
+use std::borrow::Cow;
+
+use azure_types::ResourceId;
+use ownership::{Ownership, Proof, Rival};
+use serde_json::{Map, Value};
+
+use super::owner::Judge;
+use super::step::{Action, State, Step};
+use crate::compare::{self, Change};
+use crate::goal::{Goal, OwnershipRule, Upkeep};
+use crate::instance_view::cause;
+use crate::kind::Kind;
+use crate::observed::Observation;
+use crate::owner_tags::Borne;
+use crate::{service, tags};
+
+impl Judge<'_> {
+    /// The state of a goal without regard to its dependencies.
+    pub(super) fn alone(&self, index: usize) -> State {
+        let goal = &self.goals[index];
+        if let Some(action) = self.facts.running.get(&goal.id) {
+            return State::Running(*action);
+        }
+        if let Some(words) = self.facts.refused.get(&goal.id) {
+            let action = match (goal.wanted, self.facts.observed.get(&goal.id)) {
+                (false, _) => Action::Delete,
+                (true, Observation::Present(_)) => Action::Update,
+                (true, _) => Action::Create,
+            };
+            return State::Refused(action, words.clone());
+        }
+        match (self.facts.observed.get(&goal.id), goal.wanted) {
+            (Observation::Unknown, _) => State::Unknown,
+            (Observation::Absent, false) => State::Reached,
+            (Observation::Absent, true) => self.absent(goal),
+            (Observation::Present(held), wanted) => match self.ownership(goal, held) {
+                Ownership::Proven(proof) => match (working_on(held), wanted) {
+                    (Some(Action::Update), true) if self.has_members(goal, held, &proof) => State::Reached,
+                    (Some(action), _) => State::Running(action),
+                    (None, true) => self.update(goal, held, proof),
+                    (None, false) => self.delete(goal, held, proof),
+                },
+                Ownership::Disputed(rival) if wanted => State::Disputed(rival),
+                Ownership::Disputed(_) => State::Foreign,
+                Ownership::Unproven(_) => {
+                    self.owner_beside(goal, held).map_or(State::Foreign, State::Disputed)
+                }
+                Ownership::Unknown => State::Unknown,
+            },
+        }
+    }
+
+    /// The other cluster that owns a resource which this one would create for itself: one of another name, or one whose
+    /// ID it bears. A group, a zone, and a network in another group may be used by several clusters, and with a network
+    /// everything attached to its subnets. All other resources serve one cluster.
+    pub(super) fn owner_beside(&self, goal: &Goal, held: &Value) -> Option<Rival> {
+        let is_elsewhere = || {
+            let group = self.goals.iter().find(|goal| *goal.service == service::GROUP);
+            group.is_none_or(|group| !goal.id.is_within(&group.id))
+        };
+        let is_for_all = [&service::GROUP, &service::DNS_ZONE].contains(&goal.service)
+            || (*goal.service == service::VIRTUAL_NETWORK && is_elsewhere());
+        if !goal.wanted || is_for_all {
+            return None;
+        }
+        let would_be_made = match &goal.ownership {
+            OwnershipRule::Tagged => true,
+            OwnershipRule::TaggedWith(_) | OwnershipRule::TaggedFor(_) => {
+                matches!(self.absent(goal), State::Now(_))
+            }
+            _ => false,
+        };
+        if !would_be_made {
+            return None;
+        }
+        let claimant = self.facts.claimant;
+        let named = tags::owner_in(held, claimant.cluster);
+        let named = named.map(|(cluster, evidence)| Rival { owner: format!("cluster {cluster}"), evidence });
+        named.or_else(|| claimant.rival_by_id(held))
+    }
+
+    /// The state of a goal whose resource is desired and does not exist.
+    pub(super) fn absent(&self, goal: &Goal) -> State {
+        match &goal.ownership {
+            OwnershipRule::Foreign => State::Missing,
+            OwnershipRule::TaggedWith(other) => match self.whose_is(other) {
+                Ownership::Proven(_) => self.create(goal),
+                Ownership::Disputed(rival) => State::Disputed(rival),
+                Ownership::Unproven(_) => State::Foreign,
+                Ownership::Unknown => State::Unknown,
+            },
+            OwnershipRule::TaggedFor(users) => self.absent_for(goal, users),
+            OwnershipRule::Inside(other) => match self.whose_is(other) {
+                Ownership::Proven(_) | Ownership::Unproven(_) => self.create(goal),
+                Ownership::Disputed(rival) => State::Disputed(rival),
+                Ownership::Unknown => State::Unknown,
+            },
+            OwnershipRule::Tagged
+            | OwnershipRule::ByName(_)
+            | OwnershipRule::Recorded
+            | OwnershipRule::Joins(_)
+            | OwnershipRule::Marked
+            | OwnershipRule::Shown(_) => self.create(goal),
+        }
+    }
+
+    /// The state of a goal whose resource is created for the first of these subnets that is the cluster's, or not
+    /// created yet.
+    pub(super) fn absent_for(&self, goal: &Goal, users: &[ResourceId]) -> State {
+        let (mut is_unknown, mut disputed) = (false, None);
+        for user in users {
+            match (self.facts.observed.get(user), user.parent()) {
+                (Observation::Absent, _) => return self.create(goal),
+                (Observation::Unknown, _) | (_, None) => is_unknown = true,
+                (Observation::Present(_), Some(network)) => match self.whose_is(&network) {
+                    Ownership::Proven(_) => return self.create(goal),
+                    Ownership::Disputed(rival) => disputed = Some(rival),
+                    Ownership::Unknown => is_unknown = true,
+                    Ownership::Unproven(_) => {}
+                },
+            }
+        }
+        match disputed {
+            _ if is_unknown => State::Unknown,
+            Some(rival) => State::Disputed(rival),
+            None => State::Foreign,
+        }
+    }
+
+    pub(super) fn create(&self, goal: &Goal) -> State {
+        State::Now(Step {
+            action: Action::Create,
+            target: goal.id.clone(),
+            if_match: None,
+            document: goal.document.clone(),
+            partial: false,
+            changes: Vec::new(),
+            proof: None,
+            forced: false,
+        })
+    }
+
+    pub(super) fn update(&self, goal: &Goal, held: &Value, proof: Proof) -> State {
+        let kind = Kind::of(&goal.id);
+        let failed = failure(held);
+        if let Some((member, value)) = kind.shows_no_use(held) {
+            let State::Now(step) = self.delete(goal, held, proof) else { return State::Reached };
+            let change = Change { at: member.into(), from: Some(value.clone()), to: None, secret: false };
+            return State::Now(Step { changes: vec![change], ..step });
+        }
+        match (goal.upkeep, failed) {
+            (Upkeep::SingleTry, None) => return State::Reached,
+            (Upkeep::Once, None) => return self.update_members(goal, &["tags"], held, proof),
+            (Upkeep::SingleTry, Some(state)) => {
+                return State::Refused(Action::Create, cause(held, state));
+            }
+            (Upkeep::Members(members), _) => return self.update_members(goal, members, held, proof),
+            (Upkeep::Once | Upkeep::Always, _) => {}
+        }
+        let (mut document, mut changes) = compare::merge(kind, &compared(goal), held, &goal.withdrawn);
+        if changes.is_empty() && failed.is_none() {
+            return State::Reached;
+        }
+        if let Some(state) = failed {
+            changes.push(Change {
+                at: "provisioningState".into(),
+                from: Some(Value::from(state)),
+                to: Some(Value::from("Succeeded")),
+                secret: false,
+            });
+        }
+        if goal.upkeep == Upkeep::Once {
+            document = goal.document.clone();
+        }
+        State::Now(Step {
+            action: Action::Update,
+            target: goal.id.clone(),
+            if_match: if_match(kind, held),
+            document,
+            partial: false,
+            changes,
+            proof: Some(proof),
+            forced: false,
+        })
+    }
+
+    /// Whether the enforced members are as desired, whatever else is going on.
+    pub(super) fn has_members(&self, goal: &Goal, held: &Value, proof: &Proof) -> bool {
+        matches!(goal.upkeep, Upkeep::Members(members)
+            if self.update_members(goal, members, held, proof.clone()) == State::Reached)
+    }
+
+    /// Writes some members, and sends no others.
+    pub(super) fn update_members(&self, goal: &Goal, members: &[&str], held: &Value, proof: Proof) -> State {
+        let kind = Kind::of(&goal.id);
+        let (document, changes) =
+            compare::merge(kind, &only(members, &compared(goal)), &only(members, held), &goal.withdrawn);
+        if changes.is_empty() {
+            return State::Reached;
+        }
+        State::Now(Step {
+            action: Action::Update,
+            target: goal.id.clone(),
+            if_match: if_match(kind, held),
+            document,
+            partial: true,
+            changes,
+            proof: Some(proof),
+            forced: false,
+        })
+    }
+
+    pub(super) fn delete(&self, goal: &Goal, held: &Value, proof: Proof) -> State {
+        let used = goal.kept_while_used.and_then(|list| held.pointer(list)).and_then(Value::as_array);
+        // A document that was read before the deletion of its last user still refers to it.
+        let is_there = |user: &Value| {
+            let id = user["id"].as_str().and_then(|id| ResourceId::parse(id).ok());
+            id.is_none_or(|id| self.facts.observed.get(&id) != Observation::Absent)
+        };
+        if used.is_some_and(|users| users.iter().any(is_there)) {
+            return State::Foreign;
+        }
+        State::Now(Step {
+            action: Action::Delete,
+            target: goal.id.clone(),
+            if_match: None,
+            document: Value::Null,
+            partial: false,
+            changes: Vec::new(),
+            proof: Some(proof),
+            forced: goal.forced,
+        })
+    }
+}
+
+/// The observed version, if a write can be conditional on it.
+fn if_match(kind: &Kind, held: &Value) -> Option<String> {
+    held["etag"].as_str().filter(|_| kind.conditional).map(str::to_owned)
+}
+
+/// The part of a document that is compared. A resource that was created without the cluster's ID is not written for it:
+/// only the resource group gets it later, and resources that had it before.
+fn compared(goal: &Goal) -> Cow<'_, Value> {
+    if goal.kind().is_group() || goal.borne == Borne::Id || goal.document["tags"].get(tags::ID).is_none() {
+        return Cow::Borrowed(&goal.document);
+    }
+    let mut document = goal.document.clone();
+    if let Some(all) = document["tags"].as_object_mut() {
+        all.remove(tags::ID);
+    }
+    Cow::Owned(document)
+}
+
+/// A document reduced to some of its members.
+fn only(members: &[&str], document: &Value) -> Value {
+    members
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), document.get(name)?.clone())))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+fn provisioning_state(document: &Value) -> Option<&str> {
+    document["properties"]["provisioningState"].as_str()
+}
+
+/// The provisioning state of a failed resource, in Azure's word.
+fn failure(document: &Value) -> Option<&str> {
+    let is_one = |state: &&str| ["Failed", "Canceled"].iter().any(|word| word.eq_ignore_ascii_case(state));
+    provisioning_state(document).filter(is_one)
+}
+
+/// Why an operation on a resource failed; `None` if it succeeded, or still runs.
+pub(crate) fn failure_cause(document: &Value) -> Option<String> {
+    failure(document).map(|state| cause(document, state))
+}
+
+/// The operation that runs on a resource, according to its document.
+fn working_on(document: &Value) -> Option<Action> {
+    let state = provisioning_state(document)?;
+    [("Creating", Action::Create), ("Updating", Action::Update), ("Deleting", Action::Delete)]
+        .into_iter()
+        .find(|(word, _)| word.eq_ignore_ascii_case(state))
+        .map(|(_, action)| action)
+}
