@@ -105,7 +105,11 @@ async fn each_proof_gets_a_token() {
         (
             "PKCS#12 with password",
             identity(certificate, json!({})),
-            IdentitySecret { certificate: bytes(PFX), password: secret("correct-horse"), ..Default::default() },
+            IdentitySecret {
+                certificate: bytes(PFX),
+                password: secret("correct-horse"),
+                ..Default::default()
+            },
         ),
         (
             "in the place of a client secret",
@@ -191,8 +195,11 @@ async fn an_issued_credential_is_read_from_its_file() {
 /// CAPZ-163: an unknown cloud is reported by its name, and no request is sent.
 #[tokio::test(start_paused = true)]
 async fn an_unknown_cloud_is_asked_nothing() {
-    let error =
-        azure().access("AzureMoonCloud", &identity("WorkloadIdentity", json!({})), &IdentitySecret::default());
+    let error = azure().access(
+        "AzureMoonCloud",
+        &identity("WorkloadIdentity", json!({})),
+        &IdentitySecret::default(),
+    );
     assert!(matches!(error.err(), Some(AccessError::UnknownCloud(name)) if name == "AzureMoonCloud"));
 
     let mut world = World::new();
