@@ -9,7 +9,7 @@ use azure_simulator::entra::{Application, Entra, EntraOptions, FederatedCredenti
 use azure_simulator::imds::{MachineIdentities, ManagedIdentity};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use capz::{AccessError, Azure, Material, Settings};
+use capz::{AccessError, Azure, IdentitySecret, Settings};
 use cloud_config::Secret;
 use kubernetes_simulator::Fault;
 use serde_json::{Value, json};
@@ -89,30 +89,34 @@ async fn each_proof_gets_a_token() {
         (
             "secret",
             identity("ServicePrincipal", json!({})),
-            Material { client_secret: bytes(b"abc\n"), ..Default::default() },
+            IdentitySecret { client_secret: bytes(b"abc\n"), ..Default::default() },
         ),
         (
             "secret of an old release",
             identity("ManualServicePrincipal", json!({})),
-            Material { client_secret: bytes(b"abc"), ..Default::default() },
+            IdentitySecret { client_secret: bytes(b"abc"), ..Default::default() },
         ),
-        ("service account", identity("WorkloadIdentity", json!({})), Material::default()),
+        ("service account", identity("WorkloadIdentity", json!({})), IdentitySecret::default()),
         (
             "host",
             identity("UserAssignedMSI", json!({ "clientID": "assigned", "resourceID": "/subscriptions/1" })),
-            Material::default(),
+            IdentitySecret::default(),
         ),
         (
             "PKCS#12 with password",
             identity(certificate, json!({})),
-            Material { certificate: bytes(PFX), password: secret("correct-horse"), ..Default::default() },
+            IdentitySecret {
+                certificate: bytes(PFX),
+                password: secret("correct-horse"),
+                ..Default::default()
+            },
         ),
         (
             "in the place of a client secret",
             identity(certificate, json!({})),
-            Material { client_secret: bytes(PEM.as_bytes()), ..Default::default() },
+            IdentitySecret { client_secret: bytes(PEM.as_bytes()), ..Default::default() },
         ),
-        ("file", identity(certificate, of_file), Material::default()),
+        ("file", identity(certificate, of_file), IdentitySecret::default()),
     ] {
         let access = azure.access("", &identity, &material).unwrap();
         access.client.check_credential().await.unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -120,11 +124,11 @@ async fn each_proof_gets_a_token() {
     std::fs::write(&token, service_account_token("system:serviceaccount:default:default")).unwrap();
     let azure = azure_with(settings);
     for (identity, material, words) in [
-        (identity("WorkloadIdentity", json!({})), Material::default(), "AADSTS700213"),
-        (identity("UserAssignedMSI", json!({})), Material::default(), "Identity not found"),
+        (identity("WorkloadIdentity", json!({})), IdentitySecret::default(), "AADSTS700213"),
+        (identity("UserAssignedMSI", json!({})), IdentitySecret::default(), "Identity not found"),
         (
             identity("ServicePrincipal", json!({})),
-            Material { client_secret: bytes(b"xyz"), ..Default::default() },
+            IdentitySecret { client_secret: bytes(b"xyz"), ..Default::default() },
             "AADSTS7000215",
         ),
     ] {
@@ -133,16 +137,16 @@ async fn each_proof_gets_a_token() {
         assert!(error.contains(words), "{error}");
     }
     for (identity, material, words) in [
-        (identity(certificate, json!({})), Material::default(), "keys certificate and password"),
-        (identity("ServicePrincipal", json!({})), Material::default(), "with the key clientSecret"),
+        (identity(certificate, json!({})), IdentitySecret::default(), "keys certificate and password"),
+        (identity("ServicePrincipal", json!({})), IdentitySecret::default(), "with the key clientSecret"),
         (
             identity(certificate, json!({})),
-            Material { certificate: bytes(PFX), password: secret("wrong-horse"), ..Default::default() },
+            IdentitySecret { certificate: bytes(PFX), password: secret("wrong-horse"), ..Default::default() },
             "is neither PEM nor a PKCS#12 file that this password opens",
         ),
         (
             identity(certificate, json!({ "certPath": "/none.pem" })),
-            Material::default(),
+            IdentitySecret::default(),
             "spec.certPath /none.pem cannot be read",
         ),
     ] {
@@ -171,28 +175,31 @@ async fn an_issued_credential_is_read_from_its_file() {
         std::fs::write(&file, document.to_string()).unwrap();
     };
     write("somebody-else");
-    let before = azure.access("", &identity, &Material::default()).unwrap();
+    let before = azure.access("", &identity, &IdentitySecret::default()).unwrap();
     assert!(before.client.check_credential().await.is_err());
     write("client");
-    let after = azure.access("", &identity, &Material::default()).unwrap();
+    let after = azure.access("", &identity, &IdentitySecret::default()).unwrap();
     after.client.check_credential().await.unwrap();
     assert_ne!(before.tenant, after.tenant);
-    let same = azure.access("", &identity, &Material::default()).unwrap();
+    let same = azure.access("", &identity, &IdentitySecret::default()).unwrap();
     assert_eq!(same.tenant, after.tenant, "what has not changed is the same client");
 
     std::fs::write(&file, format!("{{\"client_secret\": \"{}\"}}", STANDARD.encode(PEM))).unwrap();
-    let error = azure.access("", &identity, &Material::default()).err().unwrap().to_string();
+    let error = azure.access("", &identity, &IdentitySecret::default()).err().unwrap().to_string();
     assert!(error.contains("client_id, tenant_id and client_secret"), "{error}");
     std::fs::remove_file(&file).unwrap();
-    let error = azure.access("", &identity, &Material::default()).err().unwrap().to_string();
+    let error = azure.access("", &identity, &IdentitySecret::default()).err().unwrap().to_string();
     assert!(error.contains("cannot be read"), "{error}");
 }
 
 /// CAPZ-163: an unknown cloud is reported by its name, and no request is sent.
 #[tokio::test(start_paused = true)]
 async fn an_unknown_cloud_is_asked_nothing() {
-    let error =
-        azure().access("AzureMoonCloud", &identity("WorkloadIdentity", json!({})), &Material::default());
+    let error = azure().access(
+        "AzureMoonCloud",
+        &identity("WorkloadIdentity", json!({})),
+        &IdentitySecret::default(),
+    );
     assert!(matches!(error.err(), Some(AccessError::UnknownCloud(name)) if name == "AzureMoonCloud"));
 
     let mut world = World::new();
