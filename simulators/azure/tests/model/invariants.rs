@@ -141,11 +141,13 @@ fn ids_in(azure: &Azure, value: &Value, whose: &ResourceId) {
     match value {
         Value::Object(members) => {
             // The system disks of scale set instances are named, but are no resources of this Azure; rules of firewalls
-            // outlive their subnets.
-            let kept = |member: &str| member != "osDisk" && member != "networkAcls";
+            // outlive their subnets, and peerings the network on the other side.
+            let kept = |member: &str| !matches!(member, "osDisk" | "networkAcls" | "remoteVirtualNetwork");
             for (member, value) in members.iter().filter(|(member, _)| kept(member)) {
                 let id = value.as_str().filter(|_| member == "id").map(ResourceId::parse);
                 match id {
+                    // The configurations of a bastion host have ids that its address shows, and no documents of their own.
+                    Some(Ok(id)) if id.resource_type().ends_with("/bastionHosts/ipConfigurations") => {}
                     // Images of nodes lie in a subscription of Azure's own.
                     Some(Ok(id)) if id.subscription_id() != SUBSCRIPTION => {}
                     Some(Ok(id)) => assert!(azure.document(&id).is_some(), "{id} dangles from {whose}"),
