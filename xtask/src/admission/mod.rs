@@ -7,18 +7,16 @@
 //! anew.
 
 mod answer;
-mod corpus;
-mod fields;
 mod place;
 mod table;
 
 use std::path::PathBuf;
 
+use admission_corpus::Case;
 use anyhow::{Context as _, bail};
 
 use crate::print;
 use answer::Answer;
-use corpus::Case;
 use place::Place;
 
 /// What to compare.
@@ -51,7 +49,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 async fn compare(arguments: &Arguments) -> anyhow::Result<()> {
-    let mut cases = corpus::read()?;
+    let mut cases = admission_corpus::read()?;
     cases.retain(|case| case.name.contains(&arguments.case));
     // Cases with all gates open come last.
     cases.sort_by_key(|case| case.gates);

@@ -1,5 +1,9 @@
 //! The corpus: manifests of all flavors, values at the edges of every field, and combinations from `edges.yaml`.
 
+mod builder;
+mod case;
+mod fields;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -7,66 +11,12 @@ use anyhow::Context as _;
 use capz_api::crd::{Kind, definition};
 use serde_json::Value;
 
-use super::fields::{self, Builder};
-use crate::program::root;
-
-/// A question: may this object be created, or may it be changed to that?
-#[derive(Debug, Clone)]
-pub struct Case {
-    pub kind: String,
-    /// The unique name in tables.
-    pub name: String,
-    pub old: Option<Value>,
-    pub new: Value,
-    /// Whether all feature gates are open.
-    pub gates: bool,
-}
-
-impl Case {
-    pub fn made(kind: &str, words: &str, new: Value) -> Self {
-        Self { kind: kind.to_owned(), name: format!("{kind} {words}"), old: None, new, gates: false }
-    }
-
-    /// The same with all feature gates open.
-    fn gated(&self) -> Self {
-        Self { name: format!("{} with all gates", self.name), gates: true, ..self.clone() }
-    }
-
-    pub fn changed(kind: &str, words: &str, old: Value, new: Value) -> Self {
-        Self { kind: kind.to_owned(), name: format!("{kind} {words}"), old: Some(old), new, gates: false }
-    }
-}
-
-/// Values for fields, by the suffix of their path without numbers: first two valid ones, then edge cases.
-#[derive(Debug, Default)]
-pub struct Values(BTreeMap<String, Vec<Value>>);
-
-impl Values {
-    /// The values for the longest matching suffix of this path.
-    pub fn at(&self, path: &str) -> Vec<Value> {
-        let plain: String = path.chars().filter(|c| !c.is_ascii_digit()).collect();
-        self.0
-            .iter()
-            .filter(|(end, _)| {
-                plain.strip_suffix(end.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-            })
-            .max_by_key(|(end, _)| end.len())
-            .map(|(_, values)| values.clone())
-            .unwrap_or_default()
-    }
-}
-
-/// The section of a kind in `edges.yaml`.
-#[derive(Debug)]
-pub struct Edges {
-    /// The object whose fields are set.
-    pub base: Value,
-    pub values: Values,
-}
+use crate::builder::{Builder, Values};
+pub use crate::case::Case;
 
 /// The folder of the corpus.
 pub fn folder() -> PathBuf {
-    root().join("tests/corpus/cluster-api")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus/cluster-api")
 }
 
 /// All cases.
@@ -91,12 +41,11 @@ pub fn read() -> anyhow::Result<Vec<Case>> {
             let own: BTreeMap<String, Vec<Value>> = serde_json::from_value(own.clone())?;
             all.extend(own);
         }
-        let edges = Edges { base, values: Values(all) };
-        let builder = Builder { schema, values: &edges.values };
-        cases.extend(fields::cases(kind, schema, &edges));
-        cases.extend(rows(kind, &entry["made"], &builder, &edges.base));
-        cases.extend(rows(kind, &entry["gated"], &builder, &edges.base).iter().map(Case::gated));
-        cases.extend(changes(kind, &entry["changed"], &builder, &edges.base));
+        let builder = Builder { schema, values: &Values(all) };
+        cases.extend(fields::cases(kind, &base, &builder));
+        cases.extend(rows(kind, &entry["made"], &builder, &base));
+        cases.extend(rows(kind, &entry["gated"], &builder, &base).iter().map(Case::gated));
+        cases.extend(changes(kind, &entry["changed"], &builder, &base));
     }
     Ok(cases)
 }
