@@ -69,11 +69,9 @@ impl Challenge {
         }
         let parameters = parse_parameters(parameters)?;
         let parameter = |name: &'static str| {
-            let found = parameters.iter().rev().find(|(known, _)| known == name);
-            found
-                .map(|(_, value)| value.clone())
-                .filter(|value| !value.is_empty())
-                .ok_or(ChallengeError::Missing(name))
+            let last = parameters.iter().rev().find(|(key, _)| key == name);
+            let value = last.map(|(_, value)| value.clone()).filter(|value| !value.is_empty());
+            value.ok_or(ChallengeError::Missing(name))
         };
         Ok(Self { service: parameter("service")?, realm: parameter("realm")? })
     }

@@ -16,7 +16,7 @@ impl Mirrors {
         for entry in text.split(',').filter(|entry| !entry.is_empty()) {
             match entry.split(':').collect::<Vec<_>>()[..] {
                 [source, target] if !source.is_empty() && !target.is_empty() => {
-                    mirrors.retain(|(known, _): &(String, String)| known != source);
+                    mirrors.retain(|(other, _): &(String, String)| other != source);
                     mirrors.push((source.to_owned(), target.to_owned()));
                 }
                 _ => ignored.push(entry.to_owned()),
@@ -106,7 +106,7 @@ fn is_label(text: &str) -> bool {
 pub fn patterns(domain: &str) -> Vec<String> {
     let mut patterns: Vec<String> = DOMAINS.iter().map(|domain| format!("*.{domain}")).collect();
     let own = format!("*{domain}");
-    if domain.contains(".azurecr.") && !patterns.iter().any(|known| known.eq_ignore_ascii_case(&own)) {
+    if domain.contains(".azurecr.") && !patterns.iter().any(|pattern| pattern.eq_ignore_ascii_case(&own)) {
         patterns.push(own);
     }
     patterns

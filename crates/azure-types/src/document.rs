@@ -120,18 +120,31 @@ macro_rules! document {
 }
 pub(crate) use document;
 
-/// Declares a document with the members that all resources have.
-macro_rules! resource {
+/// Declares a document with the members that all resources and most of their parts have.
+macro_rules! part {
     ($(#[$doc:meta])* $name:ident { $($members:tt)* }) => {
         $crate::document::document! {
             $(#[$doc])*
             $name {
-                /// The resource's own id.
+                /// Its own id.
                 id: $crate::resource_id::ResourceId,
-                /// The resource's name.
+                /// Its name; that of a part is unique in its resource.
                 name: String,
                 /// The version of the document, for `If-Match`.
                 etag: String,
+                $($members)*
+            }
+        }
+    };
+}
+pub(crate) use part;
+
+/// Declares a document with the members that all resources have.
+macro_rules! resource {
+    ($(#[$doc:meta])* $name:ident { $($members:tt)* }) => {
+        $crate::document::part! {
+            $(#[$doc])*
+            $name {
                 /// The region.
                 location: String,
                 /// The resource's tags.
@@ -142,25 +155,6 @@ macro_rules! resource {
     };
 }
 pub(crate) use resource;
-
-/// Declares a document with the members that all parts of resources have.
-macro_rules! part {
-    ($(#[$doc:meta])* $name:ident { $($members:tt)* }) => {
-        $crate::document::document! {
-            $(#[$doc])*
-            $name {
-                /// The part's own id.
-                id: $crate::resource_id::ResourceId,
-                /// The part's name, unique in its resource.
-                name: String,
-                /// The version of its document.
-                etag: String,
-                $($members)*
-            }
-        }
-    };
-}
-pub(crate) use part;
 
 document! {
     /// A reference to another resource by its id.

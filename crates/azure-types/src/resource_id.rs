@@ -176,14 +176,14 @@ impl ResourceId {
 
     /// The provider namespace that owns the resource, such as `Microsoft.Network`.
     pub fn namespace(&self) -> Option<&str> {
-        let mut found = None;
+        let mut namespace = None;
         let mut segments = self.segments();
         while let Some(segment) = segments.next() {
             if segment.eq_ignore_ascii_case("providers") {
-                found = segments.next();
+                namespace = segments.next();
             }
         }
-        found
+        namespace
     }
 
     /// The full type, such as `Microsoft.Network/loadBalancers/probes`;

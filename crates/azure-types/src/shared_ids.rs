@@ -20,7 +20,7 @@ impl SharedIds {
     pub fn share(&mut self, id: &mut ResourceId) {
         let text = id.shared_text();
         match self.0.get(text) {
-            Some(known) => *text = Arc::clone(known),
+            Some(shared) => *text = Arc::clone(shared),
             None => drop(self.0.insert(Arc::clone(text))),
         }
     }

@@ -5,12 +5,12 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::document::{self, Keys};
+use crate::encoding::decode;
 use crate::keys::{Effect, KEYS};
 use crate::tags::{self, Tags};
 use crate::{
     BackendPoolType, ConfigError, HealthProbeMode, LoadBalancerSku,
-    MultipleStandardLoadBalancerConfiguration, PreConfiguredBackendPools, Problem, Remedy, Secret, VmType,
-    Warning,
+    MultipleStandardLoadBalancerConfiguration, PreConfiguredBackendPools, Problem, Secret, VmType, Warning,
 };
 
 /// Reads one environment variable; the caller decides from where.
@@ -188,7 +188,7 @@ impl CloudConfig {
 
     /// Parses the bytes of a file: UTF-8, or UTF-16 with a byte order mark.
     pub fn from_bytes(bytes: &[u8], environment: Environment<'_>) -> Result<Self, ConfigError> {
-        Self::from_file(&document::decode(bytes)?, environment)
+        Self::from_file(&decode(bytes)?, environment)
     }
 
     /// Parses a text without an environment, as a file. For tests and for documents without a process.
@@ -199,7 +199,7 @@ impl CloudConfig {
     /// Parses the bytes of a file into a configuration with which a controller manager of this release can run. All
     /// problems are named at once.
     pub fn runnable(bytes: &[u8], environment: Environment<'_>) -> Result<Self, ConfigError> {
-        let text = document::decode(bytes)?;
+        let text = decode(bytes)?;
         let (config, mut problems) = Self::read_document(&text, environment)?;
         problems.extend(config.refusals());
         if problems.is_empty() { Ok(config) } else { Err(ConfigError::Invalid(problems)) }
@@ -270,53 +270,31 @@ impl CloudConfig {
             vm_type: VmType::parse(&keys.string("vmType")),
             disable_availability_set_nodes: keys.boolean("disableAvailabilitySetNodes"),
             enable_vmss_flex_nodes: keys.boolean("enableVmssFlexNodes"),
-            node_instance_not_found_grace_period: seconds(
-                &mut keys,
-                "nodeInstanceNotFoundGracePeriodInSeconds",
-                0,
-            ),
+            node_instance_not_found_grace_period: keys.seconds("nodeInstanceNotFoundGracePeriodInSeconds", 0),
             put_vmss_vm_batch_size: batch_size(&mut keys, &mut remarks),
             load_balancer_sku,
             primary_availability_set_name: keys.string("primaryAvailabilitySetName").trim().to_owned(),
             primary_scale_set_name: keys.string("primaryScaleSetName").trim().to_owned(),
-            maximum_load_balancer_rule_count: count(&mut keys, "maximumLoadBalancerRuleCount", 250) as usize,
+            maximum_load_balancer_rule_count: keys.count("maximumLoadBalancerRuleCount", 250) as usize,
             exclude_master_from_standard_lb: exclude_master,
             disable_outbound_snat: keys.boolean("disableOutboundSNAT"),
             pre_configured_backend_pool_load_balancer_types: PreConfiguredBackendPools::parse(
                 &keys.string("preConfiguredBackendPoolLoadBalancerTypes"),
             ),
-            load_balancer_backend_pool_configuration_type: word(
-                &mut keys,
-                "loadBalancerBackendPoolConfigurationType",
-                BackendPoolType::parse,
-                BackendPoolType::NodeIpConfiguration,
-                BackendPoolType::WORDS,
-            ),
+            load_balancer_backend_pool_configuration_type: keys
+                .word("loadBalancerBackendPoolConfigurationType", BackendPoolType::NodeIpConfiguration),
             enable_load_balancer_admin_state: keys.boolean("enableLoadBalancerAdminState") && is_standard,
             enable_migrate_to_ip_based_backend_pool_api: keys.boolean("enableMigrateToIPBasedBackendPoolAPI"),
             enable_ip_tag_mutation_for_existing_public_ip: keys
                 .boolean("enableIPTagMutationForExistingPublicIP"),
-            cluster_service_load_balancer_health_probe_mode: word(
-                &mut keys,
-                "clusterServiceLoadBalancerHealthProbeMode",
-                HealthProbeMode::parse,
-                HealthProbeMode::ServiceNodePort,
-                HealthProbeMode::WORDS,
-            ),
-            cluster_service_shared_load_balancer_health_probe_port: port(
-                &mut keys,
-                "clusterServiceSharedLoadBalancerHealthProbePort",
-                10256,
-            ),
-            cluster_service_shared_load_balancer_health_probe_path: or(
-                keys.string("clusterServiceSharedLoadBalancerHealthProbePath"),
-                "/healthz",
-            ),
-            load_balancer_backend_pool_update_interval: seconds(
-                &mut keys,
-                "loadBalancerBackendPoolUpdateIntervalInSeconds",
-                30,
-            ),
+            cluster_service_load_balancer_health_probe_mode: keys
+                .word("clusterServiceLoadBalancerHealthProbeMode", HealthProbeMode::ServiceNodePort),
+            cluster_service_shared_load_balancer_health_probe_port: keys
+                .port("clusterServiceSharedLoadBalancerHealthProbePort", 10256),
+            cluster_service_shared_load_balancer_health_probe_path: keys
+                .string_or("clusterServiceSharedLoadBalancerHealthProbePath", "/healthz"),
+            load_balancer_backend_pool_update_interval: keys
+                .seconds("loadBalancerBackendPoolUpdateIntervalInSeconds", 30),
             multiple_standard_load_balancer_configurations,
             service_gateway_enabled: keys.boolean("serviceGatewayEnabled"),
             tags: all_tags,
@@ -369,22 +347,6 @@ impl Default for CloudConfig {
     }
 }
 
-fn or(text: String, default: &str) -> String {
-    if text.is_empty() { default.to_owned() } else { text }
-}
-
-/// Whole seconds; zero and below mean the default.
-fn seconds(keys: &mut Keys<'_>, key: &str, default: u64) -> Duration {
-    let value = u64::try_from(keys.integer(key)).unwrap_or_default();
-    Duration::from_secs(if value == 0 { default } else { value })
-}
-
-/// A count; zero and below mean the default.
-fn count(keys: &mut Keys<'_>, key: &str, default: u32) -> u32 {
-    let value = keys.integer(key);
-    if value <= 0 { default } else { u32::try_from(value).unwrap_or(u32::MAX) }
-}
-
 fn batch_size(keys: &mut Keys<'_>, remarks: &mut Vec<Warning>) -> u32 {
     let key = "putVMSSVMBatchSize";
     let value = keys.integer(key);
@@ -395,38 +357,10 @@ fn batch_size(keys: &mut Keys<'_>, remarks: &mut Vec<Warning>) -> u32 {
     if value <= 0 { 1 } else { u32::try_from(value).unwrap_or(u32::MAX) }
 }
 
-fn port(keys: &mut Keys<'_>, key: &str, default: u16) -> u16 {
-    match keys.integer(key) {
-        0 => default,
-        value => u16::try_from(value).unwrap_or_else(|_| {
-            let remedy = Remedy::give(key, "a port from 1 to 65535");
-            keys.problems().push(Problem::new(key, value, "is not a port", remedy));
-            default
-        }),
-    }
-}
-
-fn word<T: Copy + std::fmt::Display>(
-    keys: &mut Keys<'_>,
-    key: &str,
-    parse: impl Fn(&str) -> Option<T>,
-    default: T,
-    words: &[&str],
-) -> T {
-    let text = keys.string(key);
-    if text.is_empty() {
-        return default;
-    }
-    parse(&text).unwrap_or_else(|| {
-        keys.not_a_word(key, &text, words, &default.to_string());
-        default
-    })
-}
-
 fn read_backoff(keys: &mut Keys<'_>) -> Backoff {
     let enabled = keys.boolean("cloudProviderBackoff");
-    let retries = count(keys, "cloudProviderBackoffRetries", 6);
-    let duration = seconds(keys, "cloudProviderBackoffDuration", 5);
+    let retries = keys.count("cloudProviderBackoffRetries", 6);
+    let duration = keys.seconds("cloudProviderBackoffDuration", 5);
     if enabled {
         Backoff { enabled, retries, duration }
     } else {

@@ -1,23 +1,13 @@
 //! From text to typed values: YAML or JSON, keys without regard to case, scalars coerced to text.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value};
 
 use crate::keys::{self, ValueType};
 use crate::secret::HIDDEN;
+use crate::values::Word;
 use crate::{ConfigError, Problem, Remedy, Secret};
-
-/// The text of a file: UTF-8, or UTF-16 with a byte order mark, as Windows PowerShell writes it.
-pub(crate) fn decode(bytes: &[u8]) -> Result<String, ConfigError> {
-    let utf16 = |units: &[u8], read: fn([u8; 2]) -> u16| {
-        let units: Vec<u16> = units.chunks(2).filter_map(|pair| Some(read(pair.try_into().ok()?))).collect();
-        String::from_utf16(&units).map_err(|_| ConfigError::Encoding)
-    };
-    match bytes {
-        [0xff, 0xfe, rest @ ..] => utf16(rest, u16::from_le_bytes),
-        [0xfe, 0xff, rest @ ..] => utf16(rest, u16::from_be_bytes),
-        _ => std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| ConfigError::Encoding),
-    }
-}
 
 /// Parses the text into a mapping. An empty document is an empty mapping.
 pub(crate) fn parse(text: &str) -> Result<Map<String, Value>, ConfigError> {
@@ -118,8 +108,8 @@ impl<'a> Keys<'a> {
     fn take(&mut self, key: &str) -> Option<Value> {
         debug_assert!(self.path.is_some() || keys::find(key).is_some(), "{key} is not in the table of keys");
         let mut spellings: Vec<String> =
-            self.map.keys().filter(|found| found.eq_ignore_ascii_case(key)).cloned().collect();
-        let chosen = match spellings.iter().position(|found| found == key) {
+            self.map.keys().filter(|spelling| spelling.eq_ignore_ascii_case(key)).cloned().collect();
+        let chosen = match spellings.iter().position(|spelling| spelling == key) {
             Some(exact) => spellings.swap_remove(exact),
             None => spellings.pop()?,
         };
@@ -194,6 +184,49 @@ impl<'a> Keys<'a> {
             let meant = value.as_str().and_then(|text| text.parse::<i64>().ok());
             self.unquote(key, &value, meant, "must be a whole number", "a whole number, without quotes");
             0
+        })
+    }
+
+    /// A text, or the default if it is empty.
+    pub(crate) fn string_or(&mut self, key: &str, default: &str) -> String {
+        let text = self.string(key);
+        if text.is_empty() { default.to_owned() } else { text }
+    }
+
+    /// A count; zero and below mean the default.
+    pub(crate) fn count(&mut self, key: &str, default: u32) -> u32 {
+        let value = self.integer(key);
+        if value <= 0 { default } else { u32::try_from(value).unwrap_or(u32::MAX) }
+    }
+
+    /// Whole seconds; zero and below mean the default.
+    pub(crate) fn seconds(&mut self, key: &str, default: u64) -> Duration {
+        let value = u64::try_from(self.integer(key)).unwrap_or_default();
+        Duration::from_secs(if value == 0 { default } else { value })
+    }
+
+    /// A port; 0 means the default.
+    pub(crate) fn port(&mut self, key: &str, default: u16) -> u16 {
+        let value = self.integer(key);
+        if value == 0 {
+            return default;
+        }
+        u16::try_from(value).unwrap_or_else(|_| {
+            let remedy = Remedy::give(key, "a port from 1 to 65535");
+            self.problems.push(Problem::new(key, value, "is not a port", remedy));
+            default
+        })
+    }
+
+    /// One of the key's words; an empty text means the default.
+    pub(crate) fn word<T: Word>(&mut self, key: &str, default: T) -> T {
+        let text = self.string(key);
+        if text.is_empty() {
+            return default;
+        }
+        T::parse(&text).unwrap_or_else(|| {
+            self.not_a_word(key, &text, T::WORDS, &default.to_string());
+            default
         })
     }
 

@@ -14,6 +14,7 @@ mod cloud;
 mod config;
 mod document;
 mod effective;
+mod encoding;
 pub mod keys;
 mod label_selector;
 mod multiple_load_balancers;
@@ -26,6 +27,7 @@ mod warning;
 
 pub use cloud::{CHINA, CloudEndpoints, PUBLIC, US_GOVERNMENT};
 pub use config::{Backoff, CloudConfig, Environment};
+pub use encoding::{EncodingError, decode};
 pub use label_selector::LabelSelector;
 pub use multiple_load_balancers::MultipleStandardLoadBalancerConfiguration;
 pub use problem::{ConfigError, Edit, Problem, Remedy};

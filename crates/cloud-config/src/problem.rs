@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::encoding::EncodingError;
+
 /// One problem, with its remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -113,7 +115,7 @@ impl fmt::Display for Problem {
 pub enum ConfigError {
     /// The bytes are not a text.
     #[error("the cloud config is neither UTF-8 text nor UTF-16 with a byte order mark: save it as UTF-8")]
-    Encoding,
+    Encoding(#[from] EncodingError),
     /// The text is neither YAML nor JSON.
     #[error("the cloud config is neither valid YAML nor JSON: {}{what}", place(*line, *column, key.as_deref()))]
     Syntax {

@@ -5,6 +5,15 @@
 
 use std::fmt;
 
+/// A value that is one of a few words.
+pub(crate) trait Word: Copy + fmt::Display {
+    /// The words of the key, as documented.
+    const WORDS: &'static [&'static str];
+
+    /// Parses a word without regard to case and surrounding spaces.
+    fn parse(text: &str) -> Option<Self>;
+}
+
 macro_rules! words {
     (
         $(#[$doc:meta])*
@@ -14,26 +23,19 @@ macro_rules! words {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum $name { $( $(#[$variant_doc])* $variant ),+ }
 
-        impl $name {
-            /// The words of the key, as documented.
-            pub const WORDS: &'static [&'static str] = &[$($word),+];
+        impl Word for $name {
+            const WORDS: &'static [&'static str] = &[$($word),+];
 
-            /// Parses a word without regard to case and surrounding spaces.
-            pub fn parse(text: &str) -> Option<Self> {
+            fn parse(text: &str) -> Option<Self> {
                 let text = text.trim();
                 $( if text.eq_ignore_ascii_case($word) { return Some(Self::$variant); } )+
                 None
-            }
-
-            /// The word as documented.
-            pub fn as_str(&self) -> &'static str {
-                match self { $( Self::$variant => $word ),+ }
             }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
+                f.write_str(match self { $( Self::$variant => $word ),+ })
             }
         }
     };

@@ -53,11 +53,11 @@ impl Warning {
         let mut warnings: Vec<Self> = Vec::new();
         for name in set {
             let Some(Effect::None(why)) = keys::find(name).map(|key| key.effect) else { continue };
-            let known = warnings.iter_mut().find_map(|warning| match warning {
+            let same_reason = warnings.iter_mut().find_map(|warning| match warning {
                 Self::NoEffect { keys, reason } if *reason == why => Some(keys),
                 _ => None,
             });
-            match known {
+            match same_reason {
                 Some(keys) => keys.push(name),
                 None => warnings.push(Self::NoEffect { keys: vec![name], reason: why }),
             }

@@ -16,9 +16,9 @@ impl Default for Flags {
     }
 }
 
-/// The alternative to running.
+/// Why the program ends without running.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Instead {
+pub enum EarlyExit {
     /// The help.
     #[error("{HELP}")]
     Help,
@@ -59,8 +59,8 @@ impl Flags {
     /// Parses the arguments after the program's name.
     ///
     /// # Errors
-    /// What to print instead.
-    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, Instead> {
+    /// The program ends without running.
+    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, EarlyExit> {
         let mut flags = Self::default();
         let mut arguments = arguments.into_iter();
         while let Some(argument) = arguments.next() {
@@ -76,18 +76,18 @@ impl Flags {
             let port = match name {
                 "health-check-port" => &mut flags.health_check_port,
                 "target-port" => &mut flags.target_port,
-                "h" | "help" => return Err(Instead::Help),
-                "version" if value.as_deref() != Some("false") => return Err(Instead::Version),
+                "h" | "help" => return Err(EarlyExit::Help),
+                "version" if value.as_deref() != Some("false") => return Err(EarlyExit::Version),
                 "version" => continue,
-                _ => return Err(Instead::Unknown(name.to_owned())),
+                _ => return Err(EarlyExit::Unknown(name.to_owned())),
             };
             let value =
-                value.or_else(|| arguments.next()).ok_or_else(|| Instead::WithoutValue(name.to_owned()))?;
+                value.or_else(|| arguments.next()).ok_or_else(|| EarlyExit::WithoutValue(name.to_owned()))?;
             let number = value.parse().ok().filter(|port| *port != 0);
-            *port = number.ok_or_else(|| Instead::NoPort { flag: name.to_owned(), value })?;
+            *port = number.ok_or_else(|| EarlyExit::NoPort { flag: name.to_owned(), value })?;
         }
         if flags.health_check_port == flags.target_port {
-            return Err(Instead::SamePort(flags.target_port));
+            return Err(EarlyExit::SamePort(flags.target_port));
         }
         Ok(flags)
     }
@@ -97,7 +97,7 @@ impl Flags {
 mod tests {
     use super::*;
 
-    fn read(words: &str) -> Result<Flags, Instead> {
+    fn read(words: &str) -> Result<Flags, EarlyExit> {
         Flags::parse(words.split_whitespace().map(str::to_owned))
     }
 
@@ -113,15 +113,15 @@ mod tests {
         ] {
             assert_eq!(read(words), Ok(Flags { health_check_port: 1, target_port: 2 }), "{words}");
         }
-        assert_eq!(read("-h"), Err(Instead::Help));
+        assert_eq!(read("-h"), Err(EarlyExit::Help));
         assert_eq!(
             (read("--version"), read("-version=true")),
-            (Err(Instead::Version), Err(Instead::Version))
+            (Err(EarlyExit::Version), Err(EarlyExit::Version))
         );
-        assert!(Instead::Version.to_string().starts_with("version v0"), "{}", Instead::Version);
-        assert_eq!(read("--nonsense=1"), Err(Instead::Unknown("nonsense".into())));
-        assert_eq!(read("--target-port"), Err(Instead::WithoutValue("target-port".into())));
-        assert_eq!(read("--target-port=10356"), Err(Instead::SamePort(10356)));
+        assert!(EarlyExit::Version.to_string().starts_with("version v0"), "{}", EarlyExit::Version);
+        assert_eq!(read("--nonsense=1"), Err(EarlyExit::Unknown("nonsense".into())));
+        assert_eq!(read("--target-port"), Err(EarlyExit::WithoutValue("target-port".into())));
+        assert_eq!(read("--target-port=10356"), Err(EarlyExit::SamePort(10356)));
         for value in ["x", "0", "65536", "-1", ""] {
             let error = read(&format!("--target-port={value}")).unwrap_err();
             assert!(error.to_string().contains("give a port from 1 to 65535"), "{error}");

@@ -49,10 +49,10 @@ impl Forwarder {
 
     /// Forwards a request of this client; 502 if kube-proxy does not answer.
     pub async fn forward(&self, request: Request<Incoming>, client: IpAddr) -> Response<Body> {
-        let answer = timeout(TARGET_TIMEOUT, self.ask(request, client)).await;
+        let answer = timeout(TARGET_TIMEOUT, self.request(request, client)).await;
         let overdue = |_| Err(format!("gives no answer within {} s", TARGET_TIMEOUT.as_secs()));
         let answer = answer.unwrap_or_else(overdue);
-        self.tell_change(answer.as_ref().err());
+        self.log_change(answer.as_ref().err());
         let Ok(mut answer) = answer else {
             let mut bad_gateway = Response::new(Either::Right(Empty::new()));
             *bad_gateway.status_mut() = StatusCode::BAD_GATEWAY;
@@ -62,7 +62,7 @@ impl Forwarder {
         answer.map(Either::Left)
     }
 
-    async fn ask(
+    async fn request(
         &self,
         mut request: Request<Incoming>,
         client: IpAddr,
@@ -107,7 +107,7 @@ impl Forwarder {
         }
     }
 
-    fn tell_change(&self, failure: Option<&String>) {
+    fn log_change(&self, failure: Option<&String>) {
         let is_answered = failure.is_none();
         if self.is_answered.swap(is_answered, Ordering::Relaxed) != is_answered {
             let port = self.port;

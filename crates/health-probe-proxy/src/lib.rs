@@ -11,14 +11,13 @@ mod forward;
 pub mod preamble;
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::{AsyncReadExt as _, join};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -49,23 +48,7 @@ const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// # Errors
 /// The port is in use, or not permitted.
 pub async fn bind(port: u16) -> io::Result<TcpListener> {
-    match bind_both_families(port) {
-        Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
-            TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await
-        }
-        done => done,
-    }
-}
-
-fn bind_both_families(port: u16) -> io::Result<TcpListener> {
-    const WAITING_CONNECTIONS: i32 = 1024;
-    let socket = Socket::new(Domain::IPV6, Type::STREAM, Some(Protocol::TCP))?;
-    socket.set_only_v6(false)?;
-    socket.set_reuse_address(true)?;
-    socket.set_nonblocking(true)?;
-    socket.bind(&SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)).into())?;
-    socket.listen(WAITING_CONNECTIONS)?;
-    TcpListener::from_std(socket.into())
+    process::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))).await
 }
 
 /// Forwards connections until `stop`, and then ends open requests.

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use health_probe_proxy::flags::{Flags, Instead};
+use health_probe_proxy::flags::{EarlyExit, Flags};
 use health_probe_proxy::{Forwarder, bind, serve};
 use tokio_util::sync::CancellationToken;
 
@@ -15,26 +15,26 @@ const FAILURE: u8 = 2;
 fn main() -> ExitCode {
     let flags = match Flags::parse(std::env::args().skip(1)) {
         Ok(flags) => flags,
-        Err(instead) => {
-            if instead == Instead::Version {
+        Err(exit) => {
+            if exit == EarlyExit::Version {
                 // If standard output is closed, the text is lost.
-                let _closed_pipe = writeln!(io::stdout(), "health-probe-proxy {instead}");
+                let _closed_pipe = writeln!(io::stdout(), "health-probe-proxy {exit}");
                 return ExitCode::SUCCESS;
             }
-            tell(format_args!("{instead}"));
-            return if instead == Instead::Help { ExitCode::SUCCESS } else { ExitCode::from(FAILURE) };
+            log(format_args!("{exit}"));
+            return if exit == EarlyExit::Help { ExitCode::SUCCESS } else { ExitCode::from(FAILURE) };
         }
     };
     match run(flags) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tell(format_args!("{error}"));
+            log(format_args!("{error}"));
             ExitCode::from(FAILURE)
         }
     }
 }
 
-fn tell(message: fmt::Arguments<'_>) {
+fn log(message: fmt::Arguments<'_>) {
     // If standard error is closed, the message is lost.
     let _closed_pipe = writeln!(io::stderr(), "health-probe-proxy: {message}");
 }
@@ -48,34 +48,14 @@ fn run(flags: Flags) -> io::Result<()> {
             io::Error::new(error.kind(), format!("cannot listen on port {port}: {error}: {remedy}"))
         })?;
         let version = version::Version;
-        tell(format_args!("v{version}: listening on port {port}, forwarding to port {target_port}"));
+        log(format_args!("v{version}: listening on port {port}, forwarding to port {target_port}"));
         let stop = CancellationToken::new();
-        tokio::spawn(stop_on_signal(stop.clone())?);
+        let (signal, stopping) = (process::stop_signal()?, stop.clone());
+        tokio::spawn(async move {
+            signal.await;
+            stopping.cancel();
+        });
         serve(listener, Arc::new(Forwarder::new(target_port)), stop).await;
         Ok(())
-    })
-}
-
-/// Waits for a stop signal.
-#[cfg(unix)]
-fn stop_on_signal(stop: CancellationToken) -> io::Result<impl Future<Output = ()>> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        stop.cancel();
-    })
-}
-
-/// Waits for a stop signal.
-#[cfg(not(unix))]
-fn stop_on_signal(stop: CancellationToken) -> io::Result<impl Future<Output = ()>> {
-    Ok(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            stop.cancel();
-        }
     })
 }

@@ -98,7 +98,7 @@ fn parse_binary(bytes: &[u8]) -> Result<Start, Malformed> {
         return Ok(Start::Present { length, source: None });
     }
     // Source, destination, source port, destination port.
-    let found = match fixed[13] >> 4 {
+    let source = match fixed[13] >> 4 {
         1 => addresses
             .first_chunk::<12>()
             .map(|all| (IpAddr::from(Ipv4Addr::new(all[0], all[1], all[2], all[3])), [all[8], all[9]])),
@@ -108,7 +108,7 @@ fn parse_binary(bytes: &[u8]) -> Result<Start, Malformed> {
         // Unix sockets, or unspecified.
         _ => return Ok(Start::Present { length, source: None }),
     };
-    let (address, port) = found.ok_or(Malformed("addresses that are too short"))?;
+    let (address, port) = source.ok_or(Malformed("addresses that are too short"))?;
     let source = SocketAddr::new(address, u16::from_be_bytes(port));
     Ok(Start::Present { length, source: Some(source) })
 }

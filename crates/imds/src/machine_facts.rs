@@ -141,8 +141,8 @@ fn first_of(family: &FamilyAddresses, frontends: &[Frontend]) -> Vec<Address> {
     let Some(pair) = family.ip_address.first() else { return Vec::new() };
     let bare = |text: &str| text.trim_start_matches('[').trim_end_matches(']').to_owned();
     let of_balancer = || {
-        let found = frontends.iter().find(|one| bare(&one.private_ip_address) == pair.private_ip_address);
-        found.map(|one| bare(&one.frontend_ip_address)).unwrap_or_default()
+        let frontend = frontends.iter().find(|one| bare(&one.private_ip_address) == pair.private_ip_address);
+        frontend.map(|one| bare(&one.frontend_ip_address)).unwrap_or_default()
     };
     let public = match pair.public_ip_address.as_str() {
         "" => of_balancer(),

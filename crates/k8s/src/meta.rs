@@ -64,44 +64,42 @@ pub fn is_deleting(metadata: &ObjectMeta) -> bool {
 /// The copy of the whole object that `kubectl apply` stores: as large as the object, and not used here.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The metadata that is read. Other members are skipped and take no memory, not even temporarily: most of an object's
-/// metadata is `managedFields`.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Metadata {
-    annotations: Option<BTreeMap<String, String>>,
-    creation_timestamp: Option<Time>,
-    deletion_timestamp: Option<Time>,
-    finalizers: Option<Vec<String>>,
-    generate_name: Option<String>,
-    generation: Option<i64>,
-    labels: Option<BTreeMap<String, String>>,
-    name: Option<String>,
-    namespace: Option<String>,
-    owner_references: Option<Vec<OwnerReference>>,
-    resource_version: Option<String>,
-    uid: Option<String>,
+/// Declares the metadata that is read. Other members are skipped and take no memory, not even temporarily: most of an
+/// object's metadata is `managedFields`.
+macro_rules! used_metadata {
+    ($($member:ident: $type:ty,)*) => {
+        #[derive(Default, Deserialize)]
+        #[serde(default, rename_all = "camelCase")]
+        struct UsedMetadata { $($member: Option<$type>,)* }
+
+        impl From<UsedMetadata> for ObjectMeta {
+            fn from(metadata: UsedMetadata) -> Self {
+                Self { $($member: metadata.$member,)* ..Self::default() }
+            }
+        }
+    };
+}
+
+used_metadata! {
+    annotations: BTreeMap<String, String>,
+    creation_timestamp: Time,
+    deletion_timestamp: Time,
+    finalizers: Vec<String>,
+    generate_name: String,
+    generation: i64,
+    labels: BTreeMap<String, String>,
+    name: String,
+    namespace: String,
+    owner_references: Vec<OwnerReference>,
+    resource_version: String,
+    uid: String,
 }
 
 /// Deserializes metadata without the two parts that are as large as the rest of the object.
 pub(crate) fn slim<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
-    let mut metadata = Metadata::deserialize(deserializer)?;
+    let mut metadata = UsedMetadata::deserialize(deserializer)?;
     if let Some(annotations) = &mut metadata.annotations {
         annotations.remove(LAST_APPLIED);
     }
-    Ok(ObjectMeta {
-        annotations: metadata.annotations,
-        creation_timestamp: metadata.creation_timestamp,
-        deletion_timestamp: metadata.deletion_timestamp,
-        finalizers: metadata.finalizers,
-        generate_name: metadata.generate_name,
-        generation: metadata.generation,
-        labels: metadata.labels,
-        name: metadata.name,
-        namespace: metadata.namespace,
-        owner_references: metadata.owner_references,
-        resource_version: metadata.resource_version,
-        uid: metadata.uid,
-        ..ObjectMeta::default()
-    })
+    Ok(metadata.into())
 }

@@ -45,6 +45,6 @@ fn resource_label(resource_type: &str) -> &str {
         ("Microsoft.Compute/virtualMachineScaleSets", "VirtualMachineScaleSet"),
         ("Microsoft.Compute/virtualMachineScaleSets/virtualMachines", "VirtualMachineScaleSetVM"),
     ];
-    let known = LABELS.iter().find(|(kind, _)| kind.eq_ignore_ascii_case(resource_type));
-    known.map_or_else(|| resource_type.rsplit('/').next().unwrap_or(resource_type), |(_, label)| label)
+    let row = LABELS.iter().find(|(kind, _)| kind.eq_ignore_ascii_case(resource_type));
+    row.map_or_else(|| resource_type.rsplit('/').next().unwrap_or(resource_type), |(_, label)| label)
 }

@@ -60,8 +60,8 @@ pub fn listen_address(text: &str) -> Result<Option<SocketAddr>, String> {
         let port = port.parse().map_err(|_| wrong())?;
         return Ok(Some(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))));
     }
-    let mut found = text.to_socket_addrs().map_err(|_| wrong())?;
-    found.next().map(Some).ok_or_else(wrong)
+    let mut addresses = text.to_socket_addrs().map_err(|_| wrong())?;
+    addresses.next().map(Some).ok_or_else(wrong)
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use rustls_pki_types::pem::PemObject as _;
 /// # Errors
 /// The file cannot be read, or is not a kubeconfig.
 pub fn read(path: &str) -> anyhow::Result<Kubeconfig> {
-    let mut file = parse(&text_of(std::fs::read(path)?)?)?;
+    let mut file = parse(&cloud_config::decode(&std::fs::read(path)?)?)?;
     let folder = Path::new(path).parent().unwrap_or(Path::new(""));
     let clusters = file.clusters.iter_mut().filter_map(|one| one.cluster.as_mut());
     let users = file.auth_infos.iter_mut().filter_map(|one| one.auth_info.as_mut());
@@ -52,20 +52,6 @@ fn parse(text: &str) -> anyhow::Result<Kubeconfig> {
     Ok(file)
 }
 
-/// Decodes the text of a file; PowerShell writes UTF-16.
-fn text_of(bytes: Vec<u8>) -> anyhow::Result<String> {
-    let utf_16 = |rest: &[u8], read: fn([u8; 2]) -> u16| {
-        let units: Vec<u16> = rest.chunks_exact(2).map(|pair| read([pair[0], pair[1]])).collect();
-        String::from_utf16(&units).context("it is not UTF-16 text")
-    };
-    match bytes.as_slice() {
-        [0xFF, 0xFE, rest @ ..] => utf_16(rest, u16::from_le_bytes),
-        [0xFE, 0xFF, rest @ ..] => utf_16(rest, u16::from_be_bytes),
-        [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8(rest.to_vec()).context("it is not UTF-8 text"),
-        _ => String::from_utf8(bytes).context("it is not UTF-8 text"),
-    }
-}
-
 /// The configuration of the current context; its only proxy is the cluster's own.
 ///
 /// # Errors
@@ -90,8 +76,8 @@ pub fn config_of(file: Kubeconfig) -> anyhow::Result<Config> {
         config.proxy_url = Some(proxy.parse().map_err(|_| anyhow!("proxy-url of the cluster is not a URL"))?);
     }
     if let Some(user) = context.user.filter(|user| !user.is_empty()) {
-        let found = file.auth_infos.into_iter().find(|info| info.name == user);
-        config.auth_info = found
+        let info = file.auth_infos.into_iter().find(|info| info.name == user);
+        config.auth_info = info
             .and_then(|info| info.auth_info)
             .with_context(|| format!("context {name:?} has the user {user:?}, which does not exist"))?;
     }
@@ -104,8 +90,8 @@ pub fn config_of(file: Kubeconfig) -> anyhow::Result<Config> {
 }
 
 fn context_of<'a>(contexts: &'a [NamedContext], name: &str) -> anyhow::Result<&'a Context> {
-    let found = contexts.iter().find(|context| context.name == name);
-    found.and_then(|context| context.context.as_ref()).with_context(|| {
+    let context = contexts.iter().find(|context| context.name == name);
+    context.and_then(|context| context.context.as_ref()).with_context(|| {
         let names: Vec<String> = contexts.iter().map(|context| format!("{:?}", context.name)).collect();
         match names.is_empty() {
             true => format!("there is no context {name:?}, nor any other"),

@@ -23,32 +23,12 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> io::Result<T> {
 ///
 /// # Errors
 /// The system refuses the signal handler.
-#[cfg(unix)]
 pub fn stop_on_signal(stop: CancellationToken) -> io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let signal = ::process::stop_signal()?;
     tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
+        signal.await;
         tracing::info!("Stopping");
         stop.cancel();
-    });
-    Ok(())
-}
-
-/// Cancels `stop` at Ctrl-C.
-///
-/// # Errors
-/// None on this system.
-#[cfg(not(unix))]
-pub fn stop_on_signal(stop: CancellationToken) -> io::Result<()> {
-    tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            tracing::info!("Stopping");
-            stop.cancel();
-        }
     });
     Ok(())
 }

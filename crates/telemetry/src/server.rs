@@ -3,7 +3,7 @@
 //! They run before and without leadership, so that standby replicas answer too.
 
 use std::io;
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +15,8 @@ use axum::routing::get;
 use http::{HeaderMap, StatusCode, header};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -121,7 +120,7 @@ pub async fn serve(
         }
     }
     let refused = |reason| ServeError::Bind { address, flag, reason };
-    let listener = bind(address).await.map_err(refused)?;
+    let listener = process::bind(address).await.map_err(refused)?;
     let bound = listener.local_addr().map_err(refused)?;
     let (listener, tasks) = (Arc::new(listener), TaskTracker::new());
     let connections = tasks.clone();
@@ -139,29 +138,6 @@ pub async fn serve(
         connections.close();
     });
     Ok(Listening { address: bound, tasks })
-}
-
-/// Binds a listener. The unspecified address of either family means all addresses of both, as in Go programs: kubelets
-/// of dual-stack and IPv6 clusters probe over IPv6.
-async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    if address.ip().is_unspecified() {
-        match bind_both_families(address.port()) {
-            // This host has no IPv6, and the requested address is IPv4.
-            Err(error) if address.is_ipv4() && error.kind() != io::ErrorKind::AddrInUse => {}
-            done => return done,
-        }
-    }
-    TcpListener::bind(address).await
-}
-
-fn bind_both_families(port: u16) -> io::Result<TcpListener> {
-    let socket = Socket::new(Domain::IPV6, Type::STREAM, Some(Protocol::TCP))?;
-    socket.set_only_v6(false)?;
-    socket.set_reuse_address(true)?;
-    socket.set_nonblocking(true)?;
-    socket.bind(&SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)).into())?;
-    socket.listen(1024)?;
-    TcpListener::from_std(socket.into())
 }
 
 /// Accepts for ever.
@@ -218,6 +194,7 @@ mod tests {
     use axum::body::Body;
     use http::Request;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
     use tower::ServiceExt;
 
     use super::*;
@@ -336,19 +313,5 @@ mod tests {
         assert!(answer.ends_with("answered"), "{answer}");
         listening.ended().await;
         assert!(!listening.is_open() && TcpStream::connect(listening.address).await.is_err());
-    }
-
-    #[tokio::test]
-    async fn the_unspecified_address_means_both_families() {
-        let Ok(_speaks_ipv6) = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).await else { return };
-        for address in ["0.0.0.0:0", "[::]:0"] {
-            let listener = bind(address.parse().unwrap()).await.unwrap();
-            let port = listener.local_addr().unwrap().port();
-            for client in ["127.0.0.1", "::1"] {
-                TcpStream::connect((client, port))
-                    .await
-                    .unwrap_or_else(|error| panic!("{address}, {client}: {error}"));
-            }
-        }
     }
 }

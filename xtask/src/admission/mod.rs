@@ -7,37 +7,34 @@
 //! anew.
 
 mod answer;
-mod case;
-mod corpus;
-mod fields;
 mod place;
 mod table;
 
 use std::path::PathBuf;
 
+use admission_corpus::Case;
 use anyhow::{Context as _, bail};
 
 use crate::print;
 use answer::Answer;
-use case::Case;
 use place::Place;
 
 /// What to compare.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Binary of the manager of the established provider, or of a program with its webhooks.
+    /// The manager of the established provider, or a program with its webhooks.
     #[arg(long, value_name = "PATH", requires = "definitions")]
     peer: Option<PathBuf>,
-    /// Folder with custom resource definitions for the peer: its own, and those of Cluster API's core.
+    /// A folder with custom resource definitions for the peer: its own, and those of Cluster API's core.
     #[arg(long, value_name = "FOLDER")]
     definitions: Vec<PathBuf>,
-    /// Write the answers of the peer to the corpus.
+    /// Write down what the peer says.
     #[arg(long, requires = "peer")]
     record: bool,
-    /// Restrict the run to cases whose name contains this.
+    /// Only cases whose name contains this.
     #[arg(long, default_value = "")]
     case: String,
-    /// Also print intended differences.
+    /// Print differences on purpose, too.
     #[arg(long)]
     all: bool,
 }
@@ -52,7 +49,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 async fn compare(arguments: &Arguments) -> anyhow::Result<()> {
-    let mut cases = corpus::read()?;
+    let mut cases = admission_corpus::read()?;
     cases.retain(|case| case.name.contains(&arguments.case));
     // Cases with all gates open come last.
     cases.sort_by_key(|case| case.gates);

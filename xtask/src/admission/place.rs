@@ -21,8 +21,8 @@ use simulated_cluster::WebhookServer;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::answer::{Answer, comparable};
-use super::case::Case;
 use crate::program::Program;
+use admission_corpus::Case;
 
 /// The subscription of the cluster with the machines of the corpus.
 const SUBSCRIPTION: &str = "11111111-1111-1111-1111-111111111111";

@@ -7,9 +7,8 @@ use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
 use super::answer::{Agreement, Answer, agreement};
-use super::case::Case;
-use super::corpus::folder;
 use crate::program::root;
+use admission_corpus::{Case, folder};
 
 /// Lines by case name.
 pub type Said = BTreeMap<String, String>;

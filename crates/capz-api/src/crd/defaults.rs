@@ -89,3 +89,28 @@ fn each(schema: &Value, value: &mut Value, complete: &impl Fn(&Value, &mut Map<S
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_empty_value_is_one_that_the_schema_permits() {
+        for (schema, expected) in [
+            (json!({ "type": "string" }), Some(json!(""))),
+            (json!({ "type": "string", "enum": ["a", ""] }), Some(json!(""))),
+            (json!({ "type": "string", "enum": ["a"] }), None),
+            (json!({ "type": "string", "minLength": 1 }), None),
+            (json!({ "type": "integer" }), Some(json!(0))),
+            (json!({ "type": "integer", "minimum": -1 }), Some(json!(0))),
+            (json!({ "type": "integer", "minimum": 0 }), Some(json!(0))),
+            (json!({ "type": "integer", "minimum": 1 }), None),
+            (json!({ "type": "boolean" }), Some(json!(false))),
+            (json!({ "type": "object" }), Some(json!({}))),
+            (json!({ "type": "array" }), None),
+            (json!({}), None),
+        ] {
+            assert_eq!(empty(&schema), expected, "{schema}");
+        }
+    }
+}

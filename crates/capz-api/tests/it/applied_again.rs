@@ -37,7 +37,7 @@ pub fn merged(live: &Value, file: &Value) -> Value {
 }
 
 /// The object after the file is applied again.
-fn applied(kind: &str, sent: Value, live: &Value) -> Value {
+pub fn applied(kind: &str, sent: Value, live: &Value) -> Value {
     let mut sent = sent;
     fill_defaults(kind, &mut sent);
     let mut object = complete(kind, sent, Some(live), &context(), &mut Drawn(100)).unwrap();

@@ -6,7 +6,9 @@ mod azure_cluster_defaults;
 mod azure_cluster_validation;
 mod azure_machine;
 mod azure_machine_pool;
+mod corpus;
 mod definitions;
+mod edges;
 mod webhooks;
 
 use capz_api::admission::{Denied, set_defaults, validate};

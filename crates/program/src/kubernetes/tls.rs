@@ -28,9 +28,9 @@ pub(super) type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>
 pub(super) fn config_of(config: &Config, certificate: Option<Identity>) -> anyhow::Result<ClientConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = if config.accept_invalid_certs {
-        Arc::new(AnyServer(Arc::clone(&provider)))
+        Arc::new(ServerVerifier { provider: Arc::clone(&provider), authorities: None })
     } else if let Some(path) = &config.root_cert_file {
-        Arc::new(RenewedAuthorities::new(path.clone(), Arc::clone(&provider))?)
+        Arc::new(ServerVerifier::of_file(path.clone(), Arc::clone(&provider))?)
     } else {
         verifier(authorities(config)?, &provider)?
     };
@@ -103,35 +103,37 @@ pub(super) fn identity(certificates: &[u8], key: &[u8]) -> anyhow::Result<Identi
     Ok((certificates, key))
 }
 
-/// Verifies by the authorities in a file that the cluster renews.
-struct RenewedAuthorities {
+/// Verifies servers otherwise than by fixed authorities.
+struct ServerVerifier {
     provider: Arc<CryptoProvider>,
-    verifier: RenewedFile<Arc<WebPkiServerVerifier>>,
+    /// The authorities in a file that the cluster renews; `None` accepts any certificate, as `insecure-skip-tls-verify`
+    /// demands.
+    authorities: Option<RenewedFile<Arc<WebPkiServerVerifier>>>,
 }
 
-impl RenewedAuthorities {
-    fn new(path: PathBuf, provider: Arc<CryptoProvider>) -> anyhow::Result<Self> {
-        let of_verifier = Arc::clone(&provider);
-        let verifier = RenewedFile::new("authorities stay", move || {
+impl ServerVerifier {
+    fn of_file(path: PathBuf, provider: Arc<CryptoProvider>) -> anyhow::Result<Self> {
+        let of_file = Arc::clone(&provider);
+        let authorities = RenewedFile::new("authorities stay", move || {
             let shown = path.display();
             let pem =
                 std::fs::read(&path).with_context(|| format!("cannot read certificate authority {shown}"))?;
             let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
             let certificates =
                 certificates.map_err(|error| anyhow!("certificate authority {shown} is not PEM: {error}"))?;
-            verifier(certificates, &of_verifier).with_context(|| format!("certificate authority {shown}"))
+            verifier(certificates, &of_file).with_context(|| format!("certificate authority {shown}"))
         })?;
-        Ok(Self { provider, verifier })
+        Ok(Self { provider, authorities: Some(authorities) })
     }
 }
 
-impl fmt::Debug for RenewedAuthorities {
+impl fmt::Debug for ServerVerifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RenewedAuthorities").finish_non_exhaustive()
+        f.debug_struct("ServerVerifier").finish_non_exhaustive()
     }
 }
 
-impl ServerCertVerifier for RenewedAuthorities {
+impl ServerCertVerifier for ServerVerifier {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -140,7 +142,12 @@ impl ServerCertVerifier for RenewedAuthorities {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        self.verifier.current().verify_server_cert(certificate, intermediates, name, ocsp, now)
+        match &self.authorities {
+            Some(authorities) => {
+                authorities.current().verify_server_cert(certificate, intermediates, name, ocsp, now)
+            }
+            None => Ok(ServerCertVerified::assertion()),
+        }
     }
 
     fn verify_tls12_signature(
@@ -149,46 +156,7 @@ impl ServerCertVerifier for RenewedAuthorities {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier.current().verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier.current().verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
-}
-
-/// Accepts any server certificate, as `insecure-skip-tls-verify` demands.
-#[derive(Debug)]
-struct AnyServer(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyServer {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         rustls::crypto::verify_tls12_signature(message, certificate, signed, algorithms)
     }
 
@@ -198,12 +166,12 @@ impl ServerCertVerifier for AnyServer {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         rustls::crypto::verify_tls13_signature(message, certificate, signed, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
 
@@ -223,7 +191,7 @@ mod tests {
         let write = |text: &str| std::fs::write(&path, text).unwrap();
         write(all[0].certificate_pem());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let file = RenewedAuthorities::new(path.clone(), provider).unwrap();
+        let file = ServerVerifier::of_file(path.clone(), provider).unwrap();
         let trusts = |authority: &CertificateAuthority| {
             let pem = authority.issue(&["kube.example"]).unwrap().certificate_pem;
             let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();

@@ -48,17 +48,50 @@ impl CloudMetrics {
     pub fn of(metrics: &Metrics) -> Self {
         let registry = &metrics.registry;
         Self {
-            reconcile_duration: registry.add_histograms("provider_reconcile_duration_seconds", "Duration of the operations on a Service's load balancer", || Histogram::new(RECONCILE_BUCKETS)),
-            reconcile_errors: registry.add("provider_reconcile_errors_counter", "Operations on a Service's load balancer that failed"),
-            route_syncs: registry.add("route_controller_route_sync", "Comparisons of the routes to the pods of all nodes"),
-            resync_last: registry.add("provider_resync_last_timestamp_seconds", "Time of the last comparison of everything that Services have in Azure, in seconds since 1970"),
-            resync_duration: registry.register("provider_resync_duration_seconds", "Duration of comparisons of everything that Services have in Azure, including repairs", Histogram::new(RECONCILE_BUCKETS)),
-            resync_failures: registry.add("provider_resync_failures", "Comparisons with Azure in which something could not be read or repaired"),
-            resync_differences: registry.add("provider_resync_differences", "Differences between what Services have and what they want, by kind"),
-            ranges_allocated: registry.add("node_ipam_controller_cidrset_cidrs_allocations", "Ranges that nodes got, or had already, and reserved ones"),
-            ranges_released: registry.add("node_ipam_controller_cidrset_cidrs_releases", "Ranges that nodes gave back"),
-            ranges_used: registry.add("node_ipam_controller_cidrset_usage_cidrs", "The share of the cluster's addresses that is held, from 0 to 1"),
-            ranges_tries: registry.add_histograms("node_ipam_controller_cidrset_allocation_tries_per_request", "How many held ranges a search for a free one met", || Histogram::new(TRIES_BUCKETS)),
+            reconcile_duration: registry.add_histograms(
+                "provider_reconcile_duration_seconds",
+                "Duration of the operations on a Service's load balancer",
+                || Histogram::new(RECONCILE_BUCKETS),
+            ),
+            reconcile_errors: registry.add(
+                "provider_reconcile_errors_counter",
+                "Operations on a Service's load balancer that failed",
+            ),
+            route_syncs: registry
+                .add("route_controller_route_sync", "Comparisons of the routes to the pods of all nodes"),
+            resync_last: registry.add(
+                "provider_resync_last_timestamp_seconds",
+                "Time of the last comparison of everything that Services have in Azure, in seconds \
+                 since 1970",
+            ),
+            resync_duration: registry.register(
+                "provider_resync_duration_seconds",
+                "Duration of comparisons of everything that Services have in Azure, including repairs",
+                Histogram::new(RECONCILE_BUCKETS),
+            ),
+            resync_failures: registry.add(
+                "provider_resync_failures",
+                "Comparisons with Azure in which something could not be read or repaired",
+            ),
+            resync_differences: registry.add(
+                "provider_resync_differences",
+                "Differences between what Services have and what they want, by kind",
+            ),
+            ranges_allocated: registry.add(
+                "node_ipam_controller_cidrset_cidrs_allocations",
+                "Ranges that nodes got, or had already, and reserved ones",
+            ),
+            ranges_released: registry
+                .add("node_ipam_controller_cidrset_cidrs_releases", "Ranges that nodes gave back"),
+            ranges_used: registry.add(
+                "node_ipam_controller_cidrset_usage_cidrs",
+                "The share of the cluster's addresses that is held, from 0 to 1",
+            ),
+            ranges_tries: registry.add_histograms(
+                "node_ipam_controller_cidrset_allocation_tries_per_request",
+                "How many held ranges a search for a free one met",
+                || Histogram::new(TRIES_BUCKETS),
+            ),
         }
     }
 

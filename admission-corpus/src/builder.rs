@@ -1,89 +1,48 @@
-//! The edge cases of every field: the values that a schema allows, values of the table in `edges.yaml`, and its
-//! absence.
+//! Values for fields, and objects with them.
+
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::case::{Case, Edges, Values};
+/// Values for fields, by the suffix of their path without numbers: first two valid ones, then edge cases.
+#[derive(Debug, Default)]
+pub(crate) struct Values(pub(crate) BTreeMap<String, Vec<Value>>);
 
-/// A field of a kind's objects.
-struct Field<'a> {
-    /// Its path, such as `spec.networkSpec.subnets[0].name`. The key of a map's entry is called `key`.
-    path: String,
-    schema: &'a Value,
-    /// Whether it is required in its object.
-    required: bool,
-}
-
-/// Cases for every field: each value in a created object, and set, changed and removed in an existing one.
-pub fn cases(kind: &str, schema: &Value, edges: &Edges) -> Vec<Case> {
-    let base = &edges.base;
-    let spec = &schema["properties"]["spec"];
-    let mut fields = Vec::new();
-    walk("spec".to_owned(), spec, false, &mut fields);
-    let builder = Builder { schema, values: &edges.values };
-    let mut cases = Vec::new();
-    for field in fields {
-        let values = builder.values_of(&field);
-        let with = |value: &Value| builder.set(base, &field.path, value.clone());
-        for value in &values {
-            cases.push(Case::made(kind, &format!("{}={value}", field.path), with(value)));
-        }
-        let without = builder.clear(base, &field.path);
-        if without != *base {
-            cases.push(Case::made(kind, &format!("{} is missing", field.path), without.clone()));
-        } else if field.required {
-            // Its parent has everything else.
-            let rest = builder.clear(&with(&Value::Null), &field.path);
-            cases.push(Case::made(kind, &format!("{} alone is missing", field.path), rest));
-        }
-        let [first, second, ..] = values.as_slice() else { continue };
-        let changed = |from: &Value, to: Value, words: String| {
-            Case::changed(kind, &format!("{} {words}", field.path), from.clone(), to)
-        };
-        cases.push(changed(&without, with(first), format!("is set to {first}")));
-        cases.push(changed(&with(first), with(second), format!("{first} becomes {second}")));
-        cases.push(changed(&with(first), without.clone(), format!("{first} is cleared")));
-    }
-    cases
-}
-
-fn walk<'a>(path: String, schema: &'a Value, required: bool, fields: &mut Vec<Field<'a>>) {
-    if path != "spec" {
-        fields.push(Field { path: path.clone(), schema, required });
-    }
-    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
-        let required =
-            schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name.as_str()));
-        walk(format!("{path}.{name}"), member, required, fields);
-    }
-    if schema["items"].get("properties").is_some() {
-        walk(format!("{path}[0]"), &schema["items"], false, fields);
-    }
-    if schema["additionalProperties"].get("properties").is_some() {
-        walk(format!("{path}.key"), &schema["additionalProperties"], false, fields);
+impl Values {
+    /// The values for the longest matching suffix of this path.
+    fn at(&self, path: &str) -> Vec<Value> {
+        let plain: String = path.chars().filter(|c| !c.is_ascii_digit()).collect();
+        self.0
+            .iter()
+            .filter(|(end, _)| {
+                plain.strip_suffix(end.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            })
+            .max_by_key(|(end, _)| end.len())
+            .map(|(_, values)| values.clone())
+            .unwrap_or_default()
     }
 }
 
 /// Sets values in objects, with the required members around them.
-pub struct Builder<'a> {
-    pub schema: &'a Value,
-    pub values: &'a Values,
+pub(crate) struct Builder<'a> {
+    pub(crate) schema: &'a Value,
+    pub(crate) values: &'a Values,
 }
 
 impl Builder<'_> {
     /// Values to try: two different ones, if there are, and then the edge cases.
-    fn values_of(&self, field: &Field<'_>) -> Vec<Value> {
-        let mut values = self.values.at(&field.path);
-        for value in of_schema(field.schema) {
+    pub(crate) fn values_of(&self, path: &str, field: &Value) -> Vec<Value> {
+        let mut values = self.values.at(path);
+        for value in of_schema(field) {
             if !values.contains(&value) {
                 values.push(value);
             }
         }
-        let sample = self.sample(&field.path, field.schema);
+        let sample = self.sample(path, field);
         if values.is_empty() {
             values.push(sample.clone());
         }
-        match field.schema["type"].as_str() {
+        match field["type"].as_str() {
             Some("array") => {
                 if values.len() < 2 {
                     values.push(json!([]));
@@ -126,7 +85,7 @@ impl Builder<'_> {
     }
 
     /// The object with this value at a path; required members around it are added.
-    pub fn set(&self, object: &Value, path: &str, value: Value) -> Value {
+    pub(crate) fn set(&self, object: &Value, path: &str, value: Value) -> Value {
         let mut object = object.clone();
         let steps = steps(path);
         let (mut at, mut schema, mut here) = (&mut object, self.schema, String::new());
@@ -158,7 +117,7 @@ impl Builder<'_> {
     }
 
     /// The object without the member at a path.
-    pub fn clear(&self, object: &Value, path: &str) -> Value {
+    pub(crate) fn clear(&self, object: &Value, path: &str) -> Value {
         let mut object = object.clone();
         let steps = steps(path);
         let Some((last, parents)) = steps.split_last() else { return object };

@@ -1,5 +1,9 @@
 //! The corpus: manifests of all flavors, values at the edges of every field, and combinations from `edges.yaml`.
 
+mod builder;
+mod case;
+mod fields;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -7,13 +11,12 @@ use anyhow::Context as _;
 use capz_api::crd::{Kind, definition};
 use serde_json::Value;
 
-use super::case::{Case, Edges, Values};
-use super::fields::{self, Builder};
-use crate::program::root;
+use crate::builder::{Builder, Values};
+pub use crate::case::Case;
 
 /// The folder of the corpus.
 pub fn folder() -> PathBuf {
-    root().join("tests/corpus/cluster-api")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus/cluster-api")
 }
 
 /// All cases.
@@ -38,12 +41,11 @@ pub fn read() -> anyhow::Result<Vec<Case>> {
             let own: BTreeMap<String, Vec<Value>> = serde_json::from_value(own.clone())?;
             all.extend(own);
         }
-        let edges = Edges { base, values: Values(all) };
-        let builder = Builder { schema, values: &edges.values };
-        cases.extend(fields::cases(kind, schema, &edges));
-        cases.extend(rows(kind, &entry["made"], &builder, &edges.base));
-        cases.extend(rows(kind, &entry["gated"], &builder, &edges.base).iter().map(Case::gated));
-        cases.extend(changes(kind, &entry["changed"], &builder, &edges.base));
+        let builder = Builder { schema, values: &Values(all) };
+        cases.extend(fields::cases(kind, &base, &builder));
+        cases.extend(rows(kind, &entry["made"], &builder, &base));
+        cases.extend(rows(kind, &entry["gated"], &builder, &base).iter().map(Case::gated));
+        cases.extend(changes(kind, &entry["changed"], &builder, &base));
     }
     Ok(cases)
 }
