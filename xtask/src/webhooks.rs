@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::ensure;
-use simulated_cluster::WebhookServer;
+use simulated_cluster::{WebhookServer, free_port};
 use tokio::time::Instant;
 
 use crate::program::Program;
@@ -23,4 +23,17 @@ pub async fn served(webhooks: &WebhookServer, program: &mut Program) -> anyhow::
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     Ok(())
+}
+
+/// The arguments of a manager for its webhooks, and for health checks and metrics at free ports.
+///
+/// # Errors
+/// The system has no free port.
+pub fn ports(webhooks: &WebhookServer) -> anyhow::Result<[String; 4]> {
+    Ok([
+        format!("--webhook-port={}", webhooks.port),
+        format!("--webhook-cert-dir={}", webhooks.certificates.display()),
+        format!("--health-addr=127.0.0.1:{}", free_port()?),
+        format!("--diagnostics-address=127.0.0.1:{}", free_port()?),
+    ])
 }

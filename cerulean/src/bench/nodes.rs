@@ -58,9 +58,9 @@ pub struct Arguments {
 /// The maximum time without any progress.
 const STALL_TIMEOUT: Duration = Duration::from_secs(180);
 /// The interval at which the progress of thousands of objects is polled.
-const GLANCE: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The same for one object.
-const GLANCE_AT_ONE: Duration = Duration::from_millis(2);
+const SHORT_POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// The idle time before the program's memory is read.
 const REST: Duration = Duration::from_secs(10);
 /// Lists of one scale set that begin within this time belong to one round.
@@ -295,7 +295,7 @@ impl Bench {
         let all = open.len();
         let (mut latest, mut since) = (0, Instant::now());
         while !open.is_empty() {
-            sleep(if all == 1 { GLANCE_AT_ONE } else { GLANCE }).await;
+            sleep(if all == 1 { SHORT_POLL_INTERVAL } else { POLL_INTERVAL }).await;
             let objects = kubernetes.list(kind);
             let open_ones = objects.iter().filter(|object| open.contains_key(object.name()));
             let done: Vec<_> = open_ones.filter(|object| is_done(object.value())).cloned().collect();
@@ -325,7 +325,7 @@ impl Bench {
         fall_silent(kubernetes, &machine.name)?;
         while kubernetes.get("Node", "", &machine.name).is_some() {
             ensure!(begun.elapsed() < STALL_TIMEOUT, "the Node of a deleted machine stays");
-            sleep(GLANCE_AT_ONE).await;
+            sleep(SHORT_POLL_INTERVAL).await;
         }
         Ok(begun.elapsed())
     }
@@ -469,16 +469,16 @@ struct Lists {
 
 impl Lists {
     fn of(journal: &Journal, ending: &str, pages: usize) -> Self {
-        let mut asked: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+        let mut polls: BTreeMap<String, Vec<i64>> = BTreeMap::new();
         for entry in journal.entries.iter().filter(|entry| entry.method == "GET") {
             let path = entry.path.to_ascii_lowercase();
             if path.contains("/virtualmachinescalesets/") && path.ends_with(ending) {
-                asked.entry(path).or_default().push(entry.time.as_millisecond());
+                polls.entry(path).or_default().push(entry.time.as_millisecond());
             }
         }
         // The pages of a list are requested one after the other, and a list begins after the previous one has ended.
         let begun: Vec<Vec<i64>> =
-            asked.into_values().map(|times| times.into_iter().step_by(pages.max(1)).collect()).collect();
+            polls.into_values().map(|times| times.into_iter().step_by(pages.max(1)).collect()).collect();
         let round = i64::try_from(ROUND.as_millis()).unwrap_or(i64::MAX);
         let in_round = |times: &Vec<i64>| {
             let from =

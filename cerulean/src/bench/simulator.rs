@@ -72,11 +72,11 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
         let (plain, _) = bench.list_all("").await?;
         let busy = (processor_time(process)?.saturating_sub(before)) / LISTS;
         let (viewed, bytes) = bench.list_all("&$expand=instanceView").await?;
-        bar.set_message("asking");
+        bar.set_message("sending mixed requests");
         let begun = Instant::now();
         let before = processor_time(process)?;
         bench.clone().mixed(arguments.requests, arguments.clients).await?;
-        let (asked, worked) = (begun.elapsed(), processor_time(process)?.saturating_sub(before));
+        let (elapsed, busy_in_mix) = (begun.elapsed(), processor_time(process)?.saturating_sub(before));
         let mixed = resident(simulator.0.id())?;
         bar.set_message("making and removing");
         let look = || resident(simulator.0.id());
@@ -85,7 +85,7 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
             requests => turnover::run(&bench.client, &bench.base, requests, arguments.clients, look).await?,
         };
         bar.finish_and_clear();
-        let rate = arguments.requests as f64 / asked.as_secs_f64();
+        let rate = arguments.requests as f64 / elapsed.as_secs_f64();
         let machines = arguments.scale_sets * arguments.instances;
         let mut rows = vec![
             [
@@ -104,7 +104,7 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
             [
                 "mixed requests a second of processor time".to_owned(),
                 String::new(),
-                format!("{:.0}", arguments.requests as f64 / worked.as_secs_f64().max(0.01)),
+                format!("{:.0}", arguments.requests as f64 / busy_in_mix.as_secs_f64().max(0.01)),
             ],
             ["resident, laid out".to_owned(), "400 MB".to_owned(), megabytes(empty_handed)],
             [

@@ -34,7 +34,7 @@ pub async fn run(
     look: impl Fn() -> anyhow::Result<u64>,
 ) -> anyhow::Result<Vec<(usize, u64)>> {
     let next = Arc::new(AtomicUsize::new(0));
-    let mut seen = Vec::new();
+    let mut memory = Vec::new();
     for share in LOOKS {
         let lives = requests * share / 100 / LIFE;
         let working = (0..clients.max(1)).map(|_| {
@@ -53,9 +53,9 @@ pub async fn run(
             client??;
         }
         next.store(lives, Ordering::Relaxed);
-        seen.push((lives * LIFE, look()?));
+        memory.push((lives * LIFE, look()?));
     }
-    Ok(seen)
+    Ok(memory)
 }
 
 struct Life<'a> {

@@ -38,7 +38,7 @@ pub async fn preview(
     namespace: Option<&str>,
 ) -> anyhow::Result<Preview> {
     let mut preview = Preview::default();
-    let (mut new, mut seen) = (Vec::new(), BTreeSet::new());
+    let (mut new, mut keys) = (Vec::new(), BTreeSet::new());
     let mut ports: Option<ExamplePorts> = None;
     let mut added = Vec::new();
     for manifest in manifests {
@@ -50,7 +50,7 @@ pub async fn preview(
         object["metadata"]["namespace"] = namespace.as_str().into();
         let name = manifest.text("/metadata/name").to_owned();
         let key = format!("{namespace}/{name}");
-        if !seen.insert(key.clone()) {
+        if !keys.insert(key.clone()) {
             bail!("{}: Service {key} is in the manifests twice", manifest.source);
         }
         let unknown = unknown_members(&declared(&object))
@@ -86,7 +86,7 @@ pub async fn preview(
         }
         preview.services.push(serde_json::from_value(previewed).with_context(|| manifest.source.clone())?);
     }
-    if seen.is_empty() && !manifests.is_empty() {
+    if keys.is_empty() && !manifests.is_empty() {
         preview.notes.push(format!("none of the {} objects in the manifests is a Service", manifests.len()));
     }
     if !new.is_empty() {
@@ -224,17 +224,17 @@ fn example_uid(namespace: &str, name: &str) -> String {
 /// The namespace of an object: its own, that of `-n`, or that of the context.
 fn namespace_of<'a>(
     manifest: &'a Manifest,
-    asked: Option<&'a str>,
+    requested: Option<&'a str>,
     context: &'a str,
 ) -> anyhow::Result<&'a str> {
     let own = manifest.text("/metadata/namespace");
-    match asked {
-        Some(asked) if !own.is_empty() && own != asked => bail!(
-            "{}: Service {} is in namespace {own}, and --namespace is {asked}: leave it out, or set it to {own}",
+    match requested {
+        Some(requested) if !own.is_empty() && own != requested => bail!(
+            "{}: Service {} is in namespace {own}, and --namespace is {requested}: leave it out, or set it to {own}",
             manifest.source,
             manifest.text("/metadata/name")
         ),
-        Some(asked) => Ok(asked),
+        Some(requested) => Ok(requested),
         None if own.is_empty() => Ok(context),
         None => Ok(own),
     }

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use simulated_cluster::{WebhookServer, free_port};
+use simulated_cluster::WebhookServer;
 
 use super::place::Place;
 use crate::e2e::capz::objects::{create, read, read_all};
 use crate::program::Program;
-use crate::webhooks::served;
+use crate::webhooks::{ports, served};
 
 /// The labels of all its definitions.
 const LABELS: [(&str, &str); 2] =
@@ -68,10 +68,7 @@ impl Provider {
             name,
             &self.directory,
             Command::new(program)
-                .arg(format!("--webhook-port={}", self.server.port))
-                .arg(format!("--webhook-cert-dir={}", self.server.certificates.display()))
-                .arg(format!("--health-addr=127.0.0.1:{}", free_port()?))
-                .arg(format!("--diagnostics-address=127.0.0.1:{}", free_port()?))
+                .args(ports(&self.server)?)
                 .args(["--insecure-diagnostics", "--v=4", "--feature-gates=MachinePool=true,EdgeZone=true"])
                 .args(more)
                 .env_clear()

@@ -143,9 +143,9 @@ mod tests {
         all.entries[0].code = Some("SubscriptionRequestsThrottled".to_owned());
         all.entries[1].code = Some("RetryableError".to_owned());
         assert_eq!(by_minute(&all), [Minute { calls: 4, writes: 3, throttled: 1, refused: 1 }]);
-        let told: Vec<_> = refusals(&all).into_iter().collect();
+        let counted: Vec<_> = refusals(&all).into_iter().collect();
         assert_eq!(
-            told,
+            counted,
             [
                 ("429 RetryableError PUT ".to_owned(), 1),
                 ("429 SubscriptionRequestsThrottled PUT ".to_owned(), 1),

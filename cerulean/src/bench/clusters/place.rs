@@ -23,7 +23,7 @@ use crate::simulate::limits;
 /// The maximum time without any progress.
 const STALL_TIMEOUT: Duration = Duration::from_secs(600);
 /// The interval at which the progress of clusters is polled.
-const GLANCE: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// The manager counts as idle after this time without requests to Azure.
 const CALM: Duration = Duration::from_secs(15);
 
@@ -139,7 +139,7 @@ impl Place {
         let mut times: BTreeMap<&str, Times> = BTreeMap::new();
         let (mut progress, mut since) = (0, Instant::now());
         while !open.is_empty() {
-            sleep(GLANCE).await;
+            sleep(POLL_INTERVAL).await;
             program.must_run()?;
             let mut ready = 0;
             for (name, missing) in &mut open {
@@ -215,13 +215,13 @@ impl Place {
     /// Waits until there are no more requests to Azure. Returns how long that took, without the idle time at the end.
     pub async fn rest(&self, program: &mut Running) -> anyhow::Result<Duration> {
         let begun = Instant::now();
-        let (mut asked, mut since) = (u64::MAX, Instant::now());
+        let (mut requests, mut since) = (u64::MAX, Instant::now());
         while since.elapsed() < CALM {
-            sleep(GLANCE).await;
+            sleep(POLL_INTERVAL).await;
             program.must_run()?;
             let now = self.azure.azure.journal_after(u64::MAX).counts.requests;
-            if now != asked || self.azure.azure.running_operations() > 0 {
-                (asked, since) = (now, Instant::now());
+            if now != requests || self.azure.azure.running_operations() > 0 {
+                (requests, since) = (now, Instant::now());
             }
         }
         Ok(begun.elapsed().saturating_sub(CALM))

@@ -34,7 +34,7 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(120);
 /// All stand-ins have started their watches within this time.
 const STAND_INS_UP: Duration = Duration::from_secs(2);
 /// The interval at which progress is polled.
-const GLANCE: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
 
@@ -160,21 +160,21 @@ impl Stage {
         done: impl Future<Output = anyhow::Result<T>>,
     ) -> anyhow::Result<T> {
         let mut done = std::pin::pin!(done);
-        let (mut asked, mut since) = (self.asked(), Instant::now());
+        let (mut requests, mut since) = (self.requests(), Instant::now());
         loop {
             tokio::select! {
                 value = &mut done => return value,
-                () = sleep(GLANCE) => {}
+                () = sleep(POLL_INTERVAL) => {}
             }
-            let now = self.asked();
-            if now != asked || self.cluster.azure.running_operations() > 0 {
-                (asked, since) = (now, Instant::now());
+            let now = self.requests();
+            if now != requests || self.cluster.azure.running_operations() > 0 {
+                (requests, since) = (now, Instant::now());
             }
             let Some(running) = &mut self.running else { continue };
             running.must_run()?;
             ensure!(
                 since.elapsed() < STALL_TIMEOUT,
-                "waited for {what}, and the program has asked Azure for nothing for {} s; the end of its output:\n{}",
+                "waited for {what}, and the program has sent no request to Azure for {} s; the end of its output:\n{}",
                 STALL_TIMEOUT.as_secs(),
                 running.last_words()
             );
@@ -188,11 +188,11 @@ impl Stage {
     pub async fn rest(&mut self) -> anyhow::Result<()> {
         let azure = self.cluster.azure.clone();
         let calm = async {
-            let (mut asked, mut since) = (0, Instant::now());
+            let (mut requests, mut since) = (0, Instant::now());
             while since.elapsed() < REST {
                 let now = azure.journal_after(u64::MAX).counts.requests;
-                if now != asked || azure.running_operations() > 0 {
-                    (asked, since) = (now, Instant::now());
+                if now != requests || azure.running_operations() > 0 {
+                    (requests, since) = (now, Instant::now());
                 }
                 sleep(Duration::from_millis(50)).await;
             }
@@ -238,7 +238,7 @@ impl Stage {
         Ok(self.running.as_ref().context("no program runs")?.id())
     }
 
-    fn asked(&self) -> u64 {
+    fn requests(&self) -> u64 {
         self.cluster.azure.journal_after(u64::MAX).counts.requests
     }
 

@@ -49,12 +49,12 @@ impl Source {
     pub async fn read(
         &self,
         reading: Reading,
-        asked: &BTreeSet<ResourceId>,
+        requested: &BTreeSet<ResourceId>,
         observed: &mut ObservedResources,
     ) -> anyhow::Result<()> {
         match (self, reading) {
             (Self::Empty, Reading::Get { id, .. }) => observed.take(&id, None),
-            (Self::Empty, Reading::List { .. }) => observed.take_list(asked, &[]),
+            (Self::Empty, Reading::List { .. }) => observed.take_list(requested, &[]),
             (Self::Real(client), Reading::Get { id, api_version }) => {
                 let document = client.get_optional(&id, ApiVersion::new(api_version), Class::Refresh).await;
                 observed.take(&id, document.with_context(|| format!("cannot read {id}"))?);
@@ -71,7 +71,7 @@ impl Source {
                         return Err(error).with_context(|| format!("cannot list {resource_type} in {group}"));
                     }
                 };
-                observed.take_list(asked, &documents);
+                observed.take_list(requested, &documents);
             }
         }
         Ok(())

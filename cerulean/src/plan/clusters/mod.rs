@@ -81,7 +81,8 @@ pub async fn plan(
     plan.notes.extend(not_served::topologies(manifests));
     plan.notes.extend(references::leading_nowhere(&objects));
     for declared in &found.clusters {
-        let skus = regions.get(text(&declared.azure, "/spec/location")).context("a region was not asked")?;
+        let skus =
+            regions.get(text(&declared.azure, "/spec/location")).context("a region was not requested")?;
         plan_cluster(source, declared, skus, subscription, &mut plan).await?;
     }
     Ok(plan)
@@ -177,8 +178,8 @@ impl Planner<'_> {
             };
             match self.preview.next(self.claimant, goals) {
                 Next::Read(unread) => {
-                    for (reading, asked) in unread {
-                        self.source.read(reading, &asked, &mut self.preview.observed).await?;
+                    for (reading, requested) in unread {
+                        self.source.read(reading, &requested, &mut self.preview.observed).await?;
                     }
                 }
                 Next::Again => {}

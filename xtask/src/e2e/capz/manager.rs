@@ -8,13 +8,13 @@ use anyhow::ensure;
 use capz_api::webhooks::{Task, registration};
 use kube::api::PostParams;
 use serde_json::json;
-use simulated_cluster::{WebhookServer, free_port};
+use simulated_cluster::WebhookServer;
 use tokio::time::Instant;
 
 use super::objects::{api, create};
 use super::server::Server;
 use crate::program::Program;
-use crate::webhooks::{READY_TIMEOUT, served};
+use crate::webhooks::{READY_TIMEOUT, ports, served};
 use crate::world::World;
 
 /// Starts the manager with the arguments of its manifest, and registers its webhooks once it serves them.
@@ -33,10 +33,7 @@ pub async fn start(
         directory,
         Command::new(binary)
             .arg(format!("--kubeconfig={}", server.manager_kubeconfig.display()))
-            .arg(format!("--webhook-port={}", webhooks.port))
-            .arg(format!("--webhook-cert-dir={}", webhooks.certificates.display()))
-            .arg(format!("--health-addr=127.0.0.1:{}", free_port()?))
-            .arg(format!("--diagnostics-address=127.0.0.1:{}", free_port()?))
+            .args(ports(&webhooks)?)
             .args(["--insecure-diagnostics", "--leader-elect", "--leader-election-namespace=capz-system"])
             // Gates that flavors need.
             .arg("--feature-gates=EdgeZone=true,APIServerILB=true")

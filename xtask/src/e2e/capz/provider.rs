@@ -6,13 +6,13 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use simulated_cluster::{Part, WebhookServer, free_port};
+use simulated_cluster::{Part, WebhookServer};
 
 use super::clusterctl::{Entry, LABEL};
 use super::objects::{create, define, read, read_all};
 use super::server::Server;
 use crate::program::Program;
-use crate::webhooks::served;
+use crate::webhooks::{ports, served};
 use crate::world::World;
 
 /// A program of Cluster API that replaces a part of the stand-in.
@@ -122,10 +122,7 @@ pub async fn start(
         directory,
         Command::new(program)
             .arg(format!("--kubeconfig={}", server.kubeconfig.display()))
-            .arg(format!("--webhook-port={}", webhooks.port))
-            .arg(format!("--webhook-cert-dir={}", webhooks.certificates.display()))
-            .arg(format!("--health-addr=127.0.0.1:{}", free_port()?))
-            .arg(format!("--diagnostics-address=127.0.0.1:{}", free_port()?))
+            .args(ports(&webhooks)?)
             .args(["--insecure-diagnostics", "--v=4", GATES])
             .env_clear()
             // API servers of workload clusters are in Azure's networks; Go connects to this machine without the proxy.

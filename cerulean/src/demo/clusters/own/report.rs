@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn each_thing_is_told_when_it_comes_about_and_when_it_goes() {
-        let mut told = ReportHistory::default();
+        let mut history = ReportHistory::default();
         let begins = cluster(vec![
             part(0, "Cluster c", Stand::Works, "provisioning"),
             part(1, "AzureCluster c", Stand::Works, "its network is made"),
@@ -195,7 +195,7 @@ mod tests {
             part(1, "MachineDeployment w", Stand::Works, "0 of 1 ready"),
             part(2, "w-1", Stand::Waits, "waiting for bootstrap data"),
         ]);
-        assert_eq!(told.news(&begins, Vec::new()), News::default());
+        assert_eq!(history.news(&begins, Vec::new()), News::default());
         assert!(!is_ready(&begins));
         assert_eq!(open(&begins), ["AzureCluster c: its network is made", "w-1: waiting for bootstrap data"]);
         let ready = cluster(vec![
@@ -203,7 +203,7 @@ mod tests {
             part(1, "MachineDeployment w", Stand::Done, "1 of 1 ready"),
             part(2, "w-1", Stand::Done, "its node is ready"),
         ]);
-        let news = told.news(&ready, vec!["AzureMachine w-1: x".to_owned()]);
+        let news = history.news(&ready, vec!["AzureMachine w-1: x".to_owned()]);
         assert_eq!(
             news.done,
             [
@@ -215,11 +215,11 @@ mod tests {
         );
         assert_eq!(news.troubles, ["AzureMachine w-1: x"]);
         assert!(is_ready(&ready) && open(&ready).is_empty());
-        assert_eq!(told.news(&ready, vec!["AzureMachine w-1: x".to_owned()]), News::default());
+        assert_eq!(history.news(&ready, vec!["AzureMachine w-1: x".to_owned()]), News::default());
         // A part that is gone and comes back is reported again.
         let lost = cluster(vec![part(0, "Cluster c", Stand::Works, "provisioned")]);
-        assert_eq!(told.news(&lost, Vec::new()).done, ["MachineDeployment w: gone", "w-1: gone"]);
-        assert_eq!(told.news(&ready, Vec::new()).done.len(), 3);
+        assert_eq!(history.news(&lost, Vec::new()).done, ["MachineDeployment w: gone", "w-1: gone"]);
+        assert_eq!(history.news(&ready, Vec::new()).done.len(), 3);
         assert!(!is_ready(&[]));
     }
 
