@@ -1,0 +1,6 @@
+//! The commands of cerulean, as users give them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod commands;
+mod journal;
+mod routes;

@@ -1,0 +1,6 @@
+//! The simulated Azure and Kubernetes, joined.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod boot;
+mod hosted;
+mod workload;
