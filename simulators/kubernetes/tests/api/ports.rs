@@ -14,7 +14,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
 
 /// Headers of an error stream and a data stream for port 2379, as Go's implementation writes them.
-const OF_GO: [&[u8]; 2] = include!("../../src/port_forward/of_go.txt");
+const OF_GO: [&[u8]; 2] = include!("../../src/rest/port_forward/of_go.txt");
 
 /// Returns port and pod as a text.
 struct Names;
