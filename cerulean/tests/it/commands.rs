@@ -443,11 +443,14 @@ fn the_bench_names_the_program_that_is_missing_and_how_to_have_it() {
         assert_eq!(output.status.code(), Some(1), "{}", text(&output));
         text(&output)
     };
-    let manager = said(&["--manager", "none/ours"]);
+    let manager = said(&["services", "--manager", "none/ours"]);
     assert_eq!(
         manager,
         "cerulean: none/ours is not there; build it with `cargo build --release`, or name it with --manager\n"
     );
+    // Without a subject it prints what can be measured.
+    let help = text(&cerulean().arg("bench").output().unwrap());
+    assert!(help.contains("services") && help.contains("node-manager"), "{help}");
     // Any file works as ours: the other one is looked up before anything is started.
     let ours = env!("CARGO_BIN_EXE_cerulean");
     let peer = said(&["services", "--manager", ours, "--peer", "none/upstream"]);
