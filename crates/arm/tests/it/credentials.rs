@@ -28,7 +28,7 @@ fn service_principal() -> CloudConfig {
 
 fn client(config: &CloudConfig, transport: &Transport) -> Result<Client, Error> {
     let cloud = Cloud::built_in(&config.endpoints())?;
-    let clock = Clock::following_tokio(Duration::from_secs(scripted_azure::START));
+    let clock = Clock::following_tokio(Duration::from_secs(crate::scripted_azure::START));
     let credential = Credential::from_config(config, &cloud, transport, clock)?;
     assert!(!format!("{credential:?}").contains(SECRET));
     Ok(Client::builder(cloud, transport.clone(), credential).build())
@@ -289,7 +289,7 @@ async fn a_client_certificate_signs_assertions_that_verify() {
         assert_eq!(claims["aud"], "https://login.microsoftonline.com/tenant/oauth2/v2.0/token");
         assert_eq!((&claims["iss"], &claims["sub"]), (&json!("client"), &json!("client")));
         assert_eq!(claims["exp"].as_u64().unwrap() - claims["nbf"].as_u64().unwrap(), 600);
-        assert_eq!(claims["nbf"], scripted_azure::START);
+        assert_eq!(claims["nbf"], crate::scripted_azure::START);
         ring::signature::UnparsedPublicKey::new(
             &ring::signature::RSA_PSS_2048_8192_SHA256,
             key.public().as_ref(),
@@ -347,8 +347,8 @@ impl TokenCredential for Source {
     }
 }
 
-fn client_of_source(takes: Duration) -> (Client, Arc<Source>, scripted_azure::Journal) {
-    let clock = Clock::following_tokio(Duration::from_secs(scripted_azure::START));
+fn client_of_source(takes: Duration) -> (Client, Arc<Source>, crate::scripted_azure::Journal) {
+    let clock = Clock::following_tokio(Duration::from_secs(crate::scripted_azure::START));
     let (asked, fails) = (AtomicUsize::new(0), AtomicBool::new(false));
     let source = Arc::new(Source { clock: clock.clone(), asked, fails, takes });
     let (transport, journal) = azure(|_, _| reply(200, json!({"ok": true})));
@@ -375,7 +375,7 @@ async fn a_token_that_azure_rejects_is_asked_for_once_more() {
         }
         let token = request.headers["authorization"].clone();
         if rejects.lock().contains(&token) {
-            return scripted_azure::error(401, "InvalidAuthenticationToken");
+            return crate::scripted_azure::error(401, "InvalidAuthenticationToken");
         }
         reply(200, json!({"ok": true}))
     });

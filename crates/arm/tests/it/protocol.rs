@@ -294,7 +294,7 @@ async fn an_operation_goes_on_in_another_process() {
     let (transport, journal) =
         azure(|n, _| reply(200, json!({"status": if n == 0 { "InProgress" } else { "Succeeded" }})));
     // The new process's clock is 30 s later, as the wall clock would be.
-    let clock = arm::Clock::following_tokio(Duration::from_secs(scripted_azure::START + 30));
+    let clock = arm::Clock::following_tokio(Duration::from_secs(crate::scripted_azure::START + 30));
     builder(transport).clock(clock).build().wait(&operation).await.unwrap();
     assert_eq!(asked(&journal), ["GET 1", "GET 1"]);
     assert_eq!(seconds(&journal)[0], 10, "30 of the 40 seconds had passed");
@@ -333,7 +333,7 @@ fn put_operation() -> Operation {
         style: OperationStyle::Status,
         resource: balancer("lb"),
         method: "PUT".into(),
-        started: scripted_azure::START * 1000,
+        started: crate::scripted_azure::START * 1000,
         first_look: None,
         class: Class::Create,
     }
@@ -343,7 +343,7 @@ fn put_operation() -> Operation {
 async fn an_operation_is_given_up_after_its_deadline_counted_from_its_start() {
     let (client, journal) =
         scripted_client(|_, _| reply(200, json!({"status": "InProgress"})).with("Retry-After", 60));
-    let operation = Operation { started: (scripted_azure::START - 20 * 60) * 1000, ..put_operation() };
+    let operation = Operation { started: (crate::scripted_azure::START - 20 * 60) * 1000, ..put_operation() };
     let started = tokio::time::Instant::now();
     let error = client.wait(&operation).await.unwrap_err();
     assert!(matches!(error, Error::OperationDeadline { .. }), "{error}");
@@ -377,7 +377,7 @@ async fn a_poll_that_is_refused_says_nothing_about_the_resource() {
 }
 
 /// An Azure with this latency of operations, and without `Retry-After`.
-fn azure_that_takes(latency: Duration) -> impl Fn(usize, &RecordedRequest) -> scripted_azure::Reply {
+fn azure_that_takes(latency: Duration) -> impl Fn(usize, &RecordedRequest) -> crate::scripted_azure::Reply {
     let begun = parking_lot::Mutex::new(Duration::ZERO);
     move |_, request| {
         if request.method == "PUT" {

@@ -246,7 +246,7 @@ async fn every_attempt_is_reported_and_no_report_holds_a_token() {
     let (transport, _) = azure(|n, _| match n {
         0 => error(503, "ServiceUnavailable").with("Retry-After", 2),
         1 => reply(201, json!({"properties": {"provisioningState": "Updating"}}))
-            .with("Azure-AsyncOperation", scripted_azure::operation_url("1")),
+            .with("Azure-AsyncOperation", crate::scripted_azure::operation_url("1")),
         2 => reply(200, json!({"status": "Succeeded"})),
         _ => reply(200, json!({})),
     });

@@ -23,8 +23,8 @@ fn outcome(bytes: &[u8], environment: &BTreeMap<String, String>) -> String {
     let mut text = String::new();
     for key in KEYS {
         let Effect::Applies(_) = key.effect else { continue };
-        let value = values::value(&config, key.name);
-        if value != values::value(&nothing, key.name) {
+        let value = crate::values::value(&config, key.name);
+        if value != crate::values::value(&nothing, key.name) {
             text += &format!("{} = {value}\n", key.name);
         }
     }

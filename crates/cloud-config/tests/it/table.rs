@@ -44,7 +44,7 @@ fn keys_with_effect_change_the_configuration_and_others_are_named_in_a_warning()
         match key.effect {
             Effect::Applies(what) => {
                 assert!(!what.is_empty());
-                let values = [&config, &nothing].map(|config| values::value(config, key.name));
+                let values = [&config, &nothing].map(|config| crate::values::value(config, key.name));
                 assert_ne!(values[0], values[1], "{} changes nothing", key.name);
                 assert!(warnings.is_empty(), "{warnings:?}");
             }

@@ -64,14 +64,14 @@ async fn a_real_api_server_takes_all_of_it() {
     let url = format!("https://{}/convert", server.address());
     let webhook = ConversionWebhook { url, authority: authority.certificate_pem().to_owned() };
     install(&client, &webhook).await.unwrap();
-    for definition in world::DEFINITIONS {
+    for definition in crate::world::DEFINITIONS {
         create(&client, &serde_saphyr::from_str(definition).unwrap()).await;
     }
     // A real server uses its own clock.
     #[allow(clippy::disallowed_methods)]
     let clock = Arc::new(jiff::Timestamp::now);
     ClusterApi::start(client.clone(), Arc::new(ByKubeconfig), clock, 1, stop.clone());
-    for object in world::cluster("c", 1).iter().chain(&world::workers("c", 1)) {
+    for object in crate::world::cluster("c", 1).iter().chain(&crate::world::workers("c", 1)) {
         create(&client, object).await;
     }
     let infrastructure = api(&client, "infrastructure.cluster.x-k8s.io", "v1beta1", "AzureCluster");

@@ -18,12 +18,12 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 pub const DEFINITIONS: [&str; 6] = [
-    include_str!("../../../../deploy/capz/crd/azureclusters.yaml"),
-    include_str!("../../../../deploy/capz/crd/azuremachines.yaml"),
-    include_str!("../../../../deploy/capz/crd/azuremachinetemplates.yaml"),
-    include_str!("../../../../deploy/capz/crd/azuremachinepools.yaml"),
-    include_str!("../../../../deploy/capz/crd/azuremachinepoolmachines.yaml"),
-    include_str!("../../../../deploy/capz/crd/azureclusteridentities.yaml"),
+    include_str!("../../../../../deploy/capz/crd/azureclusters.yaml"),
+    include_str!("../../../../../deploy/capz/crd/azuremachines.yaml"),
+    include_str!("../../../../../deploy/capz/crd/azuremachinetemplates.yaml"),
+    include_str!("../../../../../deploy/capz/crd/azuremachinepools.yaml"),
+    include_str!("../../../../../deploy/capz/crd/azuremachinepoolmachines.yaml"),
+    include_str!("../../../../../deploy/capz/crd/azureclusteridentities.yaml"),
 ];
 const FINALIZER: &str = "played.example/infrastructure";
 
