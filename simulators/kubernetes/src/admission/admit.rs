@@ -14,6 +14,14 @@ use crate::{structural, wire};
 /// Normalizes an object as a server does when it decodes it, before it compares members: equivalent notations become
 /// equal, and missing members get their defaults.
 pub(crate) fn prepare(kind: &Kind, object: &mut Value) {
+    if let Some(builtin) = kind.builtin() {
+        (builtin.decode)(object);
+    }
+    set_defaults(kind, object);
+}
+
+/// Sets missing members: defaults, and members that are derived from others.
+fn set_defaults(kind: &Kind, object: &mut Value) {
     let Some(builtin) = kind.builtin() else {
         structural::settle(kind.tree(), object);
         return;
@@ -52,7 +60,7 @@ pub(crate) fn admit(
     }
     metadata::tidy(kind, object);
     // Hooks may have changed it.
-    prepare(kind, object);
+    set_defaults(kind, object);
     let Some(builtin) = kind.builtin() else {
         metadata::validate(kind, object, &mut causes);
         custom::validate(kind, old, object, &mut causes);

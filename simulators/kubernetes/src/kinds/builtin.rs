@@ -124,7 +124,9 @@ pub(crate) struct BuiltinKind {
     pub(crate) defaults: &'static [Row],
     /// Tables of defaults that several kinds share, each with the pointer of the map that it is applied to.
     pub(crate) shared_defaults: &'static [(&'static str, &'static [Row])],
-    /// Derives members from others, whenever an object arrives.
+    /// Normalizes an object that was decoded, before anything is compared with it.
+    pub(crate) decode: fn(&mut Value),
+    /// Derives members from others.
     pub(crate) derive: fn(&mut Value),
     /// Sets members of a new object, before it is validated.
     pub(crate) prepare_create: fn(&mut Value),
@@ -179,6 +181,7 @@ impl BuiltinKind {
             pod_spec: None,
             defaults: &[],
             shared_defaults: &[],
+            decode: |_| {},
             derive: |_| {},
             prepare_create: |_| {},
             prepare_update: |_, _, _| {},

@@ -133,6 +133,7 @@ fn a_custom_schema_has_what_every_object_has() {
                 "x-kubernetes-preserve-unknown-fields": true },
             "limits": { "type": "object", "additionalProperties": { "x-kubernetes-int-or-string": true } },
         } } } }));
+    schema.resolve(&builtin::definition);
     assert_eq!(at(&schema, "metadata.ownerReferences").list, ListType::Map(vec!["uid".to_owned()]));
     assert_eq!(at(&schema, "spec.tags").list, ListType::Set);
     assert_eq!(at(&schema, "spec.template.metadata.labels.x").form, Some(Form::String));

@@ -16,7 +16,7 @@ pub(crate) static KIND: BuiltinKind = BuiltinKind {
         ("/spec", &["taints", "podCIDRs"]),
         ("/status", &["addresses", "conditions", "capacity", "allocatable"]),
     ],
-    derive: join_ranges,
+    decode: join_ranges,
     prepare_create: taint_as_not_ready,
     validate: |object, causes| causes.note(validate(object)),
     validate_update: Some(|old, object, causes| causes.note(validate_update(old, object))),

@@ -29,7 +29,7 @@ pub(crate) static KIND: BuiltinKind = BuiltinKind {
         ("/status", &["conditions"]),
         ("/status/loadBalancer", &["ingress"]),
     ],
-    derive: default_as_read,
+    decode: default_as_read,
     admit: |old, object, allocators, causes| match old {
         None => on_create(object, allocators, causes),
         Some(old) => on_update(old, object, allocators, causes),

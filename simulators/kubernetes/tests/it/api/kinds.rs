@@ -1,5 +1,7 @@
 //! Every built-in kind in its life: its example is created, read, updated, shown as a table and deleted.
 
+use std::time::Duration;
+
 use http::Method;
 use kubernetes_simulator::{Example, examples};
 use serde_json::{Value, json};
@@ -43,6 +45,8 @@ async fn live(kubernetes: &Kubernetes, example: &Example) {
 
     let (code, _) = raw::send(kubernetes, Method::DELETE, &object, &[], "").await;
     assert_eq!(code, 200, "{what}");
+    // The contents of a namespace stay a second.
+    tokio::time::sleep(Duration::from_secs(2)).await;
     // Some are protected by finalizers, which a controller removes.
     let (code, mut left) = raw::get(kubernetes, &object, "application/json").await;
     if code == 200 && left["metadata"]["finalizers"].is_array() {
