@@ -16,9 +16,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::api_error::has_code;
 use crate::objects::{Action, Key, Kind, Objects, Round};
 use crate::{
-    WallClock, daemon_set, deployment, disruption, is, job, pod, protection, replica_set, scheduler,
+    WallClock, daemon_set, deployment, disruption, job, pod, protection, replica_set, scheduler,
     service_endpoints, stateful_set,
 };
 
@@ -204,7 +205,7 @@ impl Runner {
                     }
                     plurals.extend(list.resources.into_iter().map(|resource| resource.name));
                 }
-                Err(error) if is(&error, 404) => {}
+                Err(error) if has_code(&error, 404) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -271,7 +272,7 @@ impl Runner {
             match self.perform(action.clone()).await {
                 Ok(()) => {}
                 // The watch reports the current state, and the next round decides again.
-                Err(error) if is(&error, 404) || is(&error, 409) => {}
+                Err(error) if has_code(&error, 404) || has_code(&error, 409) => {}
                 Err(error) => {
                     tracing::debug!(?action, %error, "a stand-in failed; the next round tries again");
                     failed = true;

@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::is;
+use crate::api_error::has_code;
 use crate::pod::pod_address;
 
 /// How many simulated pods of a Service (namespace, name) run on a node.
@@ -306,7 +306,7 @@ impl Maker {
 
     async fn delete(&self, namespace: &str, name: &str) -> Result<(), kube::Error> {
         match self.api(namespace).delete(name, &DeleteParams::default()).await {
-            Err(error) if !is(&error, 404) => Err(error),
+            Err(error) if !has_code(&error, 404) => Err(error),
             _ => Ok(()),
         }
     }

@@ -11,8 +11,9 @@ use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
+use crate::api_error::has_code;
 use crate::objects::seconds;
-use crate::{Machine, Pace, WallClock, is};
+use crate::{Machine, Pace, WallClock};
 
 /// `leaseDurationSeconds`: the kubelet's `nodeLeaseDurationSeconds`.
 const LEASE_SECONDS: i32 = 40;
@@ -22,8 +23,6 @@ const STATUS_INTERVAL: Duration = Duration::from_secs(300);
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Namespace of the kubelets' Leases.
 pub(crate) const LEASES: &str = "kube-node-lease";
-/// The kubelet version of a stand-in, unless its machine has another one.
-pub(crate) const VERSION: &str = "v1.33.0";
 
 pub(crate) struct Kubelet {
     pace: Pace,
@@ -67,7 +66,7 @@ impl Kubelet {
         let node: Node = serde_json::from_value(self.node()).map_err(kube::Error::SerdeError)?;
         match self.nodes.create(&PostParams::default(), &node).await {
             Ok(_) => Ok(()),
-            Err(error) if is(&error, 409) => Ok(()),
+            Err(error) if has_code(&error, 409) => Ok(()),
             Err(error) => Err(error),
         }
     }

@@ -15,9 +15,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+use crate::api_error::has_code;
 use crate::kubelet::LEASES;
 use crate::objects::seconds;
-use crate::{Pace, WallClock, is};
+use crate::{Pace, WallClock};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
@@ -225,7 +226,7 @@ impl Monitor {
             return;
         };
         if let Err(error) = outcome
-            && !is(&error, 404)
+            && !has_code(&error, 404)
         {
             tracing::debug!(node = name, %error, "marking the node failed; the next round tries again");
         }

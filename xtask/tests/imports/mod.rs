@@ -139,12 +139,15 @@ fn join(base: &[String], steps: &[&str]) -> Module {
     base.iter().cloned().chain(steps.iter().map(|step| (*step).to_owned())).collect()
 }
 
-const TESTS: &str = "#[cfg(test)]\nmod ";
+const TESTS: [&str; 3] =
+    ["#[cfg(test)]\nmod ", "#[cfg(test)]\npub(super) mod ", "#[cfg(test)]\npub(crate) mod "];
 
 /// A file's code, and the tests at its end. Declarations of test files are left out.
 fn without_tests(text: &str) -> (String, Option<&str>) {
     let (mut code, mut rest) = (String::new(), text);
-    while let Some((before, tests)) = rest.split_once(TESTS) {
+    while let Some((before, tests)) =
+        TESTS.iter().filter_map(|start| rest.split_once(start)).min_by_key(|(before, _)| before.len())
+    {
         code.push_str(before);
         let line = tests.lines().next().unwrap_or_default();
         if !line.ends_with(';') {
