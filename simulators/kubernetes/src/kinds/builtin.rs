@@ -64,6 +64,9 @@ pub(crate) struct StoredForm {
     pub(crate) write: fn(&mut Value),
 }
 
+/// Adds the empty members that stored objects have.
+pub(crate) type Complete<'a> = dyn Fn(&Value) -> Value + 'a;
+
 /// A built-in kind in one version.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BuiltinKind {
@@ -130,9 +133,8 @@ pub(crate) struct BuiltinKind {
     pub(crate) derive: fn(&mut Value),
     /// Sets members of a new object, before it is validated.
     pub(crate) prepare_create: fn(&mut Value),
-    /// Sets members of a replacement, before it is validated: the old object, the new one, and a function that adds
-    /// the empty members that stored objects have.
-    pub(crate) prepare_update: fn(&Value, &mut Value, &dyn Fn(&Value) -> Value),
+    /// Sets members of a replacement, before it is validated: the old object, the new one, and what completes both.
+    pub(crate) prepare_update: fn(&Value, &mut Value, &Complete<'_>),
 
     /// Validates an object.
     pub(crate) validate: fn(&Value, &mut Causes),

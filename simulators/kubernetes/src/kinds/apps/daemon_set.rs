@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::apps::v1::DaemonSet;
 
+use crate::kinds::builtin::Complete;
 use crate::kinds::prelude::*;
 use crate::kinds::shared::workload;
 
@@ -56,7 +57,7 @@ fn validate(object: &Value, causes: &mut Causes) {
     }
 }
 
-fn prepare_update(old: &Value, object: &mut Value, complete: &dyn Fn(&Value) -> Value) {
+fn prepare_update(old: &Value, object: &mut Value, complete: &Complete<'_>) {
     let text = text_at(old, &format!("/metadata/annotations/{TEMPLATE_GENERATION}"));
     let template = |object: &Value| complete(object).pointer("/spec/template").cloned();
     let changed = template(old) != template(object);
