@@ -40,6 +40,8 @@ const READY_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 /// How long a list that may show the end of an operation at once waits for writes and deletions that are under way. A
 /// write takes a fraction of a second: one that takes longer is in trouble.
 const MAX_GATHERING: Duration = Duration::from_secs(2);
+/// Services that start together come some milliseconds apart: so long after the last one the list is read for all.
+const LINGER: Duration = Duration::from_millis(12);
 /// The longest wait between two tries if Azure does not say how long.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
@@ -188,10 +190,19 @@ impl PublicIps {
     /// that are about to write have written. Services that come one after the other do not read one list each.
     async fn due(&self, pause: Duration) {
         if pause.is_zero() {
-            let mut under_way = self.under_way.subscribe();
-            _ = timeout(MAX_GATHERING, under_way.wait_for(|count| *count == 0)).await;
+            _ = timeout(MAX_GATHERING, self.gathered()).await;
         } else {
             sleep(pause).await;
+        }
+    }
+
+    /// Waits until no write or deletion is under way, and none comes for a short time.
+    async fn gathered(&self) {
+        let mut under_way = self.under_way.subscribe();
+        while under_way.wait_for(|count| *count == 0).await.is_ok() {
+            if timeout(LINGER, under_way.changed()).await.is_err() {
+                return;
+            }
         }
     }
 
