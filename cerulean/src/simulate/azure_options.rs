@@ -121,7 +121,10 @@ impl AzureOptions {
             faults: self.faults.clone().unwrap_or_default(),
             actors: self.actors.clone().unwrap_or_default(),
             consistency: Consistency { reads_ms: self.lag, lists_ms: self.lag, ..Consistency::default() },
-            limits: limits.into_iter().chain(self.limits.iter().flatten().cloned()).collect(),
+            limits: limits
+                .into_iter()
+                .chain(self.limits.iter().flatten().map(|(name, limit)| (name.clone(), *limit)))
+                .collect(),
             budgets: if self.without_budgets { None } else { Options::default().budgets },
             page_size: self.page_size,
             strict_api_versions: self.strict_api_versions,
