@@ -6,6 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use futures::{StreamExt as _, stream};
+use k8s::api::api::core::v1::Event;
 use kube::Api;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
@@ -307,8 +308,17 @@ impl Runner {
                 self.forget(Kind::Pod, key);
             }
             Action::Bind(key, node) => self.bind(key, node).await?,
+            Action::Record(event) => self.record(event).await?,
         }
         Ok(())
+    }
+
+    async fn record(&self, event: &Value) -> Result<(), kube::Error> {
+        let namespace = event["metadata"]["namespace"].as_str().unwrap_or_default();
+        let resource = ApiResource::erase::<Event>(&());
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &resource);
+        let event = DynamicObject::deserialize(event).map_err(kube::Error::SerdeError)?;
+        api.create(&PostParams::default(), &event).await.map(drop)
     }
 
     async fn patch(

@@ -152,6 +152,8 @@ pub(crate) enum Action {
     Finish(Key),
     /// Binds a pod to a node.
     Bind(Key, String),
+    /// Creates an Event.
+    Record(Value),
 }
 
 /// One pass over all objects: the actions that are due, and when to run again.

@@ -33,7 +33,7 @@ pub(crate) fn place_all(round: &mut Round<'_>) {
                 *load.entry(node).or_default() += 1;
                 round.act(Action::Bind(key(pod), node.to_owned()));
             }
-            None => tell(round, pod, nodes.len()),
+            None => report_once(round, pod, nodes.len()),
         }
     }
 }
@@ -45,14 +45,28 @@ fn waits(pod: &Value) -> bool {
         && list(&pod["spec"]["schedulingGates"]).is_empty()
 }
 
-/// Writes once that no node is available for a pod.
-fn tell(round: &mut Round<'_>, pod: &Value, nodes: usize) {
+/// Says in the pod's status and by an Event that no node is available for it; once, as both stay.
+fn report_once(round: &mut Round<'_>, pod: &Value, nodes: usize) {
     if condition_of(pod, "PodScheduled").is_none() {
-        let message = format!("0/{nodes} nodes are available.");
-        let waits = json!([{"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
-            "message": message, "lastTransitionTime": round.seconds()}]);
-        let status = json!({"phase": "Pending", "conditions": waits});
+        let now = round.seconds();
+        let message = match nodes {
+            0 => "no nodes available to schedule pods".to_owned(),
+            nodes => format!("0/{nodes} nodes are available."),
+        };
+        let condition = json!([{"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+            "message": message, "lastTransitionTime": now}]);
+        let status = json!({"phase": "Pending", "conditions": condition});
         round.act(Action::PatchStatus(Kind::Pod, key(pod), status));
+        let metadata = &pod["metadata"];
+        round.act(Action::Record(json!({
+            "apiVersion": "v1", "kind": "Event",
+            "metadata": {"namespace": metadata["namespace"], "generateName": format!("{}.", name(pod))},
+            "involvedObject": {"apiVersion": "v1", "kind": "Pod", "namespace": metadata["namespace"],
+                "name": metadata["name"], "uid": metadata["uid"]},
+            "type": "Warning", "reason": "FailedScheduling", "message": message, "count": 1,
+            "source": {"component": "default-scheduler"}, "reportingComponent": "default-scheduler",
+            "firstTimestamp": now, "lastTimestamp": now,
+        })));
     }
 }
 

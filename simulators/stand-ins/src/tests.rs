@@ -28,6 +28,7 @@ fn deployment(replicas: u64, image: &str) -> Value {
 struct Api {
     objects: Objects,
     made: usize,
+    events: Vec<Value>,
     now: Timestamp,
     /// How far time may advance by itself.
     end: Timestamp,
@@ -38,7 +39,7 @@ impl Api {
         let mut all = Objects::default();
         objects.into_iter().for_each(|(kind, object)| all.insert(kind, object));
         let now: Timestamp = NOW.parse().unwrap();
-        Self { objects: all, made: 0, now, end: now + Duration::from_secs(60) }
+        Self { objects: all, made: 0, events: Vec::new(), now, end: now + Duration::from_secs(60) }
     }
 
     fn perform(&mut self, action: Action) {
@@ -79,6 +80,7 @@ impl Api {
                 pod["spec"]["nodeName"] = node.into();
                 self.objects.insert(Kind::Pod, pod);
             }
+            Action::Record(event) => self.events.push(event),
         }
     }
 
@@ -199,6 +201,9 @@ fn a_pod_waits_for_a_node_that_takes_it() {
     assert_eq!(pod["status"]["conditions"][0]["message"], "0/1 nodes are available.");
     api.objects.insert(Kind::Node, node("n0", true));
     api.settle();
+    let reports: Vec<_> =
+        api.events.iter().map(|event| (text(&event["reason"]), text(&event["message"]))).collect();
+    assert_eq!(reports, [("FailedScheduling", "0/1 nodes are available.")], "W10: reported once");
     assert_eq!((api.places(), api.images().len()), (vec!["n0"], 1));
 }
 
