@@ -6,6 +6,7 @@ use azure_types::ResourceId;
 use capz_api::azure_cluster::AzureClusterSpec;
 use capz_api::{Context, Gates};
 use capz_planner::cluster::{Endpoint, Memory, complete, end, endpoint, ends, goals, read_back, remembered};
+use capz_planner::service::CLUSTER;
 use capz_planner::{ClusterScope, Goal, ObservedResources};
 use serde_json::{Value, json};
 
@@ -72,8 +73,13 @@ impl Cluster {
         }
     }
 
+    /// Its goals, each of a service whose condition is written.
     pub fn goals(&self) -> Vec<Goal> {
-        goals(self.scope(), &Memory::default())
+        let goals = goals(self.scope(), &Memory::default());
+        for goal in &goals {
+            assert!(CLUSTER.contains(&goal.service), "{} is not in service::CLUSTER", goal.service.name);
+        }
+        goals
     }
 
     /// The document of the goal with this name.
