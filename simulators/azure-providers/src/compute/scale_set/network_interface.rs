@@ -48,11 +48,14 @@ fn interface(azure: &AzureState, record: &Record, nic: &Value) -> Value {
 
 fn ip_configuration(azure: &AzureState, record: &Record, nic: &Value, ip: &Value) -> Value {
     let given = |member: &str| at(ip, &format!("properties/{member}")).cloned();
-    let first = items(nic, "properties/ipConfigurations").first() == Some(ip);
+    // One is primary: the first, where none is marked.
+    let all = items(nic, "properties/ipConfigurations");
+    let is_marked = |one: &Value| at(one, "properties/primary") == Some(&Value::Bool(true));
+    let is_primary = is_marked(ip) || (all.first() == Some(ip) && !all.iter().any(is_marked));
     let mut properties = json!({
         "provisioningState": azure.state_name(record),
         "privateIPAllocationMethod": "Dynamic",
-        "primary": given("primary").unwrap_or(Value::Bool(first)),
+        "primary": is_primary,
         "privateIPAddressVersion": given("privateIPAddressVersion"),
     });
     if let Some(address) = address(record, nic, ip) {
