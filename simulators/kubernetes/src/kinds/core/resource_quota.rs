@@ -15,7 +15,7 @@ pub(crate) static KIND: BuiltinKind = BuiltinKind {
         AGE,
     ],
     validate: |object, causes| amounts(object, "/spec/hard", causes),
-    example: r#"{"spec": {"hard": {"configmaps": "1000"}}}"#,
+    example: r#"{"spec": {"hard": {"configmaps": "20"}}}"#,
     ..BuiltinKind::namespaced::<ResourceQuota>()
 };
 
