@@ -107,9 +107,14 @@ impl ContractSubject<'_> {
         if !self.is_ours() && self.violates(contract, resource_type, body) {
             deviating.extend(self.located.resource().map(|id| id.to_ascii_lowercase()));
         }
+        // What was sent of a resource is shown by its parent, too, and by its own parts.
         let is_deviating = |document: &Value| {
             let id = document["id"].as_str().unwrap_or_default().to_ascii_lowercase();
-            deviating.iter().any(|deviating| id.starts_with(deviating))
+            let is_child = |deviating: &String| {
+                let below = deviating.strip_prefix(&id).and_then(|below| below.strip_prefix('/'));
+                below.is_some_and(|below| below.split('/').count() == 2)
+            };
+            deviating.iter().any(|deviating| id.starts_with(deviating) || is_child(deviating))
         };
         let mut violations = Vec::new();
         let documents = answer.list.as_ref().map(azure_engine::answer::Listed::documents).unwrap_or_default();

@@ -18,6 +18,7 @@ use anyhow::bail;
 use axum::Router;
 use axum::body::Body;
 use azure_simulator::{Azure, Options};
+use bytes::Bytes;
 use futures::FutureExt as _;
 use http::Request;
 use http_body_util::BodyExt as _;
@@ -136,7 +137,9 @@ async fn one_round(
             format!("show it again by `cargo xtask fuzz --rounds 1 --seed {seed}`; request {number}: {shown}")
         };
         match AssertUnwindSafe(send(&router, &fuzzed)).catch_unwind().await {
-            Ok(Some(status)) if status >= 500 && status != 501 => bail!("an answer of {status}; {}", again()),
+            Ok(Some((status, body))) if status >= 500 && status != 501 => {
+                bail!("an answer of {status}; {}; {}", again(), cut(&String::from_utf8_lossy(&body)))
+            }
             Ok(_) => {}
             Err(_panic) => bail!("a panic: {}; {}", panicked.lock(), again()),
         }
@@ -147,8 +150,8 @@ async fn one_round(
     Ok(())
 }
 
-/// The status; `None` for requests that no HTTP client could send, or if the connection broke.
-async fn send(router: &Router, fuzzed: &FuzzRequest) -> Option<u16> {
+/// The status and the body; `None` for requests that no HTTP client could send, or if the connection broke.
+async fn send(router: &Router, fuzzed: &FuzzRequest) -> Option<(u16, Bytes)> {
     let mut request = Request::builder().method(fuzzed.method.as_str()).uri(fuzzed.path.as_str());
     for (name, value) in &fuzzed.headers {
         request = request.header(name.as_str(), value.as_str());
@@ -156,16 +159,19 @@ async fn send(router: &Router, fuzzed: &FuzzRequest) -> Option<u16> {
     let request = request.header("host", "azure.test").body(Body::from(fuzzed.body.clone())).ok()?;
     let answer = router.clone().oneshot(request).await.ok()?;
     let status = answer.status().as_u16();
-    answer.into_body().collect().await.ok()?;
-    Some(status)
+    Some((status, answer.into_body().collect().await.ok()?.to_bytes()))
 }
 
-/// A request in one line, truncated if it is long.
-fn shown(fuzzed: &FuzzRequest) -> String {
-    let cut = |text: &str| match text.char_indices().nth(1_500) {
+/// A text, truncated if it is long.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(1_500) {
         Some((at, _)) => format!("{}… ({} bytes)", text.get(..at).unwrap_or_default(), text.len()),
         None => text.to_owned(),
-    };
+    }
+}
+
+/// A request in one line.
+fn shown(fuzzed: &FuzzRequest) -> String {
     let body = cut(&String::from_utf8_lossy(&fuzzed.body));
     format!("{} {} {:?} {body}", fuzzed.method, cut(&fuzzed.path), fuzzed.headers)
 }
