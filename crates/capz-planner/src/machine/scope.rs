@@ -37,7 +37,7 @@ pub struct OwnerMachine<'a> {
     pub labels: &'a BTreeMap<String, String>,
 }
 
-/// A machine: its AzureMachine after defaulting and [`complete`], and its surroundings.
+/// A machine: its AzureMachine after defaulting and [`crate::machine::complete`], and its surroundings.
 #[derive(Debug, Clone, Copy)]
 pub struct MachineScope<'a> {
     /// The cluster.

@@ -39,7 +39,7 @@ pub struct OwnerMachinePool<'a> {
     pub annotations: &'a BTreeMap<String, String>,
 }
 
-/// A pool: its AzureMachinePool after defaulting and [`complete`], and its surroundings.
+/// A pool: its AzureMachinePool after defaulting and [`crate::pool::complete`], and its surroundings.
 #[derive(Debug, Clone, Copy)]
 pub struct PoolScope<'a> {
     /// The cluster.

@@ -49,7 +49,7 @@ impl AzureState {
     /// so, normalised by the tables, and checked by its type.
     ///
     /// # Errors
-    /// A refusal of the tables or of [`Writing::before_write`].
+    /// A refusal of the tables or of [`crate::provider::Writing::before_write`].
     pub fn judge(
         &self,
         resource_type: &dyn ResourceType,

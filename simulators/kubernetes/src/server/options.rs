@@ -58,7 +58,7 @@ pub struct Options {
     pub event_ttl: Option<Duration>,
     /// The administrator's tokens. Without tokens the server is open to every client.
     pub tokens: Vec<Token>,
-    /// Names and addresses in its certificate, beside those that [`Kubernetes::serve_https`] adds.
+    /// Names and addresses in its certificate, beside those that [`crate::Kubernetes::serve_https`] adds.
     pub server_names: Vec<String>,
     /// Folder that keeps the certificate authority, and the key that signs tokens of service accounts, over restarts.
     /// Without it each server generates new ones.
