@@ -268,6 +268,9 @@ fn attach_and_detach(azure: &mut AzureState, id: &ResourceId, body: &Value) -> R
     for wanted in items(body, "dataDisksToAttach") {
         let used = |lun: &i64| list.iter().any(|entry| entry.get("lun") == Some(&json!(lun)));
         let free = (0..=MAX_LUN).find(|lun| !used(lun));
+        if !wanted.is_object() {
+            return Err(bad(format_args!("an entry of dataDisksToAttach is not an object")));
+        }
         let mut entry = wanted.clone();
         let disk = remove_at(&mut entry, "diskId");
         fill_at(&mut entry, "lun", free);
