@@ -53,6 +53,9 @@ pub struct Arguments {
     /// Seconds for which they are silent.
     #[arg(long, value_name = "SECONDS", default_value_t = 45)]
     silence: u64,
+    /// Seconds without work before the program's memory is read.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    rest: u64,
 }
 
 /// The maximum time without any progress.
@@ -61,8 +64,10 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(180);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The same for one object.
 const SHORT_POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// The idle time before the program's memory is read.
-const REST: Duration = Duration::from_secs(10);
+/// The idle time after a single object.
+const SHORT_REST: Duration = Duration::from_secs(2);
+/// The number of Services that come one after the other.
+const SINGLE_SERVICES: usize = 10;
 /// Lists of one scale set that begin within this time belong to one round.
 const ROUND: Duration = Duration::from_secs(10);
 
@@ -82,6 +87,7 @@ async fn measure(screen: Screen, manager: &Manager, arguments: &Arguments) -> an
     let directory = tempfile::Builder::new().prefix("cerulean-bench-").tempdir()?;
     let stop = CancellationToken::new();
     let bar = screen.waiting("laying out");
+    let rest = Duration::from_secs(arguments.rest);
     let bench = Bench::start(directory.path(), arguments, &stop).await?;
     let machines = machines(&bench.azure.azure)?;
     let (count, services) = (machines.len(), arguments.services);
@@ -89,36 +95,48 @@ async fn measure(screen: Screen, manager: &Manager, arguments: &Arguments) -> an
 
     bar.set_message("idle");
     let program = bench.start_manager(manager)?;
-    sleep(REST).await;
+    sleep(rest).await;
     report.memory.push(MemoryUse::by(&program, "idle".to_owned(), "10 MB")?);
 
     report.begin(&program)?;
     let all = bench.register(&machines, &bar).await?;
-    sleep(REST).await;
+    sleep(rest).await;
     report.note(format!("{count} nodes join"), &all, &program)?;
     report.hold(format!("with {count} nodes"), &program)?;
 
     report.begin(&program)?;
     let all = bench.apply_services(0..services, &bar).await?;
-    sleep(REST).await;
+    sleep(rest).await;
     report.note(format!("{services} Services come"), &all, &program)?;
     report.hold(format!("with {count} nodes, {services} Services"), &program)?;
 
     report.begin(&program)?;
-    let one = bench.apply_services(services..services + 1, &bar).await?;
-    sleep(REST).await;
-    report.note("one more Service".to_owned(), &one, &program)?;
+    let mut took = Vec::new();
+    for number in services..services + SINGLE_SERVICES {
+        took.extend(bench.apply_services(number..number + 1, &bar).await?);
+        sleep(SHORT_REST).await;
+    }
+    report.note(format!("{SINGLE_SERVICES} more Services, one by one"), &took, &program)?;
+
+    let lost: Vec<&Machine> = (0..arguments.scale_sets)
+        .filter_map(|set| machines.iter().find(|machine| machine.name.starts_with(&prefix(set))))
+        .collect();
+    report.begin(&program)?;
+    let mut took = Vec::new();
+    for machine in &lost {
+        took.push(bench.lose(machine, &bar).await?);
+        sleep(SHORT_REST).await;
+    }
+    let each = format!("{} machines of silent nodes go, one by one", lost.len());
+    report.note(each, &took, &program)?;
 
     report.begin(&program)?;
-    let first = machines.first().context("there are no machines")?;
-    let gone = bench.lose(first, &bar).await?;
-    sleep(REST).await;
-    report.note("a silent node's machine is gone".to_owned(), &[gone], &program)?;
-
-    report.begin(&program)?;
-    let joined = bench.replace(first, arguments.instances, &bar).await?;
-    sleep(REST).await;
-    report.note("another node joins".to_owned(), &joined, &program)?;
+    let mut took = Vec::new();
+    for machine in &lost {
+        took.extend(bench.replace(machine, arguments.instances, &bar).await?);
+        sleep(SHORT_REST).await;
+    }
+    report.note(format!("{} more nodes, one by one", lost.len()), &took, &program)?;
 
     bar.set_message("silent nodes");
     let machines = self::machines(&bench.azure.azure)?;
@@ -133,7 +151,8 @@ async fn measure(screen: Screen, manager: &Manager, arguments: &Arguments) -> an
     bench.azure.azure.clear_journal();
     let program = bench.start_manager(manager)?;
     report.worked = Duration::ZERO;
-    bench.rest().await;
+    report.simulated = processor_time(std::process::id())?;
+    bench.rest(rest).await;
     report.note("restart".to_owned(), &[], &program)?;
     report.hold("the same, after a restart".to_owned(), &program)?;
     drop(program);
@@ -150,9 +169,11 @@ struct Report<'a> {
     pages: usize,
     memory: Vec<MemoryUse>,
     calls: Vec<Calls>,
-    times: Vec<[String; 5]>,
+    times: Vec<[String; 6]>,
     /// The processor time of the program at the beginning of the phase.
     worked: Duration,
+    /// The same of this process, which is the simulators'.
+    simulated: Duration,
 }
 
 impl<'a> Report<'a> {
@@ -161,13 +182,15 @@ impl<'a> Report<'a> {
         let pages =
             usize::try_from(arguments.instances).unwrap_or(usize::MAX).div_ceil(azure.options().page_size);
         let (memory, calls, times) = (Vec::new(), Vec::new(), Vec::new());
-        Self { azure, pages, memory, calls, times, worked: Duration::ZERO }
+        let (worked, simulated) = (Duration::ZERO, Duration::ZERO);
+        Self { azure, pages, memory, calls, times, worked, simulated }
     }
 
     /// Begins a phase.
     fn begin(&mut self, program: &Running) -> anyhow::Result<()> {
         self.azure.clear_journal();
         self.worked = processor_time(program.id())?;
+        self.simulated = processor_time(std::process::id())?;
         Ok(())
     }
 
@@ -180,7 +203,9 @@ impl<'a> Report<'a> {
             if sorted.is_empty() { String::new() } else { seconds(percentile(&sorted, hundredths)) }
         };
         let worked = processor_time(program.id())?.saturating_sub(self.worked);
-        self.times.push([phase.clone(), after(50), after(95), after(100), seconds(worked)]);
+        let simulated = processor_time(std::process::id())?.saturating_sub(self.simulated);
+        let (worked, simulated) = (seconds(worked), seconds(simulated));
+        self.times.push([phase.clone(), after(50), after(95), after(100), worked, simulated]);
         self.calls.push(Calls::of(phase, &self.azure.journal(), self.pages));
         Ok(())
     }
@@ -193,7 +218,8 @@ impl<'a> Report<'a> {
 
     fn print(&self, screen: Screen) {
         screen.heading("Times");
-        screen.table(["WHILE", "MEDIAN", "P95", "LAST", "PROCESSOR TIME"], &self.times);
+        let heads = ["WHILE", "MEDIAN", "P95", "LAST", "PROCESSOR TIME", "OF THE SIMULATORS"];
+        screen.table(heads, &self.times);
         screen.heading("Memory");
         let rows: Vec<_> = self.memory.iter().map(MemoryUse::row).collect();
         screen.table(["CONTROLLER MANAGER", "GOAL", "RESIDENT", "PRIVATE", "PEAK"], &rows);
@@ -266,7 +292,8 @@ impl Bench {
 
     /// Lets kubelets register their nodes, and waits until all are initialised. Returns the duration for each.
     async fn register(&self, machines: &[Machine], bar: &ProgressBar) -> anyhow::Result<Vec<Duration>> {
-        let nodes = machines.iter().map(|machine| node(&machine.name, &machine.address));
+        let nodes =
+            machines.iter().map(|machine| node(&machine.name, &machine.address, &machine.system_uuid));
         self.create("Node", nodes, |node| !is_uninitialised(node), bar).await
     }
 
@@ -361,10 +388,10 @@ impl Bench {
     }
 
     /// Waits until there are no more requests to Azure.
-    async fn rest(&self) {
+    async fn rest(&self, rest: Duration) {
         let mut before = 0;
         loop {
-            sleep(REST).await;
+            sleep(rest).await;
             let now = self.azure.azure.journal().counts.requests;
             if now == before {
                 return;
@@ -387,6 +414,7 @@ fn prefix(number: u64) -> String {
 struct Machine {
     name: String,
     address: String,
+    system_uuid: String,
     scale_set: ResourceId,
     instance: String,
 }
@@ -400,7 +428,8 @@ fn machines(azure: &Azure) -> anyhow::Result<Vec<Machine>> {
         let address = text(interface.pointer("/properties/ipConfigurations/0/properties/privateIPAddress")?)?;
         let id: ResourceId = machine["id"].as_str()?.parse().ok()?;
         let (scale_set, instance) = (id.parent()?, text(&machine["instanceId"])?);
-        Some(Machine { name, address, scale_set, instance })
+        let system_uuid = text(&machine["properties"]["vmId"])?;
+        Some(Machine { name, address, system_uuid, scale_set, instance })
     };
     let documents = azure.documents_of_type(INSTANCES);
     documents.iter().map(|one| machine(one).context("a machine has a name and an address")).collect()
@@ -519,7 +548,7 @@ fn fall_silent(kubernetes: &Kubernetes, name: &str) -> anyhow::Result<()> {
 const IMAGES: usize = 50;
 
 /// A node as its kubelet registers it, before a cloud has described it.
-pub(super) fn node(name: &str, address: &str) -> Value {
+pub(super) fn node(name: &str, address: &str, system_uuid: &str) -> Value {
     let image = |number: usize| {
         let repository = format!("registry.example/platform/component-{number:02}");
         json!({"names": [
@@ -590,7 +619,7 @@ pub(super) fn node(name: &str, address: &str) -> Value {
                 "containerRuntimeVersion": "containerd://1.7.27", "kernelVersion": "5.15.0-1096-azure",
                 "kubeProxyVersion": "", "kubeletVersion": "v1.33.5", "machineID": "b7b5c0c64a5d4c7b8bbd0c7a6d6c5f3e",
                 "operatingSystem": "linux", "osImage": "Ubuntu 22.04.5 LTS",
-                "systemUUID": "9a1c5d5e-5d35-4d8b-9c0a-1f3f6f5b2a77",
+                "systemUUID": system_uuid,
             },
         },
     })
