@@ -316,14 +316,20 @@ impl Bench {
     ) -> anyhow::Result<Vec<Duration>> {
         let kubernetes = &self.kubernetes.kubernetes;
         let (mut open, mut took) = (HashMap::new(), Vec::new());
+        let mut namespace = String::new();
         for object in objects {
+            object["metadata"]["namespace"].as_str().unwrap_or_default().clone_into(&mut namespace);
             open.insert(kubernetes.create(object)?.name().to_owned(), Instant::now());
         }
         let all = open.len();
         let (mut latest, mut since) = (0, Instant::now());
         while !open.is_empty() {
             sleep(if all == 1 { SHORT_POLL_INTERVAL } else { POLL_INTERVAL }).await;
-            let objects = kubernetes.list(kind);
+            // A list of thousands every two milliseconds would be most of the simulators' work.
+            let objects = match open.keys().next() {
+                Some(name) if all == 1 => kubernetes.get(kind, &namespace, name).into_iter().collect(),
+                _ => kubernetes.list(kind),
+            };
             let open_ones = objects.iter().filter(|object| open.contains_key(object.name()));
             let done: Vec<_> = open_ones.filter(|object| is_done(object.value())).cloned().collect();
             took.extend(

@@ -47,14 +47,36 @@ pub enum ResourceIdError {
     },
 }
 
-/// The first character of a text that no ID may contain.
-fn forbidden_in(text: &str) -> Option<char> {
-    let is_forbidden = |c: char| c.is_control() || matches!(c, '?' | '#' | '%' | '<' | '>' | '\\');
-    // A character outside of ASCII may be a control character, too; nearly all IDs are valid ASCII.
-    if text.bytes().all(|byte| byte.is_ascii() && !is_forbidden(char::from(byte))) {
-        return None;
+fn is_forbidden(c: char) -> bool {
+    c.is_control() || matches!(c, '?' | '#' | '%' | '<' | '>' | '\\')
+}
+
+/// The bytes that need a closer look: forbidden ones, and those of characters outside of ASCII, which may be control
+/// characters, too.
+const SUSPICIOUS: [bool; 256] = {
+    let mut table = [true; 256];
+    let mut byte = b' ';
+    while byte < 0x7f {
+        table[byte as usize] = matches!(byte, b'?' | b'#' | b'%' | b'<' | b'>' | b'\\');
+        byte += 1;
     }
-    text.chars().find(|c| is_forbidden(*c))
+    table
+};
+
+/// The first character of a text that no ID may contain. Documents contain thousands of IDs, and nearly all are valid
+/// ASCII.
+fn forbidden_in(text: &str) -> Option<char> {
+    let suspicious = text.bytes().fold(false, |any, byte| any | SUSPICIOUS[usize::from(byte)]);
+    if suspicious { text.chars().find(|c| is_forbidden(*c)) } else { None }
+}
+
+/// Whether two slashes follow each other, or the text ends in one.
+fn has_empty_segment(text: &str) -> bool {
+    let (_, doubled) = text.bytes().fold((false, false), |(after_slash, doubled), byte| {
+        let slash = byte == b'/';
+        (slash, doubled | (slash & after_slash))
+    });
+    doubled || text.ends_with('/')
 }
 
 /// Checks whether a text is an absolute ID.
@@ -68,7 +90,7 @@ fn check(text: &str) -> Result<(), ResourceIdError> {
     if !segments.next().is_some_and(|s| s.eq_ignore_ascii_case("subscriptions")) {
         return Err(outside());
     }
-    if text.split('/').skip(1).any(str::is_empty) {
+    if has_empty_segment(text) {
         return Err(ResourceIdError::EmptySegment(text.into()));
     }
     segments.next().ok_or_else(outside)?;

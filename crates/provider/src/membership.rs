@@ -1,8 +1,9 @@
 //! Membership of backend pools: one writer per scale set, and one for the interfaces of each resource group. Each write
 //! covers all pools that have to change.
 
+mod holders;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use azure_types::{MemberInterfaces, ResourceId, ScaleSet, VirtualMachine};
@@ -11,7 +12,6 @@ use futures::future::join_all;
 use k8s::{Node, ObjectKey};
 use parking_lot::Mutex;
 use planner::backend_pool::{self, PoolMembership};
-use planner::instance::{self, ProviderId};
 use planner::load_balancer::pool_in;
 use planner::unserved::{self, Reason, Unserved};
 use planner::{Cluster, Machines, interface, scale_set};
@@ -24,6 +24,7 @@ use crate::observed::Observed;
 use crate::scale_set::SharedScaleSet;
 use crate::writer::writers::Writers;
 use crate::writer::{Pace, Resource, Writer};
+use holders::{NodeIdentities, NodesBySet, groups_of, holder_of, of_holders, scale_sets_of};
 
 /// Why pools are not filled yet.
 pub(crate) const NODES_UNKNOWN: &str = "the cluster's nodes are not all known yet";
@@ -41,28 +42,33 @@ pub(crate) struct Membership {
     /// When a load balancer whose pools had been filled was last recreated or deleted.
     emptied: Mutex<Option<LogicalTime>>,
     /// The members of each pool at the last comparison, and the nodes at that time.
-    compared: Mutex<HashMap<ResourceId, (u64, NodeIdentities)>>,
+    compared: Mutex<HashMap<ResourceId, (u64, Arc<NodeIdentities>)>>,
     /// Why a scale set does not keep its pools although its machines are in them; not yet reported.
     not_kept: Mutex<Option<Failure>>,
     /// Attempts to fill pools, by set of pools.
     attempts: Mutex<HashMap<Vec<ResourceId>, Arc<FillAttempt>>>,
     /// The eligible nodes, by version of the nodes.
-    eligible: Mutex<Option<(u64, NodeIdentities)>>,
+    eligible: Mutex<Option<(u64, Arc<NodeIdentities>)>>,
 }
 
 /// One task fills pools while the others that want the same wait. Holds the latest failed attempt and when it began.
 type FillAttempt = tokio::sync::Mutex<Option<(LogicalTime, Failure)>>;
 
-/// A hash of the eligible nodes' names and provider IDs. Each pool remembers one, for thousands of nodes.
-type NodeIdentities = u64;
-
 /// The known members of a pool.
 struct FilledPool {
     membership: PoolMembership,
     /// The nodes that it was filled with.
-    nodes: NodeIdentities,
+    nodes: Arc<NodeIdentities>,
     /// The nodes among them that are not in it.
     unserved: Vec<Unserved>,
+}
+
+/// The outcome of an attempt to fill pools.
+struct Filled {
+    /// The nodes that are not in them.
+    unserved: Vec<Unserved>,
+    /// The holders that could not be written, if others could.
+    failed: BTreeSet<ResourceId>,
 }
 
 impl FilledPool {
@@ -110,20 +116,17 @@ impl Membership {
         self.observed.invalidate_machine_interfaces();
     }
 
-    fn eligible_nodes(&self) -> NodeIdentities {
+    fn eligible_nodes(&self) -> Arc<NodeIdentities> {
         let mut known = self.eligible.lock();
-        if let Some((_, print)) = known.filter(|(version, _)| *version == self.state.nodes_version()) {
-            return print;
+        if let Some((_, nodes)) = known.as_ref().filter(|(version, _)| *version == self.state.nodes_version())
+        {
+            return Arc::clone(nodes);
         }
         let (version, nodes) = self.state.nodes_in_version();
-        let mut print = DefaultHasher::new();
-        // They are sorted by name.
-        for node in nodes.iter().filter(|node| backend_pool::is_eligible(&self.cluster, node)) {
-            (node.name(), &node.spec.provider_id).hash(&mut print);
-        }
-        let print = print.finish();
-        *known = Some((version, print));
-        print
+        let eligible = nodes.iter().filter(|node| backend_pool::is_eligible(&self.cluster, node));
+        let identities = Arc::new(NodeIdentities::of(eligible));
+        *known = Some((version, Arc::clone(&identities)));
+        identities
     }
 
     /// The pools that do not contain the current eligible nodes yet.
@@ -175,9 +178,38 @@ impl Membership {
         joined.map(|()| true)
     }
 
-    /// Adds the eligible nodes to the pools, based on data read after `newer_than`.
+    /// Adds the eligible nodes to the pools, based on data read after `newer_than`. Holders whose nodes have joined these
+    /// pools before, and are still the same, are not read: their members are compared at [`Self::look_again`].
     pub(crate) async fn join(
         &self,
+        pools: &[PoolMembership],
+        newer_than: LogicalTime,
+    ) -> Result<(), Failure> {
+        let settled = self.settled_holders(pools);
+        self.join_except(&settled, pools, newer_than).await
+    }
+
+    /// The holders whose eligible nodes are all in each of these pools, as far as known.
+    fn settled_holders(&self, pools: &[PoolMembership]) -> HashSet<ResourceId> {
+        let now = self.eligible_nodes();
+        let filled = self.filled.lock();
+        let mut settled: HashSet<ResourceId> = now.holders().cloned().collect();
+        for membership in pools {
+            let known = filled.get(&membership.pool);
+            let Some(known) = known.filter(|known| known.membership == *membership) else {
+                return HashSet::new();
+            };
+            settled.retain(|holder| known.nodes.of_holder(holder) == now.of_holder(holder));
+            for node in known.unserved.iter().filter_map(|one| self.state.node(&one.node)) {
+                holder_of(&node).map(|holder| settled.remove(&holder));
+            }
+        }
+        settled
+    }
+
+    async fn join_except(
+        &self,
+        settled: &HashSet<ResourceId>,
         pools: &[PoolMembership],
         newer_than: LogicalTime,
     ) -> Result<(), Failure> {
@@ -188,13 +220,14 @@ impl Membership {
             return Err(Failure::new(Kind::Unavailable, NODES_UNKNOWN));
         }
         let nodes = self.eligible_nodes();
-        let unserved = self.fill(pools, newer_than, |_| true).await?;
+        let Filled { unserved, failed } =
+            self.fill(pools, newer_than, |holder| !settled.contains(holder)).await?;
+        let nodes = if failed.is_empty() { nodes } else { Arc::new(nodes.without(&failed)) };
         let mut filled = self.filled.lock();
         for membership in pools {
-            let of_pool = unserved.iter().filter(|one| one.pool == membership.pool).cloned().collect();
-            let membership = membership.clone();
-            let known = FilledPool { membership, nodes, unserved: of_pool };
-            filled.insert(known.membership.pool.clone(), known);
+            let unserved = unserved.iter().filter(|one| one.pool == membership.pool).cloned().collect();
+            let known = FilledPool { membership: membership.clone(), nodes: Arc::clone(&nodes), unserved };
+            filled.insert(membership.pool.clone(), known);
         }
         Ok(())
     }
@@ -214,8 +247,10 @@ impl Membership {
             Some(pool.backend_ip_configurations.as_ref().map_or(0, MemberInterfaces::fingerprint))
         };
         let nodes = self.eligible_nodes();
-        let mut shown: HashMap<ResourceId, (u64, NodeIdentities)> =
-            pools.iter().filter_map(|one| Some((one.pool.clone(), (shown(one)?, nodes)))).collect();
+        let mut shown: HashMap<ResourceId, (u64, Arc<NodeIdentities>)> = pools
+            .iter()
+            .filter_map(|one| Some((one.pool.clone(), (shown(one)?, Arc::clone(&nodes)))))
+            .collect();
         // A missing pool is repaired with its load balancer.
         let pools: Vec<PoolMembership> =
             pools.into_iter().filter(|one| shown.contains_key(&one.pool)).collect();
@@ -232,7 +267,7 @@ impl Membership {
         };
         let (is_same, is_foreign) = {
             let compared = self.compared.lock();
-            let other = |(pool, (members, of)): (&ResourceId, &(u64, NodeIdentities))| {
+            let other = |(pool, (members, of)): (&ResourceId, &(u64, Arc<NodeIdentities>))| {
                 compared.get(pool).is_some_and(|(before, nodes)| before != members && nodes == of)
             };
             (*compared == shown, shown.iter().any(other))
@@ -240,7 +275,7 @@ impl Membership {
         if is_same && !has_left {
             return Ok(false);
         }
-        self.join(&pools, since).await?;
+        self.join_except(&HashSet::new(), &pools, since).await?;
         std::mem::swap(&mut *self.compared.lock(), &mut shown);
         if let Some(failure) = self.not_kept.lock().take() {
             return Err(failure);
@@ -270,7 +305,7 @@ impl Membership {
         if pools.is_empty() {
             return Ok(());
         }
-        let found = self.fill(&pools, newer_than, |holder| holders.contains(holder)).await?;
+        let found = self.fill(&pools, newer_than, |holder| holders.contains(holder)).await?.unserved;
         let is_looked_at = |one: &Unserved| {
             let node = self.state.node(&one.node);
             node.and_then(|node| holder_of(&node)).is_some_and(|holder| holders.contains(&holder))
@@ -285,14 +320,13 @@ impl Membership {
         Ok(())
     }
 
-    /// Adds the eligible nodes of the given scale sets and groups of interfaces to the pools. Returns the nodes that
-    /// are not in them.
+    /// Adds the eligible nodes of the given holders to the pools.
     async fn fill(
         &self,
         pools: &[PoolMembership],
         newer_than: LogicalTime,
         which: impl Fn(&ResourceId) -> bool,
-    ) -> Result<Vec<Unserved>, Failure> {
+    ) -> Result<Filled, Failure> {
         let mut sets = self.sets(newer_than).await?;
         {
             // Hundreds of Services wait here at a time: the list of all nodes is dropped before waiting.
@@ -308,12 +342,17 @@ impl Membership {
             return Err(failure.clone());
         }
         let machines = self.machines_of(sets, &groups, newer_than).await?;
-        let nodes = self.state.nodes();
+        let nodes: Vec<Arc<Node>> = {
+            let all = self.state.nodes();
+            of_holders(&all, &which).cloned().collect()
+        };
         let mut unserved = unserved::find(&self.cluster, &nodes, &machines, pools);
         let is_not_kept =
             |failure: &&Failure| failure.kind == Kind::FailedPrecondition && failure.cause.is_none();
         *self.not_kept.lock() = failed.values().find(is_not_kept).cloned();
-        let Some(failure) = failed.values().next() else { return Ok(unserved) };
+        let Some(failure) = failed.values().next() else {
+            return Ok(Filled { unserved, failed: BTreeSet::new() });
+        };
         // Machines that may not join do not keep Services from the other machines.
         let is_unserved = |node: &Node| unserved.iter().any(|one| one.node == node.name());
         let is_refused = |node: &Node| holder_of(node).is_some_and(|holder| failed.contains_key(&holder));
@@ -329,7 +368,7 @@ impl Membership {
                 one.reason = Reason::Refused(failure.message.clone());
             }
         }
-        Ok(unserved)
+        Ok(Filled { unserved, failed: failed.into_keys().collect() })
     }
 
     async fn machines_of(
@@ -447,11 +486,9 @@ impl Membership {
     /// The scale sets of the cluster's resource group and of every group that contains a node's machine.
     async fn sets(&self, newer_than: LogicalTime) -> Result<Vec<Arc<ScaleSet>>, Failure> {
         let mut groups = BTreeSet::from([self.own_group()]);
-        for node in self.state.nodes().iter() {
-            if let ProviderId::Instance(machine) = instance::parse_provider_id(&node.spec.provider_id) {
-                groups.extend(machine.scale_set.parent());
-            }
-        }
+        let nodes = self.state.nodes();
+        groups.extend(scale_sets_of(&nodes).into_iter().filter_map(|set| set.parent()));
+        drop(nodes);
         let mut all = Vec::new();
         for group in groups {
             all.extend(self.observed.scale_sets(&group).list(newer_than).await?);
@@ -518,61 +555,4 @@ where
         writer.submit(membership.pool.to_lower(), membership.clone(), newer_than, None).await.map(drop)
     };
     join_all(pools.iter().map(submit)).await.into_iter().collect()
-}
-
-/// The nodes as scale sets look for them: provider IDs are parsed once for all sets.
-struct NodesBySet<'a> {
-    names: Vec<&'a str>,
-    sets: HashSet<ResourceId>,
-    /// The resource groups of virtual machines.
-    groups: BTreeSet<ResourceId>,
-}
-
-impl<'a> NodesBySet<'a> {
-    fn new(nodes: &'a [Arc<Node>]) -> Self {
-        let (mut names, mut sets) = (Vec::new(), HashSet::new());
-        for node in nodes {
-            if let ProviderId::Instance(machine) = instance::parse_provider_id(&node.spec.provider_id) {
-                sets.insert(machine.scale_set);
-                names.push(node.name());
-            }
-        }
-        Self { names, sets, groups: groups_of(nodes) }
-    }
-
-    /// Whether any node is a machine of the scale set, by provider ID or by name: a machine that joined by its name has
-    /// to leave. For a flexible scale set only the machines' own documents tell: any virtual machine in its resource
-    /// group may belong to it.
-    fn has_any_of(&self, set: &ScaleSet) -> bool {
-        let Some(id) = &set.id else { return false };
-        if scale_set::is_flexible(set) {
-            return self.sets.contains(id) || id.parent().is_some_and(|group| self.groups.contains(&group));
-        }
-        self.sets.contains(id)
-            || self.names.iter().any(|name| instance::instance_id_of_node_name(name, set).is_some())
-    }
-}
-
-/// The resource groups of nodes that are virtual machines.
-fn groups_of(nodes: &[Arc<Node>]) -> BTreeSet<ResourceId> {
-    let machine = |node: &Arc<Node>| match instance::parse_provider_id(&node.spec.provider_id) {
-        ProviderId::Machine(id) => Some(group_of(&id)),
-        ProviderId::Instance(_) | ProviderId::Unreadable | ProviderId::Other => None,
-    };
-    nodes.iter().filter_map(machine).collect()
-}
-
-/// The resource group of a virtual machine.
-fn group_of(machine: &ResourceId) -> ResourceId {
-    ResourceId::group(machine.subscription_id(), machine.group_name().unwrap_or_default())
-}
-
-/// The resource whose document assigns a node's machine to pools, by provider ID: its scale set, or the resource group
-/// of its network interface.
-fn holder_of(node: &Node) -> Option<ResourceId> {
-    match instance::parse_provider_id(&node.spec.provider_id) {
-        ProviderId::Instance(machine) => Some(machine.scale_set),
-        ProviderId::Machine(id) => Some(group_of(&id)),
-        ProviderId::Unreadable | ProviderId::Other => None,
-    }
 }

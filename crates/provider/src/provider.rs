@@ -150,6 +150,7 @@ impl Inner {
                 recently: Arc::clone(&self.recently),
                 parsed: Arc::clone(&self.parsed),
                 drift: Arc::clone(&self.drift),
+                nodes: Mutex::default(),
             };
             Writer::start(resource, PACE, self.stop.clone())
         };

@@ -170,6 +170,8 @@ pub(crate) struct SharedSecurityGroup {
     pub(crate) recently: Arc<RecentlyProgrammed>,
     pub(crate) parsed: Arc<Mutex<ParsedServices>>,
     pub(crate) drift: Arc<Drift>,
+    /// The addresses of the nodes, and their version.
+    pub(crate) nodes: Mutex<Option<(u64, Arc<BTreeSet<IpAddr>>)>>,
 }
 
 impl SharedSecurityGroup {
@@ -184,7 +186,7 @@ impl SharedSecurityGroup {
     /// The addresses in use.
     pub(crate) fn usage<'a>(&self, batch: impl IntoIterator<Item = &'a ObjectKey>) -> ClusterUsage {
         let known = self.state.services_synced() && self.state.nodes_synced();
-        let (services, nodes) = (self.state.services(), self.state.nodes());
+        let services = self.state.services();
         let all = self.observed.load_balancers().all_cached();
         let load_balancers = self.cluster.own_load_balancers(all, &services);
         let services = self.recently.existing(&services);
@@ -203,10 +205,32 @@ impl SharedSecurityGroup {
         let held = self.recently.held().into_iter().map(|address| (address, recorded.clone()));
         let passed_on = self.recently.passed_on(|address| shown.iter().any(|one| one.address == *address));
         let parsed = &mut self.parsed.lock();
-        ClusterUsage::of_known(&self.cluster, parsed, &services, &nodes, &alive, &load_balancers, known)
-            .as_shown(&shown)
-            .with_others(passed_on)
-            .with_proofs(shown.into_iter().map(|one| (one.address, one.proof)).chain(held))
+        ClusterUsage::of_known(
+            &self.cluster,
+            parsed,
+            &services,
+            self.node_addresses(),
+            &alive,
+            &load_balancers,
+            known,
+        )
+        .as_shown(&shown)
+        .with_others(passed_on)
+        .with_proofs(shown.into_iter().map(|one| (one.address, one.proof)).chain(held))
+    }
+
+    /// The addresses of the nodes, which are read from thousands of nodes once for each version of them.
+    fn node_addresses(&self) -> Arc<BTreeSet<IpAddr>> {
+        let mut known = self.nodes.lock();
+        match &*known {
+            Some((version, addresses)) if *version == self.state.nodes_version() => Arc::clone(addresses),
+            _ => {
+                let (version, nodes) = self.state.nodes_in_version();
+                let addresses = Arc::new(plans::addresses_of_nodes(&nodes));
+                *known = Some((version, Arc::clone(&addresses)));
+                addresses
+            }
+        }
     }
 
     /// Whether the group was open, when it was last read, for one of these addresses, which the Service is about to

@@ -31,6 +31,7 @@ pub(crate) struct Preview<'a> {
     cluster: &'a Cluster,
     services: Vec<ParsedService>,
     nodes: &'a [Arc<Node>],
+    node_addresses: Arc<BTreeSet<IpAddr>>,
     known_services: KnownServices,
     local_services: Option<Vec<LocalService>>,
     /// The expected state of Azure after the steps so far.
@@ -105,6 +106,7 @@ impl<'a> Preview<'a> {
             cluster,
             services: parsed,
             nodes,
+            node_addresses: Arc::new(security_group::addresses_of_nodes(nodes)),
             known_services: load_balancer::known_services(services),
             local_services: observed.endpoints.as_ref().map(|endpoints| {
                 let nodes_of = |key: &ObjectKey| endpoints.get(key).cloned().unwrap_or_default();
@@ -400,7 +402,7 @@ impl<'a> Preview<'a> {
         let usage = ClusterUsage::of_parsed(
             self.cluster,
             &self.services,
-            self.nodes,
+            Arc::clone(&self.node_addresses),
             &alive,
             self.expected.load_balancers(),
             true,

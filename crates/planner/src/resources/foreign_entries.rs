@@ -25,7 +25,7 @@ const REASON: &str = "SharedWithUnknown";
 pub struct ForeignEntries {
     group: String,
     rules: Vec<RuleWithForeign>,
-    node_addresses: BTreeSet<IpAddr>,
+    node_addresses: Arc<BTreeSet<IpAddr>>,
 }
 
 impl ForeignEntries {
@@ -33,7 +33,7 @@ impl ForeignEntries {
     pub fn of_rules(group: &SecurityGroup, usage: &ClusterUsage) -> Self {
         let name = group.name.clone().unwrap_or_default();
         let rules = security_group::rules_with_foreign(group, usage);
-        Self { group: name, rules, node_addresses: usage.node_addresses.clone() }
+        Self { group: name, rules, node_addresses: Arc::clone(&usage.node_addresses) }
     }
 
     /// The notices for a Service's owner. `public_ips` are the ones that may concern the Service, `published` the

@@ -179,7 +179,7 @@ impl Alone {
                     &cluster,
                     &mut ParsedServices::default(),
                     &self.all,
-                    &self.nodes,
+                    Arc::new(security_group::addresses_of_nodes(&self.nodes)),
                     &programmed,
                     &balancers,
                     true,

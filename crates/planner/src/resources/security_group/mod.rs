@@ -26,4 +26,4 @@ pub use foreign::{RuleWithForeign, rules_with_foreign};
 pub use intent::AccessIntent;
 pub use plan::{SecurityGroupPlan, plan, services_named_in};
 pub use repair::{restore, undone};
-pub use usage::ClusterUsage;
+pub use usage::{ClusterUsage, addresses_of_nodes};

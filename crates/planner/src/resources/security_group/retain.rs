@@ -8,16 +8,14 @@ use super::edit::SecurityGroupEdit;
 /// the cluster's. Without a proof it may belong to another cluster, whose rules have the same names: it stays.
 pub(super) fn retain(draft: &mut SecurityGroupEdit<'_>, of_batch: &BTreeSet<String>) {
     let usage = draft.usage;
-    let addresses = usage.service_addresses.iter().chain(&usage.node_addresses);
-    let mut alive: BTreeSet<String> = addresses.map(ToString::to_string).collect();
-    alive.extend(of_batch.iter().cloned());
+    let is_alive = |destination: &String| {
+        of_batch.contains(destination) || destination.parse().is_ok_and(|address| usage.has(&address))
+    };
     for entry in draft.entries.iter_mut().filter(|entry| entry.managed) {
         let gone: Vec<String> = entry
             .destinations
             .iter()
-            .filter(|one| {
-                !alive.contains(*one) && usage.proven.contains_key(*one) && !usage.is_of_others(one)
-            })
+            .filter(|one| usage.proven.contains_key(*one) && !is_alive(one) && !usage.is_of_others(one))
             .cloned()
             .collect();
         for destination in gone {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::addresses::recorded;
 use super::intent::AccessIntent;
 use super::plan::{SecurityGroupPlan, plan, services_named_in};
-use super::usage::ClusterUsage;
+use super::usage::{ClusterUsage, addresses_of_nodes};
 use crate::model::Cluster;
 use crate::order::tests::{Svc, cluster, cluster_with, node, nodes, security_group, svc};
 use crate::outcome::{Change, Document, Refusal};
@@ -50,7 +50,7 @@ pub(super) fn world(services: &[&Svc]) -> ClusterUsage {
         &cluster(),
         &mut ParsedServices::default(),
         &services,
-        &nodes([node("alpha", 0), node("alpha", 1)]),
+        Arc::new(addresses_of_nodes(&nodes([node("alpha", 0), node("alpha", 1)]))),
         &[],
         &[],
         true,
@@ -490,16 +490,23 @@ fn recently_programmed_addresses_survive_the_next_plan() {
         &cluster(),
         &mut ParsedServices::default(),
         &services,
-        &[],
+        Arc::default(),
         &recent,
         &[],
         true,
     );
     let planned = run(&group, &[present(&b, &["20.0.0.2"])], &usage);
     assert_eq!(summary(&after(&group, &planned)).len(), 2);
-    let forgotten =
-        ClusterUsage::of_known(&cluster(), &mut ParsedServices::default(), &services, &[], &[], &[], true)
-            .with_proofs([(ip("20.0.0.1"), recorded(&cluster()))]);
+    let forgotten = ClusterUsage::of_known(
+        &cluster(),
+        &mut ParsedServices::default(),
+        &services,
+        Arc::default(),
+        &[],
+        &[],
+        true,
+    )
+    .with_proofs([(ip("20.0.0.1"), recorded(&cluster()))]);
     let planned = run(&group, &[present(&b, &["20.0.0.2"])], &forgotten);
     assert_eq!(summary(&after(&group, &planned)).len(), 1, "this is what would happen without");
 }

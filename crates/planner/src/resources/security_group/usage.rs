@@ -93,6 +93,11 @@ impl Footprint {
     }
 }
 
+/// The internal addresses of the nodes that Azure manages.
+pub fn addresses_of_nodes(nodes: &[Arc<Node>]) -> BTreeSet<IpAddr> {
+    nodes.iter().filter(|node| node.is_managed()).flat_map(|node| node.internal_addresses()).collect()
+}
+
 /// What all Services and Nodes of the cluster need of the security group.
 #[derive(Debug, Clone, Default)]
 pub struct ClusterUsage {
@@ -102,7 +107,7 @@ pub struct ClusterUsage {
     /// The addresses of all Services.
     pub service_addresses: BTreeSet<IpAddr>,
     /// The internal addresses of all nodes that Azure manages.
-    pub node_addresses: BTreeSet<IpAddr>,
+    pub node_addresses: Arc<BTreeSet<IpAddr>>,
     pub(super) footprints: BTreeMap<ObjectKey, Footprint>,
     /// The proofs that addresses are or were the cluster's: only such addresses are removed from rules.
     pub(super) proven: BTreeMap<String, Proof>,
@@ -156,13 +161,13 @@ impl ClusterUsage {
         self.service_addresses.contains(address) || self.node_addresses.contains(address)
     }
 
-    /// Collects the needs of all Services and Nodes. `recently_programmed` are addresses that Services were given and
+    /// Collects the needs of all Services and Nodes. `nodes` are their [addresses](addresses_of_nodes), `recently_programmed` are addresses that Services were given and
     /// that their status may not contain yet, and `load_balancers` deliver the current traffic.
     pub fn of_known(
         cluster: &Cluster,
         known: &mut ParsedServices,
         services: &[Arc<Service>],
-        nodes: &[Arc<Node>],
+        nodes: Arc<BTreeSet<IpAddr>>,
         recently_programmed: &[(ObjectKey, IpAddr)],
         load_balancers: &[(Balancer, ListedLoadBalancer)],
         is_complete: bool,
@@ -175,13 +180,13 @@ impl ClusterUsage {
     pub(crate) fn of_parsed(
         cluster: &Cluster,
         services: &[ParsedService],
-        nodes: &[Arc<Node>],
+        nodes: Arc<BTreeSet<IpAddr>>,
         recently_programmed: &[(ObjectKey, IpAddr)],
         load_balancers: &[(Balancer, ListedLoadBalancer)],
         is_complete: bool,
     ) -> Self {
         let deliveries = deliveries(load_balancers);
-        let mut usage = Self { is_complete, ..Self::default() };
+        let mut usage = Self { is_complete, node_addresses: nodes, ..Self::default() };
         let mut recent: HashMap<&ObjectKey, Vec<IpAddr>> = HashMap::new();
         for (key, address) in recently_programmed {
             recent.entry(key).or_default().push(*address);
@@ -212,9 +217,6 @@ impl ClusterUsage {
         }
         for (_, address) in recently_programmed {
             usage.service_addresses.insert(*address);
-        }
-        for node in nodes.iter().filter(|node| node.is_managed()) {
-            usage.node_addresses.extend(node.internal_addresses());
         }
         usage
     }

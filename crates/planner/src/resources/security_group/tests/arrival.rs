@@ -1,10 +1,11 @@
 //! The security group allows the traffic that the load balancer delivers, at the destination where it arrives.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{after, ip, run, world};
+use super::{addresses_of_nodes, after, ip, run, world};
 use crate::model::Family;
 use crate::order::tests::Azure;
 use crate::order::tests::{Svc, cluster, node, nodes, security_group, svc};
@@ -261,7 +262,7 @@ fn the_address_of_a_node_that_went_is_not_open_where_it_is_used_next() {
         &cluster(),
         &mut crate::service::ParsedServices::default(),
         &services,
-        &one_node,
+        Arc::new(addresses_of_nodes(&one_node)),
         &[],
         &[],
         true,

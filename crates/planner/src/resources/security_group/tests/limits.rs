@@ -1,6 +1,7 @@
 //! A full security group: the Services that fit are served, the others are refused, in few passes.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use azure_types::{SecurityGroup, SecurityRule};
 use k8s::ObjectKey;
@@ -163,7 +164,7 @@ fn at_nodes(count: u32, nodes: &[IpAddr]) -> (Vec<Svc>, Vec<AccessIntent>) {
 
 fn usage_of(services: &[Svc], nodes: &[IpAddr]) -> ClusterUsage {
     let mut usage = world(&services.iter().collect::<Vec<_>>());
-    usage.node_addresses = nodes.iter().copied().collect();
+    usage.node_addresses = Arc::new(nodes.iter().copied().collect());
     usage
 }
 
