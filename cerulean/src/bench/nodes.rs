@@ -130,10 +130,11 @@ async fn measure(screen: Screen, manager: &Manager, arguments: &Arguments) -> an
     let each = format!("{} machines of silent nodes go, one by one", lost.len());
     report.note(each, &took, &program)?;
 
+    let mut known: HashSet<String> = machines.iter().map(|machine| machine.name.clone()).collect();
     report.begin(&program)?;
     let mut took = Vec::new();
     for machine in &lost {
-        took.extend(bench.replace(machine, arguments.instances, &bar).await?);
+        took.extend(bench.replace(machine, arguments.instances, &mut known, &bar).await?);
         sleep(SHORT_REST).await;
     }
     report.note(format!("{} more nodes, one by one", lost.len()), &took, &program)?;
@@ -363,20 +364,19 @@ impl Bench {
         Ok(begun.elapsed())
     }
 
-    /// Restores the size that a scale set had before it lost a machine; returns the time until the new machine's node
-    /// is initialised.
+    /// Restores the size that a scale set had before it lost a machine; returns the time until the node of the machine
+    /// that is not `known` yet is initialised.
     async fn replace(
         &self,
         lost: &Machine,
         instances: u64,
+        known: &mut HashSet<String>,
         bar: &ProgressBar,
     ) -> anyhow::Result<Vec<Duration>> {
-        let name = |machine: Machine| machine.name;
-        let before: HashSet<String> = machines(&self.azure.azure)?.into_iter().map(name).collect();
         let refused = |refusal| anyhow::anyhow!("the scale set does not grow: {refusal}");
         self.azure.azure.scale(&lost.scale_set, instances).map_err(refused)?;
         let mut new = machines(&self.azure.azure)?;
-        new.retain(|machine| !before.contains(&machine.name));
+        new.retain(|machine| known.insert(machine.name.clone()));
         self.register(&new, bar).await
     }
 

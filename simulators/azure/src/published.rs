@@ -140,14 +140,17 @@ impl ContractSubject<'_> {
         matches!(self.method, "PUT" | "PATCH").then(|| self.located.resource())?
     }
 
-    /// Whether what is sent violates the contract.
+    /// Whether what is sent violates the contract, by its name or its document.
     fn violates(&self, contract: &Contract, resource_type: &str, body: &Body) -> bool {
         let side = match self.method {
             "PUT" => Side::Request,
             "PATCH" => Side::Patch,
             _ => return false,
         };
-        body.readable().is_some_and(|document| self.judge(contract, resource_type, side, document).is_err())
+        let is_bad = |side, document: &Value| self.judge(contract, resource_type, side, document).is_err();
+        let name = self.written().and_then(|id| Some(id.rsplit_once('/')?.1.to_owned()));
+        name.is_some_and(|name| is_bad(Side::Answer, &serde_json::json!({ "name": name })))
+            || body.readable().is_some_and(|document| is_bad(side, document))
     }
 
     fn judge(
