@@ -342,10 +342,8 @@ impl Membership {
             return Err(failure.clone());
         }
         let machines = self.machines_of(sets, &groups, newer_than).await?;
-        let nodes: Vec<Arc<Node>> = {
-            let all = self.state.nodes();
-            of_holders(&all, &which).cloned().collect()
-        };
+        let all = self.state.nodes();
+        let nodes: Vec<Arc<Node>> = of_holders(&all, &which).cloned().collect();
         let mut unserved = unserved::find(&self.cluster, &nodes, &machines, pools);
         let is_not_kept =
             |failure: &&Failure| failure.kind == Kind::FailedPrecondition && failure.cause.is_none();
@@ -356,7 +354,7 @@ impl Membership {
         // Machines that may not join do not keep Services from the other machines.
         let is_unserved = |node: &Node| unserved.iter().any(|one| one.node == node.name());
         let is_refused = |node: &Node| holder_of(node).is_some_and(|holder| failed.contains_key(&holder));
-        let mut eligible = nodes.iter().filter(|node| backend_pool::is_eligible(&self.cluster, node));
+        let mut eligible = all.iter().filter(|node| backend_pool::is_eligible(&self.cluster, node));
         if !eligible.any(|node| holder_of(node).is_some() && !is_unserved(node)) {
             return Err(failure.clone());
         }

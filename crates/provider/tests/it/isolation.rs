@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use azure_simulator::{Fault, FaultAction, PowerState};
+use azure_types::ResourceId;
 use cloud::{Ensured, LoadBalancers, LogicalTime, ServiceError};
 use futures::future::join_all;
 use serde_json::json;
@@ -164,6 +165,73 @@ async fn a_look_at_waiting_machines_reads_their_scale_set_alone() {
     }
     program.provider.update_waiting_machines(LogicalTime::now()).await.unwrap();
     assert!(!program.provider.waits_for_machines());
+}
+
+/// A change of nodes reads and writes the scale set of those nodes alone. What another hand takes from the machines of
+/// another set meanwhile comes back with the next comparison, for which the change of nodes is no substitute.
+#[tokio::test(start_paused = true)]
+async fn a_change_of_nodes_reads_their_scale_set_alone() {
+    let world = World::of(&Shape {
+        pools: vec![NodePool::new("pool", "pool", 2), NodePool::new("more", "more", 2)],
+        ..shape()
+    });
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    assert_eq!(world.members("kube"), 4);
+    let state = program.provider.state();
+    let grow = |machines: u64| {
+        world.azure.scale(&id("virtualMachineScaleSets", "more"), machines).unwrap();
+        world.register_nodes();
+        let nodes = world.nodes.lock();
+        let of_set = nodes.iter().filter(|node| node.spec.provider_id.contains("/more/"));
+        of_set.for_each(|node| state.apply_node(node.clone()));
+    };
+    let instances_read = |set: &str| {
+        let journal = world.azure.journal();
+        let part = format!("/{set}/virtualMachines");
+        journal.entries.iter().filter(|one| one.method == "GET" && one.path.contains(&part)).count()
+    };
+    let machines = id("virtualMachineScaleSets", "pool");
+    take_out_of_pools(&world, &machines.child("virtualMachines", "0"));
+    grow(3);
+    world.azure.clear_journal();
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert_eq!((instances_read("pool"), instances_read("more") > 0), (0, true));
+    assert_eq!(world.members("kube"), 4);
+    program.provider.look_again().await;
+    assert_eq!(world.members("kube"), 5);
+    // A machine that was refused is tried again with the next change, whichever nodes that concerns.
+    take_out_of_pools(&world, &machines.child("virtualMachines", "0"));
+    let gone = world
+        .nodes
+        .lock()
+        .iter()
+        .find(|node| node.spec.provider_id.ends_with("/pool/virtualMachines/1"))
+        .cloned();
+    state.remove_node(gone.unwrap().name());
+    world.azure.inject(Fault::new(refuse(403, "AuthorizationFailed")).on_method("PUT").on_type(INSTANCES));
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert_eq!(world.members("kube"), 4);
+    world.azure.clear_faults();
+    grow(4);
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert_eq!(
+        world.members("kube"),
+        5,
+        "four of `more`, one of `pool`; the machine of the deleted node has left"
+    );
+}
+
+/// Another client takes a machine of a uniform scale set out of all pools.
+fn take_out_of_pools(world: &World, machine: &ResourceId) {
+    let mut document = world.azure.document(machine).unwrap();
+    let interfaces = "/properties/networkProfileConfiguration/networkInterfaceConfigurations";
+    for interface in document.pointer_mut(interfaces).unwrap().as_array_mut().unwrap() {
+        for address in interface["properties"]["ipConfigurations"].as_array_mut().unwrap() {
+            address["properties"]["loadBalancerBackendAddressPools"] = json!([]);
+        }
+    }
+    world.azure.put(machine, document).unwrap();
 }
 
 /// Nodes change while a Service whose packets arrive at the nodes waits: only that Service is affected.
