@@ -22,7 +22,7 @@ use crate::journal::JournalBook;
 use crate::operation::execution::Execution;
 use crate::operation::outside::Outside;
 use crate::operation::{Completion, Operations};
-use crate::refusal::{Handled, Refusal};
+use crate::refusal::{Handled, Refusal, Result};
 use crate::request::Request;
 use crate::request::target::Target;
 use crate::settings::actors::{Actor, Actors};
@@ -127,7 +127,7 @@ pub trait Shape: Send + Sync + 'static {
     }
 
     /// Refuses an impossible instance name.
-    fn check_name(&self, _name: &str) -> Result<(), Refusal> {
+    fn check_name(&self, _name: &str) -> Result<()> {
         Ok(())
     }
 
@@ -156,7 +156,7 @@ pub trait Shape: Send + Sync + 'static {
 /// What a type does around a write or a deletion. `before_` hooks may refuse, `after_` hooks act on other documents.
 pub trait Writing: Send + Sync + 'static {
     /// Checks a write after the tables were applied, and returns the document to store.
-    fn before_write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value> {
         Ok(Value::Object(proposal.body))
     }
 
@@ -198,7 +198,7 @@ pub trait Writing: Send + Sync + 'static {
     }
 
     /// Checks whether the resource may be deleted.
-    fn before_delete(&self, _azure: &AzureState, _record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, _azure: &AzureState, _record: &Record) -> Result<()> {
         Ok(())
     }
 
@@ -248,7 +248,7 @@ pub trait Presenting: Send + Sync + 'static {
     }
 
     /// Checks the parameters of a list.
-    fn before_list(&self, _azure: &AzureState, _listing: &Listing<'_>) -> Result<(), Refusal> {
+    fn before_list(&self, _azure: &AzureState, _listing: &Listing<'_>) -> Result<()> {
         Ok(())
     }
 
@@ -336,7 +336,7 @@ pub type Answers = fn(&mut AzureState, &ProviderCall<'_>) -> Handled<Value>;
 pub type Extends = fn(&mut AzureState, &ExtensionRequest<'_>) -> Handled<Answer>;
 
 /// Refuses a change, by its method and its resource.
-pub type Guard = fn(&AzureState, &str, &ResourceId) -> Result<(), Refusal>;
+pub type Guard = fn(&AzureState, &str, &ResourceId) -> Result<()>;
 
 /// The service behind all hosts with one suffix.
 pub struct DataPlane {
@@ -354,7 +354,7 @@ pub struct DataPlane {
     /// Finds the subject of a request.
     pub locate: fn(&AzureState, &DataRequest<'_>) -> DataSubject,
     /// Performs a request.
-    pub perform: fn(&mut AzureState, &DataRequest<'_>) -> Result<DataAnswer, Refusal>,
+    pub perform: fn(&mut AzureState, &DataRequest<'_>) -> Result<DataAnswer>,
     /// A refusal in the form of the service.
     pub refuse: fn(&AzureState, &DataRequest<'_>, &Refusal) -> DataAnswer,
 }
@@ -444,7 +444,7 @@ pub struct EnvelopeMember {
     /// Its name.
     pub name: &'static str,
     /// Checks the member in a write, and reduces it to the parts that clients write.
-    pub check: fn(&AzureState, &ResourceId, &mut Object) -> Result<(), Refusal>,
+    pub check: fn(&AzureState, &ResourceId, &mut Object) -> Result<()>,
     /// Fills in derived parts, in a document that is about to be shown and has the member.
     pub present: fn(&AzureState, &Record, &mut Object),
 }
@@ -485,18 +485,13 @@ pub trait Manager: Send + Sync + 'static {
         request: &Request<'_>,
         target: &Target,
         execution: &Execution,
-    ) -> Result<Answer, Refusal>;
+    ) -> Result<Answer>;
 
     /// Checks whether a subscription may write with a provider.
-    fn check_registered(
-        &self,
-        azure: &AzureState,
-        subscription: &str,
-        namespace: &str,
-    ) -> Result<(), Refusal>;
+    fn check_registered(&self, azure: &AzureState, subscription: &str, namespace: &str) -> Result<()>;
 
     /// Checks whether a region, in its normal spelling, exists and may have resources of a type.
-    fn check_region(&self, azure: &AzureState, location: &str, resource_type: &str) -> Result<(), Refusal>;
+    fn check_region(&self, azure: &AzureState, location: &str, resource_type: &str) -> Result<()>;
 }
 
 impl Indexed for dyn ResourceType {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use azure_engine::document::Object;
 use azure_engine::provider::{Acting, AzureState, Expand, Presenting, Protocol, Record, Shape, Writing};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Result;
 use azure_engine::refusal::code::Code;
 
 /// One of them.
@@ -31,7 +31,7 @@ impl Shape for Plain {
 }
 
 impl Writing for Plain {
-    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
         match self.nested(azure, record).first() {
             None => Ok(()),
             Some(child) => Err(NESTED.says(format_args!(

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::azure::Azure;
 use azure_engine::provider::AzureState;
 use azure_engine::refusal::code::Code;
-use azure_engine::refusal::{Extra, Refusal};
+use azure_engine::refusal::{Extra, Refusal, Result};
 use azure_engine::request::body::Body;
 use azure_engine::request::target::Target;
 use azure_engine::verbs::dispatch::Located;
@@ -82,7 +82,7 @@ impl Caller {
         credentials: &Credentials,
         tenant: &str,
         (now, enforced): (Timestamp, bool),
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self> {
         let options = azure.options();
         let refuse = |failure: &AuthFailure| refusal(failure, &options.authority, tenant);
         let (principal, verifier) = match (&credentials.bearer, azure.verifier()) {
@@ -126,7 +126,7 @@ impl Caller {
         method: &str,
         path: &str,
         body: &Body,
-    ) -> Result<(), Refusal> {
+    ) -> Result<()> {
         self.check_tenants(state, located, method, body)?;
         let (client_id, object_id) = match &self.claimed {
             Some((client, object)) => (client.as_str(), object.as_str()),
@@ -135,13 +135,7 @@ impl Caller {
         authorization::check(state, Requester { client_id, object_id }, located, (method, path, body))
     }
 
-    fn check_tenants(
-        &self,
-        state: &AzureState,
-        located: &Located,
-        method: &str,
-        body: &Body,
-    ) -> Result<(), Refusal> {
+    fn check_tenants(&self, state: &AzureState, located: &Located, method: &str, body: &Body) -> Result<()> {
         let (Some(principal), Target::Within(subscription, _)) = (&self.principal, &located.target) else {
             return Ok(());
         };

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::document::Object;
-use crate::refusal::Refusal;
+use crate::refusal::Result;
 use crate::refusal::code::Code;
 
 const LOCATION_REQUIRED: Code = Code::azures(400, "LocationRequired");
@@ -17,7 +17,7 @@ pub fn normal_location(location: &str) -> String {
 ///
 /// # Errors
 /// Refuses a document without one.
-pub fn location_of(body: &Object) -> Result<String, Refusal> {
+pub fn location_of(body: &Object) -> Result<String> {
     body.get("location")
         .and_then(Value::as_str)
         .map(normal_location)

@@ -35,8 +35,11 @@ const TOO_MANY_REQUESTS: Code = Code::azures(429, "TooManyRequests");
 /// The code for an unreadable document.
 pub const UNREADABLE: &str = INVALID_REQUEST_FORMAT.code;
 
+/// What something that can be refused returns.
+pub type Result<T, E = Refusal> = std::result::Result<T, E>;
+
 /// The outcome of a request; `None` where something else handles it.
-pub type Handled<T> = Option<Result<T, Refusal>>;
+pub type Handled<T> = Option<Result<T>>;
 
 /// A refused request, or the failure of a long-running operation.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]
@@ -79,7 +82,7 @@ impl Code {
     ///
     /// # Errors
     /// The refusal, as [`Code::says`] makes it.
-    pub fn says_when(self, wrong: bool, words: impl std::fmt::Display) -> Result<(), Refusal> {
+    pub fn says_when(self, wrong: bool, words: impl std::fmt::Display) -> Result<()> {
         if wrong { Err(self.says(words)) } else { Ok(()) }
     }
 
@@ -92,7 +95,7 @@ impl Code {
     ///
     /// # Errors
     /// The refusal, as [`Code::details`] makes it.
-    pub fn details_when(self, wrong: bool, words: impl std::fmt::Display) -> Result<(), Refusal> {
+    pub fn details_when(self, wrong: bool, words: impl std::fmt::Display) -> Result<()> {
         if wrong { Err(self.details(words)) } else { Ok(()) }
     }
 }

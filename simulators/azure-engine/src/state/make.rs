@@ -10,12 +10,12 @@ use crate::document::Object;
 use crate::operation::Completion;
 use crate::operation::execution::Execution;
 use crate::provider::{AzureState, Proposal, Record};
-use crate::refusal::Refusal;
+use crate::refusal::Result;
 use crate::types::protocol::Readiness;
 
 impl AzureState {
     /// The record that a PUT would store; refused as the PUT would be. The provider is found by the id's type.
-    pub fn draft(&self, id: &ResourceId, body: Object) -> Result<Record, Refusal> {
+    pub fn draft(&self, id: &ResourceId, body: Object) -> Result<Record> {
         let resource_type = self.resource_type(&id.resource_type()).ok_or_else(|| self.not_found(id))?;
         let body = self.judge(resource_type, Proposal::of_service(id, body))?;
         let record = Record::new(resource_type, id, body, Timestamp::UNIX_EPOCH);
@@ -25,7 +25,7 @@ impl AzureState {
     }
 
     /// Creates a resource as a PUT would, at once.
-    pub fn make(&mut self, id: &ResourceId, body: Object) -> Result<(), Refusal> {
+    pub fn make(&mut self, id: &ResourceId, body: Object) -> Result<()> {
         let draft = self.draft(id, body)?;
         let (resource_type, created) = (draft.resource_type, self.now());
         self.insert(Record { created, ..draft });

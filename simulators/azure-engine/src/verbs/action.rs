@@ -7,8 +7,8 @@ use crate::answer::{Answer, Note, OperationLinks};
 use crate::operation::Completion;
 use crate::operation::execution::{Execution, Started};
 use crate::provider::{AzureState, Concurrency, ResourceType};
-use crate::refusal::Refusal;
 use crate::refusal::code::Code;
+use crate::refusal::{Refusal, Result};
 use crate::store::State;
 use crate::verbs::resolve::Resolved;
 
@@ -16,12 +16,7 @@ const INVALID_RESOURCE_TYPE: Code = Code::azures(404, "InvalidResourceType");
 
 impl AzureState {
     /// POST of an action.
-    pub fn act(
-        &mut self,
-        resolved: &Resolved,
-        body: &Value,
-        execution: &Execution,
-    ) -> Result<Answer, Refusal> {
+    pub fn act(&mut self, resolved: &Resolved, body: &Value, execution: &Execution) -> Result<Answer> {
         let action = &resolved.below.join("/");
         if action.is_empty() {
             return Err(Refusal::method_not_allowed("POST"));

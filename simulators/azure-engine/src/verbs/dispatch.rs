@@ -8,7 +8,7 @@ use crate::operation::execution::Execution;
 use crate::operation::{OperationStyle, OperationUrls};
 use crate::provider::{Answers, AzureState, Extends, ExtensionRequest, ProviderCall, ResourceRequest};
 use crate::refusal::code::Code;
-use crate::refusal::{Handled, Refusal};
+use crate::refusal::{Handled, Refusal, Result};
 use crate::request::Request;
 use crate::request::target::{self, BadPath, Scope, Target};
 use crate::types::protocol::UrlForm;
@@ -51,7 +51,7 @@ impl Located {
 
 impl AzureState {
     /// Finds the subject of a request.
-    pub fn locate(&self, request: &Request<'_>) -> Result<Located, Refusal> {
+    pub fn locate(&self, request: &Request<'_>) -> Result<Located> {
         let version = request.query.get("api-version").map(String::as_str).unwrap_or_default();
         let own_versions = || self.manager.api_versions().join(",");
         let invalid_version = || {
@@ -155,7 +155,7 @@ impl AzureState {
         request: &Request<'_>,
         located: &Located,
         execution: &Execution,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer> {
         let method = if request.method == "HEAD" { "GET" } else { request.method };
         let Target::Within(subscription, scope) = &located.target else {
             return self.manager.perform(self, request, &located.target, execution);
@@ -243,7 +243,7 @@ impl AzureState {
         request: &Request<'_>,
         resolved: &Resolved,
         execution: &Execution,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer> {
         let method = if request.method == "HEAD" { "GET" } else { request.method };
         let namespace = resolved.full_type.split('/').next().unwrap_or_default();
         if !matches!(method, "GET" | "DELETE") {
@@ -278,7 +278,7 @@ impl AzureState {
     ///
     /// # Errors
     /// The refusal of a guard.
-    pub fn check_guards(&self, method: &str, about: &ResourceId) -> Result<(), Refusal> {
+    pub fn check_guards(&self, method: &str, about: &ResourceId) -> Result<()> {
         let mut guards = self.providers.iter().flat_map(|provider| provider.guards);
         guards.try_for_each(|guard| guard(self, method, about))
     }
@@ -307,7 +307,7 @@ impl AzureState {
     }
 
     /// Checks that a type has an API version.
-    fn check_version(&self, resolved: &Resolved, version: &str) -> Result<(), Refusal> {
+    fn check_version(&self, resolved: &Resolved, version: &str) -> Result<()> {
         let versions = resolved.resource_type.protocol().api_versions;
         if !version::known(version, self.time())
             || (self.options.strict_api_versions && !versions.contains(&version))
@@ -325,11 +325,7 @@ impl AzureState {
     }
 
     /// The scope of an extension, whether or not it exists: the resource, and the id of that or of a child in it.
-    fn extended(
-        &self,
-        subscription: &str,
-        extension: &target::Extension,
-    ) -> Result<(Resolved, ResourceId), Refusal> {
+    fn extended(&self, subscription: &str, extension: &target::Extension) -> Result<(Resolved, ResourceId)> {
         let group = extension.group.as_deref();
         let on = self.resolve(subscription, group, &extension.namespace, &extension.segments, "")?;
         if on.list {

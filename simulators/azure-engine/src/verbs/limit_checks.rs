@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::document::items;
 use crate::provider::{AzureState, Provider, Record, ResourceType};
-use crate::refusal::Refusal;
+use crate::refusal::Result;
 use crate::refusal::code::Code;
 use crate::settings::limits::{Counts, Excess};
 
@@ -19,7 +19,7 @@ impl AzureState {
     }
 
     /// Checks the plain counts that a write would change.
-    pub fn check_limits(&self, candidate: &Record, existed: bool) -> Result<(), Refusal> {
+    pub fn check_limits(&self, candidate: &Record, existed: bool) -> Result<()> {
         let resource_type = candidate.resource_type;
         let Some(provider) = self.provider_of(resource_type.name()) else { return Ok(()) };
         if !existed {
@@ -104,7 +104,7 @@ impl AzureState {
     }
 
     /// ARM's own limit of resources of one type in a group, from which providers exempt types.
-    fn check_group_room(&self, provider: &Provider, candidate: &Record) -> Result<(), Refusal> {
+    fn check_group_room(&self, provider: &Provider, candidate: &Record) -> Result<()> {
         let (type_name, most) = (candidate.resource_type.name(), self.limit("resources.perGroupAndType"));
         let tracked = candidate.resource_type.protocol().tracked;
         let exempt = !tracked || provider.unlimited.contains(&type_name);
@@ -131,7 +131,7 @@ impl AzureState {
         subscription: &str,
         name: &str,
         resource_type: &dyn ResourceType,
-    ) -> Result<(), Refusal> {
+    ) -> Result<()> {
         let most = self.limit("resources.groupsPerSubscription");
         let scope = ResourceId::subscription(subscription);
         let count = self.store.of_type_below(resource_type.name(), &scope).len() as u64;

@@ -6,8 +6,8 @@ use serde_json::Value;
 use crate::document::Object;
 use crate::document::location::location_of;
 use crate::provider::{AzureState, Placement, Protocol, Record, ResourceType};
-use crate::refusal::Refusal;
 use crate::refusal::code::Code;
+use crate::refusal::{Refusal, Result};
 use crate::request::Conditions;
 use crate::store::State;
 use crate::types::protocol::GLOBAL;
@@ -18,7 +18,7 @@ const RESOURCE_GROUP_BEING_DELETED: Code = Code::azures(409, "ResourceGroupBeing
 
 impl AzureState {
     /// The group must exist and must not be being deleted.
-    pub fn require_writable_group(&self, id: &ResourceId) -> Result<(), Refusal> {
+    pub fn require_writable_group(&self, id: &ResourceId) -> Result<()> {
         self.require_group(id)?;
         let Some(group) = id.group_name() else { return Ok(()) };
         match self.store.get(&ResourceId::group(id.subscription_id(), group)) {
@@ -39,7 +39,7 @@ impl AzureState {
         child: &ResourceId,
         existed: bool,
         conditions: &Conditions,
-    ) -> Result<(), Refusal> {
+    ) -> Result<()> {
         let absent = !existed && conditions.if_match.is_some();
         let present = existed && conditions.if_none_match.as_deref().map(str::trim) == Some("*");
         if absent || present {
@@ -58,7 +58,7 @@ impl AzureState {
         &self,
         id: &ResourceId,
         resource_type: &'static dyn ResourceType,
-    ) -> Result<(), Refusal> {
+    ) -> Result<()> {
         let protocol = resource_type.protocol();
         if let (true, Some(absent)) = (protocol.names_absent_parent, self.absent_top(id))
             && absent != *id
@@ -82,7 +82,7 @@ impl AzureState {
         id: &ResourceId,
         old: Option<&Record>,
         conditions: &Conditions,
-    ) -> Result<(), Refusal> {
+    ) -> Result<()> {
         if let (Some("*"), Some(old)) = (conditions.if_none_match.as_deref().map(str::trim), old) {
             return Err(PRECONDITION_FAILED.says(format_args!(
                 "Resource {} exists already, and the request asks to create it.",
@@ -109,7 +109,7 @@ impl AzureState {
         protocol: &Protocol,
         old: Option<&Record>,
         body: &mut Object,
-    ) -> Result<(), Refusal> {
+    ) -> Result<()> {
         let location = location_of(body)?;
         match protocol.placement {
             _ if old.is_some() => {}

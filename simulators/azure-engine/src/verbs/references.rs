@@ -3,8 +3,8 @@
 use azure_types::ResourceId;
 
 use crate::provider::{AzureState, Record};
-use crate::refusal::Refusal;
 use crate::refusal::code::Code;
+use crate::refusal::{Refusal, Result};
 use crate::store::State;
 use crate::store::reference::Role;
 use crate::types::protocol::{GLOBAL, Readiness};
@@ -13,12 +13,12 @@ const REFERENCE_NOT_READY: Code = Code::ours(409, "Conflict");
 
 impl AzureState {
     /// Checks that all targets of a candidate document exist and are ready.
-    pub fn check_references(&self, candidate: &Record) -> Result<(), Refusal> {
+    pub fn check_references(&self, candidate: &Record) -> Result<()> {
         self.check_references_as(candidate, candidate.resource_type.protocol().readiness)
     }
 
     /// The same with a required readiness.
-    pub fn check_references_as(&self, candidate: &Record, readiness: Readiness) -> Result<(), Refusal> {
+    pub fn check_references_as(&self, candidate: &Record, readiness: Readiness) -> Result<()> {
         let references = candidate.resource_type.references(candidate);
         for reference in references.into_iter().filter(|reference| reference.role != Role::Names) {
             if reference.to.is_within(&candidate.id) {
@@ -55,12 +55,7 @@ impl AzureState {
     }
 
     /// Checks that the targets of a candidate document are not being changed, as Network requires.
-    pub fn check_provisioned(
-        &self,
-        holder: &Record,
-        to: &ResourceId,
-        from: &ResourceId,
-    ) -> Result<(), Refusal> {
+    pub fn check_provisioned(&self, holder: &Record, to: &ResourceId, from: &ResourceId) -> Result<()> {
         if holder.state == State::Succeeded {
             return Ok(());
         }

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::document::reading::Documents;
 use crate::provider::{AzureState, ChildCollection, Expand, LiesIn, Record, ResourceType};
-use crate::refusal::Refusal;
 use crate::refusal::code::Code;
+use crate::refusal::{Refusal, Result};
 
 const INVALID_REQUEST_PATH: Code = Code::ours(404, "InvalidRequestPath");
 
@@ -37,7 +37,7 @@ impl Resolved {
 
 impl AzureState {
     /// Resolves an id.
-    pub fn resolve_id(&self, id: &ResourceId) -> Result<Resolved, Refusal> {
+    pub fn resolve_id(&self, id: &ResourceId) -> Result<Resolved> {
         let segments: Vec<String> = id
             .type_and_name_pairs()
             .into_iter()
@@ -61,7 +61,7 @@ impl AzureState {
         namespace: &str,
         segments: &[String],
         api_version: &str,
-    ) -> Result<Resolved, Refusal> {
+    ) -> Result<Resolved> {
         let scope = match group {
             Some(group) => self.group_id(subscription, group),
             None => ResourceId::subscription(subscription),
@@ -76,7 +76,7 @@ impl AzureState {
         namespace: &str,
         segments: &[String],
         api_version: &str,
-    ) -> Result<Resolved, Refusal> {
+    ) -> Result<Resolved> {
         let Some(namespace) = self.namespace(namespace) else {
             return Err(Refusal::unknown_namespace(namespace));
         };
@@ -147,7 +147,7 @@ impl AzureState {
     }
 
     /// The group that a resource id lies in; refused when it does not exist.
-    pub fn require_group(&self, id: &ResourceId) -> Result<(), Refusal> {
+    pub fn require_group(&self, id: &ResourceId) -> Result<()> {
         let Some(group) = id.group_name() else { return Ok(()) };
         match self.store.get(&ResourceId::group(id.subscription_id(), group)) {
             Some(_) => Ok(()),
@@ -164,7 +164,7 @@ impl AzureState {
     }
 
     /// The record that was resolved, or the refusal that its absence gets.
-    pub fn require(&self, resolved: &Resolved) -> Result<&Record, Refusal> {
+    pub fn require(&self, resolved: &Resolved) -> Result<&Record> {
         self.require_group(&resolved.id)?;
         if let Some(record) = self.store.get(&resolved.id) {
             return Ok(record);

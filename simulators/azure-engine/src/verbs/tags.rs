@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::document::Object;
 use crate::provider::AzureState;
-use crate::refusal::Refusal;
 use crate::refusal::code::Code;
+use crate::refusal::{Refusal, Result};
 
 const INVALID_TAG_NAME_CHARACTERS: Code = Code::azures(400, "InvalidTagNameCharacters");
 const INVALID_TAG_NAME_LENGTH: Code = Code::ours(400, "InvalidTagNameLength");
@@ -14,7 +14,7 @@ const TOO_MANY_TAGS: Code = Code::azures(400, "TooManyTags");
 
 impl AzureState {
     /// Tags are an object of texts, not too many and not too long; no tags at all are left out.
-    pub fn check_tags(&self, body: &mut Object) -> Result<(), Refusal> {
+    pub fn check_tags(&self, body: &mut Object) -> Result<()> {
         let tags = match body.get("tags") {
             None => return Ok(()),
             Some(Value::Object(tags)) if tags.values().all(Value::is_string) => tags,

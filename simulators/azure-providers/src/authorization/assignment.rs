@@ -12,7 +12,7 @@ use azure_engine::document::{Object, into_object, take_properties, text};
 use azure_engine::provider::{
     Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Source, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::types::member_table::{self, Holds, Member, Written};
 
 pub(crate) struct RoleAssignments;
@@ -58,7 +58,7 @@ impl Shape for RoleAssignments {
 }
 
 impl Writing for RoleAssignments {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         if proposal.source == Source::Patch {
             return Err(Refusal::method_not_allowed("PATCH"));
         }
@@ -104,7 +104,7 @@ impl Presenting for RoleAssignments {
         Some(azure.store.of_type_below(self.name(), &subscription))
     }
 
-    fn before_list(&self, _azure: &AzureState, listing: &Listing<'_>) -> Result<(), Refusal> {
+    fn before_list(&self, _azure: &AzureState, listing: &Listing<'_>) -> Result<()> {
         terms(listing).map(drop)
     }
 
@@ -140,12 +140,7 @@ impl Acting for RoleAssignments {}
 ///
 /// # Errors
 /// What Azure would refuse.
-pub fn assign(
-    azure: &mut AzureState,
-    scope: &ResourceId,
-    role: &str,
-    object_id: &str,
-) -> Result<(), Refusal> {
+pub fn assign(azure: &mut AzureState, scope: &ResourceId, role: &str, object_id: &str) -> Result<()> {
     let name = azure.seed.guid("role assignment", &format!("{scope} {role} {object_id}"), 0);
     let id = scope.resource("Microsoft.Authorization", "roleAssignments", &name);
     let subscription = ResourceId::subscription(scope.subscription_id());
@@ -159,7 +154,7 @@ pub fn assign(
     }
 }
 
-fn terms<'a>(listing: &Listing<'a>) -> Result<Vec<Term<'a>>, Refusal> {
+fn terms<'a>(listing: &Listing<'a>) -> Result<Vec<Term<'a>>> {
     let filter = listing.query.get("$filter").map_or("", String::as_str);
     filter::parse(filter, &["principalId", "roleDefinitionId"])
 }
@@ -169,7 +164,7 @@ fn has(record: &Record, member: &str, wanted: &str) -> bool {
 }
 
 /// The id of the named role, which must exist and be assignable.
-fn role(azure: &AzureState, properties: &Object, scope: &ResourceId) -> Result<ResourceId, Refusal> {
+fn role(azure: &AzureState, properties: &Object, scope: &ResourceId) -> Result<ResourceId> {
     let named = properties.get("roleDefinitionId").and_then(Value::as_str).unwrap_or_default();
     let mut segments = named.rsplit('/');
     let name = segments.next().filter(|name| super::guid::is_guid(name));
@@ -185,12 +180,7 @@ fn role(azure: &AzureState, properties: &Object, scope: &ResourceId) -> Result<R
 }
 
 /// There is one assignment of a role to a principal on one scope, and only so many in a subscription.
-fn check_new(
-    azure: &AzureState,
-    scope: &ResourceId,
-    principal: &str,
-    role: &ResourceId,
-) -> Result<(), Refusal> {
+fn check_new(azure: &AzureState, scope: &ResourceId, principal: &str, role: &ResourceId) -> Result<()> {
     let subscription = ResourceId::subscription(scope.subscription_id());
     let others = azure.store.of_type_below(ASSIGNMENT_TYPE, &subscription);
     let same = |other: &&&Record| {

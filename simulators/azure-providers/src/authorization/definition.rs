@@ -14,7 +14,7 @@ use azure_engine::document::{Object, fill, into_object, items, take_properties, 
 use azure_engine::provider::{
     Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::types::member_table::{self, Holds, Member, Written};
 
 pub(crate) struct RoleDefinitions;
@@ -64,7 +64,7 @@ impl Shape for RoleDefinitions {
 }
 
 impl Writing for RoleDefinitions {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         if proposal.old.is_some_and(is_built_in) {
             return Err(built_in_fixed(proposal.id));
         }
@@ -90,7 +90,7 @@ impl Writing for RoleDefinitions {
         touch(azure, id);
     }
 
-    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
         if is_built_in(record) {
             return Err(built_in_fixed(&record.id));
         }
@@ -110,7 +110,7 @@ impl Presenting for RoleDefinitions {
         Some(azure.store.of_type_below(self.name(), &subscription))
     }
 
-    fn before_list(&self, _azure: &AzureState, listing: &Listing<'_>) -> Result<(), Refusal> {
+    fn before_list(&self, _azure: &AzureState, listing: &Listing<'_>) -> Result<()> {
         terms(listing).map(drop)
     }
 
@@ -137,7 +137,7 @@ impl Presenting for RoleDefinitions {
 
 impl Acting for RoleDefinitions {}
 
-fn terms<'a>(listing: &Listing<'a>) -> Result<Vec<Term<'a>>, Refusal> {
+fn terms<'a>(listing: &Listing<'a>) -> Result<Vec<Term<'a>>> {
     let filter = listing.query.get("$filter").map_or("", String::as_str);
     filter::parse(filter, &["roleName", "type"])
 }
@@ -151,7 +151,7 @@ fn built_in_fixed(id: &ResourceId) -> Refusal {
 }
 
 /// Names of roles are unique in a directory.
-fn check_name(azure: &AzureState, id: &ResourceId, name: &str) -> Result<(), Refusal> {
+fn check_name(azure: &AzureState, id: &ResourceId, name: &str) -> Result<()> {
     if name.is_empty() {
         return Err(NO_NAME.says("The role definition has no name (roleName)."));
     }
@@ -170,7 +170,7 @@ fn check_name(azure: &AzureState, id: &ResourceId, name: &str) -> Result<(), Ref
 }
 
 /// A role of one's own can be assigned in the subscription that holds it, or in groups of it.
-fn check_scopes(azure: &AzureState, id: &ResourceId, scopes: &[Value]) -> Result<(), Refusal> {
+fn check_scopes(azure: &AzureState, id: &ResourceId, scopes: &[Value]) -> Result<()> {
     let bad = |scope: &str| INVALID_SCOPE.says(format_args!("The role cannot be assigned at '{scope}'."));
     if scopes.is_empty() {
         return Err(bad(""));
@@ -189,7 +189,7 @@ fn check_scopes(azure: &AzureState, id: &ResourceId, scopes: &[Value]) -> Result
 }
 
 /// Each permission with its four lists.
-fn permissions(given: Value) -> Result<Vec<Value>, Refusal> {
+fn permissions(given: Value) -> Result<Vec<Value>> {
     let Value::Array(given) = given else {
         return Err(Refusal::bad_format(
             "Could not convert permissions to a list. Path 'properties.permissions'.",

@@ -6,7 +6,7 @@ use super::access::{self, Plane, may};
 use super::needed::{Needed, needed};
 use azure_engine::document::items;
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Result;
 use azure_engine::refusal::code::Code;
 use azure_engine::request::body::Body;
 use azure_engine::types::join::joined;
@@ -33,7 +33,7 @@ pub fn check(
     requester: Requester<'_>,
     located: &Located,
     (method, path, body): (&str, &str, &Body),
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let Some(needed) = needed(located, method, path).filter(|_| azure.enforce_authorization) else {
         return Ok(());
     };

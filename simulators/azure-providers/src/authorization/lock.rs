@@ -5,7 +5,7 @@ use azure_engine::document::text;
 use azure_engine::provider::{
     Acting, AzureState, Expand, Listing, Presenting, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Anything, Text, Word};
 use azure_engine::types::member_table::Member;
 use azure_types::ResourceId;
@@ -64,7 +64,7 @@ impl Acting for Locks {}
 ///
 /// # Errors
 /// `ScopeLocked`, with the scopes of the locks.
-pub(super) fn check(azure: &AzureState, method: &str, id: &ResourceId) -> Result<(), Refusal> {
+pub(super) fn check(azure: &AzureState, method: &str, id: &ResourceId) -> Result<()> {
     if id.resource_type().eq_ignore_ascii_case(RESOURCE_TYPE) {
         return Ok(());
     }

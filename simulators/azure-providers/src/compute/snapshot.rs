@@ -11,7 +11,7 @@ use azure_engine::document::{Object, at, fill_at, flag, text};
 use azure_engine::provider::{
     Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Handled, Refusal};
+use azure_engine::refusal::{Handled, Refusal, Result};
 use azure_engine::store::State;
 
 /// Kinds of snapshots, the default first.
@@ -34,7 +34,7 @@ impl Shape for Snapshots {
 }
 
 impl Writing for Snapshots {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let mut body = proposal.take();
         let kind = take_kind(&mut body);
         let known = SKUS.join(",");
@@ -95,7 +95,7 @@ impl Acting for Snapshots {
 
 /// Checks the way of copying: only incremental snapshots are copied in the background, and fast disks only into
 /// incremental snapshots.
-fn check_way(source: &Record, body: &Value) -> Result<(), Refusal> {
+fn check_way(source: &Record, body: &Value) -> Result<()> {
     let background = text(body, "properties/creationData/createOption") == Some("CopyStart");
     let incremental = flag(body, "properties/incremental");
     let id = &source.id;

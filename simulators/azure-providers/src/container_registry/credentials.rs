@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use azure_engine::document::text;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 
 /// Azure CLI's users quote code and words.
 const DISABLED: Code = Code::azures(400, "UnAuthorizedForCredentialOperations");
@@ -35,7 +35,7 @@ pub(super) fn passwords(azure: &AzureState, registry: &Record) -> [String; 2] {
 }
 
 /// POST `listCredentials`.
-pub(super) fn list(azure: &AzureState, registry: &Record) -> Result<Value, Refusal> {
+pub(super) fn list(azure: &AzureState, registry: &Record) -> Result<Value> {
     if !has_admin(registry) {
         return Err(DISABLED.says(format_args!(
             "Cannot perform credential operations for {} as admin user is disabled. Kindly enable admin user as per docs: \
@@ -50,7 +50,7 @@ pub(super) fn list(azure: &AzureState, registry: &Record) -> Result<Value, Refus
 }
 
 /// POST `regenerateCredential`.
-pub(super) fn regenerate(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Value, Refusal> {
+pub(super) fn regenerate(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Value> {
     let given = text(body, "name").unwrap_or_default();
     let name = NAMES.into_iter().find(|name| name.eq_ignore_ascii_case(given));
     let name = name.ok_or_else(|| UNKNOWN.says(format_args!("There is no password '{given}'.")))?;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::login_server;
 use azure_engine::document::text;
 use azure_engine::provider::{AzureState, ProviderCall};
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
 
 const INVALID: Code = Code::ours(400, "InvalidResourceName");
 /// Azure CLI's users quote code and words.
@@ -30,7 +30,7 @@ pub(super) fn invalid(name: &str) -> Refusal {
 }
 
 /// Whether a new registry may have the name.
-pub(super) fn check_free(azure: &AzureState, id: &ResourceId) -> Result<(), Refusal> {
+pub(super) fn check_free(azure: &AzureState, id: &ResourceId) -> Result<()> {
     match login_server::find(azure, id.name()) {
         None => Ok(()),
         Some(_) => Err(IN_USE

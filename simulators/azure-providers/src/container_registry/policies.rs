@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use azure_engine::document::text;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Number, Object, Word};
 use azure_engine::types::member_table::Member;
 
@@ -72,7 +72,7 @@ const PREMIUM: [(&str, &str); 6] = [
 ];
 
 /// Checks that a sku has the features that a registry uses.
-pub(super) fn check(sku: &str, properties: &Value) -> Result<(), Refusal> {
+pub(super) fn check(sku: &str, properties: &Value) -> Result<()> {
     let is = |path: &str, wanted: &str| {
         let given = azure_engine::document::at(properties, path);
         given.is_some_and(|given| match given.as_bool() {

@@ -15,7 +15,7 @@ use azure_engine::provider::{
     Acting, Action, AzureState, Expand, KeyForm, Polling, Presenting, Proposal, Protocol, Record, Shape,
     UrlForm, Writing,
 };
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Result};
 
 /// Versions that clients of today use, newest first.
 const API_VERSIONS: [&str; 6] =
@@ -52,7 +52,7 @@ impl Shape for Registries {
 }
 
 impl Writing for Registries {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         if proposal.old.is_none() {
             naming::check_free(azure, proposal.id)?;
         }
@@ -156,7 +156,7 @@ fn usages(record: &Record) -> Value {
 }
 
 /// POST `importImage`: an operation that is followed by `Location` alone (recorded). Nothing is fetched from outside.
-fn import(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Action, Refusal> {
+fn import(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Action> {
     if text(body, "source/sourceImage").is_none_or(str::is_empty) {
         return Err(BAD_IMPORT.says("The source of an import names no image."));
     }

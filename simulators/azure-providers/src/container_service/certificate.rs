@@ -4,7 +4,7 @@
 use std::fmt;
 
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_types::ResourceId;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
@@ -37,7 +37,7 @@ impl fmt::Debug for Certificates {
 ///
 /// # Errors
 /// The library cannot make them.
-pub(super) fn of(azure: &AzureState, cluster: &ResourceId) -> Result<Certificates, Refusal> {
+pub(super) fn of(azure: &AzureState, cluster: &ResourceId) -> Result<Certificates> {
     let record = azure.store.get(cluster);
     let rotation = record.and_then(|record| record.hidden.get("rotations")).and_then(|count| count.as_u64());
     let incarnation = record.map_or(0, |record| record.incarnation);

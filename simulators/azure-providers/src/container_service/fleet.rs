@@ -3,7 +3,7 @@
 use azure_engine::document::{Object, stored_reference, take_properties, text};
 use azure_engine::provider::Record;
 use azure_engine::provider::{Acting, AzureState, EtagForm, Presenting, Proposal, Protocol, Shape, Writing};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::store::reference::{Reference, Role};
 use azure_engine::types::member_table::Holds::{Anything, Derived};
 use azure_engine::types::member_table::Member;
@@ -61,7 +61,7 @@ impl Shape for Fleets {
 }
 
 impl Writing for Fleets {
-    fn before_write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value> {
         let mut body = proposal.body;
         body.retain(|member, _| matches!(member.as_str(), "location" | "tags" | "identity" | "properties"));
         Ok(Value::Object(body))
@@ -95,7 +95,7 @@ impl Shape for FleetMembers {
 }
 
 impl Writing for FleetMembers {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let properties = Value::Object(take_properties(&mut proposal.body));
         let Some(cluster) = cluster_of(&properties) else {
             return Err(invalid("clusterResourceId", "It must be the id of a managed cluster."));

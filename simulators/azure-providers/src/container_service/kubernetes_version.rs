@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use serde_json::{Value, json};
 
 use super::words::NOT_ALLOWED;
@@ -76,7 +76,7 @@ pub(super) fn usual() -> String {
 /// what it is.
 ///
 /// # Errors There is no such version.
-pub(super) fn resolve(text: &str, current: Option<Version>) -> Result<Version, Refusal> {
+pub(super) fn resolve(text: &str, current: Option<Version>) -> Result<Version> {
     let unknown = || {
         NOT_SUPPORTED.says(format_args!(
             "Version {text} is not supported in this region. Please use [az aks get-versions] command to get the \
@@ -115,7 +115,7 @@ fn all() -> impl DoubleEndedIterator<Item = Version> {
 /// Whether a control plane can be upgraded from one version to another.
 ///
 /// # Errors It would be a downgrade, or skip a minor version.
-pub(super) fn check_upgrade(from: Version, to: Version) -> Result<(), Refusal> {
+pub(super) fn check_upgrade(from: Version, to: Version) -> Result<()> {
     let upgrades = upgrades(from);
     if from == to || upgrades.contains(&to) {
         return Ok(());
@@ -132,7 +132,7 @@ pub(super) fn check_upgrade(from: Version, to: Version) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// It is newer, or too old.
-pub(super) fn check_skew(pool: Version, control_plane: Version) -> Result<(), Refusal> {
+pub(super) fn check_skew(pool: Version, control_plane: Version) -> Result<()> {
     let (node, control) = (pool.minor, control_plane.minor);
     let what =
         format!("Node pool version {pool} and control plane version {control_plane} are incompatible.");
@@ -160,7 +160,7 @@ pub(super) fn check_skew(pool: Version, control_plane: Version) -> Result<(), Re
 /// Whether a pool can be upgraded from one version to another.
 ///
 /// # Errors It would be a downgrade.
-pub(super) fn check_pool_upgrade(from: Version, to: Version) -> Result<(), Refusal> {
+pub(super) fn check_pool_upgrade(from: Version, to: Version) -> Result<()> {
     if to >= from {
         return Ok(());
     }

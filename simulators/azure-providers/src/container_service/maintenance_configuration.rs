@@ -4,7 +4,7 @@ use azure_engine::document::{Object, at, items, take_properties};
 use azure_engine::provider::{
     Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::Anything;
 use azure_engine::types::member_table::Member;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ impl Shape for MaintenanceConfigurations {
 }
 
 impl Writing for MaintenanceConfigurations {
-    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let name = proposal.id.name();
         let Some(name) = NAMES.iter().find(|known| known.eq_ignore_ascii_case(name)) else {
             let names = NAMES.join(", ");

@@ -3,7 +3,7 @@
 
 use azure_engine::document::{at, items, name};
 use azure_engine::provider::{AzureState, ResourceRequest};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_types::ResourceId;
 use serde_json::Value;
 
@@ -75,7 +75,7 @@ const PREVIEW_FEATURE_NOT_REGISTERED: Code = Code::azures(400, "PreviewFeatureNo
 const ADDON_NOT_ENABLED: Code = Code::ours(400, "PodIdentityAddonFeatureFlagNotEnabled");
 
 /// Refuses a document of a cluster that needs an unregistered feature.
-pub(super) fn check_cluster(azure: &AzureState, request: &ResourceRequest<'_>) -> Result<(), Refusal> {
+pub(super) fn check_cluster(azure: &AzureState, request: &ResourceRequest<'_>) -> Result<()> {
     let Some(properties) = request.body.get("properties").filter(|_| is_document(request)) else {
         return Ok(());
     };
@@ -88,7 +88,7 @@ pub(super) fn check_cluster(azure: &AzureState, request: &ResourceRequest<'_>) -
 }
 
 /// The same for a pool.
-pub(super) fn check_pool(azure: &AzureState, request: &ResourceRequest<'_>) -> Result<(), Refusal> {
+pub(super) fn check_pool(azure: &AzureState, request: &ResourceRequest<'_>) -> Result<()> {
     let Some(properties) = request.body.get("properties").filter(|_| is_document(request)) else {
         return Ok(());
     };
@@ -105,7 +105,7 @@ fn check(
     id: &ResourceId,
     properties: &Value,
     previews: &[Preview],
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let old = azure.store.get(id).and_then(|record| record.body.get("properties"));
     let needed = |preview: &&Preview| {
         preview.is_in(properties)

@@ -4,7 +4,7 @@ use azure_engine::document::{Object, take_properties, text};
 use azure_engine::provider::{
     Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Result;
 use azure_engine::types::member_table::Holds::Anything;
 use azure_engine::types::member_table::Member;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ impl Shape for TrustedAccessRoleBindings {
 }
 
 impl Writing for TrustedAccessRoleBindings {
-    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let properties = Value::Object(take_properties(&mut proposal.body));
         let source = text(&properties, "sourceResourceId").unwrap_or_default();
         if !source.to_ascii_lowercase().starts_with("/subscriptions/") {

@@ -9,7 +9,7 @@ use azure_engine::document::{Object, fill, stored_reference, take_properties};
 use azure_engine::provider::{
     Acting, AzureState, EtagForm, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::State;
 use azure_engine::store::reference::{Reference, Role};
 use azure_engine::types::member_table::Holds::{Derived, Flag, Names, Word};
@@ -60,7 +60,7 @@ impl Shape for Links {
 }
 
 impl Writing for Links {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let zone = id.parent().unwrap_or_else(|| id.clone());
         let mut properties = take_properties(&mut proposal.body);
@@ -132,7 +132,7 @@ fn check_others(
     zone: &ResourceId,
     network: &ResourceId,
     registers_too: bool,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let others: Vec<&Record> = of_zone(azure, zone).into_iter().filter(|link| link.id != *id).collect();
     if others.iter().any(|link| self::network(&link.body).as_ref() == Some(network)) {
         return Err(LINKED.says(format_args!(

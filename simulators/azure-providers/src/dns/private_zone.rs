@@ -15,7 +15,7 @@ use azure_engine::document::{Object, take_properties};
 use azure_engine::provider::{
     Acting, AzureState, EtagForm, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Result};
 use azure_engine::types::member_table::Holds::Derived;
 use azure_engine::types::member_table::Member;
 
@@ -96,7 +96,7 @@ impl Shape for Zones {
 }
 
 impl Writing for Zones {
-    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         take_properties(&mut proposal.body);
         proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
         Ok(Value::Object(proposal.body))
@@ -108,7 +108,7 @@ impl Writing for Zones {
         }
     }
 
-    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
         let links = link::of_zone(azure, &record.id);
         if links.is_empty() {
             return Ok(());

@@ -13,7 +13,7 @@ use azure_engine::provider::{
     Acting, AzureState, EtagForm, Expand, KeyForm, Placement, Polling, Presenting, Proposal, Protocol,
     Record, Shape, UrlForm, Writing,
 };
-use azure_engine::refusal::{Handled, Refusal};
+use azure_engine::refusal::{Handled, Result};
 use azure_engine::types::member_table::Holds::{Anything, Constant, Derived};
 use azure_engine::types::member_table::Member;
 
@@ -108,7 +108,7 @@ impl Shape for Zones {
 }
 
 impl Writing for Zones {
-    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         take_properties(&mut proposal.body);
         proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
         Ok(Value::Object(proposal.body))

@@ -12,7 +12,7 @@ use azure_engine::operation::Completion;
 use azure_engine::provider::{
     Acting, AzureState, ChildCollection, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::{Reference, Role};
 
 const CONFIGS: &str = "privateDnsZoneConfigs";
@@ -51,7 +51,7 @@ impl Shape for ZoneGroups {
 }
 
 impl Writing for ZoneGroups {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let endpoint = id.parent().unwrap_or_else(|| id.clone());
         let others = azure.store.of_type_below(self.name(), &endpoint);

@@ -9,8 +9,8 @@ use azure_engine::document::{Object, into_object, items, take_properties, text};
 use azure_engine::provider::{
     Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::Refusal;
 use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Refusal, Result};
 
 const BAD_REQUEST: Code = Code::azures(400, "BadRequest");
 const CONFLICT: Code = Code::azures(409, "Conflict");
@@ -44,7 +44,7 @@ impl Shape for FederatedCredentials {
 }
 
 impl Writing for FederatedCredentials {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let bad = |text: String| BAD_REQUEST.says(text);
         let mut properties = take_properties(&mut proposal.body);
         properties.retain(|member, _| matches!(member.as_str(), "issuer" | "subject" | "audiences"));

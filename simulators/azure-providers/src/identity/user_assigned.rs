@@ -9,7 +9,7 @@ use azure_engine::document::{Object, fill};
 use azure_engine::provider::{
     Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Result;
 
 pub(crate) struct UserAssignedIdentities;
 
@@ -29,7 +29,7 @@ impl Shape for UserAssignedIdentities {
 }
 
 impl Writing for UserAssignedIdentities {
-    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         // All its properties are the service's.
         proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
         Ok(Value::Object(proposal.body))

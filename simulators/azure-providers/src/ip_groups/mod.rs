@@ -5,7 +5,7 @@ use azure_engine::provider::{
     Acting, AzureState, Concurrency, EtagForm, Expand, Polling, Presenting, Proposal, Protocol, Provider,
     Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::settings::limits::Limit;
 use azure_engine::types::member_table::Holds::{Derived, Texts, Users};
 use azure_engine::types::member_table::Member;
@@ -64,7 +64,7 @@ impl Shape for IpGroups {
 }
 
 impl Writing for IpGroups {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let properties = Value::Object(take_properties(&mut proposal.body));
         let addresses = items(&properties, "ipAddresses");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use azure_engine::document::{into_object, items, members, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 
 pub(super) const MEMBER: &str = "accessPolicies";
 
@@ -84,7 +84,7 @@ const PERMISSIONS: [(&str, &[&str]); 4] = [
 ];
 
 /// Checks a list of policies.
-pub(super) fn check(azure: &AzureState, policies: &Value) -> Result<(), Refusal> {
+pub(super) fn check(azure: &AzureState, policies: &Value) -> Result<()> {
     let Some(policies) = policies.as_array() else {
         return Err(BAD.says("The access policies of a vault must be a list."));
     };

@@ -15,7 +15,7 @@ use azure_engine::provider::{
     Acting, AzureState, Expand, ExtensionRequest, LiesIn, Pages, Polling, Presenting, Protocol, Record,
     Shape, Writing,
 };
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
 use azure_engine::store::State;
 use azure_engine::types::protocol::UrlForm;
 
@@ -49,7 +49,7 @@ impl Shape for DeletedVaults {
 }
 
 impl Writing for DeletedVaults {
-    fn before_delete(&self, _azure: &AzureState, _record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, _azure: &AzureState, _record: &Record) -> Result<()> {
         Err(Refusal::method_not_allowed("DELETE"))
     }
 
@@ -142,17 +142,13 @@ pub(super) fn below_a_location(azure: &mut AzureState, request: &ExtensionReques
     }
 }
 
-fn deleted_here<'a>(
-    azure: &'a AzureState,
-    subscription: &ResourceId,
-    name: &str,
-) -> Result<&'a Record, Refusal> {
+fn deleted_here<'a>(azure: &'a AzureState, subscription: &ResourceId, name: &str) -> Result<&'a Record> {
     find(azure, name)
         .filter(|record| record.id.subscription_id().eq_ignore_ascii_case(subscription.subscription_id()))
         .ok_or_else(|| absent(name))
 }
 
-fn begin_purge(azure: &mut AzureState, subscription: &ResourceId, name: &str) -> Result<Answer, Refusal> {
+fn begin_purge(azure: &mut AzureState, subscription: &ResourceId, name: &str) -> Result<Answer> {
     let record = deleted_here(azure, subscription, name)?;
     if record.body.pointer("/properties/purgeProtectionEnabled").is_some() {
         return Err(PROTECTED.says("Operation 'DeletedVaultPurge' is not allowed."));

@@ -10,7 +10,7 @@ use super::item::{Content, Item, Kind, Version, said};
 use super::{contents, host};
 use azure_engine::document::{Object, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
 
 const BAD: Code = Code::azures(400, "BadParameter");
 const ABSENT: Code = Code::azures(404, "ResourceNotFound");
@@ -29,7 +29,7 @@ pub(super) fn generate(
     size: Option<i64>,
     curve: Option<&str>,
     operations: Option<&Value>,
-) -> Result<Content, Refusal> {
+) -> Result<Content> {
     let mut key = Object::new();
     let drawn = |part: &str, length: usize| {
         let guids = (0_u64..).map(|count| azure.seed.number(part, subject, count).to_be_bytes());
@@ -143,12 +143,7 @@ fn shown(vault: &Record, item: &Item, version: &Version, alone: bool) -> Value {
 }
 
 /// PUT: creates a missing key; an existing one stays.
-pub(super) fn put(
-    azure: &mut AzureState,
-    vault: &ResourceId,
-    name: &str,
-    body: &Value,
-) -> Result<(), Refusal> {
+pub(super) fn put(azure: &mut AzureState, vault: &ResourceId, name: &str, body: &Value) -> Result<()> {
     if contents::item(azure, vault.name(), Kind::Keys, name, false).is_ok() {
         return Ok(());
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{host, soft_delete};
 use azure_engine::document::text;
 use azure_engine::provider::{AzureState, ProviderCall};
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
 
 /// "Azure Key Vault REST API Error Codes".
 const ALREADY_EXISTS: Code = Code::azures(409, "VaultAlreadyExists");
@@ -43,7 +43,7 @@ fn taken_words(name: &str) -> String {
 }
 
 /// Whether a new vault may have the name: no other vault has it, and no deleted one of the subscription.
-pub(super) fn check_free(azure: &AzureState, id: &ResourceId) -> Result<(), Refusal> {
+pub(super) fn check_free(azure: &AzureState, id: &ResourceId) -> Result<()> {
     if host::find(azure, id.name()).is_some() {
         return Err(ALREADY_EXISTS.says(taken_words(id.name())));
     }

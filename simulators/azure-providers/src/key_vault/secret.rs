@@ -7,7 +7,7 @@ use super::item::{Content, Hidden, Item, Kind, said};
 use super::{contents, host};
 use azure_engine::document::text;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
 
 /// Recorded.
 const ABSENT: Code = Code::azures(404, "ResourceNotFound");
@@ -61,12 +61,7 @@ fn shown(vault: &Record, item: &Item) -> Option<Value> {
 }
 
 /// PUT: another version.
-pub(super) fn put(
-    azure: &mut AzureState,
-    vault: &ResourceId,
-    name: &str,
-    body: &Value,
-) -> Result<(), Refusal> {
+pub(super) fn put(azure: &mut AzureState, vault: &ResourceId, name: &str, body: &Value) -> Result<()> {
     let properties = body.get("properties").unwrap_or(&Value::Null);
     let Some(value) = text(properties, "value") else {
         return Err(BAD.says("A secret needs a value."));
@@ -78,7 +73,7 @@ pub(super) fn put(
 }
 
 /// A secret's content, if it is not too long.
-pub(super) fn content(azure: &AzureState, value: &str) -> Result<Content, Refusal> {
+pub(super) fn content(azure: &AzureState, value: &str) -> Result<Content> {
     let most = azure.limit("keyVault.secretBytes");
     if value.len() as u64 > most {
         return Err(TOO_LONG.says(format_args!("The value of a secret can have at most {most} bytes.")));

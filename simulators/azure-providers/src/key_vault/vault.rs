@@ -11,7 +11,7 @@ use azure_engine::document::{Object, fill, into_object, items, remove_at, take_p
 use azure_engine::provider::{
     Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Result};
 use azure_engine::store::State;
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Number, Word};
 use azure_engine::types::member_table::Member;
@@ -54,7 +54,7 @@ impl Shape for Vaults {
 }
 
 impl Writing for Vaults {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let mut properties = take_properties(&mut proposal.body);
         let recovers = text_of(&properties, "createMode").eq_ignore_ascii_case("recover");
         match (proposal.old, recovers) {
@@ -174,7 +174,7 @@ fn text_of<'a>(properties: &'a Object, member: &str) -> &'a str {
 }
 
 /// Settings that cannot be turned off again ("Azure Key Vault soft-delete overview").
-fn check_forever(proposal: &Proposal<'_>, properties: &Object) -> Result<(), Refusal> {
+fn check_forever(proposal: &Proposal<'_>, properties: &Object) -> Result<()> {
     let given = |member: &str| properties.get(member);
     if given("enableSoftDelete") == Some(&Value::Bool(false)) {
         return Err(BAD.says("The property \"enableSoftDelete\" cannot be set to false: all vaults have it."));
@@ -196,7 +196,7 @@ fn check_forever(proposal: &Proposal<'_>, properties: &Object) -> Result<(), Ref
     Ok(())
 }
 
-fn check_sku(sku: &Object) -> Result<Value, Refusal> {
+fn check_sku(sku: &Object) -> Result<Value> {
     let given = text_of(sku, "name");
     let name = ["standard", "premium"].into_iter().find(|known| known.eq_ignore_ascii_case(given));
     let name = name.ok_or_else(|| BAD.says(format_args!("The sku '{given}' of a vault is not known.")))?;
@@ -204,7 +204,7 @@ fn check_sku(sku: &Object) -> Result<Value, Refusal> {
 }
 
 /// Network rules: their words, addresses and subnets.
-fn check_network(rules: &mut Value) -> Result<(), Refusal> {
+fn check_network(rules: &mut Value) -> Result<()> {
     let mut kept = into_object(std::mem::take(rules));
     azure_engine::document::enumeration(&mut kept, "defaultAction", &["Allow", "Deny"], true)?;
     azure_engine::document::enumeration(&mut kept, "bypass", &["AzureServices", "None"], true)?;

@@ -6,7 +6,7 @@ use azure_engine::provider::{
     Shape, UrlForm, Writing,
 };
 use azure_engine::refusal::words::{USUAL, Words};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::store::State;
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag};
 use azure_engine::types::member_table::Member;
@@ -73,7 +73,7 @@ impl Shape for Extensions {
 }
 
 impl Writing for Extensions {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let on = id.parent().and_then(|id| azure.store.get(&id));
         if on.is_none_or(|on| on.resource_type.name() != CLUSTERS) {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::shared::protocol::protocol;
 use azure_engine::document::{items, name, stored_reference};
 use azure_engine::provider::{Acting, AzureState, Presenting, Protocol, Shape, Writing};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::is_of;
 use azure_engine::types::member_table::Holds::{Derived, Guid};
 use azure_engine::types::member_table::Member;
@@ -78,7 +78,7 @@ pub(crate) fn check_members(
     azure: &AzureState,
     interface: &ResourceId,
     configurations: &[Value],
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let most = azure.limit("network.applicationSecurityGroupsPerIpConfiguration");
     let mut first: Option<BTreeSet<ResourceId>> = None;
     for configuration in configurations {
@@ -112,11 +112,7 @@ pub(crate) fn check_members(
 
 /// Checks the groups that the rules of a security group name: not too many, and those of one rule all of
 /// one network.
-pub(crate) fn check_rules(
-    azure: &AzureState,
-    security_group: &ResourceId,
-    rules: &[Value],
-) -> Result<(), Refusal> {
+pub(crate) fn check_rules(azure: &AzureState, security_group: &ResourceId, rules: &[Value]) -> Result<()> {
     let per_rule = azure.limit("network.applicationSecurityGroupsPerRule");
     let in_all = azure.limit("network.applicationSecurityGroupsPerSecurityGroup");
     let mut all = BTreeSet::new();

@@ -12,7 +12,7 @@ use super::shared::{
 };
 use azure_engine::document::{Object, stored_reference, take_properties, text};
 use azure_engine::provider::{Acting, AzureState, Presenting, Proposal, Protocol, Shape, Writing};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::is_of;
 use azure_engine::types::member_table::Holds::{
     Anything, Constant, Derived, Guid, Names, Number, Users, UsesAll,
@@ -61,7 +61,7 @@ impl Shape for NatGateways {
 }
 
 impl Writing for NatGateways {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let properties = take_properties(&mut proposal.body);
         let sku = sku(&mut proposal.body, &["Standard", "StandardV2"])?;
@@ -106,7 +106,7 @@ fn pointed_at(properties: &Object, member: &str) -> Vec<ResourceId> {
 }
 
 /// Sku and zones are fixed at creation.
-fn check_unchanged(proposal: &Proposal<'_>, sku: &str) -> Result<(), Refusal> {
+fn check_unchanged(proposal: &Proposal<'_>, sku: &str) -> Result<()> {
     if proposal.old_member("sku/name").and_then(Value::as_str).is_some_and(|old| old != sku) {
         let text = format!("The sku of NAT gateway {} cannot be changed to {sku}.", proposal.id);
         return Err(SKU_CHANGED.details(text));
@@ -122,7 +122,7 @@ fn check_source(
     source: &ResourceId,
     v6: bool,
     in_use: fn(&ResourceId, &ResourceId, &ResourceId) -> Refusal,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     // The reference check reports an absent one.
     let Some(record) = azure.store.get(source) else { return Ok(()) };
     let theirs = text(&record.body, "sku/name").unwrap_or("Basic");

@@ -12,7 +12,7 @@ use azure_engine::document::{Object, take_properties};
 use azure_engine::provider::{
     Acting, AzureState, ChildCollection, Presenting, Proposal, Protocol, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Children, Derived, Flag, Guid, Text, Users, Word};
 use azure_engine::types::member_table::Member;
 
@@ -60,7 +60,7 @@ impl Shape for RouteTables {
 }
 
 impl Writing for RouteTables {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         let (mut prefixes, mut count) = (HashMap::new(), 0);
@@ -87,7 +87,7 @@ impl Presenting for RouteTables {}
 impl Acting for RouteTables {}
 
 /// Checks a route's next hop and returns its prefix.
-fn check_route(id: &ResourceId, properties: &mut Object) -> Result<String, Refusal> {
+fn check_route(id: &ResourceId, properties: &mut Object) -> Result<String> {
     properties.insert("hasBgpOverride".into(), false.into());
     let text = |member: &str| properties.get(member).and_then(Value::as_str).unwrap_or_default();
     let (prefix, hop) = (text("addressPrefix").to_owned(), text("nextHopIpAddress"));

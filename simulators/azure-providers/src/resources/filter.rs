@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use azure_engine::document::members;
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Result;
 use azure_engine::refusal::code::Code;
 
 const INVALID_FILTER_IN_QUERY_STRING: Code = Code::azures(400, "InvalidFilterInQueryString");
@@ -35,7 +35,7 @@ enum Token {
 
 impl Filter {
     /// Reads a filter.
-    pub(crate) fn parse(text: &str) -> Result<Self, Refusal> {
+    pub(crate) fn parse(text: &str) -> Result<Self> {
         let tokens = tokens(text);
         let parsed = tokens.and_then(|tokens| {
             let mut rest = tokens.as_slice();

@@ -10,7 +10,7 @@ use azure_engine::answer::Answer;
 use azure_engine::answer::paging::{page, sort};
 use azure_engine::document::text;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Result;
 use azure_engine::refusal::code::Code;
 
 const INVALID_TOP_IN_QUERY_STRING: Code = Code::ours(400, "InvalidTopInQueryString");
@@ -25,7 +25,7 @@ pub(super) fn listed(
     records: Vec<&Record>,
     query: &BTreeMap<String, String>,
     show: impl Fn(&AzureState, &Record) -> Value,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer> {
     let given = |name: &str| query.get(name).map(String::as_str).filter(|value| !value.is_empty());
     let filter = given("$filter").map(Filter::parse).transpose()?;
     let top = match given("$top") {
@@ -74,7 +74,7 @@ pub(crate) fn list_resources(
     azure: &AzureState,
     scope: &ResourceId,
     query: &BTreeMap<String, String>,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer> {
     let records = azure
         .store
         .below(scope)

@@ -17,8 +17,8 @@ use azure_engine::operation::execution::Execution;
 use azure_engine::provider::{
     Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Source, UrlForm, Writing,
 };
-use azure_engine::refusal::Refusal;
 use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Refusal, Result};
 use azure_engine::settings::actors::Write;
 use azure_engine::store::State;
 use azure_engine::store::reference::Role;
@@ -48,7 +48,7 @@ impl Shape for ResourceGroups {
 }
 
 impl Writing for ResourceGroups {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         azure.check_tags(&mut proposal.body)?;
         proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags" | "managedBy"));
         Ok(Value::Object(proposal.body))
@@ -59,12 +59,7 @@ impl Presenting for ResourceGroups {}
 impl Acting for ResourceGroups {}
 
 /// PUT of a group: synchronous.
-pub fn put_group(
-    azure: &mut AzureState,
-    subscription: &str,
-    name: &str,
-    body: Value,
-) -> Result<Answer, Refusal> {
+pub fn put_group(azure: &mut AzureState, subscription: &str, name: &str, body: Value) -> Result<Answer> {
     let valid = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '(' | ')');
     if name.len() > MAX_NAME_LENGTH || name.ends_with('.') || !name.chars().all(valid) {
         return Err(INVALID_RESOURCE_GROUP.says(format_args!(
@@ -128,7 +123,7 @@ pub(crate) fn patch_group(
     subscription: &str,
     name: &str,
     patch: Value,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer> {
     let id = ResourceId::group(subscription, name);
     azure.require_writable_group(&id)?;
     let mut body = azure.store.get(&id).map(|record| record.body.clone()).unwrap_or_default();
@@ -139,7 +134,7 @@ pub(crate) fn patch_group(
 }
 
 /// GET of a group.
-pub(crate) fn read_group(azure: &AzureState, subscription: &str, name: &str) -> Result<Answer, Refusal> {
+pub(crate) fn read_group(azure: &AzureState, subscription: &str, name: &str) -> Result<Answer> {
     let id = ResourceId::group(subscription, name);
     let record = azure.store.get(&id).ok_or_else(|| Refusal::group_not_found(name))?;
     Ok(Answer::ok(azure.present(record, Expand::default())))
@@ -150,7 +145,7 @@ pub(crate) fn list_groups(
     azure: &AzureState,
     subscription: &str,
     query: &BTreeMap<String, String>,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer> {
     let groups = azure.store.of_type_below(RESOURCE_TYPE, &ResourceId::subscription(subscription));
     listed(azure, groups, query, |azure, record| azure.present(record, Expand::default()))
 }
@@ -161,7 +156,7 @@ pub fn delete_group(
     subscription: &str,
     name: &str,
     execution: &Execution,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer> {
     let id = ResourceId::group(subscription, name);
     let record = azure.store.get(&id).ok_or_else(|| Refusal::group_not_found(name))?;
     let before = record.body.clone();

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use azure_engine::answer::Answer;
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::Refusal;
 use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Refusal, Result};
 
 const LOCATION_NOT_AVAILABLE_FOR_RESOURCE_GROUP: Code =
     Code::azures(400, "LocationNotAvailableForResourceGroup");
@@ -152,11 +152,7 @@ pub fn region_display_name(region: &str) -> &str {
 }
 
 /// Refuses a location, in its normal spelling, where there is no region. `resource_type` is `None` for groups.
-pub(crate) fn check_region(
-    azure: &AzureState,
-    location: &str,
-    resource_type: Option<&str>,
-) -> Result<(), Refusal> {
+pub(crate) fn check_region(azure: &AzureState, location: &str, resource_type: Option<&str>) -> Result<()> {
     if azure.options.region == location || region_names().any(|name| name == location) {
         return Ok(());
     }

@@ -14,8 +14,8 @@ use azure_engine::document::at;
 use azure_engine::operation::Completion;
 use azure_engine::operation::execution::{Execution, Started};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::Refusal;
 use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Refusal, Result};
 use azure_engine::types::protocol::{GLOBAL, Placement};
 
 const MISSING_SUBSCRIPTION_REGISTRATION: Code = Code::azures(409, "MissingSubscriptionRegistration");
@@ -36,11 +36,7 @@ const ZONAL: [&str; 7] = [
 ];
 
 /// Whether a subscription may use a provider.
-pub(crate) fn require_registered(
-    azure: &AzureState,
-    subscription: &str,
-    namespace: &str,
-) -> Result<(), Refusal> {
+pub(crate) fn require_registered(azure: &AzureState, subscription: &str, namespace: &str) -> Result<()> {
     match registration(azure, subscription, namespace) {
         REGISTERED | UNREGISTERING => Ok(()),
         _ => {
@@ -60,7 +56,7 @@ pub(crate) fn change_registration(
     namespace: &str,
     action: &str,
     execution: &Execution,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer> {
     let Some(spelled) = azure.namespace(namespace) else {
         return Err(Refusal::unknown_namespace(namespace));
     };
@@ -162,7 +158,7 @@ pub(crate) fn read_provider(
     azure: &AzureState,
     subscription: Option<&str>,
     namespace: &str,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer> {
     let found = provider_document(azure, subscription, namespace);
     found.map(Answer::ok).ok_or_else(|| Refusal::unknown_namespace(namespace))
 }

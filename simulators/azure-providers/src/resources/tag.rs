@@ -9,7 +9,7 @@ use azure_engine::document::{Object, text};
 use azure_engine::journal::differences;
 use azure_engine::provider::{AzureState, ExtensionRequest};
 use azure_engine::refusal::code::Code;
-use azure_engine::refusal::{Handled, Refusal};
+use azure_engine::refusal::{Handled, Refusal, Result};
 
 const INVALID_RESOURCE_NAME: Code = Code::ours(400, "InvalidResourceName");
 const TAGS_NOT_SUPPORTED: Code = Code::ours(400, "TagsNotSupported");
@@ -26,7 +26,7 @@ pub(super) fn answer(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> 
     }
 }
 
-fn tags_of(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Result<Answer, Refusal> {
+fn tags_of(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Result<Answer> {
     let scope = request.scope;
     if scope.group_name().is_some() {
         azure.require_group(scope)?;
@@ -84,7 +84,7 @@ fn tags_of(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Result<Ans
 }
 
 /// Tags after a PATCH. Names compare without case, and keep the spelling that was written last.
-fn changed(mut tags: Object, given: Object, operation: &str) -> Result<Object, Refusal> {
+fn changed(mut tags: Object, given: Object, operation: &str) -> Result<Object> {
     let drop_name = |tags: &mut Object, name: &str| tags.retain(|held, _| !held.eq_ignore_ascii_case(name));
     match operation.to_ascii_lowercase().as_str() {
         "replace" => Ok(given),

@@ -4,7 +4,7 @@ use azure_engine::document::{Object, fill, take_properties, text};
 use azure_engine::provider::{
     Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Word};
 use azure_engine::types::member_table::Member;
 use azure_types::ResourceId;
@@ -53,7 +53,7 @@ impl Shape for Containers {
 }
 
 impl Writing for Containers {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let properties = take_properties(&mut proposal.body);
         let account = proposal.id.parent().and_then(|service| service.parent());
         let account = account.and_then(|account| azure.store.get(&account));

@@ -5,7 +5,7 @@ use azure_engine::document::{Object, at, into_object, merge, take_properties};
 use azure_engine::provider::{
     Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Source, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -104,7 +104,7 @@ impl Shape for Service {
 }
 
 impl Writing for Service {
-    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let mut properties = Value::Object(take_properties(&mut proposal.body));
         let old = proposal.old.and_then(|old| old.body.get("properties"));
         // A PUT keeps members that it leaves out.

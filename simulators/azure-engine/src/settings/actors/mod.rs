@@ -18,8 +18,8 @@ use tokio::time::Instant;
 pub use declaration::{Actor, ActorAction, Condition, Schedule, Selection};
 
 use crate::document::Object;
-use crate::refusal::Refusal;
 use crate::refusal::code::Code;
+use crate::refusal::{Refusal, Result};
 use crate::settings::seed::Seed;
 
 const REQUEST_DISALLOWED_BY_POLICY: Code = Code::azures(403, "RequestDisallowedByPolicy");
@@ -106,7 +106,7 @@ impl Actors {
     }
 
     /// Runs policies before a write is checked: they change the document or refuse it. `now` is the time as text.
-    pub fn proposed(&self, write: &Write<'_>, now: &str, body: &mut Object) -> Result<(), Refusal> {
+    pub fn proposed(&self, write: &Write<'_>, now: &str, body: &mut Object) -> Result<()> {
         for Declared { actor, .. } in self.fitting(write) {
             match &actor.action {
                 ActorAction::Tag { tags, replace, after_ms: None } if write.tagged => {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use azure_engine::document::{at, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 
 const EVICTION_POLICY_CAN_BE_SET_ONLY_ON_AZURE_SPOT_VIRTUAL_MACHINES: Code =
     Code::azures(400, "EvictionPolicyCanBeSetOnlyOnAzureSpotVirtualMachines");
@@ -22,7 +22,7 @@ pub(crate) fn is_of_spot(profile: &Value) -> bool {
 }
 
 /// Refuses members that only spot machines take ("Error messages for Azure Spot Virtual Machines and scale sets").
-pub(crate) fn check_members(profile: &Value) -> Result<(), Refusal> {
+pub(crate) fn check_members(profile: &Value) -> Result<()> {
     let wrong = |member: &str| !is_of_spot(profile) && at(profile, member).is_some();
     EVICTION_POLICY_CAN_BE_SET_ONLY_ON_AZURE_SPOT_VIRTUAL_MACHINES.says_when(
         wrong("evictionPolicy"),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::compute::machine::guest;
 use azure_engine::document::{at, items, name};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Handled, Refusal};
+use azure_engine::refusal::{Handled, Result};
 use azure_engine::state::inner_request::PLATFORM;
 use azure_types::ResourceId;
 
@@ -34,7 +34,7 @@ pub(super) fn write(
     set: &ResourceId,
     wanted: &str,
     body: Option<&Value>,
-) -> Result<bool, Refusal> {
+) -> Result<bool> {
     const PROFILE: &str = "extensionProfile";
     let Some(record) = azure.store.get(set) else { return Ok(false) };
     // The stored document has the secret members.

@@ -20,7 +20,7 @@ use azure_engine::operation::Completion;
 use azure_engine::provider::{
     Acting, Action, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Handled, Refusal};
+use azure_engine::refusal::{Handled, Refusal, Result};
 use azure_engine::settings::options::Options;
 use azure_engine::store::State;
 use azure_engine::store::reference::{Reference, Role};
@@ -50,7 +50,7 @@ impl Shape for Instances {
         &PROTOCOL
     }
 
-    fn check_name(&self, name: &str) -> Result<(), Refusal> {
+    fn check_name(&self, name: &str) -> Result<()> {
         let number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
         let text = "Virtual Machine Scale Set VM instanceId must be a number.";
         Refusal::invalid_when(!number, "instanceId", text)
@@ -94,7 +94,7 @@ impl Shape for Instances {
 }
 
 impl Writing for Instances {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let (id, mut body) = (proposal.id, proposal.take());
         let old = proposal.old.ok_or_else(|| not_active(id.name()))?;
         let set = id.parent().map(|set| set.name().to_owned()).unwrap_or_default();

@@ -8,7 +8,7 @@ use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::words::fixed;
 use azure_engine::document::{items, text};
 use azure_engine::provider::{AzureState, Proposal, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 
 const LOCATION_NOT_SUPPORT_AVAILABILITY_ZONES: Code =
     Code::azures(400, "LocationNotSupportAvailabilityZones");
@@ -26,12 +26,7 @@ pub(crate) enum Span {
 
 /// Checks that the zones of a document are zones of its region, and that it stays in them: a scale set may spread,
 /// machines and disks stay. An empty list is left out.
-pub(crate) fn check(
-    azure: &AzureState,
-    proposal: &Proposal<'_>,
-    span: Span,
-    body: &mut Value,
-) -> Result<(), Refusal> {
+pub(crate) fn check(azure: &AzureState, proposal: &Proposal<'_>, span: Span, body: &mut Value) -> Result<()> {
     check_known(azure, proposal.id, span, body)?;
     let zones = items(body, "zones");
     if let Some(old) = proposal.old.map(|old| items(&old.body, "zones")) {
@@ -46,7 +41,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-fn check_known(azure: &AzureState, id: &ResourceId, span: Span, body: &Value) -> Result<(), Refusal> {
+fn check_known(azure: &AzureState, id: &ResourceId, span: Span, body: &Value) -> Result<()> {
     let Some(zones) = body.get("zones") else { return Ok(()) };
     let Some(zones) = zones.as_array() else {
         return Err(Refusal::bad_format("Member 'zones' must be an array."));
@@ -75,7 +70,7 @@ fn check_known(azure: &AzureState, id: &ResourceId, span: Span, body: &Value) ->
 }
 
 /// Disks that are replicated to all zones have no zone.
-pub(crate) fn check_kind(sku: &str, body: &Value) -> Result<(), Refusal> {
+pub(crate) fn check_kind(sku: &str, body: &Value) -> Result<()> {
     let wrong = is_redundant(sku) && body.get("zones").is_some();
     let text = format_args!("A disk with sku '{sku}' cannot be created in an availability zone.");
     OPERATION_NOT_ALLOWED.says_when(wrong, text)
@@ -87,7 +82,7 @@ pub(crate) fn is_redundant(sku: &str) -> bool {
 }
 
 /// A machine that joins a scale set is in one of the set's zones, or in none where the set has none.
-pub(crate) fn check_member(set: &Record, zone: Option<&Value>) -> Result<(), Refusal> {
+pub(crate) fn check_member(set: &Record, zone: Option<&Value>) -> Result<()> {
     let zones = items(&set.body, "zones");
     if zone.map_or(zones.is_empty(), |zone| zones.contains(zone)) {
         return Ok(());

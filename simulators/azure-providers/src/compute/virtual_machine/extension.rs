@@ -11,7 +11,7 @@ use azure_engine::document::{Object, at, text};
 use azure_engine::provider::{
     Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Refusal, Result};
 use azure_engine::store::State;
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Text, Texts};
 use azure_engine::types::member_table::Member;
@@ -53,7 +53,7 @@ impl Shape for Extensions {
 }
 
 impl Writing for Extensions {
-    fn before_write(&self, azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, proposal: Proposal<'_>) -> Result<Value> {
         let machine = proposal.id.parent().and_then(|machine| azure.store.get(&machine));
         if let Some(machine) = machine {
             if at(&machine.body, "properties/osProfile/allowExtensionOperations") == Some(&Value::Bool(false))

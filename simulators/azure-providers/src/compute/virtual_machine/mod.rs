@@ -28,7 +28,7 @@ use azure_engine::provider::{
     Acting, Action, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Source,
     Writing,
 };
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
 use azure_engine::settings::options::Options;
 use azure_engine::store::reference::Reference;
 use azure_engine::types::member_table::pointers;
@@ -87,7 +87,7 @@ impl Shape for VirtualMachines {
 }
 
 impl Writing for VirtualMachines {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let (id, mut body) = (proposal.id, proposal.take());
         zones::check(azure, &proposal, Span::One, &mut body)?;
         let size = text(&body, SIZE).unwrap_or_default().to_owned();
@@ -205,7 +205,7 @@ impl Acting for VirtualMachines {
 }
 
 /// A machine joins flexible sets alone, and stands where its set does.
-fn check_scale_set(azure: &AzureState, proposal: &Proposal<'_>, body: &Value) -> Result<(), Refusal> {
+fn check_scale_set(azure: &AzureState, proposal: &Proposal<'_>, body: &Value) -> Result<()> {
     let set = stored_reference(body, "properties/virtualMachineScaleSet/id");
     let Some(set) = set.and_then(|set| azure.store.get(&set)) else { return Ok(()) };
     let text = format_args!(
@@ -218,7 +218,7 @@ fn check_scale_set(azure: &AzureState, proposal: &Proposal<'_>, body: &Value) ->
 }
 
 /// A machine in an availability set is in no zone, and the set is one for managed disks.
-fn check_availability_set(azure: &AzureState, body: &Value) -> Result<(), Refusal> {
+fn check_availability_set(azure: &AzureState, body: &Value) -> Result<()> {
     let Some(set) = stored_reference(body, "properties/availabilitySet/id") else { return Ok(()) };
     AZURE_SPOT_VM_NOT_SUPPORTED_IN_AVAILABILITY_SET.says_when(
         spot::is_of_spot(&body["properties"]),
@@ -238,12 +238,7 @@ fn check_availability_set(azure: &AzureState, body: &Value) -> Result<(), Refusa
 }
 
 /// Fills the system disk of a storage profile; says whether the system is Windows.
-fn system_disk(
-    azure: &AzureState,
-    proposal: &Proposal<'_>,
-    size: &str,
-    storage: &mut Value,
-) -> Result<bool, Refusal> {
+fn system_disk(azure: &AzureState, proposal: &Proposal<'_>, size: &str, storage: &mut Value) -> Result<bool> {
     let id = proposal.id;
     let attached = text(storage, "osDisk/createOption") == Some("Attach");
     if storage.get("imageReference").is_none() && !attached {
@@ -273,7 +268,7 @@ fn network_profile(
     location: &str,
     size: &str,
     profile: &mut Value,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let id = proposal.id;
     if proposal.old.is_none() {
         network_profile::normalise(profile, id)?;

@@ -2,7 +2,7 @@
 
 use azure_engine::document::{Object, items};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::store::State;
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -20,7 +20,7 @@ const STOPPED: Code = Code::ours(400, "OperationNotAllowed");
 const LONGEST_NAME: [(&str, usize); 2] = [("Linux", 12), ("Windows", 6)];
 
 /// Refuses a name that no pool can have.
-pub(crate) fn check_name(name: &str, os: &str) -> Result<(), Refusal> {
+pub(crate) fn check_name(name: &str, os: &str) -> Result<()> {
     let longest = LONGEST_NAME.iter().find(|(known, _)| *known == os).map_or(12, |(_, longest)| *longest);
     let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let fits = name.len() <= longest
@@ -39,7 +39,7 @@ pub(crate) fn check_name(name: &str, os: &str) -> Result<(), Refusal> {
 }
 
 /// Refuses a change of a member that is fixed at creation.
-pub(super) fn check_fixed(old: &Value, new: &Object) -> Result<(), Refusal> {
+pub(super) fn check_fixed(old: &Value, new: &Object) -> Result<()> {
     let same = |member: &str| match (old.get(member), new.get(member)) {
         (Some(Value::String(old)), Some(Value::String(new))) => old.eq_ignore_ascii_case(new),
         (None, Some(Value::Bool(false))) => true,
@@ -52,7 +52,7 @@ pub(super) fn check_fixed(old: &Value, new: &Object) -> Result<(), Refusal> {
 }
 
 /// Refuses members that exclude each other.
-pub(super) fn check_members(name: &str, control: &ControlPlane, new: &Object) -> Result<(), Refusal> {
+pub(super) fn check_members(name: &str, control: &ControlPlane, new: &Object) -> Result<()> {
     let system = word(new, "mode") == "System";
     let windows = word(new, "osType") == "Windows";
     let spot = word(new, "scaleSetPriority") == "Spot";
@@ -84,7 +84,7 @@ pub(super) fn check_members(name: &str, control: &ControlPlane, new: &Object) ->
 }
 
 /// Checks the number of nodes, fixed or as the autoscaler's bounds.
-fn check_count(name: &str, system: bool, new: &Object) -> Result<(), Refusal> {
+fn check_count(name: &str, system: bool, new: &Object) -> Result<()> {
     let least = i64::from(system);
     let count = number(new, "count");
     if !flag(new, "enableAutoScaling") {
@@ -118,7 +118,7 @@ fn check_count(name: &str, system: bool, new: &Object) -> Result<(), Refusal> {
 }
 
 /// Refuses to scale a pool while its autoscaler is on.
-pub(super) fn check_scaling(name: &str, old: &Value, new: &Object) -> Result<(), Refusal> {
+pub(super) fn check_scaling(name: &str, old: &Value, new: &Object) -> Result<()> {
     let was_on = old.get("enableAutoScaling") == Some(&Value::Bool(true));
     let count = old.get("count").and_then(Value::as_i64);
     if !was_on && flag(new, "enableAutoScaling") && count.is_some_and(|count| count != number(new, "count")) {
@@ -130,7 +130,7 @@ pub(super) fn check_scaling(name: &str, old: &Value, new: &Object) -> Result<(),
 }
 
 /// Refuses to change a pool while its cluster is being changed or is stopped.
-pub(crate) fn check_cluster(azure: &AzureState, cluster: &Record) -> Result<(), Refusal> {
+pub(crate) fn check_cluster(azure: &AzureState, cluster: &Record) -> Result<()> {
     if azure.operations.running(cluster.operation.as_ref()).is_some() || cluster.state == State::Deleting {
         return Err(in_progress(cluster.state.as_str()));
     }
@@ -145,7 +145,7 @@ pub(crate) fn check_cluster(azure: &AzureState, cluster: &Record) -> Result<(), 
 }
 
 /// Refuses to change a cluster while one of its pools is being changed.
-pub(crate) fn check_pools(azure: &AzureState, cluster: &ResourceId) -> Result<(), Refusal> {
+pub(crate) fn check_pools(azure: &AzureState, cluster: &ResourceId) -> Result<()> {
     let busy = |pool: &&&Record| azure.operations.running(pool.operation.as_ref()).is_some();
     let pools = azure.store.of_type_below(POOLS, cluster);
     match pools.iter().find(busy) {
@@ -155,7 +155,7 @@ pub(crate) fn check_pools(azure: &AzureState, cluster: &ResourceId) -> Result<()
 }
 
 /// Refuses to delete the last pool, or the last system pool.
-pub(super) fn check_system_pool_left(azure: &AzureState, pool: &ResourceId) -> Result<(), Refusal> {
+pub(super) fn check_system_pool_left(azure: &AzureState, pool: &ResourceId) -> Result<()> {
     let Some(cluster) = pool.parent() else { return Ok(()) };
     let others = azure.store.of_type_below(POOLS, &cluster);
     let mut others =
@@ -172,7 +172,7 @@ pub(super) fn check_system_pool_left(azure: &AzureState, pool: &ResourceId) -> R
 }
 
 /// Refuses machines that are not in the pool.
-pub(super) fn machine_names(body: &Value) -> Result<Vec<String>, Refusal> {
+pub(super) fn machine_names(body: &Value) -> Result<Vec<String>> {
     let names: Vec<String> =
         items(body, "machineNames").iter().filter_map(Value::as_str).map(str::to_owned).collect();
     match names.is_empty() {

@@ -2,7 +2,7 @@
 
 use azure_engine::document::{items, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::state::inner_request::PLATFORM;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ pub(super) fn all(azure: &AzureState, pool: &ResourceId) -> Vec<Value> {
 }
 
 /// One machine.
-pub(super) fn one(azure: &AzureState, pool: &ResourceId, name: &str) -> Result<Value, Refusal> {
+pub(super) fn one(azure: &AzureState, pool: &ResourceId, name: &str) -> Result<Value> {
     let found = instances(azure, pool).into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
     match found {
         Some((name, id)) => Ok(shown(azure, pool, &name, &id)),
@@ -71,7 +71,7 @@ fn shown(azure: &AzureState, pool: &ResourceId, name: &str, instance: &ResourceI
 /// Deletes machines of a pool that a client names.
 ///
 /// # Errors A machine is not in the pool, or the scale set refuses.
-pub(super) fn delete(azure: &mut AzureState, pool: &ResourceId, body: &Value) -> Result<(), Refusal> {
+pub(super) fn delete(azure: &mut AzureState, pool: &ResourceId, body: &Value) -> Result<()> {
     let names = machine_names(body)?;
     let known = instances(azure, pool);
     let numbers: Vec<String> = names

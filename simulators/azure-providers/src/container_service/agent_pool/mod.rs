@@ -13,7 +13,7 @@ use azure_engine::provider::{
     Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, ResourceRequest, Shape,
     StateNames, Writing,
 };
-use azure_engine::refusal::{Handled, Refusal};
+use azure_engine::refusal::{Handled, Result};
 use azure_engine::store::State;
 use azure_engine::store::reference::{Reference, Role};
 use azure_engine::types::member_table::{Written, normalise};
@@ -72,7 +72,7 @@ impl Shape for AgentPools {
 }
 
 impl Writing for AgentPools {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let cluster = id.parent().and_then(|id| azure.store.get(&id)).ok_or_else(|| azure.not_found(id))?;
         checks::check_cluster(azure, cluster)?;
@@ -127,7 +127,7 @@ impl Writing for AgentPools {
         }
     }
 
-    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
         let cluster = record.id.parent().and_then(|id| azure.store.get(&id));
         cluster.map_or(Ok(()), |cluster| checks::check_cluster(azure, cluster))?;
         checks::check_system_pool_left(azure, &record.id)
@@ -222,7 +222,7 @@ pub(super) fn complete(
     control: &ControlPlane,
     old: Option<&Value>,
     mut new: Object,
-) -> Result<Object, Refusal> {
+) -> Result<Object> {
     new.remove("name");
     drop_empty(&mut new);
     normalise(&members::MEMBERS, &Written { id, protocol: &PROTOCOL, old, used: false }, &mut new)?;
@@ -322,7 +322,7 @@ fn spot(new: &mut Object) {
 }
 
 /// Sets the requested version, the running version, and the image of the nodes.
-fn versions(control: &ControlPlane, old: Option<&Value>, new: &mut Object) -> Result<(), Refusal> {
+fn versions(control: &ControlPlane, old: Option<&Value>, new: &mut Object) -> Result<()> {
     fill(new, "orchestratorVersion", control.requested.as_str());
     let current = old.and_then(|old| text(old, "currentOrchestratorVersion")).and_then(Version::stored);
     let requested = word(new, "orchestratorVersion");

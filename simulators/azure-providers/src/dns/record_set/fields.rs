@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::names::is_domain;
 use azure_engine::document::{Object, into_object};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 
 const BAD: Code = Code::ours(400, "BadRequest");
 
@@ -95,7 +95,7 @@ pub(crate) fn spell(object: &mut Object, names: &[&'static str]) {
 }
 
 /// A record with its members, each checked; missing ones keep their values.
-pub(crate) fn kept(given: Value, wanted: &[Field], old: Option<Value>) -> Result<Value, Refusal> {
+pub(crate) fn kept(given: Value, wanted: &[Field], old: Option<Value>) -> Result<Value> {
     let mut given = into_object(given);
     let mut kept = old.map(into_object).unwrap_or_default();
     for field in wanted {

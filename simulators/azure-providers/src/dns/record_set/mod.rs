@@ -12,7 +12,7 @@ use azure_engine::document::{Object, into_object, take_properties};
 use azure_engine::provider::{
     Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Source, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use fields::Field;
 
 const BAD: Code = Code::ours(400, "BadRequest");
@@ -118,7 +118,7 @@ impl Shape for RecordSets {
 }
 
 impl Writing for RecordSets {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let mut given = take_properties(&mut proposal.body);
         fields::spell(&mut given, &[self.rules.ttl, "metadata", self.member()]);
@@ -148,7 +148,7 @@ impl Writing for RecordSets {
         Ok(json!({ "properties": kept }))
     }
 
-    fn before_delete(&self, _azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, _azure: &AzureState, record: &Record) -> Result<()> {
         if self.is_made(&record.id) {
             return Err(
                 BAD.says(format_args!("The record set '@' of type {} cannot be deleted.", self.kind()))
@@ -186,12 +186,7 @@ impl RecordSets {
     }
 
     /// The records to store.
-    fn records(
-        &self,
-        azure: &AzureState,
-        proposal: &Proposal<'_>,
-        given: Option<Value>,
-    ) -> Result<Value, Refusal> {
+    fn records(&self, azure: &AzureState, proposal: &Proposal<'_>, given: Option<Value>) -> Result<Value> {
         let old = || proposal.old_member(&format!("properties/{}", self.member())).cloned();
         match &self.records {
             Records::Many(_, wanted) | Records::Given(_, wanted) => {
@@ -242,7 +237,7 @@ impl RecordSets {
     }
 
     /// Refuses a record set of a type that only the service creates, and more record sets than the limit.
-    fn check_made(&self, azure: &AzureState, proposal: &Proposal<'_>) -> Result<(), Refusal> {
+    fn check_made(&self, azure: &AzureState, proposal: &Proposal<'_>) -> Result<()> {
         let id = proposal.id;
         match self.records {
             Records::Made(..) if proposal.old.is_none() => Err(BAD.says(format_args!(
@@ -265,7 +260,7 @@ impl RecordSets {
     }
 
     /// Refuses other records beside a CNAME.
-    fn check_beside(&self, azure: &AzureState, id: &ResourceId) -> Result<(), Refusal> {
+    fn check_beside(&self, azure: &AzureState, id: &ResourceId) -> Result<()> {
         let is_alias = self.kind() == "CNAME";
         let zone = id.parent().unwrap_or_else(|| id.clone());
         let beside = self.rules.of_zone(azure, &zone).find(|other| {

@@ -4,7 +4,7 @@ use azure_engine::answer::Note;
 use azure_engine::answer::data_plane::{DataAnswer, DataRequest};
 use azure_engine::document::text;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ const METHOD: Code = Code::ours(405, "MethodNotAllowed");
 const MAX_RESULTS: usize = 25;
 
 /// Performs a request.
-pub(super) fn perform(azure: &mut AzureState, request: &DataRequest<'_>) -> Result<DataAnswer, Refusal> {
+pub(super) fn perform(azure: &mut AzureState, request: &DataRequest<'_>) -> Result<DataAnswer> {
     let vault = host::find(azure, request.account)
         .ok_or_else(|| NOT_FOUND.says(format_args!("There is no vault '{}'.", request.account)))?;
     if request.query.get("api-version").is_none_or(String::is_empty) {
@@ -125,7 +125,7 @@ pub(super) fn perform(azure: &mut AzureState, request: &DataRequest<'_>) -> Resu
 }
 
 /// The body of a request; nothing for one without.
-fn body(request: &DataRequest<'_>) -> Result<Value, Refusal> {
+fn body(request: &DataRequest<'_>) -> Result<Value> {
     if request.body.is_empty() {
         return Ok(Value::Null);
     }
@@ -134,7 +134,7 @@ fn body(request: &DataRequest<'_>) -> Result<Value, Refusal> {
 }
 
 /// The vault, which is there.
-fn again<'a>(azure: &'a AzureState, name: &str) -> Result<&'a Record, Refusal> {
+fn again<'a>(azure: &'a AzureState, name: &str) -> Result<&'a Record> {
     host::find(azure, name).ok_or_else(|| NOT_FOUND.says(format_args!("There is no vault '{name}'.")))
 }
 
@@ -145,7 +145,7 @@ fn written(
     name: &str,
     version: &super::super::item::Version,
     what: &str,
-) -> Result<DataAnswer, Refusal> {
+) -> Result<DataAnswer> {
     let answer = DataAnswer::json(200, &shown::whole(again(azure, vault)?, kind, name, version));
     Ok(noted(answer, kind, name, what))
 }
@@ -167,7 +167,7 @@ fn list(
     vault: &Record,
     kind: Kind,
     deleted: bool,
-) -> Result<DataAnswer, Refusal> {
+) -> Result<DataAnswer> {
     let all: Vec<&Item> = contents::all(azure, vault.id.name(), kind, deleted).collect();
     let show = |item: &Item| {
         let latest = item.version(None).map(|version| shown::line(vault, kind, &item.name, version, false));
@@ -182,7 +182,7 @@ fn versions(
     vault: &Record,
     kind: Kind,
     name: &str,
-) -> Result<DataAnswer, Refusal> {
+) -> Result<DataAnswer> {
     let item = contents::item(azure, vault.id.name(), kind, name, false);
     // Recorded by SDKs: an absent item has an empty list of versions.
     let all = item.map_or_else(|_| Vec::new(), |item| item.versions.iter().collect());
@@ -195,7 +195,7 @@ fn page<T>(
     mut all: Vec<&T>,
     key: impl Fn(&T) -> &str,
     show: impl Fn(&T) -> Value,
-) -> Result<DataAnswer, Refusal> {
+) -> Result<DataAnswer> {
     let size = match request.query.get("maxresults").map(|given| given.parse::<usize>()) {
         None => MAX_RESULTS,
         Some(Ok(size)) if (1..=MAX_RESULTS).contains(&size) => size,

@@ -13,7 +13,7 @@ use crate::network::shared::{
 };
 use azure_engine::document::{Object, fill, stored_reference, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Number, Text, Uses, UsesAll, Word};
 use azure_engine::types::member_table::Member;
 
@@ -51,7 +51,7 @@ pub(super) fn check(
     (id, properties): (&ResourceId, &mut Object),
     first: Option<&Value>,
     promised: &mut BTreeSet<IpAddr>,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     if let Some(first) = first.filter(|_| properties.contains_key("privateIPAddressPrefixLength")) {
         fill(properties, "subnet", first.clone());
     }
@@ -89,7 +89,7 @@ fn address(
     old: Option<&Value>,
     properties: &Object,
     promised: &BTreeSet<IpAddr>,
-) -> Result<IpAddr, Refusal> {
+) -> Result<IpAddr> {
     let given = properties.get("privateIPAddress").and_then(Value::as_str);
     if properties.get("privateIPAllocationMethod").and_then(Value::as_str) == Some("Static") {
         return static_address(azure, id, subnet, given, |owner| owner.is_within(interface));

@@ -17,7 +17,7 @@ use azure_engine::document::{self, at, fill, into_object, items, name, stored_re
 use azure_engine::provider::{
     Acting, AzureState, ChildCollection, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::store::reference::is_of;
 use azure_engine::types::member_table::Holds::{
     Anything, Children, Derived, Flag, Guid, Object, Text, Texts, Uses, Word,
@@ -94,7 +94,7 @@ impl Shape for NetworkInterfaces {
 }
 
 impl Writing for NetworkInterfaces {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         if let Some(owner) = proposal.old.and_then(service_owner) {
             return Err(OF_SERVICE.details(format_args!(
@@ -118,7 +118,7 @@ impl Writing for NetworkInterfaces {
         Ok(proposal.stored(into_object(properties)))
     }
 
-    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
         let owner = service_owner(record).map(str::to_owned);
         match owner.or_else(|| machine_of(azure, record).map(|machine| machine.to_string())) {
             None => Ok(()),
@@ -204,7 +204,7 @@ fn check_configurations(
     id: &ResourceId,
     old: Option<&Record>,
     properties: &mut document::Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let (mut first, mut count) = (None, 0);
     // An address that another configuration keeps is not free for a new one.
     let (mut promised, mut publics) = (BTreeSet::new(), BTreeMap::new());
@@ -226,11 +226,7 @@ fn check_configurations(
 }
 
 /// One configuration is primary: the first, where none is marked. It stays so.
-fn mark_primary(
-    id: &ResourceId,
-    old: Option<&Record>,
-    properties: &mut document::Object,
-) -> Result<(), Refusal> {
+fn mark_primary(id: &ResourceId, old: Option<&Record>, properties: &mut document::Object) -> Result<()> {
     let (mut primaries, mut names) = (0, Vec::new());
     for (one, properties) in each_child(id, properties, "ipConfigurations") {
         primaries += usize::from(properties.get("primary") == Some(&Value::Bool(true)));
@@ -259,7 +255,7 @@ fn mark_primary(
 }
 
 /// All configurations of an interface lie in one subnet, and in one virtual network for its whole life.
-fn check_networks(id: &ResourceId, old: Option<&Record>, configurations: &[Value]) -> Result<(), Refusal> {
+fn check_networks(id: &ResourceId, old: Option<&Record>, configurations: &[Value]) -> Result<()> {
     let subnet = |one: &Value| stored_reference(one, "properties/subnet/id");
     let mut subnets = configurations.iter().filter_map(subnet);
     let Some(first) = subnets.next() else { return Ok(()) };

@@ -11,7 +11,7 @@ use super::{balancer::Balancer, pool_members::members};
 use crate::network::shared::codes::ADDRESS_FORMAT;
 use azure_engine::document::{name, stored_reference, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::store::reference::Role;
 use azure_engine::types::member_table::Holds::{Derived, Names, Object, Text, Uses, Word};
 use azure_engine::types::member_table::Member;
@@ -63,7 +63,7 @@ pub(super) fn checked(
     pool: &ResourceId,
     network: Option<&ResourceId>,
     given: &[Value],
-) -> Result<Vec<Value>, Refusal> {
+) -> Result<Vec<Value>> {
     let most = balancer.azure.limit("network.addressesPerBackendPool");
     TOO_MANY_ADDRESSES.details_when(
         given.len() as u64 > most,

@@ -17,7 +17,7 @@ use crate::network::shared::codes::MIXED_MEMBERSHIP;
 use crate::network::shared::{addresses::holder_in_network, children::old_child};
 use azure_engine::document::{self, items, name, stored_reference, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::{Role, is_of};
 use azure_engine::types::member_table::Holds::{Derived, Number, Objects, Text, Users, Uses, Word};
 use azure_engine::types::member_table::Member;
@@ -46,7 +46,7 @@ pub(super) fn check(
     balancer: &Balancer<'_>,
     id: &ResourceId,
     properties: &mut document::Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let old = old_child(balancer.old, id);
     let mut network = properties.get("virtualNetwork").and_then(|network| stored_reference(network, "id"));
     let addresses = match properties.remove("loadBalancerBackendAddresses") {
@@ -147,7 +147,7 @@ pub(crate) fn port_mapping(
     balancer: &Record,
     pool: &ResourceId,
     asked: &Value,
-) -> Result<Value, Refusal> {
+) -> Result<Value> {
     let member = match (stored_reference(asked, "ipConfiguration/id"), text(asked, "ipAddress")) {
         (Some(configuration), _) => Some(configuration.to_lower()),
         (None, Some(address)) => {
@@ -172,11 +172,7 @@ pub(crate) fn port_mapping(
 }
 
 /// `migrateToIpBased`: the members by network interface become addresses that the pool holds itself.
-pub(crate) fn migrate(
-    azure: &mut AzureState,
-    balancer: &ResourceId,
-    asked: &Value,
-) -> Result<Value, Refusal> {
+pub(crate) fn migrate(azure: &mut AzureState, balancer: &ResourceId, asked: &Value) -> Result<Value> {
     let wanted: Vec<String> =
         items(asked, "pools").iter().filter_map(Value::as_str).map(str::to_owned).collect();
     let record = azure.store.get(balancer).ok_or_else(|| Refusal::child_not_found(balancer))?;

@@ -15,7 +15,7 @@ use crate::network::shared::{
 };
 use azure_engine::document::{Object, name, stored_reference, take_properties, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::is_of;
 use azure_engine::types::member_table::Holds::{Derived, Text, Users, Uses, Word};
 use azure_engine::types::member_table::Member;
@@ -56,7 +56,7 @@ pub(super) fn check(
     balancer: &Balancer<'_>,
     child: &mut Object,
     promised: &mut BTreeSet<IpAddr>,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let azure = balancer.azure;
     let mut properties = take_properties(child);
     let label = child.get("name").and_then(Value::as_str).unwrap_or_default();
@@ -118,7 +118,7 @@ fn private_address(
     old: Option<&Value>,
     properties: &Object,
     promised: &BTreeSet<IpAddr>,
-) -> Result<IpAddr, Refusal> {
+) -> Result<IpAddr> {
     let given = properties.get("privateIPAddress").and_then(Value::as_str);
     if properties.get("privateIPAllocationMethod").and_then(Value::as_str) == Some("Static") {
         // An address may move from one frontend of the balancer to another in one write.
@@ -141,11 +141,7 @@ fn private_address(
 }
 
 /// Refuses sku Basic in a subnet with a NAT gateway.
-fn check_subnet_of_basic(
-    balancer: &Balancer<'_>,
-    id: &ResourceId,
-    subnet: &ResourceId,
-) -> Result<(), Refusal> {
+fn check_subnet_of_basic(balancer: &Balancer<'_>, id: &ResourceId, subnet: &ResourceId) -> Result<()> {
     let network = balancer.azure.store.holder(subnet);
     let gateway = network
         .and_then(|network| balancer.azure.find_child(network, subnet))
@@ -160,12 +156,7 @@ fn check_subnet_of_basic(
 }
 
 /// An internal frontend has zones of its own; a public one has those of its public IP.
-fn zones(
-    balancer: &Balancer<'_>,
-    id: &ResourceId,
-    internal: bool,
-    child: &mut Object,
-) -> Result<(), Refusal> {
+fn zones(balancer: &Balancer<'_>, id: &ResourceId, internal: bool, child: &mut Object) -> Result<()> {
     check_zones(balancer.azure, id, child)?;
     if !child.contains_key("zones") {
         return Ok(());
@@ -181,7 +172,7 @@ fn zones(
     Ok(())
 }
 
-fn check_public_ip(balancer: &Balancer<'_>, id: &ResourceId, public: &ResourceId) -> Result<(), Refusal> {
+fn check_public_ip(balancer: &Balancer<'_>, id: &ResourceId, public: &ResourceId) -> Result<()> {
     let (azure, sku) = (balancer.azure, balancer.sku);
     let Some(record) = azure.store.get(public) else { return Err(Refusal::invalid_reference(public, id)) };
     let theirs = text(&record.body, "sku/name").unwrap_or("Basic");
@@ -199,7 +190,7 @@ fn check_public_ip(balancer: &Balancer<'_>, id: &ResourceId, public: &ResourceId
 }
 
 /// A prefix serves one balancer's frontend, for outbound traffic.
-fn check_prefix(balancer: &Balancer<'_>, id: &ResourceId, prefix: &ResourceId) -> Result<(), Refusal> {
+fn check_prefix(balancer: &Balancer<'_>, id: &ResourceId, prefix: &ResourceId) -> Result<()> {
     PREFIX_SKU.details_when(
         balancer.sku != "Standard",
         format_args!(
@@ -229,7 +220,7 @@ pub(crate) fn is_internal(frontend: &Value) -> bool {
 }
 
 /// The frontends of one balancer are all public or all internal, and each has a public IP of its own.
-pub(crate) fn check_together(balancer: &Balancer<'_>, frontends: &[Value]) -> Result<(), Refusal> {
+pub(crate) fn check_together(balancer: &Balancer<'_>, frontends: &[Value]) -> Result<()> {
     let internal = frontends.iter().filter(|frontend| is_internal(frontend)).count();
     MIXED_FRONTENDS.details_when(
         internal > 0 && internal < frontends.len(),
@@ -258,11 +249,7 @@ pub(crate) fn public_ip_in_use(id: &ResourceId, public: &ResourceId, user: &Reso
 }
 
 /// Refuses to remove a frontend that something outside its balancer uses.
-pub(crate) fn check_unused(
-    azure: &AzureState,
-    balancer: &ResourceId,
-    id: &ResourceId,
-) -> Result<(), Refusal> {
+pub(crate) fn check_unused(azure: &AzureState, balancer: &ResourceId, id: &ResourceId) -> Result<()> {
     let Some(user) = azure.store.referrers(id).find(|user| !user.from.is_within(balancer)) else {
         return Ok(());
     };

@@ -12,7 +12,7 @@ use super::{
 };
 use azure_engine::document::{Object, at, items, name, strip};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::store::reference::{Role, is_of};
 use azure_engine::types::member_table::Holds::{Number, Word};
 use azure_engine::types::member_table::Member;
@@ -32,11 +32,7 @@ pub(super) static MEMBERS: [Member; 9] = [
 ];
 
 /// Checks an inbound NAT pool.
-pub(super) fn check(
-    balancer: &Balancer<'_>,
-    id: &ResourceId,
-    properties: &mut Object,
-) -> Result<(), Refusal> {
+pub(super) fn check(balancer: &Balancer<'_>, id: &ResourceId, properties: &mut Object) -> Result<()> {
     require_frontend(properties, id)?;
     let port = |member: &str| properties.get(member).and_then(Value::as_i64).unwrap_or_default();
     let size = port("frontendPortRangeEnd") - port("frontendPortRangeStart") + 1;

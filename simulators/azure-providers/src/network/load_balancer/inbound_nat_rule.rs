@@ -15,7 +15,7 @@ use super::{
 };
 use azure_engine::document::{Object, items, name, stored_reference, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Number, User, Word};
 use azure_engine::types::member_table::Member;
 
@@ -41,11 +41,7 @@ pub(super) static MEMBERS: [Member; 12] = [
 const PORTS: &str = "inboundNatRulePorts";
 
 /// Checks an inbound NAT rule.
-pub(super) fn check(
-    balancer: &Balancer<'_>,
-    id: &ResourceId,
-    properties: &mut Object,
-) -> Result<(), Refusal> {
+pub(super) fn check(balancer: &Balancer<'_>, id: &ResourceId, properties: &mut Object) -> Result<()> {
     // A generated rule was checked with its pool.
     if properties.contains_key("backendIPConfiguration") {
         return Ok(());

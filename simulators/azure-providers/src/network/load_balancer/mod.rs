@@ -24,7 +24,7 @@ use azure_engine::operation::Completion;
 use azure_engine::provider::{
     Acting, Action, AzureState, ChildCollection, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
 use azure_engine::store::reference::Reference;
 use azure_engine::types::member_table::Holds::{Anything, Children, Derived, Guid};
 use azure_engine::types::member_table::{Member, pointers};
@@ -66,7 +66,7 @@ const COLLECTIONS: [ChildCollection; 7] = [
 ];
 
 /// Checks one child by itself, or against what is stored.
-type Check = fn(&Balancer<'_>, &ResourceId, &mut Object) -> Result<(), Refusal>;
+type Check = fn(&Balancer<'_>, &ResourceId, &mut Object) -> Result<()>;
 
 const CHECKS: [(&str, Check); 6] = [
     ("backendAddressPools", backend_pool::check),
@@ -116,7 +116,7 @@ impl Shape for LoadBalancers {
 }
 
 impl Writing for LoadBalancers {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let (id, old) = (proposal.id, proposal.old);
         let sku = sku(&mut proposal.body, &["Basic", "Standard"])?;
         let balancer = Balancer { azure, id, sku: &sku, old };
@@ -184,7 +184,7 @@ impl Writing for LoadBalancers {
         }
     }
 
-    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
         for frontend in items(&record.body, "properties/frontendIPConfigurations") {
             frontend::check_unused(
                 azure,
@@ -247,7 +247,7 @@ impl Acting for LoadBalancers {
 }
 
 /// The sku is fixed at creation; if the options retire sku Basic, no new balancer has it.
-fn check_sku(balancer: &Balancer<'_>, proposal: &Proposal<'_>) -> Result<(), Refusal> {
+fn check_sku(balancer: &Balancer<'_>, proposal: &Proposal<'_>) -> Result<()> {
     let Balancer { id, sku, .. } = balancer;
     let old = |path: &str| proposal.old_member(path).and_then(Value::as_str);
     SKU_CHANGED.details_when(
@@ -265,7 +265,7 @@ fn check_sku(balancer: &Balancer<'_>, proposal: &Proposal<'_>) -> Result<(), Ref
 const USED_BY_MODELS: [&str; 3] = ["backendAddressPools", "inboundNatPools", "probes"];
 
 /// Rules lead from frontends to pools of their own balancer.
-fn check_own_children(id: &ResourceId, properties: &Value) -> Result<(), Refusal> {
+fn check_own_children(id: &ResourceId, properties: &Value) -> Result<()> {
     let rules: Vec<Member> = MEMBERS.iter().filter(|member| RULES.contains(&member.name)).copied().collect();
     let all = pointers(&rules, id, &json!({ "properties": properties }));
     match all.into_iter().find(|pointer| !pointer.to.is_within(id)) {
@@ -277,7 +277,7 @@ fn check_own_children(id: &ResourceId, properties: &Value) -> Result<(), Refusal
 const RULES: [&str; 4] = ["loadBalancingRules", "inboundNatRules", "inboundNatPools", "outboundRules"];
 
 /// Limits on the parts of one balancer, and parts that need a frontend.
-fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
+fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<()> {
     let count = |collection: &str| items(properties, collection).len() as u64;
     let basic = balancer.sku == "Basic";
     let rules = count("loadBalancingRules") + count("inboundNatRules");
@@ -319,7 +319,7 @@ fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refus
 }
 
 /// The rules of a pool are rules of each network interface in it.
-fn check_rules_per_interface(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
+fn check_rules_per_interface(balancer: &Balancer<'_>, properties: &Value) -> Result<()> {
     let most = balancer.azure.limit("network.rulesPerInterface");
     let rules = backend_pool::rules_by_pool(properties);
     for pool in items(properties, "backendAddressPools") {
@@ -334,7 +334,7 @@ fn check_rules_per_interface(balancer: &Balancer<'_>, properties: &Value) -> Res
 }
 
 /// A frontend with a prefix is for outbound rules alone.
-fn check_prefix_frontends(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
+fn check_prefix_frontends(balancer: &Balancer<'_>, properties: &Value) -> Result<()> {
     for frontend in items(properties, "frontendIPConfigurations") {
         if text(frontend, "properties/publicIPPrefix/id").is_none() {
             continue;
@@ -357,7 +357,7 @@ fn check_prefix_frontends(balancer: &Balancer<'_>, properties: &Value) -> Result
 }
 
 /// Refuses to remove children that scale sets use.
-fn check_removed(azure: &AzureState, old: &Record, properties: &Value) -> Result<(), Refusal> {
+fn check_removed(azure: &AzureState, old: &Record, properties: &Value) -> Result<()> {
     let remaining = |collection: &str| names(items(properties, collection));
     let left = remaining("frontendIPConfigurations");
     for child in items(&old.body, "properties/frontendIPConfigurations") {

@@ -12,7 +12,7 @@ use super::{
 use crate::network::public_ip::prefix;
 use azure_engine::document::{Object, at, items, name, stored_reference, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Number, UsesAll, Word};
 use azure_engine::types::member_table::Member;
 
@@ -44,11 +44,7 @@ pub(super) static MEMBERS: [Member; 7] = [
 const PORTS_PER_ADDRESS: i64 = 64_000;
 
 /// Checks an outbound rule by itself.
-pub(super) fn check_alone(
-    balancer: &Balancer<'_>,
-    id: &ResourceId,
-    properties: &mut Object,
-) -> Result<(), Refusal> {
+pub(super) fn check_alone(balancer: &Balancer<'_>, id: &ResourceId, properties: &mut Object) -> Result<()> {
     NOT_OF_SKU.details_when(
         balancer.sku != "Standard",
         format_args!("{id} needs a load balancer with sku Standard, not {}.", balancer.sku),
@@ -61,7 +57,7 @@ pub(super) fn check_alone(
 }
 
 /// Checks the outbound rules of a balancer against its frontends, pools and rules.
-pub(crate) fn check(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
+pub(crate) fn check(balancer: &Balancer<'_>, properties: &Value) -> Result<()> {
     for rule in items(properties, "outboundRules") {
         let id = balancer.id.child("outboundRules", name(rule));
         let mut addresses = 0;
@@ -100,7 +96,7 @@ fn check_rules_on(
     properties: &Value,
     outbound: &Value,
     frontend: &ResourceId,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let protocol = text(outbound, "properties/protocol").unwrap_or_default();
     let clash = items(properties, "loadBalancingRules").iter().find(|rule| {
         let theirs = text(rule, "properties/protocol").unwrap_or_default();
@@ -120,12 +116,7 @@ fn check_rules_on(
 }
 
 /// The requested ports must exist: multiples of eight, within the addresses, for all members.
-fn check_ports(
-    balancer: &Balancer<'_>,
-    id: &ResourceId,
-    rule: &Value,
-    addresses: i64,
-) -> Result<(), Refusal> {
+fn check_ports(balancer: &Balancer<'_>, id: &ResourceId, rule: &Value, addresses: i64) -> Result<()> {
     let ports = number(rule, "allocatedOutboundPorts");
     if ports == 0 {
         return Ok(());

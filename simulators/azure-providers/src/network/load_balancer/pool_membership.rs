@@ -10,7 +10,7 @@ use super::{
 use crate::network::shared::codes::MIXED_MEMBERSHIP;
 use azure_engine::document::{items, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::is_of;
 
 const TWO_OF_SCALE_SET: Code = Code::azures(400, "VMScaleSetCannotUseMultipleLoadBalancersOfSameType");
@@ -31,7 +31,7 @@ pub(crate) fn too_many_rules(member: &ResourceId, most: u64) -> Refusal {
 /// Refuses invalid memberships: in a pool that holds addresses itself, behind balancers of different skus, behind two
 /// of one kind (public or internal), or behind too many rules. `pools` are all pools of one network interface, `member`
 /// is its id or that of the scale set whose model it is in.
-pub(crate) fn check(azure: &AzureState, member: &ResourceId, pools: &[ResourceId]) -> Result<(), Refusal> {
+pub(crate) fn check(azure: &AzureState, member: &ResourceId, pools: &[ResourceId]) -> Result<()> {
     let mut behind: Vec<&Record> = Vec::new();
     let mut rules = 0;
     for pool in pools {
@@ -64,7 +64,7 @@ pub(crate) fn check_nat_rules(
     azure: &AzureState,
     interface: &ResourceId,
     rules: &[ResourceId],
-) -> Result<(), Refusal> {
+) -> Result<()> {
     for rule in rules {
         let user = azure
             .store
@@ -94,7 +94,7 @@ fn internal(balancer: &Record) -> Option<bool> {
     items(&balancer.body, "properties/frontendIPConfigurations").first().map(is_internal)
 }
 
-fn check_pair(member: &ResourceId, one: &Record, other: &Record) -> Result<(), Refusal> {
+fn check_pair(member: &ResourceId, one: &Record, other: &Record) -> Result<()> {
     let sku = |record: &Record| text(&record.body, "sku/name").map(str::to_owned);
     DIFFERENT_SKUS.details_when(
         sku(one) != sku(other),

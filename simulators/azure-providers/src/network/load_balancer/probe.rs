@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::balancer::Balancer;
 use azure_engine::document::Object;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Derived, Number, Text, Users, Word};
 use azure_engine::types::member_table::Member;
 
@@ -25,11 +25,7 @@ pub(super) static MEMBERS: [Member; 9] = [
 ];
 
 /// Checks a probe.
-pub(super) fn check(
-    balancer: &Balancer<'_>,
-    id: &ResourceId,
-    properties: &mut Object,
-) -> Result<(), Refusal> {
+pub(super) fn check(balancer: &Balancer<'_>, id: &ResourceId, properties: &mut Object) -> Result<()> {
     let is = |member: &str, word: &str| properties.get(member).is_some_and(|value| value == word);
     if balancer.sku == "Basic" {
         // Not available with sku Basic.

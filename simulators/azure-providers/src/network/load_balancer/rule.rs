@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::balancer::Balancer;
 use azure_engine::document::{Object, at};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Derived, Flag, Number, Uses, UsesAll, Word};
 use azure_engine::types::member_table::Member;
 
@@ -44,11 +44,7 @@ pub(super) static MEMBERS: [Member; 15] = [
 ];
 
 /// Checks a load-balancing rule by itself.
-pub(super) fn check(
-    balancer: &Balancer<'_>,
-    id: &ResourceId,
-    properties: &mut Object,
-) -> Result<(), Refusal> {
+pub(super) fn check(balancer: &Balancer<'_>, id: &ResourceId, properties: &mut Object) -> Result<()> {
     let all = properties.get("protocol").is_some_and(|protocol| protocol == "All");
     for (member, most) in [("frontendPort", 65_534), ("backendPort", 65_535)] {
         check_port(properties, member, if all { (0, 0) } else { (1, most) }, id)?;
@@ -81,7 +77,7 @@ pub(super) fn check_port(
     member: &str,
     (least, most): (i64, i64),
     id: &ResourceId,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let port = properties.get(member).and_then(Value::as_i64).unwrap_or_default();
     OUT_OF_RANGE.details_when(
         !(least..=most).contains(&port),
@@ -89,7 +85,7 @@ pub(super) fn check_port(
     )
 }
 
-pub(super) fn require_frontend(properties: &Object, id: &ResourceId) -> Result<(), Refusal> {
+pub(super) fn require_frontend(properties: &Object, id: &ResourceId) -> Result<()> {
     NO_FRONTEND.details_when(
         !properties.contains_key("frontendIPConfiguration"),
         format_args!("{id} must reference a frontendIPConfiguration."),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{balancer::Balancer, rule::number};
 use azure_engine::document::{at, items, name, text};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 
 const ALL_PROTOCOLS: Code = Code::ours(400, "LoadBalancingRuleWithAllProtocolNotSupported");
 const SAME_BACKEND_PORT: Code = Code::azures(400, "RulesUseSameBackendPortProtocolAndPool");
@@ -28,7 +28,7 @@ struct Claims {
 }
 
 impl Claims {
-    fn claim(&mut self, rule: &ResourceId, document: &Value, ports: (i64, i64)) -> Result<(), Refusal> {
+    fn claim(&mut self, rule: &ResourceId, document: &Value, ports: (i64, i64)) -> Result<()> {
         let frontend = frontend(document);
         if let Some(other) = self.whole.get(&frontend) {
             return Err(same_frontend(other, rule));
@@ -45,7 +45,7 @@ impl Claims {
         Ok(())
     }
 
-    fn claim_all(&mut self, rule: &ResourceId, document: &Value) -> Result<(), Refusal> {
+    fn claim_all(&mut self, rule: &ResourceId, document: &Value) -> Result<()> {
         let frontend = frontend(document);
         if let Some(other) = self.any.get(&frontend) {
             return Err(same_frontend(other, rule));
@@ -87,7 +87,7 @@ fn same_frontend(a: &ResourceId, b: &ResourceId) -> Refusal {
 }
 
 /// Checks the rules of one load balancer against each other.
-pub(crate) fn check(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
+pub(crate) fn check(balancer: &Balancer<'_>, properties: &Value) -> Result<()> {
     let mut claims = Claims::default();
     let mut by_backend: HashMap<(String, String, i64), ResourceId> = HashMap::new();
     for rule in items(properties, "loadBalancingRules") {
@@ -142,7 +142,7 @@ fn check_high_availability(
     rule: &ResourceId,
     frontend: &str,
     frontends: &[Value],
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let internal = frontends.iter().any(|candidate| {
         balancer.id.child("frontendIPConfigurations", name(candidate)).to_lower() == frontend
             && at(candidate, "properties/subnet").is_some()

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::network::shared::type_names::PRIVATE_LINK_SERVICES;
 use azure_engine::document::{items, name, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::store::reference::is_of;
 
 const WRONG_STATUS: Code = Code::ours(400, "PrivateEndpointConnectionStatusInvalid");
@@ -106,7 +106,7 @@ pub(crate) fn decide(
     service: &ResourceId,
     wanted: &str,
     body: Option<&Value>,
-) -> Result<bool, Refusal> {
+) -> Result<bool> {
     let id = service.child(COLLECTION, wanted);
     let found = of_service(azure, service).into_iter().find(|connection| connection.id(azure, service) == id);
     let Some(connection) = found else { return Ok(false) };
@@ -142,7 +142,7 @@ pub(crate) fn decide(
 }
 
 /// Reads a decision; what it leaves out stays as it was.
-fn decision(id: &ResourceId, body: &Value, old: Option<&Value>) -> Result<Value, Refusal> {
+fn decision(id: &ResourceId, body: &Value, old: Option<&Value>) -> Result<Value> {
     let old = |member: &str| {
         old.and_then(|old| text(old, &format!("properties/privateLinkServiceConnectionState/{member}")))
     };

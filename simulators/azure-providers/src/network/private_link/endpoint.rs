@@ -27,7 +27,7 @@ use azure_engine::provider::{
     Writing,
 };
 use azure_engine::refusal::words::Wrong;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::State;
 use azure_engine::store::reference::{Reference, Role, is_of};
 use azure_engine::types::member_table::Holds::{
@@ -130,7 +130,7 @@ impl Shape for PrivateEndpoints {
 }
 
 impl Writing for PrivateEndpoints {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         check_interface_name(azure, &proposal, &properties)?;
@@ -262,7 +262,7 @@ fn custom_dns(azure: &AzureState, record: &Record, interface: &ResourceId) -> Ve
         .collect()
 }
 
-fn subnet(azure: &AzureState, id: &ResourceId, properties: &document::Object) -> Result<ResourceId, Refusal> {
+fn subnet(azure: &AzureState, id: &ResourceId, properties: &document::Object) -> Result<ResourceId> {
     let Some(subnet) = properties.get("subnet").and_then(|subnet| stored_reference(subnet, "id")) else {
         return Err(SUBNET_REQUIRED.details(format_args!("Private endpoint {id} must reference a subnet.")));
     };
@@ -279,7 +279,7 @@ fn check_limits(
     id: &ResourceId,
     subnet: &ResourceId,
     service: Option<&ResourceId>,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let here = |id: &ResourceId| {
         azure.store.referrers(id).filter(|user| is_of(&user.from, "/privateendpoints/")).count() as u64
     };
@@ -309,7 +309,7 @@ fn check_interface_name(
     azure: &AzureState,
     proposal: &Proposal<'_>,
     properties: &document::Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let id = proposal.id;
     let given = properties.get("customNetworkInterfaceName").and_then(Value::as_str).unwrap_or_default();
     match own_interface::existing(azure, id, given).filter(|_| proposal.old.is_none()) {
@@ -327,7 +327,7 @@ fn check_connection(
     collection: &str,
     me: &ResourceId,
     properties: &mut document::Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let id = proposal.id;
     let given = properties.remove("privateLinkServiceConnectionState");
     let Some(wanted) = properties.get("privateLinkServiceId").and_then(Value::as_str).map(str::to_owned)
@@ -398,7 +398,7 @@ fn check_addresses(
     proposal: &Proposal<'_>,
     subnet: &ResourceId,
     properties: &mut document::Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let interface = proposal.old.map(|old| interface(azure, old));
     let (mut promised, mut count) = (BTreeSet::new(), 0);
     for (me, properties) in each_child(proposal.id, properties, "ipConfigurations") {

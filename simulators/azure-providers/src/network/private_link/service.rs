@@ -19,7 +19,7 @@ use azure_engine::provider::{
     Acting, AzureState, ChildCollection, Concurrency, Expand, Presenting, Proposal, Protocol, Record, Shape,
     Writing,
 };
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
 use azure_engine::store::reference::{Role, is_of};
 use azure_engine::types::member_table::Holds::{
     Anything, Children, Derived, Flag, Guid, Object, Text, Texts, Uses, UsesAll, Word,
@@ -92,7 +92,7 @@ impl Shape for PrivateLinkServices {
 }
 
 impl Writing for PrivateLinkServices {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         let location = proposal.body.get("location").and_then(Value::as_str).unwrap_or_default();
@@ -123,7 +123,7 @@ impl Writing for PrivateLinkServices {
         own_interface::keep(azure, id, "privateLinkService", &interface, wanted);
     }
 
-    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
         match connection::of_service(azure, &record.id).first() {
             None => Ok(()),
             Some(connection) => Err(HAS_CONNECTIONS.details(format_args!(
@@ -206,11 +206,7 @@ impl Acting for PrivateLinkServices {
 }
 
 /// The frontends must belong to one standard balancer and to no other service; they are fixed at creation.
-fn check_frontends(
-    azure: &AzureState,
-    proposal: &Proposal<'_>,
-    properties: &document::Object,
-) -> Result<(), Refusal> {
+fn check_frontends(azure: &AzureState, proposal: &Proposal<'_>, properties: &document::Object) -> Result<()> {
     let id = proposal.id;
     let listed = |list: Option<&Value>| -> BTreeSet<ResourceId> {
         let list = list.and_then(Value::as_array).into_iter().flatten();
@@ -253,7 +249,7 @@ fn check_configurations(
     azure: &AzureState,
     id: &ResourceId,
     properties: &mut document::Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let most = azure.limit("network.ipConfigurationsPerPrivateLinkService");
     let count = properties.get(CONFIGURATIONS).and_then(Value::as_array).map_or(0, Vec::len) as u64;
     CONFIGURATION_COUNT.details_when(
@@ -301,7 +297,7 @@ fn check_configurations(
 }
 
 /// Exactly one configuration is primary: the first, where none is marked.
-fn mark_primary(id: &ResourceId, properties: &mut document::Object) -> Result<(), Refusal> {
+fn mark_primary(id: &ResourceId, properties: &mut document::Object) -> Result<()> {
     let marked = each_child(id, properties, CONFIGURATIONS);
     let marked = marked.filter(|(_, one)| one.get("primary") == Some(&Value::Bool(true))).count();
     TWO_PRIMARIES.details_when(

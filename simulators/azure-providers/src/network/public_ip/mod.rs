@@ -21,7 +21,7 @@ use azure_engine::document::{self, at, fill, stored_reference, take_properties, 
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Acting, AzureState, Presenting, Proposal, Protocol, Record, Shape, Writing};
 use azure_engine::refusal::words::Wrong;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::is_of;
 use azure_engine::types::member_table::Holds::{
     Anything, Derived, Guid, Names, Number, Object, Objects, Text, User, Uses, Word,
@@ -102,7 +102,7 @@ impl Shape for PublicIpAddresses {
 }
 
 impl Writing for PublicIpAddresses {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         let sku = sku(&mut proposal.body, &["Basic", "Standard", "StandardV2"])?;
@@ -193,7 +193,7 @@ fn dns_settings(
     azure: &AzureState,
     proposal: &Proposal<'_>,
     properties: &mut document::Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let version = properties.get("publicIPAddressVersion").cloned();
     let Some(settings) = properties.get_mut("dnsSettings") else { return Ok(()) };
     let Some(label) = text(settings, "domainNameLabel").filter(|label| !label.is_empty()) else {
@@ -225,7 +225,7 @@ fn domain_name(label: &str, location: &str) -> String {
 }
 
 /// Names with a scope hold a hash of it, so that only its owner can reuse them.
-fn scope_hash(azure: &AzureState, id: &ResourceId, scope: &str) -> Result<String, Refusal> {
+fn scope_hash(azure: &AzureState, id: &ResourceId, scope: &str) -> Result<String> {
     let group = ResourceId::group(id.subscription_id(), id.group_name().unwrap_or_default());
     let subject = match scope.to_ascii_lowercase().as_str() {
         "tenantreuse" => azure.options.tenant.clone(),
@@ -243,7 +243,7 @@ fn scope_hash(azure: &AzureState, id: &ResourceId, scope: &str) -> Result<String
 }
 
 /// A domain name label in lower case; refused if it is invalid.
-pub(crate) fn domain_name_label(label: &str) -> Result<String, Refusal> {
+pub(crate) fn domain_name_label(label: &str) -> Result<String> {
     let label = label.to_ascii_lowercase();
     let fits = label.len() >= 3
         && label.len() <= 63
@@ -270,7 +270,7 @@ fn with_domain_name<'a>(azure: &'a AzureState, name: &'a str) -> impl Iterator<I
 }
 
 /// Checks the restrictions of sku Basic.
-fn check_basic(proposal: &Proposal<'_>) -> Result<(), Refusal> {
+fn check_basic(proposal: &Proposal<'_>) -> Result<()> {
     if !proposal.body.contains_key("zones") {
         return Ok(());
     }
@@ -278,7 +278,7 @@ fn check_basic(proposal: &Proposal<'_>) -> Result<(), Refusal> {
         .details(format_args!("Basic sku public IP address {} cannot have availability zones.", proposal.id)))
 }
 
-fn check_count(azure: &AzureState, proposal: &Proposal<'_>, sku: &str) -> Result<(), Refusal> {
+fn check_count(azure: &AzureState, proposal: &Proposal<'_>, sku: &str) -> Result<()> {
     BASIC_RETIRED.details_when(
         sku == "Basic" && azure.options.basic_sku_retired,
         "Cannot create more than 0 IPv4 Basic SKU public IP addresses for this subscription in this region.",
@@ -299,7 +299,7 @@ fn check_prefix(
     sku: &str,
     prefix: &ResourceId,
     properties: &document::Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let id = proposal.id;
     let Some(record) = azure.store.get(prefix) else { return Err(Refusal::invalid_reference(prefix, id)) };
     let version = properties.get("publicIPAddressVersion").and_then(Value::as_str);
@@ -331,7 +331,7 @@ fn check_immutable(
     proposal: &Proposal<'_>,
     sku: &str,
     properties: &document::Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let Some(old) = proposal.old else { return Ok(()) };
     let id = proposal.id;
     let was = |path: &str| text(&old.body, path);

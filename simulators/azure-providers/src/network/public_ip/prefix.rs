@@ -20,7 +20,7 @@ use azure_engine::document::{at, take_properties, text};
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Acting, AzureState, Presenting, Proposal, Protocol, Shape, Writing};
 use azure_engine::refusal::words::Wrong;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::types::member_table::Holds::{Derived, Guid, Names, Number, Objects, User, Users, Word};
 use azure_engine::types::member_table::Member;
 
@@ -66,7 +66,7 @@ impl Shape for PublicIpPrefixes {
 }
 
 impl Writing for PublicIpPrefixes {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         let sku = sku(&mut proposal.body, &["Standard", "StandardV2"])?;
@@ -125,7 +125,7 @@ impl Presenting for PublicIpPrefixes {}
 impl Acting for PublicIpPrefixes {}
 
 /// The shortest prefix that Azure gives depends on the quota: /28 and /124 hold 16 addresses.
-fn check_length(azure: &AzureState, id: &ResourceId, length: i64, v6: bool) -> Result<(), Refusal> {
+fn check_length(azure: &AzureState, id: &ResourceId, length: i64, v6: bool) -> Result<()> {
     let bits = if v6 { 128 } else { 32 };
     let most = azure.limit("network.addressesPerPublicIpPrefix").max(1);
     let shortest = bits - i64::from(most.min(1 << 20).ilog2());

@@ -11,7 +11,7 @@ use azure_engine::document::{into_object, items, take_properties};
 use azure_engine::provider::{
     Acting, AzureState, ChildCollection, Presenting, Proposal, Protocol, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Children, Derived, Flag, Guid, Users};
 use azure_engine::types::member_table::Member;
 
@@ -56,7 +56,7 @@ impl Shape for SecurityGroups {
 }
 
 impl Writing for SecurityGroups {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         for (rule, properties) in each_child(id, &mut properties, "securityRules") {
@@ -82,7 +82,7 @@ impl Acting for SecurityGroups {}
 
 /// Sources and destinations of all rules together are bounded, each for itself; single and plural
 /// members both count.
-fn check_prefixes(azure: &AzureState, id: &ResourceId, rules: &[Value]) -> Result<(), Refusal> {
+fn check_prefixes(azure: &AzureState, id: &ResourceId, rules: &[Value]) -> Result<()> {
     let most = azure.limit("network.prefixesPerSecurityGroup");
     for side in ["source", "destination"] {
         let count = |rule: &Value| {

@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use azure_engine::document::{Object, at, name, text};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Derived, Number, Text, Texts, UsesAll, Word};
 use azure_engine::types::member_table::Member;
 
@@ -71,7 +71,7 @@ const TAGS: &str = "\
     VirtualNetwork WindowsAdminCenter WindowsVirtualDesktop";
 
 /// Checks one rule.
-pub(super) fn check(id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
+pub(super) fn check(id: &ResourceId, properties: &mut Object) -> Result<()> {
     for member in ["protocol", "access", "direction", "priority"] {
         missing(properties.get(member).is_none(), id, member)?;
     }
@@ -106,7 +106,7 @@ pub(super) fn check(id: &ResourceId, properties: &mut Object) -> Result<(), Refu
     Ok(())
 }
 
-fn missing(wrong: bool, id: &ResourceId, member: &str) -> Result<(), Refusal> {
+fn missing(wrong: bool, id: &ResourceId, member: &str) -> Result<()> {
     MISSING.details_when(
         wrong,
         format_args!(
@@ -122,7 +122,7 @@ fn values(
     plural: &str,
     grouped: bool,
     id: &ResourceId,
-) -> Result<Vec<String>, Refusal> {
+) -> Result<Vec<String>> {
     if properties.get(single).is_some_and(|value| value == "") {
         properties.remove(single);
     }
@@ -138,7 +138,7 @@ fn values(
 }
 
 /// Several prefixes of one side are of one family, do not overlap, and are no tags.
-fn check_prefix_list(member: &str, list: &[String], id: &ResourceId) -> Result<(), Refusal> {
+fn check_prefix_list(member: &str, list: &[String], id: &ResourceId) -> Result<()> {
     let refuse = |code: Code, why: String| {
         Err(code.details(format_args!("Security rule parameter {member} for rule with Id {id} {why}.")))
     };
@@ -187,7 +187,7 @@ fn is_prefix(text: &str) -> bool {
 }
 
 /// No two rules of one direction have the same priority.
-pub(crate) fn check_conflicts(rules: &[Value]) -> Result<(), Refusal> {
+pub(crate) fn check_conflicts(rules: &[Value]) -> Result<()> {
     let mut seen: HashMap<(Option<&str>, Option<i64>), &str> = HashMap::new();
     for rule in rules {
         let priority = at(rule, "properties/priority").and_then(Value::as_i64);

@@ -11,7 +11,7 @@ use super::type_names::{PUBLIC_IP_ADDRESSES, PUBLIC_IP_PREFIXES};
 use crate::network::shared::codes::{ADDRESS_FORMAT, PUBLIC_IP_COUNT_LIMIT_REACHED};
 use azure_engine::document::{items, name, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 
 const ADDRESS_TAKEN: Code = Code::azures(400, "PrivateIPAddressIsAllocated");
 const NETWORK_FULL: Code = Code::ours(400, "VirtualNetworkPrivateIPAddressCountLimitReached");
@@ -115,7 +115,7 @@ pub(crate) fn static_address(
     subnet: &ResourceId,
     given: Option<&str>,
     own: impl Fn(&ResourceId) -> bool,
-) -> Result<IpAddr, Refusal> {
+) -> Result<IpAddr> {
     let Some(given) = given.filter(|text| !text.is_empty()) else {
         return Err(NO_ADDRESS.details(format_args!(
             "IP configuration {id} with static allocation needs a privateIPAddress."
@@ -147,7 +147,7 @@ pub(crate) fn free_address(
     subnet: &ResourceId,
     v6: bool,
     also_taken: &BTreeSet<IpAddr>,
-) -> Result<IpAddr, Refusal> {
+) -> Result<IpAddr> {
     check_addresses(azure, subnet, also_taken.len() + 1)?;
     let prefixes = subnet_prefixes(azure, subnet);
     let taken = azure.store.addresses(subnet);
@@ -172,11 +172,7 @@ pub(crate) fn free_address(
 }
 
 /// A free public address: where the search begins depends on the seed and the owner.
-pub(crate) fn free_public_address(
-    azure: &AzureState,
-    owner: &ResourceId,
-    v6: bool,
-) -> Result<IpAddr, Refusal> {
+pub(crate) fn free_public_address(azure: &AzureState, owner: &ResourceId, v6: bool) -> Result<IpAddr> {
     let prefix = if v6 { IpNet::V6(azure.options.public_ipv6) } else { IpNet::V4(azure.options.public_ipv4) };
     let (first, last) = usable(&prefix);
     let size = last.saturating_sub(first) + 1;
@@ -244,12 +240,7 @@ pub(crate) fn holder_in_network(
 }
 
 /// Refuses when a subnet has not that many free addresses.
-pub(crate) fn check_room(
-    azure: &AzureState,
-    subnet: &ResourceId,
-    v6: bool,
-    count: usize,
-) -> Result<(), Refusal> {
+pub(crate) fn check_room(azure: &AzureState, subnet: &ResourceId, v6: bool, count: usize) -> Result<()> {
     let prefixes = subnet_prefixes(azure, subnet);
     let size: u128 = prefixes
         .iter()
@@ -278,7 +269,7 @@ fn joined(prefixes: &[IpNet]) -> String {
 }
 
 /// Whether a virtual network may hold so many more addresses, in whichever of its subnets.
-pub(crate) fn check_addresses(azure: &AzureState, subnet: &ResourceId, more: usize) -> Result<(), Refusal> {
+pub(crate) fn check_addresses(azure: &AzureState, subnet: &ResourceId, more: usize) -> Result<()> {
     let most = azure.limit("network.addressesPerVirtualNetwork");
     let Some(network) = subnet.parent().and_then(|network| azure.store.get(&network)) else { return Ok(()) };
     let subnets = items(&network.body, "properties/subnets").iter();

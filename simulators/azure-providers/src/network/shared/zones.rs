@@ -6,17 +6,13 @@ use serde_json::{Value, json};
 use crate::network::shared::codes::ZONES_CHANGED;
 use azure_engine::document::Object;
 use azure_engine::provider::{AzureState, Proposal};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 
 const NO_ZONES: Code = Code::ours(400, "ResourceAvailabilityZonesNotSupported");
 const WRONG_ZONE: Code = Code::ours(400, "InvalidAvailabilityZone");
 
 /// Checks the zones of a document: those of the region, each once.
-pub(crate) fn check_zones(
-    azure: &AzureState,
-    subject: &ResourceId,
-    document: &mut Object,
-) -> Result<(), Refusal> {
+pub(crate) fn check_zones(azure: &AzureState, subject: &ResourceId, document: &mut Object) -> Result<()> {
     let Some(zones) = document.get("zones") else { return Ok(()) };
     let Some(zones) = zones.as_array() else {
         return Err(Refusal::bad_format("Member 'zones' must be an array."));
@@ -44,7 +40,7 @@ pub(crate) fn check_zones(
 }
 
 /// Zones are fixed at creation.
-pub(crate) fn check_zones_unchanged(proposal: &Proposal<'_>) -> Result<(), Refusal> {
+pub(crate) fn check_zones_unchanged(proposal: &Proposal<'_>) -> Result<()> {
     let none = json!([]);
     let zones = |value: Option<&Value>| value.cloned().unwrap_or_else(|| none.clone());
     let old = proposal.old.map(|old| zones(old.body.get("zones")));

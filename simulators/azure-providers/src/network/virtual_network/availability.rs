@@ -10,7 +10,7 @@ use crate::network::shared::addresses::{free_address, holder_in_network, is_vaca
 use crate::network::shared::codes::ADDRESS_FORMAT;
 use azure_engine::document::{items, name};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Result};
 
 const OUTSIDE_SUBNETS: Code = Code::ours(400, "PrivateIPAddressNotInAnySubnet");
 
@@ -36,7 +36,7 @@ fn subnets(network: &Record) -> impl Iterator<Item = ResourceId> {
     items(&network.body, "properties/subnets").iter().map(|subnet| network.id.child("subnets", name(subnet)))
 }
 
-fn check(azure: &AzureState, network: &Record, given: &str) -> Result<Value, Refusal> {
+fn check(azure: &AzureState, network: &Record, given: &str) -> Result<Value> {
     let Ok(address) = given.parse::<IpAddr>() else {
         return Err(
             ADDRESS_FORMAT.details(format_args!("The IP address '{given}' is not a valid IP address."))

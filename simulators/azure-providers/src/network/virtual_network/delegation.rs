@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::network::shared::children::each_child;
 use azure_engine::document::{Object, items, name, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Anything, Derived, Text, Texts};
 use azure_engine::types::member_table::Member;
 
@@ -34,7 +34,7 @@ pub(super) static ENDPOINT: [Member; 4] = [
 ];
 
 /// Checks the delegations of a subnet: at most one, to a service that it names.
-pub(super) fn check(subnet: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
+pub(super) fn check(subnet: &ResourceId, properties: &mut Object) -> Result<()> {
     let mut count = 0;
     for (_, inner) in each_child(subnet, properties, "delegations") {
         let service = inner.get("serviceName").and_then(Value::as_str).unwrap_or_default();
@@ -53,11 +53,7 @@ pub(super) fn check(subnet: &ResourceId, properties: &mut Object) -> Result<(), 
 }
 
 /// Checks the service endpoints of a subnet and fills in the regions of each.
-pub(super) fn locate_endpoints(
-    subnet: &ResourceId,
-    location: &str,
-    properties: &mut Object,
-) -> Result<(), Refusal> {
+pub(super) fn locate_endpoints(subnet: &ResourceId, location: &str, properties: &mut Object) -> Result<()> {
     let endpoints = properties.get_mut("serviceEndpoints").and_then(Value::as_array_mut);
     let mut services: Vec<String> = Vec::new();
     for endpoint in endpoints.into_iter().flatten().filter_map(Value::as_object_mut) {
@@ -80,12 +76,7 @@ pub(super) fn locate_endpoints(
 }
 
 /// Delegations cannot change while the subnet is in use.
-pub(crate) fn check_change(
-    azure: &AzureState,
-    subnet: &ResourceId,
-    old: &Value,
-    new: &Value,
-) -> Result<(), Refusal> {
+pub(crate) fn check_change(azure: &AzureState, subnet: &ResourceId, old: &Value, new: &Value) -> Result<()> {
     let (before, after) = (services(old), services(new));
     let user = azure.store.referrers(subnet).next();
     match user.filter(|_| before != after) {
@@ -101,11 +92,7 @@ pub(crate) fn check_change(
 }
 
 /// Refuses machines in a subnet that is delegated to a service.
-pub(crate) fn check_undelegated(
-    azure: &AzureState,
-    subnet: &ResourceId,
-    id: &ResourceId,
-) -> Result<(), Refusal> {
+pub(crate) fn check_undelegated(azure: &AzureState, subnet: &ResourceId, id: &ResourceId) -> Result<()> {
     let holder = azure.store.holder(subnet).and_then(|network| azure.find_child(network, subnet));
     let services = holder.map(|(_, subnet)| services(subnet)).unwrap_or_default();
     if services.is_empty() {

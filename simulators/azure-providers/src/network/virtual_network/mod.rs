@@ -17,7 +17,7 @@ use azure_engine::document::{self, fill, into_object, items, name, take_properti
 use azure_engine::provider::{
     Acting, AzureState, ChildCollection, Concurrency, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Result};
 use azure_engine::store::reference::Role;
 use azure_engine::types::member_table::Holds::{
     Anything, Children, Derived, Flag, Guid, Number, Object, Texts, Uses, Word,
@@ -77,7 +77,7 @@ impl Shape for VirtualNetworks {
 }
 
 impl Writing for VirtualNetworks {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         check_options(id, &properties)?;
@@ -116,7 +116,7 @@ impl Writing for VirtualNetworks {
         peering::note_connections(azure, id);
     }
 
-    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
         let mut users = azure.store.referrers(&record.id);
         if let Some(user) = users.find(|user| user.role != Role::Names) {
             return Err(IN_USE.details(format_args!(
@@ -163,7 +163,7 @@ impl Presenting for VirtualNetworks {
 
 impl Acting for VirtualNetworks {}
 
-fn address_space(id: &ResourceId, space: Option<&Value>) -> Result<Vec<IpNet>, Refusal> {
+fn address_space(id: &ResourceId, space: Option<&Value>) -> Result<Vec<IpNet>> {
     let bad = |prefix: &str| {
         PREFIX_FORMAT.details(format_args!(
             "Address prefix '{prefix}' of {id} is not formatted correctly: it must be in CIDR notation."
@@ -191,7 +191,7 @@ fn address_space(id: &ResourceId, space: Option<&Value>) -> Result<Vec<IpNet>, R
 }
 
 /// Checks the members of a network other than addresses.
-fn check_options(id: &ResourceId, properties: &document::Object) -> Result<(), Refusal> {
+fn check_options(id: &ResourceId, properties: &document::Object) -> Result<()> {
     let servers = properties.get("dhcpOptions").map_or(&[][..], |options| items(options, "dnsServers"));
     for server in servers.iter().filter_map(Value::as_str) {
         ADDRESS_FORMAT.details_when(
@@ -203,7 +203,7 @@ fn check_options(id: &ResourceId, properties: &document::Object) -> Result<(), R
 }
 
 /// Refuses to remove a subnet that is in use.
-fn check_unused_subnet(azure: &AzureState, subnet: &ResourceId) -> Result<(), Refusal> {
+fn check_unused_subnet(azure: &AzureState, subnet: &ResourceId) -> Result<()> {
     let users: Vec<&str> = azure.store.referrers(subnet).map(|user| user.from.as_str()).collect();
     SUBNET_IN_USE.details_when(
         !users.is_empty(),
@@ -217,7 +217,7 @@ fn check_unused_subnet(azure: &AzureState, subnet: &ResourceId) -> Result<(), Re
 }
 
 /// Addresses that are in use stay inside the subnet's prefixes.
-fn check_allocations(azure: &AzureState, subnet: &ResourceId, prefixes: &[IpNet]) -> Result<(), Refusal> {
+fn check_allocations(azure: &AzureState, subnet: &ResourceId, prefixes: &[IpNet]) -> Result<()> {
     let lost = azure
         .store
         .addresses(subnet)

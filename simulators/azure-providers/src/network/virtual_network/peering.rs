@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::network::shared::children::{each_child, old_child};
 use azure_engine::document::{Object, at, items, name, stored_reference};
 use azure_engine::provider::{AzureState, Proposal, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::Role;
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Uses};
 use azure_engine::types::member_table::Member;
@@ -56,7 +56,7 @@ pub(super) fn check_all(
     proposal: &Proposal<'_>,
     space: &[IpNet],
     properties: &mut Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let network = proposal.id;
     let mut remotes: Vec<ResourceId> = Vec::new();
     for (id, properties) in each_child(network, properties, COLLECTION) {
@@ -83,7 +83,7 @@ fn check(
     id: &ResourceId,
     remote: &ResourceId,
     properties: &mut Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let network = proposal.id;
     WITH_ITSELF.details_when(
         remote == network,
@@ -117,7 +117,7 @@ fn check(
 }
 
 /// A side whose other side was deleted must be recreated before it can be connected again.
-fn check_other_side(id: &ResourceId, network: &ResourceId, other: &Record) -> Result<(), Refusal> {
+fn check_other_side(id: &ResourceId, network: &ResourceId, other: &Record) -> Result<()> {
     let Some(back) = back(other, network).filter(|back| was_connected(other, name(back))) else {
         return Ok(());
     };
@@ -134,7 +134,7 @@ fn check_overlap(
     space: &[IpNet],
     other: &Record,
     theirs: &[IpNet],
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let overlapping: Vec<String> = space
         .iter()
         .filter(|ours| theirs.iter().any(|their| ours.contains(their) || their.contains(*ours)))

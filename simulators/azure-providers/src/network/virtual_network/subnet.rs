@@ -8,7 +8,7 @@ use super::delegation;
 use crate::network::shared::addresses::prefixes_of;
 use crate::network::shared::codes::PREFIX_FORMAT;
 use azure_engine::document::{Object, at, items, name};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::types::member_table::Holds::{
     Anything, Children, Derived, Flag, Objects, Text, Texts, Users, Uses, UsesAll, Word,
 };
@@ -51,7 +51,7 @@ pub(super) static MEMBERS: [Member; 23] = [
 ];
 
 /// Checks a subnet.
-pub(super) fn check(id: &ResourceId, location: &str, properties: &mut Object) -> Result<(), Refusal> {
+pub(super) fn check(id: &ResourceId, location: &str, properties: &mut Object) -> Result<()> {
     delegation::check(id, properties)?;
     delegation::locate_endpoints(id, location, properties)?;
     SHARED_WITH_OUTBOUND.details_when(
@@ -75,7 +75,7 @@ pub(super) fn check(id: &ResourceId, location: &str, properties: &mut Object) ->
 }
 
 /// Refuses subnets outside the address space of their network, also those that were there before the space changed.
-pub(crate) fn check_inside(network: &ResourceId, space: &[IpNet], subnets: &[Value]) -> Result<(), Refusal> {
+pub(crate) fn check_inside(network: &ResourceId, space: &[IpNet], subnets: &[Value]) -> Result<()> {
     let inside = |prefix: &IpNet| space.iter().any(|space| space.contains(prefix));
     match subnets.iter().find(|subnet| !prefixes_of(subnet).iter().all(inside)) {
         None => Ok(()),
@@ -98,7 +98,7 @@ pub(crate) fn wrong_notation(id: &ResourceId, prefix: &IpNet) -> Refusal {
 }
 
 /// Checks that every prefix is valid, and that an IPv6 prefix has the size that Azure's networks have.
-fn check_notation(id: &ResourceId, document: &Value) -> Result<(), Refusal> {
+fn check_notation(id: &ResourceId, document: &Value) -> Result<()> {
     let single = at(document, "properties/addressPrefix");
     for given in single.into_iter().chain(items(document, "properties/addressPrefixes")) {
         let text = given.as_str().unwrap_or_default();
@@ -123,7 +123,7 @@ fn check_notation(id: &ResourceId, document: &Value) -> Result<(), Refusal> {
 }
 
 /// Refuses subnets that overlap.
-pub(crate) fn check_overlaps(subnets: &[Value]) -> Result<(), Refusal> {
+pub(crate) fn check_overlaps(subnets: &[Value]) -> Result<()> {
     let mut seen: Vec<(&str, IpNet)> = Vec::new();
     for subnet in subnets {
         for prefix in prefixes_of(subnet) {

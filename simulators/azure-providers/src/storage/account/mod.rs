@@ -26,7 +26,7 @@ use azure_engine::provider::{
     Acting, Action, AzureState, Expand, KeyForm, Polling, Presenting, Proposal, Protocol, Record, Shape,
     Source, UrlForm, Writing,
 };
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Result};
 use azure_engine::store::State;
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Word};
 use azure_engine::types::member_table::Member;
@@ -109,7 +109,7 @@ const FIXED_MEMBERS: [(&str, &str); 4] = [
 ];
 
 /// Refuses changes of members that are fixed at creation.
-fn check_fixed(old: &Value, properties: &Value) -> Result<(), Refusal> {
+fn check_fixed(old: &Value, properties: &Value) -> Result<()> {
     for (member, otherwise) in FIXED_MEMBERS {
         let shown = |value: Option<&Value>| value.map_or_else(|| otherwise.to_owned(), Value::to_string);
         let given = at(properties, member);
@@ -135,7 +135,7 @@ impl Shape for Accounts {
 }
 
 impl Writing for Accounts {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let old = proposal.old.map(|old| &old.body);
         if old.is_none() && find(azure, proposal.id.name()).is_some() {
             return Err(TAKEN.says(taken(proposal.id.name())));
@@ -252,7 +252,7 @@ fn in_own_words(value: Value) -> Value {
 }
 
 /// Brings `encryption` into the form that is stored: blobs and files are always encrypted.
-fn encryption(properties: &mut Object) -> Result<(), Refusal> {
+fn encryption(properties: &mut Object) -> Result<()> {
     let mut encryption = match properties.remove("encryption") {
         None => Object::new(),
         Some(Value::Object(encryption)) => encryption,
@@ -291,7 +291,7 @@ pub(super) fn takes_keys(account: &Value) -> bool {
 }
 
 /// `checkNameAvailability`
-pub(super) fn name_availability(azure: &AzureState, body: &Value) -> Result<Value, Refusal> {
+pub(super) fn name_availability(azure: &AzureState, body: &Value) -> Result<Value> {
     let Some(name) = text(body, "name") else { return Err(super::words::bad_parameters("name")) };
     let no = |reason: &str, message: String| json!({ "nameAvailable": false, "reason": reason, "message": message });
     if !super::tables::is_account_name(name) {

@@ -2,7 +2,7 @@
 
 use azure_engine::document::{Object, enumeration, fill, items, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ const NO_ENDPOINT: Code = Code::azures(400, "SubnetsHaveNoServiceEndpointsConfig
 const SERVICES: [&str; 2] = ["Microsoft.Storage", "Microsoft.Storage.Global"];
 
 /// Brings the rules into the form that is stored; an account without rules allows all traffic.
-pub(super) fn normalise(azure: &AzureState, properties: &mut Object) -> Result<(), Refusal> {
+pub(super) fn normalise(azure: &AzureState, properties: &mut Object) -> Result<()> {
     let mut rules = match properties.remove("networkAcls") {
         None => Object::new(),
         Some(Value::Object(rules)) => rules,
@@ -52,7 +52,7 @@ pub(super) fn normalise(azure: &AzureState, properties: &mut Object) -> Result<(
     Ok(())
 }
 
-fn check_addresses(rule: &Object) -> Result<(), Refusal> {
+fn check_addresses(rule: &Object) -> Result<()> {
     let given = rule.get("value").and_then(Value::as_str).unwrap_or_default();
     let address = given.parse::<std::net::IpAddr>().is_ok();
     if address || given.parse::<ipnet::IpNet>().is_ok() {
@@ -63,7 +63,7 @@ fn check_addresses(rule: &Object) -> Result<(), Refusal> {
 }
 
 /// A subnet must exist here and have an endpoint for storage. Subnets of other subscriptions are not checked.
-fn check_subnet(azure: &AzureState, rule: &mut Object) -> Result<(), Refusal> {
+fn check_subnet(azure: &AzureState, rule: &mut Object) -> Result<()> {
     let given = rule.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
     let Ok(id) = ResourceId::parse(&given) else {
         return Err(

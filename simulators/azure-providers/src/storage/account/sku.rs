@@ -2,7 +2,7 @@
 
 use azure_engine::document::{Object, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use serde_json::{Value, json};
 
 use super::super::words::{BAD_VALUE, bad_parameters};
@@ -95,7 +95,7 @@ pub(crate) fn is_provisioned_v2(sku: &str) -> bool {
 }
 
 /// Brings `kind` and `sku` into the form that is stored.
-pub(super) fn normalise(body: &mut Object, old: Option<&Value>) -> Result<(), Refusal> {
+pub(super) fn normalise(body: &mut Object, old: Option<&Value>) -> Result<()> {
     let given = body.get("kind").and_then(Value::as_str).or(old.and_then(|old| text(old, "kind")));
     let Some(given) = given else { return Err(bad_parameters("kind")) };
     let kind = KINDS.iter().find(|kind| kind.name.eq_ignore_ascii_case(given));

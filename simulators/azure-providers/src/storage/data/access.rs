@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use azure_engine::document::at;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Extra, Refusal};
+use azure_engine::refusal::{Code, Extra, Refusal, Result};
 use jiff::Timestamp;
 
 use super::service_request::{ServiceRequest, account_name, challenge};
@@ -25,11 +25,7 @@ const NO_TYPE: Code = Code::azures(403, "AuthorizationResourceTypeMismatch");
 const NO_INTENT: Code = Code::azures(400, "MissingRequiredHeader");
 
 /// Decides on a request.
-pub(super) fn check(
-    azure: &AzureState,
-    account: &Record,
-    request: &ServiceRequest<'_>,
-) -> Result<(), Refusal> {
+pub(super) fn check(azure: &AzureState, account: &Record, request: &ServiceRequest<'_>) -> Result<()> {
     let https_only = at(&account.body, "properties/supportsHttpsTrafficOnly").and_then(|only| only.as_bool());
     if !request.http.secure && https_only == Some(true) {
         return Err(NO_HTTP.says(said(azure, "The account being accessed does not support http.")));
@@ -41,7 +37,7 @@ pub(super) fn check(
     }
 }
 
-fn authenticate(azure: &AzureState, account: &Record, request: &ServiceRequest<'_>) -> Result<(), Refusal> {
+fn authenticate(azure: &AzureState, account: &Record, request: &ServiceRequest<'_>) -> Result<()> {
     if let Some(caller) = request.http.caller {
         check_roles(azure, request, &caller.object_id)?;
         // Tokens give access to files only with the header that declares the intent to bypass the files' own
@@ -73,7 +69,7 @@ fn authenticate(azure: &AzureState, account: &Record, request: &ServiceRequest<'
 
 /// Whether a principal has a role for a request, where roles are enforced: rights on shares and containers are those of
 /// Resource Manager, rights on their contents the services' own.
-fn check_roles(azure: &AzureState, request: &ServiceRequest<'_>, object_id: &str) -> Result<(), Refusal> {
+fn check_roles(azure: &AzureState, request: &ServiceRequest<'_>, object_id: &str) -> Result<()> {
     if !azure.enforce_authorization {
         return Ok(());
     }
@@ -106,7 +102,7 @@ fn bad_signature(azure: &AzureState) -> Refusal {
     ))
 }
 
-fn require_keys(azure: &AzureState, account: &Record) -> Result<(), Refusal> {
+fn require_keys(azure: &AzureState, account: &Record) -> Result<()> {
     match takes_keys(&account.body) {
         true => Ok(()),
         false => {
@@ -122,12 +118,7 @@ fn is_signed(azure: &AzureState, account: &Record, text: &str, signature: &str) 
 }
 
 /// `Authorization: SharedKey {account}:{signature}`
-fn by_key(
-    azure: &AzureState,
-    account: &Record,
-    request: &ServiceRequest<'_>,
-    given: &str,
-) -> Result<(), Refusal> {
+fn by_key(azure: &AzureState, account: &Record, request: &ServiceRequest<'_>, given: &str) -> Result<()> {
     let name = account_name(request.http.account);
     let signature = given.strip_prefix("SharedKey ").and_then(|rest| rest.split_once(':'));
     let Some((of, signature)) = signature else { return Err(bad_signature(azure)) };
@@ -145,7 +136,7 @@ fn by_token(
     account: &Record,
     request: &ServiceRequest<'_>,
     signature: &str,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     require_keys(azure, account)?;
     let fields: &BTreeMap<String, String> = request.http.query;
     let field = |name: &str| fields.get(name).map(String::as_str).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use azure_engine::answer::data_plane::DataAnswer;
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 
 use super::answers::{changed, xml};
 use super::list::{around, page};
@@ -46,7 +46,7 @@ fn entry<'a>(azure: &'a AzureState, request: &ServiceRequest<'_>) -> Option<&'a 
 }
 
 /// A request about a blob.
-pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer> {
     let comp = request.option("comp").unwrap_or_default().to_ascii_lowercase();
     check_conditions(azure, request)?;
     match (request.http.method, comp.as_str()) {
@@ -86,7 +86,7 @@ pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> R
 }
 
 /// `If-Match` and `If-None-Match`.
-fn check_conditions(azure: &AzureState, request: &ServiceRequest<'_>) -> Result<(), Refusal> {
+fn check_conditions(azure: &AzureState, request: &ServiceRequest<'_>) -> Result<()> {
     let current = entry(azure, request).map(|entry| entry.etag.as_str());
     let fits = |wanted: &str| match wanted {
         "*" => current.is_some(),
@@ -129,13 +129,13 @@ fn store(
     written
 }
 
-fn put(azure: &mut AzureState, request: &ServiceRequest<'_>, bytes: Vec<u8>) -> Result<DataAnswer, Refusal> {
+fn put(azure: &mut AzureState, request: &ServiceRequest<'_>, bytes: Vec<u8>) -> Result<DataAnswer> {
     let (etag, modified) = store(azure, request, request.path.clone(), bytes);
     Ok(changed(DataAnswer::empty(201), &etag, &modified).with("x-ms-request-server-encrypted", "true"))
 }
 
 /// Commits a blob from blocks.
-fn put_blocks(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+fn put_blocks(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer> {
     let list = String::from_utf8_lossy(request.http.body).into_owned();
     let mut names = Vec::new();
     for kind in ["Latest", "Uncommitted"] {
@@ -157,7 +157,7 @@ fn put_blocks(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<Da
     put(azure, request, whole)
 }
 
-fn show(azure: &AzureState, request: &ServiceRequest<'_>, entry: &Entry) -> Result<DataAnswer, Refusal> {
+fn show(azure: &AzureState, request: &ServiceRequest<'_>, entry: &Entry) -> Result<DataAnswer> {
     let none = Bytes::default();
     let bytes = entry.bytes.as_ref().unwrap_or(&none);
     let answer = match request.http.method {

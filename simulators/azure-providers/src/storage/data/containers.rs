@@ -4,7 +4,7 @@ use azure_engine::answer::data_plane::DataAnswer;
 use azure_engine::document::{at, text};
 use azure_engine::operation::execution::Execution;
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::request::Conditions;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ use crate::storage::protocol::said;
 const EXISTS: Code = Code::azures(409, "ContainerAlreadyExists");
 
 /// A request to the blob service.
-pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer> {
     let method = request.http.method;
     if request.is("account", "properties") {
         return Ok(account(azure, request));
@@ -67,7 +67,7 @@ pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> R
 }
 
 /// Creates a container or changes it, as Resource Manager would.
-fn write(azure: &mut AzureState, request: &ServiceRequest<'_>, status: u16) -> Result<DataAnswer, Refusal> {
+fn write(azure: &mut AzureState, request: &ServiceRequest<'_>, status: u16) -> Result<DataAnswer> {
     let id = request.part_id();
     let old = azure.store.get(&id).and_then(|record| record.body.get("properties").cloned());
     let mut properties = old.unwrap_or_else(|| json!({}));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use azure_engine::answer::data_plane::DataAnswer;
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use jiff::Timestamp;
 
 use super::answers::{changed, xml};
@@ -46,7 +46,7 @@ fn not_found(azure: &AzureState) -> Refusal {
 }
 
 /// A request about the contents of a share.
-pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer> {
     let id = request.part_id();
     let Some(record) = azure.store.get(&id) else { return Err(share::absent(azure)) };
     let snapshot = match request.option("sharesnapshot") {
@@ -134,7 +134,7 @@ fn described(answer: DataAnswer, entry: &Entry) -> DataAnswer {
         .with("x-ms-server-encrypted", "true")
 }
 
-fn show(azure: &AzureState, request: &ServiceRequest<'_>, entry: &Entry) -> Result<DataAnswer, Refusal> {
+fn show(azure: &AzureState, request: &ServiceRequest<'_>, entry: &Entry) -> Result<DataAnswer> {
     let mut answer = match (&entry.bytes, request.http.method) {
         (Some(bytes), "GET") if request.option("comp").is_none() => range::read(azure, request, &bytes.0)?,
         (Some(bytes), _) => DataAnswer::empty(200).with("content-length", bytes.0.len().to_string()),
@@ -174,19 +174,11 @@ fn entry(azure: &mut AzureState, request: &ServiceRequest<'_>, bytes: Option<Byt
 }
 
 /// Makes a directory, or a file of that many bytes.
-fn create(
-    azure: &mut AzureState,
-    request: &ServiceRequest<'_>,
-    length: Option<usize>,
-) -> Result<DataAnswer, Refusal> {
+fn create(azure: &mut AzureState, request: &ServiceRequest<'_>, length: Option<usize>) -> Result<DataAnswer> {
     put(azure, request, length.map(|length| Bytes(Arc::new(vec![0; length]))))
 }
 
-fn put(
-    azure: &mut AzureState,
-    request: &ServiceRequest<'_>,
-    bytes: Option<Bytes>,
-) -> Result<DataAnswer, Refusal> {
+fn put(azure: &mut AzureState, request: &ServiceRequest<'_>, bytes: Option<Bytes>) -> Result<DataAnswer> {
     let id = request.part_id();
     let new = entry(azure, request, bytes);
     let none = Entries::new();
@@ -219,7 +211,7 @@ fn exists(azure: &AzureState) -> Refusal {
 }
 
 /// `Put Range`: the sent bytes, or zeros.
-fn write_range(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+fn write_range(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer> {
     let id = request.part_id();
     let etag = contents::next_etag(azure);
     let modified = azure.now();
@@ -245,11 +237,7 @@ fn write_range(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<D
 }
 
 /// Sets headers and size, or metadata.
-fn set(
-    azure: &mut AzureState,
-    request: &ServiceRequest<'_>,
-    properties: bool,
-) -> Result<DataAnswer, Refusal> {
+fn set(azure: &mut AzureState, request: &ServiceRequest<'_>, properties: bool) -> Result<DataAnswer> {
     let id = request.part_id();
     let etag = contents::next_etag(azure);
     let modified = azure.now();
@@ -274,11 +262,7 @@ fn set(
     Ok(described(DataAnswer::empty(200), entry))
 }
 
-fn delete(
-    azure: &mut AzureState,
-    request: &ServiceRequest<'_>,
-    directory: bool,
-) -> Result<DataAnswer, Refusal> {
+fn delete(azure: &mut AzureState, request: &ServiceRequest<'_>, directory: bool) -> Result<DataAnswer> {
     let id = request.part_id();
     let none = Entries::new();
     let entries = contents::entries(azure, &id, None).unwrap_or(&none);
@@ -297,7 +281,7 @@ fn delete(
 }
 
 /// `Copy File` from another file of this Azure, at once.
-fn copy(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+fn copy(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer> {
     let source = request.header("x-ms-copy-source").and_then(|source| url::Url::parse(source).ok());
     let found = source.as_ref().and_then(|source| {
         let name = source.host_str()?.split('.').next()?;
@@ -333,7 +317,7 @@ fn ranges(entry: &Entry) -> DataAnswer {
         .with("x-ms-content-length", length.to_string())
 }
 
-fn list(azure: &AzureState, request: &ServiceRequest<'_>, entries: &Entries) -> Result<DataAnswer, Refusal> {
+fn list(azure: &AzureState, request: &ServiceRequest<'_>, entries: &Entries) -> Result<DataAnswer> {
     let is_directory = |entry: &Entry| entry.bytes.is_none();
     if !request.path.is_empty() && !find(entries, &request.path).is_some_and(|(_, entry)| is_directory(entry))
     {

@@ -18,7 +18,7 @@ mod xml;
 use azure_engine::answer::data_plane::{DataAnswer, DataRequest, DataSubject};
 use azure_engine::provider::AzureState;
 use azure_engine::provider::DataPlane;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 
 use self::service_request::{DataService, ServiceRequest, account_name, challenge, split};
 use super::account;
@@ -102,7 +102,7 @@ fn perform(
     azure: &mut AzureState,
     request: &DataRequest<'_>,
     data_service: &'static DataService,
-) -> Result<DataAnswer, Refusal> {
+) -> Result<DataAnswer> {
     let Some(record) = account::find(azure, account_name(request.account)) else {
         return Err(NO_ACCOUNT.says(said(azure, "The specified resource does not exist.")));
     };

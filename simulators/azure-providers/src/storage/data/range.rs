@@ -2,7 +2,7 @@
 
 use azure_engine::answer::data_plane::DataAnswer;
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 
 use super::service_request::ServiceRequest;
 use crate::storage::protocol::said;
@@ -27,11 +27,7 @@ pub(super) fn requested_range(request: &ServiceRequest<'_>) -> Option<(usize, Op
 }
 
 /// The bytes that a request reads: all of them, or the range that it names.
-pub(super) fn read(
-    azure: &AzureState,
-    request: &ServiceRequest<'_>,
-    bytes: &[u8],
-) -> Result<DataAnswer, Refusal> {
+pub(super) fn read(azure: &AzureState, request: &ServiceRequest<'_>, bytes: &[u8]) -> Result<DataAnswer> {
     let length = bytes.len();
     let Some((first, last)) = requested_range(request) else {
         return Ok(DataAnswer { body: bytes.to_vec(), ..DataAnswer::empty(200) });

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use azure_engine::answer::data_plane::{DataAnswer, DataRequest};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_types::ResourceId;
 
 use super::super::protocol::said;
@@ -20,7 +20,7 @@ pub(super) struct DataService {
     pub(super) word: &'static str,
     /// What it is divided into, as a segment below the service.
     pub(super) parts: &'static str,
-    pub(super) operate: fn(&mut AzureState, &ServiceRequest<'_>) -> Result<DataAnswer, Refusal>,
+    pub(super) operate: fn(&mut AzureState, &ServiceRequest<'_>) -> Result<DataAnswer>,
 }
 
 /// A parsed request.

@@ -5,7 +5,7 @@ use azure_engine::answer::data_plane::DataAnswer;
 use azure_engine::document::{Object, at, text};
 use azure_engine::operation::execution::Execution;
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::request::Conditions;
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ const HEADERS: [(&str, &str, bool); 6] = [
 ];
 
 /// A request to the file service.
-pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer> {
     let method = request.http.method;
     if request.part.is_empty() {
         return match method {
@@ -82,7 +82,7 @@ pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> R
 }
 
 /// Creates a share or changes it, as Resource Manager would.
-fn write(azure: &mut AzureState, request: &ServiceRequest<'_>, status: u16) -> Result<DataAnswer, Refusal> {
+fn write(azure: &mut AzureState, request: &ServiceRequest<'_>, status: u16) -> Result<DataAnswer> {
     let mut properties = Object::new();
     for (header, member, is_number) in HEADERS {
         let Some(given) = request.header(header) else { continue };
@@ -108,7 +108,7 @@ fn write(azure: &mut AzureState, request: &ServiceRequest<'_>, status: u16) -> R
 }
 
 /// The document that a request refers to: the share, or a snapshot of it.
-fn document(azure: &AzureState, request: &ServiceRequest<'_>) -> Result<Value, Refusal> {
+fn document(azure: &AzureState, request: &ServiceRequest<'_>) -> Result<Value> {
     let id = request.part_id();
     match request.option("sharesnapshot") {
         Some(time) => snapshot::read(azure, &id, time),
@@ -117,7 +117,7 @@ fn document(azure: &AzureState, request: &ServiceRequest<'_>) -> Result<Value, R
 }
 
 /// A share's members as headers.
-fn shown(azure: &AzureState, request: &ServiceRequest<'_>, status: u16) -> Result<DataAnswer, Refusal> {
+fn shown(azure: &AzureState, request: &ServiceRequest<'_>, status: u16) -> Result<DataAnswer> {
     let document = document(azure, request)?;
     let member = |name: &str| at(&document, "properties").and_then(|properties| properties.get(name));
     let words = |name: &str| member(name).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -140,7 +140,7 @@ fn shown(azure: &AzureState, request: &ServiceRequest<'_>, status: u16) -> Resul
     Ok(answer)
 }
 
-fn delete(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+fn delete(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer> {
     let id = request.part_id();
     if let Some(time) = request.option("sharesnapshot") {
         snapshot::delete(azure, &id, time)?;
@@ -150,7 +150,7 @@ fn delete(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAn
     Ok(DataAnswer { note: answer.note, ..DataAnswer::empty(202) })
 }
 
-fn undelete(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+fn undelete(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer> {
     let name = request.header("x-ms-deleted-share-name").unwrap_or_default();
     let version = request.header("x-ms-deleted-share-version").unwrap_or_default();
     let body = json!({ "deletedShareName": name, "deletedShareVersion": version });

@@ -5,7 +5,7 @@ use std::time::Duration;
 use azure_engine::answer::Answer;
 use azure_engine::document::text;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_types::ResourceId;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ pub(super) fn document(azure: &AzureState, share: &DeletedShare) -> Option<Value
 }
 
 /// `POST shares/{name}/restore`: the path has the new name of the share.
-pub(crate) fn restore(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Answer, Refusal> {
+pub(crate) fn restore(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Answer> {
     let name = text(body, "deletedShareName").unwrap_or_else(|| id.name()).to_owned();
     let version = text(body, "deletedShareVersion").unwrap_or_default().to_owned();
     if azure.store.get(id).is_some() {

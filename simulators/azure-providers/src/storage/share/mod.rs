@@ -21,7 +21,7 @@ use azure_engine::provider::{
     Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, ResourceRequest, Shape,
     Source, Writing,
 };
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
 use azure_engine::request::Conditions;
 use azure_engine::types::member_table::Holds::{Anything, Derived, Word};
 use azure_engine::types::member_table::Member;
@@ -84,7 +84,7 @@ impl Shape for Shares {
 }
 
 impl Writing for Shares {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         // A PUT of what exists is an update: members that it leaves out stay.
@@ -243,11 +243,7 @@ impl Acting for Shares {
 }
 
 /// Deletes a share; one with snapshots only if the request includes these.
-pub(super) fn delete(
-    azure: &mut AzureState,
-    id: &ResourceId,
-    with_snapshots: bool,
-) -> Result<Answer, Refusal> {
+pub(super) fn delete(azure: &mut AzureState, id: &ResourceId, with_snapshots: bool) -> Result<Answer> {
     let has = azure.store.get(id).is_some_and(|record| !snapshot::times(record).is_empty());
     if has && !with_snapshots {
         return Err(HAS_SNAPSHOTS
@@ -263,7 +259,7 @@ fn check_protocols(
     account: &Value,
     old: Option<&Record>,
     properties: &Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let speaks = properties.get("enabledProtocols").and_then(Value::as_str).unwrap_or("SMB");
     let before = old.and_then(|old| text(&old.body, "properties/enabledProtocols"));
     if before.is_some_and(|before| before != speaks) {

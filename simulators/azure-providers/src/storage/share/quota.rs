@@ -3,7 +3,7 @@
 
 use azure_engine::document::{Object, at};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_types::ResourceId;
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ pub(super) fn normalise(
     share: &ResourceId,
     account: &Value,
     properties: &mut Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let (least, most, usual) = range(account);
     let quota = match properties.get("shareQuota") {
         None => usual,
@@ -64,7 +64,7 @@ fn provisioned(sku: &str, quota: i64) -> (i64, i64) {
 }
 
 /// All shares of an account together must fit its size; deleted shares that can be restored count.
-fn check_room(azure: &AzureState, share: &ResourceId, account: &Value, quota: i64) -> Result<(), Refusal> {
+fn check_room(azure: &AzureState, share: &ResourceId, account: &Value, quota: i64) -> Result<()> {
     let Some(id) = account_of(share) else { return Ok(()) };
     let size = |body: &Value| at(body, "properties/shareQuota").and_then(Value::as_i64).unwrap_or_default();
     let others = azure.store.of_type_below(RESOURCE_TYPE, &id);

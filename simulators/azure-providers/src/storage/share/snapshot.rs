@@ -2,7 +2,7 @@
 
 use azure_engine::document::{Object, text};
 use azure_engine::provider::{AzureState, Expand, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_types::ResourceId;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -41,11 +41,7 @@ fn kept<'a>(record: &'a Record, time: &str) -> Option<(&'a String, &'a Value)> {
 }
 
 /// Takes a snapshot. Gives its document and its etag.
-pub(crate) fn create(
-    azure: &mut AzureState,
-    share: &ResourceId,
-    body: &Value,
-) -> Result<(Value, String), Refusal> {
+pub(crate) fn create(azure: &mut AzureState, share: &ResourceId, body: &Value) -> Result<(Value, String)> {
     let most = azure.limit("storage.snapshotsPerShare");
     let mut time = azure.now();
     let Some(record) = azure.store.get(share) else { return Err(share_absent(azure)) };
@@ -86,7 +82,7 @@ pub(crate) fn create(
 }
 
 /// The document of a snapshot.
-pub(crate) fn read(azure: &AzureState, share: &ResourceId, time: &str) -> Result<Value, Refusal> {
+pub(crate) fn read(azure: &AzureState, share: &ResourceId, time: &str) -> Result<Value> {
     let Some(record) = azure.store.get(share) else { return Err(share_absent(azure)) };
     let (time, kept) = kept(record, time).ok_or_else(|| absent(azure))?;
     let mut then = record.clone();
@@ -98,7 +94,7 @@ pub(crate) fn read(azure: &AzureState, share: &ResourceId, time: &str) -> Result
 }
 
 /// Deletes a snapshot.
-pub(crate) fn delete(azure: &mut AzureState, share: &ResourceId, time: &str) -> Result<(), Refusal> {
+pub(crate) fn delete(azure: &mut AzureState, share: &ResourceId, time: &str) -> Result<()> {
     let Some(record) = azure.store.get(share) else { return Err(share_absent(azure)) };
     let Some((time, _)) = kept(record, time) else { return Err(absent(azure)) };
     let time = time.clone();
