@@ -417,9 +417,8 @@ impl Azure {
     /// What Azure would refuse; also when the instance is absent.
     pub fn remove_instance(&self, scale_set: &ResourceId, instance: &str) -> Result<()> {
         let id = scale_set.child("virtualMachines", instance);
-        if self.document(&id).is_none() {
-            return Err(RESOURCE_NOT_FOUND.says(format_args!("The Resource '{id}' was not found.")));
-        }
+        RESOURCE_NOT_FOUND
+            .says_when(self.document(&id).is_none(), format_args!("The Resource '{id}' was not found."))?;
         self.delete(&id)
     }
 

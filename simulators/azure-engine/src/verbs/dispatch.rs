@@ -68,10 +68,10 @@ impl AzureState {
             BadPath::BadCharacter => INVALID_RESOURCE_NAME.says("The resource name or path holds characters that are not allowed: < > % & : \\ ? / and control characters.",
             ),
         })?;
-        if version.is_empty() {
-            return Err(MISSING_API_VERSION_PARAMETER
-                .says("The api-version query parameter (?api-version=) is required for all requests."));
-        }
+        MISSING_API_VERSION_PARAMETER.says_when(
+            version.is_empty(),
+            "The api-version query parameter (?api-version=) is required for all requests.",
+        )?;
         let Target::Within(subscription, scope) = target else {
             if !version::known(version, self.time()) {
                 return Err(invalid_version());
@@ -84,10 +84,9 @@ impl AzureState {
                 unresolved: None,
             });
         };
-        let Some(subscription) = self.subscription(subscription) else {
-            return Err(SUBSCRIPTION_NOT_FOUND
-                .says(format_args!("The subscription '{subscription}' could not be found.")));
-        };
+        let subscription = self.subscription(subscription).ok_or_else(|| {
+            SUBSCRIPTION_NOT_FOUND.says(format_args!("The subscription '{subscription}' could not be found."))
+        })?;
         let (resource_type, resolved, poll) = match scope {
             Scope::Resource(group, namespace, segments) => {
                 let resolved =
@@ -115,9 +114,8 @@ impl AzureState {
             Scope::GroupOperation(_) => (self.manager.type_of(target).into(), None, true),
             Scope::Extension(extension) => {
                 let first = extension.below.first().map_or("", String::as_str);
-                let Some(namespace) = self.namespace(&extension.by) else {
-                    return Err(Refusal::unknown_namespace(&extension.by));
-                };
+                let namespace =
+                    self.namespace(&extension.by).ok_or_else(|| Refusal::unknown_namespace(&extension.by))?;
                 if !version::known(version, self.time()) {
                     return Err(invalid_version());
                 }

@@ -90,9 +90,8 @@ impl AzureState {
             )));
         }
         let Some(given) = conditions.if_match.as_deref().map(str::trim) else { return Ok(()) };
-        let Some(old) = old else {
-            return Err(PRECONDITION_FAILED.says(format_args!("Resource {id} does not exist.")));
-        };
+        let old =
+            old.ok_or_else(|| PRECONDITION_FAILED.says(format_args!("Resource {id} does not exist.")))?;
         let current = self.etag(old);
         if given == "*" {
             return Ok(());

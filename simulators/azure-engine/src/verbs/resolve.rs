@@ -77,9 +77,7 @@ impl AzureState {
         segments: &[String],
         api_version: &str,
     ) -> Result<Resolved> {
-        let Some(namespace) = self.namespace(namespace) else {
-            return Err(Refusal::unknown_namespace(namespace));
-        };
+        let namespace = self.namespace(namespace).ok_or_else(|| Refusal::unknown_namespace(namespace))?;
         let mut full_type = namespace.to_owned();
         let mut id = scope.clone();
         let mut found: Option<Resolved> = None;

@@ -70,9 +70,8 @@ impl Writing for RoleAssignments {
         let role = role(azure, &properties, &scope)?;
         properties.insert("roleDefinitionId".into(), role.as_str().into());
         let principal = properties.get("principalId").and_then(Value::as_str).unwrap_or_default().to_owned();
-        if principal.is_empty() {
-            return Err(INVALID_PRINCIPAL.says("A role assignment names its principal (principalId)."));
-        }
+        INVALID_PRINCIPAL
+            .says_when(principal.is_empty(), "A role assignment names its principal (principalId).")?;
         match proposal.old {
             Some(old)
                 if !(has(old, "principalId", &principal) && has(old, "roleDefinitionId", role.as_str())) =>
@@ -194,10 +193,10 @@ fn check_new(azure: &AzureState, scope: &ResourceId, principal: &str, role: &Res
             other.id.name().replace('-', "")
         )));
     }
-    if others.len() as u64 >= azure.limit("authorization.roleAssignmentsPerSubscription") {
-        return Err(LIMIT_EXCEEDED.says("No more role assignments can be created."));
-    }
-    Ok(())
+    LIMIT_EXCEEDED.says_when(
+        others.len() as u64 >= azure.limit("authorization.roleAssignmentsPerSubscription"),
+        "No more role assignments can be created.",
+    )
 }
 
 /// Whether the directory has a principal; without a directory every principal is known.

@@ -79,10 +79,10 @@ impl Writing for RoleDefinitions {
         check_name(azure, proposal.id, text(&value, "roleName").unwrap_or_default())?;
         check_scopes(azure, proposal.id, items(&value, "assignableScopes"))?;
         let most = azure.limit("authorization.customRolesPerDirectory");
-        if proposal.old.is_none() && customs(azure).count() as u64 >= most {
-            return Err(LIMIT_EXCEEDED
-                .says("Role definition limit exceeded. No more role definitions can be created."));
-        }
+        LIMIT_EXCEEDED.says_when(
+            proposal.old.is_none() && customs(azure).count() as u64 >= most,
+            "Role definition limit exceeded. No more role definitions can be created.",
+        )?;
         Ok(json!({ "properties": into_object(value) }))
     }
 
@@ -97,10 +97,8 @@ impl Writing for RoleDefinitions {
         let mut assignments = azure.store.of_type(ASSIGNMENT_TYPE);
         let assigned =
             |assignment: &Record| definition_of(azure, assignment).is_some_and(|role| role.id == record.id);
-        match assignments.any(assigned) {
-            true => Err(HAS_ASSIGNMENTS.says("There are existing role assignments referencing role.")),
-            false => Ok(()),
-        }
+        HAS_ASSIGNMENTS
+            .says_when(assignments.any(assigned), "There are existing role assignments referencing role.")
     }
 }
 
@@ -152,9 +150,7 @@ fn built_in_fixed(id: &ResourceId) -> Refusal {
 
 /// Names of roles are unique in a directory.
 fn check_name(azure: &AzureState, id: &ResourceId, name: &str) -> Result<()> {
-    if name.is_empty() {
-        return Err(NO_NAME.says("The role definition has no name (roleName)."));
-    }
+    NO_NAME.says_when(name.is_empty(), "The role definition has no name (roleName).")?;
     let tenant = |id: &ResourceId| azure.tenant_of(id.subscription_id()).to_owned();
     let same = |record: &&Record| {
         record.id.name() != id.name()

@@ -44,13 +44,11 @@ pub fn check(
         true => access::roles(azure, object_id, |assigned| assigned.is_within(scope))
             .any(|role| access::allows(items(&role.body, "properties/permissions"), Plane::Control, action)),
     };
-    if !allowed {
-        return Err(AUTHORIZATION_FAILED.says(format_args!(
+    AUTHORIZATION_FAILED.says_when(!allowed, format_args!(
             "The client '{client_id}' with object id '{object_id}' does not have authorization to perform action \
              '{action}' over scope '{scope}' or the scope is invalid. If access was recently granted, please refresh \
              your credentials."
-        )));
-    }
+        ))?;
     if !matches!(method, "PUT" | "PATCH" | "POST") {
         return Ok(());
     }

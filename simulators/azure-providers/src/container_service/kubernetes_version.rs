@@ -137,24 +137,20 @@ pub(super) fn check_skew(pool: Version, control_plane: Version) -> Result<()> {
     let what =
         format!("Node pool version {pool} and control plane version {control_plane} are incompatible.");
     let more = "For more information, please check https://aka.ms/version-skew-policy";
-    if node > control {
-        return Err(INCOMPATIBLE.says(format_args!(
+    INCOMPATIBLE.says_when(node > control, format_args!(
             "{what} Minor version of node pool version {node} is bigger than control plane version {control}. {more}"
-        )));
-    }
-    if pool > control_plane {
-        return Err(INCOMPATIBLE.says(format_args!(
+        ))?;
+    INCOMPATIBLE.says_when(
+        pool > control_plane,
+        format_args!(
             "{what} Patch version of node pool version {} is bigger than control plane version {}. {more}",
             pool.patch, control_plane.patch
-        )));
-    }
-    if node + MAX_SKEW < control {
-        return Err(INCOMPATIBLE.says(format_args!(
+        ),
+    )?;
+    INCOMPATIBLE.says_when(node + MAX_SKEW < control, format_args!(
             "{what} Minor version of node pool cannot be more than {MAX_SKEW} versions less than control plane's \
              version. Minor version of node pool is {node} and control plane is {control}."
-        )));
-    }
-    Ok(())
+        ))
 }
 
 /// Whether a pool can be upgraded from one version to another.

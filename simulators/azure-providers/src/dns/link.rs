@@ -73,11 +73,9 @@ impl Writing for Links {
         body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
         body.insert("properties".into(), Value::Object(properties));
         let body = Value::Object(body);
-        let Some(network) = network(&body) else {
-            return Err(
-                NO_NETWORK.says(format_args!("The virtual network link {id} names no virtual network."))
-            );
-        };
+        let network = network(&body).ok_or_else(|| {
+            NO_NETWORK.says(format_args!("The virtual network link {id} names no virtual network."))
+        })?;
         let there = azure.store.get(&network).is_some_and(|record| record.resource_type.name() == NETWORKS);
         if !there {
             return Err(Refusal::invalid_reference(&network, id));
@@ -134,12 +132,10 @@ fn check_others(
     registers_too: bool,
 ) -> Result<()> {
     let others: Vec<&Record> = of_zone(azure, zone).into_iter().filter(|link| link.id != *id).collect();
-    if others.iter().any(|link| self::network(&link.body).as_ref() == Some(network)) {
-        return Err(LINKED.says(format_args!(
-            "Private zone '{}' is already linked to the virtual network '{network}'.",
-            zone.name()
-        )));
-    }
+    LINKED.says_when(
+        others.iter().any(|link| self::network(&link.body).as_ref() == Some(network)),
+        format_args!("Private zone '{}' is already linked to the virtual network '{network}'.", zone.name()),
+    )?;
     let mut all = azure.store.of_type(RESOURCE_TYPE).filter(|link| link.id != *id);
     let is_of_that_name = |link: &&Record| {
         let other = link.id.parent();
@@ -163,9 +159,10 @@ fn check_others(
         ),
     ] {
         let most = azure.limit(limit);
-        if count as u64 >= most {
-            return Err(TOO_MANY.says(format_args!("A private zone cannot have more than {most} {what}.")));
-        }
+        TOO_MANY.says_when(
+            count as u64 >= most,
+            format_args!("A private zone cannot have more than {most} {what}."),
+        )?;
     }
     let elsewhere = azure.store.of_type(RESOURCE_TYPE).find(|link| {
         link.id != *id && registers(&link.body) && self::network(&link.body).as_ref() == Some(network)

@@ -55,11 +55,10 @@ impl Writing for ZoneGroups {
         let id = proposal.id;
         let endpoint = id.parent().unwrap_or_else(|| id.clone());
         let others = azure.store.of_type_below(self.name(), &endpoint);
-        if others.iter().any(|other| other.id != *id) {
-            return Err(
-                ONE_GROUP.details(format_args!("Private endpoint {endpoint} has a DNS zone group already."))
-            );
-        }
+        ONE_GROUP.details_when(
+            others.iter().any(|other| other.id != *id),
+            format_args!("Private endpoint {endpoint} has a DNS zone group already."),
+        )?;
         let properties = Value::Object(take_properties(&mut proposal.body));
         let mut kept: Vec<Value> = Vec::new();
         for config in items(&properties, CONFIGS) {
@@ -67,11 +66,10 @@ impl Writing for ZoneGroups {
             let (Some(zone), false) = (zone, name(config).is_empty()) else {
                 return Err(BAD.details("A private DNS zone config needs a name and the id of a zone."));
             };
-            if kept.iter().any(|other| name(other).eq_ignore_ascii_case(name(config))) {
-                return Err(
-                    BAD.details(format_args!("There are two private DNS zone configs '{}'.", name(config)))
-                );
-            }
+            BAD.details_when(
+                kept.iter().any(|other| name(other).eq_ignore_ascii_case(name(config))),
+                format_args!("There are two private DNS zone configs '{}'.", name(config)),
+            )?;
             if !is_zone(azure, &zone) {
                 return Err(Refusal::invalid_reference(&zone, id));
             }

@@ -51,11 +51,10 @@ pub(crate) fn check_identity(azure: &AzureState, id: &ResourceId, body: &mut Obj
         }
         assigned.insert(named.clone(), json!({}));
     }
-    if assigned.is_empty() && kind.contains("UserAssigned") {
-        return Err(INVALID_IDENTITY_TYPE.says(format_args!(
-            "The identity of resource '{id}' is user-assigned, and it names no identity."
-        )));
-    }
+    INVALID_IDENTITY_TYPE.says_when(
+        assigned.is_empty() && kind.contains("UserAssigned"),
+        format_args!("The identity of resource '{id}' is user-assigned, and it names no identity."),
+    )?;
     let mut cut = json!({ "type": kind });
     if kind.contains("UserAssigned") {
         cut["userAssignedIdentities"] = Value::Object(assigned);

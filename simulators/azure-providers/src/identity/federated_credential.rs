@@ -80,11 +80,10 @@ impl Writing for FederatedCredentials {
         let same = |other: &&Record, member: &str| {
             text(&other.body, &format!("properties/{member}")) == text(&value, member)
         };
-        if others.iter().any(|other| same(other, "issuer") && same(other, "subject")) {
-            return Err(
-                CONFLICT.says("Issuer and subject combination already exists for this Managed Identity.")
-            );
-        }
+        CONFLICT.says_when(
+            others.iter().any(|other| same(other, "issuer") && same(other, "subject")),
+            "Issuer and subject combination already exists for this Managed Identity.",
+        )?;
         Ok(json!({ "properties": into_object(value) }))
     }
 }

@@ -308,12 +308,8 @@ pub(super) fn recover(azure: &mut AzureState, vault: &str, kind: Kind, name: &st
 /// Purges a deleted item.
 pub(super) fn purge(azure: &mut AzureState, vault: &str, kind: Kind, name: &str) -> Result<()> {
     item(azure, vault, kind, name, true)?;
-    if host::find(azure, vault).is_some_and(|record| soft_delete::is_protected(&record.body)) {
-        return Err(FORBIDDEN.says(
-            "Operation \"purge\" is not allowed because purge protection is enabled for this vault. Key Vault service \
-             will automatically purge it after the retention period has passed.",
-        ));
-    }
+    FORBIDDEN.says_when(host::find(azure, vault).is_some_and(|record| soft_delete::is_protected(&record.body)), "Operation \"purge\" is not allowed because purge protection is enabled for this vault. Key Vault service \
+             will automatically purge it after the retention period has passed.")?;
     change(azure, |contents| {
         contents.items_mut(vault, kind).remove(&name.to_ascii_lowercase());
         contents.look_ahead();

@@ -40,11 +40,10 @@ pub(super) fn generate(
     match word {
         Some(word @ ("RSA" | "RSA-HSM")) => {
             let size = size.unwrap_or(2_048);
-            if ![2_048, 3_072, 4_096].contains(&size) {
-                return Err(
-                    BAD.says(format_args!("A key of {size} bits is not supported: 2048, 3072 or 4096."))
-                );
-            }
+            BAD.says_when(
+                ![2_048, 3_072, 4_096].contains(&size),
+                format_args!("A key of {size} bits is not supported: 2048, 3072 or 4096."),
+            )?;
             let mut modulus = drawn("modulus", usize::try_from(size / 8).unwrap_or(256));
             // Of exactly the requested length, and odd.
             if let Some(first) = modulus.first_mut() {

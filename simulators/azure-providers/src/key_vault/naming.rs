@@ -44,9 +44,7 @@ fn taken_words(name: &str) -> String {
 
 /// Whether a new vault may have the name: no other vault has it, and no deleted one of the subscription.
 pub(super) fn check_free(azure: &AzureState, id: &ResourceId) -> Result<()> {
-    if host::find(azure, id.name()).is_some() {
-        return Err(ALREADY_EXISTS.says(taken_words(id.name())));
-    }
+    ALREADY_EXISTS.says_when(host::find(azure, id.name()).is_some(), taken_words(id.name()))?;
     match soft_delete::find(azure, id.name()) {
         None => Ok(()),
         Some(deleted) if deleted.id.subscription_id().eq_ignore_ascii_case(id.subscription_id()) => {

@@ -63,9 +63,7 @@ fn shown(vault: &Record, item: &Item) -> Option<Value> {
 /// PUT: another version.
 pub(super) fn put(azure: &mut AzureState, vault: &ResourceId, name: &str, body: &Value) -> Result<()> {
     let properties = body.get("properties").unwrap_or(&Value::Null);
-    let Some(value) = text(properties, "value") else {
-        return Err(BAD.says("A secret needs a value."));
-    };
+    let value = text(properties, "value").ok_or_else(|| BAD.says("A secret needs a value."))?;
     let mut said = said(properties);
     said.tags = body.get("tags").and_then(Value::as_object).cloned();
     let content = content(azure, value)?;
@@ -75,8 +73,9 @@ pub(super) fn put(azure: &mut AzureState, vault: &ResourceId, name: &str, body: 
 /// A secret's content, if it is not too long.
 pub(super) fn content(azure: &AzureState, value: &str) -> Result<Content> {
     let most = azure.limit("keyVault.secretBytes");
-    if value.len() as u64 > most {
-        return Err(TOO_LONG.says(format_args!("The value of a secret can have at most {most} bytes.")));
-    }
+    TOO_LONG.says_when(
+        value.len() as u64 > most,
+        format_args!("The value of a secret can have at most {most} bytes."),
+    )?;
     Ok(Content::Secret(Hidden::new(value.to_owned())))
 }

@@ -72,9 +72,10 @@ impl Writing for Vaults {
         fill(&mut properties, access_policy::MEMBER, json!([]));
         fill(&mut properties, "enabledForDeployment", false);
         properties.insert("enableSoftDelete".into(), true.into());
-        if text_of(&properties, "tenantId").is_empty() {
-            return Err(BAD.says("The property 'tenantId' of a vault is missing."));
-        }
+        BAD.says_when(
+            text_of(&properties, "tenantId").is_empty(),
+            "The property 'tenantId' of a vault is missing.",
+        )?;
         let sku = properties.remove("sku").map(into_object).unwrap_or_default();
         properties.insert("sku".into(), check_sku(&sku)?);
         if let Some(policies) = properties.get(access_policy::MEMBER) {
@@ -176,15 +177,12 @@ fn text_of<'a>(properties: &'a Object, member: &str) -> &'a str {
 /// Settings that cannot be turned off again ("Azure Key Vault soft-delete overview").
 fn check_forever(proposal: &Proposal<'_>, properties: &Object) -> Result<()> {
     let given = |member: &str| properties.get(member);
-    if given("enableSoftDelete") == Some(&Value::Bool(false)) {
-        return Err(BAD.says("The property \"enableSoftDelete\" cannot be set to false: all vaults have it."));
-    }
-    if given("enablePurgeProtection") == Some(&Value::Bool(false)) {
-        return Err(BAD.says(
-            "The property \"enablePurgeProtection\" cannot be set to false. Enabling the purge protection for a vault is \
-             an irreversible action.",
-        ));
-    }
+    BAD.says_when(
+        given("enableSoftDelete") == Some(&Value::Bool(false)),
+        "The property \"enableSoftDelete\" cannot be set to false: all vaults have it.",
+    )?;
+    BAD.says_when(given("enablePurgeProtection") == Some(&Value::Bool(false)), "The property \"enablePurgeProtection\" cannot be set to false. Enabling the purge protection for a vault is \
+             an irreversible action.")?;
     let old = proposal.old_member("properties/softDeleteRetentionInDays");
     if let (Some(old), Some(new)) = (old, given("softDeleteRetentionInDays"))
         && old != new
@@ -215,15 +213,14 @@ fn check_network(rules: &mut Value) -> Result<()> {
         let given = text(rule, "value").unwrap_or_default();
         let address = given.split('/').next().unwrap_or_default();
         let range = given.parse::<ipnet::IpNet>().is_ok() || given.parse::<std::net::IpAddr>().is_ok();
-        if !range {
-            return Err(BAD.says(format_args!("The address '{address}' of a network rule is invalid.")));
-        }
+        BAD.says_when(!range, format_args!("The address '{address}' of a network rule is invalid."))?;
     }
     for rule in items(rules, "virtualNetworkRules") {
         let given = text(rule, "id").unwrap_or_default();
-        if ResourceId::parse(given).is_err() {
-            return Err(BAD.says(format_args!("The subnet '{given}' of a network rule is no resource id.")));
-        }
+        BAD.says_when(
+            ResourceId::parse(given).is_err(),
+            format_args!("The subnet '{given}' of a network rule is no resource id."),
+        )?;
     }
     Ok(())
 }

@@ -126,17 +126,15 @@ fn check_source(
     // The reference check reports an absent one.
     let Some(record) = azure.store.get(source) else { return Ok(()) };
     let theirs = text(&record.body, "sku/name").unwrap_or("Basic");
-    if theirs != sku {
-        return Err(OTHER_SKU.details(format_args!(
-            "{sku} sku NAT gateway {id} cannot reference {theirs} sku resource {source}."
-        )));
-    }
+    OTHER_SKU.details_when(
+        theirs != sku,
+        format_args!("{sku} sku NAT gateway {id} cannot reference {theirs} sku resource {source}."),
+    )?;
     let is_v6 = text(&record.body, "properties/publicIPAddressVersion") == Some("IPv6");
-    if is_v6 != v6 || (v6 && sku != "StandardV2") {
-        return Err(IP_VERSION.details(format_args!(
-            "NAT gateway {id} with sku {sku} cannot reference {source}, because of its IP version."
-        )));
-    }
+    IP_VERSION.details_when(
+        is_v6 != v6 || (v6 && sku != "StandardV2"),
+        format_args!("NAT gateway {id} with sku {sku} cannot reference {source}, because of its IP version."),
+    )?;
     let mut users = azure.store.referrers(source);
     match users.find(|user| user.from != *id && !is_of(&user.from, "/publicipaddresses/")) {
         Some(user) => Err(in_use(id, source, &user.from)),

@@ -61,13 +61,10 @@ impl Acting for ResourceGroups {}
 /// PUT of a group: synchronous.
 pub fn put_group(azure: &mut AzureState, subscription: &str, name: &str, body: Value) -> Result<Answer> {
     let valid = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '(' | ')');
-    if name.len() > MAX_NAME_LENGTH || name.ends_with('.') || !name.chars().all(valid) {
-        return Err(INVALID_RESOURCE_GROUP.says(format_args!(
+    INVALID_RESOURCE_GROUP.says_when(name.len() > MAX_NAME_LENGTH || name.ends_with('.') || !name.chars().all(valid), format_args!(
                 "The provided resource group name '{name}' has these invalid characters: it may hold letters, digits, \
                  '-', '_', '.', '(' and ')', at most {MAX_NAME_LENGTH}, and must not end with '.'."
-            ),
-        ));
-    }
+            ))?;
     let Value::Object(mut body) = body else {
         return Err(Refusal::bad_content("the body must be a JSON object"));
     };

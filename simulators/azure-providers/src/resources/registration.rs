@@ -57,9 +57,7 @@ pub(crate) fn change_registration(
     action: &str,
     execution: &Execution,
 ) -> Result<Answer> {
-    let Some(spelled) = azure.namespace(namespace) else {
-        return Err(Refusal::unknown_namespace(namespace));
-    };
+    let spelled = azure.namespace(namespace).ok_or_else(|| Refusal::unknown_namespace(namespace))?;
     let id = ResourceId::subscription(subscription);
     let wanted = action.eq_ignore_ascii_case("register");
     if !wanted {

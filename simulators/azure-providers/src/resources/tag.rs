@@ -35,10 +35,8 @@ fn tags_of(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Result<Ans
         Some(record) => record.resource_type.protocol().tracked || scope.namespace().is_none(),
         None => scope.namespace().is_none(),
     };
-    if !supported {
-        return Err(TAGS_NOT_SUPPORTED
-            .says(format_args!("Resources of type '{}' have no tags.", scope.resource_type())));
-    }
+    TAGS_NOT_SUPPORTED
+        .says_when(!supported, format_args!("Resources of type '{}' have no tags.", scope.resource_type()))?;
     let held = azure.store.get(scope).and_then(|record| record.body.get("tags"));
     let old = held.and_then(Value::as_object).cloned().unwrap_or_default();
     let given = || match request.body.get("properties").and_then(|properties| properties.get("tags")) {

@@ -43,9 +43,7 @@ pub(crate) fn check(azure: &AzureState, proposal: &Proposal<'_>, span: Span, bod
 
 fn check_known(azure: &AzureState, id: &ResourceId, span: Span, body: &Value) -> Result<()> {
     let Some(zones) = body.get("zones") else { return Ok(()) };
-    let Some(zones) = zones.as_array() else {
-        return Err(Refusal::bad_format("Member 'zones' must be an array."));
-    };
+    let zones = zones.as_array().ok_or_else(|| Refusal::bad_format("Member 'zones' must be an array."))?;
     let location = text(body, "location").unwrap_or_default();
     let known = catalogue::zones(azure, location);
     let (kind, name) = (id.resource_type(), id.name());

@@ -56,17 +56,12 @@ impl Writing for Extensions {
     fn before_write(&self, azure: &AzureState, proposal: Proposal<'_>) -> Result<Value> {
         let machine = proposal.id.parent().and_then(|machine| azure.store.get(&machine));
         if let Some(machine) = machine {
-            if at(&machine.body, "properties/osProfile/allowExtensionOperations") == Some(&Value::Bool(false))
-            {
-                return Err(OPERATION_NOT_ALLOWED.says(
-                    "This operation cannot be performed when extension operations are disallowed. To allow, please \
-                     ensure VM Agent is installed on the VM and the osProfile.allowExtensionOperations property is true.",
-                ));
-            }
-            if machine.hidden.get("power").is_some_and(|power| power != "running") {
-                return Err(OPERATION_NOT_ALLOWED
-                    .says("Cannot modify extensions in the VM when the VM is not running."));
-            }
+            OPERATION_NOT_ALLOWED.says_when(at(&machine.body, "properties/osProfile/allowExtensionOperations") == Some(&Value::Bool(false)), "This operation cannot be performed when extension operations are disallowed. To allow, please \
+                     ensure VM Agent is installed on the VM and the osProfile.allowExtensionOperations property is true.")?;
+            OPERATION_NOT_ALLOWED.says_when(
+                machine.hidden.get("power").is_some_and(|power| power != "running"),
+                "Cannot modify extensions in the VM when the VM is not running.",
+            )?;
         }
         Ok(Value::Object(proposal.body))
     }

@@ -66,11 +66,10 @@ pub(super) fn check_members(name: &str, control: &ControlPlane, new: &Object) ->
             "A system node pool cannot be a spot node pool.",
         ));
     }
-    if windows && control.plugin != "azure" {
-        return Err(
-            BAD_REQUEST.says("Windows agent pools can only be added to AKS clusters using Azure-CNI.")
-        );
-    }
+    BAD_REQUEST.says_when(
+        windows && control.plugin != "azure",
+        "Windows agent pools can only be added to AKS clusters using Azure-CNI.",
+    )?;
     check_count(name, system, new)?;
     for taint in new.get("nodeTaints").and_then(Value::as_array).into_iter().flatten() {
         let text = taint.as_str().unwrap_or_default();
@@ -121,12 +120,9 @@ fn check_count(name: &str, system: bool, new: &Object) -> Result<()> {
 pub(super) fn check_scaling(name: &str, old: &Value, new: &Object) -> Result<()> {
     let was_on = old.get("enableAutoScaling") == Some(&Value::Bool(true));
     let count = old.get("count").and_then(Value::as_i64);
-    if !was_on && flag(new, "enableAutoScaling") && count.is_some_and(|count| count != number(new, "count")) {
-        return Err(BAD_REQUEST.says(format_args!(
+    BAD_REQUEST.says_when(!was_on && flag(new, "enableAutoScaling") && count.is_some_and(|count| count != number(new, "count")), format_args!(
             "Cannot manually scale and enable cluster autoscaler in the same update operation on VMSS Agentpool '{name}'."
-        )));
-    }
-    Ok(())
+        ))
 }
 
 /// Refuses to change a pool while its cluster is being changed or is stopped.
@@ -135,13 +131,13 @@ pub(crate) fn check_cluster(azure: &AzureState, cluster: &Record) -> Result<()> 
         return Err(in_progress(cluster.state.as_str()));
     }
     let power = azure_engine::document::text(&cluster.body, "properties/powerState/code");
-    if power == Some("Stopped") {
-        return Err(STOPPED.says(format_args!(
+    STOPPED.says_when(
+        power == Some("Stopped"),
+        format_args!(
             "Operation is not allowed: managed cluster '{}' is in stopped state, please start it first.",
             cluster.id.name()
-        )));
-    }
-    Ok(())
+        ),
+    )
 }
 
 /// Refuses to change a cluster while one of its pools is being changed.
@@ -160,15 +156,10 @@ pub(super) fn check_system_pool_left(azure: &AzureState, pool: &ResourceId) -> R
     let others = azure.store.of_type_below(POOLS, &cluster);
     let mut others =
         others.iter().filter(|other| other.id != *pool && other.state != State::Deleting).peekable();
-    if others.peek().is_none() {
-        return Err(NOT_ALLOWED.says("There has to be at least one agent pool."));
-    }
+    NOT_ALLOWED.says_when(others.peek().is_none(), "There has to be at least one agent pool.")?;
     let is_system =
         |other: &&Record| azure_engine::document::text(&other.body, "properties/mode") == Some("System");
-    match others.any(is_system) {
-        true => Ok(()),
-        false => Err(LAST_SYSTEM_POOL.says("There has to be at least one system agent pool.")),
-    }
+    LAST_SYSTEM_POOL.says_when(!others.any(is_system), "There has to be at least one system agent pool.")
 }
 
 /// Refuses machines that are not in the pool.

@@ -138,11 +138,10 @@ pub(super) fn check_network(properties: &Value) -> Result<()> {
 pub(super) fn check_accounts(properties: &Value) -> Result<()> {
     let without = at(properties, "disableLocalAccounts") == Some(&Value::Bool(true));
     let managed = at(properties, "aadProfile/managed") == Some(&Value::Bool(true));
-    match without && !managed {
-        true => Err(BAD_REQUEST
-            .says("Local accounts can be disabled only for clusters that are enabled for managed AAD.")),
-        false => Ok(()),
-    }
+    BAD_REQUEST.says_when(
+        without && !managed,
+        "Local accounts can be disabled only for clusters that are enabled for managed AAD.",
+    )
 }
 
 /// The pools of a new cluster: some, with different names, and one for the cluster's own pods.

@@ -102,11 +102,10 @@ pub(crate) fn kept(given: Value, wanted: &[Field], old: Option<Value>) -> Result
         let name = field.name();
         spell(&mut given, &[name]);
         let value = given.remove(name).or_else(|| kept.get(name).cloned()).unwrap_or_default();
-        if !field.fits(&value) {
-            return Err(
-                BAD.says(format_args!("The value {value} of the member '{name}' of a record is invalid."))
-            );
-        }
+        BAD.says_when(
+            !field.fits(&value),
+            format_args!("The value {value} of the member '{name}' of a record is invalid."),
+        )?;
         kept.insert(name.into(), value);
     }
     Ok(Value::Object(kept))

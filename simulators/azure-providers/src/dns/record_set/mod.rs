@@ -149,12 +149,10 @@ impl Writing for RecordSets {
     }
 
     fn before_delete(&self, _azure: &AzureState, record: &Record) -> Result<()> {
-        if self.is_made(&record.id) {
-            return Err(
-                BAD.says(format_args!("The record set '@' of type {} cannot be deleted.", self.kind()))
-            );
-        }
-        Ok(())
+        BAD.says_when(
+            self.is_made(&record.id),
+            format_args!("The record set '@' of type {} cannot be deleted.", self.kind()),
+        )
     }
 }
 
@@ -194,9 +192,10 @@ impl RecordSets {
                     return Err(BAD.says(format_args!("The member '{}' must be a list.", self.member())));
                 };
                 let most = azure.limit(self.rules.records);
-                if given.len() as u64 > most {
-                    return Err(TOO_MANY.says(format_args!("A record set can have at most {most} records.")));
-                }
+                TOO_MANY.says_when(
+                    given.len() as u64 > most,
+                    format_args!("A record set can have at most {most} records."),
+                )?;
                 let kept = given.into_iter().map(|record| fields::kept(record, wanted, None));
                 let kept: Vec<Value> = kept.collect::<Result<_, _>>()?;
                 if let Some(given) = self.missing(proposal.id, &kept) {
@@ -248,13 +247,10 @@ impl RecordSets {
                 let zone = id.parent().unwrap_or_else(|| id.clone());
                 let most = azure.limit(self.rules.record_sets);
                 let count = self.rules.count(azure, &zone);
-                if proposal.old.is_none() && count as u64 >= most {
-                    return Err(TOO_MANY.says(format_args!(
-                        "The zone '{}' cannot have more than {most} record sets.",
-                        zone.name()
-                    )));
-                }
-                Ok(())
+                TOO_MANY.says_when(
+                    proposal.old.is_none() && count as u64 >= most,
+                    format_args!("The zone '{}' cannot have more than {most} record sets.", zone.name()),
+                )
             }
         }
     }

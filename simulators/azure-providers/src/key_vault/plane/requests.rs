@@ -28,12 +28,12 @@ const MAX_RESULTS: usize = 25;
 pub(super) fn perform(azure: &mut AzureState, request: &DataRequest<'_>) -> Result<DataAnswer> {
     let vault = host::find(azure, request.account)
         .ok_or_else(|| NOT_FOUND.says(format_args!("There is no vault '{}'.", request.account)))?;
-    if request.query.get("api-version").is_none_or(String::is_empty) {
-        return Err(BAD.says("api-version must be specified"));
-    }
-    let Some(path) = ItemPath::parse(request.path) else {
-        return Err(UNKNOWN.says(format_args!("There is nothing at '{}'.", request.path)));
-    };
+    BAD.says_when(
+        request.query.get("api-version").is_none_or(String::is_empty),
+        "api-version must be specified",
+    )?;
+    let path = ItemPath::parse(request.path)
+        .ok_or_else(|| UNKNOWN.says(format_args!("There is nothing at '{}'.", request.path)))?;
     let kind = path.kind;
     let may =
         |permission: &'static str| check(azure, vault, request.caller, NeededPermission { kind, permission });
@@ -68,9 +68,8 @@ pub(super) fn perform(azure: &mut AzureState, request: &DataRequest<'_>) -> Resu
         ("PUT", false, [name]) if kind == Kind::Secrets => {
             may(create)?;
             let body = body(request)?;
-            let Some(value) = text(&body, "value") else {
-                return Err(BAD.says("The property 'value' of a secret is missing."));
-            };
+            let value = text(&body, "value")
+                .ok_or_else(|| BAD.says("The property 'value' of a secret is missing."))?;
             let content = secret::content(azure, value)?;
             let version = contents::add(azure, &vault_name, kind, name, content, said(&body))?;
             written(azure, &vault_name, kind, name, &version, "set")

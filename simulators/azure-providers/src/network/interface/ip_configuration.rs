@@ -56,9 +56,8 @@ pub(super) fn check(
         fill(properties, "subnet", first.clone());
     }
     let pointer = |member: &str| properties.get(member).and_then(|pointer| stored_reference(pointer, "id"));
-    let Some(subnet) = pointer("subnet") else {
-        return Err(NO_SUBNET.details(format_args!("IP configuration {id} must reference a subnet.")));
-    };
+    let subnet = pointer("subnet")
+        .ok_or_else(|| NO_SUBNET.details(format_args!("IP configuration {id} must reference a subnet.")))?;
     if let Some(public) = pointer("publicIPAddress") {
         let user = azure.store.referrers(&public).find(|user| !user.from.is_within(interface));
         if let Some(user) = user {

@@ -168,8 +168,7 @@ fn zones(balancer: &Balancer<'_>, id: &ResourceId, internal: bool, child: &mut O
     NO_ZONES_OF_BASIC.details_when(
         balancer.sku == "Basic",
         format_args!("Frontend {id} cannot have zones, since its load balancer has sku Basic."),
-    )?;
-    Ok(())
+    )
 }
 
 fn check_public_ip(balancer: &Balancer<'_>, id: &ResourceId, public: &ResourceId) -> Result<()> {

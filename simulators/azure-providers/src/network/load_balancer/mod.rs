@@ -257,8 +257,7 @@ fn check_sku(balancer: &Balancer<'_>, proposal: &Proposal<'_>) -> Result<()> {
     BASIC_RETIRED.details_when(
         proposal.old.is_none() && *sku == "Basic" && balancer.azure.options.basic_sku_retired,
         format_args!("Load balancer {id} cannot be created: sku Basic is retired. Use sku Standard."),
-    )?;
-    Ok(())
+    )
 }
 
 /// Collections whose children the models of scale sets name.
@@ -314,8 +313,7 @@ fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<()> {
     NO_FRONTEND.details_when(count("frontendIPConfigurations") == 0 && count("probes") > 0, format_args!(
                 "Load balancer {} has no frontend IP configurations and cannot have child resources such as probes.",
                 balancer.id
-            ))?;
-    Ok(())
+            ))
 }
 
 /// The rules of a pool are rules of each network interface in it.

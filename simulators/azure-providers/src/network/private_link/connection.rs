@@ -149,11 +149,9 @@ fn decision(id: &ResourceId, body: &Value, old: Option<&Value>) -> Result<Value>
     let member = |member: &str| text(body, &format!("properties/privateLinkServiceConnectionState/{member}"));
     let asked = member("status").or_else(|| old("status")).unwrap_or_default();
     let status = ["Approved", "Rejected"].into_iter().find(|known| known.eq_ignore_ascii_case(asked));
-    let Some(status) = status else {
-        return Err(WRONG_STATUS.details(format_args!(
+    let status = status.ok_or_else(|| WRONG_STATUS.details(format_args!(
                 "The status of private endpoint connection {id} can be changed to Approved or Rejected, not to '{asked}'."
-            )));
-    };
+            )))?;
     Ok(state(
         status,
         member("description").or_else(|| old("description")).unwrap_or_default(),

@@ -265,11 +265,10 @@ fn check_configurations(
             properties.get("privateIPAddressVersion").is_some_and(|version| version == "IPv6"),
             format_args!("IP configuration {me} must have privateIPAddressVersion IPv4."),
         )?;
-        let Some(subnet) = properties.get("subnet").and_then(|subnet| stored_reference(subnet, "id")) else {
-            return Err(
+        let subnet =
+            properties.get("subnet").and_then(|subnet| stored_reference(subnet, "id")).ok_or_else(|| {
                 SUBNET_REQUIRED.details(format_args!("IP configuration {me} must reference a subnet."))
-            );
-        };
+            })?;
         let network = azure.store.holder(&subnet).filter(|network| network.id != subnet);
         let Some((_, document)) = network.and_then(|network| azure.find_child(network, &subnet)) else {
             return Err(Refusal::invalid_reference(&subnet, &me));

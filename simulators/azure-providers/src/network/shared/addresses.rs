@@ -116,11 +116,10 @@ pub(crate) fn static_address(
     given: Option<&str>,
     own: impl Fn(&ResourceId) -> bool,
 ) -> Result<IpAddr> {
-    let Some(given) = given.filter(|text| !text.is_empty()) else {
-        return Err(NO_ADDRESS.details(format_args!(
-            "IP configuration {id} with static allocation needs a privateIPAddress."
-        )));
-    };
+    let given = given.filter(|text| !text.is_empty()).ok_or_else(|| {
+        NO_ADDRESS
+            .details(format_args!("IP configuration {id} with static allocation needs a privateIPAddress."))
+    })?;
     let address: IpAddr = given.parse().map_err(|_| {
         ADDRESS_FORMAT
             .details(format_args!("The private IP address '{given}' of {id} is not a valid IP address."))

@@ -14,9 +14,7 @@ const WRONG_ZONE: Code = Code::ours(400, "InvalidAvailabilityZone");
 /// Checks the zones of a document: those of the region, each once.
 pub(crate) fn check_zones(azure: &AzureState, subject: &ResourceId, document: &mut Object) -> Result<()> {
     let Some(zones) = document.get("zones") else { return Ok(()) };
-    let Some(zones) = zones.as_array() else {
-        return Err(Refusal::bad_format("Member 'zones' must be an array."));
-    };
+    let zones = zones.as_array().ok_or_else(|| Refusal::bad_format("Member 'zones' must be an array."))?;
     if zones.is_empty() {
         document.remove("zones");
         return Ok(());
@@ -29,12 +27,13 @@ pub(crate) fn check_zones(azure: &AzureState, subject: &ResourceId, document: &m
     let mut seen = std::collections::HashSet::new();
     for zone in zones {
         let text = zone.as_str().unwrap_or_default();
-        if !known.iter().any(|known| known == text) || !seen.insert(text) {
-            return Err(WRONG_ZONE.details(format_args!(
+        WRONG_ZONE.details_when(
+            !known.iter().any(|known| known == text) || !seen.insert(text),
+            format_args!(
                 "The zone {zone} of resource {subject} is invalid or given twice. The region's zones are {}.",
                 known.join(", ")
-            )));
-        }
+            ),
+        )?;
     }
     Ok(())
 }

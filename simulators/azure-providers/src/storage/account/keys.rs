@@ -61,9 +61,8 @@ pub(super) fn listed(azure: &AzureState, record: &Record) -> Value {
 /// Regenerates a key.
 pub(super) fn regenerate(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<()> {
     let asked = text(body, "keyName").unwrap_or_default();
-    let Some(key) = NAMES.iter().find(|key| key.eq_ignore_ascii_case(asked)) else {
-        return Err(bad_parameters("keyName"));
-    };
+    let key =
+        NAMES.iter().find(|key| key.eq_ignore_ascii_case(asked)).ok_or_else(|| bad_parameters("keyName"))?;
     let now = azure.now().to_string();
     if let Some(record) = azure.store.get_mut(id) {
         let count = rotations(record, key) + 1;

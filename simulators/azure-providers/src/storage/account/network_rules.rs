@@ -35,9 +35,10 @@ pub(super) fn normalise(azure: &AzureState, properties: &mut Object) -> Result<(
         let Some(Value::Array(items)) = rules.get_mut(list) else {
             return Err(bad_parameters("networkAcls"));
         };
-        if items.len() as u64 > most {
-            return Err(TOO_MANY.says(format_args!("An account can have at most {most} {list}.")));
-        }
+        TOO_MANY.says_when(
+            items.len() as u64 > most,
+            format_args!("An account can have at most {most} {list}."),
+        )?;
         for item in items {
             let Some(item) = item.as_object_mut() else { return Err(bad_parameters("networkAcls")) };
             fill(item, "action", "Allow");
@@ -74,22 +75,19 @@ fn check_subnet(azure: &AzureState, rule: &mut Object) -> Result<()> {
     if azure.subscription(id.subscription_id()).is_none() {
         return Ok(());
     }
-    let Some(subnet) = azure.document(&id) else {
-        return Err(NO_SUBNET.says(format_args!(
+    let subnet = azure.document(&id).ok_or_else(|| {
+        NO_SUBNET.says(format_args!(
             "Validation of network acls failure: SubnetsNotFound:The subnet {given} was not found."
-        )));
-    };
+        ))
+    })?;
     let has = |item: &Value| text(item, "service").is_some_and(|service| SERVICES.contains(&service));
-    match items(&subnet, "properties/serviceEndpoints").iter().any(has) {
-        true => Ok(()),
-        false => Err(NO_ENDPOINT.says(format_args!(
+    NO_ENDPOINT.says_when(!items(&subnet, "properties/serviceEndpoints").iter().any(has), format_args!(
             "Subnet {} of virtual network {} do not have ServiceEndpoints for Microsoft.Storage resources configured. Add \
              Microsoft.Storage to subnet's ServiceEndpoints collection before trying to ACL Microsoft.Storage resources to \
              these subnets.",
             id.name(),
             id.parent().unwrap_or_else(|| id.clone()),
-        ))),
-    }
+        ))
 }
 
 /// Whether any caller can reach an account. Requests have no known origin, so a rule or a private endpoint may let

@@ -79,9 +79,8 @@ pub(super) fn account(azure: &AzureState, record: &Record, body: &Value) -> Resu
 
 /// `ListServiceSas`: a token for one resource, such as `/file/{account}/{share}`.
 pub(super) fn service(azure: &AzureState, record: &Record, body: &Value) -> Result<String> {
-    let Some(resource) = text(body, "canonicalizedResource") else {
-        return Err(bad_parameters("canonicalizedResource"));
-    };
+    let resource =
+        text(body, "canonicalizedResource").ok_or_else(|| bad_parameters("canonicalizedResource"))?;
     const MEMBERS: [(&str, &str); 13] = [
         ("signedResource", "sr"),
         ("signedPermission", "sp"),

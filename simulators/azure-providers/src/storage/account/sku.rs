@@ -118,11 +118,10 @@ pub(super) fn normalise(body: &mut Object, old: Option<&Value>) -> Result<()> {
             return Err(bad_parameters("kind"));
         }
         let before = sku_of(old);
-        if tier(before) != tier(sku) || is_provisioned_v2(before) != is_provisioned_v2(sku) {
-            return Err(
-                CHANGED.says(format_args!("Storage account sku cannot be changed from {before} to {sku}."))
-            );
-        }
+        CHANGED.says_when(
+            tier(before) != tier(sku) || is_provisioned_v2(before) != is_provisioned_v2(sku),
+            format_args!("Storage account sku cannot be changed from {before} to {sku}."),
+        )?;
     }
     body.insert("kind".into(), kind.name.into());
     body.insert("sku".into(), json!({ "name": sku, "tier": tier(sku) }));

@@ -27,14 +27,15 @@ const NO_INTENT: Code = Code::azures(400, "MissingRequiredHeader");
 /// Decides on a request.
 pub(super) fn check(azure: &AzureState, account: &Record, request: &ServiceRequest<'_>) -> Result<()> {
     let https_only = at(&account.body, "properties/supportsHttpsTrafficOnly").and_then(|only| only.as_bool());
-    if !request.http.secure && https_only == Some(true) {
-        return Err(NO_HTTP.says(said(azure, "The account being accessed does not support http.")));
-    }
+    NO_HTTP.says_when(
+        !request.http.secure && https_only == Some(true),
+        said(azure, "The account being accessed does not support http."),
+    )?;
     authenticate(azure, account, request)?;
-    match is_reachable(azure, account) {
-        true => Ok(()),
-        false => Err(FIREWALL.says(said(azure, "This request is not authorized to perform this operation."))),
-    }
+    FIREWALL.says_when(
+        !is_reachable(azure, account),
+        said(azure, "This request is not authorized to perform this operation."),
+    )
 }
 
 fn authenticate(azure: &AzureState, account: &Record, request: &ServiceRequest<'_>) -> Result<()> {
@@ -86,10 +87,7 @@ fn check_roles(azure: &AzureState, request: &ServiceRequest<'_>, object_id: &str
     };
     let action = format!("Microsoft.Storage/storageAccounts/{}/{parts}/{verb}", request.data_service.segment);
     let scope = if request.part.is_empty() { request.service.clone() } else { request.part_id() };
-    match may(azure, object_id, plane, &action, &scope) {
-        true => Ok(()),
-        false => Err(NOT_GRANTED.says(said(azure, NO_PERMISSION))),
-    }
+    NOT_GRANTED.says_when(!may(azure, object_id, plane, &action, &scope), said(azure, NO_PERMISSION))
 }
 
 const NO_PERMISSION: &str = "This request is not authorized to perform this operation using this permission.";
@@ -103,13 +101,10 @@ fn bad_signature(azure: &AzureState) -> Refusal {
 }
 
 fn require_keys(azure: &AzureState, account: &Record) -> Result<()> {
-    match takes_keys(&account.body) {
-        true => Ok(()),
-        false => {
-            Err(NO_KEYS
-                .says(said(azure, "Key based authentication is not permitted on this storage account.")))
-        }
-    }
+    NO_KEYS.says_when(
+        !takes_keys(&account.body),
+        said(azure, "Key based authentication is not permitted on this storage account."),
+    )
 }
 
 /// Whether one of the account's keys signed a text.
@@ -178,10 +173,8 @@ fn by_token(
         "DELETE" => &['d'],
         _ => &['w', 'c', 'a'],
     };
-    match needed.iter().any(|letter| field("sp").contains(*letter)) {
-        true => Ok(()),
-        false => Err(NOT_GRANTED.says(said(azure, NO_PERMISSION))),
-    }
+    NOT_GRANTED
+        .says_when(!needed.iter().any(|letter| field("sp").contains(*letter)), said(azure, NO_PERMISSION))
 }
 
 /// Times of tokens may leave out the seconds, or the time of day.

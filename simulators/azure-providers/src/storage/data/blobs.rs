@@ -51,9 +51,10 @@ pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> R
     check_conditions(azure, request)?;
     match (request.http.method, comp.as_str()) {
         ("PUT", "") => {
-            if request.header("x-ms-blob-type").is_some_and(|kind| !kind.eq_ignore_ascii_case("BlockBlob")) {
-                return Err(OTHER_KIND.says(said(azure, "Only block blobs are simulated.")));
-            }
+            OTHER_KIND.says_when(
+                request.header("x-ms-blob-type").is_some_and(|kind| !kind.eq_ignore_ascii_case("BlockBlob")),
+                said(azure, "Only block blobs are simulated."),
+            )?;
             put(azure, request, request.http.body.to_vec())
         }
         ("PUT", "block") => {
@@ -63,9 +64,9 @@ pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> R
         }
         ("PUT", "blocklist") => put_blocks(azure, request),
         ("PUT", "metadata" | "properties") => {
-            let Some(old) = entry(azure, request).and_then(|entry| entry.bytes.clone()) else {
-                return Err(not_found(azure));
-            };
+            let old = entry(azure, request)
+                .and_then(|entry| entry.bytes.clone())
+                .ok_or_else(|| not_found(azure))?;
             let answer = put(azure, request, old.0.to_vec())?;
             Ok(DataAnswer { status: 200, ..answer })
         }
@@ -93,9 +94,7 @@ fn check_conditions(azure: &AzureState, request: &ServiceRequest<'_>) -> Result<
         etag => current.map(|known| known.trim_matches('"')) == Some(etag.trim_matches('"')),
     };
     let words = "The condition specified using HTTP conditional header(s) is not met.";
-    if request.header("if-match").is_some_and(|wanted| !fits(wanted)) {
-        return Err(MISMATCH.says(said(azure, words)));
-    }
+    MISMATCH.says_when(request.header("if-match").is_some_and(|wanted| !fits(wanted)), said(azure, words))?;
     match request.header("if-none-match").filter(|wanted| fits(wanted)) {
         Some("*") if request.http.method == "PUT" => {
             Err(EXISTS.says(said(azure, "The specified blob already exists.")))
@@ -146,9 +145,8 @@ fn put_blocks(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<Da
     let entries = contents::entries(azure, &id, None).unwrap_or(&none);
     let blocks: Option<Vec<&Bytes>> =
         names.iter().map(|name| entries.get(&block_name(&request.path, name))?.bytes.as_ref()).collect();
-    let Some(blocks) = blocks else {
-        return Err(BAD_BLOCKS.says(said(azure, "The specified block list is invalid.")));
-    };
+    let blocks =
+        blocks.ok_or_else(|| BAD_BLOCKS.says(said(azure, "The specified block list is invalid.")))?;
     let whole: Vec<u8> = blocks.iter().flat_map(|block| block.0.iter().copied()).collect();
     if let Some(entries) = contents::entries_mut(azure, &id) {
         let left = block_name(&request.path, "");

@@ -59,12 +59,10 @@ pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> R
     let directory = request.option("restype").is_some_and(|kind| kind.eq_ignore_ascii_case("directory"));
     let comp = request.option("comp").unwrap_or_default().to_ascii_lowercase();
     let reads = matches!(request.http.method, "GET" | "HEAD");
-    if snapshot.is_some() && !reads {
-        return Err(READ_ONLY.says(said(
-            azure,
-            "Value for one of the query parameters specified in the request URI is invalid.",
-        )));
-    }
+    READ_ONLY.says_when(
+        snapshot.is_some() && !reads,
+        said(azure, "Value for one of the query parameters specified in the request URI is invalid."),
+    )?;
     let entries = contents::entries(azure, &id, snapshot.as_deref());
     if reads {
         let none = Entries::new();
@@ -221,10 +219,9 @@ fn write_range(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<D
     if !clears && request.http.body.len() != wanted {
         return Err(bad_header(azure));
     }
-    let Some(entry) = contents::entries_mut(azure, &id).and_then(|entries| find_mut(entries, &request.path))
-    else {
-        return Err(not_found(azure));
-    };
+    let entry = contents::entries_mut(azure, &id)
+        .and_then(|entries| find_mut(entries, &request.path))
+        .ok_or_else(|| not_found(azure))?;
     let Some(bytes) = &mut entry.bytes else { return Err(OTHER_TYPE.says(said(azure, OTHER_TYPE_WORDS))) };
     let Some(part) = Arc::make_mut(&mut bytes.0).get_mut(first..=last) else { return Err(range::bad(azure)) };
     match clears {
@@ -246,10 +243,9 @@ fn set(azure: &mut AzureState, request: &ServiceRequest<'_>, properties: bool) -
     if length.is_some_and(|length| length > MAX_KEPT_BYTES) {
         return Err(bad_header(azure));
     }
-    let Some(entry) = contents::entries_mut(azure, &id).and_then(|entries| find_mut(entries, &request.path))
-    else {
-        return Err(not_found(azure));
-    };
+    let entry = contents::entries_mut(azure, &id)
+        .and_then(|entries| find_mut(entries, &request.path))
+        .ok_or_else(|| not_found(azure))?;
     if properties {
         entry.headers = headers;
         if let (Some(length), Some(bytes)) = (length, &mut entry.bytes) {
@@ -267,13 +263,12 @@ fn delete(azure: &mut AzureState, request: &ServiceRequest<'_>, directory: bool)
     let none = Entries::new();
     let entries = contents::entries(azure, &id, None).unwrap_or(&none);
     let Some((known, entry)) = find(entries, &request.path) else { return Err(not_found(azure)) };
-    if directory == entry.bytes.is_some() {
-        return Err(OTHER_TYPE.says(said(azure, OTHER_TYPE_WORDS)));
-    }
+    OTHER_TYPE.says_when(directory == entry.bytes.is_some(), said(azure, OTHER_TYPE_WORDS))?;
     let (known, below) = (known.clone(), format!("{}/", known.to_ascii_lowercase()));
-    if entries.keys().any(|other| other.to_ascii_lowercase().starts_with(&below)) {
-        return Err(NOT_EMPTY.says(said(azure, "The specified directory is not empty.")));
-    }
+    NOT_EMPTY.says_when(
+        entries.keys().any(|other| other.to_ascii_lowercase().starts_with(&below)),
+        said(azure, "The specified directory is not empty."),
+    )?;
     if let Some(entries) = contents::entries_mut(azure, &id) {
         entries.remove(&known);
     }
@@ -295,9 +290,7 @@ fn copy(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnsw
         let entries = contents::entries(azure, &share, snapshot.as_deref())?;
         find(entries, &path)?.1.bytes.clone()
     });
-    let Some(bytes) = found else {
-        return Err(NO_SOURCE.says(said(azure, "The specified resource does not exist.")));
-    };
+    let bytes = found.ok_or_else(|| NO_SOURCE.says(said(azure, "The specified resource does not exist.")))?;
     let answer = put(azure, request, Some(bytes))?;
     let id = azure.seed.guid("copy", &request.path, azure.requests);
     Ok(DataAnswer { status: 202, ..answer }.with("x-ms-copy-id", id).with("x-ms-copy-status", "success"))

@@ -103,9 +103,8 @@ fn perform(
     request: &DataRequest<'_>,
     data_service: &'static DataService,
 ) -> Result<DataAnswer> {
-    let Some(record) = account::find(azure, account_name(request.account)) else {
-        return Err(NO_ACCOUNT.says(said(azure, "The specified resource does not exist.")));
-    };
+    let record = account::find(azure, account_name(request.account))
+        .ok_or_else(|| NO_ACCOUNT.says(said(azure, "The specified resource does not exist.")))?;
     let service = record.id.child(data_service.segment, "default");
     let Some((part, path)) = split(request.path) else {
         return Err(

@@ -71,16 +71,14 @@ pub(super) fn document(azure: &AzureState, share: &DeletedShare) -> Option<Value
 pub(crate) fn restore(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Answer> {
     let name = text(body, "deletedShareName").unwrap_or_else(|| id.name()).to_owned();
     let version = text(body, "deletedShareVersion").unwrap_or_default().to_owned();
-    if azure.store.get(id).is_some() {
-        return Err(IN_THE_WAY.says(said(azure, "The specified share already exists.")));
-    }
+    IN_THE_WAY
+        .says_when(azure.store.get(id).is_some(), said(azure, "The specified share already exists."))?;
     let Some(service) = id.parent() else { return Err(absent(azure)) };
     if azure.store.get(&service).is_none() {
         return Err(azure.not_found(id));
     }
-    let Some(share) = contents::take(azure, &service.child("shares", &name), &version, id) else {
-        return Err(absent(azure));
-    };
+    let share =
+        contents::take(azure, &service.child("shares", &name), &version, id).ok_or_else(|| absent(azure))?;
     let created = azure.now();
     let Some(shares) = azure.resource_type(RESOURCE_TYPE) else { return Err(absent(azure)) };
     let mut record = Record::new(shares, id, share.body, created);

@@ -101,11 +101,10 @@ impl Writing for Shares {
         }
         let account = account_of(id).and_then(|account| azure.store.get(&account)).map(|record| &record.body);
         let Some(account) = account else { return Err(absent(azure)) };
-        if proposal.old.is_none() && super::contents::is_going(azure, id) {
-            return Err(
-                BEING_DELETED.says(said(azure, "The specified share is being deleted. Try operation later."))
-            );
-        }
+        BEING_DELETED.says_when(
+            proposal.old.is_none() && super::contents::is_going(azure, id),
+            said(azure, "The specified share is being deleted. Try operation later."),
+        )?;
         check_protocols(azure, account, proposal.old, &properties)?;
         let standard = kind_of(account).name != "FileStorage";
         let tier = properties.get("accessTier").and_then(Value::as_str);
@@ -245,10 +244,10 @@ impl Acting for Shares {
 /// Deletes a share; one with snapshots only if the request includes these.
 pub(super) fn delete(azure: &mut AzureState, id: &ResourceId, with_snapshots: bool) -> Result<Answer> {
     let has = azure.store.get(id).is_some_and(|record| !snapshot::times(record).is_empty());
-    if has && !with_snapshots {
-        return Err(HAS_SNAPSHOTS
-            .says(said(azure, "The share has snapshots and the operation requires no snapshots.")));
-    }
+    HAS_SNAPSHOTS.says_when(
+        has && !with_snapshots,
+        said(azure, "The share has snapshots and the operation requires no snapshots."),
+    )?;
     let resolved = azure.resolve_id(id)?;
     azure.delete(&resolved, &Conditions::default(), &Execution::default())
 }
@@ -262,15 +261,12 @@ fn check_protocols(
 ) -> Result<()> {
     let speaks = properties.get("enabledProtocols").and_then(Value::as_str).unwrap_or("SMB");
     let before = old.and_then(|old| text(&old.body, "properties/enabledProtocols"));
-    if before.is_some_and(|before| before != speaks) {
-        return Err(
-            PROTOCOL_FIXED.says("The protocols of a file share cannot be changed after its creation.")
-        );
-    }
+    PROTOCOL_FIXED.says_when(
+        before.is_some_and(|before| before != speaks),
+        "The protocols of a file share cannot be changed after its creation.",
+    )?;
     let ssd = kind_of(account).name == "FileStorage" && sku_of(account).starts_with("Premium");
-    if speaks == "NFS" && !ssd {
-        return Err(NOT_OFFERED.says(said(azure, "NFS is not supported for the account.")));
-    }
+    NOT_OFFERED.says_when(speaks == "NFS" && !ssd, said(azure, "NFS is not supported for the account."))?;
     if properties.contains_key("rootSquash") && speaks != "NFS" {
         return Err(bad_header(azure));
     }

@@ -72,20 +72,19 @@ fn check_room(azure: &AzureState, share: &ResourceId, account: &Value, quota: i6
         others.iter().filter(|other| other.id != *share).map(|other| size(&other.body)).collect();
     sizes.extend(contents::deleted_shares(azure, &id).map(|deleted| size(&deleted.body)));
     let v2 = is_provisioned_v2(sku_of(account));
-    if v2 && sizes.len() as u64 >= azure.limit("storage.provisionedV2SharesPerAccount") {
-        return Err(
-            TOO_MANY.says(said(azure, "The total number of the shares cannot exceed the account limit."))
-        );
-    }
+    TOO_MANY.says_when(
+        v2 && sizes.len() as u64 >= azure.limit("storage.provisionedV2SharesPerAccount"),
+        said(azure, "The total number of the shares cannot exceed the account limit."),
+    )?;
     let limit = if v2 { "storage.provisionedV2GibPerAccount" } else { "storage.premiumGibPerAccount" };
     let total = sizes.iter().sum::<i64>() + quota;
-    match u64::try_from(total).is_ok_and(|total| total <= azure.limit(limit)) {
-        true => Ok(()),
-        false => Err(FULL.says(said(
+    FULL.says_when(
+        !u64::try_from(total).is_ok_and(|total| total <= azure.limit(limit)),
+        said(
             azure,
             "The total provisioned capacity of the shares cannot exceed the account maximum size limit.",
-        ))),
-    }
+        ),
+    )
 }
 
 #[cfg(test)]

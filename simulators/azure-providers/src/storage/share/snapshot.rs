@@ -46,11 +46,10 @@ pub(crate) fn create(azure: &mut AzureState, share: &ResourceId, body: &Value) -
     let mut time = azure.now();
     let Some(record) = azure.store.get(share) else { return Err(share_absent(azure)) };
     let known = times(record);
-    if known.len() as u64 >= most {
-        return Err(
-            TOO_MANY.says(said(azure, "The total number of snapshots for the share is over the limit."))
-        );
-    }
+    TOO_MANY.says_when(
+        known.len() as u64 >= most,
+        said(azure, "The total number of snapshots for the share is over the limit."),
+    )?;
     // Two within one tick of the clock have two names.
     while known.contains(&name(time)) {
         time = time.checked_add(SignedDuration::from_nanos(100)).unwrap_or(time);
