@@ -12,8 +12,6 @@ use crate::refusal::code::Code;
 use crate::settings::latency::bounded;
 use crate::settings::seed::Seed;
 
-const TOO_MANY_REQUESTS: Code = Code::azures(429, "TooManyRequests");
-
 faults::fault! {
     conditions {
         /// HTTP method.
@@ -154,7 +152,7 @@ impl FaultAction {
             Self::Fail { status, code, message } => Some(Refusal::new(*status, code, message)),
             Self::Throttle { retry_after } => Some(Refusal {
                 retry_after: *retry_after,
-                ..TOO_MANY_REQUESTS.says("The request is being throttled.")
+                ..Code::azures(429, "TooManyRequests").says("The request is being throttled.")
             }),
             _ => None,
         }

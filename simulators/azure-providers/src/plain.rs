@@ -15,8 +15,6 @@ pub(crate) struct Plain {
     pub(crate) children: Option<(&'static str, Option<&'static str>)>,
 }
 
-const NESTED: Code = Code::azures(409, "CannotDeleteResource");
-
 impl Plain {
     fn nested<'a>(&self, azure: &'a AzureState, record: &Record) -> Vec<&'a Record> {
         let Some((segment, _)) = self.children else { return Vec::new() };
@@ -34,7 +32,7 @@ impl Writing for Plain {
     fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
         match self.nested(azure, record).first() {
             None => Ok(()),
-            Some(child) => Err(NESTED.says(format_args!(
+            Some(child) => Err(Code::azures(409, "CannotDeleteResource").says(format_args!(
                 "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: '{}'. \
                  Please delete all nested resources before deleting this resource.",
                 child.id

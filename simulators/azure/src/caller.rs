@@ -23,10 +23,6 @@ use azure_engine::verbs::dispatch::Located;
 use azure_entra::{AuthFailure, Principal};
 use azure_providers::authorization::{self, Requester};
 
-const LINKED_AUTHORIZATION_FAILED: Code = Code::azures(403, "LinkedAuthorizationFailed");
-const INVALID_AUTHENTICATION_TOKEN: Code = Code::azures(401, "InvalidAuthenticationToken");
-const INVALID_AUXILIARY_TOKENS: Code = Code::ours(401, "InvalidAuxiliaryTokens");
-
 /// How many tokens of other tenants one request may carry, as Resource Manager documents.
 const MAX_AUXILIARY_TOKENS: usize = 3;
 
@@ -162,7 +158,7 @@ impl Caller {
         });
         let Some(missing) = missing else { return Ok(()) };
         let verb = if method == "POST" { "action" } else { "write" };
-        Err(LINKED_AUTHORIZATION_FAILED.says(format_args!(
+        Err(Code::azures(403, "LinkedAuthorizationFailed").says(format_args!(
                 "The client '{}' with object id '{}' has permission to perform action '{}/{verb}' on scope '{}'; \
                  however, the current tenant '{}' is not authorized to access linked subscription '{missing}'.",
                 principal.client_id,
@@ -204,7 +200,7 @@ fn insufficient_claims(authority: &str, tenant: &str, since: i64) -> Refusal {
     let claims = json!({ "access_token": { "nbf": { "essential": true, "value": since.to_string() } } });
     let claims = STANDARD.encode(claims.to_string());
     let authority = authority.trim_end_matches('/');
-    let mut refusal = INVALID_AUTHENTICATION_TOKEN.says(
+    let mut refusal = Code::azures(401, "InvalidAuthenticationToken").says(
         "Continuous access evaluation resulted in challenge with result: InteractionRequired and code: \
          TokenIssuedBeforeRevocationTimestamp.",
     );
@@ -216,7 +212,7 @@ fn insufficient_claims(authority: &str, tenant: &str, since: i64) -> Refusal {
 }
 
 fn invalid_auxiliary(why: &str) -> Refusal {
-    INVALID_AUXILIARY_TOKENS.says(format_args!("The auxiliary tokens are invalid: {why}"))
+    Code::ours(401, "InvalidAuxiliaryTokens").says(format_args!("The auxiliary tokens are invalid: {why}"))
 }
 
 /// The name of a caller without a token.

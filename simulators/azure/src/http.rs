@@ -37,9 +37,6 @@ use azure_engine::settings::budget::{Class, Remaining};
 use azure_engine::settings::latency::bounded;
 use azure_engine::verbs::dispatch::Located;
 
-const UNSUPPORTED_MEDIA_TYPE: Code = Code::azures(415, "UnsupportedMediaType");
-const REQUEST_CONTENT_TOO_LARGE: Code = Code::azures(413, "RequestContentTooLarge");
-
 impl Azure {
     /// The HTTP surface: Resource Manager, cloud metadata, the control API under `/_cerulean/`, and the services under
     /// hosts of their own. Also a tower service for callers in the same process.
@@ -298,7 +295,7 @@ fn unsupported_media(headers: &HeaderMap) -> Option<Refusal> {
         let text = format!(
             "The content media type '{media}' is not supported. Only 'application/json' is supported."
         );
-        UNSUPPORTED_MEDIA_TYPE.says(text)
+        Code::azures(415, "UnsupportedMediaType").says(text)
     })
 }
 
@@ -312,7 +309,7 @@ pub(crate) async fn read_body(body: Body, largest: u64) -> Result<Bytes> {
                 _ => format!("{largest} bytes"),
             };
             let text = format!("The request content size exceeds the maximum size of {text}.");
-            Err(REQUEST_CONTENT_TOO_LARGE.says(text))
+            Err(Code::azures(413, "RequestContentTooLarge").says(text))
         }
         Err(error) => Err(Refusal::bad_content(error)),
     }

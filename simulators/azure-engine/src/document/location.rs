@@ -6,8 +6,6 @@ use crate::document::Object;
 use crate::refusal::Result;
 use crate::refusal::code::Code;
 
-const LOCATION_REQUIRED: Code = Code::azures(400, "LocationRequired");
-
 /// `West Europe` and `westeurope` are one.
 pub fn normal_location(location: &str) -> String {
     location.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect()
@@ -18,8 +16,7 @@ pub fn normal_location(location: &str) -> String {
 /// # Errors
 /// Refuses a document without one.
 pub fn location_of(body: &Object) -> Result<String> {
-    body.get("location")
-        .and_then(Value::as_str)
-        .map(normal_location)
-        .ok_or_else(|| LOCATION_REQUIRED.says("The location property is required for this definition."))
+    body.get("location").and_then(Value::as_str).map(normal_location).ok_or_else(|| {
+        Code::azures(400, "LocationRequired").says("The location property is required for this definition.")
+    })
 }

@@ -18,8 +18,6 @@ use crate::refusal::Refusal;
 use crate::refusal::code::Code;
 use crate::types::protocol::{KeyForm, Protocol};
 
-const CANCELED: Code = Code::azures(409, "Canceled");
-
 /// The effect of an operation when it succeeds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Completion {
@@ -156,7 +154,9 @@ impl OperationEnd {
         match self {
             Self::Succeeded => Status::Succeeded,
             Self::Failed { code, message } => Status::Failed(Refusal::network(400, code, message)),
-            Self::Canceled => Status::Canceled(CANCELED.details("Operation was canceled.")),
+            Self::Canceled => {
+                Status::Canceled(Code::azures(409, "Canceled").details("Operation was canceled."))
+            }
         }
     }
 }

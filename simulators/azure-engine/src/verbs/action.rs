@@ -12,8 +12,6 @@ use crate::refusal::{Refusal, Result};
 use crate::store::State;
 use crate::verbs::resolve::Resolved;
 
-const INVALID_RESOURCE_TYPE: Code = Code::azures(404, "InvalidResourceType");
-
 impl AzureState {
     /// POST of an action.
     pub fn act(&mut self, resolved: &Resolved, body: &Value, execution: &Execution) -> Result<Answer> {
@@ -32,7 +30,7 @@ impl AzureState {
         let may = resource_type.protocol().may_act(action);
         let done =
             may.then(|| resource_type.act(self, &id, action, body)).flatten().unwrap_or_else(|| {
-                Err(INVALID_RESOURCE_TYPE
+                Err(Code::azures(404, "InvalidResourceType")
                     .says(format_args!("The action '{action}' is not known for '{id}'.")))
             })?;
         self.revision += 1;

@@ -15,13 +15,6 @@ use crate::types::protocol::UrlForm;
 use crate::types::version;
 use crate::verbs::resolve::Resolved;
 
-const INVALID_API_VERSION_PARAMETER: Code = Code::azures(400, "InvalidApiVersionParameter");
-const INVALID_REQUEST_PATH: Code = Code::ours(404, "InvalidRequestPath");
-const INVALID_RESOURCE_NAME: Code = Code::azures(400, "InvalidResourceName");
-const MISSING_API_VERSION_PARAMETER: Code = Code::azures(400, "MissingApiVersionParameter");
-const SUBSCRIPTION_NOT_FOUND: Code = Code::azures(404, "SubscriptionNotFound");
-const NO_REGISTERED_PROVIDER_FOUND: Code = Code::azures(400, "NoRegisteredProviderFound");
-
 /// The subject of a request, found before it is performed.
 #[derive(Clone)]
 pub struct Located {
@@ -55,20 +48,22 @@ impl AzureState {
         let version = request.query.get("api-version").map(String::as_str).unwrap_or_default();
         let own_versions = || self.manager.api_versions().join(",");
         let invalid_version = || {
-            INVALID_API_VERSION_PARAMETER.says(format_args!(
+            Code::azures(400, "InvalidApiVersionParameter").says(format_args!(
                 "The api-version '{version}' is invalid. The supported versions are '{}'.",
                 own_versions()
             ))
         };
         let target = request.target.map_err(|bad| match bad {
-            BadPath::Unknown => INVALID_REQUEST_PATH.says(format_args!("The request path '{}' is not one of Resource Manager.", request.path),
-            ),
+            BadPath::Unknown => Code::ours(404, "InvalidRequestPath")
+                .says(format_args!("The request path '{}' is not one of Resource Manager.", request.path)),
             // ARM answers an empty segment like an invalid version.
             BadPath::EmptySegment => invalid_version(),
-            BadPath::BadCharacter => INVALID_RESOURCE_NAME.says("The resource name or path holds characters that are not allowed: < > % & : \\ ? / and control characters.",
+            BadPath::BadCharacter => Code::azures(400, "InvalidResourceName").says(
+                "The resource name or path holds characters that are not allowed: < > % & : \\ ? / \
+             and control characters.",
             ),
         })?;
-        MISSING_API_VERSION_PARAMETER.says_when(
+        Code::azures(400, "MissingApiVersionParameter").says_when(
             version.is_empty(),
             "The api-version query parameter (?api-version=) is required for all requests.",
         )?;
@@ -85,7 +80,8 @@ impl AzureState {
             });
         };
         let subscription = self.subscription(subscription).ok_or_else(|| {
-            SUBSCRIPTION_NOT_FOUND.says(format_args!("The subscription '{subscription}' could not be found."))
+            Code::azures(404, "SubscriptionNotFound")
+                .says(format_args!("The subscription '{subscription}' could not be found."))
         })?;
         let (resource_type, resolved, poll) = match scope {
             Scope::Resource(group, namespace, segments) => {
@@ -311,7 +307,7 @@ impl AzureState {
             || (self.options.strict_api_versions && !versions.contains(&version))
         {
             let region = &self.options.region;
-            return Err(NO_REGISTERED_PROVIDER_FOUND.says(format_args!(
+            return Err(Code::azures(400, "NoRegisteredProviderFound").says(format_args!(
                     "No registered resource provider found for location '{region}' and API version '{version}' for \
                      type '{}'. The supported api-versions are '{}'. The supported locations are '{region}'.",
                     resolved.full_type.split_once('/').map_or("", |(_, name)| name),

@@ -9,9 +9,6 @@ use crate::refusal::Result;
 use crate::refusal::code::Code;
 use crate::settings::limits::{Counts, Excess};
 
-const RESOURCE_QUOTA_EXCEEDED: Code = Code::azures(409, "ResourceQuotaExceeded");
-const RESOURCE_GROUP_QUOTA_EXCEEDED: Code = Code::azures(409, "ResourceGroupQuotaExceeded");
-
 impl AzureState {
     /// The value of a limit: the override, or Azure's. A name without a limit is unbounded.
     pub fn limit(&self, name: &str) -> u64 {
@@ -117,7 +114,7 @@ impl AzureState {
         if count < most {
             return Ok(());
         }
-        Err(RESOURCE_QUOTA_EXCEEDED.says(format_args!(
+        Err(Code::azures(409, "ResourceQuotaExceeded").says(format_args!(
                 "Creating the resource of type '{type_name}' would exceed the quota of '{most}' resources of type \
                  '{type_name}' per resource group. The current resource count is '{count}', please delete some \
                  resources of this type before creating a new one."
@@ -138,7 +135,7 @@ impl AzureState {
         if count < most {
             return Ok(());
         }
-        Err(RESOURCE_GROUP_QUOTA_EXCEEDED.says(format_args!(
+        Err(Code::azures(409, "ResourceGroupQuotaExceeded").says(format_args!(
                 "Creating the resource group '{name}' would exceed the quota of '{most}'. The current resource group \
                  count is '{count}', please delete some resource groups before creating a new one."
             ),

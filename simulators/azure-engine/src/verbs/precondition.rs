@@ -12,9 +12,7 @@ use crate::request::Conditions;
 use crate::store::State;
 use crate::types::protocol::GLOBAL;
 
-const INVALID_RESOURCE_LOCATION: Code = Code::azures(409, "InvalidResourceLocation");
 const PRECONDITION_FAILED: Code = Code::azures(412, "PreconditionFailed");
-const RESOURCE_GROUP_BEING_DELETED: Code = Code::azures(409, "ResourceGroupBeingDeleted");
 
 impl AzureState {
     /// The group must exist and must not be being deleted.
@@ -23,7 +21,7 @@ impl AzureState {
         let Some(group) = id.group_name() else { return Ok(()) };
         match self.store.get(&ResourceId::group(id.subscription_id(), group)) {
             Some(record) if record.state == State::Deleting => {
-                Err(RESOURCE_GROUP_BEING_DELETED.says(format_args!(
+                Err(Code::azures(409, "ResourceGroupBeingDeleted").says(format_args!(
                     "The resource group '{group}' is in deprovisioning state and cannot perform this \
                  operation."
                 )))
@@ -123,7 +121,7 @@ impl AzureState {
         if let Some(current) = old.and_then(|old| old.body.get("location")).and_then(Value::as_str)
             && current != location
         {
-            return Err(INVALID_RESOURCE_LOCATION.says(format_args!(
+            return Err(Code::azures(409, "InvalidResourceLocation").says(format_args!(
                 "The resource '{}' already exists in location '{current}' in resource group '{}'. A \
                  resource with the same name cannot be created in location '{location}'. Please select a new \
                  resource name.",

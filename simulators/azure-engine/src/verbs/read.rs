@@ -15,8 +15,6 @@ use crate::types::protocol::Pages;
 use crate::types::version::remove;
 use crate::verbs::resolve::Resolved;
 
-const OPERATION_NOT_FOUND: Code = Code::ours(404, "OperationNotFound");
-
 /// Longest pause in the `Retry-After` of polls, in seconds.
 const MAX_POLL_SECONDS: u64 = 10;
 
@@ -126,7 +124,8 @@ impl AzureState {
     /// GET of an operation: its status, or (`result`) the final answer of the call that started it.
     pub fn poll(&self, subscription: &str, key: &str, result: bool) -> Result<Answer> {
         let operation = self.operations.readable(key, subscription).ok_or_else(|| {
-            OPERATION_NOT_FOUND.says(format_args!("The operation '{key}' could not be found or has expired."))
+            Code::ours(404, "OperationNotFound")
+                .says(format_args!("The operation '{key}' could not be found or has expired."))
         })?;
         let running = operation.status == Status::InProgress;
         // An overdue operation waits for work outside.

@@ -9,8 +9,6 @@ use crate::store::State;
 use crate::store::reference::Role;
 use crate::types::protocol::{GLOBAL, Readiness};
 
-const REFERENCE_NOT_READY: Code = Code::ours(409, "Conflict");
-
 impl AzureState {
     /// Checks that all targets of a candidate document exist and are ready.
     pub fn check_references(&self, candidate: &Record) -> Result<()> {
@@ -43,7 +41,7 @@ impl AzureState {
                 // Only a resource that is on its way is waited for.
                 (Readiness::UnderWay, State::Creating | State::Updating) => {}
                 (Readiness::UnderWay, _) => {
-                    return Err(REFERENCE_NOT_READY.says(format_args!(
+                    return Err(Code::ours(409, "Conflict").says(format_args!(
                         "Resource {} is in {} state and cannot be used.",
                         reference.to,
                         self.state_name(holder)

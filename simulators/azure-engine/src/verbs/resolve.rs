@@ -8,8 +8,6 @@ use crate::provider::{AzureState, ChildCollection, Expand, LiesIn, Record, Resou
 use crate::refusal::code::Code;
 use crate::refusal::{Refusal, Result};
 
-const INVALID_REQUEST_PATH: Code = Code::ours(404, "InvalidRequestPath");
-
 /// A path resolved to a known type.
 #[derive(Clone)]
 pub struct Resolved {
@@ -121,7 +119,7 @@ impl AzureState {
                     "A resource of type '{full_type}' lies in a resource group, and the path names none."
                 ),
             };
-            return Err(INVALID_REQUEST_PATH.says(text));
+            return Err(Code::ours(404, "InvalidRequestPath").says(text));
         }
         // The stored spelling of the name wins on reads; a write puts its own in its place.
         for (at, segment) in rest.iter().enumerate() {

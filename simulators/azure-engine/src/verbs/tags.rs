@@ -10,7 +10,6 @@ use crate::refusal::{Refusal, Result};
 const INVALID_TAG_NAME_CHARACTERS: Code = Code::azures(400, "InvalidTagNameCharacters");
 const INVALID_TAG_NAME_LENGTH: Code = Code::ours(400, "InvalidTagNameLength");
 const INVALID_TAG_VALUE_LENGTH: Code = Code::azures(400, "InvalidTagValueLength");
-const TOO_MANY_TAGS: Code = Code::azures(400, "TooManyTags");
 
 impl AzureState {
     /// Tags are an object of texts, not too many and not too long; no tags at all are left out.
@@ -31,7 +30,7 @@ impl AzureState {
                  allowed - '{most}'.",
                 tags.len()
             );
-            return Err(TOO_MANY_TAGS.says(text));
+            return Err(Code::azures(400, "TooManyTags").says(text));
         }
         let (name_length, value_length) =
             (self.limit("resources.tagNameLength"), self.limit("resources.tagValueLength"));

@@ -21,8 +21,6 @@ use crate::verbs::action::milliseconds;
 use crate::verbs::resolve::Resolved;
 use crate::verbs::system_data;
 
-const ONLY_TAGS_SUPPORTED_FOR_PATCH: Code = Code::azures(400, "OnlyTagsSupportedForPatch");
-
 /// One write on its way.
 pub(crate) struct DocumentWrite<'a> {
     method: &'static str,
@@ -191,7 +189,7 @@ impl AzureState {
         let record = self.require(resolved)?;
         let protocol = resolved.resource_type.protocol();
         if let (true, Some(member)) = (protocol.only_tags, patch.keys().find(|member| *member != "tags")) {
-            return Err(ONLY_TAGS_SUPPORTED_FOR_PATCH.details(format_args!(
+            return Err(Code::azures(400, "OnlyTagsSupportedForPatch").details(format_args!(
                 "PATCH request content includes {member} property. Only tags property is currently supported."
             )));
         }

@@ -43,12 +43,6 @@ const SERVICE_PRINCIPAL: &str = "ServicePrincipal";
 const PRINCIPAL_TYPES: [&str; 5] = [SERVICE_PRINCIPAL, "User", "Group", "ForeignGroup", "Device"];
 
 const EXISTS: Code = Code::azures(409, "RoleAssignmentExists");
-const UPDATE_NOT_PERMITTED: Code = Code::azures(400, "RoleAssignmentUpdateNotPermitted");
-const PRINCIPAL_NOT_FOUND: Code = Code::azures(400, "PrincipalNotFound");
-const BAD_FORMAT: Code = Code::azures(400, "BadRequestFormat");
-const NOT_FOUND: Code = Code::azures(404, "RoleAssignmentNotFound");
-const LIMIT_EXCEEDED: Code = Code::azures(400, "RoleAssignmentLimitExceeded");
-const INVALID_PRINCIPAL: Code = Code::ours(400, "InvalidPrincipalId");
 const NO_SUCH_ROLE: Code = Code::ours(400, "RoleDefinitionDoesNotExist");
 
 impl Shape for RoleAssignments {
@@ -70,13 +64,13 @@ impl Writing for RoleAssignments {
         let role = role(azure, &properties, &scope)?;
         properties.insert("roleDefinitionId".into(), role.as_str().into());
         let principal = properties.get("principalId").and_then(Value::as_str).unwrap_or_default().to_owned();
-        INVALID_PRINCIPAL
+        Code::ours(400, "InvalidPrincipalId")
             .says_when(principal.is_empty(), "A role assignment names its principal (principalId).")?;
         match proposal.old {
             Some(old)
                 if !(has(old, "principalId", &principal) && has(old, "roleDefinitionId", role.as_str())) =>
             {
-                return Err(UPDATE_NOT_PERMITTED.says(
+                return Err(Code::azures(400, "RoleAssignmentUpdateNotPermitted").says(
                     "Tenant ID, application ID, principal ID, and scope are not allowed to be updated.",
                 ));
             }
@@ -129,7 +123,10 @@ impl Presenting for RoleAssignments {
     }
 
     fn absence_refusal(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
-        Some(NOT_FOUND.says(format_args!("The role assignment '{}' is not found.", id.name())))
+        Some(
+            Code::azures(404, "RoleAssignmentNotFound")
+                .says(format_args!("The role assignment '{}' is not found.", id.name())),
+        )
     }
 }
 
@@ -169,7 +166,7 @@ fn role(azure: &AzureState, properties: &Object, scope: &ResourceId) -> Result<R
     let name = segments.next().filter(|name| super::guid::is_guid(name));
     let kind = segments.next().filter(|kind| kind.eq_ignore_ascii_case("roleDefinitions"));
     let (Some(name), Some(_)) = (name, kind) else {
-        return Err(BAD_FORMAT.says("The request was incorrectly formatted."));
+        return Err(Code::azures(400, "BadRequestFormat").says("The request was incorrectly formatted."));
     };
     let id = id_in(&ResourceId::subscription(scope.subscription_id()), name);
     match azure.store.get(&id).filter(|role| assignable_at(role, scope, false)) {
@@ -193,7 +190,7 @@ fn check_new(azure: &AzureState, scope: &ResourceId, principal: &str, role: &Res
             other.id.name().replace('-', "")
         )));
     }
-    LIMIT_EXCEEDED.says_when(
+    Code::azures(400, "RoleAssignmentLimitExceeded").says_when(
         others.len() as u64 >= azure.limit("authorization.roleAssignmentsPerSubscription"),
         "No more role assignments can be created.",
     )
@@ -205,7 +202,7 @@ fn is_known(azure: &AzureState, principal: &str) -> bool {
 }
 
 fn unknown_principal(azure: &AzureState, scope: &ResourceId, principal: &str) -> Refusal {
-    PRINCIPAL_NOT_FOUND.says(format_args!(
+    Code::azures(400, "PrincipalNotFound").says(format_args!(
         "Principal {} does not exist in the directory {}. Check that you have the correct principal ID. If you are \
          creating this principal and then immediately assigning a role, this error might be related to a replication \
          delay. In this case, set the role assignment principalType property to a value, such as ServicePrincipal, \

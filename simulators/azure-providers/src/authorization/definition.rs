@@ -45,13 +45,6 @@ const LISTS: [&str; 4] = ["actions", "notActions", "dataActions", "notDataAction
 const VERBS: [&str; 4] = ["read", "write", "delete", "action"];
 
 const DOES_NOT_EXIST: Code = Code::azures(404, "RoleDefinitionDoesNotExist");
-const SAME_NAME: Code = Code::azures(409, "RoleDefinitionWithSameNameExists");
-const HAS_ASSIGNMENTS: Code = Code::azures(400, "RoleDefinitionHasAssignments");
-const INVALID_ACTION: Code = Code::azures(400, "InvalidActionOrNotAction");
-const LIMIT_EXCEEDED: Code = Code::azures(400, "RoleDefinitionLimitExceeded");
-const NO_NAME: Code = Code::ours(400, "RoleDefinitionNameMissing");
-const INVALID_SCOPE: Code = Code::ours(400, "InvalidAssignableScope");
-const BUILT_IN_FIXED: Code = Code::ours(403, "BuiltInRoleCannotBeChanged");
 
 impl Shape for RoleDefinitions {
     fn protocol(&self) -> &'static Protocol {
@@ -79,7 +72,7 @@ impl Writing for RoleDefinitions {
         check_name(azure, proposal.id, text(&value, "roleName").unwrap_or_default())?;
         check_scopes(azure, proposal.id, items(&value, "assignableScopes"))?;
         let most = azure.limit("authorization.customRolesPerDirectory");
-        LIMIT_EXCEEDED.says_when(
+        Code::azures(400, "RoleDefinitionLimitExceeded").says_when(
             proposal.old.is_none() && customs(azure).count() as u64 >= most,
             "Role definition limit exceeded. No more role definitions can be created.",
         )?;
@@ -97,7 +90,7 @@ impl Writing for RoleDefinitions {
         let mut assignments = azure.store.of_type(ASSIGNMENT_TYPE);
         let assigned =
             |assignment: &Record| definition_of(azure, assignment).is_some_and(|role| role.id == record.id);
-        HAS_ASSIGNMENTS
+        Code::azures(400, "RoleDefinitionHasAssignments")
             .says_when(assignments.any(assigned), "There are existing role assignments referencing role.")
     }
 }
@@ -145,12 +138,14 @@ fn customs(azure: &AzureState) -> impl Iterator<Item = &Record> {
 }
 
 fn built_in_fixed(id: &ResourceId) -> Refusal {
-    BUILT_IN_FIXED.says(format_args!("The role '{}' is built in and cannot be changed.", id.name()))
+    Code::ours(403, "BuiltInRoleCannotBeChanged")
+        .says(format_args!("The role '{}' is built in and cannot be changed.", id.name()))
 }
 
 /// Names of roles are unique in a directory.
 fn check_name(azure: &AzureState, id: &ResourceId, name: &str) -> Result<()> {
-    NO_NAME.says_when(name.is_empty(), "The role definition has no name (roleName).")?;
+    Code::ours(400, "RoleDefinitionNameMissing")
+        .says_when(name.is_empty(), "The role definition has no name (roleName).")?;
     let tenant = |id: &ResourceId| azure.tenant_of(id.subscription_id()).to_owned();
     let same = |record: &&Record| {
         record.id.name() != id.name()
@@ -158,7 +153,7 @@ fn check_name(azure: &AzureState, id: &ResourceId, name: &str) -> Result<()> {
             && text(&record.body, "properties/roleName").is_some_and(|taken| taken.eq_ignore_ascii_case(name))
     };
     match azure.store.of_type(DEFINITION_TYPE).find(same) {
-        Some(_) => Err(SAME_NAME.says(
+        Some(_) => Err(Code::azures(409, "RoleDefinitionWithSameNameExists").says(
             "A custom role with the same name already exists in this directory. Use a different name.",
         )),
         None => Ok(()),
@@ -167,7 +162,10 @@ fn check_name(azure: &AzureState, id: &ResourceId, name: &str) -> Result<()> {
 
 /// A role of one's own can be assigned in the subscription that holds it, or in groups of it.
 fn check_scopes(azure: &AzureState, id: &ResourceId, scopes: &[Value]) -> Result<()> {
-    let bad = |scope: &str| INVALID_SCOPE.says(format_args!("The role cannot be assigned at '{scope}'."));
+    let bad = |scope: &str| {
+        Code::ours(400, "InvalidAssignableScope")
+            .says(format_args!("The role cannot be assigned at '{scope}'."))
+    };
     if scopes.is_empty() {
         return Err(bad(""));
     }
@@ -201,7 +199,7 @@ fn permissions(given: Value) -> Result<Vec<Value>> {
                     actions.iter().find(|action| !is_action(action.as_str().unwrap_or_default()))
                 {
                     let strange = strange.as_str().map_or_else(|| strange.to_string(), str::to_owned);
-                    return Err(INVALID_ACTION.says(format_args!(
+                    return Err(Code::azures(400, "InvalidActionOrNotAction").says(format_args!(
                         "'{strange}' does not match any of the actions supported by the providers."
                     )));
                 }

@@ -12,9 +12,6 @@ use azure_engine::request::body::Body;
 use azure_engine::types::join::joined;
 use azure_engine::verbs::dispatch::Located;
 
-const AUTHORIZATION_FAILED: Code = Code::azures(403, "AuthorizationFailed");
-const LINKED_AUTHORIZATION_FAILED: Code = Code::azures(403, "LinkedAuthorizationFailed");
-
 /// The caller.
 #[derive(Debug, Clone, Copy)]
 pub struct Requester<'a> {
@@ -44,7 +41,7 @@ pub fn check(
         true => access::roles(azure, object_id, |assigned| assigned.is_within(scope))
             .any(|role| access::allows(items(&role.body, "properties/permissions"), Plane::Control, action)),
     };
-    AUTHORIZATION_FAILED.says_when(!allowed, format_args!(
+    Code::azures(403, "AuthorizationFailed").says_when(!allowed, format_args!(
             "The client '{client_id}' with object id '{object_id}' does not have authorization to perform action \
              '{action}' over scope '{scope}' or the scope is invalid. If access was recently granted, please refresh \
              your credentials."
@@ -61,7 +58,7 @@ pub fn check(
         if linked.is_within(scope) || may(azure, object_id, Plane::Control, join, &linked) {
             continue;
         }
-        return Err(LINKED_AUTHORIZATION_FAILED.says(format_args!(
+        return Err(Code::azures(403, "LinkedAuthorizationFailed").says(format_args!(
             "The client '{client_id}' with object id '{object_id}' has permission to perform action '{action}' on \
              scope '{scope}'; however, it does not have permission to perform action(s) '{join}' on the linked \
              scope(s) '{linked}' (respectively) or the linked scope(s) are invalid."

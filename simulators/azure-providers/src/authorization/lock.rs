@@ -16,8 +16,6 @@ use super::protocol::protocol;
 const RESOURCE_TYPE: &str = "Microsoft.Authorization/locks";
 const READ_ONLY: &str = "ReadOnly";
 
-const SCOPE_LOCKED: Code = Code::azures(409, "ScopeLocked");
-
 pub(super) struct Locks;
 
 const PROTOCOL: Protocol = Protocol {
@@ -87,7 +85,7 @@ pub(super) fn check(azure: &AzureState, method: &str, id: &ResourceId) -> Result
         return Ok(());
     }
     let operation = if deletes { "delete" } else { "write" };
-    Err(SCOPE_LOCKED.says(format_args!(
+    Err(Code::azures(409, "ScopeLocked").says(format_args!(
         "The scope '{id}' cannot perform {operation} operation because following scope(s) are locked: '{}'. Please remove the \
          lock and try again.",
         scopes.join(",")

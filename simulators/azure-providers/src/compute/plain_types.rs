@@ -10,8 +10,6 @@ use azure_engine::types::member_table::Holds::{
 };
 use azure_engine::types::member_table::Member;
 
-const IN_USE: Code = Code::azures(409, "OperationNotAllowed");
-
 const STATE: Member = Member::new("provisioningState", Derived);
 
 /// The protocol of resources that only describe placement or capacity: they are there at once.
@@ -129,7 +127,7 @@ pub(super) static PLACEMENT_GROUPS: Plain = Plain {
         members: &PLACEMENT_GROUP,
         shows_state: false,
         in_use: Some(|id, users| {
-            IN_USE.says(format_args!(
+            Code::azures(409, "OperationNotAllowed").says(format_args!(
                 "Proximity Placement Group '{}' cannot be deleted. Before deleting a Proximity Placement Group please \
                  ensure that it does not contain any Virtual Machine or Availability set; it contains {}.",
                 id.name(),

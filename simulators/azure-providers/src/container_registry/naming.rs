@@ -8,7 +8,6 @@ use azure_engine::document::text;
 use azure_engine::provider::{AzureState, ProviderCall};
 use azure_engine::refusal::{Code, Handled, Refusal, Result};
 
-const INVALID: Code = Code::ours(400, "InvalidResourceName");
 /// Azure CLI's users quote code and words.
 const IN_USE: Code = Code::azures(409, "AlreadyInUse");
 
@@ -26,7 +25,7 @@ fn invalid_words(name: &str) -> String {
 
 /// The refusal of an invalid registry name.
 pub(super) fn invalid(name: &str) -> Refusal {
-    INVALID.says(invalid_words(name))
+    Code::ours(400, "InvalidResourceName").says(invalid_words(name))
 }
 
 /// Whether a new registry may have the name.

@@ -58,8 +58,6 @@ pub(super) static MEMBERS: [Member; 15] = [
     Member::new("zoneRedundancy", Word(&["Disabled", "Enabled"], true)),
 ];
 
-const NOT_OF_SKU: Code = Code::ours(400, "SkuNotSupported");
-
 /// Features of the sku Premium ("Azure Container Registry SKU features and limits"): the path of a member and its
 /// value.
 const PREMIUM: [(&str, &str); 6] = [
@@ -87,7 +85,7 @@ pub(super) fn check(sku: &str, properties: &Value) -> Result<()> {
         member.or((sku == "Basic" && is("anonymousPullEnabled", "true")).then_some("anonymousPullEnabled"));
     match member {
         None => Ok(()),
-        Some(member) => Err(NOT_OF_SKU
+        Some(member) => Err(Code::ours(400, "SkuNotSupported")
             .says(format_args!("The property '{member}' cannot be so for a registry of the SKU {sku}."))),
     }
 }

@@ -25,9 +25,6 @@ const API_VERSIONS: [&str; 6] =
 const LINK_GROUP: &str = "registry";
 const LINK_ZONE: &str = "privatelink.azurecr.io";
 
-const BAD_SKU: Code = Code::ours(400, "InvalidSku");
-const BAD_IMPORT: Code = Code::ours(400, "InvalidImportSource");
-
 pub(super) struct Registries;
 
 const USUAL: Protocol = Protocol::new(RESOURCE_TYPE, "Registry", &API_VERSIONS);
@@ -60,7 +57,7 @@ impl Writing for Registries {
         let sku =
             ["Basic", "Standard", "Premium"].into_iter().find(|known| known.eq_ignore_ascii_case(given));
         let sku = sku.ok_or_else(|| {
-            BAD_SKU.says(format_args!(
+            Code::ours(400, "InvalidSku").says(format_args!(
                 "The SKU '{given}' of a registry is not one of Basic, Standard and Premium."
             ))
         })?;
@@ -158,7 +155,7 @@ fn usages(record: &Record) -> Value {
 /// POST `importImage`: an operation that is followed by `Location` alone (recorded). Nothing is fetched from outside.
 fn import(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Action> {
     if text(body, "source/sourceImage").is_none_or(str::is_empty) {
-        return Err(BAD_IMPORT.says("The source of an import names no image."));
+        return Err(Code::ours(400, "InvalidImportSource").says("The source of an import names no image."));
     }
     let operation_style = OperationStyle { urls: Some(OperationUrls::Location), ..OperationStyle::default() };
     let execution = Execution { operation_style, ..Execution::default() };

@@ -11,8 +11,6 @@ use rcgen::{
     KeyPair, KeyUsagePurpose, SerialNumber, date_time_ymd,
 };
 
-const CANNOT_BE_MADE: Code = Code::ours(500, "InternalServerError");
-
 /// A private key of Ed25519 in PKCS#8 is this and the 32 bytes of the key (RFC 8410).
 const KEY_HEAD: [u8; 16] =
     [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
@@ -42,8 +40,9 @@ pub(super) fn of(azure: &AzureState, cluster: &ResourceId) -> Result<Certificate
     let rotation = record.and_then(|record| record.hidden.get("rotations")).and_then(|count| count.as_u64());
     let incarnation = record.map_or(0, |record| record.incarnation);
     let subject = format!("{cluster}#{incarnation}#{}", rotation.unwrap_or_default());
-    make(azure, &subject)
-        .map_err(|error| CANNOT_BE_MADE.says(format_args!("The certificates of {cluster}: {error}.")))
+    make(azure, &subject).map_err(|error| {
+        Code::ours(500, "InternalServerError").says(format_args!("The certificates of {cluster}: {error}."))
+    })
 }
 
 fn make(azure: &AzureState, subject: &str) -> Result<Certificates, rcgen::Error> {

@@ -37,9 +37,6 @@ const MEMBER: Protocol = Protocol {
     ..protocol(MEMBER_TYPE, "FleetMember")
 };
 
-const NO_CLUSTER: Code = Code::ours(400, "ClusterResourceNotFound");
-const JOINED: Code = Code::ours(409, "ClusterAlreadyJoined");
-
 static FLEET_MEMBERS: [Member; 3] = [
     Member::new("hubProfile", Anything),
     Member::new("provisioningState", Derived),
@@ -106,14 +103,15 @@ impl Writing for FleetMembers {
             return Err(fixed("clusterResourceId"));
         }
         if azure.store.get(&cluster).is_none() {
-            return Err(NO_CLUSTER.says(format_args!("The cluster {cluster} was not found.")));
+            return Err(Code::ours(400, "ClusterResourceNotFound")
+                .says(format_args!("The cluster {cluster} was not found.")));
         }
         let other = azure.store.of_type(MEMBER_TYPE).find(|other| {
             other.id != *proposal.id
                 && other.body.get("properties").and_then(cluster_of).as_ref() == Some(&cluster)
         });
         if let Some(other) = other {
-            return Err(JOINED
+            return Err(Code::ours(409, "ClusterAlreadyJoined")
                 .says(format_args!("The cluster {cluster} has joined a fleet already, as {}.", other.id)));
         }
         Ok(json!({ "properties": properties }))

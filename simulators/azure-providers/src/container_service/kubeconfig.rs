@@ -14,8 +14,6 @@ use serde_json::{Value, json};
 use super::certificate;
 use super::host::host;
 
-const NO_STATIC_CREDENTIAL: Code = Code::azures(400, "BadRequest");
-
 /// The application of AKS itself, the audience of users' tokens.
 const SERVER_APPLICATION: &str = "6dae42f8-4368-4678-94ff-3960e28e3630";
 /// The application that signs users in.
@@ -101,7 +99,7 @@ pub(super) fn kubeconfig(azure: &AzureState, cluster: &Record, role: Role) -> Re
     if without_local && !(directory && role == Role::User) {
         let text =
             "Getting static credential is not allowed because this cluster is set to disable local accounts.";
-        return Err(NO_STATIC_CREDENTIAL.says(text));
+        return Err(Code::azures(400, "BadRequest").says(text));
     }
     let attached = azure.attachments.get::<KubernetesOfClusters>().and_then(|source| (source.0)(&cluster.id));
     let AttachedKubernetes { cluster: server, user } = match attached {

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::words::NOT_ALLOWED;
 
-const NOT_SUPPORTED: Code = Code::azures(400, "K8sVersionNotSupported");
 const INCOMPATIBLE: Code = Code::azures(400, "NodePoolMcVersionIncompatible");
 
 /// A minor version with its patches, the oldest first, and whether only long-term support has it.
@@ -78,7 +77,7 @@ pub(super) fn usual() -> String {
 /// # Errors There is no such version.
 pub(super) fn resolve(text: &str, current: Option<Version>) -> Result<Version> {
     let unknown = || {
-        NOT_SUPPORTED.says(format_args!(
+        Code::azures(400, "K8sVersionNotSupported").says(format_args!(
             "Version {text} is not supported in this region. Please use [az aks get-versions] command to get the \
              supported version list in this region. For more information, please check \
              https://aka.ms/supported-version-list"

@@ -34,8 +34,6 @@ const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday",
 /// Shortest and longest duration of a window, in hours.
 const HOURS: std::ops::RangeInclusive<i64> = 4..=24;
 
-const BAD_NAME: Code = Code::ours(400, "InvalidParameter");
-
 static MEMBERS: [Member; 3] = [
     Member::new("maintenanceWindow", Anything),
     Member::new("notAllowedTime", Anything),
@@ -53,7 +51,7 @@ impl Writing for MaintenanceConfigurations {
         let name = proposal.id.name();
         let Some(name) = NAMES.iter().find(|known| known.eq_ignore_ascii_case(name)) else {
             let names = NAMES.join(", ");
-            return Err(BAD_NAME
+            return Err(Code::ours(400, "InvalidParameter")
                 .says(format_args!("The name of a maintenance configuration must be one of {names}.")));
         };
         let properties = Value::Object(take_properties(&mut proposal.body));

@@ -71,9 +71,6 @@ static OF_POOLS: [Preview; 2] = [
 /// The header that names features, as query options are named.
 const HEADER: &str = "akshttpcustomfeatures";
 
-const PREVIEW_FEATURE_NOT_REGISTERED: Code = Code::azures(400, "PreviewFeatureNotRegistered");
-const ADDON_NOT_ENABLED: Code = Code::ours(400, "PodIdentityAddonFeatureFlagNotEnabled");
-
 /// Refuses a document of a cluster that needs an unregistered feature.
 pub(super) fn check_cluster(azure: &AzureState, request: &ResourceRequest<'_>) -> Result<()> {
     let Some(properties) = request.body.get("properties").filter(|_| is_document(request)) else {
@@ -142,13 +139,12 @@ impl Preview {
         let (feature, how) =
             (self.feature, "Please see https://aka.ms/aks/previews for how to enable features.");
         match self.refuses {
-            Refuses::NotRegistered => {
-                PREVIEW_FEATURE_NOT_REGISTERED.says(format_args!("Preview feature {feature} not registered."))
-            }
+            Refuses::NotRegistered => Code::azures(400, "PreviewFeatureNotRegistered")
+                .says(format_args!("Preview feature {feature} not registered.")),
             Refuses::NotEnabled => BAD_REQUEST.says(format_args!("Feature {feature} is not enabled. {how}")),
-            Refuses::Addon(addon) => ADDON_NOT_ENABLED.says(format_args!(
-                "{addon} addon is not allowed since feature '{feature}' is not enabled. {how}"
-            )),
+            Refuses::Addon(addon) => Code::ours(400, "PodIdentityAddonFeatureFlagNotEnabled").says(
+                format_args!("{addon} addon is not allowed since feature '{feature}' is not enabled. {how}"),
+            ),
         }
     }
 }

@@ -14,19 +14,16 @@ pub(super) const FIXED: Code = Code::azures(400, "PropertyChangeNotAllowed");
 /// A request that is contradictory as a whole.
 pub(super) const BAD_REQUEST: Code = Code::azures(400, "BadRequest");
 
-const PREEMPTED: Code = Code::azures(409, "OperationPreempted");
-const ETAG_MISMATCH: Code = Code::ours(412, "EtagMismatch");
-
 /// The provider's words.
 pub(super) static WORDS: Words = Words {
     superseded: |_, _, _| {
         let text = "Cannot proceed with the operation. Either the operation has been preempted by another one, or the \
                     information needed by the operation failed to be saved (or hasn't been saved yet).";
-        PREEMPTED.says(text)
+        Code::azures(409, "OperationPreempted").says(text)
     },
     mismatch: |given, current, id| {
         let text = format!("Etag {given} in the header does not match the etag {current} of resource {id}.");
-        ETAG_MISMATCH.says(text)
+        Code::ours(412, "EtagMismatch").says(text)
     },
     going: |_| in_progress("Deleting"),
     busy: |blocked| {

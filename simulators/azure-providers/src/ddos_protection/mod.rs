@@ -14,7 +14,7 @@ const PROTOCOL: Protocol = Protocol {
     example: include_str!("example.json"),
     in_use: Some(|id, users| {
         let user = users.first().map(|user| user.as_str()).unwrap_or_default();
-        IN_USE.details(format_args!(
+        Code::ours(400, "InUseDdosProtectionPlanCannotBeDeleted").details(format_args!(
             "DDoS protection plan {id} cannot be deleted because it is in use by {user}."
         ))
     }),
@@ -33,11 +33,10 @@ static PLANS: Plain = Plain { protocol: &PROTOCOL, children: None };
 static NAMES: [NameRule; 1] = [NameRule {
     of: "*",
     fits: |name| azure_engine::types::names::ordinary(name, 80),
-    refusal: |_, name| BAD_NAME.details(format_args!("Resource name {name} is invalid.")),
+    refusal: |_, name| {
+        Code::azures(400, "InvalidResourceName").details(format_args!("Resource name {name} is invalid."))
+    },
 }];
-
-const BAD_NAME: Code = Code::azures(400, "InvalidResourceName");
-const IN_USE: Code = Code::ours(400, "InUseDdosProtectionPlanCannotBeDeleted");
 
 pub(crate) fn provider() -> Provider {
     Provider { names: &NAMES, ..Provider::new("Microsoft.Network", vec![&PLANS]) }

@@ -18,15 +18,6 @@ use azure_engine::types::member_table::Member;
 const RESOURCE_TYPE: &str = "Microsoft.Network/privateDnsZones/virtualNetworkLinks";
 const NETWORKS: &str = "Microsoft.Network/virtualNetworks";
 
-/// Users of Terraform and Ansible quote code and words.
-const LINKED: Code = Code::azures(409, "Conflict");
-/// Users of Terraform and of Azure's landing zones quote code and words.
-const OVERLAPS: Code = Code::azures(400, "BadRequest");
-const REGISTERED: Code = Code::ours(409, "Conflict");
-const CHANGED: Code = Code::ours(409, "Conflict");
-const TOO_MANY: Code = Code::ours(400, "VirtualNetworkLinkLimitExceeded");
-const NO_NETWORK: Code = Code::ours(400, "BadRequest");
-
 pub(super) struct Links;
 
 const PROTOCOL: Protocol = Protocol {
@@ -74,7 +65,8 @@ impl Writing for Links {
         body.insert("properties".into(), Value::Object(properties));
         let body = Value::Object(body);
         let network = network(&body).ok_or_else(|| {
-            NO_NETWORK.says(format_args!("The virtual network link {id} names no virtual network."))
+            Code::ours(400, "BadRequest")
+                .says(format_args!("The virtual network link {id} names no virtual network."))
         })?;
         let there = azure.store.get(&network).is_some_and(|record| record.resource_type.name() == NETWORKS);
         if !there {
@@ -82,7 +74,8 @@ impl Writing for Links {
         }
         match proposal.old.and_then(|old| self::network(&old.body)) {
             Some(old) if old != network => {
-                return Err(CHANGED.says("The virtual network of a virtual network link cannot be changed."));
+                return Err(Code::ours(409, "Conflict")
+                    .says("The virtual network of a virtual network link cannot be changed."));
             }
             _ => {}
         }
@@ -132,7 +125,8 @@ fn check_others(
     registers_too: bool,
 ) -> Result<()> {
     let others: Vec<&Record> = of_zone(azure, zone).into_iter().filter(|link| link.id != *id).collect();
-    LINKED.says_when(
+    // Users of Terraform and Ansible quote code and words.
+    Code::azures(409, "Conflict").says_when(
         others.iter().any(|link| self::network(&link.body).as_ref() == Some(network)),
         format_args!("Private zone '{}' is already linked to the virtual network '{network}'.", zone.name()),
     )?;
@@ -144,7 +138,8 @@ fn check_others(
     };
     if all.any(|link| is_of_that_name(&link)) {
         let name = zone.name();
-        return Err(OVERLAPS.says(format_args!(
+        // Users of Terraform and of Azure's landing zones quote code and words.
+        return Err(Code::azures(400, "BadRequest").says(format_args!(
             "A virtual network cannot be linked to multiple zones with overlapping namespaces. You tried to link \
              virtual network with '{name}' and '{name}' zones."
         )));
@@ -159,7 +154,7 @@ fn check_others(
         ),
     ] {
         let most = azure.limit(limit);
-        TOO_MANY.says_when(
+        Code::ours(400, "VirtualNetworkLinkLimitExceeded").says_when(
             count as u64 >= most,
             format_args!("A private zone cannot have more than {most} {what}."),
         )?;
@@ -168,7 +163,7 @@ fn check_others(
         link.id != *id && registers(&link.body) && self::network(&link.body).as_ref() == Some(network)
     });
     match elsewhere.filter(|_| registers_too) {
-        Some(other) => Err(REGISTERED.says(format_args!(
+        Some(other) => Err(Code::ours(409, "Conflict").says(format_args!(
             "The virtual network '{network}' registers its machines in another private zone already: {}.",
             other.id
         ))),

@@ -4,10 +4,8 @@ use azure_types::ResourceId;
 
 use azure_engine::refusal::{Code, Refusal};
 
-const BAD: Code = Code::ours(400, "InvalidResourceName");
-
 pub(crate) fn bad(name: &str) -> Refusal {
-    BAD.says(format_args!("The resource name '{name}' is invalid."))
+    Code::ours(400, "InvalidResourceName").says(format_args!("The resource name '{name}' is invalid."))
 }
 
 /// Whether a text is a label of a domain name. Services have underscores in theirs.

@@ -19,9 +19,6 @@ use azure_engine::refusal::{Code, Handled, Result};
 use azure_engine::types::member_table::Holds::Derived;
 use azure_engine::types::member_table::Member;
 
-/// ARM's own code for resources that contain others.
-const NESTED: Code = Code::azures(409, "CannotDeleteResource");
-
 pub(super) struct Zones;
 
 const PROTOCOL: Protocol = Protocol {
@@ -114,7 +111,8 @@ impl Writing for Zones {
             return Ok(());
         }
         let ids: Vec<String> = links.iter().map(|link| format!("'{}'", link.id)).collect();
-        Err(NESTED.says(format_args!(
+        // ARM's own code for resources that contain others.
+        Err(Code::azures(409, "CannotDeleteResource").says(format_args!(
             "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: {}. Please \
              delete all nested resources before deleting this resource.",
             ids.join(",")

@@ -20,9 +20,6 @@ const CONFIGS: &str = "privateDnsZoneConfigs";
 /// The time to live of the names.
 const TTL: u32 = 10;
 
-/// Recorded.
-const ABSENT: Code = Code::azures(404, "NotFound");
-const ONE_GROUP: Code = Code::ours(400, "PrivateDnsZoneGroupLimitReached");
 const BAD: Code = Code::ours(400, "PrivateDnsZoneConfigInvalid");
 
 pub(super) struct ZoneGroups;
@@ -55,7 +52,7 @@ impl Writing for ZoneGroups {
         let id = proposal.id;
         let endpoint = id.parent().unwrap_or_else(|| id.clone());
         let others = azure.store.of_type_below(self.name(), &endpoint);
-        ONE_GROUP.details_when(
+        Code::ours(400, "PrivateDnsZoneGroupLimitReached").details_when(
             others.iter().any(|other| other.id != *id),
             format_args!("Private endpoint {endpoint} has a DNS zone group already."),
         )?;
@@ -128,7 +125,8 @@ impl Presenting for ZoneGroups {
     }
 
     fn absence_refusal(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
-        Some(ABSENT.details(format_args!("Resource {} not found.", id.name())))
+        // Recorded.
+        Some(Code::azures(404, "NotFound").details(format_args!("Resource {} not found.", id.name())))
     }
 }
 

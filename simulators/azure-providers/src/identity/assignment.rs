@@ -10,7 +10,6 @@ use azure_engine::provider::{AzureState, Record};
 use azure_engine::refusal::Result;
 use azure_engine::refusal::code::Code;
 
-const FAILED_IDENTITY_OPERATION: Code = Code::azures(400, "FailedIdentityOperation");
 const INVALID_IDENTITY_TYPE: Code = Code::ours(400, "InvalidIdentityType");
 
 /// Whether a document has an identity of its own.
@@ -25,7 +24,7 @@ fn user_assigned_of(document: &Value) -> impl Iterator<Item = &String> {
 /// Checks the identities that a write gives to a resource, and cuts them down to what clients write.
 pub(crate) fn check_identity(azure: &AzureState, id: &ResourceId, body: &mut Object) -> Result<()> {
     let Some(identity) = body.get("identity") else { return Ok(()) };
-    let failed = |text: String| FAILED_IDENTITY_OPERATION.says(text);
+    let failed = |text: String| Code::azures(400, "FailedIdentityOperation").says(text);
     let kind = text(identity, "type").unwrap_or_default().to_ascii_lowercase().replace(' ', "");
     let kind = match kind.as_str() {
         "none" => {

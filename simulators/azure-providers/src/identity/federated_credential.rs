@@ -12,10 +12,6 @@ use azure_engine::provider::{
 use azure_engine::refusal::code::Code;
 use azure_engine::refusal::{Refusal, Result};
 
-const BAD_REQUEST: Code = Code::azures(400, "BadRequest");
-const CONFLICT: Code = Code::azures(409, "Conflict");
-const NOT_FOUND: Code = Code::azures(404, "NotFound");
-
 pub(crate) struct FederatedCredentials;
 
 /// Longest issuer, subject and audience, as Azure documents for the members.
@@ -45,7 +41,7 @@ impl Shape for FederatedCredentials {
 
 impl Writing for FederatedCredentials {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
-        let bad = |text: String| BAD_REQUEST.says(text);
+        let bad = |text: String| Code::azures(400, "BadRequest").says(text);
         let mut properties = take_properties(&mut proposal.body);
         properties.retain(|member, _| matches!(member.as_str(), "issuer" | "subject" | "audiences"));
         let value = Value::Object(properties);
@@ -80,7 +76,7 @@ impl Writing for FederatedCredentials {
         let same = |other: &&Record, member: &str| {
             text(&other.body, &format!("properties/{member}")) == text(&value, member)
         };
-        CONFLICT.says_when(
+        Code::azures(409, "Conflict").says_when(
             others.iter().any(|other| same(other, "issuer") && same(other, "subject")),
             "Issuer and subject combination already exists for this Managed Identity.",
         )?;
@@ -98,7 +94,7 @@ impl Presenting for FederatedCredentials {
 
     fn absence_refusal(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
         let parent = id.parent()?;
-        Some(NOT_FOUND.says(format_args!(
+        Some(Code::azures(404, "NotFound").says(format_args!(
             "The federated identity credential '{}' of the identity '{}' was not found.",
             id.name(),
             own_spelling(&parent)

@@ -46,12 +46,10 @@ static LIMITS: &[Limit] = &[Limit::of("network.addressesPerIpGroup", 5_000)];
 static NAMES: [NameRule; 1] = [NameRule {
     of: "*",
     fits: |name| azure_engine::types::names::ordinary(name, 80),
-    refusal: |_, name| BAD_NAME.details(format_args!("Resource name {name} is invalid.")),
+    refusal: |_, name| {
+        Code::azures(400, "InvalidResourceName").details(format_args!("Resource name {name} is invalid."))
+    },
 }];
-
-const BAD_NAME: Code = Code::azures(400, "InvalidResourceName");
-const BAD_ADDRESS: Code = Code::ours(400, "IpGroupsInvalidIpAddress");
-const TOO_MANY: Code = Code::ours(400, "IpGroupsIpAddressLimitReached");
 
 pub(crate) fn provider() -> Provider {
     Provider { limits: LIMITS, names: &NAMES, ..Provider::new("Microsoft.Network", vec![&IpGroups]) }
@@ -70,12 +68,12 @@ impl Writing for IpGroups {
         let addresses = items(&properties, "ipAddresses");
         let most = azure.limit("network.addressesPerIpGroup");
         if addresses.len() as u64 > most {
-            return Err(TOO_MANY.details(format_args!("IP group {id} can have at most {most} addresses.")));
+            return Err(Code::ours(400, "IpGroupsIpAddressLimitReached")
+                .details(format_args!("IP group {id} can have at most {most} addresses.")));
         }
         if let Some(wrong) = addresses.iter().find(|given| !given.as_str().is_some_and(is_address)) {
-            return Err(
-                BAD_ADDRESS.details(format_args!("{wrong} of IP group {id} is no address, prefix or range."))
-            );
+            return Err(Code::ours(400, "IpGroupsInvalidIpAddress")
+                .details(format_args!("{wrong} of IP group {id} is no address, prefix or range.")));
         }
         let mut body = proposal.body;
         body.insert("properties".into(), properties);

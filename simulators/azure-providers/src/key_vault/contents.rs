@@ -14,9 +14,6 @@ use azure_engine::refusal::{Code, Extra, Refusal, Result};
 /// "Azure Key Vault REST API Error Codes", and what SDKs' users quote.
 const SECRET_NOT_FOUND: Code = Code::azures(404, "SecretNotFound");
 const KEY_NOT_FOUND: Code = Code::azures(404, "KeyNotFound");
-const CONFLICT: Code = Code::azures(409, "Conflict");
-const FORBIDDEN: Code = Code::azures(403, "Forbidden");
-const BAD: Code = Code::azures(400, "BadParameter");
 
 const SECONDS_A_DAY: i64 = 24 * 3_600;
 
@@ -215,7 +212,7 @@ fn check_name(kind: Kind, name: &str) -> Result<()> {
     if fits {
         return Ok(());
     }
-    Err(BAD.says(format_args!(
+    Err(Code::azures(400, "BadParameter").says(format_args!(
         "The request URI contains an invalid name: {name} ({} names have 1 to 127 letters, digits and hyphens).",
         kind.noun()
     )))
@@ -232,7 +229,7 @@ pub(super) fn add(
 ) -> Result<Version> {
     check_name(kind, name)?;
     if item(azure, vault, kind, name, true).is_ok() {
-        let refusal = CONFLICT.says(format_args!(
+        let refusal = Code::azures(409, "Conflict").says(format_args!(
             "{} {name} is currently in a deleted but recoverable state, and its name cannot be reused; in this state, the \
              {} can only be recovered or purged.",
             kind.noun(),
@@ -308,8 +305,12 @@ pub(super) fn recover(azure: &mut AzureState, vault: &str, kind: Kind, name: &st
 /// Purges a deleted item.
 pub(super) fn purge(azure: &mut AzureState, vault: &str, kind: Kind, name: &str) -> Result<()> {
     item(azure, vault, kind, name, true)?;
-    FORBIDDEN.says_when(host::find(azure, vault).is_some_and(|record| soft_delete::is_protected(&record.body)), "Operation \"purge\" is not allowed because purge protection is enabled for this vault. Key Vault service \
-             will automatically purge it after the retention period has passed.")?;
+    Code::azures(403, "Forbidden").says_when(
+        host::find(azure, vault).is_some_and(|record| soft_delete::is_protected(&record.body)),
+        "Operation \"purge\" is not allowed because purge protection is enabled for this \
+             vault. Key Vault service will automatically purge it after the retention period has \
+             passed.",
+    )?;
     change(azure, |contents| {
         contents.items_mut(vault, kind).remove(&name.to_ascii_lowercase());
         contents.look_ahead();

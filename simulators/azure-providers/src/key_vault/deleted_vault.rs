@@ -33,10 +33,6 @@ const PROTOCOL: Protocol = Protocol {
     ..USUAL
 };
 
-/// Azure CLI's users quote code and words.
-const ABSENT: Code = Code::azures(404, "DeletedVaultNotFound");
-const PROTECTED: Code = Code::ours(405, "MethodNotAllowed");
-
 /// The hidden member with the vault's document.
 const KEPT: &str = "vault";
 /// The name of the purge as an operation.
@@ -87,7 +83,9 @@ fn shown_id(record: &Record) -> String {
 }
 
 pub(super) fn absent(name: &str) -> Refusal {
-    ABSENT.says(format_args!("The specified deleted vault '{name}' does not exist."))
+    // Azure CLI's users quote code and words.
+    Code::azures(404, "DeletedVaultNotFound")
+        .says(format_args!("The specified deleted vault '{name}' does not exist."))
 }
 
 /// The document that the vault had.
@@ -151,7 +149,7 @@ fn deleted_here<'a>(azure: &'a AzureState, subscription: &ResourceId, name: &str
 fn begin_purge(azure: &mut AzureState, subscription: &ResourceId, name: &str) -> Result<Answer> {
     let record = deleted_here(azure, subscription, name)?;
     if record.body.pointer("/properties/purgeProtectionEnabled").is_some() {
-        return Err(PROTECTED.says("Operation 'DeletedVaultPurge' is not allowed."));
+        return Err(Code::ours(405, "MethodNotAllowed").says("Operation 'DeletedVaultPurge' is not allowed."));
     }
     let id = record.id.clone();
     if let Some(record) = azure.store.get_mut(&id) {

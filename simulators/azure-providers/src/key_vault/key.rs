@@ -13,7 +13,6 @@ use azure_engine::provider::{AzureState, Record};
 use azure_engine::refusal::{Code, Handled, Refusal, Result};
 
 const BAD: Code = Code::azures(400, "BadParameter");
-const ABSENT: Code = Code::azures(404, "ResourceNotFound");
 
 /// The default operations of keys.
 const OPERATIONS: [&str; 6] = ["encrypt", "decrypt", "sign", "verify", "wrapKey", "unwrapKey"];
@@ -104,7 +103,7 @@ pub(super) fn view(azure: &AzureState, vault: &Record, below: &[&str]) -> Handle
 }
 
 fn absent() -> Refusal {
-    ABSENT.says("The specified resource does not exist.")
+    Code::azures(404, "ResourceNotFound").says("The specified resource does not exist.")
 }
 
 fn shown(vault: &Record, item: &Item, version: &Version, alone: bool) -> Value {

@@ -10,9 +10,6 @@ use azure_engine::refusal::{Code, Handled, Refusal, Result};
 
 /// "Azure Key Vault REST API Error Codes".
 const ALREADY_EXISTS: Code = Code::azures(409, "VaultAlreadyExists");
-const NOT_VALID: Code = Code::azures(400, "VaultNameNotValid");
-/// azure-sdk and Pulumi users quote code and words.
-const DELETED: Code = Code::azures(409, "ConflictError");
 
 /// Whether a name is valid for a vault.
 pub(super) fn fits(name: &str) -> bool {
@@ -25,7 +22,7 @@ pub(super) fn fits(name: &str) -> bool {
 
 /// The refusal of an invalid vault name.
 pub(super) fn invalid(name: &str) -> Refusal {
-    NOT_VALID.says(invalid_words(name))
+    Code::azures(400, "VaultNameNotValid").says(invalid_words(name))
 }
 
 fn invalid_words(name: &str) -> String {
@@ -48,7 +45,8 @@ pub(super) fn check_free(azure: &AzureState, id: &ResourceId) -> Result<()> {
     match soft_delete::find(azure, id.name()) {
         None => Ok(()),
         Some(deleted) if deleted.id.subscription_id().eq_ignore_ascii_case(id.subscription_id()) => {
-            Err(DELETED.says(
+            // azure-sdk and Pulumi users quote code and words.
+            Err(Code::azures(409, "ConflictError").says(
                 "A vault with the same name already exists in deleted state. You need to either recover or purge \
                  existing key vault.",
             ))

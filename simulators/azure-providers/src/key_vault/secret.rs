@@ -9,11 +9,6 @@ use azure_engine::document::text;
 use azure_engine::provider::{AzureState, Record};
 use azure_engine::refusal::{Code, Handled, Refusal, Result};
 
-/// Recorded.
-const ABSENT: Code = Code::azures(404, "ResourceNotFound");
-const BAD: Code = Code::ours(400, "BadRequest");
-const TOO_LONG: Code = Code::azures(400, "BadParameter");
-
 /// GET of `secrets` and `secrets/{name}`.
 pub(super) fn view(azure: &AzureState, vault: &Record, below: &[&str]) -> Handled<Value> {
     match below {
@@ -30,7 +25,8 @@ pub(super) fn view(azure: &AzureState, vault: &Record, below: &[&str]) -> Handle
 }
 
 fn absent() -> Refusal {
-    ABSENT.says(
+    // Recorded.
+    Code::azures(404, "ResourceNotFound").says(
         "The specified resource does not exist. Follow this link for more information: \
          https://go.microsoft.com/fwlink/?linkid=2147446",
     )
@@ -63,7 +59,8 @@ fn shown(vault: &Record, item: &Item) -> Option<Value> {
 /// PUT: another version.
 pub(super) fn put(azure: &mut AzureState, vault: &ResourceId, name: &str, body: &Value) -> Result<()> {
     let properties = body.get("properties").unwrap_or(&Value::Null);
-    let value = text(properties, "value").ok_or_else(|| BAD.says("A secret needs a value."))?;
+    let value = text(properties, "value")
+        .ok_or_else(|| Code::ours(400, "BadRequest").says("A secret needs a value."))?;
     let mut said = said(properties);
     said.tags = body.get("tags").and_then(Value::as_object).cloned();
     let content = content(azure, value)?;
@@ -73,7 +70,7 @@ pub(super) fn put(azure: &mut AzureState, vault: &ResourceId, name: &str, body: 
 /// A secret's content, if it is not too long.
 pub(super) fn content(azure: &AzureState, value: &str) -> Result<Content> {
     let most = azure.limit("keyVault.secretBytes");
-    TOO_LONG.says_when(
+    Code::azures(400, "BadParameter").says_when(
         value.len() as u64 > most,
         format_args!("The value of a secret can have at most {most} bytes."),
     )?;

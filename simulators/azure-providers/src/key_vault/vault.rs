@@ -181,8 +181,11 @@ fn check_forever(proposal: &Proposal<'_>, properties: &Object) -> Result<()> {
         given("enableSoftDelete") == Some(&Value::Bool(false)),
         "The property \"enableSoftDelete\" cannot be set to false: all vaults have it.",
     )?;
-    BAD.says_when(given("enablePurgeProtection") == Some(&Value::Bool(false)), "The property \"enablePurgeProtection\" cannot be set to false. Enabling the purge protection for a vault is \
-             an irreversible action.")?;
+    BAD.says_when(
+        given("enablePurgeProtection") == Some(&Value::Bool(false)),
+        "The property \"enablePurgeProtection\" cannot be set to false. Enabling the purge \
+             protection for a vault is an irreversible action.",
+    )?;
     let old = proposal.old_member("properties/softDeleteRetentionInDays");
     if let (Some(old), Some(new)) = (old, given("softDeleteRetentionInDays"))
         && old != new

@@ -42,10 +42,6 @@ const PROTOCOL: Protocol = {
 /// The resources that extensions can be installed on.
 const CLUSTERS: &str = "Microsoft.ContainerService/managedClusters";
 
-const NO_CLUSTER: Code = Code::ours(400, "InvalidClusterType");
-const MISSING: Code = Code::ours(400, "ValidationFailed");
-const FIXED: Code = Code::ours(400, "ExtensionPropertyChangeNotAllowed");
-
 static MEMBERS: [Member; 17] = [
     Member::new("aksAssignedIdentity", Anything),
     Member::new("autoUpgradeMinorVersion", Flag),
@@ -77,20 +73,22 @@ impl Writing for Extensions {
         let id = proposal.id;
         let on = id.parent().and_then(|id| azure.store.get(&id));
         if on.is_none_or(|on| on.resource_type.name() != CLUSTERS) {
-            return Err(NO_CLUSTER.says(format_args!("The extension {id} is on no managed cluster.")));
+            return Err(Code::ours(400, "InvalidClusterType")
+                .says(format_args!("The extension {id} is on no managed cluster.")));
         }
         let mut properties = take_properties(&mut proposal.body);
         let Some(kind) =
             properties.get("extensionType").and_then(Value::as_str).filter(|kind| !kind.is_empty())
         else {
-            return Err(MISSING.says("The extension type is missing."));
+            return Err(Code::ours(400, "ValidationFailed").says("The extension type is missing."));
         };
         for member in ["extensionType", "scope"] {
             let old = proposal.old_member(&format!("properties/{member}"));
             if let (Some(old), Some(new)) = (old, properties.get(member))
                 && member_changed(old, new)
             {
-                return Err(FIXED.says(format_args!("The {member} of the extension {id} cannot be changed.")));
+                return Err(Code::ours(400, "ExtensionPropertyChangeNotAllowed")
+                    .says(format_args!("The {member} of the extension {id} cannot be changed.")));
             }
         }
         // Extensions are installed into a namespace of their own by default.

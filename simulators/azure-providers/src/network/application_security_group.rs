@@ -14,12 +14,6 @@ use azure_engine::store::reference::is_of;
 use azure_engine::types::member_table::Holds::{Derived, Guid};
 use azure_engine::types::member_table::Member;
 
-const GROUPS_DIFFER: Code =
-    Code::ours(400, "AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups");
-const GROUPS_OF_SEVERAL_NETWORKS: Code =
-    Code::azures(400, "AllApplicationSecurityGroupsInSecurityRuleMustBeFromSameVnet");
-const IN_USE: Code = Code::ours(400, "InUseApplicationSecurityGroupCannotBeDeleted");
-const MEMBER_ELSEWHERE: Code = Code::ours(400, "AllMembersOfApplicationSecurityGroupMustBeFromSameVnet");
 const TOO_MANY_GROUPS: Code = Code::ours(400, "ApplicationSecurityGroupCountLimitReached");
 
 pub(crate) struct ApplicationSecurityGroups;
@@ -29,7 +23,7 @@ const PROTOCOL: Protocol = Protocol {
     example: include_str!("application_security_group.json"),
     in_use: Some(|id, users| {
         let user = users.first().map(|user| user.as_str()).unwrap_or_default();
-        IN_USE.details(format_args!(
+        Code::ours(400, "InUseApplicationSecurityGroupCannotBeDeleted").details(format_args!(
             "Application security group {id} cannot be deleted because it is in use by {user}."
         ))
     }),
@@ -89,10 +83,15 @@ pub(crate) fn check_members(
                     name(configuration),
                     groups.len()
                 ))?;
-        GROUPS_DIFFER.details_when(first.as_ref().is_some_and(|first| *first != groups), format_args!(
-                    "All IP configurations of {interface} must be in the same application security groups; {} is in others.",
+        Code::ours(400, "AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups")
+            .details_when(
+                first.as_ref().is_some_and(|first| *first != groups),
+                format_args!(
+                    "All IP configurations of {interface} must be in the same application security \
+             groups; {} is in others.",
                     name(configuration)
-                ))?;
+                ),
+            )?;
         let network =
             stored_reference(configuration, "properties/subnet/id").and_then(|subnet| subnet.parent());
         for group in &groups {
@@ -100,9 +99,10 @@ pub(crate) fn check_members(
             if let (Some(own), Some(theirs)) = (&network, theirs)
                 && *own != theirs
             {
-                return Err(MEMBER_ELSEWHERE.details(format_args!(
-                    "{interface} is in {own} and cannot join {group}, whose members are in {theirs}."
-                )));
+                return Err(Code::ours(400, "AllMembersOfApplicationSecurityGroupMustBeFromSameVnet")
+                    .details(format_args!(
+                        "{interface} is in {own} and cannot join {group}, whose members are in {theirs}."
+                    )));
             }
         }
         first.get_or_insert(groups);
@@ -135,9 +135,10 @@ pub(crate) fn check_rules(azure: &AzureState, security_group: &ResourceId, rules
         }
         if networks.len() > 1 {
             let networks: Vec<&str> = networks.iter().map(ResourceId::as_str).collect();
-            return Err(GROUPS_OF_SEVERAL_NETWORKS.details(format_args!(
-                    "Security rule {} of {security_group} names application security groups of several virtual networks \
-                     ({}).",
+            return Err(Code::azures(400, "AllApplicationSecurityGroupsInSecurityRuleMustBeFromSameVnet")
+                .details(format_args!(
+                    "Security rule {} of {security_group} names application security groups of several \
+             virtual networks ({}).",
                     name(rule),
                     networks.join(", ")
                 )));

@@ -26,7 +26,7 @@ const PROTOCOL: Protocol = Protocol {
     example: include_str!("nat_gateway.json"),
     in_use: Some(|id, users| {
         let user = users.first().map(|user| user.as_str()).unwrap_or_default();
-        IN_USE.details(format_args!(
+        Code::azures(400, "InUseNatGatewayCannotBeDeleted").details(format_args!(
             "NAT gateway {id} cannot be deleted because it is in use by subnet {user}."
         ))
     }),
@@ -47,13 +47,6 @@ static MEMBERS: [Member; 11] = [
     Member::new("type", Constant("Public")),
 ];
 
-const IN_USE: Code = Code::azures(400, "InUseNatGatewayCannotBeDeleted");
-const ZONES: Code = Code::ours(400, "NatGatewayZonesNotSupported");
-const TOO_MANY_ADDRESSES: Code = Code::ours(400, "NatGatewayPublicIpAddressCountLimitReached");
-const SKU_CHANGED: Code = Code::ours(400, "NatGatewaySkuCannotBeChanged");
-const OTHER_SKU: Code = Code::ours(400, "PublicIpAndNatGatewaySkuDoNotMatch");
-const IP_VERSION: Code = Code::ours(400, "NatGatewayPublicIpVersionNotSupported");
-
 impl Shape for NatGateways {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
@@ -70,9 +63,8 @@ impl Writing for NatGateways {
         let zones = proposal.body.get("zones").and_then(Value::as_array).map_or(0, Vec::len);
         if zones > 1 || (zones > 0 && sku == "StandardV2") {
             let most = u8::from(sku == "Standard");
-            return Err(
-                ZONES.details(format_args!("NAT gateway {id} with sku {sku} can have at most {most} zone."))
-            );
+            return Err(Code::ours(400, "NatGatewayZonesNotSupported")
+                .details(format_args!("NAT gateway {id} with sku {sku} can have at most {most} zone.")));
         }
         let mut addresses = 0;
         for (member, v6) in [("publicIpAddresses", false), ("publicIpAddressesV6", true)] {
@@ -90,7 +82,7 @@ impl Writing for NatGateways {
         let most = azure.limit("network.publicIpAddressesPerNatGateway");
         if u64::try_from(addresses).is_ok_and(|addresses| addresses > most) {
             let text = format!("NAT gateway {id} cannot have more than {most} public IP addresses.");
-            return Err(TOO_MANY_ADDRESSES.details(text));
+            return Err(Code::ours(400, "NatGatewayPublicIpAddressCountLimitReached").details(text));
         }
         Ok(proposal.stored(properties))
     }
@@ -109,7 +101,7 @@ fn pointed_at(properties: &Object, member: &str) -> Vec<ResourceId> {
 fn check_unchanged(proposal: &Proposal<'_>, sku: &str) -> Result<()> {
     if proposal.old_member("sku/name").and_then(Value::as_str).is_some_and(|old| old != sku) {
         let text = format!("The sku of NAT gateway {} cannot be changed to {sku}.", proposal.id);
-        return Err(SKU_CHANGED.details(text));
+        return Err(Code::ours(400, "NatGatewaySkuCannotBeChanged").details(text));
     }
     check_zones_unchanged(proposal)
 }
@@ -126,12 +118,12 @@ fn check_source(
     // The reference check reports an absent one.
     let Some(record) = azure.store.get(source) else { return Ok(()) };
     let theirs = text(&record.body, "sku/name").unwrap_or("Basic");
-    OTHER_SKU.details_when(
+    Code::ours(400, "PublicIpAndNatGatewaySkuDoNotMatch").details_when(
         theirs != sku,
         format_args!("{sku} sku NAT gateway {id} cannot reference {theirs} sku resource {source}."),
     )?;
     let is_v6 = text(&record.body, "properties/publicIPAddressVersion") == Some("IPv6");
-    IP_VERSION.details_when(
+    Code::ours(400, "NatGatewayPublicIpVersionNotSupported").details_when(
         is_v6 != v6 || (v6 && sku != "StandardV2"),
         format_args!("NAT gateway {id} with sku {sku} cannot reference {source}, because of its IP version."),
     )?;

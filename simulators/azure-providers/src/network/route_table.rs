@@ -16,13 +16,6 @@ use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Children, Derived, Flag, Guid, Text, Users, Word};
 use azure_engine::types::member_table::Member;
 
-const IN_USE: Code = Code::azures(400, "InUseRouteTableCannotBeDeleted");
-const NO_HOP_TYPE: Code = Code::ours(400, "InvalidRouteNextHopType");
-const WRONG_HOP: Code = Code::ours(400, "InvalidRouteNextHopIpAddress");
-const HOP_NOT_ALLOWED: Code = Code::ours(400, "RouteNextHopIpAddressNotAllowed");
-const CONFLICT: Code = Code::azures(400, "RouteConflict");
-const TOO_MANY_ROUTES: Code = Code::ours(400, "RouteTableRouteCountLimitReached");
-
 pub(crate) struct RouteTables;
 
 const PROTOCOL: Protocol = Protocol {
@@ -30,7 +23,8 @@ const PROTOCOL: Protocol = Protocol {
     example: include_str!("route_table.json"),
     child_collections: &[ChildCollection { name: "routes", writable: true, back_references: &[] }],
     in_use: Some(|id, _| {
-        IN_USE.details(format_args!("Route table {} is in use and cannot be deleted.", id.name()))
+        Code::azures(400, "InUseRouteTableCannotBeDeleted")
+            .details(format_args!("Route table {} is in use and cannot be deleted.", id.name()))
     }),
     ..protocol("Microsoft.Network/routeTables", "RouteTable")
 };
@@ -69,13 +63,12 @@ impl Writing for RouteTables {
             count += 1;
             if let Some(other) = prefixes.insert(prefix, route.name().to_owned()) {
                 let (name, rule) = (route.name(), "Routes cannot have the same AddressPrefix.");
-                return Err(
-                    CONFLICT.details(format_args!("Route: {name} conflicts with Route: {other}. {rule}"))
-                );
+                return Err(Code::azures(400, "RouteConflict")
+                    .details(format_args!("Route: {name} conflicts with Route: {other}. {rule}")));
             }
         }
         let most = azure.limit("network.routesPerTable");
-        TOO_MANY_ROUTES.details_when(
+        Code::ours(400, "RouteTableRouteCountLimitReached").details_when(
             count > most,
             format_args!("Cannot create more than {most} routes in route table {id}."),
         )?;
@@ -97,12 +90,13 @@ fn check_route(id: &ResourceId, properties: &mut Object) -> Result<String> {
         format_args!("Route {id} has the address prefix '{prefix}', which is not in CIDR notation."),
     )?;
     let kind = text("nextHopType");
-    NO_HOP_TYPE.details_when(kind.is_empty(), format_args!("Route {id} has no nextHopType."))?;
-    WRONG_HOP.details_when(
+    Code::ours(400, "InvalidRouteNextHopType")
+        .details_when(kind.is_empty(), format_args!("Route {id} has no nextHopType."))?;
+    Code::ours(400, "InvalidRouteNextHopIpAddress").details_when(
         kind == "VirtualAppliance" && hop.parse::<IpAddr>().is_err(),
         format_args!("Route {id} has the next hop '{hop}', which is not an IP address."),
     )?;
-    HOP_NOT_ALLOWED.details_when(
+    Code::ours(400, "RouteNextHopIpAddressNotAllowed").details_when(
         kind != "VirtualAppliance" && !hop.is_empty(),
         format_args!("Route {id} has a next hop address, which type {kind} forbids."),
     )?;

@@ -6,8 +6,6 @@ use azure_engine::document::members;
 use azure_engine::refusal::Result;
 use azure_engine::refusal::code::Code;
 
-const INVALID_FILTER_IN_QUERY_STRING: Code = Code::azures(400, "InvalidFilterInQueryString");
-
 /// Most nested parentheses: each level is a call of the parser on the stack.
 const MAX_DEPTH: usize = 16;
 
@@ -43,7 +41,7 @@ impl Filter {
             rest.is_empty().then_some(filter)
         });
         parsed.ok_or_else(|| {
-            INVALID_FILTER_IN_QUERY_STRING
+            Code::azures(400, "InvalidFilterInQueryString")
                 .says(format_args!("Invalid $filter '{text}' specified in the query string."))
         })
     }

@@ -13,9 +13,6 @@ use azure_engine::provider::{AzureState, Record};
 use azure_engine::refusal::Result;
 use azure_engine::refusal::code::Code;
 
-const INVALID_TOP_IN_QUERY_STRING: Code = Code::ours(400, "InvalidTopInQueryString");
-const INVALID_SKIP_TOKEN_IN_QUERY_STRING: Code = Code::ours(400, "InvalidSkipTokenInQueryString");
-
 /// Most items of one page.
 const MAX_PAGE_ITEMS: usize = 1_000;
 
@@ -33,7 +30,7 @@ pub(super) fn listed(
         Some(top) => {
             top.parse().ok().filter(|top| *top > 0).map(|top: usize| top.min(MAX_PAGE_ITEMS)).ok_or_else(
                 || {
-                    INVALID_TOP_IN_QUERY_STRING
+                    Code::ours(400, "InvalidTopInQueryString")
                         .says(format_args!("The value '{top}' of $top in the query string is invalid."))
                 },
             )?
@@ -47,7 +44,8 @@ pub(super) fn listed(
     sort(&mut records, |record| record.id.as_str());
     let (records, next_page) = page(records, |record: &&Record| record.id.as_str(), given("$skiptoken"), top)
         .ok_or_else(|| {
-            INVALID_SKIP_TOKEN_IN_QUERY_STRING.says("The $skiptoken in the query string is invalid.")
+            Code::ours(400, "InvalidSkipTokenInQueryString")
+                .says("The $skiptoken in the query string is invalid.")
         })?;
     let shown = records.into_iter().map(|record| show(azure, record));
     Ok(Answer { next_page, ..Answer::list(shown) })

@@ -23,10 +23,6 @@ use azure_engine::settings::actors::Write;
 use azure_engine::store::State;
 use azure_engine::store::reference::Role;
 
-const INVALID_RESOURCE_GROUP: Code = Code::azures(400, "InvalidResourceGroup");
-const INVALID_RESOURCE_GROUP_LOCATION: Code = Code::azures(409, "InvalidResourceGroupLocation");
-const RESOURCE_GROUP_DELETION_BLOCKED: Code = Code::azures(409, "ResourceGroupDeletionBlocked");
-
 pub(super) const RESOURCE_TYPE: &str = "Microsoft.Resources/resourceGroups";
 
 /// Longest name of a group, as Azure documents.
@@ -61,10 +57,14 @@ impl Acting for ResourceGroups {}
 /// PUT of a group: synchronous.
 pub fn put_group(azure: &mut AzureState, subscription: &str, name: &str, body: Value) -> Result<Answer> {
     let valid = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '(' | ')');
-    INVALID_RESOURCE_GROUP.says_when(name.len() > MAX_NAME_LENGTH || name.ends_with('.') || !name.chars().all(valid), format_args!(
-                "The provided resource group name '{name}' has these invalid characters: it may hold letters, digits, \
-                 '-', '_', '.', '(' and ')', at most {MAX_NAME_LENGTH}, and must not end with '.'."
-            ))?;
+    Code::azures(400, "InvalidResourceGroup").says_when(
+        name.len() > MAX_NAME_LENGTH || name.ends_with('.') || !name.chars().all(valid),
+        format_args!(
+            "The provided resource group name '{name}' has these invalid characters: it may hold \
+             letters, digits, '-', '_', '.', '(' and ')', at most {MAX_NAME_LENGTH}, and must \
+             not end with '.'."
+        ),
+    )?;
     let Value::Object(mut body) = body else {
         return Err(Refusal::bad_content("the body must be a JSON object"));
     };
@@ -86,7 +86,7 @@ pub fn put_group(azure: &mut AzureState, subscription: &str, name: &str, body: V
     if let Some(current) = old.and_then(|old| old.body.get("location")).and_then(Value::as_str)
         && current != location
     {
-        return Err(INVALID_RESOURCE_GROUP_LOCATION.says(format_args!(
+        return Err(Code::azures(409, "InvalidResourceGroupLocation").says(format_args!(
             "Invalid resource group location '{location}'. The Resource group already exists in location \
                      '{current}'."
         )));
@@ -192,7 +192,7 @@ pub fn delete_group(
                 |role| role != Role::Names || target.resource_type().ends_with("/privateLinkServices");
             let mut users = azure.store.referrers(&target).filter(|user| holds(user.role));
             if let Some(user) = users.find(|user| stays(&user.from)) {
-                return Err(RESOURCE_GROUP_DELETION_BLOCKED.says(format_args!(
+                return Err(Code::azures(409, "ResourceGroupDeletionBlocked").says(format_args!(
                     "Deletion of resource group '{name}' failed as resource {target} is still in use by {}.",
                     user.from
                 )));

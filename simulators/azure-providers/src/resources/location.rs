@@ -7,9 +7,6 @@ use azure_engine::provider::AzureState;
 use azure_engine::refusal::code::Code;
 use azure_engine::refusal::{Refusal, Result};
 
-const LOCATION_NOT_AVAILABLE_FOR_RESOURCE_GROUP: Code =
-    Code::azures(400, "LocationNotAvailableForResourceGroup");
-
 /// A region that a subscription may use.
 pub(super) struct Region {
     pub(super) name: String,
@@ -160,7 +157,7 @@ pub(crate) fn check_region(azure: &AzureState, location: &str, resource_type: Op
     let regions = regions.join(",");
     match resource_type {
         Some(kind) => Err(Refusal::no_such_location(location, kind, &regions)),
-        None => Err(LOCATION_NOT_AVAILABLE_FOR_RESOURCE_GROUP.says(format_args!(
+        None => Err(Code::azures(400, "LocationNotAvailableForResourceGroup").says(format_args!(
             "The provided location '{location}' is not available for resource group. List of available regions for \
              the resource type is '{regions}'."
         ))),

@@ -18,9 +18,6 @@ use azure_engine::refusal::code::Code;
 use azure_engine::refusal::{Refusal, Result};
 use azure_engine::types::protocol::{GLOBAL, Placement};
 
-const MISSING_SUBSCRIPTION_REGISTRATION: Code = Code::azures(409, "MissingSubscriptionRegistration");
-const CANNOT_UNREGISTER_PROVIDER: Code = Code::ours(409, "CannotUnregisterProvider");
-
 /// The providers that are always registered.
 const FREE: [&str; 3] = ["Microsoft.Resources", "Microsoft.Authorization", "Microsoft.Features"];
 
@@ -41,7 +38,7 @@ pub(crate) fn require_registered(azure: &AzureState, subscription: &str, namespa
         REGISTERED | UNREGISTERING => Ok(()),
         _ => {
             let spelled = azure.namespace(namespace).unwrap_or(namespace);
-            Err(MISSING_SUBSCRIPTION_REGISTRATION.says(format_args!(
+            Err(Code::azures(409, "MissingSubscriptionRegistration").says(format_args!(
                 "The subscription is not registered to use namespace '{spelled}'. See \
                          https://aka.ms/rps-not-found for how to register subscriptions."
             )))
@@ -61,7 +58,7 @@ pub(crate) fn change_registration(
     let id = ResourceId::subscription(subscription);
     let wanted = action.eq_ignore_ascii_case("register");
     if !wanted {
-        let refused = |text: String| Err(CANNOT_UNREGISTER_PROVIDER.says(text));
+        let refused = |text: String| Err(Code::ours(409, "CannotUnregisterProvider").says(text));
         if FREE.contains(&spelled) {
             return refused(format!(
                 "The provider '{spelled}' needs no registration and cannot be unregistered."

@@ -11,17 +11,16 @@ use azure_engine::provider::{AzureState, ExtensionRequest};
 use azure_engine::refusal::code::Code;
 use azure_engine::refusal::{Handled, Refusal, Result};
 
-const INVALID_RESOURCE_NAME: Code = Code::ours(400, "InvalidResourceName");
-const TAGS_NOT_SUPPORTED: Code = Code::ours(400, "TagsNotSupported");
-
 /// Answers `{scope}/providers/Microsoft.Resources/tags/default`.
 pub(super) fn answer(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Handled<Answer> {
     match request.segments {
         [tags, name] if tags.eq_ignore_ascii_case("tags") && name.eq_ignore_ascii_case("default") => {
             Some(tags_of(azure, request))
         }
-        [tags, name] if tags.eq_ignore_ascii_case("tags") => Some(Err(INVALID_RESOURCE_NAME
-            .says(format_args!("The tags of a scope are called 'default', not '{name}'.")))),
+        [tags, name] if tags.eq_ignore_ascii_case("tags") => {
+            Some(Err(Code::ours(400, "InvalidResourceName")
+                .says(format_args!("The tags of a scope are called 'default', not '{name}'."))))
+        }
         _ => None,
     }
 }
@@ -35,7 +34,7 @@ fn tags_of(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Result<Ans
         Some(record) => record.resource_type.protocol().tracked || scope.namespace().is_none(),
         None => scope.namespace().is_none(),
     };
-    TAGS_NOT_SUPPORTED
+    Code::ours(400, "TagsNotSupported")
         .says_when(!supported, format_args!("Resources of type '{}' have no tags.", scope.resource_type()))?;
     let held = azure.store.get(scope).and_then(|record| record.body.get("tags"));
     let old = held.and_then(Value::as_object).cloned().unwrap_or_default();

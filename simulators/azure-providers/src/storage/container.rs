@@ -43,9 +43,6 @@ static MEMBERS: [Member; 17] = [
     Member::new("remainingRetentionDays", Derived),
 ];
 
-const ABSENT: Code = Code::azures(404, "ContainerNotFound");
-const PUBLIC: Code = Code::azures(409, "PublicAccessNotPermitted");
-
 impl Shape for Containers {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
@@ -63,7 +60,8 @@ impl Writing for Containers {
         let forbidden = account.is_some_and(|account| !kind_of(&account.body).services.contains(&"blob"))
             || allowed.and_then(Value::as_bool) == Some(false);
         if public && forbidden {
-            return Err(PUBLIC.says(said(azure, "Public access is not permitted on this storage account.")));
+            return Err(Code::azures(409, "PublicAccessNotPermitted")
+                .says(said(azure, "Public access is not permitted on this storage account.")));
         }
         Ok(json!({ "properties": properties }))
     }
@@ -145,7 +143,7 @@ impl Acting for Containers {}
 
 /// The refusal of an absent container.
 pub(super) fn absent(azure: &AzureState) -> Refusal {
-    ABSENT.says(said(azure, "The specified container does not exist."))
+    Code::azures(404, "ContainerNotFound").says(said(azure, "The specified container does not exist."))
 }
 
 /// The public access level of a container.

@@ -85,7 +85,6 @@ pub(super) static SERVICES: [Service; 4] = [
 pub(super) const FILE_SERVICES: &str = "fileServices";
 pub(super) const BLOB_SERVICES: &str = "blobServices";
 
-const NOT_OFFERED: Code = Code::azures(400, "FeatureNotSupportedForAccount");
 /// Longest retention of deleted items, in days.
 const MAX_RETENTION: i64 = 365;
 
@@ -145,7 +144,10 @@ impl Presenting for Service {
     fn absence_refusal(&self, azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
         Self::account(azure, id)?;
         let offered = id.name().eq_ignore_ascii_case("default");
-        offered.then(|| NOT_OFFERED.says(format_args!("{} is not supported for the account.", self.word)))
+        offered.then(|| {
+            Code::azures(400, "FeatureNotSupportedForAccount")
+                .says(format_args!("{} is not supported for the account.", self.word))
+        })
     }
 }
 

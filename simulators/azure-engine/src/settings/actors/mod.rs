@@ -22,8 +22,6 @@ use crate::refusal::code::Code;
 use crate::refusal::{Refusal, Result};
 use crate::settings::seed::Seed;
 
-const REQUEST_DISALLOWED_BY_POLICY: Code = Code::azures(403, "RequestDisallowedByPolicy");
-
 /// A write, as policies see it.
 pub struct Write<'a> {
     /// The id of the resource.
@@ -280,7 +278,7 @@ fn disallowed(id: &ResourceId, policy: &str) -> Refusal {
         "policyAssignment": { "name": policy, "id": format!("{scope}/policyAssignments/{policy}") },
         "policyDefinition": { "name": policy, "id": format!("{scope}/policyDefinitions/{policy}") },
     }]);
-    REQUEST_DISALLOWED_BY_POLICY.says(format_args!(
+    Code::azures(403, "RequestDisallowedByPolicy").says(format_args!(
         "Resource '{}' was disallowed by policy. Policy identifiers: '{identifiers}'.",
         id.name()
     ))

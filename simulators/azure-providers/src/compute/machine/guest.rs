@@ -17,11 +17,6 @@ use azure_engine::refusal::Refusal;
 use azure_engine::refusal::code::Code;
 use azure_engine::store::State;
 
-const OS_PROVISIONING_TIMED_OUT: Code = Code::azures(409, "OSProvisioningTimedOut");
-const OS_PROVISIONING_FAILED: Code = Code::azures(409, "OSProvisioningInternalError");
-const EXTENSION_FAILED: Code = Code::azures(409, "VMExtensionProvisioningError");
-const EXTENSION_TIMED_OUT: Code = Code::azures(409, "VMExtensionProvisioningTimeout");
-
 /// The hidden member with the last answer.
 const ANSWER: &str = "guest";
 /// The failure of a guest that never answered.
@@ -87,14 +82,14 @@ pub(crate) fn record_report(azure: &mut AzureState, id: &ResourceId, answer: &Va
         refusal_of(extension, result)
     });
     let failure = match text(answer, "failure") {
-        Some(TIMEOUT) => Some(OS_PROVISIONING_TIMED_OUT.says(format_args!(
+        Some(TIMEOUT) => Some(Code::azures(409, "OSProvisioningTimedOut").says(format_args!(
             "OS Provisioning for VM '{}' did not finish in the allotted time. The VM may still finish provisioning \
              successfully. Please check provisioning state later. For details on how to check current provisioning \
              state of Windows VMs, refer to https://aka.ms/WindowsVMLifecycle and Linux VMs, refer to \
              https://aka.ms/LinuxVMLifecycle.",
             machine::machine_name(id)
         ))),
-        Some(words) => Some(OS_PROVISIONING_FAILED.says(format_args!(
+        Some(words) => Some(Code::azures(409, "OSProvisioningInternalError").says(format_args!(
             "OS Provisioning failed for VM '{}' due to an internal error: {words}",
             machine::machine_name(id)
         ))),
@@ -123,13 +118,13 @@ pub(crate) fn refusal_of(extension: &Value, result: &Value) -> Option<Refusal> {
     let name = text(extension, "name").unwrap_or_default();
     let message = text(result, "message").unwrap_or_default();
     if message == TIMEOUT {
-        return Some(EXTENSION_TIMED_OUT.says(format_args!(
+        return Some(Code::azures(409, "VMExtensionProvisioningTimeout").says(format_args!(
             "Provisioning of VM extension {name} has timed out. Extension provisioning has taken too long to complete. \
              The extension did not report a message. More information on troubleshooting is available at \
              https://aka.ms/VMExtensionCSELinuxTroubleshoot"
         )));
     }
-    Some(EXTENSION_FAILED.says(format_args!(
+    Some(Code::azures(409, "VMExtensionProvisioningError").says(format_args!(
         "VM has reported a failure when processing extension '{name}' (publisher '{}' and type '{}'). Error message: \
          '{message}'. More information on troubleshooting is available at \
          https://aka.ms/VMExtensionCSELinuxTroubleshoot.",

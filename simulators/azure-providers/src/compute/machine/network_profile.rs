@@ -7,9 +7,6 @@ use azure_engine::document::{fill_at, flag, items, items_mut, name, stored_refer
 use azure_engine::provider::AzureState;
 use azure_engine::refusal::{Code, Refusal, Result};
 
-const VM_SCALE_SET_IP_CONFIGURATIONS_ON_SAME_NIC_CANNOT_USE_DIFFERENT_SUBNETS: Code =
-    Code::ours(400, "VMScaleSetIpConfigurationsOnSameNicCannotUseDifferentSubnets");
-
 /// What an IP configuration can be a member of.
 const MEMBERSHIPS: [&str; 3] =
     ["applicationSecurityGroups", "loadBalancerBackendAddressPools", "loadBalancerInboundNatPools"];
@@ -65,8 +62,10 @@ pub(crate) fn check(
             crate::network::check_undelegated(azure, subnet, &interface)?;
         }
         if let Some(other) = subnets.iter().find(|other| subnets.first() != Some(*other)) {
-            return Err(VM_SCALE_SET_IP_CONFIGURATIONS_ON_SAME_NIC_CANNOT_USE_DIFFERENT_SUBNETS.details(format_args!(
-                    "IP configurations of network interface {interface} cannot be in different subnets, such as {other}."
+            return Err(Code::ours(400, "VMScaleSetIpConfigurationsOnSameNicCannotUseDifferentSubnets")
+                .details(format_args!(
+                    "IP configurations of network interface {interface} cannot be in different subnets, \
+             such as {other}."
                 )));
         }
         crate::network::check_memberships(azure, &interface, &joined)?;

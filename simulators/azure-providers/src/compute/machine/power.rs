@@ -19,8 +19,6 @@ use azure_engine::provider::{Action, AzureState, Record};
 use azure_engine::refusal::{Code, Handled, Refusal, Result};
 use azure_engine::store::State;
 
-const RESOURCE_NOT_FOUND: Code = Code::azures(404, "ResourceNotFound");
-
 /// An action, with the power state while it runs and after it.
 struct PowerAction {
     name: &'static str,
@@ -140,7 +138,9 @@ pub(crate) fn finish(azure: &mut AzureState, _id: &ResourceId, action: &str, tar
 
 /// Switches a machine's power state at once, like pulling its plug.
 pub fn set(azure: &mut AzureState, instance: &ResourceId, state: &str) -> Result<()> {
-    let missing = || RESOURCE_NOT_FOUND.says(format_args!("The Resource '{instance}' was not found."));
+    let missing = || {
+        Code::azures(404, "ResourceNotFound").says(format_args!("The Resource '{instance}' was not found."))
+    };
     let record = azure.store.get_mut(instance).ok_or_else(missing)?;
     Refusal::invalid_when(
         !is_machine(record),

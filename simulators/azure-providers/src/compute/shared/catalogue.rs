@@ -9,8 +9,6 @@ use azure_engine::document::{items, text};
 use azure_engine::provider::{AzureState, ProviderCall};
 use azure_engine::refusal::{Code, Refusal, Result};
 
-const SKU_NOT_AVAILABLE: Code = Code::azures(409, "SkuNotAvailable");
-
 /// `$filter=location eq '{location}'` is the one filter that the catalogue takes.
 ///
 /// # Errors
@@ -149,7 +147,7 @@ pub(crate) fn check_available(azure: &AzureState, size: &str, body: &Value) -> R
     let restricted = restricted(azure, size).filter(|_| location == azure.options.region);
     let wanted = |zone: &String| items(body, "zones").iter().any(|wanted| wanted == zone);
     let hit = restricted.is_some_and(|zones| zones.is_empty() || zones.iter().any(wanted));
-    SKU_NOT_AVAILABLE.says_when(
+    Code::azures(409, "SkuNotAvailable").says_when(
         hit,
         format_args!(
             "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: {size}' is currently not \

@@ -6,8 +6,6 @@ use crate::compute::tables::images::{IMAGES, MarketplaceImage};
 use azure_engine::refusal::Handled;
 use azure_engine::refusal::code::Code;
 
-const NOT_FOUND: Code = Code::azures(404, "NotFound");
-
 /// `locations/{location}/publishers…`, from the segment `publishers` on.
 pub(crate) fn answer(subscription: &str, location: &str, segments: &[&str]) -> Handled<Value> {
     let is = |segment: &&str, word: &str| segment.eq_ignore_ascii_case(word);
@@ -34,7 +32,9 @@ pub(crate) fn answer(subscription: &str, location: &str, segments: &[&str]) -> H
     };
     let found: Vec<&MarketplaceImage> = IMAGES.iter().filter(fits).collect();
     let Some(first) = found.first() else {
-        return Some(Err(NOT_FOUND.says(format_args!("Artifact: {} was not found.", chosen.join("/")))));
+        return Some(Err(
+            Code::azures(404, "NotFound").says(format_args!("Artifact: {} was not found.", chosen.join("/")))
+        ));
     };
     let path = |image: &MarketplaceImage, upto: usize| {
         let [publisher, offer, sku, version] = parts(image);

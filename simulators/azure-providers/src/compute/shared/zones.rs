@@ -10,11 +10,6 @@ use azure_engine::document::{items, text};
 use azure_engine::provider::{AzureState, Proposal, Record};
 use azure_engine::refusal::{Code, Refusal, Result};
 
-const LOCATION_NOT_SUPPORT_AVAILABILITY_ZONES: Code =
-    Code::azures(400, "LocationNotSupportAvailabilityZones");
-const INVALID_AVAILABILITY_ZONE: Code = Code::ours(400, "InvalidAvailabilityZone");
-const RESOURCE_TYPE_NOT_SUPPORT_MULTI_ZONES: Code = Code::ours(400, "ResourceTypeNotSupportMultiZones");
-
 /// The number of zones that a type can be in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Span {
@@ -47,7 +42,7 @@ fn check_known(azure: &AzureState, id: &ResourceId, span: Span, body: &Value) ->
     let location = text(body, "location").unwrap_or_default();
     let known = catalogue::zones(azure, location);
     let (kind, name) = (id.resource_type(), id.name());
-    LOCATION_NOT_SUPPORT_AVAILABILITY_ZONES.says_when(
+    Code::azures(400, "LocationNotSupportAvailabilityZones").says_when(
         known.is_empty() && !zones.is_empty(),
         format_args!(
             "The resource '{kind}/{name}' does not support availability zones at location '{location}'."
@@ -56,15 +51,18 @@ fn check_known(azure: &AzureState, id: &ResourceId, span: Span, body: &Value) ->
     let strange = zones.iter().any(|zone| !known.iter().any(|known| zone == known));
     let given = zones.iter().map(|zone| zone.as_str().map_or_else(|| zone.to_string(), str::to_owned));
     let given = given.collect::<Vec<_>>().join(",");
-    INVALID_AVAILABILITY_ZONE.says_when(strange, format_args!(
+    Code::ours(400, "InvalidAvailabilityZone").says_when(strange, format_args!(
         "The zone(s) '{given}' for resource '{kind}/{name}' is not supported. The supported zones for location \
          '{location}' are '{}'", known.join(",")
     ))?;
     let kind = kind.split_once('/').map_or(kind.as_str(), |(_, kind)| kind);
-    RESOURCE_TYPE_NOT_SUPPORT_MULTI_ZONES.says_when(span == Span::One && zones.len() > 1, format_args!(
-        "The resource type '{kind}' does not support multiple availability zones. The provided zones are '{given}'. \
-         Please provide a single availability zone."
-    ))
+    Code::ours(400, "ResourceTypeNotSupportMultiZones").says_when(
+        span == Span::One && zones.len() > 1,
+        format_args!(
+            "The resource type '{kind}' does not support multiple availability zones. The \
+             provided zones are '{given}'. Please provide a single availability zone."
+        ),
+    )
 }
 
 /// Disks that are replicated to all zones have no zone.

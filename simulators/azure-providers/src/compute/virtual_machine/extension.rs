@@ -56,8 +56,13 @@ impl Writing for Extensions {
     fn before_write(&self, azure: &AzureState, proposal: Proposal<'_>) -> Result<Value> {
         let machine = proposal.id.parent().and_then(|machine| azure.store.get(&machine));
         if let Some(machine) = machine {
-            OPERATION_NOT_ALLOWED.says_when(at(&machine.body, "properties/osProfile/allowExtensionOperations") == Some(&Value::Bool(false)), "This operation cannot be performed when extension operations are disallowed. To allow, please \
-                     ensure VM Agent is installed on the VM and the osProfile.allowExtensionOperations property is true.")?;
+            OPERATION_NOT_ALLOWED.says_when(
+                at(&machine.body, "properties/osProfile/allowExtensionOperations")
+                    == Some(&Value::Bool(false)),
+                "This operation cannot be performed when extension operations are disallowed. To \
+             allow, please ensure VM Agent is installed on the VM and the \
+             osProfile.allowExtensionOperations property is true.",
+            )?;
             OPERATION_NOT_ALLOWED.says_when(
                 machine.hidden.get("power").is_some_and(|power| power != "running"),
                 "Cannot modify extensions in the VM when the VM is not running.",

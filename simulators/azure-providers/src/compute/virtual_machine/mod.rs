@@ -33,12 +33,6 @@ use azure_engine::settings::options::Options;
 use azure_engine::store::reference::Reference;
 use azure_engine::types::member_table::pointers;
 
-const AZURE_SPOT_VM_NOT_SUPPORTED_IN_AVAILABILITY_SET: Code =
-    Code::azures(400, "AzureSpotVMNotSupportedInAvailabilitySet");
-const NIC_IN_USE: Code = Code::azures(400, "NicInUse");
-const VIRTUAL_MACHINE_MUST_HAVE_ONE_NETWORK_INTERFACE_AS_PRIMARY: Code =
-    Code::ours(400, "VirtualMachineMustHaveOneNetworkInterfaceAsPrimary");
-
 pub(crate) struct VirtualMachines;
 
 const SIZE: &str = "properties/hardwareProfile/vmSize";
@@ -220,7 +214,7 @@ fn check_scale_set(azure: &AzureState, proposal: &Proposal<'_>, body: &Value) ->
 /// A machine in an availability set is in no zone, and the set is one for managed disks.
 fn check_availability_set(azure: &AzureState, body: &Value) -> Result<()> {
     let Some(set) = stored_reference(body, "properties/availabilitySet/id") else { return Ok(()) };
-    AZURE_SPOT_VM_NOT_SUPPORTED_IN_AVAILABILITY_SET.says_when(
+    Code::azures(400, "AzureSpotVMNotSupportedInAvailabilitySet").says_when(
         spot::is_of_spot(&body["properties"]),
         "Azure Spot Virtual Machine is not supported in Availability Set.",
     )?;
@@ -292,7 +286,7 @@ fn network_profile(
         let text = format_args!("Network interface {nic} is listed more than once.");
         Refusal::invalid_when(twice, "networkProfile", text)?;
         if let Some(user) = azure.store.referrers(nic).map(|user| &user.from).find(|user| *user != id) {
-            return Err(NIC_IN_USE.details(format_args!(
+            return Err(Code::azures(400, "NicInUse").details(format_args!(
                 "Network Interface {nic} is used by existing resource {user}. In order to delete the network interface, it must \
                  be dissociated from the resource. To learn more, see aka.ms/deletenic."
             )));
@@ -303,7 +297,7 @@ fn network_profile(
     let wrong = primaries > 1 || (primaries == 0 && nics.len() > 1);
     let text =
         format_args!("Virtual machine {} must have one network interface set as the primary.", id.name());
-    VIRTUAL_MACHINE_MUST_HAVE_ONE_NETWORK_INTERFACE_AS_PRIMARY
+    Code::ours(400, "VirtualMachineMustHaveOneNetworkInterfaceAsPrimary")
         .says_when(wrong, text)
         .map_err(|refusal| refusal.at("networkProfile"))
 }

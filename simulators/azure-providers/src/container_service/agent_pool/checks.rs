@@ -13,9 +13,6 @@ use crate::container_service::reading::{flag, number, word};
 use crate::container_service::type_names::POOLS;
 use crate::container_service::words::{BAD_REQUEST, NOT_ALLOWED, fixed, in_progress, invalid};
 
-const LAST_SYSTEM_POOL: Code = Code::ours(400, "OperationNotAllowed");
-const STOPPED: Code = Code::ours(400, "OperationNotAllowed");
-
 /// Longest name of a pool of Linux nodes, and of Windows nodes, whose host names have fifteen characters.
 const LONGEST_NAME: [(&str, usize); 2] = [("Linux", 12), ("Windows", 6)];
 
@@ -120,9 +117,13 @@ fn check_count(name: &str, system: bool, new: &Object) -> Result<()> {
 pub(super) fn check_scaling(name: &str, old: &Value, new: &Object) -> Result<()> {
     let was_on = old.get("enableAutoScaling") == Some(&Value::Bool(true));
     let count = old.get("count").and_then(Value::as_i64);
-    BAD_REQUEST.says_when(!was_on && flag(new, "enableAutoScaling") && count.is_some_and(|count| count != number(new, "count")), format_args!(
-            "Cannot manually scale and enable cluster autoscaler in the same update operation on VMSS Agentpool '{name}'."
-        ))
+    BAD_REQUEST.says_when(
+        !was_on && flag(new, "enableAutoScaling") && count.is_some_and(|count| count != number(new, "count")),
+        format_args!(
+            "Cannot manually scale and enable cluster autoscaler in the same update operation on \
+             VMSS Agentpool '{name}'."
+        ),
+    )
 }
 
 /// Refuses to change a pool while its cluster is being changed or is stopped.
@@ -131,7 +132,7 @@ pub(crate) fn check_cluster(azure: &AzureState, cluster: &Record) -> Result<()> 
         return Err(in_progress(cluster.state.as_str()));
     }
     let power = azure_engine::document::text(&cluster.body, "properties/powerState/code");
-    STOPPED.says_when(
+    Code::ours(400, "OperationNotAllowed").says_when(
         power == Some("Stopped"),
         format_args!(
             "Operation is not allowed: managed cluster '{}' is in stopped state, please start it first.",
@@ -159,7 +160,8 @@ pub(super) fn check_system_pool_left(azure: &AzureState, pool: &ResourceId) -> R
     NOT_ALLOWED.says_when(others.peek().is_none(), "There has to be at least one agent pool.")?;
     let is_system =
         |other: &&Record| azure_engine::document::text(&other.body, "properties/mode") == Some("System");
-    LAST_SYSTEM_POOL.says_when(!others.any(is_system), "There has to be at least one system agent pool.")
+    Code::ours(400, "OperationNotAllowed")
+        .says_when(!others.any(is_system), "There has to be at least one system agent pool.")
 }
 
 /// Refuses machines that are not in the pool.

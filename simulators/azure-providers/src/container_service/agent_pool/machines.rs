@@ -11,8 +11,6 @@ use super::checks::machine_names;
 use crate::container_service::protocol::own_spelling;
 use crate::container_service::scale_set;
 
-const NO_SUCH_MACHINE: Code = Code::ours(404, "NotFound");
-
 const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
 
 /// The instances of a pool's scale set: their host names and ids.
@@ -41,7 +39,8 @@ pub(super) fn one(azure: &AzureState, pool: &ResourceId, name: &str) -> Result<V
 }
 
 fn absent(pool: &ResourceId, name: &str) -> Refusal {
-    NO_SUCH_MACHINE.says(format_args!("Machine '{name}' of agent pool '{}' was not found.", pool.name()))
+    Code::ours(404, "NotFound")
+        .says(format_args!("Machine '{name}' of agent pool '{}' was not found.", pool.name()))
 }
 
 fn shown(azure: &AzureState, pool: &ResourceId, name: &str, instance: &ResourceId) -> Value {

@@ -15,10 +15,6 @@ use crate::container_service::kubernetes_version::{self, Version};
 use crate::container_service::nat_gateway::{MOST_ADDRESSES, USUAL_IDLE};
 use crate::container_service::words::{BAD_REQUEST, fixed, invalid, missing};
 
-const NO_SYSTEM_POOL: Code = Code::azures(400, "MustDefineAtLeastOneSystemPool");
-const MIXED_VERSIONS: Code = Code::azures(400, "NotAllAgentPoolOrchestratorVersionSpecifiedAndUnchanged");
-const GROUP_EXISTS: Code = Code::ours(409, "NodeResourceGroupAlreadyExists");
-
 /// Refuses a change of a member that is fixed at creation.
 pub(super) fn check_fixed(proposal: &Proposal<'_>, new: &Value) -> Result<()> {
     let changed = |path: &str| {
@@ -161,7 +157,9 @@ pub(super) fn check_pools(profiles: &[Value]) -> Result<()> {
         |profile: &Value| text(profile, "mode").is_some_and(|mode| mode.eq_ignore_ascii_case("System"));
     match profiles.iter().any(system) {
         true => Ok(()),
-        false => Err(NO_SYSTEM_POOL.says("Must define at least one system pool.").at("agentPoolProfiles")),
+        false => Err(Code::azures(400, "MustDefineAtLeastOneSystemPool")
+            .says("Must define at least one system pool.")
+            .at("agentPoolProfiles")),
     }
 }
 
@@ -184,7 +182,7 @@ pub(super) fn check_pool_version(old: &Value, new: &Object, control: Version) ->
     if Some(wanted) == current || wanted == control {
         return Ok(());
     }
-    Err(MIXED_VERSIONS.says(
+    Err(Code::azures(400, "NotAllAgentPoolOrchestratorVersionSpecifiedAndUnchanged").says(
         "Using managed cluster api, all Agent pools' OrchestratorVersion must be all specified or all unspecified. If all \
          specified, they must be stay unchanged or the same with control plane. For agent pool specific change, please use \
          per agent pool operations: https://aka.ms/agent-pool-rest-api",
@@ -195,7 +193,7 @@ pub(super) fn check_pool_version(old: &Value, new: &Object, control: Version) ->
 pub(super) fn check_node_group(azure: &AzureState, id: &ResourceId, group: &str) -> Result<()> {
     let group = ResourceId::group(id.subscription_id(), group);
     match azure.store.get(&group) {
-        Some(_) => Err(GROUP_EXISTS.says(format_args!(
+        Some(_) => Err(Code::ours(409, "NodeResourceGroupAlreadyExists").says(format_args!(
             "The node resource group '{}' of managed cluster '{}' exists already.",
             group.group_name().unwrap_or_default(),
             id.name()

@@ -8,8 +8,6 @@ use super::super::names::is_domain;
 use azure_engine::document::{Object, into_object};
 use azure_engine::refusal::{Code, Result};
 
-const BAD: Code = Code::ours(400, "BadRequest");
-
 /// A member of a record.
 pub(crate) enum Field {
     Ipv4(&'static str),
@@ -102,7 +100,7 @@ pub(crate) fn kept(given: Value, wanted: &[Field], old: Option<Value>) -> Result
         let name = field.name();
         spell(&mut given, &[name]);
         let value = given.remove(name).or_else(|| kept.get(name).cloned()).unwrap_or_default();
-        BAD.says_when(
+        Code::ours(400, "BadRequest").says_when(
             !field.fits(&value),
             format_args!("The value {value} of the member '{name}' of a record is invalid."),
         )?;

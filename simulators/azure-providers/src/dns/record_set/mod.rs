@@ -16,7 +16,6 @@ use azure_engine::refusal::{Code, Result};
 use fields::Field;
 
 const BAD: Code = Code::ours(400, "BadRequest");
-const CONFLICT: Code = Code::ours(400, "Conflict");
 const TOO_MANY: Code = Code::ours(400, "RecordSetLimitExceeded");
 
 /// Longest time that a resolver may keep an answer.
@@ -267,7 +266,7 @@ impl RecordSets {
         });
         match beside {
             None => Ok(()),
-            Some(other) => Err(CONFLICT.says(format_args!(
+            Some(other) => Err(Code::ours(400, "Conflict").says(format_args!(
                 "The record set '{}' of type {} cannot be beside the record set {}: a CNAME is alone.",
                 id.name(),
                 self.kind(),

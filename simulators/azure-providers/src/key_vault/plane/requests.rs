@@ -17,9 +17,6 @@ use super::shown;
 
 const BAD: Code = Code::azures(400, "BadParameter");
 const NOT_FOUND: Code = Code::ours(404, "VaultNotFound");
-const UNKNOWN: Code = Code::ours(404, "NotFound");
-const FORBIDDEN: Code = Code::azures(403, "Forbidden");
-const METHOD: Code = Code::ours(405, "MethodNotAllowed");
 
 /// Most lines of a page.
 const MAX_RESULTS: usize = 25;
@@ -32,8 +29,9 @@ pub(super) fn perform(azure: &mut AzureState, request: &DataRequest<'_>) -> Resu
         request.query.get("api-version").is_none_or(String::is_empty),
         "api-version must be specified",
     )?;
-    let path = ItemPath::parse(request.path)
-        .ok_or_else(|| UNKNOWN.says(format_args!("There is nothing at '{}'.", request.path)))?;
+    let path = ItemPath::parse(request.path).ok_or_else(|| {
+        Code::ours(404, "NotFound").says(format_args!("There is nothing at '{}'.", request.path))
+    })?;
     let kind = path.kind;
     let may =
         |permission: &'static str| check(azure, vault, request.caller, NeededPermission { kind, permission });
@@ -55,7 +53,8 @@ pub(super) fn perform(azure: &mut AzureState, request: &DataRequest<'_>) -> Resu
             may("get")?;
             let found = contents::version(azure, &vault_name, kind, name, version.first().copied())?;
             if !found.enabled && kind == Kind::Secrets {
-                let refusal = FORBIDDEN.says("Operation get is not allowed on a disabled secret.");
+                let refusal =
+                    Code::azures(403, "Forbidden").says("Operation get is not allowed on a disabled secret.");
                 return Err(contents::within(refusal, "SecretDisabled"));
             }
             Ok(DataAnswer::json(200, &shown::whole(vault, kind, name, found)))
@@ -117,9 +116,8 @@ pub(super) fn perform(azure: &mut AzureState, request: &DataRequest<'_>) -> Resu
             contents::purge(azure, &vault_name, kind, name)?;
             Ok(noted(DataAnswer::empty(204), kind, name, "purge"))
         }
-        (method, ..) => {
-            Err(METHOD.says(format_args!("The method '{method}' is not known for '{}'.", request.path)))
-        }
+        (method, ..) => Err(Code::ours(405, "MethodNotAllowed")
+            .says(format_args!("The method '{method}' is not known for '{}'.", request.path))),
     }
 }
 

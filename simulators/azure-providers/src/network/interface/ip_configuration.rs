@@ -17,8 +17,6 @@ use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Number, Text, Uses, UsesAll, Word};
 use azure_engine::types::member_table::Member;
 
-const NO_SUBNET: Code = Code::ours(400, "SubnetIsRequired");
-
 pub(super) static MEMBERS: [Member; 14] = [
     Member::new("applicationGatewayBackendAddressPools", Anything),
     Member::new("applicationSecurityGroups", UsesAll("applicationSecurityGroups")).none_if_empty(),
@@ -56,8 +54,10 @@ pub(super) fn check(
         fill(properties, "subnet", first.clone());
     }
     let pointer = |member: &str| properties.get(member).and_then(|pointer| stored_reference(pointer, "id"));
-    let subnet = pointer("subnet")
-        .ok_or_else(|| NO_SUBNET.details(format_args!("IP configuration {id} must reference a subnet.")))?;
+    let subnet = pointer("subnet").ok_or_else(|| {
+        Code::ours(400, "SubnetIsRequired")
+            .details(format_args!("IP configuration {id} must reference a subnet."))
+    })?;
     if let Some(public) = pointer("publicIPAddress") {
         let user = azure.store.referrers(&public).find(|user| !user.from.is_within(interface));
         if let Some(user) = user {

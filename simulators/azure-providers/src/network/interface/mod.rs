@@ -24,14 +24,6 @@ use azure_engine::types::member_table::Holds::{
 };
 use azure_engine::types::member_table::Member;
 
-const DIFFERENT_SUBNETS: Code = Code::azures(400, "IpConfigurationsOnSameNicCannotUseDifferentSubnets");
-const IN_USE: Code = Code::azures(400, "NicInUse");
-const NO_CONFIGURATION: Code = Code::ours(400, "NetworkInterfaceMustHaveAtLeastOneIpConfiguration");
-const OF_SERVICE: Code = Code::ours(400, "CannotModifyServiceManagedNetworkInterface");
-const OTHER_NETWORK: Code = Code::ours(400, "NetworkInterfaceMustStayInOneVirtualNetwork");
-const PRIMARY_REMOVED: Code = Code::azures(400, "IpConfigDeleteNotSupported");
-const TWO_PRIMARIES: Code = Code::ours(400, "NetworkInterfaceMustHaveOnePrimaryIpConfiguration");
-
 pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Network/networkInterfaces";
 
 static MEMBERS: [Member; 28] = [
@@ -97,7 +89,7 @@ impl Writing for NetworkInterfaces {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         if let Some(owner) = proposal.old.and_then(service_owner) {
-            return Err(OF_SERVICE.details(format_args!(
+            return Err(Code::ours(400, "CannotModifyServiceManagedNetworkInterface").details(format_args!(
                 "Network interface {id} is managed by {owner} and cannot be modified."
             )));
         }
@@ -122,7 +114,7 @@ impl Writing for NetworkInterfaces {
         let owner = service_owner(record).map(str::to_owned);
         match owner.or_else(|| machine_of(azure, record).map(|machine| machine.to_string())) {
             None => Ok(()),
-            Some(owner) => Err(IN_USE.details(format_args!(
+            Some(owner) => Err(Code::azures(400, "NicInUse").details(format_args!(
                     "Network Interface {} is used by existing resource {owner}. In order to delete the network interface, \
                      it must be dissociated from the resource. To learn more, see aka.ms/deletenic.",
                     record.id
@@ -219,7 +211,7 @@ fn check_configurations(
             return Err(public_ip_in_use(&one, &public, &other));
         }
     }
-    NO_CONFIGURATION.details_when(
+    Code::ours(400, "NetworkInterfaceMustHaveAtLeastOneIpConfiguration").details_when(
         count == 0,
         format_args!("Network interface {id} must have at least one IP configuration."),
     )
@@ -236,12 +228,12 @@ fn mark_primary(id: &ResourceId, old: Option<&Record>, properties: &mut document
     let was = old.iter().find(|one| at(one, "properties/primary") == Some(&Value::Bool(true)));
     if let Some(was) = was.map(name) {
         let why = "Deletion and renaming of primary IP Configuration is not supported.";
-        PRIMARY_REMOVED.details_when(
+        Code::azures(400, "IpConfigDeleteNotSupported").details_when(
             !names.contains(&id.child("ipConfigurations", was)),
             format_args!("IP Configuration {was} cannot be deleted. {why}"),
         )?;
     }
-    TWO_PRIMARIES.details_when(
+    Code::ours(400, "NetworkInterfaceMustHaveOnePrimaryIpConfiguration").details_when(
         primaries > 1,
         format_args!(
             "Network interface {id} must have exactly one primary IP configuration; {primaries} are marked."
@@ -260,14 +252,19 @@ fn check_networks(id: &ResourceId, old: Option<&Record>, configurations: &[Value
     let mut subnets = configurations.iter().filter_map(subnet);
     let Some(first) = subnets.next() else { return Ok(()) };
     if let Some(other) = subnets.find(|other| *other != first) {
-        return Err(DIFFERENT_SUBNETS.details(format_args!(
-            "IP configurations of network interface {id} cannot be in different subnets: {first} and {other}."
-        )));
+        return Err(Code::azures(400, "IpConfigurationsOnSameNicCannotUseDifferentSubnets").details(
+            format_args!(
+                "IP configurations of network interface {id} cannot be in different subnets: {first} \
+             and {other}."
+            ),
+        ));
     }
     let before = old.and_then(|old| items(&old.body, "properties/ipConfigurations").first().and_then(subnet));
     match (before.and_then(|before| before.parent()), first.parent()) {
-        (Some(before), Some(now)) if before != now => Err(OTHER_NETWORK
-            .details(format_args!("Network interface {id} is in {before} and cannot move to {now}."))),
+        (Some(before), Some(now)) if before != now => {
+            Err(Code::ours(400, "NetworkInterfaceMustStayInOneVirtualNetwork")
+                .details(format_args!("Network interface {id} is in {before} and cannot move to {now}.")))
+        }
         _ => Ok(()),
     }
 }

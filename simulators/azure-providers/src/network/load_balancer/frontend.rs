@@ -20,21 +20,9 @@ use azure_engine::store::reference::is_of;
 use azure_engine::types::member_table::Holds::{Derived, Text, Users, Uses, Word};
 use azure_engine::types::member_table::Member;
 
-const MIXED_FRONTENDS: Code =
-    Code::ours(400, "LoadBalancerFrontendIPConfigurationsMustBeAllPublicOrAllInternal");
 const FRONTEND_OF_SERVICE: Code =
     Code::ours(400, "LoadBalancerFrontendIPConfigurationInUseByPrivateLinkService");
 const FRONTEND_IN_USE: Code = Code::ours(400, "FrontendIPConfigurationInUse");
-const NAT_GATEWAY_AND_BASIC: Code = Code::azures(400, "SubnetWithNatGatewayAndBasicSkuResourceNotAllowed");
-const NOT_ONE_ADDRESS: Code = Code::ours(400, "InvalidFrontendIPConfiguration");
-const NO_ZONES_OF_BASIC: Code = Code::ours(400, "AvailabilityZonesNotSupportedForBasicSku");
-const OTHER_SKU: Code = Code::azures(400, "PublicIPAndLBSkuDoNotMatch");
-const PREFIX_IN_USE: Code = Code::ours(400, "PublicIPPrefixInUse");
-const PREFIX_SKU: Code = Code::ours(400, "PublicIPPrefixAndLBSkuDoNotMatch");
-const PUBLIC_AND_INTERNAL: Code = Code::azures(400, "FrontendIPConfigHasBothSubnetAndPublicIP");
-const PUBLIC_IP_IN_USE: Code = Code::azures(400, "PublicIPAddressInUse");
-const ZONES_OF_PUBLIC_IP: Code =
-    Code::azures(400, "LoadBalancerFrontendIPConfigCannotHaveZoneWhenReferencingPublicIPAddress");
 
 pub(super) static MEMBERS: [Member; 12] = [
     Member::new("inboundNatPools", Users("inboundNatPools")),
@@ -87,12 +75,12 @@ pub(super) fn check(
             properties.insert("privateIPAddressVersion".into(), version.into());
         }
         (Some(_), None, Some(_)) => {
-            return Err(PUBLIC_AND_INTERNAL.details(format_args!(
+            return Err(Code::azures(400, "FrontendIPConfigHasBothSubnetAndPublicIP").details(format_args!(
                 "Frontend IP Configuration {id} must not reference both a Subnet and a Public IP Address."
             )));
         }
         _ => {
-            return Err(NOT_ONE_ADDRESS.details(format_args!(
+            return Err(Code::ours(400, "InvalidFrontendIPConfiguration").details(format_args!(
                 "Frontend {id} must reference exactly one of publicIPAddress, publicIPPrefix and subnet."
             )));
         }
@@ -149,7 +137,7 @@ fn check_subnet_of_basic(balancer: &Balancer<'_>, id: &ResourceId, subnet: &Reso
     if balancer.sku != "Basic" || gateway.is_none() {
         return Ok(());
     }
-    Err(NAT_GATEWAY_AND_BASIC.details(format_args!(
+    Err(Code::azures(400, "SubnetWithNatGatewayAndBasicSkuResourceNotAllowed").details(format_args!(
             "NAT Gateway cannot be deployed on subnet containing Basic SKU Public IP addresses or Basic SKU Load Balancer. \
              Frontend {id}, subnet {subnet}."
         )))
@@ -161,11 +149,14 @@ fn zones(balancer: &Balancer<'_>, id: &ResourceId, internal: bool, child: &mut O
     if !child.contains_key("zones") {
         return Ok(());
     }
-    ZONES_OF_PUBLIC_IP.details_when(
-        !internal,
-        format_args!("Frontend {id} cannot have zones, since it references a public IP address or prefix."),
-    )?;
-    NO_ZONES_OF_BASIC.details_when(
+    Code::azures(400, "LoadBalancerFrontendIPConfigCannotHaveZoneWhenReferencingPublicIPAddress")
+        .details_when(
+            !internal,
+            format_args!(
+                "Frontend {id} cannot have zones, since it references a public IP address or prefix."
+            ),
+        )?;
+    Code::ours(400, "AvailabilityZonesNotSupportedForBasicSku").details_when(
         balancer.sku == "Basic",
         format_args!("Frontend {id} cannot have zones, since its load balancer has sku Basic."),
     )
@@ -175,7 +166,7 @@ fn check_public_ip(balancer: &Balancer<'_>, id: &ResourceId, public: &ResourceId
     let (azure, sku) = (balancer.azure, balancer.sku);
     let Some(record) = azure.store.get(public) else { return Err(Refusal::invalid_reference(public, id)) };
     let theirs = text(&record.body, "sku/name").unwrap_or("Basic");
-    OTHER_SKU.details_when(
+    Code::azures(400, "PublicIPAndLBSkuDoNotMatch").details_when(
         theirs != sku,
         format_args!(
             "{sku} sku load balancer {} cannot reference {theirs} sku publicIP {}.",
@@ -190,7 +181,7 @@ fn check_public_ip(balancer: &Balancer<'_>, id: &ResourceId, public: &ResourceId
 
 /// A prefix serves one balancer's frontend, for outbound traffic.
 fn check_prefix(balancer: &Balancer<'_>, id: &ResourceId, prefix: &ResourceId) -> Result<()> {
-    PREFIX_SKU.details_when(
+    Code::ours(400, "PublicIPPrefixAndLBSkuDoNotMatch").details_when(
         balancer.sku != "Standard",
         format_args!(
             "{} sku load balancer {} cannot reference public IP prefix {prefix}.",
@@ -208,7 +199,7 @@ fn check_prefix(balancer: &Balancer<'_>, id: &ResourceId, prefix: &ResourceId) -
 
 /// One prefix serves one configuration, or gives public IPs their addresses.
 pub(crate) fn prefix_in_use(id: &ResourceId, prefix: &ResourceId, user: &ResourceId) -> Refusal {
-    PREFIX_IN_USE.details(format_args!(
+    Code::ours(400, "PublicIPPrefixInUse").details(format_args!(
         "Resource {id} is referencing public IP prefix {prefix} that is already allocated to resource {user}."
     ))
 }
@@ -221,7 +212,7 @@ pub(crate) fn is_internal(frontend: &Value) -> bool {
 /// The frontends of one balancer are all public or all internal, and each has a public IP of its own.
 pub(crate) fn check_together(balancer: &Balancer<'_>, frontends: &[Value]) -> Result<()> {
     let internal = frontends.iter().filter(|frontend| is_internal(frontend)).count();
-    MIXED_FRONTENDS.details_when(
+    Code::ours(400, "LoadBalancerFrontendIPConfigurationsMustBeAllPublicOrAllInternal").details_when(
         internal > 0 && internal < frontends.len(),
         format_args!("Load balancer {} cannot have both public and internal frontends.", balancer.id),
     )?;
@@ -242,7 +233,7 @@ pub(crate) fn check_together(balancer: &Balancer<'_>, frontends: &[Value]) -> Re
 
 /// One public IP serves one configuration.
 pub(crate) fn public_ip_in_use(id: &ResourceId, public: &ResourceId, user: &ResourceId) -> Refusal {
-    PUBLIC_IP_IN_USE.details(format_args!(
+    Code::azures(400, "PublicIPAddressInUse").details(format_args!(
             "Resource {id} is referencing public IP address {public} that is already allocated to resource {user}."
         ))
 }

@@ -19,9 +19,6 @@ use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Number, User, Word};
 use azure_engine::types::member_table::Member;
 
-const TOO_FEW_PORTS: Code = Code::ours(400, "InboundNatRuleFrontendPortRangeTooSmall");
-const WRONG_PORTS: Code = Code::ours(400, "InvalidInboundNatRule");
-
 pub(super) static MEMBERS: [Member; 12] = [
     POOL,
     Member::new("backendIPConfiguration", User("ipConfigurations")),
@@ -48,7 +45,8 @@ pub(super) fn check(balancer: &Balancer<'_>, id: &ResourceId, properties: &mut O
     }
     require_frontend(properties, id)?;
     let refuse_when = |wrong: bool, why: &str| {
-        WRONG_PORTS.details_when(wrong, format_args!("Inbound NAT rule {id} {why}."))
+        Code::ours(400, "InvalidInboundNatRule")
+            .details_when(wrong, format_args!("Inbound NAT rule {id} {why}."))
     };
     // Port 0 counts as absent.
     for member in ["frontendPort", "frontendPortRangeStart", "frontendPortRangeEnd"] {
@@ -71,7 +69,7 @@ pub(super) fn check(balancer: &Balancer<'_>, id: &ResourceId, properties: &mut O
     let size = port("frontendPortRangeEnd") - port("frontendPortRangeStart") + 1;
     refuse_when(size < 1, "has a range of frontend ports that ends before it starts")?;
     let members = members(balancer.azure, &pool).count();
-    TOO_FEW_PORTS.details_when(
+    Code::ours(400, "InboundNatRuleFrontendPortRangeTooSmall").details_when(
         i64::try_from(members).is_ok_and(|members| members > size),
         format_args!(
             "The frontend port range of inbound NAT rule {id} has {size} ports, but backend address pool {pool} has \

@@ -40,12 +40,6 @@ const POOL_OF_SCALE_SET: Code =
 const NAT_POOL_OF_SCALE_SET: Code =
     Code::azures(400, "LoadBalancerInboundNatPoolInUseByVirtualMachineScaleSet");
 const PROBE_OF_SCALE_SET: Code = Code::azures(400, "CannotRemoveRuleUsedByProbeUsedByVMSS");
-const BASIC_RETIRED: Code = Code::ours(400, "BasicSkuLoadBalancerCreationNotSupported");
-const NO_FRONTEND: Code = Code::azures(400, "LoadBalancerWithoutFrontendIPCantHaveChildResources");
-const PREFIX_IS_FOR_OUTBOUND: Code =
-    Code::ours(400, "FrontendIPConfigurationWithPublicIPPrefixIsForOutboundRules");
-const SKU_CHANGED: Code = Code::ours(400, "LoadBalancerSkuCannotBeChanged");
-const USED_BY_SCALE_SET: Code = Code::azures(400, "LoadBalancerInUseByVirtualMachineScaleSet");
 
 const fn children(name: &'static str, writable: bool) -> ChildCollection {
     ChildCollection { name, writable, back_references: &[] }
@@ -196,11 +190,13 @@ impl Writing for LoadBalancers {
             for child in items(&record.body, &format!("properties/{collection}")) {
                 let child = record.id.child(collection, name(child));
                 let Some(set) = scale_set_using(azure, &child) else { continue };
-                return Err(USED_BY_SCALE_SET.details(format_args!(
-                        "Cannot delete load balancer {} since its child resources {child} are in use by virtual machine \
-                         scale set {set}.",
+                return Err(Code::azures(400, "LoadBalancerInUseByVirtualMachineScaleSet").details(
+                    format_args!(
+                        "Cannot delete load balancer {} since its child resources {child} are in use by \
+             virtual machine scale set {set}.",
                         record.id
-                    )));
+                    ),
+                ));
             }
         }
         Ok(())
@@ -250,11 +246,11 @@ impl Acting for LoadBalancers {
 fn check_sku(balancer: &Balancer<'_>, proposal: &Proposal<'_>) -> Result<()> {
     let Balancer { id, sku, .. } = balancer;
     let old = |path: &str| proposal.old_member(path).and_then(Value::as_str);
-    SKU_CHANGED.details_when(
+    Code::ours(400, "LoadBalancerSkuCannotBeChanged").details_when(
         old("sku/name").is_some_and(|old| old != *sku),
         format_args!("The sku of load balancer {id} cannot be changed to {sku}."),
     )?;
-    BASIC_RETIRED.details_when(
+    Code::ours(400, "BasicSkuLoadBalancerCreationNotSupported").details_when(
         proposal.old.is_none() && *sku == "Basic" && balancer.azure.options.basic_sku_retired,
         format_args!("Load balancer {id} cannot be created: sku Basic is retired. Use sku Standard."),
     )
@@ -310,10 +306,14 @@ fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<()> {
         }
     }
     // Rules without a frontend are reported by the reference check, in more detail.
-    NO_FRONTEND.details_when(count("frontendIPConfigurations") == 0 && count("probes") > 0, format_args!(
-                "Load balancer {} has no frontend IP configurations and cannot have child resources such as probes.",
-                balancer.id
-            ))
+    Code::azures(400, "LoadBalancerWithoutFrontendIPCantHaveChildResources").details_when(
+        count("frontendIPConfigurations") == 0 && count("probes") > 0,
+        format_args!(
+            "Load balancer {} has no frontend IP configurations and cannot have child resources \
+             such as probes.",
+            balancer.id
+        ),
+    )
 }
 
 /// The rules of a pool are rules of each network interface in it.
@@ -345,8 +345,10 @@ fn check_prefix_frontends(balancer: &Balancer<'_>, properties: &Value) -> Result
             stored_reference(rule, "properties/frontendIPConfiguration/id").as_ref() == Some(&id)
         });
         if let Some((collection, rule)) = rule {
-            return Err(PREFIX_IS_FOR_OUTBOUND.details(format_args!(
-                    "{} references frontend {id}, which has a public IP prefix and can only be used by outbound rules.",
+            return Err(Code::ours(400, "FrontendIPConfigurationWithPublicIPPrefixIsForOutboundRules")
+                .details(format_args!(
+                    "{} references frontend {id}, which has a public IP prefix and can only be used by \
+             outbound rules.",
                     balancer.child(collection, name(rule))
                 )));
         }

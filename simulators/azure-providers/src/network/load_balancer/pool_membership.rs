@@ -16,14 +16,10 @@ use azure_engine::store::reference::is_of;
 const TWO_OF_SCALE_SET: Code = Code::azures(400, "VMScaleSetCannotUseMultipleLoadBalancersOfSameType");
 const TWO_INTERNAL: Code = Code::azures(400, "AnotherInternalLoadBalancerExists");
 const TWO_PUBLIC: Code = Code::ours(400, "AnotherPublicLoadBalancerExists");
-const DIFFERENT_SKUS: Code = Code::azures(400, "DifferentSkuLoadBalancersAndPublicIPAddressNotAllowed");
-const NAT_RULE_IN_USE: Code = Code::ours(400, "InboundNatRuleInUse");
-const NAT_RULE_OF_POOL: Code = Code::ours(400, "InboundNatRuleLeadsToBackendAddressPool");
-const TOO_MANY_RULES: Code = Code::azures(400, "LoadBalancerRuleCountLimitReachedForNic");
 
 /// The refusal of an interface behind too many rules.
 pub(crate) fn too_many_rules(member: &ResourceId, most: u64) -> Refusal {
-    TOO_MANY_RULES.details(format_args!(
+    Code::azures(400, "LoadBalancerRuleCountLimitReachedForNic").details(format_args!(
         "{member} cannot be behind more than {most} load balancing and inbound NAT rules."
     ))
 }
@@ -71,7 +67,7 @@ pub(crate) fn check_nat_rules(
             .referrers(rule)
             .find(|user| is_of(&user.from, "/ipconfigurations/") && !user.from.is_within(interface));
         if let Some(user) = user {
-            return Err(NAT_RULE_IN_USE.details(format_args!(
+            return Err(Code::ours(400, "InboundNatRuleInUse").details(format_args!(
                 "Inbound NAT rule {rule} referenced by {interface} already leads to {}.",
                 user.from
             )));
@@ -79,7 +75,7 @@ pub(crate) fn check_nat_rules(
         // The reference check reports an absent rule.
         let holder = azure.store.holder(rule).filter(|holder| holder.id != *rule);
         let found = holder.and_then(|holder| azure.find_child(holder, rule));
-        NAT_RULE_OF_POOL.details_when(
+        Code::ours(400, "InboundNatRuleLeadsToBackendAddressPool").details_when(
             found.is_some_and(|(_, rule)| text(rule, "properties/backendAddressPool/id").is_some()),
             format_args!(
                 "Inbound NAT rule {rule} referenced by {interface} leads to a backend address pool."
@@ -96,7 +92,7 @@ fn internal(balancer: &Record) -> Option<bool> {
 
 fn check_pair(member: &ResourceId, one: &Record, other: &Record) -> Result<()> {
     let sku = |record: &Record| text(&record.body, "sku/name").map(str::to_owned);
-    DIFFERENT_SKUS.details_when(
+    Code::azures(400, "DifferentSkuLoadBalancersAndPublicIPAddressNotAllowed").details_when(
         sku(one) != sku(other),
         format_args!("{member} references load balancers of different skus: {} and {}.", one.id, other.id),
     )?;

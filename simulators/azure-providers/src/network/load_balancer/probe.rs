@@ -9,9 +9,6 @@ use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Derived, Number, Text, Users, Word};
 use azure_engine::types::member_table::Member;
 
-const NOT_OF_BASIC: Code = Code::ours(400, "ProbePropertyNotSupportedForBasicSku");
-const NO_PATH: Code = Code::ours(400, "ProbeRequestPathRequired");
-
 pub(super) static MEMBERS: [Member; 9] = [
     Member::new("intervalInSeconds", Number(5, 2_147_483_646)).or(15),
     Member::new("loadBalancingRules", Users("loadBalancingRules")),
@@ -29,14 +26,14 @@ pub(super) fn check(balancer: &Balancer<'_>, id: &ResourceId, properties: &mut O
     let is = |member: &str, word: &str| properties.get(member).is_some_and(|value| value == word);
     if balancer.sku == "Basic" {
         // Not available with sku Basic.
-        NOT_OF_BASIC.details_when(
+        Code::ours(400, "ProbePropertyNotSupportedForBasicSku").details_when(
             is("protocol", "Https") || is("noHealthyBackendsBehavior", "AllProbedUp"),
             format_args!("Probe {id} needs a load balancer with sku Standard."),
         )?;
     }
     // A slash in front may be missing: Azure's own example for load balancers has "healthcheck.aspx".
     let path = properties.get("requestPath").and_then(Value::as_str).unwrap_or_default();
-    NO_PATH.details_when(
+    Code::ours(400, "ProbeRequestPathRequired").details_when(
         !is("protocol", "Tcp") && path.is_empty(),
         format_args!("Probe {id} with protocol Http or Https must have a requestPath."),
     )?;

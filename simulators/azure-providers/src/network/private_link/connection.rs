@@ -10,8 +10,6 @@ use azure_engine::provider::AzureState;
 use azure_engine::refusal::{Code, Result};
 use azure_engine::store::reference::is_of;
 
-const WRONG_STATUS: Code = Code::ours(400, "PrivateEndpointConnectionStatusInvalid");
-
 /// The path segment and member on the service's side.
 pub(crate) const COLLECTION: &str = "privateEndpointConnections";
 
@@ -149,9 +147,12 @@ fn decision(id: &ResourceId, body: &Value, old: Option<&Value>) -> Result<Value>
     let member = |member: &str| text(body, &format!("properties/privateLinkServiceConnectionState/{member}"));
     let asked = member("status").or_else(|| old("status")).unwrap_or_default();
     let status = ["Approved", "Rejected"].into_iter().find(|known| known.eq_ignore_ascii_case(asked));
-    let status = status.ok_or_else(|| WRONG_STATUS.details(format_args!(
-                "The status of private endpoint connection {id} can be changed to Approved or Rejected, not to '{asked}'."
-            )))?;
+    let status = status.ok_or_else(|| {
+        Code::ours(400, "PrivateEndpointConnectionStatusInvalid").details(format_args!(
+            "The status of private endpoint connection {id} can be changed to Approved or \
+             Rejected, not to '{asked}'."
+        ))
+    })?;
     Ok(state(
         status,
         member("description").or_else(|| old("description")).unwrap_or_default(),

@@ -35,18 +35,6 @@ use azure_engine::types::member_table::Holds::{
 };
 use azure_engine::types::member_table::{Member, pointers};
 
-const CONNECTION_COUNT: Code = Code::ours(400, "PrivateEndpointMustHaveOnePrivateLinkServiceConnection");
-const INTERFACE_NAME_CHANGED: Code =
-    Code::ours(400, "PrivateEndpointCustomNetworkInterfaceNameCannotBeChanged");
-const INTERFACE_NAME_TAKEN: Code = Code::ours(400, "PrivateEndpointCustomNetworkInterfaceNameInUse");
-const NO_GROUP_IDS: Code = Code::ours(400, "PrivateEndpointGroupIdsRequired");
-const NO_SERVICE: Code = Code::ours(400, "PrivateLinkServiceIdRequired");
-const NO_SUCH_ALIAS: Code = Code::ours(400, "PrivateLinkServiceAliasNotFound");
-const SERVICE_CHANGED: Code = Code::ours(400, "PrivateLinkServiceIdCannotBeChanged");
-const SUBNET_CHANGED: Code = Code::ours(400, "PrivateEndpointSubnetCannotBeChanged");
-const TOO_MANY_ENDPOINTS: Code = Code::ours(400, "PrivateEndpointCountLimitReached");
-const WRONG_SERVICE: Code = Code::ours(400, "PrivateLinkServiceIdNotSupported");
-
 static MEMBERS: [Member; 12] = [
     Member::new("applicationSecurityGroups", UsesAll("applicationSecurityGroups")),
     Member::new("customDnsConfigs", Derived),
@@ -80,11 +68,13 @@ static STATE: [Member; 3] =
 
 fn interface_name_changed(wrong: &Wrong<'_>) -> Refusal {
     let member = wrong.member;
-    INTERFACE_NAME_CHANGED.details(format_args!("The {member} of a private endpoint cannot be changed."))
+    Code::ours(400, "PrivateEndpointCustomNetworkInterfaceNameCannotBeChanged")
+        .details(format_args!("The {member} of a private endpoint cannot be changed."))
 }
 
 fn subnet_changed(_: &Wrong<'_>) -> Refusal {
-    SUBNET_CHANGED.details("The subnet of a private endpoint cannot be changed.")
+    Code::ours(400, "PrivateEndpointSubnetCannotBeChanged")
+        .details("The subnet of a private endpoint cannot be changed.")
 }
 
 /// The member with the id of the service that an alias was resolved to; never shown.
@@ -144,7 +134,7 @@ impl Writing for PrivateEndpoints {
         let properties = Value::Object(properties);
         let targets = [AUTOMATIC, MANUAL].iter().flat_map(|collection| items(&properties, collection));
         let targets: Vec<ResourceId> = targets.filter_map(target).collect();
-        CONNECTION_COUNT.details_when(
+        Code::ours(400, "PrivateEndpointMustHaveOnePrivateLinkServiceConnection").details_when(
             targets.len() != 1,
             format_args!("Private endpoint {id} must have exactly one private link service connection."),
         )?;
@@ -294,7 +284,7 @@ fn check_limits(
         (connected, "network.privateEndpointsPerPrivateLinkService", "private link service"),
     ] {
         let most = azure.limit(limit);
-        TOO_MANY_ENDPOINTS.details_when(
+        Code::ours(400, "PrivateEndpointCountLimitReached").details_when(
             count >= most,
             format_args!(
                 "Private endpoint {id} cannot be created: a {what} cannot have more than {most} of them."
@@ -314,9 +304,9 @@ fn check_interface_name(
     let given = properties.get("customNetworkInterfaceName").and_then(Value::as_str).unwrap_or_default();
     match own_interface::existing(azure, id, given).filter(|_| proposal.old.is_none()) {
         None => Ok(()),
-        Some(other) => Err(INTERFACE_NAME_TAKEN.details(format_args!(
-            "Private endpoint {id} cannot name its network interface {given}: {other} exists."
-        ))),
+        Some(other) => Err(Code::ours(400, "PrivateEndpointCustomNetworkInterfaceNameInUse").details(
+            format_args!("Private endpoint {id} cannot name its network interface {given}: {other} exists."),
+        )),
     }
 }
 
@@ -332,7 +322,8 @@ fn check_connection(
     let given = properties.remove("privateLinkServiceConnectionState");
     let Some(wanted) = properties.get("privateLinkServiceId").and_then(Value::as_str).map(str::to_owned)
     else {
-        return Err(NO_SERVICE.details(format_args!("Connection {me} must have a privateLinkServiceId.")));
+        return Err(Code::ours(400, "PrivateLinkServiceIdRequired")
+            .details(format_args!("Connection {me} must have a privateLinkServiceId.")));
     };
     let service = if wanted.starts_with('/') {
         let to = ResourceId::parse(&wanted)
@@ -343,11 +334,11 @@ fn check_connection(
         if service.is_none() && azure.resource_type(&to.resource_type()).is_some() {
             return Err(Refusal::invalid_reference(&to, id));
         }
-        WRONG_SERVICE.details_when(
+        Code::ours(400, "PrivateLinkServiceIdNotSupported").details_when(
             !ours && azure.resource_type(&to.resource_type()).is_some() && !target::takes(&to),
             format_args!("Connection {me} references {to}, whose type private endpoints cannot lead to."),
         )?;
-        NO_GROUP_IDS.details_when(
+        Code::ours(400, "PrivateEndpointGroupIdsRequired").details_when(
             !ours && properties.get("groupIds").and_then(Value::as_array).is_none_or(Vec::is_empty),
             format_args!("Connection {me} to {to} must have groupIds."),
         )?;
@@ -357,7 +348,7 @@ fn check_connection(
             .filter(|service| service.state != State::Deleting)
             .filter(|service| visible(service, id.subscription_id()))
             .ok_or_else(|| {
-                NO_SUCH_ALIAS.details(format_args!(
+                Code::ours(400, "PrivateLinkServiceAliasNotFound").details(format_args!(
                     "Private link service with alias {wanted} referenced by {id} was not found."
                 ))
             })?;
@@ -366,7 +357,7 @@ fn check_connection(
     };
     let old = old_child(proposal.old, me);
     let before = old.and_then(|old| text(old, "properties/privateLinkServiceId"));
-    SERVICE_CHANGED.details_when(
+    Code::ours(400, "PrivateLinkServiceIdCannotBeChanged").details_when(
         before.is_some_and(|before| !before.eq_ignore_ascii_case(&wanted)),
         format_args!("The privateLinkServiceId of connection {me} cannot be changed."),
     )?;

@@ -26,19 +26,6 @@ use azure_engine::types::member_table::Holds::{
 };
 use azure_engine::types::member_table::Member;
 
-const CONFIGURATION_COUNT: Code = Code::ours(400, "PrivateLinkServiceInvalidNumberOfIpConfigurations");
-const FRONTENDS_CHANGED: Code = Code::ours(400, "PrivateLinkServiceFrontendIpConfigurationsCannotBeChanged");
-const FRONTEND_OF_SERVICE: Code =
-    Code::ours(400, "LoadBalancerFrontendIPConfigurationInUseByPrivateLinkService");
-const HAS_CONNECTIONS: Code =
-    Code::azures(400, "PrivateLinkServiceCannotBeDeletedBecauseItHasPrivateEndpointConnections");
-const IPV6: Code = Code::ours(400, "PrivateLinkServiceIPv6NotSupported");
-const NOT_STANDARD: Code = Code::ours(400, "PrivateLinkServiceRequiresStandardLoadBalancer");
-const NO_FRONTEND: Code = Code::ours(400, "PrivateLinkServiceMustHaveLoadBalancerFrontendIpConfiguration");
-const POLICIES_ENABLED: Code =
-    Code::azures(400, "PrivateLinkServiceCannotBeCreatedInSubnetThatHasNetworkPoliciesEnabled");
-const TWO_PRIMARIES: Code = Code::ours(400, "PrivateLinkServiceMustHaveOnePrimaryIpConfiguration");
-
 const FRONTENDS: &str = "loadBalancerFrontendIpConfigurations";
 const CONFIGURATIONS: &str = "ipConfigurations";
 
@@ -126,12 +113,16 @@ impl Writing for PrivateLinkServices {
     fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
         match connection::of_service(azure, &record.id).first() {
             None => Ok(()),
-            Some(connection) => Err(HAS_CONNECTIONS.details(format_args!(
-                    "Private link service {} cannot be deleted because it has private endpoint connections, such as {}. \
-                     Delete the connections first.",
-                    record.id,
-                    connection.id(azure, &record.id)
-                ))),
+            Some(connection) => Err(Code::azures(
+                400,
+                "PrivateLinkServiceCannotBeDeletedBecauseItHasPrivateEndpointConnections",
+            )
+            .details(format_args!(
+                "Private link service {} cannot be deleted because it has private endpoint \
+             connections, such as {}. Delete the connections first.",
+                record.id,
+                connection.id(azure, &record.id)
+            ))),
         }
     }
 }
@@ -213,7 +204,7 @@ fn check_frontends(azure: &AzureState, proposal: &Proposal<'_>, properties: &doc
         list.filter_map(|item| stored_reference(item, "id")).collect()
     };
     let given = listed(properties.get(FRONTENDS));
-    NO_FRONTEND.details_when(
+    Code::ours(400, "PrivateLinkServiceMustHaveLoadBalancerFrontendIpConfiguration").details_when(
         given.is_empty() && !properties.contains_key("destinationIPAddress"),
         format_args!(
             "Private link service {id} must reference at least one load balancer frontend IP configuration."
@@ -225,18 +216,25 @@ fn check_frontends(azure: &AzureState, proposal: &Proposal<'_>, properties: &doc
             .referrers(frontend)
             .find(|user| user.from != *id && is_of(&user.from, "/privatelinkservices/"));
         if let Some(user) = user {
-            return Err(FRONTEND_OF_SERVICE.details(format_args!(
-                    "Private link service {id} cannot use frontend IP configuration {frontend}, which is already used by \
-                     private link service {}.",
+            return Err(Code::ours(400, "LoadBalancerFrontendIPConfigurationInUseByPrivateLinkService")
+                .details(format_args!(
+                    "Private link service {id} cannot use frontend IP configuration {frontend}, which is \
+             already used by private link service {}.",
                     user.from
                 )));
         }
         let balancer = azure.store.holder(frontend).filter(|holder| holder.id != *frontend);
-        NOT_STANDARD.details_when(balancer.and_then(|balancer| text(&balancer.body, "sku/name")).is_some_and(|sku| sku != "Standard"), format_args!(
-                    "Private link service {id} references {frontend}, whose load balancer does not have sku Standard."
-                ))?;
+        Code::ours(400, "PrivateLinkServiceRequiresStandardLoadBalancer").details_when(
+            balancer
+                .and_then(|balancer| text(&balancer.body, "sku/name"))
+                .is_some_and(|sku| sku != "Standard"),
+            format_args!(
+                "Private link service {id} references {frontend}, whose load balancer does not have \
+             sku Standard."
+            ),
+        )?;
     }
-    FRONTENDS_CHANGED.details_when(
+    Code::ours(400, "PrivateLinkServiceFrontendIpConfigurationsCannotBeChanged").details_when(
         proposal.old.is_some_and(|old| listed(at(&old.body, &format!("properties/{FRONTENDS}"))) != given),
         format_args!(
             "The load balancer frontend IP configurations of private link service {id} cannot be changed."
@@ -252,7 +250,7 @@ fn check_configurations(
 ) -> Result<()> {
     let most = azure.limit("network.ipConfigurationsPerPrivateLinkService");
     let count = properties.get(CONFIGURATIONS).and_then(Value::as_array).map_or(0, Vec::len) as u64;
-    CONFIGURATION_COUNT.details_when(
+    Code::ours(400, "PrivateLinkServiceInvalidNumberOfIpConfigurations").details_when(
         !(1..=most).contains(&count),
         format_args!("Private link service {id} must have 1 to {most} IP configurations."),
     )?;
@@ -261,7 +259,7 @@ fn check_configurations(
     // The number of addresses that each subnet has to provide.
     let mut wanted: BTreeMap<ResourceId, usize> = BTreeMap::new();
     for (me, properties) in each_child(id, properties, CONFIGURATIONS) {
-        IPV6.details_when(
+        Code::ours(400, "PrivateLinkServiceIPv6NotSupported").details_when(
             properties.get("privateIPAddressVersion").is_some_and(|version| version == "IPv6"),
             format_args!("IP configuration {me} must have privateIPAddressVersion IPv4."),
         )?;
@@ -273,13 +271,14 @@ fn check_configurations(
         let Some((_, document)) = network.and_then(|network| azure.find_child(network, &subnet)) else {
             return Err(Refusal::invalid_reference(&subnet, &me));
         };
-        POLICIES_ENABLED.details_when(
-            text(document, "properties/privateLinkServiceNetworkPolicies") != Some("Disabled"),
-            format_args!(
-                "Private link service {id} cannot be created in a subnet {subnet} since it has private link service \
-                 network policies enabled."
-            ),
-        )?;
+        Code::azures(400, "PrivateLinkServiceCannotBeCreatedInSubnetThatHasNetworkPoliciesEnabled")
+            .details_when(
+                text(document, "properties/privateLinkServiceNetworkPolicies") != Some("Disabled"),
+                format_args!(
+                    "Private link service {id} cannot be created in a subnet {subnet} since it has \
+             private link service network policies enabled."
+                ),
+            )?;
         let interface = interface.as_ref();
         if properties.get("privateIPAllocationMethod").is_some_and(|method| method == "Static") {
             own_interface::check_static(azure, &me, interface, &subnet, properties, &mut promised)?;
@@ -299,7 +298,7 @@ fn check_configurations(
 fn mark_primary(id: &ResourceId, properties: &mut document::Object) -> Result<()> {
     let marked = each_child(id, properties, CONFIGURATIONS);
     let marked = marked.filter(|(_, one)| one.get("primary") == Some(&Value::Bool(true))).count();
-    TWO_PRIMARIES.details_when(
+    Code::ours(400, "PrivateLinkServiceMustHaveOnePrimaryIpConfiguration").details_when(
         marked > 1,
         format_args!("Private link service {id} must have exactly one primary IP configuration."),
     )?;

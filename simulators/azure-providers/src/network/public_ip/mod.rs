@@ -28,18 +28,6 @@ use azure_engine::types::member_table::Holds::{
 };
 use azure_engine::types::member_table::Member;
 
-const SKU_CHANGED: Code = Code::ours(400, "PublicIPAddressSkuCannotBeChanged");
-const METHOD_CHANGED: Code = Code::ours(400, "PublicIPAddressAllocationMethodCannotBeChangedWhileInUse");
-const VERSION_CHANGED: Code = Code::ours(400, "PublicIPAddressVersionCannotBeChanged");
-const PREFIX_CHANGED: Code = Code::ours(400, "PublicIPAddressPrefixCannotBeChanged");
-const BASIC_RETIRED: Code = Code::azures(400, "IPv4BasicSkuPublicIpCountLimitReached");
-const DNS_RECORD_IN_USE: Code = Code::azures(400, "DnsRecordInUse");
-const IN_USE: Code = Code::azures(400, "PublicIPAddressCannotBeDeleted");
-const NOT_OF_BASIC: Code = Code::ours(400, "PublicIPAddressPropertyNotSupportedForBasicSku");
-const NOT_STATIC: Code = Code::ours(400, "StandardSkuPublicIPMustBeStatic");
-const PREFIX_FULL: Code = Code::azures(400, "PublicIpPrefixOutOfIpAddresses");
-const UNLIKE_PREFIX: Code = Code::ours(400, "PublicIPAddressAndPrefixDoNotMatch");
-
 pub(crate) struct PublicIpAddresses;
 
 const PROTOCOL: Protocol = Protocol {
@@ -47,7 +35,7 @@ const PROTOCOL: Protocol = Protocol {
     example: include_str!("example.json"),
     in_use: Some(|id, users| {
         let user = users.first().map(|user| user.as_str()).unwrap_or_default();
-        IN_USE.details(format_args!(
+        Code::azures(400, "PublicIPAddressCannotBeDeleted").details(format_args!(
             "Public IP address {id} can not be deleted since it is still allocated to resource {user}. In order to delete \
              the public IP, disassociate/detach the Public IP address from the resource."
         ))
@@ -88,7 +76,8 @@ static DNS_SETTINGS: [Member; 4] = [
 ];
 
 fn version_changed(_: &Wrong<'_>) -> Refusal {
-    VERSION_CHANGED.details("The IP version of a public IP address cannot be changed.")
+    Code::ours(400, "PublicIPAddressVersionCannotBeChanged")
+        .details("The IP version of a public IP address cannot be changed.")
 }
 
 impl Shape for PublicIpAddresses {
@@ -111,7 +100,7 @@ impl Writing for PublicIpAddresses {
         if sku == "Basic" {
             check_basic(&proposal)?;
         } else if !is_static {
-            return Err(NOT_STATIC.details(format_args!(
+            return Err(Code::ours(400, "StandardSkuPublicIPMustBeStatic").details(format_args!(
                 "{sku} sku public IP {id} must have its publicIPAllocationMethod set to Static."
             )));
         }
@@ -208,7 +197,7 @@ fn dns_settings(
     let full_name = domain_name(&label, location);
     // A name has an A and an AAAA record: one address of each version.
     let mut others = with_domain_name(azure, &full_name).filter(|other| other.id != *proposal.id);
-    DNS_RECORD_IN_USE.details_when(
+    Code::azures(400, "DnsRecordInUse").details_when(
         others.any(|other| at(&other.body, "properties/publicIPAddressVersion") == version.as_ref()),
         format_args!("DNS record {full_name} is already used by another public IP."),
     )?;
@@ -274,12 +263,12 @@ fn check_basic(proposal: &Proposal<'_>) -> Result<()> {
     if !proposal.body.contains_key("zones") {
         return Ok(());
     }
-    Err(NOT_OF_BASIC
+    Err(Code::ours(400, "PublicIPAddressPropertyNotSupportedForBasicSku")
         .details(format_args!("Basic sku public IP address {} cannot have availability zones.", proposal.id)))
 }
 
 fn check_count(azure: &AzureState, proposal: &Proposal<'_>, sku: &str) -> Result<()> {
-    BASIC_RETIRED.details_when(
+    Code::azures(400, "IPv4BasicSkuPublicIpCountLimitReached").details_when(
         sku == "Basic" && azure.options.basic_sku_retired,
         "Cannot create more than 0 IPv4 Basic SKU public IP addresses for this subscription in this region.",
     )?;
@@ -307,7 +296,7 @@ fn check_prefix(
         ("sku", text(&record.body, "sku/name"), Some(sku)),
         ("IP version", text(&record.body, "properties/publicIPAddressVersion"), version),
     ] {
-        UNLIKE_PREFIX.details_when(
+        Code::ours(400, "PublicIPAddressAndPrefixDoNotMatch").details_when(
             theirs != ours,
             format_args!(
                 "The {what} of public IP address {id} and of its public IP prefix {prefix} do not match."
@@ -321,7 +310,7 @@ fn check_prefix(
     if i64::try_from(held).is_ok_and(|held| held < size) {
         return Ok(());
     }
-    Err(PREFIX_FULL.details(format_args!(
+    Err(Code::azures(400, "PublicIpPrefixOutOfIpAddresses").details(format_args!(
         "Public IP prefix {prefix} ({range}) has no address left for public IP address {id}."
     )))
 }
@@ -340,17 +329,17 @@ fn check_immutable(
         (was("sku/name"), was("properties/publicIPAllocationMethod") == Some("Static"));
     // The one upgrade: an unused static address may become a standard one.
     let upgrade = old_sku == Some("Basic") && sku == "Standard" && !used && was_static;
-    SKU_CHANGED.details_when(
+    Code::ours(400, "PublicIPAddressSkuCannotBeChanged").details_when(
         old_sku != Some(sku) && !upgrade,
         format_args!("The sku of public IP address {id} cannot be changed."),
     )?;
     let dynamic = properties.get("publicIPAllocationMethod").is_some_and(|method| method == "Dynamic");
-    METHOD_CHANGED.details_when(
+    Code::ours(400, "PublicIPAddressAllocationMethodCannotBeChangedWhileInUse").details_when(
         used && dynamic && was_static,
         format_args!("The allocation method of public IP address {id} cannot be changed."),
     )?;
     let prefix = properties.get("publicIPPrefix").and_then(|prefix| stored_reference(prefix, "id"));
-    PREFIX_CHANGED.details_when(
+    Code::ours(400, "PublicIPAddressPrefixCannotBeChanged").details_when(
         prefix != stored_reference(&old.body, "properties/publicIPPrefix/id"),
         format_args!("The public IP prefix of public IP address {id} cannot be changed."),
     )?;

@@ -24,11 +24,6 @@ use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::types::member_table::Holds::{Derived, Guid, Names, Number, Objects, User, Users, Word};
 use azure_engine::types::member_table::Member;
 
-const IN_USE: Code = Code::azures(400, "InUsePublicIpPrefixCannotBeDeleted");
-const CHANGED: Code = Code::ours(400, "PublicIpPrefixPropertyCannotBeChanged");
-const TOO_MANY: Code = Code::ours(400, "PublicIpPrefixCountLimitReached");
-const WRONG_LENGTH: Code = Code::ours(400, "PublicIpPrefixLengthInvalid");
-
 pub(crate) struct PublicIpPrefixes;
 
 const PROTOCOL: Protocol = Protocol {
@@ -36,7 +31,7 @@ const PROTOCOL: Protocol = Protocol {
     example: include_str!("prefix.json"),
     in_use: Some(|id, users| {
         let users = users.iter().map(|user| user.as_str()).collect::<Vec<_>>().join(", ");
-        IN_USE
+        Code::azures(400, "InUsePublicIpPrefixCannotBeDeleted")
             .details(format_args!("Public IP prefix {id} cannot be deleted because it is in use by {users}."))
     }),
     ..protocol(PUBLIC_IP_PREFIXES, "PublicIpPrefix")
@@ -56,7 +51,8 @@ static MEMBERS: [Member; 10] = [
 ];
 
 fn changed(wrong: &Wrong<'_>) -> Refusal {
-    CHANGED.details(format_args!("The {} of a public IP prefix cannot be changed.", wrong.member))
+    Code::ours(400, "PublicIpPrefixPropertyCannotBeChanged")
+        .details(format_args!("The {} of a public IP prefix cannot be changed.", wrong.member))
 }
 
 impl Shape for PublicIpPrefixes {
@@ -81,7 +77,7 @@ impl Writing for PublicIpPrefixes {
             check_zones_unchanged(&proposal)?;
         } else {
             let most = azure.limit("network.publicIpAddressesPerRegion");
-            TOO_MANY.details_when(
+            Code::ours(400, "PublicIpPrefixCountLimitReached").details_when(
                 count_in_region(azure, PUBLIC_IP_PREFIXES, &proposal) >= most,
                 format_args!(
                     "Cannot create more than {most} public IP prefixes for this subscription in this region."
@@ -133,7 +129,7 @@ fn check_length(azure: &AzureState, id: &ResourceId, length: i64, v6: bool) -> R
     if (shortest..=longest).contains(&length) {
         return Ok(());
     }
-    Err(WRONG_LENGTH.details(format_args!(
+    Err(Code::ours(400, "PublicIpPrefixLengthInvalid").details(format_args!(
         "Public IP prefix {id} has prefix length {length}. The allowed range is {shortest} to {longest}."
     )))
 }

@@ -15,10 +15,6 @@ use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Children, Derived, Flag, Guid, Users};
 use azure_engine::types::member_table::Member;
 
-const IN_USE: Code = Code::azures(400, "InUseNetworkSecurityGroupCannotBeDeleted");
-const TOO_MANY_PREFIXES: Code = Code::ours(400, "NetworkSecurityGroupAddressPrefixCountLimitReached");
-const TOO_MANY_RULES: Code = Code::ours(400, "NetworkSecurityGroupRuleCountLimitReached");
-
 pub(crate) struct SecurityGroups;
 
 const PROTOCOL: Protocol = Protocol {
@@ -30,7 +26,7 @@ const PROTOCOL: Protocol = Protocol {
     ],
     in_use: Some(|id, users| {
         let users = users.iter().map(|user| user.as_str()).collect::<Vec<_>>().join(", ");
-        IN_USE.details(format_args!(
+        Code::azures(400, "InUseNetworkSecurityGroupCannotBeDeleted").details(format_args!(
             "Network security group {id} cannot be deleted because it is in use by the following resources: {users}. In \
              order to delete the Network security group, remove the association with the resource(s)."
         ))
@@ -66,7 +62,7 @@ impl Writing for SecurityGroups {
         let properties = Value::Object(properties);
         let rules = items(&properties, "securityRules");
         let most = azure.limit("network.securityRulesPerGroup");
-        TOO_MANY_RULES.details_when(
+        Code::ours(400, "NetworkSecurityGroupRuleCountLimitReached").details_when(
             rules.len() as u64 > most,
             format_args!("Cannot create more than {most} security rules in network security group {id}."),
         )?;
@@ -90,10 +86,13 @@ fn check_prefixes(azure: &AzureState, id: &ResourceId, rules: &[Value]) -> Resul
             items(rule, &format!("properties/{side}AddressPrefixes")).len() as u64 + u64::from(one)
         };
         let wanted: u64 = rules.iter().map(count).sum();
-        TOO_MANY_PREFIXES.details_when(wanted > most, format_args!(
-                    "Network security group {id} has {wanted} {side} addresses and ranges in its rules; it cannot have \
-                     more than {most}."
-                ))?;
+        Code::ours(400, "NetworkSecurityGroupAddressPrefixCountLimitReached").details_when(
+            wanted > most,
+            format_args!(
+                "Network security group {id} has {wanted} {side} addresses and ranges in its rules; \
+             it cannot have more than {most}."
+            ),
+        )?;
     }
     Ok(())
 }

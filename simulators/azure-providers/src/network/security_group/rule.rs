@@ -12,13 +12,8 @@ use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Derived, Number, Text, Texts, UsesAll, Word};
 use azure_engine::types::member_table::Member;
 
-const WRONG_PORTS: Code = Code::azures(400, "SecurityRuleInvalidPortRange");
-const WRONG_PREFIX: Code = Code::azures(400, "SecurityRuleInvalidAddressPrefix");
 const OVERLAP: Code = Code::azures(400, "OverlappingSubnetsNotPermittedInSecurityRule");
-const CONFLICT: Code = Code::azures(400, "SecurityRuleConflict");
-const MISSING: Code = Code::ours(400, "SecurityRuleParameterMissing");
 const UNSUPPORTED: Code = Code::azures(400, "SecurityRuleParameterContainsUnsupportedValue");
-const WRONG_PRIORITY: Code = Code::azures(400, "SecurityRuleInvalidPriority");
 
 const TWO_FAMILIES: Code =
     Code::azures(400, "ResourceCannotContainAddressPrefixesFromDifferentAddressFamilies");
@@ -76,7 +71,7 @@ pub(super) fn check(id: &ResourceId, properties: &mut Object) -> Result<()> {
         missing(properties.get(member).is_none(), id, member)?;
     }
     let priority = properties.get("priority").and_then(Value::as_i64).unwrap_or_default();
-    WRONG_PRIORITY.details_when(
+    Code::azures(400, "SecurityRuleInvalidPriority").details_when(
         !(100..=4096).contains(&priority),
         format_args!(
             "Security rule has invalid Priority. Value provided: {priority} Allowed range 100-4096. Rule: {id}."
@@ -85,7 +80,7 @@ pub(super) fn check(id: &ResourceId, properties: &mut Object) -> Result<()> {
     for side in ["source", "destination"] {
         let ports = format!("{side}PortRange");
         for value in values(properties, &ports, &format!("{ports}s"), false, id)? {
-            WRONG_PORTS.details_when(
+            Code::azures(400, "SecurityRuleInvalidPortRange").details_when(
                 !is_port_range(&value),
                 format_args!("Security rule {id} has invalid Port range. Value provided: {value}."),
             )?;
@@ -94,7 +89,7 @@ pub(super) fn check(id: &ResourceId, properties: &mut Object) -> Result<()> {
         let (single, plural) = (format!("{side}AddressPrefix"), format!("{side}AddressPrefixes"));
         let prefixes = values(properties, &single, &plural, grouped, id)?;
         for value in &prefixes {
-            WRONG_PREFIX.details_when(
+            Code::azures(400, "SecurityRuleInvalidAddressPrefix").details_when(
                 !is_prefix(value),
                 format_args!("Security rule {id} has invalid Address prefix. Value provided: {value}."),
             )?;
@@ -107,7 +102,7 @@ pub(super) fn check(id: &ResourceId, properties: &mut Object) -> Result<()> {
 }
 
 fn missing(wrong: bool, id: &ResourceId, member: &str) -> Result<()> {
-    MISSING.details_when(
+    Code::ours(400, "SecurityRuleParameterMissing").details_when(
         wrong,
         format_args!(
             "Required security rule parameters are missing for security rule with Id: {id} ({member})."
@@ -194,9 +189,8 @@ pub(crate) fn check_conflicts(rules: &[Value]) -> Result<()> {
         if let Some(other) = seen.insert((text(rule, "properties/direction"), priority), name(rule)) {
             let why = "Rules cannot have the same Priority and Direction.";
             let one = name(rule);
-            return Err(
-                CONFLICT.details(format_args!("Security rule {other} conflicts with rule {one}. {why}"))
-            );
+            return Err(Code::azures(400, "SecurityRuleConflict")
+                .details(format_args!("Security rule {other} conflicts with rule {one}. {why}")));
         }
     }
     Ok(())

@@ -13,13 +13,6 @@ use azure_engine::document::{items, name, text};
 use azure_engine::provider::AzureState;
 use azure_engine::refusal::{Code, Refusal, Result};
 
-const ADDRESS_TAKEN: Code = Code::azures(400, "PrivateIPAddressIsAllocated");
-const NETWORK_FULL: Code = Code::ours(400, "VirtualNetworkPrivateIPAddressCountLimitReached");
-const NO_ADDRESS: Code = Code::ours(400, "PrivateIPAddressNotProvided");
-const OUTSIDE_SUBNET: Code = Code::azures(400, "PrivateIPAddressNotInSubnet");
-const RESERVED: Code = Code::azures(400, "PrivateIPAddressInReservedRange");
-const SUBNET_IS_FULL: Code = Code::azures(400, "SubnetIsFull");
-
 /// Azure keeps the network address, three addresses after it and, for IPv4, the last one.
 const RESERVED_AT_START: u128 = 4;
 
@@ -101,7 +94,7 @@ pub(crate) fn is_vacant(azure: &AzureState, subnet: &ResourceId, address: IpAddr
 
 /// The refusal of a requested address that another configuration has.
 pub(crate) fn address_taken(id: &ResourceId, address: IpAddr, owner: &ResourceId) -> Refusal {
-    ADDRESS_TAKEN.details(format_args!(
+    Code::azures(400, "PrivateIPAddressIsAllocated").details(format_args!(
             "IP configuration {id} is using the private IP address {address} which is already allocated to resource \
              {owner}."
         ))
@@ -117,7 +110,7 @@ pub(crate) fn static_address(
     own: impl Fn(&ResourceId) -> bool,
 ) -> Result<IpAddr> {
     let given = given.filter(|text| !text.is_empty()).ok_or_else(|| {
-        NO_ADDRESS
+        Code::ours(400, "PrivateIPAddressNotProvided")
             .details(format_args!("IP configuration {id} with static allocation needs a privateIPAddress."))
     })?;
     let address: IpAddr = given.parse().map_err(|_| {
@@ -129,11 +122,11 @@ pub(crate) fn static_address(
         Vacancy::Free => Ok(address),
         Vacancy::TakenBy(owner) if own(&owner) => Ok(address),
         Vacancy::TakenBy(owner) => Err(address_taken(id, address, &owner)),
-        Vacancy::OutsideSubnet => Err(OUTSIDE_SUBNET.details(format_args!(
+        Vacancy::OutsideSubnet => Err(Code::azures(400, "PrivateIPAddressNotInSubnet").details(format_args!(
             "Private static IP address {address} of {id} does not belong to the range of subnet prefix {}.",
             prefixes()
         ))),
-        Vacancy::Reserved => Err(RESERVED.details(format_args!(
+        Vacancy::Reserved => Err(Code::azures(400, "PrivateIPAddressInReservedRange").details(format_args!(
             "Private static IP address {address} of {id} falls within reserved IP range of subnet prefix {}.",
             prefixes()
         ))),
@@ -258,7 +251,7 @@ pub(crate) fn check_room(azure: &AzureState, subnet: &ResourceId, v6: bool, coun
 
 fn full(subnet: &ResourceId, prefixes: &[IpNet], wanted: usize) -> Refusal {
     let (name, prefixes) = (subnet.name(), joined(prefixes));
-    SUBNET_IS_FULL.details(format_args!(
+    Code::azures(400, "SubnetIsFull").details(format_args!(
         "Subnet {name} with address prefix {prefixes} does not have enough capacity for {wanted} IP addresses."
     ))
 }
@@ -284,5 +277,5 @@ pub(crate) fn check_addresses(azure: &AzureState, subnet: &ResourceId, more: usi
          than {most}.",
         network.id
     );
-    Err(NETWORK_FULL.details(message))
+    Err(Code::ours(400, "VirtualNetworkPrivateIPAddressCountLimitReached").details(message))
 }

@@ -8,9 +8,6 @@ use azure_engine::document::Object;
 use azure_engine::provider::{AzureState, Proposal};
 use azure_engine::refusal::{Code, Refusal, Result};
 
-const NO_ZONES: Code = Code::ours(400, "ResourceAvailabilityZonesNotSupported");
-const WRONG_ZONE: Code = Code::ours(400, "InvalidAvailabilityZone");
-
 /// Checks the zones of a document: those of the region, each once.
 pub(crate) fn check_zones(azure: &AzureState, subject: &ResourceId, document: &mut Object) -> Result<()> {
     let Some(zones) = document.get("zones") else { return Ok(()) };
@@ -20,14 +17,14 @@ pub(crate) fn check_zones(azure: &AzureState, subject: &ResourceId, document: &m
         return Ok(());
     }
     let known = &azure.options.zones;
-    NO_ZONES.details_when(
+    Code::ours(400, "ResourceAvailabilityZonesNotSupported").details_when(
         known.is_empty(),
         format_args!("Resource {subject} has zones, but its region does not support availability zones."),
     )?;
     let mut seen = std::collections::HashSet::new();
     for zone in zones {
         let text = zone.as_str().unwrap_or_default();
-        WRONG_ZONE.details_when(
+        Code::ours(400, "InvalidAvailabilityZone").details_when(
             !known.iter().any(|known| known == text) || !seen.insert(text),
             format_args!(
                 "The zone {zone} of resource {subject} is invalid or given twice. The region's zones are {}.",

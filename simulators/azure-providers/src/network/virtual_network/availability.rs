@@ -12,8 +12,6 @@ use azure_engine::document::{items, name};
 use azure_engine::provider::{AzureState, Record};
 use azure_engine::refusal::{Code, Handled, Result};
 
-const OUTSIDE_SUBNETS: Code = Code::ours(400, "PrivateIPAddressNotInAnySubnet");
-
 /// How many free addresses are proposed instead of a taken one.
 const MAX_PROPOSALS: usize = 5;
 
@@ -45,7 +43,7 @@ fn check(azure: &AzureState, network: &Record, given: &str) -> Result<Value> {
     let inside =
         |subnet: &ResourceId| subnet_prefixes(azure, subnet).iter().any(|prefix| prefix.contains(&address));
     let Some(subnet) = subnets(network).find(inside) else {
-        return Err(OUTSIDE_SUBNETS.details(format_args!(
+        return Err(Code::ours(400, "PrivateIPAddressNotInAnySubnet").details(format_args!(
             "Private static IP address {address} does not belong to the range of any subnet in {}.",
             network.id
         )));

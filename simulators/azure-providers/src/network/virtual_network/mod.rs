@@ -24,11 +24,6 @@ use azure_engine::types::member_table::Holds::{
 };
 use azure_engine::types::member_table::Member;
 
-const SUBNET_IN_USE: Code = Code::azures(400, "InUseSubnetCannotBeDeleted");
-const IN_USE: Code = Code::azures(400, "InUseVirtualNetworkCannotBeDeleted");
-const IN_USE_PREFIX_CANNOT_BE_DELETED: Code = Code::ours(400, "InUsePrefixCannotBeDeleted");
-const PREFIXES_OVERLAP: Code = Code::ours(400, "VnetAddressPrefixesOverlap");
-
 static MEMBERS: [Member; 16] = [
     Member::new("addressSpace", Anything),
     Member::new("bgpCommunities", Anything),
@@ -119,7 +114,7 @@ impl Writing for VirtualNetworks {
     fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
         let mut users = azure.store.referrers(&record.id);
         if let Some(user) = users.find(|user| user.role != Role::Names) {
-            return Err(IN_USE.details(format_args!(
+            return Err(Code::azures(400, "InUseVirtualNetworkCannotBeDeleted").details(format_args!(
                 "Virtual network {} is in use by {} and cannot be deleted.",
                 record.id, user.from
             )));
@@ -181,7 +176,7 @@ fn address_space(id: &ResourceId, space: Option<&Value>) -> Result<Vec<IpNet>> {
             return Err(subnet::wrong_notation(id, &prefix));
         }
         if let Some(other) = all.iter().find(|other| other.contains(&prefix) || prefix.contains(*other)) {
-            return Err(PREFIXES_OVERLAP.details(format_args!(
+            return Err(Code::ours(400, "VnetAddressPrefixesOverlap").details(format_args!(
                 "Address prefixes {other} and {prefix} of virtual network {id} overlap."
             )));
         }
@@ -205,7 +200,7 @@ fn check_options(id: &ResourceId, properties: &document::Object) -> Result<()> {
 /// Refuses to remove a subnet that is in use.
 fn check_unused_subnet(azure: &AzureState, subnet: &ResourceId) -> Result<()> {
     let users: Vec<&str> = azure.store.referrers(subnet).map(|user| user.from.as_str()).collect();
-    SUBNET_IN_USE.details_when(
+    Code::azures(400, "InUseSubnetCannotBeDeleted").details_when(
         !users.is_empty(),
         format_args!(
             "Subnet {} is in use by {} and cannot be deleted. In order to delete the subnet, delete all the resources \
@@ -226,7 +221,7 @@ fn check_allocations(azure: &AzureState, subnet: &ResourceId, prefixes: &[IpNet]
         .find(|(address, _)| !prefixes.iter().any(|prefix| prefix.contains(*address)));
     match lost {
         None => Ok(()),
-        Some((address, owner)) => Err(IN_USE_PREFIX_CANNOT_BE_DELETED.details(format_args!(
+        Some((address, owner)) => Err(Code::ours(400, "InUsePrefixCannotBeDeleted").details(format_args!(
             "IpPrefix of subnet {subnet} holds {address}, which is in use by {owner}, and cannot be deleted."
         ))),
     }

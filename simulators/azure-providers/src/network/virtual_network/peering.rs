@@ -12,12 +12,6 @@ use azure_engine::store::reference::Role;
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Uses};
 use azure_engine::types::member_table::Member;
 
-const DISCONNECTED: Code = Code::azures(400, "RemotePeeringIsDisconnected");
-const NO_GATEWAYS: Code = Code::azures(400, "RemoteVnetHasNoGateways");
-const PEERED_TWICE: Code = Code::azures(400, "AnotherPeeringAlreadyReferencesRemoteVnet");
-const SPACES_OVERLAP: Code = Code::azures(400, "VnetAddressSpacesOverlap");
-const WITH_ITSELF: Code = Code::ours(400, "CannotPeerVirtualNetworkWithItself");
-
 pub(crate) const COLLECTION: &str = "virtualNetworkPeerings";
 
 /// Hidden member of a network: the peerings of it that have been connected once.
@@ -62,7 +56,7 @@ pub(super) fn check_all(
     for (id, properties) in each_child(network, properties, COLLECTION) {
         let remote = properties.get("remoteVirtualNetwork").and_then(|remote| stored_reference(remote, "id"));
         let Some(remote) = remote else { continue };
-        PEERED_TWICE.details_when(
+        Code::azures(400, "AnotherPeeringAlreadyReferencesRemoteVnet").details_when(
             remotes.contains(&remote),
             format_args!(
                 "Peering {} cannot be created: another peering of {network} already references remote virtual network \
@@ -85,7 +79,7 @@ fn check(
     properties: &mut Object,
 ) -> Result<()> {
     let network = proposal.id;
-    WITH_ITSELF.details_when(
+    Code::ours(400, "CannotPeerVirtualNetworkWithItself").details_when(
         remote == network,
         format_args!("Peering {id} cannot reference its own virtual network."),
     )?;
@@ -107,7 +101,7 @@ fn check(
         }
         (None, None) => return Err(Refusal::invalid_reference(remote, id)),
     }
-    NO_GATEWAYS.details_when(
+    Code::azures(400, "RemoteVnetHasNoGateways").details_when(
         properties.get("useRemoteGateways") == Some(&Value::Bool(true)),
         format_args!(
             "Peering {id} cannot have UseRemoteGateways flag set to true because remote virtual network {remote} \
@@ -121,7 +115,7 @@ fn check_other_side(id: &ResourceId, network: &ResourceId, other: &Record) -> Re
     let Some(back) = back(other, network).filter(|back| was_connected(other, name(back))) else {
         return Ok(());
     };
-    Err(DISCONNECTED.details(format_args!(
+    Err(Code::azures(400, "RemotePeeringIsDisconnected").details(format_args!(
             "Cannot create or update peering {id} because remote peering {} referencing parent virtual network {network} \
              is in Disconnected state. Update or re-create the remote peering to get it back to Initiated state.",
             other.id.child(COLLECTION, name(back))
@@ -143,7 +137,7 @@ fn check_overlap(
     if overlapping.is_empty() {
         return Ok(());
     }
-    Err(SPACES_OVERLAP.details(format_args!(
+    Err(Code::azures(400, "VnetAddressSpacesOverlap").details(format_args!(
             "Cannot create or update peering {id}. Virtual networks {network} and {} cannot be peered because their \
              address spaces overlap. Overlapping address prefixes: {}",
             other.id,

@@ -97,9 +97,6 @@ static MEMBERS: [Member; 40] = [
     Member::new("supportsHttpsTrafficOnly", Flag),
 ];
 
-const TAKEN: Code = Code::azures(409, "StorageAccountAlreadyTaken");
-const FIXED: Code = Code::azures(409, "AccountPropertyCannotBeUpdated");
-
 /// Members that are fixed at creation, and their defaults.
 const FIXED_MEMBERS: [(&str, &str); 4] = [
     ("isHnsEnabled", "false"),
@@ -114,7 +111,7 @@ fn check_fixed(old: &Value, properties: &Value) -> Result<()> {
         let shown = |value: Option<&Value>| value.map_or_else(|| otherwise.to_owned(), Value::to_string);
         let given = at(properties, member);
         if given.is_some() && shown(given) != shown(at(old, &format!("properties/{member}"))) {
-            return Err(FIXED.says(format_args!(
+            return Err(Code::azures(409, "AccountPropertyCannotBeUpdated").says(format_args!(
                 "The property '{member}' was specified in the input, but it cannot be updated as it is read-only after \
                  account creation. For more information, see - https://aka.ms/storageaccountupdate"
             )));
@@ -138,7 +135,7 @@ impl Writing for Accounts {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let old = proposal.old.map(|old| &old.body);
         if old.is_none() && find(azure, proposal.id.name()).is_some() {
-            return Err(TAKEN.says(taken(proposal.id.name())));
+            return Err(Code::azures(409, "StorageAccountAlreadyTaken").says(taken(proposal.id.name())));
         }
         sku::normalise(&mut proposal.body, old)?;
         let mut properties = Value::Object(take_properties(&mut proposal.body));

@@ -9,9 +9,7 @@ use serde_json::{Value, json};
 use super::super::words::{BAD_VALUE, bad_parameters};
 use crate::network::service_connections;
 
-const TOO_MANY: Code = Code::ours(400, "NetworkAclsTooManyRules");
 const NO_SUBNET: Code = Code::azures(400, "NetworkAclsValidationFailure");
-const NO_ENDPOINT: Code = Code::azures(400, "SubnetsHaveNoServiceEndpointsConfigured");
 
 /// The service endpoints, one of which the subnet of a rule must have.
 const SERVICES: [&str; 2] = ["Microsoft.Storage", "Microsoft.Storage.Global"];
@@ -35,7 +33,7 @@ pub(super) fn normalise(azure: &AzureState, properties: &mut Object) -> Result<(
         let Some(Value::Array(items)) = rules.get_mut(list) else {
             return Err(bad_parameters("networkAcls"));
         };
-        TOO_MANY.says_when(
+        Code::ours(400, "NetworkAclsTooManyRules").says_when(
             items.len() as u64 > most,
             format_args!("An account can have at most {most} {list}."),
         )?;
@@ -81,13 +79,16 @@ fn check_subnet(azure: &AzureState, rule: &mut Object) -> Result<()> {
         ))
     })?;
     let has = |item: &Value| text(item, "service").is_some_and(|service| SERVICES.contains(&service));
-    NO_ENDPOINT.says_when(!items(&subnet, "properties/serviceEndpoints").iter().any(has), format_args!(
-            "Subnet {} of virtual network {} do not have ServiceEndpoints for Microsoft.Storage resources configured. Add \
-             Microsoft.Storage to subnet's ServiceEndpoints collection before trying to ACL Microsoft.Storage resources to \
-             these subnets.",
+    Code::azures(400, "SubnetsHaveNoServiceEndpointsConfigured").says_when(
+        !items(&subnet, "properties/serviceEndpoints").iter().any(has),
+        format_args!(
+            "Subnet {} of virtual network {} do not have ServiceEndpoints for Microsoft.Storage \
+             resources configured. Add Microsoft.Storage to subnet's ServiceEndpoints collection \
+             before trying to ACL Microsoft.Storage resources to these subnets.",
             id.name(),
             id.parent().unwrap_or_else(|| id.clone()),
-        ))
+        ),
+    )
 }
 
 /// Whether any caller can reach an account. Requests have no known origin, so a rule or a private endpoint may let

@@ -8,8 +8,6 @@ use serde_json::{Value, json};
 use super::super::words::{BAD_VALUE, bad_parameters};
 use crate::resources::paired_region;
 
-const CHANGED: Code = Code::ours(409, "StorageAccountSkuChangeNotAllowed");
-
 /// The properties of one kind of account.
 pub(crate) struct Kind {
     /// Azure's word.
@@ -118,7 +116,7 @@ pub(super) fn normalise(body: &mut Object, old: Option<&Value>) -> Result<()> {
             return Err(bad_parameters("kind"));
         }
         let before = sku_of(old);
-        CHANGED.says_when(
+        Code::ours(409, "StorageAccountSkuChangeNotAllowed").says_when(
             tier(before) != tier(sku) || is_provisioned_v2(before) != is_provisioned_v2(sku),
             format_args!("Storage account sku cannot be changed from {before} to {sku}."),
         )?;

@@ -16,8 +16,6 @@ use super::super::service::share_retention;
 use super::names::{RESOURCE_TYPE, absent, account_of};
 use super::shown;
 
-const IN_THE_WAY: Code = Code::azures(409, "ShareAlreadyExists");
-
 /// Stores a share that is about to be deleted, if the account has soft delete, and blocks its name meanwhile.
 pub(super) fn keep(azure: &mut AzureState, id: &ResourceId) {
     let now = azure.now();
@@ -71,7 +69,7 @@ pub(super) fn document(azure: &AzureState, share: &DeletedShare) -> Option<Value
 pub(crate) fn restore(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Answer> {
     let name = text(body, "deletedShareName").unwrap_or_else(|| id.name()).to_owned();
     let version = text(body, "deletedShareVersion").unwrap_or_default().to_owned();
-    IN_THE_WAY
+    Code::azures(409, "ShareAlreadyExists")
         .says_when(azure.store.get(id).is_some(), said(azure, "The specified share already exists."))?;
     let Some(service) = id.parent() else { return Err(absent(azure)) };
     if azure.store.get(&service).is_none() {

@@ -72,11 +72,6 @@ static MEMBERS: [Member; 26] = [
     Member::new("version", Derived),
 ];
 
-const BEING_DELETED: Code = Code::azures(409, "ShareBeingDeleted");
-const HAS_SNAPSHOTS: Code = Code::azures(409, "ShareHasSnapshots");
-const PROTOCOL_FIXED: Code = Code::ours(409, "ShareEnabledProtocolsCannotBeChanged");
-const NOT_OFFERED: Code = Code::azures(400, "FeatureNotSupportedForAccount");
-
 impl Shape for Shares {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
@@ -101,7 +96,7 @@ impl Writing for Shares {
         }
         let account = account_of(id).and_then(|account| azure.store.get(&account)).map(|record| &record.body);
         let Some(account) = account else { return Err(absent(azure)) };
-        BEING_DELETED.says_when(
+        Code::azures(409, "ShareBeingDeleted").says_when(
             proposal.old.is_none() && super::contents::is_going(azure, id),
             said(azure, "The specified share is being deleted. Try operation later."),
         )?;
@@ -244,7 +239,7 @@ impl Acting for Shares {
 /// Deletes a share; one with snapshots only if the request includes these.
 pub(super) fn delete(azure: &mut AzureState, id: &ResourceId, with_snapshots: bool) -> Result<Answer> {
     let has = azure.store.get(id).is_some_and(|record| !snapshot::times(record).is_empty());
-    HAS_SNAPSHOTS.says_when(
+    Code::azures(409, "ShareHasSnapshots").says_when(
         has && !with_snapshots,
         said(azure, "The share has snapshots and the operation requires no snapshots."),
     )?;
@@ -261,12 +256,13 @@ fn check_protocols(
 ) -> Result<()> {
     let speaks = properties.get("enabledProtocols").and_then(Value::as_str).unwrap_or("SMB");
     let before = old.and_then(|old| text(&old.body, "properties/enabledProtocols"));
-    PROTOCOL_FIXED.says_when(
+    Code::ours(409, "ShareEnabledProtocolsCannotBeChanged").says_when(
         before.is_some_and(|before| before != speaks),
         "The protocols of a file share cannot be changed after its creation.",
     )?;
     let ssd = kind_of(account).name == "FileStorage" && sku_of(account).starts_with("Premium");
-    NOT_OFFERED.says_when(speaks == "NFS" && !ssd, said(azure, "NFS is not supported for the account."))?;
+    Code::azures(400, "FeatureNotSupportedForAccount")
+        .says_when(speaks == "NFS" && !ssd, said(azure, "NFS is not supported for the account."))?;
     if properties.contains_key("rootSquash") && speaks != "NFS" {
         return Err(bad_header(azure));
     }

@@ -12,9 +12,6 @@ use super::super::protocol::said;
 use super::names::{RESOURCE_TYPE, account_of, bad_header};
 use crate::storage::contents;
 
-const FULL: Code = Code::azures(409, "TotalSharesProvisionedCapacityExceedsAccountLimit");
-const TOO_MANY: Code = Code::azures(409, "TotalSharesCountExceedsAccountLimit");
-
 /// Least, most and default GiB of a share.
 fn range(account: &Value) -> (i64, i64, i64) {
     let premium = sku_of(account).starts_with("Premium");
@@ -72,13 +69,13 @@ fn check_room(azure: &AzureState, share: &ResourceId, account: &Value, quota: i6
         others.iter().filter(|other| other.id != *share).map(|other| size(&other.body)).collect();
     sizes.extend(contents::deleted_shares(azure, &id).map(|deleted| size(&deleted.body)));
     let v2 = is_provisioned_v2(sku_of(account));
-    TOO_MANY.says_when(
+    Code::azures(409, "TotalSharesCountExceedsAccountLimit").says_when(
         v2 && sizes.len() as u64 >= azure.limit("storage.provisionedV2SharesPerAccount"),
         said(azure, "The total number of the shares cannot exceed the account limit."),
     )?;
     let limit = if v2 { "storage.provisionedV2GibPerAccount" } else { "storage.premiumGibPerAccount" };
     let total = sizes.iter().sum::<i64>() + quota;
-    FULL.says_when(
+    Code::azures(409, "TotalSharesProvisionedCapacityExceedsAccountLimit").says_when(
         !u64::try_from(total).is_ok_and(|total| total <= azure.limit(limit)),
         said(
             azure,

@@ -14,9 +14,6 @@ use super::names::{RESOURCE_TYPE, absent as share_absent};
 /// The member of a record's hidden part: by time, the properties of the share then.
 const MEMBER: &str = "snapshots";
 
-const ABSENT: Code = Code::azures(404, "ShareSnapshotNotFound");
-const TOO_MANY: Code = Code::azures(409, "ShareSnapshotCountExceeded");
-
 /// The times of a share's snapshots, in order.
 pub(crate) fn times(record: &Record) -> Vec<String> {
     let kept = record.hidden.get(MEMBER).and_then(Value::as_object);
@@ -30,7 +27,8 @@ fn name(time: Timestamp) -> String {
 
 /// The refusal of an absent snapshot.
 fn absent(azure: &AzureState) -> Refusal {
-    ABSENT.says(said(azure, "The specified share snapshot does not exist."))
+    Code::azures(404, "ShareSnapshotNotFound")
+        .says(said(azure, "The specified share snapshot does not exist."))
 }
 
 /// The kept properties of a snapshot. Times are compared as times: clients shorten them.
@@ -46,7 +44,7 @@ pub(crate) fn create(azure: &mut AzureState, share: &ResourceId, body: &Value) -
     let mut time = azure.now();
     let Some(record) = azure.store.get(share) else { return Err(share_absent(azure)) };
     let known = times(record);
-    TOO_MANY.says_when(
+    Code::azures(409, "ShareSnapshotCountExceeded").says_when(
         known.len() as u64 >= most,
         said(azure, "The total number of snapshots for the share is over the limit."),
     )?;
