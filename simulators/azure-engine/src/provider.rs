@@ -103,12 +103,43 @@ impl Proposal<'_> {
     }
 }
 
+/// An operation on a resource that has ended.
+#[derive(Clone, Copy)]
+pub struct EndedOperation<'a> {
+    /// What it was to bring about.
+    pub completion: &'a Completion,
+    /// Whether it failed or was cancelled.
+    pub failed: bool,
+}
+
+/// A write of something below a resource that is kept elsewhere, such as a service's connections, which are kept with
+/// the endpoints.
+#[derive(Clone, Copy)]
+pub struct PartWrite<'a> {
+    /// The segments of the path behind the resource.
+    pub below: &'a [&'a str],
+    /// The document of a PUT; `None` for a DELETE.
+    pub body: Option<&'a Value>,
+}
+
 /// The result of starting a POST action.
 pub struct Action {
     /// Passed back to [`Writing::after_operation`] when the operation is over.
     pub completion: Completion,
     /// The immediate answer; without one the action is a long-running operation.
     pub answer: Option<Answer>,
+}
+
+impl Action {
+    /// A long-running operation.
+    pub fn begun(completion: Completion) -> Self {
+        Self { completion, answer: None }
+    }
+
+    /// An action that is over, with this answer.
+    pub fn answered(answer: Answer) -> Self {
+        Self { completion: Completion::Report(Value::Null), answer: Some(answer) }
+    }
 }
 
 /// What a resource of a type may be: its protocol, its members, its name, its references.
@@ -171,15 +202,8 @@ pub trait Writing: Send + Sync + 'static {
     /// Called after the set of referrers of this document changed.
     fn after_referrers_changed(&self, _azure: &mut AzureState, _id: &ResourceId) {}
 
-    /// Called after an operation ended; `failed` if it failed or was cancelled.
-    fn after_operation(
-        &self,
-        _azure: &mut AzureState,
-        _id: &ResourceId,
-        _completion: &Completion,
-        _failed: bool,
-    ) {
-    }
+    /// Called after an operation ended.
+    fn after_operation(&self, _azure: &mut AzureState, _id: &ResourceId, _ended: EndedOperation<'_>) {}
 
     /// The resources whose work outside is awaited by operations on this one.
     fn awaited_outside(&self, _azure: &AzureState, id: &ResourceId) -> Vec<ResourceId> {
@@ -223,7 +247,6 @@ pub trait Presenting: Send + Sync + 'static {
         &self,
         _azure: &AzureState,
         _record: &Record,
-        _collection: &str,
         _id: &ResourceId,
         _properties: &mut Object,
     ) {
@@ -303,16 +326,9 @@ pub trait Acting: Send + Sync + 'static {
         false
     }
 
-    /// PUT (`body`) or DELETE (no body) of something below the resource that is kept elsewhere, such as
-    /// a service's connections, which are kept with the endpoints. Says whether it was there; `None`
-    /// where nothing below can be written so. What [`Presenting::view`] then gives is the answer to a PUT.
-    fn write_below(
-        &self,
-        _azure: &mut AzureState,
-        _id: &ResourceId,
-        _below: &[&str],
-        _body: Option<&Value>,
-    ) -> Handled<bool> {
+    /// Writes something below the resource. Says whether it was there; `None` where nothing below can be written so.
+    /// What [`Presenting::view`] then gives is the answer to a PUT.
+    fn write_below(&self, _azure: &mut AzureState, _id: &ResourceId, _write: PartWrite<'_>) -> Handled<bool> {
         None
     }
 

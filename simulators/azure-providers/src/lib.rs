@@ -1,6 +1,17 @@
 //! The resource providers of the simulated Azure: a folder for each namespace, with tables and the special rules of
 //! types. A further provider is a module that [`all`] names. They use documents and the engine, and no HTTP.
 
+/// The shape of a type that is its protocol alone.
+macro_rules! shape {
+    ($resource_type:ty, $protocol:expr) => {
+        impl azure_engine::provider::Shape for $resource_type {
+            fn protocol(&self) -> &'static azure_engine::types::protocol::Protocol {
+                &$protocol
+            }
+        }
+    };
+}
+
 pub mod authorization;
 pub mod compute;
 pub mod container_registry;

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use crate::document::Object;
 use crate::operation::Completion;
 use crate::operation::execution::Execution;
-use crate::provider::{AzureState, Proposal, Record};
+use crate::provider::{AzureState, EndedOperation, Proposal, Record};
 use crate::refusal::Result;
 use crate::types::protocol::Readiness;
 
@@ -30,7 +30,11 @@ impl AzureState {
         let (resource_type, created) = (draft.resource_type, self.now());
         self.insert(Record { created, ..draft });
         resource_type.after_write(self, id, None);
-        resource_type.after_operation(self, id, &Completion::Write, false);
+        resource_type.after_operation(
+            self,
+            id,
+            EndedOperation { completion: &Completion::Write, failed: false },
+        );
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use crate::document::name;
 use crate::journal::differences;
 use crate::operation::Completion;
 use crate::operation::execution::{Execution, Started};
-use crate::provider::{AzureState, Expand};
+use crate::provider::{AzureState, Expand, PartWrite};
 use crate::refusal::{Refusal, Result};
 use crate::request::Conditions;
 use crate::store::State;
@@ -123,7 +123,7 @@ impl AzureState {
         self.require_writable_group(&resolved.id)?;
         let (id, resource_type) = (self.require(resolved)?.id.clone(), resolved.resource_type);
         let below: Vec<&str> = resolved.below.iter().map(String::as_str).collect();
-        let deleted = resource_type.write_below(self, &id, &below, None);
+        let deleted = resource_type.write_below(self, &id, PartWrite { below: &below, body: None });
         if !deleted.ok_or_else(|| self.not_writable(resolved, "DELETE"))?? {
             return Ok(Answer::empty(204));
         }

@@ -10,7 +10,9 @@ use crate::document::{Object, drop_nulls, into_object, items, merge, name, text}
 use crate::journal::differences;
 use crate::operation::execution::{Execution, Started};
 use crate::operation::{Completion, Status};
-use crate::provider::{AzureState, ChildCollection, Expand, Proposal, Record, ResourceType, Source};
+use crate::provider::{
+    AzureState, ChildCollection, Expand, PartWrite, Proposal, Record, ResourceType, Source,
+};
 use crate::refusal::code::Code;
 use crate::refusal::{Refusal, Result};
 use crate::request::Conditions;
@@ -142,7 +144,8 @@ impl AzureState {
     fn put_view(&mut self, resolved: &Resolved, body: &Value) -> Result<Answer> {
         let id = self.require(resolved)?.id.clone();
         let below: Vec<&str> = resolved.below.iter().map(String::as_str).collect();
-        let written = resolved.resource_type.write_below(self, &id, &below, Some(body));
+        let written =
+            resolved.resource_type.write_below(self, &id, PartWrite { below: &below, body: Some(body) });
         match written.ok_or_else(|| self.not_writable(resolved, "PUT"))?? {
             true => self.revision += 1,
             false => {

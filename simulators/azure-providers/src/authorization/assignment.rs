@@ -10,7 +10,7 @@ use super::role::{ASSIGNMENT_TYPE, assignable_at, id_in, no_such_role};
 use crate::identity;
 use azure_engine::document::{Object, into_object, take_properties, text};
 use azure_engine::provider::{
-    Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Source, Writing,
+    Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Source, Writing,
 };
 use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::types::member_table::{self, Holds, Member, Written};
@@ -45,11 +45,7 @@ const PRINCIPAL_TYPES: [&str; 5] = [SERVICE_PRINCIPAL, "User", "Group", "Foreign
 const EXISTS: Code = Code::azures(409, "RoleAssignmentExists");
 const NO_SUCH_ROLE: Code = Code::ours(400, "RoleDefinitionDoesNotExist");
 
-impl Shape for RoleAssignments {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(RoleAssignments, PROTOCOL);
 
 impl Writing for RoleAssignments {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -94,7 +90,7 @@ impl Writing for RoleAssignments {
 impl Presenting for RoleAssignments {
     fn gather_list<'a>(&self, azure: &'a AzureState, scope: &ResourceId) -> Option<Vec<&'a Record>> {
         let subscription = ResourceId::subscription(scope.subscription_id());
-        Some(azure.store.of_type_below(self.name(), &subscription))
+        Some(azure.store.of_type_below(ASSIGNMENT_TYPE, &subscription))
     }
 
     fn before_list(&self, _azure: &AzureState, listing: &Listing<'_>) -> Result<()> {

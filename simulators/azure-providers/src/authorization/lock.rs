@@ -2,9 +2,7 @@
 //! infrastructure").
 
 use azure_engine::document::text;
-use azure_engine::provider::{
-    Acting, AzureState, Expand, Listing, Presenting, Protocol, Record, Shape, Writing,
-};
+use azure_engine::provider::{Acting, AzureState, Expand, Listing, Presenting, Protocol, Record, Writing};
 use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Anything, Text, Word};
 use azure_engine::types::member_table::Member;
@@ -32,11 +30,7 @@ static MEMBERS: [Member; 3] = [
     Member::new("owners", Anything),
 ];
 
-impl Shape for Locks {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Locks, PROTOCOL);
 
 impl Presenting for Locks {
     fn gather_list<'a>(&self, azure: &'a AzureState, scope: &ResourceId) -> Option<Vec<&'a Record>> {

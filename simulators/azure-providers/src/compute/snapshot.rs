@@ -9,7 +9,7 @@ use crate::compute::disk::{check_growth, disk_protocol, present_usual};
 use crate::compute::tables::type_names::SNAPSHOT_TYPE;
 use azure_engine::document::{Object, at, fill_at, flag, text};
 use azure_engine::provider::{
-    Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+    Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing,
 };
 use azure_engine::refusal::{Handled, Refusal, Result};
 use azure_engine::store::State;
@@ -27,11 +27,7 @@ const PROTOCOL: Protocol = Protocol {
     ..disk_protocol(SNAPSHOT_TYPE, "Snapshot")
 };
 
-impl Shape for Snapshots {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Snapshots, PROTOCOL);
 
 impl Writing for Snapshots {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {

@@ -12,7 +12,7 @@ use azure_engine::document::{Object, fill, take_properties, text};
 use azure_engine::operation::execution::Execution;
 use azure_engine::operation::{Completion, OperationStyle, OperationUrls};
 use azure_engine::provider::{
-    Acting, Action, AzureState, Expand, KeyForm, Polling, Presenting, Proposal, Protocol, Record, Shape,
+    Acting, Action, AzureState, Expand, KeyForm, PartWrite, Polling, Presenting, Proposal, Protocol, Record,
     UrlForm, Writing,
 };
 use azure_engine::refusal::{Code, Handled, Result};
@@ -42,11 +42,7 @@ const PROTOCOL: Protocol = Protocol {
     ..USUAL
 };
 
-impl Shape for Registries {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Registries, PROTOCOL);
 
 impl Writing for Registries {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -111,21 +107,12 @@ impl Presenting for Registries {
 }
 
 impl Acting for Registries {
-    fn write_below(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        below: &[&str],
-        body: Option<&Value>,
-    ) -> Handled<bool> {
-        service_connections::write_view(azure, id, below, body)
+    fn write_below(&self, azure: &mut AzureState, id: &ResourceId, write: PartWrite<'_>) -> Handled<bool> {
+        service_connections::write_view(azure, id, write)
     }
 
     fn act(&self, azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {
-        let answered = |answer: Value| Action {
-            completion: Completion::Report(Value::Null),
-            answer: Some(Answer::ok(answer)),
-        };
+        let answered = |answer: Value| Action::answered(Answer::ok(answer));
         match action.to_ascii_lowercase().as_str() {
             "listcredentials" => {
                 let record = azure.store.get(id)?;

@@ -51,11 +51,7 @@ static MEMBER_MEMBERS: [Member; 5] = [
     Member::new("status", Derived),
 ];
 
-impl Shape for Fleets {
-    fn protocol(&self) -> &'static Protocol {
-        &FLEET
-    }
-}
+shape!(Fleets, FLEET);
 
 impl Writing for Fleets {
     fn before_write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value> {

@@ -1,9 +1,7 @@
 //! Maintenance windows of a cluster (Azure REST reference, "Maintenance Configurations"): synchronous.
 
 use azure_engine::document::{Object, at, items, take_properties};
-use azure_engine::provider::{
-    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
-};
+use azure_engine::provider::{Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing};
 use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::Anything;
 use azure_engine::types::member_table::Member;
@@ -40,11 +38,7 @@ static MEMBERS: [Member; 3] = [
     Member::new("timeInWeek", Anything),
 ];
 
-impl Shape for MaintenanceConfigurations {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(MaintenanceConfigurations, PROTOCOL);
 
 impl Writing for MaintenanceConfigurations {
     fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {

@@ -11,7 +11,7 @@ use super::record_set::{RecordSetRules, RecordSets, fields, record_sets, views};
 use azure_engine::document::{Object, take_properties};
 use azure_engine::provider::{
     Acting, AzureState, EtagForm, Expand, KeyForm, Placement, Polling, Presenting, Proposal, Protocol,
-    Record, Shape, UrlForm, Writing,
+    Record, UrlForm, Writing,
 };
 use azure_engine::refusal::{Handled, Result};
 use azure_engine::types::member_table::Holds::{Anything, Constant, Derived};
@@ -101,11 +101,7 @@ pub(super) static RECORD_SETS: [RecordSets; 10] = record_sets! {
     "TXT": Many("TXTRecords", &[Texts("value")]);
 };
 
-impl Shape for Zones {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Zones, PROTOCOL);
 
 impl Writing for Zones {
     fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {

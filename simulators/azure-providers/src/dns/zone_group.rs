@@ -10,7 +10,8 @@ use crate::network::protocol;
 use azure_engine::document::{Object, items, name, stored_reference, take_properties, text};
 use azure_engine::operation::Completion;
 use azure_engine::provider::{
-    Acting, AzureState, ChildCollection, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+    Acting, AzureState, ChildCollection, EndedOperation, Expand, Presenting, Proposal, Protocol, Record,
+    Shape, Writing,
 };
 use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::{Reference, Role};
@@ -76,14 +77,8 @@ impl Writing for ZoneGroups {
         Ok(json!({ "properties": { CONFIGS: kept } }))
     }
 
-    fn after_operation(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        completion: &Completion,
-        failed: bool,
-    ) {
-        if !failed && *completion == Completion::Write {
+    fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
+        if !ended.failed && *ended.completion == Completion::Write {
             keep_records(azure, id);
         }
     }
@@ -102,14 +97,7 @@ impl Presenting for ZoneGroups {
         }
     }
 
-    fn present_child(
-        &self,
-        azure: &AzureState,
-        record: &Record,
-        _collection: &str,
-        _id: &ResourceId,
-        properties: &mut Object,
-    ) {
+    fn present_child(&self, azure: &AzureState, record: &Record, _id: &ResourceId, properties: &mut Object) {
         let config = Value::Object(std::mem::take(properties));
         let zone = stored_reference(&config, "privateDnsZoneId");
         let shown: Vec<Value> = own_records(azure, &record.id)

@@ -6,9 +6,7 @@ use serde_json::{Value, json};
 use super::ids::own_spelling;
 use super::protocol::protocol;
 use azure_engine::document::{Object, into_object, items, take_properties, text};
-use azure_engine::provider::{
-    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
-};
+use azure_engine::provider::{Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing};
 use azure_engine::refusal::code::Code;
 use azure_engine::refusal::{Refusal, Result};
 
@@ -33,11 +31,7 @@ const PROTOCOL: Protocol = Protocol {
     )
 };
 
-impl Shape for FederatedCredentials {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(FederatedCredentials, PROTOCOL);
 
 impl Writing for FederatedCredentials {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -63,7 +57,7 @@ impl Writing for FederatedCredentials {
         let identity = proposal.id.parent().unwrap_or_else(|| proposal.id.clone());
         let others: Vec<&Record> = azure
             .store
-            .of_type_below(self.name(), &identity)
+            .of_type_below(PROTOCOL.resource_type, &identity)
             .into_iter()
             .filter(|other| other.id != *proposal.id)
             .collect();

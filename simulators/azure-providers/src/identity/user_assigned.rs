@@ -6,9 +6,7 @@ use serde_json::{Value, json};
 use super::ids::{Ids, own_spelling};
 use super::protocol::protocol;
 use azure_engine::document::{Object, fill};
-use azure_engine::provider::{
-    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
-};
+use azure_engine::provider::{Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing};
 use azure_engine::refusal::Result;
 
 pub(crate) struct UserAssignedIdentities;
@@ -22,11 +20,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.ManagedIdentity/userAssignedIdentities", "UserAssignedIdentity")
 };
 
-impl Shape for UserAssignedIdentities {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(UserAssignedIdentities, PROTOCOL);
 
 impl Writing for UserAssignedIdentities {
     fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -54,6 +48,6 @@ impl Acting for UserAssignedIdentities {}
 /// What an identity is called in the documents of the resources that have it.
 pub(super) fn ids(azure: &AzureState, id: &ResourceId) -> Option<Ids> {
     let record =
-        azure.store.get(id).filter(|record| record.resource_type.name() == UserAssignedIdentities.name())?;
+        azure.store.get(id).filter(|record| record.resource_type.name() == PROTOCOL.resource_type)?;
     Some(Ids::of(azure, &record.id, record.incarnation))
 }

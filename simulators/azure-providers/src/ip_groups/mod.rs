@@ -3,7 +3,7 @@
 use azure_engine::document::{Object, items, take_properties};
 use azure_engine::provider::{
     Acting, AzureState, Concurrency, EtagForm, Expand, Polling, Presenting, Proposal, Protocol, Provider,
-    Record, Shape, Writing,
+    Record, Writing,
 };
 use azure_engine::refusal::{Code, Result};
 use azure_engine::settings::limits::Limit;
@@ -55,11 +55,7 @@ pub(crate) fn provider() -> Provider {
     Provider { limits: LIMITS, names: &NAMES, ..Provider::new("Microsoft.Network", vec![&IpGroups]) }
 }
 
-impl Shape for IpGroups {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(IpGroups, PROTOCOL);
 
 impl Writing for IpGroups {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {

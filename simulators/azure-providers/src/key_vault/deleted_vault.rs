@@ -12,8 +12,8 @@ use azure_engine::document::{Object, text};
 use azure_engine::operation::execution::Execution;
 use azure_engine::operation::{Completion, OperationStyle, OperationUrls};
 use azure_engine::provider::{
-    Acting, AzureState, Expand, ExtensionRequest, LiesIn, Pages, Polling, Presenting, Protocol, Record,
-    Shape, Writing,
+    Acting, AzureState, EndedOperation, Expand, ExtensionRequest, LiesIn, Pages, Polling, Presenting,
+    Protocol, Record, Writing,
 };
 use azure_engine::refusal::{Code, Handled, Refusal, Result};
 use azure_engine::store::State;
@@ -38,25 +38,15 @@ const KEPT: &str = "vault";
 /// The name of the purge as an operation.
 const PURGE: &str = "purge";
 
-impl Shape for DeletedVaults {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(DeletedVaults, PROTOCOL);
 
 impl Writing for DeletedVaults {
     fn before_delete(&self, _azure: &AzureState, _record: &Record) -> Result<()> {
         Err(Refusal::method_not_allowed("DELETE"))
     }
 
-    fn after_operation(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        completion: &Completion,
-        failed: bool,
-    ) {
-        if !failed && matches!(completion, Completion::Action(action, _) if action == PURGE) {
+    fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
+        if !ended.failed && matches!(ended.completion, Completion::Action(action, _) if action == PURGE) {
             contents::destroy(azure, id.name());
         }
     }

@@ -9,7 +9,7 @@ use super::{access_policy, contents, deleted_vault, key, naming, secret, soft_de
 use crate::network::service_connections;
 use azure_engine::document::{Object, fill, into_object, items, remove_at, take_properties, text};
 use azure_engine::provider::{
-    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+    Acting, AzureState, Expand, PartWrite, Presenting, Proposal, Protocol, Record, Writing,
 };
 use azure_engine::refusal::{Code, Handled, Result};
 use azure_engine::store::State;
@@ -47,11 +47,7 @@ static MEMBERS: [Member; 17] = [
 
 const BAD: Code = Code::ours(400, "BadRequest");
 
-impl Shape for Vaults {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Vaults, PROTOCOL);
 
 impl Writing for Vaults {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -153,19 +149,13 @@ impl Presenting for Vaults {
 }
 
 impl Acting for Vaults {
-    fn write_below(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        below: &[&str],
-        body: Option<&Value>,
-    ) -> Handled<bool> {
-        let (first, rest) = below.split_first()?;
-        match (first.to_ascii_lowercase().as_str(), rest, body) {
+    fn write_below(&self, azure: &mut AzureState, id: &ResourceId, write: PartWrite<'_>) -> Handled<bool> {
+        let (first, rest) = write.below.split_first()?;
+        match (first.to_ascii_lowercase().as_str(), rest, write.body) {
             ("secrets", [name], Some(body)) => Some(secret::put(azure, id, name, body).map(|()| true)),
             ("keys", [name], Some(body)) => Some(key::put(azure, id, name, body).map(|()| true)),
             ("accesspolicies", [change], Some(body)) => change_policies(azure, id, change, body),
-            _ => service_connections::write_view(azure, id, below, body),
+            _ => service_connections::write_view(azure, id, write),
         }
     }
 }

@@ -3,7 +3,7 @@
 use azure_engine::document::{Object, fill, into_object, take_properties, text};
 use azure_engine::provider::{
     Acting, AzureState, Expand, KeyForm, LiesIn, Polling, Presenting, Proposal, Protocol, Provider, Record,
-    Shape, UrlForm, Writing,
+    UrlForm, Writing,
 };
 use azure_engine::refusal::words::{USUAL, Words};
 use azure_engine::refusal::{Code, Result};
@@ -62,11 +62,7 @@ static MEMBERS: [Member; 17] = [
     Member::new("version", Anything),
 ];
 
-impl Shape for Extensions {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Extensions, PROTOCOL);
 
 impl Writing for Extensions {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::shared::protocol::protocol;
 use azure_engine::document::{items, name, stored_reference};
-use azure_engine::provider::{Acting, AzureState, Presenting, Protocol, Shape, Writing};
+use azure_engine::provider::{Acting, AzureState, Presenting, Protocol, Writing};
 use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::is_of;
 use azure_engine::types::member_table::Holds::{Derived, Guid};
@@ -32,11 +32,7 @@ const PROTOCOL: Protocol = Protocol {
 
 static MEMBERS: [Member; 2] = [Member::new("provisioningState", Derived), Member::new("resourceGuid", Guid)];
 
-impl Shape for ApplicationSecurityGroups {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(ApplicationSecurityGroups, PROTOCOL);
 
 impl Writing for ApplicationSecurityGroups {}
 impl Presenting for ApplicationSecurityGroups {}

@@ -11,7 +11,7 @@ use super::shared::{
     zones::{check_zones, check_zones_unchanged},
 };
 use azure_engine::document::{Object, stored_reference, take_properties, text};
-use azure_engine::provider::{Acting, AzureState, Presenting, Proposal, Protocol, Shape, Writing};
+use azure_engine::provider::{Acting, AzureState, Presenting, Proposal, Protocol, Writing};
 use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::is_of;
 use azure_engine::types::member_table::Holds::{
@@ -47,11 +47,7 @@ static MEMBERS: [Member; 11] = [
     Member::new("type", Constant("Public")),
 ];
 
-impl Shape for NatGateways {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(NatGateways, PROTOCOL);
 
 impl Writing for NatGateways {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {

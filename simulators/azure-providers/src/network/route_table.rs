@@ -9,9 +9,7 @@ use serde_json::Value;
 
 use super::shared::{children::each_child, codes::PREFIX_FORMAT, protocol::protocol};
 use azure_engine::document::{Object, take_properties};
-use azure_engine::provider::{
-    Acting, AzureState, ChildCollection, Presenting, Proposal, Protocol, Shape, Writing,
-};
+use azure_engine::provider::{Acting, AzureState, ChildCollection, Presenting, Proposal, Protocol, Writing};
 use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Children, Derived, Flag, Guid, Text, Users, Word};
 use azure_engine::types::member_table::Member;
@@ -47,11 +45,7 @@ static ROUTE: [Member; 5] = [
 
 const HOPS: [&str; 5] = ["VirtualAppliance", "VnetLocal", "Internet", "VirtualNetworkGateway", "None"];
 
-impl Shape for RouteTables {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(RouteTables, PROTOCOL);
 
 impl Writing for RouteTables {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {

@@ -15,7 +15,7 @@ use azure_engine::journal::differences;
 use azure_engine::operation::Completion;
 use azure_engine::operation::execution::Execution;
 use azure_engine::provider::{
-    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Source, UrlForm, Writing,
+    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Source, UrlForm, Writing,
 };
 use azure_engine::refusal::code::Code;
 use azure_engine::refusal::{Refusal, Result};
@@ -37,11 +37,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(RESOURCE_TYPE, "ResourceGroup")
 };
 
-impl Shape for ResourceGroups {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(ResourceGroups, PROTOCOL);
 
 impl Writing for ResourceGroups {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {

@@ -2,7 +2,7 @@
 
 use azure_engine::document::{Object, fill, take_properties, text};
 use azure_engine::provider::{
-    Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Writing,
+    Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Writing,
 };
 use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Word};
@@ -43,11 +43,7 @@ static MEMBERS: [Member; 17] = [
     Member::new("remainingRetentionDays", Derived),
 ];
 
-impl Shape for Containers {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Containers, PROTOCOL);
 
 impl Writing for Containers {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {

@@ -41,7 +41,7 @@ pub(crate) fn begin(azure: &mut AzureState, id: &ResourceId, action: &str, body:
             let completion = Completion::Action("endGetAccess".into(), json!([id]));
             azure.store.get_mut(id)?.hidden.remove(HIDDEN);
             azure.changed(id);
-            Some(Ok(Action { completion, answer: None }))
+            Some(Ok(Action::begun(completion)))
         }
         _ => None,
     }
@@ -71,5 +71,5 @@ fn grant(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Action
         record.hidden.insert(HIDDEN.into(), until.to_string().into());
     }
     azure.changed(id);
-    Ok(Action { completion: Completion::Report(json!({ "accessSAS": url })), answer: None })
+    Ok(Action::begun(Completion::Report(json!({ "accessSAS": url }))))
 }

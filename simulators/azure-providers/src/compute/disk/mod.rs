@@ -22,7 +22,7 @@ use crate::compute::tables::type_names::DISK_TYPE;
 use crate::compute::tables::words::missing;
 use azure_engine::document::{Object, fill, fill_at, number, strip};
 use azure_engine::provider::{
-    Acting, Action, AzureState, Expand, Polling, Presenting, Proposal, Protocol, Record, Shape, Writing,
+    Acting, Action, AzureState, Expand, Polling, Presenting, Proposal, Protocol, Record, Writing,
 };
 use azure_engine::refusal::{Handled, Result};
 use azure_engine::store::State;
@@ -74,11 +74,7 @@ const PROTOCOL: Protocol = Protocol {
     ..disk_protocol(DISK_TYPE, "Disk")
 };
 
-impl Shape for Disks {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Disks, PROTOCOL);
 
 impl Writing for Disks {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {

@@ -289,7 +289,7 @@ fn attach_and_detach(azure: &mut AzureState, id: &ResourceId, body: &Value) -> R
         record.version += 1;
     }
     azure.changed(id);
-    Ok(Action { completion: Completion::Report(told), answer: None })
+    Ok(Action::begun(Completion::Report(told)))
 }
 
 fn not_found(disk: &ResourceId) -> Refusal {

@@ -83,7 +83,7 @@ fn run(azure: &mut AzureState, id: &ResourceId, known: &PowerAction, targets: &[
         "delete" => lower(azure, id, targets.len() as u64),
         _ => {}
     }
-    Action { completion: Completion::Action(known.name.into(), json!(targets)), answer: None }
+    Action::begun(Completion::Action(known.name.into(), json!(targets)))
 }
 
 fn named_instances(

@@ -18,7 +18,8 @@ use crate::compute::tables::type_names::INSTANCE_TYPE;
 use azure_engine::document::{Object, at, items, name, stored_reference};
 use azure_engine::operation::Completion;
 use azure_engine::provider::{
-    Acting, Action, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Writing,
+    Acting, Action, AzureState, EndedOperation, Expand, Listing, Presenting, Proposal, Protocol, Record,
+    Shape, Writing,
 };
 use azure_engine::refusal::{Handled, Refusal, Result};
 use azure_engine::settings::options::Options;
@@ -117,17 +118,11 @@ impl Writing for Instances {
         allocate(azure, id);
     }
 
-    fn after_operation(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        completion: &Completion,
-        failed: bool,
-    ) {
-        match completion {
-            Completion::Action(action, targets) if !failed => power::finish(azure, id, action, targets),
+    fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
+        match ended.completion {
+            Completion::Action(action, targets) if !ended.failed => power::finish(azure, id, action, targets),
             Completion::Delete => {}
-            _ => machine::settle(azure, id, failed),
+            _ => machine::settle(azure, id, ended.failed),
         }
     }
 

@@ -35,7 +35,8 @@ use crate::compute::tables::words::missing;
 use azure_engine::document::{Object, at, at_mut, fill_at, flag, items, number, remove_at, text};
 use azure_engine::operation::Completion;
 use azure_engine::provider::{
-    Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+    Acting, Action, AzureState, EndedOperation, Expand, PartWrite, Presenting, Proposal, Protocol, Record,
+    Shape, Writing,
 };
 use azure_engine::refusal::{Handled, Refusal, Result};
 use azure_engine::store::State;
@@ -147,14 +148,8 @@ impl Writing for ScaleSets {
         instances(azure, id)
     }
 
-    fn after_operation(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        completion: &Completion,
-        failed: bool,
-    ) {
-        if let (Completion::Action(action, targets), false) = (completion, failed) {
+    fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
+        if let (Completion::Action(action, targets), false) = (ended.completion, ended.failed) {
             power::finish(azure, id, action, targets);
         }
         // The states of its machines that the operation changed end with it.
@@ -166,8 +161,8 @@ impl Writing for ScaleSets {
             .collect();
         for (id, state) in pending {
             match state {
-                State::Deleting if !failed => azure.remove(&id),
-                State::Creating | State::Updating => machine::settle(azure, &id, failed),
+                State::Deleting if !ended.failed => azure.remove(&id),
+                State::Creating | State::Updating => machine::settle(azure, &id, ended.failed),
                 _ => {}
             }
         }
@@ -204,16 +199,10 @@ impl Presenting for ScaleSets {
 }
 
 impl Acting for ScaleSets {
-    fn write_below(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        below: &[&str],
-        body: Option<&Value>,
-    ) -> Handled<bool> {
-        match below {
+    fn write_below(&self, azure: &mut AzureState, id: &ResourceId, write: PartWrite<'_>) -> Handled<bool> {
+        match write.below {
             [view, wanted] if view.eq_ignore_ascii_case("extensions") => {
-                Some(extension::write(azure, id, wanted, body))
+                Some(extension::write(azure, id, wanted, write.body))
             }
             _ => None,
         }

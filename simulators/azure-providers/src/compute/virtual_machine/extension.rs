@@ -8,9 +8,7 @@ use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::protocol::protocol;
 use crate::compute::tables::type_names::EXTENSION_TYPE;
 use azure_engine::document::{Object, at, text};
-use azure_engine::provider::{
-    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
-};
+use azure_engine::provider::{Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing};
 use azure_engine::refusal::{Refusal, Result};
 use azure_engine::store::State;
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Text, Texts};
@@ -46,11 +44,7 @@ static MEMBERS: [Member; 13] = [
 /// The hidden member with the guest's message.
 const MESSAGE: &str = "message";
 
-impl Shape for Extensions {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Extensions, PROTOCOL);
 
 impl Writing for Extensions {
     fn before_write(&self, azure: &AzureState, proposal: Proposal<'_>) -> Result<Value> {

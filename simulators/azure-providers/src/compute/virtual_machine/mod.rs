@@ -25,8 +25,8 @@ use azure_engine::document::{
 };
 use azure_engine::operation::Completion;
 use azure_engine::provider::{
-    Acting, Action, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Source,
-    Writing,
+    Acting, Action, AzureState, EndedOperation, Expand, Listing, Presenting, Proposal, Protocol, Record,
+    Shape, Source, Writing,
 };
 use azure_engine::refusal::{Code, Handled, Refusal, Result};
 use azure_engine::settings::options::Options;
@@ -122,16 +122,10 @@ impl Writing for VirtualMachines {
         guest::record_report(azure, id, answer)
     }
 
-    fn after_operation(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        completion: &Completion,
-        failed: bool,
-    ) {
-        match completion {
-            Completion::Action(action, targets) if !failed => power::finish(azure, id, action, targets),
-            Completion::Write => machine::settle(azure, id, failed),
+    fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
+        match ended.completion {
+            Completion::Action(action, targets) if !ended.failed => power::finish(azure, id, action, targets),
+            Completion::Write => machine::settle(azure, id, ended.failed),
             _ => {}
         }
     }

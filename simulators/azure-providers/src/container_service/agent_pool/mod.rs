@@ -10,8 +10,8 @@ use azure_engine::answer::Answer;
 use azure_engine::document::{Object, at, fill, into_object, stored_reference, take_properties, text};
 use azure_engine::operation::Completion;
 use azure_engine::provider::{
-    Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, ResourceRequest, Shape,
-    StateNames, Writing,
+    Acting, Action, AzureState, EndedOperation, Expand, Presenting, Proposal, Protocol, Record,
+    ResourceRequest, Shape, StateNames, Writing,
 };
 use azure_engine::refusal::{Handled, Result};
 use azure_engine::store::State;
@@ -107,22 +107,16 @@ impl Writing for AgentPools {
         azure.later(id, PROVISION, Some(Duration::ZERO));
     }
 
-    fn after_operation(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        completion: &Completion,
-        failed: bool,
-    ) {
-        match completion {
+    fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
+        match ended.completion {
             Completion::Step(_) => {
                 if let Err(refusal) = scale_set::reconcile(azure, id) {
                     fail(azure, id, refusal);
                 }
             }
-            Completion::Delete if !failed => {}
+            Completion::Delete if !ended.failed => {}
             Completion::Action(action, _) if action == "abort" => aborted(azure, id),
-            _ if !failed => finish(azure, id),
+            _ if !ended.failed => finish(azure, id),
             _ => {}
         }
     }
@@ -186,7 +180,7 @@ impl Acting for AgentPools {
             "abort" => abort(azure, id),
             _ => return None,
         }
-        Some(Ok(Action { completion: Completion::Action(action, Value::Null), answer: None }))
+        Some(Ok(Action::begun(Completion::Action(action, Value::Null))))
     }
 
     fn acts_during_operations(&self, action: &str) -> bool {

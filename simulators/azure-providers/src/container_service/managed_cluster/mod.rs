@@ -14,8 +14,8 @@ use azure_engine::document::{Object, enumeration, fill, into_object, name, take_
 use azure_engine::operation::Completion;
 use azure_engine::operation::execution::Execution;
 use azure_engine::provider::{
-    Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, ResourceRequest, Shape,
-    StateNames, Writing,
+    Acting, Action, AzureState, EndedOperation, Expand, Presenting, Proposal, Protocol, Record,
+    ResourceRequest, Shape, StateNames, Writing,
 };
 use azure_engine::refusal::{Handled, Result};
 use azure_engine::store::State;
@@ -158,18 +158,12 @@ impl Writing for ManagedClusters {
         azure.later(id, PROVISION, Some(Duration::ZERO));
     }
 
-    fn after_operation(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        completion: &Completion,
-        failed: bool,
-    ) {
-        match completion {
+    fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
+        match ended.completion {
             Completion::Step(_) => self.step(azure, id),
             Completion::Delete | Completion::Report(_) => {}
             Completion::Action(action, _) if action == "abort" => aborted(azure, id),
-            _ => finish(azure, id, failed),
+            _ => finish(azure, id, ended.failed),
         }
     }
 

@@ -15,7 +15,7 @@ use crate::network::load_balancer::{
 use crate::network::shared::{children::each_child, protocol::protocol};
 use azure_engine::document::{self, at, fill, into_object, items, name, stored_reference, take_properties};
 use azure_engine::provider::{
-    Acting, AzureState, ChildCollection, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+    Acting, AzureState, ChildCollection, Expand, Presenting, Proposal, Protocol, Record, Writing,
 };
 use azure_engine::refusal::{Code, Result};
 use azure_engine::store::reference::is_of;
@@ -79,11 +79,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(RESOURCE_TYPE, "NetworkInterface")
 };
 
-impl Shape for NetworkInterfaces {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(NetworkInterfaces, PROTOCOL);
 
 impl Writing for NetworkInterfaces {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {

@@ -25,7 +25,7 @@ use azure_engine::provider::{
     Acting, Action, AzureState, ChildCollection, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
 use azure_engine::refusal::{Code, Handled, Refusal, Result};
-use azure_engine::store::reference::Reference;
+use azure_engine::store::reference::{Reference, is_of};
 use azure_engine::types::member_table::Holds::{Anything, Children, Derived, Guid};
 use azure_engine::types::member_table::{Member, pointers};
 use backend_pool::{names, scale_set_using};
@@ -204,15 +204,8 @@ impl Writing for LoadBalancers {
 }
 
 impl Presenting for LoadBalancers {
-    fn present_child(
-        &self,
-        azure: &AzureState,
-        record: &Record,
-        collection: &str,
-        id: &ResourceId,
-        properties: &mut Object,
-    ) {
-        if collection == "backendAddressPools" {
+    fn present_child(&self, azure: &AzureState, record: &Record, id: &ResourceId, properties: &mut Object) {
+        if is_of(id, "/backendaddresspools/") {
             backend_pool::present(azure, record, id, properties);
         }
     }

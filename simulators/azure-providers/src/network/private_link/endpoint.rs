@@ -208,7 +208,6 @@ impl Presenting for PrivateEndpoints {
         &self,
         _azure: &AzureState,
         _record: &Record,
-        _collection: &str,
         _id: &ResourceId,
         properties: &mut document::Object,
     ) {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{
     connection,
     own_interface::{self, ChosenConfiguration},
+    service_connections,
 };
 use crate::network::shared::codes::SUBNET_REQUIRED;
 use crate::network::shared::{
@@ -16,8 +17,8 @@ use crate::network::shared::{
 };
 use azure_engine::document::{self, at, fill, items, name, stored_reference, take_properties, text};
 use azure_engine::provider::{
-    Acting, AzureState, ChildCollection, Concurrency, Expand, Presenting, Proposal, Protocol, Record, Shape,
-    Writing,
+    Acting, AzureState, ChildCollection, Concurrency, Expand, PartWrite, Presenting, Proposal, Protocol,
+    Record, Shape, Writing,
 };
 use azure_engine::refusal::{Code, Handled, Refusal, Result};
 use azure_engine::store::reference::{Role, is_of};
@@ -144,7 +145,6 @@ impl Presenting for PrivateLinkServices {
         &self,
         _azure: &AzureState,
         _record: &Record,
-        _collection: &str,
         _id: &ResourceId,
         properties: &mut document::Object,
     ) {
@@ -153,46 +153,16 @@ impl Presenting for PrivateLinkServices {
     }
 
     fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Handled<Value> {
-        let (collection, rest) = below.split_first()?;
-        if !collection.eq_ignore_ascii_case(connection::COLLECTION) {
-            return None;
-        }
-        let connections = connection::of_service(azure, &record.id);
         let etag = Value::from(azure.etag(record));
-        match rest {
-            [] => {
-                let shown: Vec<Value> =
-                    connections.iter().map(|each| each.present(azure, &record.id, &etag)).collect();
-                Some(Ok(json!({ "value": shown })))
-            }
-            [wanted] => {
-                let id = record.id.child(connection::COLLECTION, wanted);
-                let found = connections.iter().find(|each| each.id(azure, &record.id) == id);
-                Some(
-                    found
-                        .map(|found| found.present(azure, &record.id, &etag))
-                        .ok_or_else(|| Refusal::child_not_found(&id)),
-                )
-            }
-            _ => None,
-        }
+        service_connections::view_as(azure, &record.id, below, |connection| {
+            connection.present(azure, &record.id, &etag)
+        })
     }
 }
 
 impl Acting for PrivateLinkServices {
-    fn write_below(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        below: &[&str],
-        body: Option<&Value>,
-    ) -> Handled<bool> {
-        match below {
-            [collection, wanted] if collection.eq_ignore_ascii_case(connection::COLLECTION) => {
-                Some(connection::decide(azure, id, wanted, body))
-            }
-            _ => None,
-        }
+    fn write_below(&self, azure: &mut AzureState, id: &ResourceId, write: PartWrite<'_>) -> Handled<bool> {
+        service_connections::write_view(azure, id, write)
     }
 }
 

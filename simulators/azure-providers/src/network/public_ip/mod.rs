@@ -19,7 +19,9 @@ use crate::network::shared::{
 };
 use azure_engine::document::{self, at, fill, stored_reference, take_properties, text};
 use azure_engine::operation::Completion;
-use azure_engine::provider::{Acting, AzureState, Presenting, Proposal, Protocol, Record, Shape, Writing};
+use azure_engine::provider::{
+    Acting, AzureState, EndedOperation, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
 use azure_engine::refusal::words::Wrong;
 use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::is_of;
@@ -124,14 +126,8 @@ impl Writing for PublicIpAddresses {
         Ok(proposal.stored(properties))
     }
 
-    fn after_operation(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        completion: &Completion,
-        failed: bool,
-    ) {
-        if !failed && *completion == Completion::Write {
+    fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
+        if !ended.failed && *ended.completion == Completion::Write {
             give_address(azure, id);
         }
     }

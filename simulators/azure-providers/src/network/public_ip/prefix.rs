@@ -18,7 +18,7 @@ use crate::network::shared::{
 };
 use azure_engine::document::{at, take_properties, text};
 use azure_engine::operation::Completion;
-use azure_engine::provider::{Acting, AzureState, Presenting, Proposal, Protocol, Shape, Writing};
+use azure_engine::provider::{Acting, AzureState, EndedOperation, Presenting, Proposal, Protocol, Writing};
 use azure_engine::refusal::words::Wrong;
 use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::types::member_table::Holds::{Derived, Guid, Names, Number, Objects, User, Users, Word};
@@ -55,11 +55,7 @@ fn changed(wrong: &Wrong<'_>) -> Refusal {
         .details(format_args!("The {} of a public IP prefix cannot be changed.", wrong.member))
 }
 
-impl Shape for PublicIpPrefixes {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(PublicIpPrefixes, PROTOCOL);
 
 impl Writing for PublicIpPrefixes {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -90,14 +86,8 @@ impl Writing for PublicIpPrefixes {
         Ok(proposal.stored(properties))
     }
 
-    fn after_operation(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        completion: &Completion,
-        failed: bool,
-    ) {
-        if failed || *completion != Completion::Write {
+    fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
+        if ended.failed || *ended.completion != Completion::Write {
             return;
         }
         let Some(record) = azure.store.get(id) else { return };

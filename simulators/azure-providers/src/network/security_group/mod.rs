@@ -8,9 +8,7 @@ use serde_json::Value;
 use crate::network::application_security_group;
 use crate::network::shared::{children::each_child, protocol::protocol};
 use azure_engine::document::{into_object, items, take_properties};
-use azure_engine::provider::{
-    Acting, AzureState, ChildCollection, Presenting, Proposal, Protocol, Shape, Writing,
-};
+use azure_engine::provider::{Acting, AzureState, ChildCollection, Presenting, Proposal, Protocol, Writing};
 use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Children, Derived, Flag, Guid, Users};
 use azure_engine::types::member_table::Member;
@@ -45,11 +43,7 @@ static MEMBERS: [Member; 8] = [
     Member::new("subnets", Users("subnets")),
 ];
 
-impl Shape for SecurityGroups {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(SecurityGroups, PROTOCOL);
 
 impl Writing for SecurityGroups {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {

@@ -15,10 +15,10 @@ use crate::network::shared::codes::{ADDRESS_FORMAT, PREFIX_FORMAT};
 use crate::network::shared::{addresses::prefixes_of, children::each_child, protocol::protocol};
 use azure_engine::document::{self, fill, into_object, items, name, take_properties};
 use azure_engine::provider::{
-    Acting, AzureState, ChildCollection, Concurrency, Presenting, Proposal, Protocol, Record, Shape, Writing,
+    Acting, AzureState, ChildCollection, Concurrency, Presenting, Proposal, Protocol, Record, Writing,
 };
 use azure_engine::refusal::{Code, Handled, Result};
-use azure_engine::store::reference::Role;
+use azure_engine::store::reference::{Role, is_of};
 use azure_engine::types::member_table::Holds::{
     Anything, Children, Derived, Flag, Guid, Number, Object, Texts, Uses, Word,
 };
@@ -65,11 +65,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.Network/virtualNetworks", "VirtualNetwork")
 };
 
-impl Shape for VirtualNetworks {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(VirtualNetworks, PROTOCOL);
 
 impl Writing for VirtualNetworks {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -130,11 +126,10 @@ impl Presenting for VirtualNetworks {
         &self,
         azure: &AzureState,
         record: &Record,
-        collection: &str,
         id: &ResourceId,
         properties: &mut document::Object,
     ) {
-        if collection == peering::COLLECTION {
+        if is_of(id, "/virtualnetworkpeerings/") {
             peering::present(azure, record, id, properties);
         } else {
             delegation::present(id, &azure.etag(record), record.state.as_str(), properties);

@@ -23,7 +23,7 @@ use super::words::BAD_VALUE;
 use crate::network::service_connections;
 use azure_engine::document::{Object, at, drop_nulls, fill, merge, take_properties, text};
 use azure_engine::provider::{
-    Acting, Action, AzureState, Expand, KeyForm, Polling, Presenting, Proposal, Protocol, Record, Shape,
+    Acting, Action, AzureState, Expand, KeyForm, PartWrite, Polling, Presenting, Proposal, Protocol, Record,
     Source, UrlForm, Writing,
 };
 use azure_engine::refusal::{Code, Handled, Result};
@@ -125,11 +125,7 @@ fn taken(name: &str) -> String {
     format!("The storage account named {name} is already taken.")
 }
 
-impl Shape for Accounts {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Accounts, PROTOCOL);
 
 impl Writing for Accounts {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -220,14 +216,8 @@ impl Presenting for Accounts {
 }
 
 impl Acting for Accounts {
-    fn write_below(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        below: &[&str],
-        body: Option<&Value>,
-    ) -> Handled<bool> {
-        service_connections::write_view(azure, id, below, body)
+    fn write_below(&self, azure: &mut AzureState, id: &ResourceId, write: PartWrite<'_>) -> Handled<bool> {
+        service_connections::write_view(azure, id, write)
     }
 
     fn act(&self, azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {

@@ -18,8 +18,8 @@ use azure_engine::answer::Answer;
 use azure_engine::document::{Object, fill, take_properties, text};
 use azure_engine::operation::execution::Execution;
 use azure_engine::provider::{
-    Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, ResourceRequest, Shape,
-    Source, Writing,
+    Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, ResourceRequest, Source,
+    Writing,
 };
 use azure_engine::refusal::{Code, Handled, Refusal, Result};
 use azure_engine::request::Conditions;
@@ -72,11 +72,7 @@ static MEMBERS: [Member; 26] = [
     Member::new("version", Derived),
 ];
 
-impl Shape for Shares {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Shares, PROTOCOL);
 
 impl Writing for Shares {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
