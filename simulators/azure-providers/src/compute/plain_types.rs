@@ -40,8 +40,7 @@ static SIZED: [Member; 2] =
 /// The member `sku`: size and count.
 static SKU: [Member; 1] = [Member::new("sku", Object(&SIZED)).required()];
 
-static IMAGE: [Member; 4] = [
-    STATE,
+static IMAGE: [Member; 3] = [
     Member::new("sourceVirtualMachine", Names("virtualMachines")),
     Member::new("storageProfile", Anything),
     Member::new("hyperVGeneration", Word(&["V1", "V2"], true)),
@@ -52,8 +51,7 @@ pub(super) static IMAGES: Plain = Plain {
     children: None,
 };
 
-static GALLERY: [Member; 6] = [
-    STATE,
+static GALLERY: [Member; 5] = [
     Member::new("description", Text),
     Member::new("identifier", Derived),
     Member::new("sharingProfile", Anything),
@@ -72,8 +70,7 @@ static IDENTIFIER: [Member; 3] = [
     Member::new("sku", Text).required(),
 ];
 
-static GALLERY_IMAGE: [Member; 14] = [
-    STATE,
+static GALLERY_IMAGE: [Member; 13] = [
     Member::new("identifier", Object(&IDENTIFIER)).required().fixed(),
     Member::new("osType", Word(&["Linux", "Windows"], false)).required().fixed(),
     Member::new("osState", Word(&["Generalized", "Specialized"], true)).fixed(),
@@ -97,8 +94,7 @@ pub(super) static GALLERY_IMAGES: Plain = Plain {
     children: Some(("versions", None)),
 };
 
-static GALLERY_IMAGE_VERSION: [Member; 5] = [
-    STATE,
+static GALLERY_IMAGE_VERSION: [Member; 4] = [
     Member::new("publishingProfile", Anything),
     Member::new("storageProfile", Anything).required(),
     Member::new("safetyProfile", Anything),
@@ -139,8 +135,7 @@ pub(super) static PLACEMENT_GROUPS: Plain = Plain {
     children: None,
 };
 
-static ENCRYPTION_SET: [Member; 9] = [
-    STATE,
+static ENCRYPTION_SET: [Member; 8] = [
     Member::new("activeKey", Anything),
     Member::new(
         "encryptionType",
@@ -186,8 +181,7 @@ pub(super) static RESERVATION_GROUPS: Plain = Plain {
     children: Some(("capacityReservations", Some("capacityReservations"))),
 };
 
-static RESERVATION: [Member; 6] = [
-    STATE,
+static RESERVATION: [Member; 5] = [
     Member::new("reservationId", Derived),
     Member::new("provisioningTime", Derived),
     Member::new("timeCreated", Created),
@@ -221,8 +215,7 @@ pub(super) static HOST_GROUPS: Plain = Plain {
     children: Some(("hosts", Some("hosts"))),
 };
 
-static HOST: [Member; 9] = [
-    STATE,
+static HOST: [Member; 8] = [
     Member::new("platformFaultDomain", Number(0, 4)).fixed(),
     Member::new("autoReplaceOnFailure", Flag).or_flag(true),
     Member::new("licenseType", Word(&["None", "Windows_Server_Hybrid", "Windows_Server_Perpetual"], false)),

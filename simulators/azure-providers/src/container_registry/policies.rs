@@ -40,7 +40,7 @@ static POLICIES: [Member; 6] = [
 static ENCRYPTION: [Member; 2] =
     [Member::new("keyVaultProperties", Anything), Member::new("status", Word(&OFF, true))];
 
-pub(super) static MEMBERS: [Member; 15] = [
+pub(super) static MEMBERS: [Member; 14] = [
     Member::new("adminUserEnabled", Flag).or_flag(false),
     Member::new("anonymousPullEnabled", Flag).or_flag(false),
     Member::new("creationDate", Derived),
@@ -52,7 +52,6 @@ pub(super) static MEMBERS: [Member; 15] = [
     Member::new("networkRuleSet", Anything),
     Member::new("policies", Object(&POLICIES)).or_empty(),
     Member::new("privateEndpointConnections", Derived),
-    Member::new("provisioningState", Derived),
     Member::new("publicNetworkAccess", Word(&["Enabled", "Disabled"], true)),
     Member::new("status", Derived),
     Member::new("zoneRedundancy", Word(&["Disabled", "Enabled"], true)),

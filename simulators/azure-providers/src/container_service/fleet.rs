@@ -37,17 +37,12 @@ const MEMBER: Protocol = Protocol {
     ..protocol(MEMBER_TYPE, "FleetMember")
 };
 
-static FLEET_MEMBERS: [Member; 3] = [
-    Member::new("hubProfile", Anything),
-    Member::new("provisioningState", Derived),
-    Member::new("status", Derived),
-];
+static FLEET_MEMBERS: [Member; 2] = [Member::new("hubProfile", Anything), Member::new("status", Derived)];
 
-static MEMBER_MEMBERS: [Member; 5] = [
+static MEMBER_MEMBERS: [Member; 4] = [
     Member::new("clusterResourceId", Anything),
     Member::new("group", Anything),
     Member::new("labels", Anything),
-    Member::new("provisioningState", Derived),
     Member::new("status", Derived),
 ];
 

@@ -2,7 +2,7 @@
 
 use azure_engine::provider::{Protocol, Provider};
 use azure_engine::refusal::Code;
-use azure_engine::types::member_table::Holds::{Derived, Guid, Users};
+use azure_engine::types::member_table::Holds::{Guid, Users};
 use azure_engine::types::member_table::Member;
 use azure_engine::types::names::NameRule;
 
@@ -21,8 +21,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.Network/ddosProtectionPlans", "DdosProtectionPlan")
 };
 
-static MEMBERS: [Member; 4] = [
-    Member::new("provisioningState", Derived),
+static MEMBERS: [Member; 3] = [
     Member::new("publicIPAddresses", Users("publicIPAddresses")),
     Member::new("resourceGuid", Guid),
     Member::new("virtualNetworks", Users("virtualNetworks")),

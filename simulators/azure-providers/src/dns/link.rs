@@ -26,8 +26,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(RESOURCE_TYPE, "VirtualNetworkLink", EtagForm::QuotedGuid)
 };
 
-static MEMBERS: [Member; 5] = [
-    Member::new("provisioningState", Derived),
+static MEMBERS: [Member; 4] = [
     Member::new("registrationEnabled", Flag),
     Member::new("resolutionPolicy", Word(&["Default", "NxDomainRedirect"], false)),
     Member::new("virtualNetwork", Names("virtualNetworks")),

@@ -27,7 +27,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(ZONES, "PrivateDnsZone", EtagForm::Guid)
 };
 
-static MEMBERS: [Member; 8] = [
+static MEMBERS: [Member; 7] = [
     Member::new("internalId", Derived),
     Member::new("maxNumberOfRecordSets", Derived),
     Member::new("maxNumberOfVirtualNetworkLinks", Derived),
@@ -35,7 +35,6 @@ static MEMBERS: [Member; 8] = [
     Member::new("numberOfRecordSets", Derived),
     Member::new("numberOfVirtualNetworkLinks", Derived),
     Member::new("numberOfVirtualNetworkLinksWithRegistration", Derived),
-    Member::new("provisioningState", Derived),
 ];
 
 /// The records of private zones.

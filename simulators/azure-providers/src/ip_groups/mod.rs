@@ -7,7 +7,7 @@ use azure_engine::provider::{
 };
 use azure_engine::refusal::{Code, Result};
 use azure_engine::settings::limits::Limit;
-use azure_engine::types::member_table::Holds::{Derived, Texts, Users};
+use azure_engine::types::member_table::Holds::{Texts, Users};
 use azure_engine::types::member_table::Member;
 use azure_engine::types::names::NameRule;
 use ipnet::IpNet;
@@ -34,11 +34,10 @@ const PROTOCOL: Protocol = Protocol {
     ..USUAL
 };
 
-static MEMBERS: [Member; 4] = [
+static MEMBERS: [Member; 3] = [
     Member::new("firewallPolicies", Users("firewallPolicies")).shown_empty(),
     Member::new("firewalls", Users("azureFirewalls")).shown_empty(),
     Member::new("ipAddresses", Texts).or_empty(),
-    Member::new("provisioningState", Derived),
 ];
 
 static LIMITS: &[Limit] = &[Limit::of("network.addressesPerIpGroup", 5_000)];

@@ -25,7 +25,7 @@ pub(super) struct Vaults;
 const PROTOCOL: Protocol =
     Protocol { members: &MEMBERS, example: include_str!("vault.json"), ..protocol(RESOURCE_TYPE, "Vault") };
 
-static MEMBERS: [Member; 17] = [
+static MEMBERS: [Member; 16] = [
     Member::new("accessPolicies", Anything),
     Member::new("createMode", Word(&["default", "recover"], false)),
     Member::new("enablePurgeProtection", Flag),
@@ -37,7 +37,6 @@ static MEMBERS: [Member; 17] = [
     Member::new("hsmPoolResourceId", Derived),
     Member::new("networkAcls", Anything),
     Member::new("privateEndpointConnections", Derived),
-    Member::new("provisioningState", Derived),
     Member::new("publicNetworkAccess", Word(&["Enabled", "Disabled"], true)),
     Member::new("sku", Anything),
     Member::new("softDeleteRetentionInDays", Number(7, 90)).or(90),

@@ -42,7 +42,7 @@ const PROTOCOL: Protocol = {
 /// The resources that extensions can be installed on.
 const CLUSTERS: &str = "Microsoft.ContainerService/managedClusters";
 
-static MEMBERS: [Member; 17] = [
+static MEMBERS: [Member; 16] = [
     Member::new("aksAssignedIdentity", Anything),
     Member::new("autoUpgradeMinorVersion", Flag),
     Member::new("configurationProtectedSettings", Anything),
@@ -55,7 +55,6 @@ static MEMBERS: [Member; 17] = [
     Member::new("isSystemExtension", Derived),
     Member::new("packageUri", Derived),
     Member::new("plan", Anything),
-    Member::new("provisioningState", Derived),
     Member::new("releaseTrain", Anything),
     Member::new("scope", Anything),
     Member::new("statuses", Anything),

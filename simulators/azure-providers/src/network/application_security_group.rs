@@ -11,7 +11,7 @@ use azure_engine::document::{items, name, stored_reference};
 use azure_engine::provider::{Acting, AzureState, Presenting, Protocol, Writing};
 use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::is_of;
-use azure_engine::types::member_table::Holds::{Derived, Guid};
+use azure_engine::types::member_table::Holds::Guid;
 use azure_engine::types::member_table::Member;
 
 const TOO_MANY_GROUPS: Code = Code::ours(400, "ApplicationSecurityGroupCountLimitReached");
@@ -30,7 +30,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.Network/applicationSecurityGroups", "ApplicationSecurityGroup")
 };
 
-static MEMBERS: [Member; 2] = [Member::new("provisioningState", Derived), Member::new("resourceGuid", Guid)];
+static MEMBERS: [Member; 1] = [Member::new("resourceGuid", Guid)];
 
 shape!(ApplicationSecurityGroups, PROTOCOL);
 

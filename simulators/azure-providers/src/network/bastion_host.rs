@@ -15,8 +15,7 @@ static CONFIGURATION: [Member; 4] = [
     Member::new("provisioningState", Derived),
 ];
 
-static MEMBERS: [Member; 12] = [
-    Member::new("provisioningState", Derived),
+static MEMBERS: [Member; 11] = [
     Member::new("dnsName", Text),
     Member::new("ipConfigurations", Children(&CONFIGURATION)).or_empty(),
     Member::new("scaleUnits", Number(2, 50)).or(2),

@@ -14,9 +14,7 @@ use azure_engine::document::{Object, stored_reference, take_properties, text};
 use azure_engine::provider::{Acting, AzureState, Presenting, Proposal, Protocol, Writing};
 use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::is_of;
-use azure_engine::types::member_table::Holds::{
-    Anything, Constant, Derived, Guid, Names, Number, Users, UsesAll,
-};
+use azure_engine::types::member_table::Holds::{Anything, Constant, Guid, Names, Number, Users, UsesAll};
 use azure_engine::types::member_table::Member;
 
 pub(crate) struct NatGateways;
@@ -33,9 +31,8 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.Network/natGateways", "NatGateway")
 };
 
-static MEMBERS: [Member; 11] = [
+static MEMBERS: [Member; 10] = [
     Member::new("idleTimeoutInMinutes", Number(4, 120)).or(4),
-    Member::new("provisioningState", Derived),
     Member::new("publicIpAddresses", UsesAll("publicIPAddresses")),
     Member::new("publicIpAddressesV6", UsesAll("publicIPAddresses")),
     Member::new("publicIpPrefixes", UsesAll("publicIPPrefixes")),

@@ -27,9 +27,8 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.Network/routeTables", "RouteTable")
 };
 
-static MEMBERS: [Member; 5] = [
+static MEMBERS: [Member; 4] = [
     Member::new("disableBgpRoutePropagation", Flag).or_flag(false),
-    Member::new("provisioningState", Derived),
     Member::new("resourceGuid", Guid),
     Member::new("routes", Children(&ROUTE)).or_empty(),
     Member::new("subnets", Users("subnets")),

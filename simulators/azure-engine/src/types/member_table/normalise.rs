@@ -28,6 +28,10 @@ pub struct Written<'a> {
 /// A member that the type does not have, a value that does not fit its member, a required member that is missing, a
 /// change of a fixed member.
 pub fn normalise(table: &[Member], written: &Written<'_>, properties: &mut Object) -> Result<()> {
+    if written.protocol.shows_state {
+        // Clients send back the state that they were shown.
+        properties.retain(|member, _| !member.eq_ignore_ascii_case("provisioningState"));
+    }
     normalise_below(table, written, "properties", properties)
 }
 

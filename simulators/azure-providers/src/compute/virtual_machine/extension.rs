@@ -25,7 +25,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(EXTENSION_TYPE, "VMExtension")
 };
 
-static MEMBERS: [Member; 13] = [
+static MEMBERS: [Member; 12] = [
     Member::new("publisher", Text).required(),
     Member::new("type", Text).required(),
     Member::new("typeHandlerVersion", Text).required(),
@@ -37,7 +37,6 @@ static MEMBERS: [Member; 13] = [
     Member::new("suppressFailures", Flag),
     Member::new("forceUpdateTag", Text),
     Member::new("provisionAfterExtensions", Texts),
-    Member::new("provisioningState", Derived),
     Member::new("instanceView", Derived),
 ];
 

@@ -26,7 +26,7 @@ use azure_engine::types::member_table::Member;
 
 pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Network/networkInterfaces";
 
-static MEMBERS: [Member; 28] = [
+static MEMBERS: [Member; 27] = [
     Member::new("allowPort25Out", Derived),
     Member::new("associatedPrivateEndpoints", Derived),
     Member::new(
@@ -51,7 +51,6 @@ static MEMBERS: [Member; 28] = [
     Member::new("primary", Derived),
     Member::new("privateEndpoint", Derived),
     Member::new("privateLinkService", Anything),
-    Member::new("provisioningState", Derived),
     Member::new("resourceGuid", Guid),
     Member::new("tapConfigurations", Derived),
     Member::new("virtualMachine", Derived),

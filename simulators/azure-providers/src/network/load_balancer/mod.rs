@@ -26,7 +26,7 @@ use azure_engine::provider::{
 };
 use azure_engine::refusal::{Code, Handled, Refusal, Result};
 use azure_engine::store::reference::{Reference, is_of};
-use azure_engine::types::member_table::Holds::{Anything, Children, Derived, Guid};
+use azure_engine::types::member_table::Holds::{Anything, Children, Guid};
 use azure_engine::types::member_table::{Member, pointers};
 use backend_pool::{names, scale_set_using};
 use balancer::Balancer;
@@ -82,7 +82,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.Network/loadBalancers", "LoadBalancer")
 };
 
-static MEMBERS: [Member; 10] = [
+static MEMBERS: [Member; 9] = [
     Member::new("backendAddressPools", Children(&backend_pool::MEMBERS)).or_empty(),
     Member::new("frontendIPConfigurations", Children(&frontend::MEMBERS)).or_empty(),
     Member::new("inboundNatPools", Children(&inbound_nat_pool::MEMBERS)).or_empty(),
@@ -90,7 +90,6 @@ static MEMBERS: [Member; 10] = [
     Member::new("loadBalancingRules", Children(&rule::MEMBERS)).or_empty(),
     Member::new("outboundRules", Children(&outbound_rule::MEMBERS)).or_empty(),
     Member::new("probes", Children(&probe::MEMBERS)).or_empty(),
-    Member::new("provisioningState", Derived),
     Member::new("resourceGuid", Guid),
     Member::new("scope", Anything),
 ];

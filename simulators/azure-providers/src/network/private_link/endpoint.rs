@@ -35,7 +35,7 @@ use azure_engine::types::member_table::Holds::{
 };
 use azure_engine::types::member_table::{Member, pointers};
 
-static MEMBERS: [Member; 12] = [
+static MEMBERS: [Member; 11] = [
     Member::new("applicationSecurityGroups", UsesAll("applicationSecurityGroups")),
     Member::new("customDnsConfigs", Derived),
     Member::new("customNetworkInterfaceName", Text).or_text("").fixed_as(interface_name_changed),
@@ -45,7 +45,6 @@ static MEMBERS: [Member; 12] = [
     Member::new(MANUAL, Children(&CONNECTION)).or_empty(),
     Member::new("networkInterfaces", Derived),
     Member::new(AUTOMATIC, Children(&CONNECTION)).or_empty(),
-    Member::new("provisioningState", Derived),
     Member::new("resourceGuid", Guid),
     // The interface holds the address; the endpoint itself only keeps the subnet from being deleted.
     Member::new("subnet", Uses("virtualNetworks/subnets")).role(Role::Model).fixed_as(subnet_changed),

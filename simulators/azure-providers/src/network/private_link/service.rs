@@ -30,7 +30,7 @@ use azure_engine::types::member_table::Member;
 const FRONTENDS: &str = "loadBalancerFrontendIpConfigurations";
 const CONFIGURATIONS: &str = "ipConfigurations";
 
-static MEMBERS: [Member; 14] = [
+static MEMBERS: [Member; 13] = [
     Member::new("accessMode", Anything),
     Member::new("alias", Derived),
     Member::new("autoApproval", Object(&SUBSCRIPTIONS)),
@@ -42,7 +42,6 @@ static MEMBERS: [Member; 14] = [
     Member::new(FRONTENDS, UsesAll("loadBalancers/frontendIPConfigurations")).or_empty(),
     Member::new("networkInterfaces", Derived),
     Member::new("privateEndpointConnections", Derived),
-    Member::new("provisioningState", Derived),
     Member::new("resourceGuid", Guid),
     Member::new("visibility", Object(&SUBSCRIPTIONS)),
 ];

@@ -45,7 +45,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(PUBLIC_IP_ADDRESSES, "PublicIpAddress")
 };
 
-static MEMBERS: [Member; 17] = [
+static MEMBERS: [Member; 16] = [
     Member::new("ddosSettings", Object(&DDOS_SETTINGS)),
     Member::new("deleteOption", Word(&["Detach", "Delete"], false)),
     Member::new("dnsSettings", Object(&DNS_SETTINGS)),
@@ -56,7 +56,6 @@ static MEMBERS: [Member; 17] = [
     Member::new("linkedPublicIPAddress", Names("publicIPAddresses")),
     Member::new("migrationPhase", Anything),
     Member::new("natGateway", User("natGateways")),
-    Member::new("provisioningState", Derived),
     Member::new("publicIPAddressVersion", Word(&["IPv4", "IPv6"], true)).fixed_as(version_changed),
     Member::new("publicIPAllocationMethod", Word(&["Dynamic", "Static"], true)),
     Member::new("publicIPPrefix", Uses("publicIPPrefixes")),

@@ -37,14 +37,13 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(PUBLIC_IP_PREFIXES, "PublicIpPrefix")
 };
 
-static MEMBERS: [Member; 10] = [
+static MEMBERS: [Member; 9] = [
     Member::new("customIPPrefix", Names("customIPPrefixes")),
     Member::new("ipPrefix", Derived),
     Member::new("ipTags", Objects(&IP_TAG)).or_empty(),
     Member::new("loadBalancerFrontendIpConfiguration", User("frontendIPConfigurations")),
     Member::new("natGateway", User("natGateways")),
     Member::new("prefixLength", Number(i64::MIN, i64::MAX)).required().fixed_as(changed),
-    Member::new("provisioningState", Derived),
     Member::new("publicIPAddressVersion", Word(&["IPv4", "IPv6"], true)).fixed_as(changed),
     Member::new("publicIPAddresses", Users("publicIPAddresses")),
     Member::new("resourceGuid", Guid),

@@ -32,12 +32,11 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.Network/networkSecurityGroups", "NetworkSecurityGroup")
 };
 
-static MEMBERS: [Member; 8] = [
+static MEMBERS: [Member; 7] = [
     Member::new("defaultSecurityRules", Derived),
     Member::new("flowLogs", Derived),
     Member::new("flushConnection", Flag),
     Member::new("networkInterfaces", Users("networkInterfaces")),
-    Member::new("provisioningState", Derived),
     Member::new("resourceGuid", Guid),
     Member::new("securityRules", Children(&rule::MEMBERS)).or_empty(),
     Member::new("subnets", Users("subnets")),

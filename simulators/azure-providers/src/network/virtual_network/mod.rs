@@ -24,7 +24,7 @@ use azure_engine::types::member_table::Holds::{
 };
 use azure_engine::types::member_table::Member;
 
-static MEMBERS: [Member; 16] = [
+static MEMBERS: [Member; 15] = [
     Member::new("addressSpace", Anything),
     Member::new("bgpCommunities", Anything),
     Member::new("ddosProtectionPlan", Uses("ddosProtectionPlans")),
@@ -37,7 +37,6 @@ static MEMBERS: [Member; 16] = [
     Member::new("flowTimeoutInMinutes", Number(4, 30)),
     Member::new("ipAllocations", Anything),
     Member::new("privateEndpointVNetPolicies", Word(&["Disabled", "Basic"], true)),
-    Member::new("provisioningState", Derived),
     Member::new("resourceGuid", Guid),
     Member::new("subnets", Children(&subnet::MEMBERS)),
     Member::new(peering::COLLECTION, Children(&peering::MEMBERS)),

@@ -54,7 +54,7 @@ const PROTOCOL: Protocol = Protocol {
     ..USUAL
 };
 
-static MEMBERS: [Member; 40] = [
+static MEMBERS: [Member; 39] = [
     Member::new("accessTier", Word(&["Hot", "Cool", "Cold", "Premium"], false)),
     Member::new("accountMigrationInProgress", Derived),
     Member::new("allowBlobPublicAccess", Flag),
@@ -86,7 +86,6 @@ static MEMBERS: [Member; 40] = [
     Member::new("primaryEndpoints", Derived),
     Member::new("primaryLocation", Derived),
     Member::new("privateEndpointConnections", Derived),
-    Member::new("provisioningState", Derived),
     Member::new("publicNetworkAccess", Word(&["Enabled", "Disabled", "SecuredByPerimeter"], false)),
     Member::new("routingPreference", Anything),
     Member::new("sasPolicy", Anything),

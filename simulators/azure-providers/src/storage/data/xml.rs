@@ -103,8 +103,7 @@ mod tests {
 
     #[test]
     fn names_and_texts_are_escaped() {
-        let root =
-            Element::new("A").attribute("of", "x\"y").with(Element::text("B", "<&>")).with(Element::new("C"));
+        let root = Element::new("A").attribute("of", "x\"y").text("B", "<&>").with(Element::new("C"));
         let written = String::from_utf8(document(root)).unwrap();
         assert!(written.ends_with("<A of=\"x&quot;y\"><B>&lt;&amp;&gt;</B><C /></A>"), "{written}");
         assert_eq!(texts("<L><Latest>a</Latest><Latest>b</Latest></L>", "Latest"), ["a", "b"]);
