@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use crate::operation::execution::Execution;
 use crate::operation::{OperationEnd, OperationStyle, OperationUrls, RetryAfterStyle, Status};
-use crate::refusal::Refusal;
-use crate::refusal::code::Code;
+use crate::refusal::{Code, Refusal};
 use crate::settings::latency::bounded;
 use crate::settings::seed::Seed;
 

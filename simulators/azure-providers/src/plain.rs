@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use azure_engine::document::Object;
 use azure_engine::provider::{Acting, AzureState, Expand, Presenting, Protocol, Record, Shape, Writing};
-use azure_engine::refusal::Result;
-use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Code, Result};
 
 /// One of them.
 pub(crate) struct Plain {
@@ -16,6 +15,11 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
+    /// A type without children.
+    pub(crate) const fn of(protocol: &'static Protocol) -> Self {
+        Self { protocol, children: None }
+    }
+
     fn nested<'a>(&self, azure: &'a AzureState, record: &Record) -> Vec<&'a Record> {
         let Some((segment, _)) = self.children else { return Vec::new() };
         azure.store.of_type_below(&format!("{}/{segment}", self.protocol.resource_type), &record.id)

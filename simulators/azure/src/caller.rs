@@ -15,8 +15,7 @@ use serde_json::{Value, json};
 
 use crate::azure::Azure;
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::code::Code;
-use azure_engine::refusal::{Extra, Refusal, Result};
+use azure_engine::refusal::{Code, Extra, Refusal, Result};
 use azure_engine::request::body::Body;
 use azure_engine::request::target::Target;
 use azure_engine::verbs::dispatch::Located;

@@ -9,8 +9,7 @@ use azure_contract::{Contract, Side};
 use serde_json::Value;
 
 use azure_engine::answer::Answer;
-use azure_engine::refusal::code::Code;
-use azure_engine::refusal::{Refusal, Result};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::request::body::Body;
 use azure_engine::request::target::{Scope, Target};
 use azure_engine::verbs::dispatch::Located;

@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use crate::document::Object;
-use crate::refusal::Result;
-use crate::refusal::code::Code;
+use crate::refusal::{Code, Result};
 
 /// `West Europe` and `westeurope` are one.
 pub fn normal_location(location: &str) -> String {

@@ -8,8 +8,7 @@ pub mod reading;
 use azure_types::ResourceId;
 use serde_json::{Map, Value};
 
-use crate::refusal::code::Code;
-use crate::refusal::{Refusal, Result};
+use crate::refusal::{Code, Refusal, Result};
 
 const MISSING_JSON_REFERENCE_ID: Code = Code::azures(400, "MissingJsonReferenceId");
 

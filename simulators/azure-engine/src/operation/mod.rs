@@ -14,8 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::refusal::Refusal;
-use crate::refusal::code::Code;
+use crate::refusal::{Code, Refusal};
 use crate::types::protocol::{KeyForm, Protocol};
 
 /// The effect of an operation when it succeeds.

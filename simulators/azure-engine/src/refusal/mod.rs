@@ -1,13 +1,13 @@
 //! Refusals: Azure's error envelope with its status and headers.
 
-pub mod code;
+mod code;
 pub mod words;
 
 use azure_types::ResourceId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-pub use crate::refusal::code::{Code, Evidence};
+pub use self::code::{Code, Evidence};
 
 const INVALID_JSON: Code = Code::azures(400, "InvalidJson");
 const INVALID_REQUEST_FORMAT: Code = Code::azures(400, "InvalidRequestFormat");

@@ -3,8 +3,7 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use crate::refusal::Refusal;
-use crate::refusal::code::Code;
+use crate::refusal::{Code, Refusal};
 
 const INVALID_PROPERTY_VALUE: Code = Code::ours(400, "InvalidPropertyValue");
 const DUPLICATE_RESOURCE_NAME: Code = Code::azures(400, "DuplicateResourceName");

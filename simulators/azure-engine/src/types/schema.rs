@@ -5,8 +5,7 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use crate::document::text;
-use crate::refusal::code::Code;
-use crate::refusal::{Refusal, Result};
+use crate::refusal::{Code, Refusal, Result};
 
 const INVALID_JSON_REFERENCE_FORMAT: Code = Code::azures(400, "InvalidJsonReferenceFormat");
 

@@ -7,8 +7,7 @@ use crate::answer::{Answer, Note, OperationLinks};
 use crate::operation::Completion;
 use crate::operation::execution::{Execution, Started};
 use crate::provider::{AzureState, Concurrency, ResourceType};
-use crate::refusal::code::Code;
-use crate::refusal::{Refusal, Result};
+use crate::refusal::{Code, Refusal, Result};
 use crate::store::State;
 use crate::verbs::resolve::Resolved;
 

@@ -5,8 +5,7 @@ use serde_json::Value;
 
 use crate::document::items;
 use crate::provider::{AzureState, Provider, Record, ResourceType};
-use crate::refusal::Result;
-use crate::refusal::code::Code;
+use crate::refusal::{Code, Result};
 use crate::settings::limits::{Counts, Excess};
 
 impl AzureState {

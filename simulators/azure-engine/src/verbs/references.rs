@@ -3,8 +3,7 @@
 use azure_types::ResourceId;
 
 use crate::provider::{AzureState, Record};
-use crate::refusal::code::Code;
-use crate::refusal::{Refusal, Result};
+use crate::refusal::{Code, Refusal, Result};
 use crate::store::State;
 use crate::store::reference::Role;
 use crate::types::protocol::{GLOBAL, Readiness};

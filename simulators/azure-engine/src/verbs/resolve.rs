@@ -5,8 +5,7 @@ use serde_json::Value;
 
 use crate::document::reading::Documents;
 use crate::provider::{AzureState, ChildCollection, Expand, LiesIn, Record, ResourceType};
-use crate::refusal::code::Code;
-use crate::refusal::{Refusal, Result};
+use crate::refusal::{Code, Refusal, Result};
 
 /// A path resolved to a known type.
 #[derive(Clone)]

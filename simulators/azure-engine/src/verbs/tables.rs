@@ -97,7 +97,9 @@ impl AzureState {
         let Some(refusal) = record.resource_type.protocol().in_use else { return Ok(()) };
         let users = self.store.referrers(&record.id).filter(|referrer| referrer.role != Role::Names);
         let users: Vec<&ResourceId> = users.map(|referrer| &referrer.from).collect();
-        if users.is_empty() { Ok(()) } else { Err(refusal(&record.id, &users)) }
+        let Some(first) = users.first() else { return Ok(()) };
+        let all: Vec<&str> = users.iter().map(|user| user.as_str()).collect();
+        Err(refusal(&record.id, first, &all.join(", ")))
     }
 
     /// Fills in the referrers of a document that its type's table shows.

@@ -4,8 +4,7 @@ use serde_json::Value;
 
 use crate::document::Object;
 use crate::provider::AzureState;
-use crate::refusal::code::Code;
-use crate::refusal::{Refusal, Result};
+use crate::refusal::{Code, Refusal, Result};
 
 const INVALID_TAG_NAME_CHARACTERS: Code = Code::azures(400, "InvalidTagNameCharacters");
 const INVALID_TAG_NAME_LENGTH: Code = Code::ours(400, "InvalidTagNameLength");

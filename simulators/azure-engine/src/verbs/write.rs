@@ -13,8 +13,7 @@ use crate::operation::{Completion, Status};
 use crate::provider::{
     AzureState, ChildCollection, Expand, PartWrite, Proposal, Record, ResourceType, Source,
 };
-use crate::refusal::code::Code;
-use crate::refusal::{Refusal, Result};
+use crate::refusal::{Code, Refusal, Result};
 use crate::request::Conditions;
 use crate::settings::actors::Write;
 use crate::settings::latency::CREATE;

@@ -10,7 +10,7 @@ use super::role::{ASSIGNMENT_TYPE, assignable_at, id_in, no_such_role};
 use crate::identity;
 use azure_engine::document::{Object, into_object, take_properties, text};
 use azure_engine::provider::{
-    Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Source, Writing,
+    AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Source, Writing,
 };
 use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::types::member_table::{self, Holds, Member, Written};
@@ -45,7 +45,7 @@ const PRINCIPAL_TYPES: [&str; 5] = [SERVICE_PRINCIPAL, "User", "Group", "Foreign
 const EXISTS: Code = Code::azures(409, "RoleAssignmentExists");
 const NO_SUCH_ROLE: Code = Code::ours(400, "RoleDefinitionDoesNotExist");
 
-shape!(RoleAssignments, PROTOCOL);
+shape!(RoleAssignments, PROTOCOL, without Acting);
 
 impl Writing for RoleAssignments {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -125,8 +125,6 @@ impl Presenting for RoleAssignments {
         )
     }
 }
-
-impl Acting for RoleAssignments {}
 
 /// Assigns a role to a principal at a scope, as a setup step outside requests. An existing assignment is no error.
 ///

@@ -2,7 +2,7 @@
 //! infrastructure").
 
 use azure_engine::document::text;
-use azure_engine::provider::{Acting, AzureState, Expand, Listing, Presenting, Protocol, Record, Writing};
+use azure_engine::provider::{AzureState, Expand, Listing, Presenting, Protocol, Record};
 use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Anything, Text, Word};
 use azure_engine::types::member_table::Member;
@@ -30,7 +30,7 @@ static MEMBERS: [Member; 3] = [
     Member::new("owners", Anything),
 ];
 
-shape!(Locks, PROTOCOL);
+shape!(Locks, PROTOCOL, without Writing, Acting);
 
 impl Presenting for Locks {
     fn gather_list<'a>(&self, azure: &'a AzureState, scope: &ResourceId) -> Option<Vec<&'a Record>> {
@@ -48,9 +48,6 @@ impl Presenting for Locks {
         fits.then(|| azure.present(record, Expand::default()))
     }
 }
-
-impl Writing for Locks {}
-impl Acting for Locks {}
 
 /// Refuses what a lock forbids: deleting a scope that is locked or contains a lock, and changing a read-only scope.
 ///

@@ -21,8 +21,7 @@ const PROTOCOL: Protocol = Protocol {
     synchronous_delete: true,
     create_status: 200,
     delete_status: 200,
-    in_use: Some(|set, users| {
-        let user = users.first().map_or("", |user| user.as_str());
+    in_use: Some(|set, user, _| {
         Code::azures(409, "OperationNotAllowed").says(format_args!(
             "Availability Set '{}' cannot be deleted. Before deleting an Availability Set please ensure that it does not \
              contain any VM; it contains {user}.",
@@ -48,4 +47,4 @@ static MEMBERS: [Member; 5] = [
     Member::new("virtualMachines", Users("")).shown_empty(),
 ];
 
-pub(crate) static AVAILABILITY_SETS: Plain = Plain { protocol: &PROTOCOL, children: None };
+pub(crate) static AVAILABILITY_SETS: Plain = Plain::of(&PROTOCOL);

@@ -4,7 +4,7 @@
 use crate::compute::tables::protocol::protocol;
 use crate::plain::Plain;
 use azure_engine::provider::Protocol;
-use azure_engine::refusal::code::Code;
+use azure_engine::refusal::Code;
 use azure_engine::types::member_table::Holds::{
     Anything, Created, Derived, Flag, Names, Number, Object, Text, Time, Users, Word,
 };
@@ -46,10 +46,8 @@ static IMAGE: [Member; 3] = [
     Member::new("hyperVGeneration", Word(&["V1", "V2"], true)),
 ];
 
-pub(super) static IMAGES: Plain = Plain {
-    protocol: &Protocol { members: &IMAGE, ..built("Microsoft.Compute/images", "Image") },
-    children: None,
-};
+pub(super) static IMAGES: Plain =
+    Plain::of(&Protocol { members: &IMAGE, ..built("Microsoft.Compute/images", "Image") });
 
 static GALLERY: [Member; 5] = [
     Member::new("description", Text),
@@ -101,13 +99,10 @@ static GALLERY_IMAGE_VERSION: [Member; 4] = [
     Member::new("replicationStatus", Derived),
 ];
 
-pub(super) static GALLERY_IMAGE_VERSIONS: Plain = Plain {
-    protocol: &Protocol {
-        members: &GALLERY_IMAGE_VERSION,
-        ..built("Microsoft.Compute/galleries/images/versions", "GalleryImageVersion")
-    },
-    children: None,
-};
+pub(super) static GALLERY_IMAGE_VERSIONS: Plain = Plain::of(&Protocol {
+    members: &GALLERY_IMAGE_VERSION,
+    ..built("Microsoft.Compute/galleries/images/versions", "GalleryImageVersion")
+});
 
 static PLACEMENT_GROUP: [Member; 6] = [
     STATE,
@@ -122,12 +117,12 @@ pub(super) static PLACEMENT_GROUPS: Plain = Plain {
     protocol: &Protocol {
         members: &PLACEMENT_GROUP,
         shows_state: false,
-        in_use: Some(|id, users| {
+        in_use: Some(|id, user, _| {
             Code::azures(409, "OperationNotAllowed").says(format_args!(
                 "Proximity Placement Group '{}' cannot be deleted. Before deleting a Proximity Placement Group please \
                  ensure that it does not contain any Virtual Machine or Availability set; it contains {}.",
                 id.name(),
-                users.first().map(|user| user.as_str()).unwrap_or_default()
+                user
             ))
         }),
         ..promise("Microsoft.Compute/proximityPlacementGroups", "ProximityPlacementGroup")
@@ -157,13 +152,10 @@ static ENCRYPTION_SET: [Member; 8] = [
     Member::new("disks", Users("disks")),
 ];
 
-pub(super) static ENCRYPTION_SETS: Plain = Plain {
-    protocol: &Protocol {
-        members: &ENCRYPTION_SET,
-        ..built("Microsoft.Compute/diskEncryptionSets", "DiskEncryptionSet")
-    },
-    children: None,
-};
+pub(super) static ENCRYPTION_SETS: Plain = Plain::of(&Protocol {
+    members: &ENCRYPTION_SET,
+    ..built("Microsoft.Compute/diskEncryptionSets", "DiskEncryptionSet")
+});
 
 static RESERVATION_GROUP: [Member; 4] = [
     Member::new("sharingProfile", Anything),
@@ -189,14 +181,11 @@ static RESERVATION: [Member; 5] = [
     Member::new("instanceView", Derived),
 ];
 
-pub(super) static RESERVATIONS: Plain = Plain {
-    protocol: &Protocol {
-        members: &RESERVATION,
-        envelope: &SKU,
-        ..built("Microsoft.Compute/capacityReservationGroups/capacityReservations", "CapacityReservation")
-    },
-    children: None,
-};
+pub(super) static RESERVATIONS: Plain = Plain::of(&Protocol {
+    members: &RESERVATION,
+    envelope: &SKU,
+    ..built("Microsoft.Compute/capacityReservationGroups/capacityReservations", "CapacityReservation")
+});
 
 static HOST_GROUP: [Member; 5] = [
     Member::new("platformFaultDomainCount", Number(1, 5)).required().fixed(),
@@ -226,11 +215,8 @@ static HOST: [Member; 8] = [
     Member::new("instanceView", Derived),
 ];
 
-pub(super) static HOSTS: Plain = Plain {
-    protocol: &Protocol {
-        members: &HOST,
-        envelope: &SKU,
-        ..built("Microsoft.Compute/hostGroups/hosts", "DedicatedHost")
-    },
-    children: None,
-};
+pub(super) static HOSTS: Plain = Plain::of(&Protocol {
+    members: &HOST,
+    envelope: &SKU,
+    ..built("Microsoft.Compute/hostGroups/hosts", "DedicatedHost")
+});

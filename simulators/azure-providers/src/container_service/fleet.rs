@@ -46,7 +46,7 @@ static MEMBER_MEMBERS: [Member; 4] = [
     Member::new("status", Derived),
 ];
 
-shape!(Fleets, FLEET);
+shape!(Fleets, FLEET, without Acting);
 
 impl Writing for Fleets {
     fn before_write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value> {
@@ -67,8 +67,6 @@ impl Presenting for Fleets {
         document.insert("eTag".into(), azure.etag(record).into());
     }
 }
-
-impl Acting for Fleets {}
 
 impl Shape for FleetMembers {
     fn protocol(&self) -> &'static Protocol {

@@ -1,7 +1,7 @@
 //! Maintenance windows of a cluster (Azure REST reference, "Maintenance Configurations"): synchronous.
 
 use azure_engine::document::{Object, at, items, take_properties};
-use azure_engine::provider::{Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing};
+use azure_engine::provider::{AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing};
 use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::Anything;
 use azure_engine::types::member_table::Member;
@@ -38,7 +38,7 @@ static MEMBERS: [Member; 3] = [
     Member::new("timeInWeek", Anything),
 ];
 
-shape!(MaintenanceConfigurations, PROTOCOL);
+shape!(MaintenanceConfigurations, PROTOCOL, without Acting);
 
 impl Writing for MaintenanceConfigurations {
     fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -85,5 +85,3 @@ impl Presenting for MaintenanceConfigurations {
         document.insert("id".into(), own_spelling(&record.id).into());
     }
 }
-
-impl Acting for MaintenanceConfigurations {}

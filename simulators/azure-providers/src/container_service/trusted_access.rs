@@ -1,7 +1,7 @@
 //! Access of other Azure services to a cluster (Azure REST reference, "Trusted Access Role Bindings").
 
 use azure_engine::document::{Object, take_properties, text};
-use azure_engine::provider::{Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing};
+use azure_engine::provider::{AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing};
 use azure_engine::refusal::Result;
 use azure_engine::types::member_table::Holds::Anything;
 use azure_engine::types::member_table::Member;
@@ -31,7 +31,7 @@ const ROLES: [(&str, &str); 3] = [
 
 static MEMBERS: [Member; 2] = [Member::new("roles", Anything), Member::new("sourceResourceId", Anything)];
 
-shape!(TrustedAccessRoleBindings, PROTOCOL);
+shape!(TrustedAccessRoleBindings, PROTOCOL, without Acting);
 
 impl Writing for TrustedAccessRoleBindings {
     fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -57,8 +57,6 @@ impl Presenting for TrustedAccessRoleBindings {
         document.insert("id".into(), own_spelling(&record.id).into());
     }
 }
-
-impl Acting for TrustedAccessRoleBindings {}
 
 /// `locations/{location}/trustedAccessRoles`.
 pub(super) fn roles() -> Value {

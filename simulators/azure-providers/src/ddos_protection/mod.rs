@@ -12,8 +12,7 @@ use crate::plain::Plain;
 const PROTOCOL: Protocol = Protocol {
     members: &MEMBERS,
     example: include_str!("example.json"),
-    in_use: Some(|id, users| {
-        let user = users.first().map(|user| user.as_str()).unwrap_or_default();
+    in_use: Some(|id, user, _| {
         Code::ours(400, "InUseDdosProtectionPlanCannotBeDeleted").details(format_args!(
             "DDoS protection plan {id} cannot be deleted because it is in use by {user}."
         ))
@@ -27,7 +26,7 @@ static MEMBERS: [Member; 3] = [
     Member::new("virtualNetworks", Users("virtualNetworks")),
 ];
 
-static PLANS: Plain = Plain { protocol: &PROTOCOL, children: None };
+static PLANS: Plain = Plain::of(&PROTOCOL);
 
 static NAMES: [NameRule; 1] = [NameRule {
     of: "*",

@@ -10,8 +10,8 @@ use super::record_set::fields::Field::{self, Host, Ipv4, Ipv6, Number, Text, Tex
 use super::record_set::{RecordSetRules, RecordSets, fields, record_sets, views};
 use azure_engine::document::{Object, take_properties};
 use azure_engine::provider::{
-    Acting, AzureState, EtagForm, Expand, KeyForm, Placement, Polling, Presenting, Proposal, Protocol,
-    Record, UrlForm, Writing,
+    AzureState, EtagForm, Expand, KeyForm, Placement, Polling, Presenting, Proposal, Protocol, Record,
+    UrlForm, Writing,
 };
 use azure_engine::refusal::{Handled, Result};
 use azure_engine::types::member_table::Holds::{Anything, Constant, Derived};
@@ -101,7 +101,7 @@ pub(super) static RECORD_SETS: [RecordSets; 10] = record_sets! {
     "TXT": Many("TXTRecords", &[Texts("value")]);
 };
 
-shape!(Zones, PROTOCOL);
+shape!(Zones, PROTOCOL, without Acting);
 
 impl Writing for Zones {
     fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -144,5 +144,3 @@ impl Presenting for Zones {
         views::all(azure, record, below, query)
     }
 }
-
-impl Acting for Zones {}

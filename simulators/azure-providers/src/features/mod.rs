@@ -5,8 +5,7 @@ pub(crate) mod offered;
 
 use azure_engine::operation::execution::Execution;
 use azure_engine::provider::{AzureState, Provider, ProviderCall};
-use azure_engine::refusal::code::Code;
-use azure_engine::refusal::{Handled, Result};
+use azure_engine::refusal::{Code, Handled, Result};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 

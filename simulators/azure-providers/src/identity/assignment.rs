@@ -7,8 +7,7 @@ use super::ids::Ids;
 use super::user_assigned;
 use azure_engine::document::{Object, members, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Result;
-use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Code, Result};
 
 const INVALID_IDENTITY_TYPE: Code = Code::ours(400, "InvalidIdentityType");
 

@@ -6,9 +6,8 @@ use serde_json::{Value, json};
 use super::ids::own_spelling;
 use super::protocol::protocol;
 use azure_engine::document::{Object, into_object, items, take_properties, text};
-use azure_engine::provider::{Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing};
-use azure_engine::refusal::code::Code;
-use azure_engine::refusal::{Refusal, Result};
+use azure_engine::provider::{AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing};
+use azure_engine::refusal::{Code, Refusal, Result};
 
 pub(crate) struct FederatedCredentials;
 
@@ -31,7 +30,7 @@ const PROTOCOL: Protocol = Protocol {
     )
 };
 
-shape!(FederatedCredentials, PROTOCOL);
+shape!(FederatedCredentials, PROTOCOL, without Acting);
 
 impl Writing for FederatedCredentials {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -95,5 +94,3 @@ impl Presenting for FederatedCredentials {
         )))
     }
 }
-
-impl Acting for FederatedCredentials {}

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::ids::{Ids, own_spelling};
 use super::protocol::protocol;
 use azure_engine::document::{Object, fill};
-use azure_engine::provider::{Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing};
+use azure_engine::provider::{AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing};
 use azure_engine::refusal::Result;
 
 pub(crate) struct UserAssignedIdentities;
@@ -20,7 +20,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.ManagedIdentity/userAssignedIdentities", "UserAssignedIdentity")
 };
 
-shape!(UserAssignedIdentities, PROTOCOL);
+shape!(UserAssignedIdentities, PROTOCOL, without Acting);
 
 impl Writing for UserAssignedIdentities {
     fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -42,8 +42,6 @@ impl Presenting for UserAssignedIdentities {
         );
     }
 }
-
-impl Acting for UserAssignedIdentities {}
 
 /// What an identity is called in the documents of the resources that have it.
 pub(super) fn ids(azure: &AzureState, id: &ResourceId) -> Option<Ids> {

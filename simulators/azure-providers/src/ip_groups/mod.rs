@@ -2,8 +2,8 @@
 
 use azure_engine::document::{Object, items, take_properties};
 use azure_engine::provider::{
-    Acting, AzureState, Concurrency, EtagForm, Expand, Polling, Presenting, Proposal, Protocol, Provider,
-    Record, Writing,
+    AzureState, Concurrency, EtagForm, Expand, Polling, Presenting, Proposal, Protocol, Provider, Record,
+    Writing,
 };
 use azure_engine::refusal::{Code, Result};
 use azure_engine::settings::limits::Limit;
@@ -54,7 +54,7 @@ pub(crate) fn provider() -> Provider {
     Provider { limits: LIMITS, names: &NAMES, ..Provider::new("Microsoft.Network", vec![&IpGroups]) }
 }
 
-shape!(IpGroups, PROTOCOL);
+shape!(IpGroups, PROTOCOL, without Acting);
 
 impl Writing for IpGroups {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -82,8 +82,6 @@ impl Presenting for IpGroups {
         document.insert("type".into(), "Microsoft.Network/IpGroups".into());
     }
 }
-
-impl Acting for IpGroups {}
 
 /// An address, a prefix, or a range of addresses.
 fn is_address(text: &str) -> bool {

@@ -12,8 +12,8 @@ use azure_engine::document::{Object, text};
 use azure_engine::operation::execution::Execution;
 use azure_engine::operation::{Completion, OperationStyle, OperationUrls};
 use azure_engine::provider::{
-    Acting, AzureState, EndedOperation, Expand, ExtensionRequest, LiesIn, Pages, Polling, Presenting,
-    Protocol, Record, Writing,
+    AzureState, EndedOperation, Expand, ExtensionRequest, LiesIn, Pages, Polling, Presenting, Protocol,
+    Record, Writing,
 };
 use azure_engine::refusal::{Code, Handled, Refusal, Result};
 use azure_engine::store::State;
@@ -38,7 +38,7 @@ const KEPT: &str = "vault";
 /// The name of the purge as an operation.
 const PURGE: &str = "purge";
 
-shape!(DeletedVaults, PROTOCOL);
+shape!(DeletedVaults, PROTOCOL, without Acting);
 
 impl Writing for DeletedVaults {
     fn before_delete(&self, _azure: &AzureState, _record: &Record) -> Result<()> {
@@ -61,8 +61,6 @@ impl Presenting for DeletedVaults {
         document.insert("id".into(), shown_id(record).into());
     }
 }
-
-impl Acting for DeletedVaults {}
 
 fn shown_id(record: &Record) -> String {
     let location = text(&record.body, "properties/location").unwrap_or_default();

@@ -2,8 +2,8 @@
 
 use azure_engine::document::{Object, fill, into_object, take_properties, text};
 use azure_engine::provider::{
-    Acting, AzureState, Expand, KeyForm, LiesIn, Polling, Presenting, Proposal, Protocol, Provider, Record,
-    UrlForm, Writing,
+    AzureState, Expand, KeyForm, LiesIn, Polling, Presenting, Proposal, Protocol, Provider, Record, UrlForm,
+    Writing,
 };
 use azure_engine::refusal::words::{USUAL, Words};
 use azure_engine::refusal::{Code, Result};
@@ -61,7 +61,7 @@ static MEMBERS: [Member; 16] = [
     Member::new("version", Anything),
 ];
 
-shape!(Extensions, PROTOCOL);
+shape!(Extensions, PROTOCOL, without Acting);
 
 impl Writing for Extensions {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -128,8 +128,6 @@ impl Presenting for Extensions {
         properties.insert("aksAssignedIdentity".into(), Value::Object(into_object(identity)));
     }
 }
-
-impl Acting for Extensions {}
 
 fn member_changed(old: &Value, new: &Value) -> bool {
     match (old, new) {

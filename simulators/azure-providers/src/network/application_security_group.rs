@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::shared::protocol::protocol;
 use azure_engine::document::{items, name, stored_reference};
-use azure_engine::provider::{Acting, AzureState, Presenting, Protocol, Writing};
+use azure_engine::provider::{AzureState, Protocol};
 use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::is_of;
 use azure_engine::types::member_table::Holds::Guid;
@@ -21,8 +21,7 @@ pub(crate) struct ApplicationSecurityGroups;
 const PROTOCOL: Protocol = Protocol {
     members: &MEMBERS,
     example: include_str!("application_security_group.json"),
-    in_use: Some(|id, users| {
-        let user = users.first().map(|user| user.as_str()).unwrap_or_default();
+    in_use: Some(|id, user, _| {
         Code::ours(400, "InUseApplicationSecurityGroupCannotBeDeleted").details(format_args!(
             "Application security group {id} cannot be deleted because it is in use by {user}."
         ))
@@ -32,11 +31,7 @@ const PROTOCOL: Protocol = Protocol {
 
 static MEMBERS: [Member; 1] = [Member::new("resourceGuid", Guid)];
 
-shape!(ApplicationSecurityGroups, PROTOCOL);
-
-impl Writing for ApplicationSecurityGroups {}
-impl Presenting for ApplicationSecurityGroups {}
-impl Acting for ApplicationSecurityGroups {}
+shape!(ApplicationSecurityGroups, PROTOCOL, without Writing, Presenting, Acting);
 
 /// The groups that a document lists under `path`.
 fn listed(document: &Value, path: &str) -> BTreeSet<ResourceId> {
@@ -140,10 +135,7 @@ pub(crate) fn check_rules(azure: &AzureState, security_group: &ResourceId, rules
                 )));
         }
     }
-    match all.len() as u64 > in_all {
-        true => Err(too_many(security_group, all.len(), in_all)),
-        false => Ok(()),
-    }
+    if all.len() as u64 > in_all { Err(too_many(security_group, all.len(), in_all)) } else { Ok(()) }
 }
 
 fn too_many(id: &ResourceId, named: usize, most: u64) -> Refusal {

@@ -11,7 +11,7 @@ use super::shared::{
     zones::{check_zones, check_zones_unchanged},
 };
 use azure_engine::document::{Object, stored_reference, take_properties, text};
-use azure_engine::provider::{Acting, AzureState, Presenting, Proposal, Protocol, Writing};
+use azure_engine::provider::{AzureState, Proposal, Protocol, Writing};
 use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::is_of;
 use azure_engine::types::member_table::Holds::{Anything, Constant, Guid, Names, Number, Users, UsesAll};
@@ -22,8 +22,7 @@ pub(crate) struct NatGateways;
 const PROTOCOL: Protocol = Protocol {
     members: &MEMBERS,
     example: include_str!("nat_gateway.json"),
-    in_use: Some(|id, users| {
-        let user = users.first().map(|user| user.as_str()).unwrap_or_default();
+    in_use: Some(|id, user, _| {
         Code::azures(400, "InUseNatGatewayCannotBeDeleted").details(format_args!(
             "NAT gateway {id} cannot be deleted because it is in use by subnet {user}."
         ))
@@ -44,7 +43,7 @@ static MEMBERS: [Member; 10] = [
     Member::new("type", Constant("Public")),
 ];
 
-shape!(NatGateways, PROTOCOL);
+shape!(NatGateways, PROTOCOL, without Presenting, Acting);
 
 impl Writing for NatGateways {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -80,9 +79,6 @@ impl Writing for NatGateways {
         Ok(proposal.stored(properties))
     }
 }
-
-impl Presenting for NatGateways {}
-impl Acting for NatGateways {}
 
 /// The targets of a list of references.
 fn pointed_at(properties: &Object, member: &str) -> Vec<ResourceId> {

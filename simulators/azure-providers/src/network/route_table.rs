@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::shared::{children::each_child, codes::PREFIX_FORMAT, protocol::protocol};
 use azure_engine::document::{Object, take_properties};
-use azure_engine::provider::{Acting, AzureState, ChildCollection, Presenting, Proposal, Protocol, Writing};
+use azure_engine::provider::{AzureState, ChildCollection, Proposal, Protocol, Writing};
 use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Children, Derived, Flag, Guid, Text, Users, Word};
 use azure_engine::types::member_table::Member;
@@ -20,7 +20,7 @@ const PROTOCOL: Protocol = Protocol {
     members: &MEMBERS,
     example: include_str!("route_table.json"),
     child_collections: &[ChildCollection { name: "routes", writable: true, back_references: &[] }],
-    in_use: Some(|id, _| {
+    in_use: Some(|id, _, _| {
         Code::azures(400, "InUseRouteTableCannotBeDeleted")
             .details(format_args!("Route table {} is in use and cannot be deleted.", id.name()))
     }),
@@ -44,7 +44,7 @@ static ROUTE: [Member; 5] = [
 
 const HOPS: [&str; 5] = ["VirtualAppliance", "VnetLocal", "Internet", "VirtualNetworkGateway", "None"];
 
-shape!(RouteTables, PROTOCOL);
+shape!(RouteTables, PROTOCOL, without Presenting, Acting);
 
 impl Writing for RouteTables {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -68,9 +68,6 @@ impl Writing for RouteTables {
         Ok(proposal.stored(properties))
     }
 }
-
-impl Presenting for RouteTables {}
-impl Acting for RouteTables {}
 
 /// Checks a route's next hop and returns its prefix.
 fn check_route(id: &ResourceId, properties: &mut Object) -> Result<String> {

@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use azure_engine::document::members;
-use azure_engine::refusal::Result;
-use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Code, Result};
 
 /// Most nested parentheses: each level is a call of the parser on the stack.
 const MAX_DEPTH: usize = 16;

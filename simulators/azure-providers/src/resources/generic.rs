@@ -10,8 +10,7 @@ use azure_engine::answer::Answer;
 use azure_engine::answer::paging::{page, sort};
 use azure_engine::document::text;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Result;
-use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Code, Result};
 
 /// Most items of one page.
 const MAX_PAGE_ITEMS: usize = 1_000;

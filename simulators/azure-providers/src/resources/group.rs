@@ -14,11 +14,8 @@ use azure_engine::document::location::location_of;
 use azure_engine::journal::differences;
 use azure_engine::operation::Completion;
 use azure_engine::operation::execution::Execution;
-use azure_engine::provider::{
-    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Source, UrlForm, Writing,
-};
-use azure_engine::refusal::code::Code;
-use azure_engine::refusal::{Refusal, Result};
+use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, Source, UrlForm, Writing};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::settings::actors::Write;
 use azure_engine::store::State;
 use azure_engine::store::reference::Role;
@@ -37,7 +34,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(RESOURCE_TYPE, "ResourceGroup")
 };
 
-shape!(ResourceGroups, PROTOCOL);
+shape!(ResourceGroups, PROTOCOL, without Presenting, Acting);
 
 impl Writing for ResourceGroups {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -46,9 +43,6 @@ impl Writing for ResourceGroups {
         Ok(Value::Object(proposal.body))
     }
 }
-
-impl Presenting for ResourceGroups {}
-impl Acting for ResourceGroups {}
 
 /// PUT of a group: synchronous.
 pub fn put_group(azure: &mut AzureState, subscription: &str, name: &str, body: Value) -> Result<Answer> {

@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use azure_engine::answer::Answer;
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::code::Code;
-use azure_engine::refusal::{Refusal, Result};
+use azure_engine::refusal::{Code, Refusal, Result};
 
 /// A region that a subscription may use.
 pub(super) struct Region {

@@ -14,8 +14,7 @@ use azure_engine::document::at;
 use azure_engine::operation::Completion;
 use azure_engine::operation::execution::{Execution, Started};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::code::Code;
-use azure_engine::refusal::{Refusal, Result};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::types::protocol::{GLOBAL, Placement};
 
 /// The providers that are always registered.

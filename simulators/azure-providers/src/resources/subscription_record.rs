@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::protocol::{API_VERSIONS, protocol};
 use azure_engine::operation::Completion;
-use azure_engine::provider::{Acting, AzureState, EndedOperation, Presenting, Protocol, Record, Writing};
+use azure_engine::provider::{AzureState, EndedOperation, Protocol, Record, Writing};
 
 /// The hidden member with the states of providers and features, by their lower-case names.
 const STATES: &str = "registrations";
@@ -25,7 +25,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.Resources/subscriptions", "Subscription")
 };
 
-shape!(Subscriptions, PROTOCOL);
+shape!(Subscriptions, PROTOCOL, without Presenting, Acting);
 
 impl Writing for Subscriptions {
     fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
@@ -34,9 +34,6 @@ impl Writing for Subscriptions {
         }
     }
 }
-
-impl Presenting for Subscriptions {}
-impl Acting for Subscriptions {}
 
 /// Creates the record of a subscription, unless it exists.
 pub(super) fn hold(azure: &mut AzureState, id: &ResourceId) {

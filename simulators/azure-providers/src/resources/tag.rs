@@ -8,8 +8,7 @@ use azure_engine::answer::{Answer, Note};
 use azure_engine::document::{Object, text};
 use azure_engine::journal::differences;
 use azure_engine::provider::{AzureState, ExtensionRequest};
-use azure_engine::refusal::code::Code;
-use azure_engine::refusal::{Handled, Refusal, Result};
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
 
 /// Answers `{scope}/providers/Microsoft.Resources/tags/default`.
 pub(super) fn answer(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Handled<Answer> {

@@ -1,9 +1,7 @@
 //! Containers of blobs.
 
 use azure_engine::document::{Object, fill, take_properties, text};
-use azure_engine::provider::{
-    Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Writing,
-};
+use azure_engine::provider::{AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Writing};
 use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Word};
 use azure_engine::types::member_table::Member;
@@ -43,7 +41,7 @@ static MEMBERS: [Member; 17] = [
     Member::new("remainingRetentionDays", Derived),
 ];
 
-shape!(Containers, PROTOCOL);
+shape!(Containers, PROTOCOL, without Acting);
 
 impl Writing for Containers {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -134,8 +132,6 @@ impl Presenting for Containers {
         Some(absent(azure))
     }
 }
-
-impl Acting for Containers {}
 
 /// The refusal of an absent container.
 pub(super) fn absent(azure: &AzureState) -> Refusal {

@@ -18,8 +18,7 @@ use tokio::time::Instant;
 pub use declaration::{Actor, ActorAction, Condition, Schedule, Selection};
 
 use crate::document::Object;
-use crate::refusal::code::Code;
-use crate::refusal::{Refusal, Result};
+use crate::refusal::{Code, Refusal, Result};
 use crate::settings::seed::Seed;
 
 /// A write, as policies see it.

@@ -67,8 +67,7 @@ const PROTOCOL: Protocol = Protocol {
     envelope: &members::DISK_ENVELOPE,
     example: include_str!("example.json"),
     actions: &["beginGetAccess", "endGetAccess"],
-    in_use: Some(|disk, users| {
-        let user = users.first().map_or("", |user| user.as_str());
+    in_use: Some(|disk, user, _| {
         OPERATION_NOT_ALLOWED.says(format_args!("Disk {} is attached to VM {user}.", disk.name()))
     }),
     ..disk_protocol(DISK_TYPE, "Disk")

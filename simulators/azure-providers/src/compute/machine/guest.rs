@@ -13,8 +13,7 @@ use crate::compute::scale_set::instance_address::set_of;
 use crate::compute::tables::type_names::{EXTENSION_TYPE, INSTANCE_TYPE};
 use azure_engine::document::{at, items, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Refusal;
-use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Code, Refusal};
 use azure_engine::store::State;
 
 /// The hidden member with the last answer.

@@ -7,8 +7,7 @@ use crate::compute::shared::public_gallery;
 use crate::compute::tables::images;
 use azure_engine::document::{fill_at, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::code::Code;
-use azure_engine::refusal::{Refusal, Result};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_types::ResourceId;
 
 /// An image named by id must exist: one of the group's, or one in a gallery. Marketplace images are not checked.

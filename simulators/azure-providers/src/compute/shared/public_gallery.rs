@@ -4,8 +4,7 @@
 
 use azure_engine::document::{at, items, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Handled;
-use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Code, Handled};
 use serde_json::{Value, json};
 
 use crate::compute::tables::cluster_api_images;

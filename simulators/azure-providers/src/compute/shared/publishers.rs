@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::compute::tables::images::{IMAGES, MarketplaceImage};
-use azure_engine::refusal::Handled;
-use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Code, Handled};
 
 /// `locations/{location}/publishers…`, from the segment `publishers` on.
 pub(crate) fn answer(subscription: &str, location: &str, segments: &[&str]) -> Handled<Value> {

@@ -8,7 +8,7 @@ use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::protocol::protocol;
 use crate::compute::tables::type_names::EXTENSION_TYPE;
 use azure_engine::document::{Object, at, text};
-use azure_engine::provider::{Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing};
+use azure_engine::provider::{AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing};
 use azure_engine::refusal::{Refusal, Result};
 use azure_engine::store::State;
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Text, Texts};
@@ -43,7 +43,7 @@ static MEMBERS: [Member; 12] = [
 /// The hidden member with the guest's message.
 const MESSAGE: &str = "message";
 
-shape!(Extensions, PROTOCOL);
+shape!(Extensions, PROTOCOL, without Acting);
 
 impl Writing for Extensions {
     fn before_write(&self, azure: &AzureState, proposal: Proposal<'_>) -> Result<Value> {
@@ -103,5 +103,3 @@ impl Presenting for Extensions {
         }
     }
 }
-
-impl Acting for Extensions {}

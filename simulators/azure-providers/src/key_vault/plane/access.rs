@@ -9,8 +9,7 @@ use crate::authorization::{Plane, may};
 use azure_engine::answer::data_plane::DataCaller;
 use azure_engine::document::text;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::code::Code;
-use azure_engine::refusal::{Refusal, Result};
+use azure_engine::refusal::{Code, Refusal, Result};
 
 /// "Azure Key Vault REST API Error Codes".
 const FORBIDDEN: Code = Code::azures(403, "Forbidden");

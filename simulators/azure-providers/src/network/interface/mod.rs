@@ -15,7 +15,7 @@ use crate::network::load_balancer::{
 use crate::network::shared::{children::each_child, protocol::protocol};
 use azure_engine::document::{self, at, fill, into_object, items, name, stored_reference, take_properties};
 use azure_engine::provider::{
-    Acting, AzureState, ChildCollection, Expand, Presenting, Proposal, Protocol, Record, Writing,
+    AzureState, ChildCollection, Expand, Presenting, Proposal, Protocol, Record, Writing,
 };
 use azure_engine::refusal::{Code, Result};
 use azure_engine::store::reference::is_of;
@@ -78,7 +78,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(RESOURCE_TYPE, "NetworkInterface")
 };
 
-shape!(NetworkInterfaces, PROTOCOL);
+shape!(NetworkInterfaces, PROTOCOL, without Acting);
 
 impl Writing for NetworkInterfaces {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -141,8 +141,6 @@ impl Presenting for NetworkInterfaces {
         }
     }
 }
-
-impl Acting for NetworkInterfaces {}
 
 /// The private endpoint or private link service whose interface this is.
 fn service_owner(record: &Record) -> Option<&str> {

@@ -35,8 +35,7 @@ pub(crate) struct PublicIpAddresses;
 const PROTOCOL: Protocol = Protocol {
     members: &MEMBERS,
     example: include_str!("example.json"),
-    in_use: Some(|id, users| {
-        let user = users.first().map(|user| user.as_str()).unwrap_or_default();
+    in_use: Some(|id, user, _| {
         Code::azures(400, "PublicIPAddressCannotBeDeleted").details(format_args!(
             "Public IP address {id} can not be deleted since it is still allocated to resource {user}. In order to delete \
              the public IP, disassociate/detach the Public IP address from the resource."

@@ -18,7 +18,7 @@ use crate::network::shared::{
 };
 use azure_engine::document::{at, take_properties, text};
 use azure_engine::operation::Completion;
-use azure_engine::provider::{Acting, AzureState, EndedOperation, Presenting, Proposal, Protocol, Writing};
+use azure_engine::provider::{AzureState, EndedOperation, Proposal, Protocol, Writing};
 use azure_engine::refusal::words::Wrong;
 use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::types::member_table::Holds::{Derived, Guid, Names, Number, Objects, User, Users, Word};
@@ -29,8 +29,7 @@ pub(crate) struct PublicIpPrefixes;
 const PROTOCOL: Protocol = Protocol {
     members: &MEMBERS,
     example: include_str!("prefix.json"),
-    in_use: Some(|id, users| {
-        let users = users.iter().map(|user| user.as_str()).collect::<Vec<_>>().join(", ");
+    in_use: Some(|id, _, users| {
         Code::azures(400, "InUsePublicIpPrefixCannotBeDeleted")
             .details(format_args!("Public IP prefix {id} cannot be deleted because it is in use by {users}."))
     }),
@@ -54,7 +53,7 @@ fn changed(wrong: &Wrong<'_>) -> Refusal {
         .details(format_args!("The {} of a public IP prefix cannot be changed.", wrong.member))
 }
 
-shape!(PublicIpPrefixes, PROTOCOL);
+shape!(PublicIpPrefixes, PROTOCOL, without Presenting, Acting);
 
 impl Writing for PublicIpPrefixes {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -105,9 +104,6 @@ impl Writing for PublicIpPrefixes {
         azure.changed(id);
     }
 }
-
-impl Presenting for PublicIpPrefixes {}
-impl Acting for PublicIpPrefixes {}
 
 /// The shortest prefix that Azure gives depends on the quota: /28 and /124 hold 16 addresses.
 fn check_length(azure: &AzureState, id: &ResourceId, length: i64, v6: bool) -> Result<()> {

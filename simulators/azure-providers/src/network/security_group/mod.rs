@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::network::application_security_group;
 use crate::network::shared::{children::each_child, protocol::protocol};
 use azure_engine::document::{into_object, items, take_properties};
-use azure_engine::provider::{Acting, AzureState, ChildCollection, Presenting, Proposal, Protocol, Writing};
+use azure_engine::provider::{AzureState, ChildCollection, Proposal, Protocol, Writing};
 use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Children, Derived, Flag, Guid, Users};
 use azure_engine::types::member_table::Member;
@@ -22,8 +22,7 @@ const PROTOCOL: Protocol = Protocol {
         ChildCollection { name: "securityRules", writable: true, back_references: &[] },
         ChildCollection { name: "defaultSecurityRules", writable: false, back_references: &[] },
     ],
-    in_use: Some(|id, users| {
-        let users = users.iter().map(|user| user.as_str()).collect::<Vec<_>>().join(", ");
+    in_use: Some(|id, _, users| {
         Code::azures(400, "InUseNetworkSecurityGroupCannotBeDeleted").details(format_args!(
             "Network security group {id} cannot be deleted because it is in use by the following resources: {users}. In \
              order to delete the Network security group, remove the association with the resource(s)."
@@ -42,7 +41,7 @@ static MEMBERS: [Member; 7] = [
     Member::new("subnets", Users("subnets")),
 ];
 
-shape!(SecurityGroups, PROTOCOL);
+shape!(SecurityGroups, PROTOCOL, without Presenting, Acting);
 
 impl Writing for SecurityGroups {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -65,9 +64,6 @@ impl Writing for SecurityGroups {
         Ok(proposal.stored(into_object(properties)))
     }
 }
-
-impl Presenting for SecurityGroups {}
-impl Acting for SecurityGroups {}
 
 /// Sources and destinations of all rules together are bounded, each for itself; single and plural
 /// members both count.

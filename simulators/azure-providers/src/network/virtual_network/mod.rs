@@ -15,7 +15,7 @@ use crate::network::shared::codes::{ADDRESS_FORMAT, PREFIX_FORMAT};
 use crate::network::shared::{addresses::prefixes_of, children::each_child, protocol::protocol};
 use azure_engine::document::{self, fill, into_object, items, name, take_properties};
 use azure_engine::provider::{
-    Acting, AzureState, ChildCollection, Concurrency, Presenting, Proposal, Protocol, Record, Writing,
+    AzureState, ChildCollection, Concurrency, Presenting, Proposal, Protocol, Record, Writing,
 };
 use azure_engine::refusal::{Code, Handled, Result};
 use azure_engine::store::reference::{Role, is_of};
@@ -64,7 +64,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.Network/virtualNetworks", "VirtualNetwork")
 };
 
-shape!(VirtualNetworks, PROTOCOL);
+shape!(VirtualNetworks, PROTOCOL, without Acting);
 
 impl Writing for VirtualNetworks {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
@@ -149,8 +149,6 @@ impl Presenting for VirtualNetworks {
         availability::answer(azure, record, below, query)
     }
 }
-
-impl Acting for VirtualNetworks {}
 
 fn address_space(id: &ResourceId, space: Option<&Value>) -> Result<Vec<IpNet>> {
     let bad = |prefix: &str| {

@@ -190,9 +190,10 @@ fn write_range(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<D
         .ok_or_else(not_found)?;
     let Some(bytes) = &mut entry.bytes else { return Err(OTHER_TYPE.says(OTHER_TYPE_WORDS)) };
     let Some(part) = Arc::make_mut(&mut bytes.0).get_mut(first..=last) else { return Err(range::bad()) };
-    match clears {
-        true => part.fill(0),
-        false => part.copy_from_slice(request.http.body),
+    if clears {
+        part.fill(0)
+    } else {
+        part.copy_from_slice(request.http.body)
     }
     (entry.etag, entry.modified) = (etag, modified);
     let answer = changed(DataAnswer::empty(201), &entry.etag, &modified.to_string());

@@ -78,10 +78,7 @@ fn write(azure: &mut AzureState, request: &ServiceRequest<'_>, status: u16) -> R
     let mut properties = Object::new();
     for (header, member, is_number) in HEADERS {
         let Some(given) = request.header(header) else { continue };
-        let value = match is_number {
-            true => given.parse::<i64>().ok().map(Value::from),
-            false => Some(given.into()),
-        };
+        let value = if is_number { given.parse::<i64>().ok().map(Value::from) } else { Some(given.into()) };
         properties.insert(member.into(), value.ok_or_else(bad_header)?);
     }
     let sets_metadata = status == 201 || request.option("comp").is_some_and(|comp| comp == "metadata");
