@@ -19,9 +19,9 @@ use crate::answer::data_plane::{DataAnswer, DataRequest, DataSubject};
 use crate::document::{Object, at};
 use crate::fault::Fault;
 use crate::journal::JournalBook;
+use crate::operation::Operations;
 use crate::operation::execution::Execution;
 use crate::operation::outside::Outside;
-use crate::operation::{Completion, Operations};
 use crate::refusal::{Handled, Refusal, Result};
 use crate::request::Request;
 use crate::request::target::Target;
@@ -41,8 +41,10 @@ use crate::types::member_table;
 use crate::types::names::NameRule;
 use crate::types::version::Since;
 
+pub use crate::answer::Action;
+pub use crate::operation::EndedOperation;
 pub use crate::request::provider_request::{
-    Act, Expand, ExtensionRequest, Listing, ProviderCall, ResourceRequest, Source,
+    Act, Expand, ExtensionRequest, Listing, PartWrite, ProviderCall, ResourceRequest, Source,
 };
 pub use crate::store::reference::Reference;
 pub use crate::types::protocol::{
@@ -100,45 +102,6 @@ impl Proposal<'_> {
     /// A member of the stored document by path.
     pub fn old_member(&self, path: &str) -> Option<&Value> {
         at(&self.old?.body, path)
-    }
-}
-
-/// An operation on a resource that has ended.
-#[derive(Clone, Copy)]
-pub struct EndedOperation<'a> {
-    /// What it was to bring about.
-    pub completion: &'a Completion,
-    /// Whether it failed or was cancelled.
-    pub failed: bool,
-}
-
-/// A write of something below a resource that is kept elsewhere, such as a service's connections, which are kept with
-/// the endpoints.
-#[derive(Clone, Copy)]
-pub struct PartWrite<'a> {
-    /// The segments of the path behind the resource.
-    pub below: &'a [&'a str],
-    /// The document of a PUT; `None` for a DELETE.
-    pub body: Option<&'a Value>,
-}
-
-/// The result of starting a POST action.
-pub struct Action {
-    /// Passed back to [`Writing::after_operation`] when the operation is over.
-    pub completion: Completion,
-    /// The immediate answer; without one the action is a long-running operation.
-    pub answer: Option<Answer>,
-}
-
-impl Action {
-    /// A long-running operation.
-    pub fn begun(completion: Completion) -> Self {
-        Self { completion, answer: None }
-    }
-
-    /// An action that is over, with this answer.
-    pub fn answered(answer: Answer) -> Self {
-        Self { completion: Completion::Report(Value::Null), answer: Some(answer) }
     }
 }
 

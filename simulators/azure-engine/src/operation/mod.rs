@@ -33,6 +33,15 @@ pub enum Completion {
     Report(Value),
 }
 
+/// An operation on a resource that has ended.
+#[derive(Clone, Copy)]
+pub struct EndedOperation<'a> {
+    /// What it was to bring about.
+    pub completion: &'a Completion,
+    /// Whether it failed or was cancelled.
+    pub failed: bool,
+}
+
 /// The hidden member of a record with the failure of its last operation: code and message.
 pub const FAILURE: &str = "failure";
 
