@@ -88,6 +88,13 @@ impl<'a> Proposal<'a> {
 }
 
 impl Proposal<'_> {
+    /// Drops all members of the envelope but these.
+    #[must_use]
+    pub fn keep(mut self, members: &[&str]) -> Self {
+        self.body.retain(|member, _| members.contains(&member.as_str()));
+        self
+    }
+
     /// The document with these `properties`.
     pub fn stored(mut self, properties: Object) -> Value {
         self.body.insert("properties".into(), Value::Object(properties));

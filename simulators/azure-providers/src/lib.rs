@@ -24,6 +24,7 @@ pub mod identity;
 mod ip_groups;
 mod key_vault;
 mod kubernetes_configuration;
+mod name_availability;
 mod network;
 mod plain;
 mod resource_health;

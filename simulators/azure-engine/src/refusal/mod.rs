@@ -322,6 +322,18 @@ impl Refusal {
         INVALID_REQUEST_FORMAT.says("Cannot parse the request.").with_detail(code, reason)
     }
 
+    /// Where a document is unreadable: under another code, with the reason as the message. Some providers say no more.
+    #[must_use]
+    pub fn with_reason_alone(mut self, code: &str) -> Self {
+        if self.code == UNREADABLE {
+            if let Some(reason) = self.details.take().and_then(|details| details.into_iter().next()) {
+                self.message = reason.message;
+            }
+            self.code = code.into();
+        }
+        self
+    }
+
     /// The refusal of a type in a location that does not have it; `regions` are those that have it.
     pub fn no_such_location(location: &str, resource_type: &str, regions: &str) -> Self {
         let what = format!("resource type '{resource_type}'");

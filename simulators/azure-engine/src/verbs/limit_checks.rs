@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::document::items;
 use crate::provider::{AzureState, Provider, Record, ResourceType};
 use crate::refusal::{Code, Result};
-use crate::settings::limits::{Counts, Excess};
+use crate::settings::limits::{Counts, Excess, Words};
 
 impl AzureState {
     /// The value of a limit: the override, or Azure's. A name without a limit is unbounded.
@@ -22,43 +22,26 @@ impl AzureState {
             self.check_group_room(provider, candidate)?;
         }
         let is = |of: &str| of == resource_type.name();
+        let region = self.location_of(candidate);
         for limit in provider.limits {
             let most = self.limit(limit.name);
+            let check = |id: &ResourceId, called, words: Words, wanted| {
+                if wanted <= most {
+                    return Ok(());
+                }
+                Err(words(&Excess { id, called, region: &region, most, wanted }))
+            };
             match limit.counts {
                 Counts::PerRegion { of, called, words } if !existed && is(of) => {
-                    let region = self.location_of(candidate);
-                    let wanted =
-                        self.in_region(resource_type, candidate.id.subscription_id(), &region, most) + 1;
-                    if wanted > most {
-                        return Err(words(&Excess {
-                            id: &candidate.id,
-                            called,
-                            region: &region,
-                            most,
-                            wanted,
-                        }));
-                    }
+                    let there = self.in_region(resource_type, candidate.id.subscription_id(), &region, most);
+                    check(&candidate.id, called, words, there + 1)?;
                 }
                 Counts::Items { of, at, called, words } if is(of) => {
-                    let wanted = items(&candidate.body, at).len() as u64;
-                    if wanted > most {
-                        let region = self.location_of(candidate);
-                        return Err(words(&Excess {
-                            id: &candidate.id,
-                            called,
-                            region: &region,
-                            most,
-                            wanted,
-                        }));
-                    }
+                    check(&candidate.id, called, words, items(&candidate.body, at).len() as u64)?;
                 }
                 Counts::Users { of, called, words } => {
                     for used in self.newly_used(candidate, of) {
-                        let wanted = self.store.referrers(&used).count() as u64 + 1;
-                        if wanted > most {
-                            let region = self.location_of(candidate);
-                            return Err(words(&Excess { id: &used, called, region: &region, most, wanted }));
-                        }
+                        check(&used, called, words, self.store.referrers(&used).count() as u64 + 1)?;
                     }
                 }
                 _ => {}

@@ -13,7 +13,7 @@ use azure_engine::provider::{
     AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Source, Writing,
 };
 use azure_engine::refusal::{Code, Refusal, Result};
-use azure_engine::types::member_table::{self, Holds, Member, Written};
+use azure_engine::types::member_table::{Holds, Member};
 
 pub(crate) struct RoleAssignments;
 
@@ -53,9 +53,6 @@ impl Writing for RoleAssignments {
             return Err(Refusal::method_not_allowed("PATCH"));
         }
         let mut properties = take_properties(&mut proposal.body);
-        let old = proposal.old.and_then(|old| old.body.get("properties"));
-        let written = Written { id: proposal.id, protocol: &PROTOCOL, old, used: false };
-        member_table::normalise(&MEMBERS, &written, &mut properties)?;
         let scope = proposal.id.parent().unwrap_or_else(|| proposal.id.clone());
         let role = role(azure, &properties, &scope)?;
         properties.insert("roleDefinitionId".into(), role.as_str().into());
@@ -79,7 +76,7 @@ impl Writing for RoleAssignments {
             }
             properties.insert("principalType".into(), SERVICE_PRINCIPAL.into());
         }
-        Ok(json!({ "properties": into_object(Value::Object(properties)) }))
+        Ok(json!({ "properties": properties }))
     }
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, _old: Option<&Value>) {

@@ -10,12 +10,12 @@ use super::protocol::protocol;
 use super::role::{
     ASSIGNMENT_TYPE, CUSTOM, DEFINITION_TYPE, assignable_at, definition_of, id_in, is_built_in, no_such_role,
 };
-use azure_engine::document::{Object, fill, into_object, items, take_properties, text};
+use azure_engine::document::{Object, fill, items, take_properties, text};
 use azure_engine::provider::{
     Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
 use azure_engine::refusal::{Code, Refusal, Result};
-use azure_engine::types::member_table::{self, Holds, Member, Written};
+use azure_engine::types::member_table::{Holds, Member};
 
 pub(crate) struct RoleDefinitions;
 
@@ -62,9 +62,6 @@ impl Writing for RoleDefinitions {
             return Err(built_in_fixed(proposal.id));
         }
         let mut properties = take_properties(&mut proposal.body);
-        let old = proposal.old.and_then(|old| old.body.get("properties"));
-        let written = Written { id: proposal.id, protocol: &PROTOCOL, old, used: false };
-        member_table::normalise(&MEMBERS, &written, &mut properties)?;
         let permissions = properties.remove("permissions").map(permissions).transpose()?.unwrap_or_default();
         properties.insert("permissions".into(), permissions.into());
         fill(&mut properties, "description", "");
@@ -76,7 +73,7 @@ impl Writing for RoleDefinitions {
             proposal.old.is_none() && customs(azure).count() as u64 >= most,
             "Role definition limit exceeded. No more role definitions can be created.",
         )?;
-        Ok(json!({ "properties": into_object(value) }))
+        Ok(json!({ "properties": value }))
     }
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, _old: Option<&Value>) {

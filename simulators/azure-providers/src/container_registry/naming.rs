@@ -1,10 +1,10 @@
 //! Names of registries: they are hosts, so no two registries of any subscription share one.
 
 use azure_types::ResourceId;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::login_server;
-use azure_engine::document::text;
+use crate::name_availability;
 use azure_engine::provider::{AzureState, ProviderCall};
 use azure_engine::refusal::{Code, Handled, Refusal, Result};
 
@@ -39,19 +39,13 @@ pub(super) fn check_free(azure: &AzureState, id: &ResourceId) -> Result<()> {
 
 /// POST `checkNameAvailability`.
 pub(super) fn availability(azure: &mut AzureState, call: &ProviderCall<'_>) -> Handled<Value> {
-    match call.segments {
-        [action] if call.method == "POST" && action.eq_ignore_ascii_case("checkNameAvailability") => {}
-        _ => return None,
-    }
-    let name = text(call.body, "name").unwrap_or_default();
+    let name = name_availability::asked(call)?;
     let taken = login_server::find(azure, name).is_some();
     Some(Ok(match (fits(name), taken) {
-        (false, _) => json!({ "nameAvailable": false, "reason": "Invalid", "message": invalid_words(name) }),
-        (true, true) => json!({
-            "nameAvailable": false,
-            "reason": "AlreadyExists",
-            "message": format!("The registry {name} is already in use."),
-        }),
-        (true, false) => json!({ "nameAvailable": true }),
+        (false, _) => name_availability::refused("Invalid", invalid_words(name)),
+        (true, true) => {
+            name_availability::refused("AlreadyExists", format!("The registry {name} is already in use."))
+        }
+        (true, false) => name_availability::free(),
     }))
 }

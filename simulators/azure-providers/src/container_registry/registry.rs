@@ -57,13 +57,11 @@ impl Writing for Registries {
                 "The SKU '{given}' of a registry is not one of Basic, Standard and Premium."
             ))
         })?;
-        let properties = Value::Object(take_properties(&mut proposal.body));
-        check(sku, &properties)?;
-        let mut body = proposal.body;
-        body.retain(|member, _| matches!(member.as_str(), "location" | "tags" | "identity"));
-        body.insert("sku".into(), json!({ "name": sku, "tier": sku }));
-        body.insert("properties".into(), properties);
-        Ok(Value::Object(body))
+        let properties = take_properties(&mut proposal.body);
+        proposal.body.insert("sku".into(), json!({ "name": sku, "tier": sku }));
+        let stored = proposal.keep(&["location", "tags", "identity", "sku"]).stored(properties);
+        check(sku, &stored["properties"])?;
+        Ok(stored)
     }
 }
 

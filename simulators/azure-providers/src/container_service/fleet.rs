@@ -1,8 +1,9 @@
 //! Fleets and the clusters that have joined them (Azure REST reference, "Fleets" and "Fleet Members").
 
 use azure_engine::document::{Object, stored_reference, take_properties, text};
-use azure_engine::provider::Record;
-use azure_engine::provider::{Acting, AzureState, EtagForm, Presenting, Proposal, Protocol, Shape, Writing};
+use azure_engine::provider::{
+    Acting, AzureState, EtagForm, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
 use azure_engine::refusal::{Code, Result};
 use azure_engine::store::reference::{Reference, Role};
 use azure_engine::types::member_table::Holds::{Anything, Derived};
@@ -50,20 +51,12 @@ shape!(Fleets, FLEET, without Acting);
 
 impl Writing for Fleets {
     fn before_write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value> {
-        let mut body = proposal.body;
-        body.retain(|member, _| matches!(member.as_str(), "location" | "tags" | "identity" | "properties"));
-        Ok(Value::Object(body))
+        Ok(proposal.keep(&["location", "tags", "identity", "properties"]).take())
     }
 }
 
 impl Presenting for Fleets {
-    fn present(
-        &self,
-        azure: &AzureState,
-        record: &Record,
-        document: &mut Object,
-        _expand: azure_engine::provider::Expand,
-    ) {
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         document.insert("eTag".into(), azure.etag(record).into());
     }
 }
@@ -108,13 +101,7 @@ impl Writing for FleetMembers {
 }
 
 impl Presenting for FleetMembers {
-    fn present(
-        &self,
-        azure: &AzureState,
-        record: &Record,
-        document: &mut Object,
-        _expand: azure_engine::provider::Expand,
-    ) {
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         document.insert("eTag".into(), azure.etag(record).into());
     }
 }

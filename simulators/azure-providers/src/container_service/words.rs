@@ -1,7 +1,7 @@
 //! Refusals that any resource may get, as AKS words them, and codes that several of its types share.
 
 use azure_engine::refusal::words::{NotAllowed, OutOfRange, USUAL, Words};
-use azure_engine::refusal::{Code, Refusal, UNREADABLE};
+use azure_engine::refusal::{Code, Refusal};
 
 /// A member has an invalid value.
 pub(super) const INVALID_PARAMETER: Code = Code::azures(400, "InvalidParameter");
@@ -42,7 +42,7 @@ pub(super) static WORDS: Words = Words {
     fixed: |wrong| fixed(wrong.member),
     unfit: |wrong, text| invalid(wrong.member, text),
     refuses_unknown: false,
-    unreadable,
+    unreadable: |refusal| refusal.with_reason_alone(BAD_REQUEST.code),
     ..USUAL
 };
 
@@ -72,16 +72,4 @@ pub(super) fn missing(member: &str) -> Refusal {
 /// A member is fixed at creation.
 pub(super) fn fixed(member: &str) -> Refusal {
     FIXED.says(format_args!("Changing property '{member}' is not allowed.")).at(member)
-}
-
-/// For an unreadable document, AKS returns only the reason.
-fn unreadable(mut refusal: Refusal) -> Refusal {
-    if refusal.code != UNREADABLE {
-        return refusal;
-    }
-    if let Some(reason) = refusal.details.take().and_then(|details| details.into_iter().next()) {
-        refusal.message = reason.message;
-    }
-    refusal.code = "BadRequest".into();
-    refusal
 }

@@ -3,7 +3,7 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::names::spelled;
+use super::names::spell;
 use super::protocol::{ZONES, operation_name, protocol};
 use azure_engine::document::{Object, fill, stored_reference, take_properties};
 use azure_engine::provider::{
@@ -59,10 +59,8 @@ impl Writing for Links {
         if zone.name().to_lowercase().split('.').any(|label| label == "privatelink") {
             fill(&mut properties, "resolutionPolicy", "Default");
         }
-        let mut body = proposal.body.clone();
-        body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
-        body.insert("properties".into(), Value::Object(properties));
-        let body = Value::Object(body);
+        let old = proposal.old;
+        let body = proposal.keep(&["location", "tags"]).stored(properties);
         let network = network(&body).ok_or_else(|| {
             Code::ours(400, "BadRequest")
                 .says(format_args!("The virtual network link {id} names no virtual network."))
@@ -71,7 +69,7 @@ impl Writing for Links {
         if !there {
             return Err(Refusal::invalid_reference(&network, id));
         }
-        match proposal.old.and_then(|old| self::network(&old.body)) {
+        match old.and_then(|old| self::network(&old.body)) {
             Some(old) if old != network => {
                 return Err(Code::ours(409, "Conflict")
                     .says("The virtual network of a virtual network link cannot be changed."));
@@ -89,9 +87,7 @@ impl Writing for Links {
 
 impl Presenting for Links {
     fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
-        let id = spelled(&record.id);
-        document.insert("name".into(), id.name().into());
-        document.insert("id".into(), id.as_str().into());
+        spell(document, &record.id);
         let word = if record.state == State::Succeeded { "Completed" } else { "InProgress" };
         if let Some(Value::Object(properties)) = document.get_mut("properties") {
             properties.insert("virtualNetworkLinkState".into(), json!(word));

@@ -1,17 +1,19 @@
 //! Private zones (Azure REST reference, "Private Zones").
 
+use std::collections::BTreeMap;
+
 use azure_types::ResourceId;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::link;
-use super::names::spelled;
+use super::names::spell;
 use super::protocol::{ZONES, operation_name, private_record_set, protocol};
 use super::record_set::Records::{Made, Many, One};
 use super::record_set::fields::Field::{self, Host, Ipv4, Ipv6, Texts};
 use super::record_set::{RecordSetRules, RecordSets, fields, record_sets, views};
-use azure_engine::document::{Object, take_properties};
+use azure_engine::document::Object;
 use azure_engine::provider::{
     Acting, AzureState, EtagForm, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
@@ -92,10 +94,8 @@ impl Shape for Zones {
 }
 
 impl Writing for Zones {
-    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
-        take_properties(&mut proposal.body);
-        proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
-        Ok(Value::Object(proposal.body))
+    fn before_write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value> {
+        Ok(proposal.keep(&["location", "tags"]).take())
     }
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
@@ -121,9 +121,7 @@ impl Writing for Zones {
 
 impl Presenting for Zones {
     fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
-        let id = spelled(&record.id);
-        document.insert("name".into(), id.name().into());
-        document.insert("id".into(), id.as_str().into());
+        spell(document, &record.id);
         let links = link::of_zone(azure, &record.id);
         let registering = links.iter().filter(|link| link::registers(&link.body)).count();
         let guid = azure.seed.guid("zone", record.id.as_str(), record.incarnation);
@@ -149,7 +147,7 @@ impl Presenting for Zones {
         azure: &AzureState,
         record: &Record,
         below: &[&str],
-        query: &std::collections::BTreeMap<String, String>,
+        query: &BTreeMap<String, String>,
     ) -> Handled<Value> {
         views::all(azure, record, below, query)
     }

@@ -23,10 +23,9 @@ const PROTOCOL: Protocol = Protocol {
 shape!(UserAssignedIdentities, PROTOCOL, without Acting);
 
 impl Writing for UserAssignedIdentities {
-    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
+    fn before_write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value> {
         // All its properties are the service's.
-        proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
-        Ok(Value::Object(proposal.body))
+        Ok(proposal.keep(&["location", "tags"]).take())
     }
 }
 

@@ -79,10 +79,7 @@ impl Writing for Vaults {
         if let Some(rules) = properties.get_mut("networkAcls") {
             check_network(rules)?;
         }
-        let mut body = proposal.body;
-        body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
-        body.insert("properties".into(), Value::Object(properties));
-        Ok(Value::Object(body))
+        Ok(proposal.keep(&["location", "tags"]).stored(properties))
     }
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {

@@ -39,8 +39,7 @@ shape!(ResourceGroups, PROTOCOL, without Presenting, Acting);
 impl Writing for ResourceGroups {
     fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         azure.check_tags(&mut proposal.body)?;
-        proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags" | "managedBy"));
-        Ok(Value::Object(proposal.body))
+        Ok(proposal.keep(&["location", "tags", "managedBy"]).take())
     }
 }
 

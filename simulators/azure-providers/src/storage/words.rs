@@ -1,7 +1,7 @@
 //! Refusals that any resource may get, as Storage words them.
 
 use azure_engine::refusal::words::{OutOfRange, USUAL, Words};
-use azure_engine::refusal::{Code, Refusal, UNREADABLE};
+use azure_engine::refusal::{Code, Refusal};
 
 /// An invalid value of a member.
 pub(super) const BAD_VALUE: Code = Code::azures(400, "InvalidRequestPropertyValue");
@@ -28,7 +28,7 @@ pub(super) static WORDS: Words = Words {
         ))
     },
     refuses_unknown: false,
-    unreadable,
+    unreadable: |refusal| refusal.with_reason_alone(BAD_VALUE.code),
     ..USUAL
 };
 
@@ -37,15 +37,4 @@ fn busy(blocked: &azure_engine::refusal::words::Blocked<'_>) -> Refusal {
         "An operation is currently performing on this storage account that requires exclusive access: {}.",
         blocked.id.name()
     ))
-}
-
-fn unreadable(mut refusal: Refusal) -> Refusal {
-    if refusal.code != UNREADABLE {
-        return refusal;
-    }
-    if let Some(reason) = refusal.details.take().and_then(|details| details.into_iter().next()) {
-        refusal.message = reason.message;
-    }
-    refusal.code = BAD_VALUE.code.into();
-    refusal
 }

@@ -2,7 +2,7 @@
 
 use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use azure_engine::refusal::words::{NotAllowed, OutOfRange, Words};
-use azure_engine::refusal::{Code, Refusal, UNREADABLE};
+use azure_engine::refusal::{Code, Refusal};
 
 /// Compute's words.
 pub(crate) static WORDS: Words = Words {
@@ -46,7 +46,7 @@ pub(crate) static WORDS: Words = Words {
         Refusal::invalid_parameter(child.name(), text)
     },
     refuses_unknown: false,
-    unreadable,
+    unreadable: |refusal| refusal.with_reason_alone("BadRequest"),
 };
 
 /// A required member is missing.
@@ -59,18 +59,6 @@ pub(crate) fn fixed(member: &str) -> Refusal {
     Code::azures(409, "PropertyChangeNotAllowed")
         .says(format_args!("Changing property '{member}' is not allowed."))
         .at(member)
-}
-
-/// For an unreadable document, Compute returns only the reason.
-fn unreadable(mut refusal: Refusal) -> Refusal {
-    if refusal.code != UNREADABLE {
-        return refusal;
-    }
-    if let Some(reason) = refusal.details.take().and_then(|details| details.into_iter().next()) {
-        refusal.message = reason.message;
-    }
-    refusal.code = "BadRequest".into();
-    refusal
 }
 
 /// A number is outside its range.

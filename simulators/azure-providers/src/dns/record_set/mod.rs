@@ -7,7 +7,7 @@ pub(crate) mod views;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::names::{fqdn, spelled};
+use super::names::{fqdn, spell};
 use azure_engine::document::{Object, into_object, take_properties};
 use azure_engine::provider::{
     Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Source, Writing,
@@ -157,10 +157,8 @@ impl Writing for RecordSets {
 
 impl Presenting for RecordSets {
     fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
-        let id = spelled(&record.id);
-        let zone = id.parent().map(|zone| zone.name().to_owned()).unwrap_or_default();
-        document.insert("name".into(), id.name().into());
-        document.insert("id".into(), id.as_str().into());
+        spell(document, &record.id);
+        let zone = record.id.parent().map(|zone| zone.name().to_owned()).unwrap_or_default();
         let Some(Value::Object(properties)) = document.get_mut("properties") else { return };
         properties.insert("fqdn".into(), fqdn(&zone, record.id.name()).into());
         match self.rules.registered {

@@ -20,6 +20,7 @@ use super::protocol::protocol;
 use super::service::SERVICES;
 use super::tables::ACCOUNTS;
 use super::words::BAD_VALUE;
+use crate::name_availability::{free, refused};
 use crate::network::service_connections;
 use azure_engine::document::{Object, at, drop_nulls, fill, merge, take_properties, text};
 use azure_engine::provider::{
@@ -155,15 +156,8 @@ impl Writing for Accounts {
         }
         encryption(&mut properties)?;
         network_rules::normalise(azure, &mut properties)?;
-        let mut body = proposal.body;
-        body.retain(|member, _| {
-            matches!(
-                member.as_str(),
-                "location" | "tags" | "sku" | "kind" | "identity" | "extendedLocation" | "zones"
-            )
-        });
-        body.insert("properties".into(), Value::Object(properties));
-        Ok(Value::Object(body))
+        let kept = ["location", "tags", "sku", "kind", "identity", "extendedLocation", "zones"];
+        Ok(proposal.keep(&kept).stored(properties))
     }
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
@@ -279,12 +273,11 @@ pub(super) fn takes_keys(account: &Value) -> bool {
 /// `checkNameAvailability`
 pub(super) fn name_availability(azure: &AzureState, body: &Value) -> Result<Value> {
     let Some(name) = text(body, "name") else { return Err(super::words::bad_parameters("name")) };
-    let no = |reason: &str, message: String| json!({ "nameAvailable": false, "reason": reason, "message": message });
     if !super::tables::is_account_name(name) {
-        return Ok(no("AccountNameInvalid", super::tables::bad_account_name(name).message));
+        return Ok(refused("AccountNameInvalid", super::tables::bad_account_name(name).message));
     }
     Ok(match find(azure, name) {
-        Some(_) => no("AlreadyExists", taken(name)),
-        None => json!({ "nameAvailable": true }),
+        Some(_) => refused("AlreadyExists", taken(name)),
+        None => free(),
     })
 }
