@@ -16,8 +16,7 @@ use azure_engine::answer::data_plane::{DataAnswer, DataCaller, DataRequest, Data
 use azure_engine::document::merge;
 use azure_engine::fault::{self, Effect, FaultAction, Subject};
 use azure_engine::journal::{JournalEntry, RequestKind};
-use azure_engine::provider::AzureState;
-use azure_engine::provider::DataPlane;
+use azure_engine::provider::{AzureState, DataPlane};
 use azure_engine::refusal::{Extra, Refusal, Result};
 use azure_engine::settings::latency::bounded;
 use azure_entra::{AuthFailure, Scheme};

@@ -16,8 +16,7 @@ pub use self::directory::{DirectoryIdentity, Holder, Trusted, find, holders};
 
 use self::ids::Ids;
 use azure_engine::answer::Answer;
-use azure_engine::provider::AzureState;
-use azure_engine::provider::{EnvelopeMember, ExtensionRequest, Provider};
+use azure_engine::provider::{AzureState, EnvelopeMember, ExtensionRequest, Provider};
 use azure_engine::refusal::{Code, Handled, Refusal};
 use azure_engine::settings::limits::Limit;
 use azure_engine::types::join::Join;

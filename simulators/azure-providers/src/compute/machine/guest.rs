@@ -151,20 +151,25 @@ fn state_of(record: &Record, name: &str) -> (&'static str, String) {
     }
 }
 
+/// The properties of an extension in a set's model, as they are shown.
+pub(crate) fn shown_properties(extension: &Value, state: &str) -> Value {
+    let mut properties = at(extension, "properties").cloned().unwrap_or_else(|| json!({}));
+    if let Some(properties) = properties.as_object_mut() {
+        properties.retain(|member, _| !member.starts_with("protectedSettings"));
+        properties.insert("provisioningState".into(), state.into());
+    }
+    properties
+}
+
 /// The extensions of a machine as documents: those of its set, and its own.
 pub(crate) fn extensions(azure: &AzureState, record: &Record) -> Vec<Value> {
     let location = azure.location(&record.id);
     let full_type = format!("{}/extensions", record.resource_type.name());
     let of_set = model_of(azure, record).map(of_model).unwrap_or_default().iter().map(|extension| {
         let name = text(extension, "name").unwrap_or_default();
-        let mut properties = at(extension, "properties").cloned().unwrap_or_else(|| json!({}));
-        if let Some(properties) = properties.as_object_mut() {
-            properties.retain(|member, _| !member.starts_with("protectedSettings"));
-            properties.insert("provisioningState".into(), state_of(record, name).0.into());
-        }
         json!({
             "id": record.id.child("extensions", name), "name": name, "type": full_type, "location": location,
-            "properties": properties,
+            "properties": shown_properties(extension, state_of(record, name).0),
         })
     });
     let own = azure.store.of_type_below(EXTENSION_TYPE, &record.id);

@@ -16,8 +16,7 @@ mod shares;
 mod xml;
 
 use azure_engine::answer::data_plane::{DataAnswer, DataRequest, DataSubject};
-use azure_engine::provider::AzureState;
-use azure_engine::provider::DataPlane;
+use azure_engine::provider::{AzureState, DataPlane};
 use azure_engine::refusal::{Code, Result};
 
 use self::service_request::{DataService, ServiceRequest, account_name, challenge, split};
