@@ -5,7 +5,7 @@ use azure_engine::provider::{
     Acting, AzureState, EtagForm, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
 use azure_engine::refusal::{Code, Result};
-use azure_engine::store::reference::{Reference, Role};
+use azure_engine::store::reference::Reference;
 use azure_engine::types::member_table::Holds::{Anything, Derived};
 use azure_engine::types::member_table::Member;
 use azure_types::ResourceId;
@@ -68,8 +68,7 @@ impl Shape for FleetMembers {
 
     fn references(&self, record: &Record) -> Vec<Reference> {
         let cluster = record.body.get("properties").and_then(cluster_of);
-        let names = |to| Reference { from: record.id.clone(), to, role: Role::Names, address: None };
-        cluster.map(names).into_iter().collect()
+        cluster.map(|to| Reference::names(&record.id, to)).into_iter().collect()
     }
 }
 

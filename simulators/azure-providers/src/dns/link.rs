@@ -11,7 +11,7 @@ use azure_engine::provider::{
 };
 use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::State;
-use azure_engine::store::reference::{Reference, Role};
+use azure_engine::store::reference::Reference;
 use azure_engine::types::member_table::Holds::{Derived, Flag, Names, Word};
 use azure_engine::types::member_table::Member;
 
@@ -44,8 +44,7 @@ impl Shape for Links {
 
     fn references(&self, record: &Record) -> Vec<Reference> {
         // A network may be deleted; its links are deleted with it.
-        let named = |to| Reference { from: record.id.clone(), to, role: Role::Names, address: None };
-        network(&record.body).map(named).into_iter().collect()
+        network(&record.body).map(|to| Reference::names(&record.id, to)).into_iter().collect()
     }
 }
 

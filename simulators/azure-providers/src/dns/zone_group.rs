@@ -14,7 +14,7 @@ use azure_engine::provider::{
     Shape, Writing,
 };
 use azure_engine::refusal::{Code, Refusal, Result};
-use azure_engine::store::reference::{Reference, Role};
+use azure_engine::store::reference::Reference;
 
 const CONFIGS: &str = "privateDnsZoneConfigs";
 
@@ -42,7 +42,7 @@ impl Shape for ZoneGroups {
         let zones = zones.filter_map(|config| {
             let from = record.id.child(CONFIGS, name(config));
             let to = stored_reference(config, "properties/privateDnsZoneId")?;
-            Some(Reference { from, to, role: Role::Names, address: None })
+            Some(Reference::names(&from, to))
         });
         zones.collect()
     }

@@ -15,7 +15,7 @@ use azure_engine::provider::{
 };
 use azure_engine::refusal::{Handled, Result};
 use azure_engine::store::State;
-use azure_engine::store::reference::{Reference, Role};
+use azure_engine::store::reference::Reference;
 use azure_engine::types::member_table::{Written, normalise};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -62,8 +62,7 @@ impl Shape for AgentPools {
 
     fn references(&self, record: &Record) -> Vec<Reference> {
         let subnets = record.body.get("properties").map(subnets).unwrap_or_default();
-        let uses = |to| Reference { from: record.id.clone(), to, role: Role::Model, address: None };
-        subnets.into_iter().map(uses).collect()
+        subnets.into_iter().map(|to| Reference::in_model(&record.id, to)).collect()
     }
 
     fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {

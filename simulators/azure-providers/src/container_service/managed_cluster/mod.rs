@@ -19,7 +19,7 @@ use azure_engine::provider::{
 };
 use azure_engine::refusal::{Handled, Result};
 use azure_engine::store::State;
-use azure_engine::store::reference::{Reference, Role as Pointer};
+use azure_engine::store::reference::Reference;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -78,8 +78,8 @@ impl Shape for ManagedClusters {
     fn references(&self, record: &Record) -> Vec<Reference> {
         // While it is written, a cluster holds its pools.
         let profiles = azure_engine::document::items(&record.body, "properties/agentPoolProfiles").iter();
-        let uses = |to| Reference { from: record.id.clone(), to, role: Pointer::Model, address: None };
-        profiles.flat_map(agent_pool::subnets).map(uses).collect()
+        let subnets = profiles.flat_map(agent_pool::subnets);
+        subnets.map(|to| Reference::in_model(&record.id, to)).collect()
     }
 
     fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {

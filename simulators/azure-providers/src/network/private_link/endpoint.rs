@@ -107,7 +107,7 @@ impl Shape for PrivateEndpoints {
                     return None;
                 }
                 let from = record.id.child(collection, name(child));
-                Some(Reference { from, to: target(child)?, role: Role::Names, address: None })
+                Some(Reference::names(&from, target(child)?))
             })
         });
         pointers(&MEMBERS, &record.id, &record.body).into_iter().chain(services).collect()
