@@ -196,7 +196,7 @@ impl AzureState {
             }
             let resource_type = self
                 .resource_type(&record.resource_type)
-                .ok_or_else(|| BadSnapshot::UnknownType(record.resource_type))?;
+                .ok_or(BadSnapshot::UnknownType(record.resource_type))?;
             records.push(Record {
                 id: record.id,
                 resource_type,
@@ -213,7 +213,7 @@ impl AzureState {
         let mut operations = Vec::with_capacity(saved.operations.len());
         for operation in saved.operations {
             let name = operation.resource_type.unwrap_or_else(|| operation.subject.resource_type());
-            let resource_type = self.resource_type(&name).ok_or_else(|| BadSnapshot::UnknownType(name))?;
+            let resource_type = self.resource_type(&name).ok_or(BadSnapshot::UnknownType(name))?;
             operations.push(Operation {
                 key: operation.key,
                 number: operation.number,
