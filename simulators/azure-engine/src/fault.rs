@@ -7,12 +7,9 @@ use serde_json::Value;
 
 use crate::operation::execution::Execution;
 use crate::operation::{OperationEnd, OperationStyle, OperationUrls, RetryAfterStyle, Status};
-use crate::refusal::Refusal;
-use crate::refusal::code::Code;
+use crate::refusal::{Code, Refusal};
 use crate::settings::latency::bounded;
 use crate::settings::seed::Seed;
-
-const TOO_MANY_REQUESTS: Code = Code::azures(429, "TooManyRequests");
 
 faults::fault! {
     conditions {
@@ -154,7 +151,7 @@ impl FaultAction {
             Self::Fail { status, code, message } => Some(Refusal::new(*status, code, message)),
             Self::Throttle { retry_after } => Some(Refusal {
                 retry_after: *retry_after,
-                ..TOO_MANY_REQUESTS.says("The request is being throttled.")
+                ..Code::azures(429, "TooManyRequests").says("The request is being throttled.")
             }),
             _ => None,
         }

@@ -19,10 +19,10 @@ use crate::answer::data_plane::{DataAnswer, DataRequest, DataSubject};
 use crate::document::{Object, at};
 use crate::fault::Fault;
 use crate::journal::JournalBook;
+use crate::operation::Operations;
 use crate::operation::execution::Execution;
 use crate::operation::outside::Outside;
-use crate::operation::{Completion, Operations};
-use crate::refusal::{Handled, Refusal};
+use crate::refusal::{Handled, Refusal, Result};
 use crate::request::Request;
 use crate::request::target::Target;
 use crate::settings::actors::{Actor, Actors};
@@ -41,8 +41,10 @@ use crate::types::member_table;
 use crate::types::names::NameRule;
 use crate::types::version::Since;
 
+pub use crate::answer::Action;
+pub use crate::operation::EndedOperation;
 pub use crate::request::provider_request::{
-    Act, Expand, ExtensionRequest, Listing, ProviderCall, ResourceRequest, Source,
+    Act, Expand, ExtensionRequest, Listing, PartWrite, ProviderCall, ResourceRequest, Source,
 };
 pub use crate::store::reference::Reference;
 pub use crate::types::protocol::{
@@ -86,6 +88,13 @@ impl<'a> Proposal<'a> {
 }
 
 impl Proposal<'_> {
+    /// Drops all members of the envelope but these.
+    #[must_use]
+    pub fn keep(mut self, members: &[&str]) -> Self {
+        self.body.retain(|member, _| members.contains(&member.as_str()));
+        self
+    }
+
     /// The document with these `properties`.
     pub fn stored(mut self, properties: Object) -> Value {
         self.body.insert("properties".into(), Value::Object(properties));
@@ -101,14 +110,6 @@ impl Proposal<'_> {
     pub fn old_member(&self, path: &str) -> Option<&Value> {
         at(&self.old?.body, path)
     }
-}
-
-/// The result of starting a POST action.
-pub struct Action {
-    /// Passed back to [`Writing::after_operation`] when the operation is over.
-    pub completion: Completion,
-    /// The immediate answer; without one the action is a long-running operation.
-    pub answer: Option<Answer>,
 }
 
 /// What a resource of a type may be: its protocol, its members, its name, its references.
@@ -127,7 +128,7 @@ pub trait Shape: Send + Sync + 'static {
     }
 
     /// Refuses an impossible instance name.
-    fn check_name(&self, _name: &str) -> Result<(), Refusal> {
+    fn check_name(&self, _name: &str) -> Result<()> {
         Ok(())
     }
 
@@ -156,7 +157,7 @@ pub trait Shape: Send + Sync + 'static {
 /// What a type does around a write or a deletion. `before_` hooks may refuse, `after_` hooks act on other documents.
 pub trait Writing: Send + Sync + 'static {
     /// Checks a write after the tables were applied, and returns the document to store.
-    fn before_write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value> {
         Ok(Value::Object(proposal.body))
     }
 
@@ -171,15 +172,8 @@ pub trait Writing: Send + Sync + 'static {
     /// Called after the set of referrers of this document changed.
     fn after_referrers_changed(&self, _azure: &mut AzureState, _id: &ResourceId) {}
 
-    /// Called after an operation ended; `failed` if it failed or was cancelled.
-    fn after_operation(
-        &self,
-        _azure: &mut AzureState,
-        _id: &ResourceId,
-        _completion: &Completion,
-        _failed: bool,
-    ) {
-    }
+    /// Called after an operation ended.
+    fn after_operation(&self, _azure: &mut AzureState, _id: &ResourceId, _ended: EndedOperation<'_>) {}
 
     /// The resources whose work outside is awaited by operations on this one.
     fn awaited_outside(&self, _azure: &AzureState, id: &ResourceId) -> Vec<ResourceId> {
@@ -198,7 +192,7 @@ pub trait Writing: Send + Sync + 'static {
     }
 
     /// Checks whether the resource may be deleted.
-    fn before_delete(&self, _azure: &AzureState, _record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, _azure: &AzureState, _record: &Record) -> Result<()> {
         Ok(())
     }
 
@@ -223,7 +217,6 @@ pub trait Presenting: Send + Sync + 'static {
         &self,
         _azure: &AzureState,
         _record: &Record,
-        _collection: &str,
         _id: &ResourceId,
         _properties: &mut Object,
     ) {
@@ -248,7 +241,7 @@ pub trait Presenting: Send + Sync + 'static {
     }
 
     /// Checks the parameters of a list.
-    fn before_list(&self, _azure: &AzureState, _listing: &Listing<'_>) -> Result<(), Refusal> {
+    fn before_list(&self, _azure: &AzureState, _listing: &Listing<'_>) -> Result<()> {
         Ok(())
     }
 
@@ -303,16 +296,9 @@ pub trait Acting: Send + Sync + 'static {
         false
     }
 
-    /// PUT (`body`) or DELETE (no body) of something below the resource that is kept elsewhere, such as
-    /// a service's connections, which are kept with the endpoints. Says whether it was there; `None`
-    /// where nothing below can be written so. What [`Presenting::view`] then gives is the answer to a PUT.
-    fn write_below(
-        &self,
-        _azure: &mut AzureState,
-        _id: &ResourceId,
-        _below: &[&str],
-        _body: Option<&Value>,
-    ) -> Handled<bool> {
+    /// Writes something below the resource. Says whether it was there; `None` where nothing below can be written so.
+    /// What [`Presenting::view`] then gives is the answer to a PUT.
+    fn write_below(&self, _azure: &mut AzureState, _id: &ResourceId, _write: PartWrite<'_>) -> Handled<bool> {
         None
     }
 
@@ -336,7 +322,7 @@ pub type Answers = fn(&mut AzureState, &ProviderCall<'_>) -> Handled<Value>;
 pub type Extends = fn(&mut AzureState, &ExtensionRequest<'_>) -> Handled<Answer>;
 
 /// Refuses a change, by its method and its resource.
-pub type Guard = fn(&AzureState, &str, &ResourceId) -> Result<(), Refusal>;
+pub type Guard = fn(&AzureState, &str, &ResourceId) -> Result<()>;
 
 /// The service behind all hosts with one suffix.
 pub struct DataPlane {
@@ -354,7 +340,7 @@ pub struct DataPlane {
     /// Finds the subject of a request.
     pub locate: fn(&AzureState, &DataRequest<'_>) -> DataSubject,
     /// Performs a request.
-    pub perform: fn(&mut AzureState, &DataRequest<'_>) -> Result<DataAnswer, Refusal>,
+    pub perform: fn(&mut AzureState, &DataRequest<'_>) -> Result<DataAnswer>,
     /// A refusal in the form of the service.
     pub refuse: fn(&AzureState, &DataRequest<'_>, &Refusal) -> DataAnswer,
 }
@@ -444,7 +430,7 @@ pub struct EnvelopeMember {
     /// Its name.
     pub name: &'static str,
     /// Checks the member in a write, and reduces it to the parts that clients write.
-    pub check: fn(&AzureState, &ResourceId, &mut Object) -> Result<(), Refusal>,
+    pub check: fn(&AzureState, &ResourceId, &mut Object) -> Result<()>,
     /// Fills in derived parts, in a document that is about to be shown and has the member.
     pub present: fn(&AzureState, &Record, &mut Object),
 }
@@ -485,18 +471,13 @@ pub trait Manager: Send + Sync + 'static {
         request: &Request<'_>,
         target: &Target,
         execution: &Execution,
-    ) -> Result<Answer, Refusal>;
+    ) -> Result<Answer>;
 
     /// Checks whether a subscription may write with a provider.
-    fn check_registered(
-        &self,
-        azure: &AzureState,
-        subscription: &str,
-        namespace: &str,
-    ) -> Result<(), Refusal>;
+    fn check_registered(&self, azure: &AzureState, subscription: &str, namespace: &str) -> Result<()>;
 
     /// Checks whether a region, in its normal spelling, exists and may have resources of a type.
-    fn check_region(&self, azure: &AzureState, location: &str, resource_type: &str) -> Result<(), Refusal>;
+    fn check_region(&self, azure: &AzureState, location: &str, resource_type: &str) -> Result<()>;
 }
 
 impl Indexed for dyn ResourceType {

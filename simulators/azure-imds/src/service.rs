@@ -248,10 +248,7 @@ impl MetadataRequest<'_> {
     fn version(&self, known: &'static [&'static str], first: &str) -> Result<&str, Problem> {
         let given = self.query.get("api-version").map(String::as_str).filter(|version| !version.is_empty());
         let given = given.ok_or(Problem::NoVersion(known))?;
-        match known.contains(&given) && given >= first {
-            true => Ok(given),
-            false => Err(Problem::BadVersion(known)),
-        }
+        if known.contains(&given) && given >= first { Ok(given) } else { Err(Problem::BadVersion(known)) }
     }
 
     fn machine(&self) -> Result<ResourceId, Problem> {

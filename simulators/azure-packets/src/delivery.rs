@@ -11,7 +11,7 @@ use super::packet_trace::{PacketTrace, Sender};
 use super::private_link::Endpoint;
 use super::security_group::{Direction, is_private};
 use super::spread::{FlowKey, choose};
-use super::verdict::{Hop, Refusal};
+use super::verdict::{Hop, Refusal, Result};
 
 /// The last stretch: the machine, the addresses of the packet, and whether security groups apply.
 pub(super) struct Delivery<'a> {
@@ -40,7 +40,7 @@ impl<'a> Delivery<'a> {
 
 impl<'a> PacketTrace<'a> {
     /// From outside to an address that should be public.
-    pub(super) fn enter_from_outside(&mut self, sender: Sender<'a>) -> Result<(), Refusal> {
+    pub(super) fn enter_from_outside(&mut self, sender: Sender<'a>) -> Result<()> {
         let network = self.network;
         let to = self.to;
         let Some(public) = network.public_at(to) else {
@@ -78,7 +78,7 @@ impl<'a> PacketTrace<'a> {
         endpoint: &ResourceId,
         interface: &'a Interface,
         sender: Sender<'a>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<()> {
         let network = self.network;
         if interface.targets.subnet.as_deref().is_some_and(|subnet| subnet.endpoint_policies.security_group) {
             self.pass(interface, &self.flow(sender, Some(interface)), Direction::Inbound)?;
@@ -91,11 +91,7 @@ impl<'a> PacketTrace<'a> {
 
     /// Through a private endpoint and the service behind it; without a sender for clients that only the
     /// endpoint knows.
-    pub(super) fn come_through(
-        &mut self,
-        endpoint: &'a Endpoint,
-        sender: Option<Sender<'a>>,
-    ) -> Result<(), Refusal> {
+    pub(super) fn come_through(&mut self, endpoint: &'a Endpoint, sender: Option<Sender<'a>>) -> Result<()> {
         let network = self.network;
         let nowhere = || Refusal::EndpointLeadsNowhere { endpoint: endpoint.id.clone() };
         let own = network.addresses_of_endpoint(&endpoint.id).find(|own| *own == self.to);
@@ -155,7 +151,7 @@ impl<'a> PacketTrace<'a> {
         balancer: &'a LoadBalancer,
         frontend: &'a Frontend,
         sender: Sender<'a>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<()> {
         let chosen = self.balance(balancer, frontend, sender)?;
         let (destination, port) = if chosen.floating_ip {
             (self.to, self.packet.port)
@@ -178,7 +174,7 @@ impl<'a> PacketTrace<'a> {
         balancer: &'a LoadBalancer,
         frontend: &'a Frontend,
         sender: Sender<'a>,
-    ) -> Result<Chosen<'a>, Refusal> {
+    ) -> Result<Chosen<'a>> {
         let (protocol, port) = (self.packet.protocol, self.packet.port);
         self.hops.push(Hop::Frontend {
             id: frontend.id.clone(),
@@ -198,12 +194,7 @@ impl<'a> PacketTrace<'a> {
         self.by_nat_rule(balancer, frontend)
     }
 
-    fn by_rule(
-        &mut self,
-        balancer: &LoadBalancer,
-        rule: &Rule,
-        sender: Sender<'a>,
-    ) -> Result<Chosen<'a>, Refusal> {
+    fn by_rule(&mut self, balancer: &LoadBalancer, rule: &Rule, sender: Sender<'a>) -> Result<Chosen<'a>> {
         self.hops.push(Hop::Rule {
             id: rule.id.clone(),
             protocol: rule.protocol.clone(),
@@ -244,11 +235,7 @@ impl<'a> PacketTrace<'a> {
         Ok(Chosen { interface, address, floating_ip: rule.floating_ip, backend_port })
     }
 
-    fn by_nat_rule(
-        &mut self,
-        balancer: &'a LoadBalancer,
-        frontend: &'a Frontend,
-    ) -> Result<Chosen<'a>, Refusal> {
+    fn by_nat_rule(&mut self, balancer: &'a LoadBalancer, frontend: &'a Frontend) -> Result<Chosen<'a>> {
         let (protocol, port) = (self.packet.protocol, self.packet.port);
         let mut of_frontend =
             balancer.nat_rules.iter().filter(|rule| rule.frontend.as_ref() == Some(&frontend.id));
@@ -283,7 +270,7 @@ impl<'a> PacketTrace<'a> {
         Ok(Chosen { interface, address, floating_ip: rule.floating_ip, backend_port: rule.backend_port })
     }
 
-    pub(super) fn deliver(&mut self, sender: Sender<'a>, delivery: &Delivery<'a>) -> Result<(), Refusal> {
+    pub(super) fn deliver(&mut self, sender: Sender<'a>, delivery: &Delivery<'a>) -> Result<()> {
         let interface = delivery.interface;
         let node = interface.node_name().to_owned();
         let asked = self.pass(

@@ -7,14 +7,14 @@ use azure_types::ResourceId;
 use super::machine::{Interface, Machine};
 use super::network::Network;
 use super::private_link::Endpoint;
-use super::verdict::Refusal;
+use super::verdict::{Refusal, Result};
 
 impl Network {
     /// The machine with this name, host name, id or private address.
     ///
     /// # Errors
     /// There is no such machine, or several.
-    pub(super) fn find_machine(&self, name: &str) -> Result<&ResourceId, Refusal> {
+    pub(super) fn find_machine(&self, name: &str) -> Result<&ResourceId> {
         if let Some((id, _)) = ResourceId::parse(name).ok().and_then(|id| self.machines.get_key_value(&id)) {
             return Ok(id);
         }
@@ -31,7 +31,7 @@ impl Network {
     ///
     /// # Errors
     /// There is no such machine, none with an interface, or several.
-    pub(super) fn find_interfaces(&self, name: &str) -> Result<(&Interface, Vec<&Interface>), Refusal> {
+    pub(super) fn find_interfaces(&self, name: &str) -> Result<(&Interface, Vec<&Interface>)> {
         let all: Vec<&Interface> = self.interfaces_of(self.find_machine(name)?).collect();
         // By its address, a machine sends from the interface that has it.
         let address: Option<IpAddr> = name.parse().ok();
@@ -47,7 +47,7 @@ impl Network {
     ///
     /// # Errors
     /// There is no such network, or several.
-    pub(super) fn find_network(&self, name: &str) -> Result<&ResourceId, Refusal> {
+    pub(super) fn find_network(&self, name: &str) -> Result<&ResourceId> {
         one(name, self.virtual_networks.keys().filter(|id| fits(id, name)))
     }
 
@@ -55,7 +55,7 @@ impl Network {
     ///
     /// # Errors
     /// There is no such endpoint, or several.
-    pub(super) fn find_endpoint(&self, name: &str) -> Result<&Endpoint, Refusal> {
+    pub(super) fn find_endpoint(&self, name: &str) -> Result<&Endpoint> {
         let id = one(name, self.endpoints.keys().filter(|id| fits(id, name)))?;
         self.endpoints.get(id).ok_or_else(|| Refusal::NoSuchSender { node: name.to_owned() })
     }
@@ -71,7 +71,7 @@ fn fits(id: &ResourceId, name: &str) -> bool {
 }
 
 /// The only one there is.
-fn one<'a>(name: &str, found: impl Iterator<Item = &'a ResourceId>) -> Result<&'a ResourceId, Refusal> {
+fn one<'a>(name: &str, found: impl Iterator<Item = &'a ResourceId>) -> Result<&'a ResourceId> {
     let mut found: Vec<&ResourceId> = found.collect();
     found.sort();
     found.dedup();

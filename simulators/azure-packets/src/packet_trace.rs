@@ -9,7 +9,7 @@ use super::machine::Interface;
 use super::network::Network;
 use super::probe_answers::ProbeAnswers;
 use super::security_group::{Access, Direction, PROBE_SOURCE};
-use super::verdict::{Hop, Refusal};
+use super::verdict::{Hop, Refusal, Result};
 
 /// A packet under way.
 pub(super) struct PacketTrace<'a> {
@@ -57,7 +57,7 @@ impl<'a> PacketTrace<'a> {
         interface: &Interface,
         flow: &Flow<'_>,
         direction: Direction,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<bool> {
         let decisions = self.network.decisions(interface, flow, direction);
         let asked = !decisions.is_empty();
         let denied = decisions.last().filter(|decision| decision.access == Access::Deny).cloned();

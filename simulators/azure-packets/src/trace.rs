@@ -15,7 +15,7 @@ use super::protocol::Protocol;
 use super::route::NextHop;
 use super::security_group::{Direction, is_carried, is_private};
 use super::service_tag;
-use super::verdict::{Hop, Refusal, Verdict};
+use super::verdict::{Hop, Refusal, Result, Verdict};
 
 impl Network {
     /// Follows a packet.
@@ -55,7 +55,7 @@ impl Network {
     /// # Errors
     ///
     /// Why they cannot; the machine may also not be there.
-    pub fn outbound_of(&self, node: &str) -> Result<super::Outbound, Refusal> {
+    pub fn outbound_of(&self, node: &str) -> Result<super::Outbound> {
         let (first, _) = self.find_interfaces(node)?;
         let name = first.node_name().to_owned();
         self.outbound(first, Protocol::Tcp).map_err(|why| Refusal::NoOutbound { node: name, why })
@@ -80,7 +80,7 @@ enum Next<'a> {
 }
 
 impl<'a> PacketTrace<'a> {
-    fn follow(&mut self) -> Result<(), Refusal> {
+    fn follow(&mut self) -> Result<()> {
         match &self.packet.from {
             Source::Internet { address } => {
                 if address.is_ipv4() != self.to.is_ipv4() {
@@ -104,7 +104,7 @@ impl<'a> PacketTrace<'a> {
         }
     }
 
-    fn leave_node(&mut self, node: &str) -> Result<(), Refusal> {
+    fn leave_node(&mut self, node: &str) -> Result<()> {
         let (first, interfaces) = self.network.find_interfaces(node)?;
         let name = first.node_name().to_owned();
         let found = interfaces.into_iter().find_map(|interface| {
@@ -117,7 +117,7 @@ impl<'a> PacketTrace<'a> {
     }
 
     /// A pod sends by the interface that has its address, or by the node that owns it by routes.
-    fn leave_pod(&mut self, address: IpAddr) -> Result<(), Refusal> {
+    fn leave_pod(&mut self, address: IpAddr) -> Result<()> {
         let network = self.network;
         let own = network.with_address(address).find(|interface| interface.machine.is_some());
         match own.or_else(|| network.owner_by_route(address)) {
@@ -129,7 +129,7 @@ impl<'a> PacketTrace<'a> {
         }
     }
 
-    fn start(&mut self, interface: &'a Interface, address: IpAddr, name: &str) -> Result<(), Refusal> {
+    fn start(&mut self, interface: &'a Interface, address: IpAddr, name: &str) -> Result<()> {
         if interface.power() != Power::Running {
             return Err(Refusal::SenderOff { node: name.to_owned() });
         }
@@ -145,7 +145,7 @@ impl<'a> PacketTrace<'a> {
     }
 
     /// Sends a packet out of an interface, by the routes of its subnet and through its security groups.
-    fn leave(&mut self, from: &'a Interface, source: IpAddr) -> Result<(), Refusal> {
+    fn leave(&mut self, from: &'a Interface, source: IpAddr) -> Result<()> {
         // Nodes and firewalls translate the source of packets to the outside to their own address.
         let address = if is_private(self.to) { source } else { from.address.unwrap_or(source) };
         let sender = Sender { address, interface: Some(from) };
@@ -172,7 +172,7 @@ impl<'a> PacketTrace<'a> {
     }
 
     /// The next hop by the routes of the subnet.
-    fn next(&mut self, from: &'a Interface) -> Result<Next<'a>, Refusal> {
+    fn next(&mut self, from: &'a Interface) -> Result<Next<'a>> {
         let to = self.to;
         let Some(route) = self.network.route(from, to) else {
             // An unknown subnet has no routes; the packet goes to the holder of the address.
@@ -200,14 +200,14 @@ impl<'a> PacketTrace<'a> {
 
     /// The holder of the destination as a private address that `from` can reach; `None` if the address is not a private
     /// one in use, and the packet leaves for the internet.
-    fn private_owner(&self, from: &Interface) -> Result<Option<AddressHolder<'a>>, Refusal> {
+    fn private_owner(&self, from: &Interface) -> Result<Option<AddressHolder<'a>>> {
         match self.owner_of(from, self.to)? {
             None if is_private(self.to) => Err(Refusal::NoSuchAddress { address: self.to }),
             owner => Ok(owner),
         }
     }
 
-    fn owner_of(&self, from: &Interface, address: IpAddr) -> Result<Option<AddressHolder<'a>>, Refusal> {
+    fn owner_of(&self, from: &Interface, address: IpAddr) -> Result<Option<AddressHolder<'a>>> {
         let network = self.network;
         let owners = network
             .internal_frontends(address)
@@ -237,7 +237,7 @@ impl<'a> PacketTrace<'a> {
     }
 
     /// Sends a packet to a machine that forwards it, or that has the destination behind it.
-    fn by_appliance(&mut self, appliance: &AddressHolder<'a>, sender: Sender<'a>) -> Result<(), Refusal> {
+    fn by_appliance(&mut self, appliance: &AddressHolder<'a>, sender: Sender<'a>) -> Result<()> {
         let network = self.network;
         let (interface, address) = match appliance {
             AddressHolder::Interface(interface) => (*interface, interface.address.unwrap_or(self.to)),
@@ -275,7 +275,7 @@ impl<'a> PacketTrace<'a> {
 
     /// Out of Azure's private networks: with a public address, and back in where it is for a public IP
     /// of this Azure.
-    fn go_outside(&mut self, from: &'a Interface) -> Result<(), Refusal> {
+    fn go_outside(&mut self, from: &'a Interface) -> Result<()> {
         let node = from.node_name().to_owned();
         let outbound = self
             .network

@@ -167,6 +167,9 @@ pub enum Hop {
     },
 }
 
+/// What a packet that can be refused comes to.
+pub(crate) type Result<T, E = Refusal> = std::result::Result<T, E>;
+
 /// Why a packet does not arrive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "snake_case", tag = "reason")]

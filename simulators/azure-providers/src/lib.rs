@@ -1,6 +1,18 @@
 //! The resource providers of the simulated Azure: a folder for each namespace, with tables and the special rules of
 //! types. A further provider is a module that [`all`] names. They use documents and the engine, and no HTTP.
 
+/// The shape of a type that is its protocol alone; the hooks that it does without keep their defaults.
+macro_rules! shape {
+    ($resource_type:ty, $protocol:expr $(, without $($hooks:ident),+)?) => {
+        $($(impl azure_engine::provider::$hooks for $resource_type {})+)?
+        impl azure_engine::provider::Shape for $resource_type {
+            fn protocol(&self) -> &'static azure_engine::types::protocol::Protocol {
+                &$protocol
+            }
+        }
+    };
+}
+
 pub mod authorization;
 pub mod compute;
 pub mod container_registry;
@@ -12,6 +24,7 @@ pub mod identity;
 mod ip_groups;
 mod key_vault;
 mod kubernetes_configuration;
+mod name_availability;
 mod network;
 mod plain;
 mod resource_health;

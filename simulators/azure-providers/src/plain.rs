@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use azure_engine::document::Object;
 use azure_engine::provider::{Acting, AzureState, Expand, Presenting, Protocol, Record, Shape, Writing};
-use azure_engine::refusal::Refusal;
-use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Code, Result};
 
 /// One of them.
 pub(crate) struct Plain {
@@ -15,9 +14,12 @@ pub(crate) struct Plain {
     pub(crate) children: Option<(&'static str, Option<&'static str>)>,
 }
 
-const NESTED: Code = Code::azures(409, "CannotDeleteResource");
-
 impl Plain {
+    /// A type without children.
+    pub(crate) const fn of(protocol: &'static Protocol) -> Self {
+        Self { protocol, children: None }
+    }
+
     fn nested<'a>(&self, azure: &'a AzureState, record: &Record) -> Vec<&'a Record> {
         let Some((segment, _)) = self.children else { return Vec::new() };
         azure.store.of_type_below(&format!("{}/{segment}", self.protocol.resource_type), &record.id)
@@ -31,10 +33,10 @@ impl Shape for Plain {
 }
 
 impl Writing for Plain {
-    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
         match self.nested(azure, record).first() {
             None => Ok(()),
-            Some(child) => Err(NESTED.says(format_args!(
+            Some(child) => Err(Code::azures(409, "CannotDeleteResource").says(format_args!(
                 "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: '{}'. \
                  Please delete all nested resources before deleting this resource.",
                 child.id

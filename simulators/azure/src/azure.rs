@@ -19,10 +19,8 @@ use azure_engine::fault::Fault;
 use azure_engine::journal::Journal;
 use azure_engine::operation::execution::Execution;
 use azure_engine::operation::{OperationEnd, OperationState};
-use azure_engine::provider::AzureState;
-use azure_engine::provider::DataPlane;
-use azure_engine::refusal::Refusal;
-use azure_engine::refusal::code::Code;
+use azure_engine::provider::{AzureState, DataPlane};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::request::Conditions;
 use azure_engine::settings::actors::{Actor, Actors};
 use azure_engine::settings::budget::BudgetState;
@@ -183,7 +181,7 @@ impl Azure {
     /// # Errors
     ///
     /// What Azure would refuse.
-    pub fn put(&self, id: &ResourceId, document: Value) -> Result<Value, Refusal> {
+    pub fn put(&self, id: &ResourceId, document: Value) -> Result<Value> {
         self.change(|state| put_at_once(state, id, document))
     }
 
@@ -192,7 +190,7 @@ impl Azure {
     /// # Errors
     ///
     /// What Azure would refuse.
-    pub fn delete(&self, id: &ResourceId) -> Result<(), Refusal> {
+    pub fn delete(&self, id: &ResourceId) -> Result<()> {
         self.change(|state| {
             if let (None, Some(group)) = (id.namespace(), id.group_name()) {
                 return delete_group(state, id.subscription_id(), group, &at_once()).map(drop);
@@ -208,7 +206,7 @@ impl Azure {
     /// # Errors
     ///
     /// What Azure would refuse; also when the resource is absent.
-    pub fn edit(&self, id: &ResourceId, edit: impl FnOnce(&mut Value)) -> Result<Value, Refusal> {
+    pub fn edit(&self, id: &ResourceId, edit: impl FnOnce(&mut Value)) -> Result<Value> {
         self.change(|state| {
             let absent = || RESOURCE_NOT_FOUND.says(format_args!("The Resource '{id}' was not found."));
             let mut document = state.document(id).ok_or_else(absent)?;
@@ -324,7 +322,7 @@ impl Azure {
     /// # Errors
     ///
     /// What Azure would refuse; also where there is no such role.
-    pub fn assign_role(&self, scope: &ResourceId, role: &str, object_id: &str) -> Result<(), Refusal> {
+    pub fn assign_role(&self, scope: &ResourceId, role: &str, object_id: &str) -> Result<()> {
         self.change(|state| authorization::assign(state, scope, role, object_id))
     }
 
@@ -402,7 +400,7 @@ impl Azure {
     /// # Errors
     ///
     /// What Azure would refuse; also when the scale set is absent.
-    pub fn scale(&self, scale_set: &ResourceId, capacity: u64) -> Result<(), Refusal> {
+    pub fn scale(&self, scale_set: &ResourceId, capacity: u64) -> Result<()> {
         self.change(|state| {
             let resolved = state.resolve_id(scale_set)?;
             let patch = json!({ "sku": { "capacity": capacity } });
@@ -415,11 +413,10 @@ impl Azure {
     /// # Errors
     ///
     /// What Azure would refuse; also when the instance is absent.
-    pub fn remove_instance(&self, scale_set: &ResourceId, instance: &str) -> Result<(), Refusal> {
+    pub fn remove_instance(&self, scale_set: &ResourceId, instance: &str) -> Result<()> {
         let id = scale_set.child("virtualMachines", instance);
-        if self.document(&id).is_none() {
-            return Err(RESOURCE_NOT_FOUND.says(format_args!("The Resource '{id}' was not found.")));
-        }
+        RESOURCE_NOT_FOUND
+            .says_when(self.document(&id).is_none(), format_args!("The Resource '{id}' was not found."))?;
         self.delete(&id)
     }
 
@@ -545,7 +542,7 @@ fn own(state: &mut AzureState) {
 }
 
 /// Creates or replaces a resource as part of a setup.
-fn put_at_once(state: &mut AzureState, id: &ResourceId, mut document: Value) -> Result<Value, Refusal> {
+fn put_at_once(state: &mut AzureState, id: &ResourceId, mut document: Value) -> Result<Value> {
     if let Some(group) = id.group_name() {
         let group_id = ResourceId::group(id.subscription_id(), group);
         if id.namespace().is_none() {

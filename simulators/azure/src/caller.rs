@@ -15,17 +15,12 @@ use serde_json::{Value, json};
 
 use crate::azure::Azure;
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::code::Code;
-use azure_engine::refusal::{Extra, Refusal};
+use azure_engine::refusal::{Code, Extra, Refusal, Result};
 use azure_engine::request::body::Body;
 use azure_engine::request::target::Target;
 use azure_engine::verbs::dispatch::Located;
 use azure_entra::{AuthFailure, Principal};
 use azure_providers::authorization::{self, Requester};
-
-const LINKED_AUTHORIZATION_FAILED: Code = Code::azures(403, "LinkedAuthorizationFailed");
-const INVALID_AUTHENTICATION_TOKEN: Code = Code::azures(401, "InvalidAuthenticationToken");
-const INVALID_AUXILIARY_TOKENS: Code = Code::ours(401, "InvalidAuxiliaryTokens");
 
 /// How many tokens of other tenants one request may carry, as Resource Manager documents.
 const MAX_AUXILIARY_TOKENS: usize = 3;
@@ -82,7 +77,7 @@ impl Caller {
         credentials: &Credentials,
         tenant: &str,
         (now, enforced): (Timestamp, bool),
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self> {
         let options = azure.options();
         let refuse = |failure: &AuthFailure| refusal(failure, &options.authority, tenant);
         let (principal, verifier) = match (&credentials.bearer, azure.verifier()) {
@@ -126,7 +121,7 @@ impl Caller {
         method: &str,
         path: &str,
         body: &Body,
-    ) -> Result<(), Refusal> {
+    ) -> Result<()> {
         self.check_tenants(state, located, method, body)?;
         let (client_id, object_id) = match &self.claimed {
             Some((client, object)) => (client.as_str(), object.as_str()),
@@ -135,13 +130,7 @@ impl Caller {
         authorization::check(state, Requester { client_id, object_id }, located, (method, path, body))
     }
 
-    fn check_tenants(
-        &self,
-        state: &AzureState,
-        located: &Located,
-        method: &str,
-        body: &Body,
-    ) -> Result<(), Refusal> {
+    fn check_tenants(&self, state: &AzureState, located: &Located, method: &str, body: &Body) -> Result<()> {
         let (Some(principal), Target::Within(subscription, _)) = (&self.principal, &located.target) else {
             return Ok(());
         };
@@ -168,7 +157,7 @@ impl Caller {
         });
         let Some(missing) = missing else { return Ok(()) };
         let verb = if method == "POST" { "action" } else { "write" };
-        Err(LINKED_AUTHORIZATION_FAILED.says(format_args!(
+        Err(Code::azures(403, "LinkedAuthorizationFailed").says(format_args!(
                 "The client '{}' with object id '{}' has permission to perform action '{}/{verb}' on scope '{}'; \
                  however, the current tenant '{}' is not authorized to access linked subscription '{missing}'.",
                 principal.client_id,
@@ -210,7 +199,7 @@ fn insufficient_claims(authority: &str, tenant: &str, since: i64) -> Refusal {
     let claims = json!({ "access_token": { "nbf": { "essential": true, "value": since.to_string() } } });
     let claims = STANDARD.encode(claims.to_string());
     let authority = authority.trim_end_matches('/');
-    let mut refusal = INVALID_AUTHENTICATION_TOKEN.says(
+    let mut refusal = Code::azures(401, "InvalidAuthenticationToken").says(
         "Continuous access evaluation resulted in challenge with result: InteractionRequired and code: \
          TokenIssuedBeforeRevocationTimestamp.",
     );
@@ -222,7 +211,7 @@ fn insufficient_claims(authority: &str, tenant: &str, since: i64) -> Refusal {
 }
 
 fn invalid_auxiliary(why: &str) -> Refusal {
-    INVALID_AUXILIARY_TOKENS.says(format_args!("The auxiliary tokens are invalid: {why}"))
+    Code::ours(401, "InvalidAuxiliaryTokens").says(format_args!("The auxiliary tokens are invalid: {why}"))
 }
 
 /// The name of a caller without a token.

@@ -20,7 +20,7 @@ use crate::machines::PowerState;
 use crate::parameters::{self, Parameters};
 use azure_engine::fault::Fault;
 use azure_engine::operation::{OperationEnd, OperationState};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Refusal, Result};
 use azure_engine::settings::actors::Actor;
 use azure_engine::settings::budget::BudgetState;
 use azure_engine::settings::budget::Budgets;
@@ -67,7 +67,7 @@ async fn journal(State(azure): State<Azure>, Query(query): Query<Parameters>) ->
     }
 }
 
-fn read_journal(azure: &Azure, query: &Parameters) -> Result<Response, Refusal> {
+fn read_journal(azure: &Azure, query: &Parameters) -> Result<Response> {
     only(query, &["after", "format"])?;
     let after = query.get("after").map_or(Ok(0), |after| after.parse());
     let after =
@@ -84,7 +84,7 @@ fn read_journal(azure: &Azure, query: &Parameters) -> Result<Response, Refusal> 
 }
 
 /// Refuses unknown parameters.
-fn only(query: &Parameters, known: &[&str]) -> Result<(), Refusal> {
+fn only(query: &Parameters, known: &[&str]) -> Result<()> {
     parameters::check(query, known).map_err(|text| Refusal::invalid_parameter("query", text))
 }
 
@@ -198,7 +198,7 @@ async fn operations(State(azure): State<Azure>, Query(query): Query<Parameters>)
     }
 }
 
-fn read_operations(azure: &Azure, query: &Parameters) -> Result<Vec<OperationState>, Refusal> {
+fn read_operations(azure: &Azure, query: &Parameters) -> Result<Vec<OperationState>> {
     only(query, &["running"])?;
     let mut operations = azure.operations();
     match query.get("running").map(String::as_str) {
@@ -311,7 +311,7 @@ struct Act {
 }
 
 /// Reads the action and its resource.
-fn act(body: Value) -> Result<Act, Refusal> {
+fn act(body: Value) -> Result<Act> {
     match body.get("id").map(|id| (id, id.as_str().is_some_and(|id| id.parse::<ResourceId>().is_ok()))) {
         Some((_, true)) => read(body).map_err(Refusal::bad_content),
         Some((id, false)) => Err(Refusal::invalid_parameter(
@@ -372,7 +372,7 @@ async fn remove_instance(State(azure): State<Azure>, Json(body): Json<Value>) ->
     done(act(body).and_then(remove))
 }
 
-fn done(result: Result<(), Refusal>) -> Response {
+fn done(result: Result<()>) -> Response {
     match result {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),
         Err(refusal) => refused(&refusal),

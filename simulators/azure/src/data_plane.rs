@@ -16,9 +16,8 @@ use azure_engine::answer::data_plane::{DataAnswer, DataCaller, DataRequest, Data
 use azure_engine::document::merge;
 use azure_engine::fault::{self, Effect, FaultAction, Subject};
 use azure_engine::journal::{JournalEntry, RequestKind};
-use azure_engine::provider::AzureState;
-use azure_engine::provider::DataPlane;
-use azure_engine::refusal::{Extra, Refusal};
+use azure_engine::provider::{AzureState, DataPlane};
+use azure_engine::refusal::{Extra, Refusal, Result};
 use azure_engine::settings::latency::bounded;
 use azure_entra::{AuthFailure, Scheme};
 use bytes::Bytes;
@@ -281,7 +280,7 @@ fn caller(
     plane: &DataPlane,
     credentials: &Credentials,
     now: Timestamp,
-) -> Result<Option<DataCaller>, Refusal> {
+) -> Result<Option<DataCaller>> {
     let options = azure.options();
     let refuse = |failure: &AuthFailure| {
         let authority = format!("{}/{}", options.authority.trim_end_matches('/'), options.tenant);

@@ -27,8 +27,7 @@ use azure_engine::journal::{JournalEntry, RequestKind};
 use azure_engine::operation::RetryAfterStyle;
 use azure_engine::operation::execution::Execution;
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::Refusal;
-use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::request::Conditions;
 use azure_engine::request::Request as ArmRequest;
 use azure_engine::request::body::Body as ParsedBody;
@@ -36,9 +35,6 @@ use azure_engine::request::target::{BadPath, Target};
 use azure_engine::settings::budget::{Class, Remaining};
 use azure_engine::settings::latency::bounded;
 use azure_engine::verbs::dispatch::Located;
-
-const UNSUPPORTED_MEDIA_TYPE: Code = Code::azures(415, "UnsupportedMediaType");
-const REQUEST_CONTENT_TOO_LARGE: Code = Code::azures(413, "RequestContentTooLarge");
 
 impl Azure {
     /// The HTTP surface: Resource Manager, cloud metadata, the control API under `/_cerulean/`, and the services under
@@ -138,7 +134,7 @@ const CONTROL: &str = "/_cerulean";
 struct Admitted {
     sequence: u64,
     time: Timestamp,
-    located: Result<Located, Refusal>,
+    located: Result<Located>,
     effect: Option<Effect>,
     remaining: Option<Remaining>,
     /// How long the answer takes.
@@ -255,7 +251,7 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
 }
 
 /// When the started operation ends.
-fn due(state: &AzureState, outcome: &Result<Answer, Refusal>) -> Option<Instant> {
+fn due(state: &AzureState, outcome: &Result<Answer>) -> Option<Instant> {
     let links = outcome.as_ref().ok()?.operation.as_ref()?;
     state.operations.get(&links.key).filter(|operation| operation.ended.is_none())?.due
 }
@@ -298,11 +294,11 @@ fn unsupported_media(headers: &HeaderMap) -> Option<Refusal> {
         let text = format!(
             "The content media type '{media}' is not supported. Only 'application/json' is supported."
         );
-        UNSUPPORTED_MEDIA_TYPE.says(text)
+        Code::azures(415, "UnsupportedMediaType").says(text)
     })
 }
 
-pub(crate) async fn read_body(body: Body, largest: u64) -> Result<Bytes, Refusal> {
+pub(crate) async fn read_body(body: Body, largest: u64) -> Result<Bytes> {
     let limit = usize::try_from(largest).unwrap_or(usize::MAX);
     match Limited::new(body, limit).collect().await {
         Ok(body) => Ok(body.to_bytes()),
@@ -312,7 +308,7 @@ pub(crate) async fn read_body(body: Body, largest: u64) -> Result<Bytes, Refusal
                 _ => format!("{largest} bytes"),
             };
             let text = format!("The request content size exceeds the maximum size of {text}.");
-            Err(REQUEST_CONTENT_TOO_LARGE.says(text))
+            Err(Code::azures(413, "RequestContentTooLarge").says(text))
         }
         Err(error) => Err(Refusal::bad_content(error)),
     }
@@ -392,7 +388,7 @@ fn record(
     state: &mut AzureState,
     head: &Head,
     admitted: &mut Admitted,
-    outcome: &Result<Answer, Refusal>,
+    outcome: &Result<Answer>,
     note: Note,
 ) {
     let located = admitted.located.as_ref().ok();
@@ -454,12 +450,7 @@ fn retry_after(headers: &mut HeaderMap, style: RetryAfterStyle, seconds: u64, no
     }
 }
 
-fn respond(
-    state: &AzureState,
-    head: &Head,
-    admitted: &Admitted,
-    outcome: Result<Answer, Refusal>,
-) -> Response {
+fn respond(state: &AzureState, head: &Head, admitted: &Admitted, outcome: Result<Answer>) -> Response {
     let mut headers = HeaderMap::new();
     let sequence = admitted.sequence;
     let guid = |purpose: &str| state.seed.guid(purpose, "", sequence);

@@ -4,7 +4,7 @@ use azure_types::ResourceId;
 
 use crate::azure::Azure;
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Result;
 use azure_engine::settings::options::MetadataAddresses;
 use azure_imds::Host;
 use azure_providers::compute::scheduled_events::{EventPlan, cancel_event, plan_event};
@@ -68,7 +68,7 @@ impl Azure {
     /// # Errors
     ///
     /// When a machine is absent, or none is named.
-    pub fn plan_event(&self, plan: EventPlan) -> Result<String, Refusal> {
+    pub fn plan_event(&self, plan: EventPlan) -> Result<String> {
         self.change(|state| plan_event(state, plan))
     }
 
@@ -82,7 +82,7 @@ impl Azure {
     /// # Errors
     ///
     /// When the machine is absent, or the id is that of something else.
-    pub fn set_power_state(&self, machine: &ResourceId, state: PowerState) -> Result<(), Refusal> {
+    pub fn set_power_state(&self, machine: &ResourceId, state: PowerState) -> Result<()> {
         self.change(|azure| azure_providers::compute::power::set(azure, machine, state.as_str()))
     }
 }

@@ -47,8 +47,5 @@ async fn plan(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
 }
 
 async fn cancel(State(azure): State<Azure>, Path(id): Path<String>) -> StatusCode {
-    match azure.cancel_event(&id) {
-        true => StatusCode::NO_CONTENT,
-        false => StatusCode::NOT_FOUND,
-    }
+    if azure.cancel_event(&id) { StatusCode::NO_CONTENT } else { StatusCode::NOT_FOUND }
 }

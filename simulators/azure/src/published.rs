@@ -9,8 +9,7 @@ use azure_contract::{Contract, Side};
 use serde_json::Value;
 
 use azure_engine::answer::Answer;
-use azure_engine::refusal::Refusal;
-use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::request::body::Body;
 use azure_engine::request::target::{Scope, Target};
 use azure_engine::verbs::dispatch::Located;
@@ -69,7 +68,7 @@ impl ContractSubject<'_> {
     /// # Errors
     ///
     /// The violations.
-    pub(crate) fn check(&self, body: &Body) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, body: &Body) -> Result<()> {
         let (Some(contract), Some(resource_type)) = (&*CONTRACT, self.resource_type()) else { return Ok(()) };
         if !self.is_ours() {
             return Ok(());
@@ -98,7 +97,7 @@ impl ContractSubject<'_> {
         body: &Body,
         answer: &Answer,
         deviating: &mut DeviatingResources,
-    ) -> Result<(), Refusal> {
+    ) -> Result<()> {
         let (Some(contract), Some(resource_type)) = (&*CONTRACT, self.resource_type()) else { return Ok(()) };
         if !matches!(self.method, "GET" | "PUT" | "PATCH") {
             return Ok(());

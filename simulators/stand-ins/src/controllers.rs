@@ -2,7 +2,6 @@
 //! cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::time::Duration;
 
 use futures::{StreamExt as _, stream};
@@ -13,14 +12,13 @@ use kube::core::GroupVersionKind;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::api_error::has_code;
 use crate::objects::{Action, Key, Kind, Objects, Round};
 use crate::{
-    WallClock, daemon_set, deployment, disruption, job, pod, protection, replica_set, scheduler,
+    Running, WallClock, daemon_set, deployment, disruption, job, pod, protection, replica_set, scheduler,
     service_endpoints, stateful_set,
 };
 
@@ -66,29 +64,17 @@ const CONTROLLERS: [Controller; 10] = [
 /// its node is; a Job's pod ends well after a second. A deleted pod ends at once, and a pod whose node is gone is
 /// deleted. Deleted claims and volumes go once they are not in use. Pods are not restarted, not limited by resources,
 /// and not evicted by taints. Kinds that the API does not serve at the start are ignored.
-pub struct Controllers {
-    task: JoinHandle<()>,
-}
-
-impl fmt::Debug for Controllers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Controllers").finish_non_exhaustive()
-    }
-}
+pub struct Controllers;
 
 impl Controllers {
     /// Runs until `shutdown`.
-    pub fn spawn(client: kube::Client, clock: WallClock, shutdown: CancellationToken) -> Controllers {
+    pub fn spawn(client: kube::Client, clock: WallClock, shutdown: CancellationToken) -> Running {
         Self::spawn_crew(&ALL, client, clock, shutdown)
     }
 
     /// Removes the finalizers of deleted PersistentVolumeClaims and PersistentVolumes that are not in use, until
     /// `shutdown`. Runs no other controller.
-    pub fn spawn_for_volumes(
-        client: kube::Client,
-        clock: WallClock,
-        shutdown: CancellationToken,
-    ) -> Controllers {
+    pub fn spawn_for_volumes(client: kube::Client, clock: WallClock, shutdown: CancellationToken) -> Running {
         Self::spawn_crew(&VOLUMES, client, clock, shutdown)
     }
 
@@ -97,19 +83,9 @@ impl Controllers {
         client: kube::Client,
         clock: WallClock,
         shutdown: CancellationToken,
-    ) -> Controllers {
+    ) -> Running {
         let runner = Runner::new(crew, client, clock);
-        Controllers {
-            task: tokio::spawn(async move {
-                shutdown.run_until_cancelled(runner.run()).await;
-            }),
-        }
-    }
-
-    /// Waits until it has ended, after the shutdown that was given to [`Controllers::spawn`].
-    pub async fn stopped(self) {
-        // The task does not panic, and nothing aborts it.
-        let _ = self.task.await;
+        Running::until(shutdown, runner.run())
     }
 }
 

@@ -94,9 +94,10 @@ impl<'a> Rollout<'a> {
                 None => created = Some(self.create(round)),
                 Some(new) => self.number(round, new),
             }
-            match recreates(self.deployment) {
-                true => self.recreate(round, old_has_pods),
-                false => self.roll(round),
+            if recreates(self.deployment) {
+                self.recreate(round, old_has_pods)
+            } else {
+                self.roll(round)
             }
             self.forget(round);
         }

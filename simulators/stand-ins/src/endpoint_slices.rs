@@ -18,10 +18,10 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::Running;
 use crate::api_error::has_code;
 use crate::pod::pod_address;
 
@@ -39,46 +39,20 @@ const BATCH_INTERVAL: Duration = Duration::from_millis(100);
 const PLACEMENT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Reconciles EndpointSlices (`discovery.k8s.io/v1`) of every Service with a selector.
-pub struct EndpointSlices {
-    task: JoinHandle<()>,
-}
-
-impl fmt::Debug for EndpointSlices {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EndpointSlices").finish_non_exhaustive()
-    }
-}
+pub struct EndpointSlices;
 
 impl EndpointSlices {
     /// Runs until `shutdown`. A Service whose selector matches a pod, or the pods of a Deployment, has those as
     /// endpoints. For all others each node runs as many simulated pods as `placement` returns, which are ready while
     /// their node is. A changed placement is noticed within 5 s.
-    pub fn spawn(
-        client: kube::Client,
-        placement: PodPlacement,
-        shutdown: CancellationToken,
-    ) -> EndpointSlices {
+    pub fn spawn(client: kube::Client, placement: PodPlacement, shutdown: CancellationToken) -> Running {
         let maker = Maker::new(client, placement);
-        EndpointSlices {
-            task: tokio::spawn(async move {
-                shutdown.run_until_cancelled(maker.run()).await;
-            }),
-        }
+        Running::until(shutdown, maker.run())
     }
 
     /// As [`EndpointSlices::spawn`], with the same number of pods on every node.
-    pub fn spawn_evenly(
-        client: kube::Client,
-        per_node: usize,
-        shutdown: CancellationToken,
-    ) -> EndpointSlices {
+    pub fn spawn_evenly(client: kube::Client, per_node: usize, shutdown: CancellationToken) -> Running {
         EndpointSlices::spawn(client, Arc::new(move |_, _, _| per_node), shutdown)
-    }
-
-    /// Waits until it has ended, after the shutdown that was given to [`EndpointSlices::spawn`].
-    pub async fn stopped(self) {
-        // The task does not panic, and nothing aborts it.
-        let _ = self.task.await;
     }
 }
 

@@ -1,25 +1,16 @@
 //! The kubelets of all machines: one for each that runs.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::kubelet::Kubelet;
-use crate::{Machine, Machines, Pace, WallClock};
+use crate::{Machine, Machines, Pace, Running, WallClock};
 
 /// The kubelets of all machines.
-pub struct Kubelets {
-    task: JoinHandle<()>,
-}
-
-impl fmt::Debug for Kubelets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kubelets").finish_non_exhaustive()
-    }
-}
+pub struct Kubelets;
 
 impl Kubelets {
     /// Runs a kubelet for each running machine until `shutdown`.
@@ -35,7 +26,7 @@ impl Kubelets {
         machines: Arc<dyn Machines>,
         clock: WallClock,
         shutdown: CancellationToken,
-    ) -> Kubelets {
+    ) -> Running {
         Kubelets::spawn_at(Pace::default(), client, machines, clock, shutdown)
     }
 
@@ -46,14 +37,8 @@ impl Kubelets {
         machines: Arc<dyn Machines>,
         clock: WallClock,
         shutdown: CancellationToken,
-    ) -> Kubelets {
-        Kubelets { task: tokio::spawn(follow(pace, client, machines, clock, shutdown)) }
-    }
-
-    /// Waits until all kubelets have ended, after the shutdown that was given to [`Kubelets::spawn`].
-    pub async fn stopped(self) {
-        // The task does not panic, and nothing aborts it.
-        let _ = self.task.await;
+    ) -> Running {
+        Running::to_its_end(follow(pace, client, machines, clock, shutdown))
     }
 }
 

@@ -1,7 +1,6 @@
 //! The part of kube-controller-manager that monitors nodes: `node-lifecycle-controller`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::pin::pin;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -11,14 +10,13 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::api_error::has_code;
 use crate::kubelet::LEASES;
 use crate::objects::seconds;
-use crate::{Pace, WallClock};
+use crate::{Pace, Running, WallClock};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
@@ -28,19 +26,11 @@ const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 ///
 /// A heartbeat is a changed Lease in `kube-node-lease` or a changed time in the condition Ready. As in the real
 /// controller, the time at which it saw the change counts, not the times in the objects.
-pub struct NodeMonitor {
-    task: JoinHandle<()>,
-}
-
-impl fmt::Debug for NodeMonitor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NodeMonitor").finish_non_exhaustive()
-    }
-}
+pub struct NodeMonitor;
 
 impl NodeMonitor {
     /// Runs until `shutdown`.
-    pub fn spawn(client: kube::Client, clock: WallClock, shutdown: CancellationToken) -> NodeMonitor {
+    pub fn spawn(client: kube::Client, clock: WallClock, shutdown: CancellationToken) -> Running {
         NodeMonitor::spawn_at(Pace::default(), client, clock, shutdown)
     }
 
@@ -50,7 +40,7 @@ impl NodeMonitor {
         client: kube::Client,
         clock: WallClock,
         shutdown: CancellationToken,
-    ) -> NodeMonitor {
+    ) -> Running {
         let monitor = Monitor {
             pace,
             nodes: Api::all(client.clone()),
@@ -58,17 +48,7 @@ impl NodeMonitor {
             health: BTreeMap::new(),
             looked: Instant::now(),
         };
-        NodeMonitor {
-            task: tokio::spawn(async move {
-                shutdown.run_until_cancelled(monitor.run(client)).await;
-            }),
-        }
-    }
-
-    /// Waits until it has ended, after the shutdown that was given to [`NodeMonitor::spawn`].
-    pub async fn stopped(self) {
-        // The task does not panic, and nothing aborts it.
-        let _ = self.task.await;
+        Running::until(shutdown, monitor.run(client))
     }
 }
 

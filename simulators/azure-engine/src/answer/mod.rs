@@ -5,7 +5,7 @@ pub mod paging;
 
 use serde_json::Value;
 
-use crate::operation::OperationStyle;
+use crate::operation::{Completion, OperationStyle};
 use crate::types::protocol::UrlForm;
 
 /// The URLs of a long-running operation that an answer must carry.
@@ -111,5 +111,25 @@ impl Answer {
     /// A status alone.
     pub fn empty(status: u16) -> Self {
         Self { status, ..Self::default() }
+    }
+}
+
+/// The result of starting a POST action.
+pub struct Action {
+    /// Passed back to [`after_operation`](crate::provider::Writing::after_operation) when the operation is over.
+    pub completion: Completion,
+    /// The immediate answer; without one the action is a long-running operation.
+    pub answer: Option<Answer>,
+}
+
+impl Action {
+    /// A long-running operation.
+    pub fn begun(completion: Completion) -> Self {
+        Self { completion, answer: None }
+    }
+
+    /// An action that is over, with this answer.
+    pub fn answered(answer: Answer) -> Self {
+        Self { completion: Completion::Report(Value::Null), answer: Some(answer) }
     }
 }

@@ -1,7 +1,7 @@
 //! The envelope: the members around the properties of every resource.
 
 use crate::document::Object;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, Result};
 
 /// Members that clients may write.
 const WRITABLE: [&str; 9] =
@@ -28,7 +28,7 @@ const ECHOED: [&str; 13] = [
 ///
 /// # Errors
 /// Refuses a document with a member that no resource has, such as a property beside `properties`.
-pub(crate) fn known(body: Object) -> Result<Object, Refusal> {
+pub(crate) fn known(body: Object) -> Result<Object> {
     let mut known = Object::new();
     for (member, value) in body {
         let is = |name: &&&str| name.eq_ignore_ascii_case(&member);

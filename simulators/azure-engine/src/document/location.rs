@@ -3,10 +3,7 @@
 use serde_json::Value;
 
 use crate::document::Object;
-use crate::refusal::Refusal;
-use crate::refusal::code::Code;
-
-const LOCATION_REQUIRED: Code = Code::azures(400, "LocationRequired");
+use crate::refusal::{Code, Result};
 
 /// `West Europe` and `westeurope` are one.
 pub fn normal_location(location: &str) -> String {
@@ -17,9 +14,8 @@ pub fn normal_location(location: &str) -> String {
 ///
 /// # Errors
 /// Refuses a document without one.
-pub fn location_of(body: &Object) -> Result<String, Refusal> {
-    body.get("location")
-        .and_then(Value::as_str)
-        .map(normal_location)
-        .ok_or_else(|| LOCATION_REQUIRED.says("The location property is required for this definition."))
+pub fn location_of(body: &Object) -> Result<String> {
+    body.get("location").and_then(Value::as_str).map(normal_location).ok_or_else(|| {
+        Code::azures(400, "LocationRequired").says("The location property is required for this definition.")
+    })
 }

@@ -8,8 +8,7 @@ pub mod reading;
 use azure_types::ResourceId;
 use serde_json::{Map, Value};
 
-use crate::refusal::Refusal;
-use crate::refusal::code::Code;
+use crate::refusal::{Code, Refusal, Result};
 
 const MISSING_JSON_REFERENCE_ID: Code = Code::azures(400, "MissingJsonReferenceId");
 
@@ -124,7 +123,7 @@ pub fn drop_nulls(value: &mut Value) {
 }
 
 /// Gives known members their canonical spelling and refuses the others, as the Network provider does.
-pub fn known_members(object: &mut Object, known: &[&str], what: &str) -> Result<(), Refusal> {
+pub fn known_members(object: &mut Object, known: &[&str], what: &str) -> Result<()> {
     let strange: Vec<String> = object.keys().filter(|key| !known.contains(&key.as_str())).cloned().collect();
     for key in strange {
         let Some(canonical) = known.iter().find(|name| name.eq_ignore_ascii_case(&key)) else {
@@ -141,12 +140,7 @@ pub fn known_members(object: &mut Object, known: &[&str], what: &str) -> Result<
 
 /// Checks an enumeration ignoring case and stores Azure's spelling; a missing member takes the first
 /// value when `default` says so.
-pub fn enumeration(
-    object: &mut Object,
-    member: &str,
-    allowed: &[&str],
-    default: bool,
-) -> Result<(), Refusal> {
+pub fn enumeration(object: &mut Object, member: &str, allowed: &[&str], default: bool) -> Result<()> {
     let Some(value) = object.get(member).filter(|value| !value.is_null()) else {
         if let (true, Some(first)) = (default, allowed.first()) {
             object.insert(member.into(), Value::from(*first));
@@ -167,7 +161,7 @@ pub fn enumeration(
 }
 
 /// Reads a whole number member; `None` where it is missing.
-pub fn integer(object: &Object, member: &str) -> Result<Option<i64>, Refusal> {
+pub fn integer(object: &Object, member: &str) -> Result<Option<i64>> {
     match object.get(member) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => {
@@ -180,7 +174,7 @@ pub fn integer(object: &Object, member: &str) -> Result<Option<i64>, Refusal> {
 
 /// Cuts a reference member down to `{"id": ...}` and returns the id. Clients send whole embedded
 /// copies of what they refer to; Azure keeps the id alone.
-pub fn reference(object: &mut Object, member: &str) -> Result<Option<ResourceId>, Refusal> {
+pub fn reference(object: &mut Object, member: &str) -> Result<Option<ResourceId>> {
     let Some(value) = object.get_mut(member) else { return Ok(None) };
     if value.is_null() {
         object.remove(member);
@@ -190,7 +184,7 @@ pub fn reference(object: &mut Object, member: &str) -> Result<Option<ResourceId>
 }
 
 /// The same for each item of an array of references.
-pub fn references(object: &mut Object, member: &str) -> Result<Vec<ResourceId>, Refusal> {
+pub fn references(object: &mut Object, member: &str) -> Result<Vec<ResourceId>> {
     match object.get_mut(member) {
         None | Some(Value::Null) => {
             object.remove(member);
@@ -205,7 +199,7 @@ pub fn references(object: &mut Object, member: &str) -> Result<Vec<ResourceId>, 
 }
 
 /// Reduces a reference to its id; `path` is its path in the document.
-pub(crate) fn reduce_reference(value: &mut Value, path: &str) -> Result<ResourceId, Refusal> {
+pub(crate) fn reduce_reference(value: &mut Value, path: &str) -> Result<ResourceId> {
     let Some(id) = text(value, "id") else {
         return Err(Refusal::unreadable(
             MISSING_JSON_REFERENCE_ID.code,

@@ -14,11 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::refusal::Refusal;
-use crate::refusal::code::Code;
+use crate::refusal::{Code, Refusal};
 use crate::types::protocol::{KeyForm, Protocol};
-
-const CANCELED: Code = Code::azures(409, "Canceled");
 
 /// The effect of an operation when it succeeds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,6 +31,15 @@ pub enum Completion {
     Step(String),
     /// Nothing changes: the operation ends with this answer.
     Report(Value),
+}
+
+/// An operation on a resource that has ended.
+#[derive(Clone, Copy)]
+pub struct EndedOperation<'a> {
+    /// What it was to bring about.
+    pub completion: &'a Completion,
+    /// Whether it failed or was cancelled.
+    pub failed: bool,
 }
 
 /// The hidden member of a record with the failure of its last operation: code and message.
@@ -156,7 +162,9 @@ impl OperationEnd {
         match self {
             Self::Succeeded => Status::Succeeded,
             Self::Failed { code, message } => Status::Failed(Refusal::network(400, code, message)),
-            Self::Canceled => Status::Canceled(CANCELED.details("Operation was canceled.")),
+            Self::Canceled => {
+                Status::Canceled(Code::azures(409, "Canceled").details("Operation was canceled."))
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Codes of refusals: status, code and origin, declared in one line where the rule is: `const IN_USE: Code =
-//! Code::azures(409, "InUse");`. `docs/azure-coverage.md` lists all such lines.
+//! Codes of refusals: status, code and origin, declared where the rule is: `Code::azures(409, "InUse").says(…)`, or a
+//! constant where several rules have it. `docs/azure-coverage.md` lists all of them.
 
 /// The evidence that Azure refuses something with this code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

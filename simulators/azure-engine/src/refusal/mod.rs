@@ -1,42 +1,28 @@
 //! Refusals: Azure's error envelope with its status and headers.
 
-pub mod code;
+mod code;
 pub mod words;
 
 use azure_types::ResourceId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-pub use crate::refusal::code::{Code, Evidence};
+pub use self::code::{Code, Evidence};
 
-const GATEWAY_TIMEOUT: Code = Code::azures(504, "GatewayTimeout");
 const INVALID_JSON: Code = Code::azures(400, "InvalidJson");
-const INVALID_PARAMETER: Code = Code::azures(400, "InvalidParameter");
-const INVALID_REQUEST_CONTENT: Code = Code::azures(400, "InvalidRequestContent");
 const INVALID_REQUEST_FORMAT: Code = Code::azures(400, "InvalidRequestFormat");
-const INVALID_RESOURCE_NAMESPACE: Code = Code::azures(404, "InvalidResourceNamespace");
-const INVALID_RESOURCE_REFERENCE: Code = Code::azures(400, "InvalidResourceReference");
 const INVALID_RESOURCE_TYPE: Code = Code::azures(404, "InvalidResourceType");
-const LINKED_INVALID_PROPERTY_ID: Code = Code::azures(400, "LinkedInvalidPropertyId");
-const LOCATION_NOT_AVAILABLE_FOR_RESOURCE_TYPE: Code =
-    Code::azures(400, "LocationNotAvailableForResourceType");
-const METHOD_NOT_ALLOWED: Code = Code::ours(405, "MethodNotAllowed");
-const NOT_FOUND: Code = Code::azures(404, "NotFound");
-const OPERATION_NOT_ALLOWED: Code = Code::azures(429, "OperationNotAllowed");
-const PARENT_RESOURCE_NOT_FOUND: Code = Code::azures(404, "ParentResourceNotFound");
 const REFERENCED_RESOURCE_NOT_PROVISIONED: Code = Code::azures(429, "ReferencedResourceNotProvisioned");
-const RESOURCE_GROUP_NOT_FOUND: Code = Code::azures(404, "ResourceGroupNotFound");
-const RESOURCE_NOT_FOUND: Code = Code::azures(404, "ResourceNotFound");
-const RESOURCE_REQUESTS_THROTTLED: Code = Code::azures(429, "ResourceRequestsThrottled");
-const RETRYABLE_ERROR: Code = Code::azures(429, "RetryableError");
-const SUBSCRIPTION_REQUESTS_THROTTLED: Code = Code::azures(429, "SubscriptionRequestsThrottled");
 const TOO_MANY_REQUESTS: Code = Code::azures(429, "TooManyRequests");
 
 /// The code for an unreadable document.
 pub const UNREADABLE: &str = INVALID_REQUEST_FORMAT.code;
 
+/// What something that can be refused returns.
+pub type Result<T, E = Refusal> = std::result::Result<T, E>;
+
 /// The outcome of a request; `None` where something else handles it.
-pub type Handled<T> = Option<Result<T, Refusal>>;
+pub type Handled<T> = Option<Result<T>>;
 
 /// A refused request, or the failure of a long-running operation.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]
@@ -79,7 +65,7 @@ impl Code {
     ///
     /// # Errors
     /// The refusal, as [`Code::says`] makes it.
-    pub fn says_when(self, wrong: bool, words: impl std::fmt::Display) -> Result<(), Refusal> {
+    pub fn says_when(self, wrong: bool, words: impl std::fmt::Display) -> Result<()> {
         if wrong { Err(self.says(words)) } else { Ok(()) }
     }
 
@@ -92,7 +78,7 @@ impl Code {
     ///
     /// # Errors
     /// The refusal, as [`Code::details`] makes it.
-    pub fn details_when(self, wrong: bool, words: impl std::fmt::Display) -> Result<(), Refusal> {
+    pub fn details_when(self, wrong: bool, words: impl std::fmt::Display) -> Result<()> {
         if wrong { Err(self.details(words)) } else { Ok(()) }
     }
 }
@@ -184,7 +170,7 @@ impl Refusal {
 
     /// ARM's answer when its own budget is used up.
     pub fn subscription_throttled(subscription: &str, operation: &str, wait: u32) -> Self {
-        SUBSCRIPTION_REQUESTS_THROTTLED.says(format_args!(
+        Code::azures(429, "SubscriptionRequestsThrottled").says(format_args!(
                 "Number of requests for subscription '{subscription}' and operation '{operation}' exceeded the backend \
                  storage limit. Please try again after '{wait}' seconds."
             ),
@@ -195,7 +181,7 @@ impl Refusal {
     /// ARM's answer when a budget that it keeps for a provider is used up. `window` is in seconds.
     pub fn action_throttled(action: &str, size: f64, window: u64, wait: u32) -> Self {
         let (hours, minutes, seconds) = (window / 3_600, window / 60 % 60, window % 60);
-        RESOURCE_REQUESTS_THROTTLED
+        Code::azures(429, "ResourceRequestsThrottled")
             .says(format_args!(
                 "Number of requests for action '{action}' exceeded the limit of '{size}' for time interval \
                  '{hours:02}:{minutes:02}:{seconds:02}'. Please try again after '{wait}' seconds."
@@ -226,7 +212,7 @@ impl Refusal {
             "{{\"operationGroup\":\"{policy}\",\"startTime\":\"{start}\",\"endTime\":\"{end}\",\
              \"allowedRequestCount\":{allowed},\"measuredRequestCount\":{measured}}}"
         );
-        let mut refusal = OPERATION_NOT_ALLOWED.says(
+        let mut refusal = Code::azures(429, "OperationNotAllowed").says(
             "The server rejected the request because too many requests have been received for this \
              subscription.",
         );
@@ -243,7 +229,7 @@ impl Refusal {
     /// ARM's answer when a provider does not answer in time.
     pub fn gateway_timeout(resource_type: &str) -> Self {
         let namespace = resource_type.split('/').next().unwrap_or_default();
-        GATEWAY_TIMEOUT
+        Code::azures(504, "GatewayTimeout")
             .says(format_args!(
                 "The gateway did not receive a response from '{namespace}' within the specified time period."
             ))
@@ -252,14 +238,14 @@ impl Refusal {
 
     /// The refusal for an absent resource group.
     pub fn group_not_found(group: &str) -> Self {
-        RESOURCE_GROUP_NOT_FOUND
+        Code::azures(404, "ResourceGroupNotFound")
             .says(format_args!("Resource group '{group}' could not be found."))
             .by_gateway()
     }
 
     /// A tracked resource (or anything below it) is absent; `type_path` is `{ns}/{type}/{name}[/...]`.
     pub fn resource_not_found(type_path: &str, group: &str) -> Self {
-        RESOURCE_NOT_FOUND
+        Code::azures(404, "ResourceNotFound")
             .says(format_args!(
                 "The Resource '{type_path}' under resource group '{group}' was not found. \
                  For more details please go to https://aka.ms/ARMResourceNotFoundFix"
@@ -269,13 +255,13 @@ impl Refusal {
 
     /// A child document is absent.
     pub fn child_not_found(id: &ResourceId) -> Self {
-        NOT_FOUND.details(format_args!("Resource {id} not found."))
+        Code::azures(404, "NotFound").details(format_args!("Resource {id} not found."))
     }
 
     /// The resource above the one asked for is absent.
     pub fn parent_not_found(verb: &str, child_type: &str, parent: &ResourceId) -> Self {
         let child_type = child_type.split_once('/').map_or(child_type, |(_, below)| below);
-        PARENT_RESOURCE_NOT_FOUND
+        Code::azures(404, "ParentResourceNotFound")
             .says(format_args!(
                 "Failed to perform '{verb}' on resource(s) of type '{child_type}', \
                  because the parent resource '{parent}' could not be found."
@@ -285,7 +271,7 @@ impl Refusal {
 
     /// The refusal of a reference to an absent resource.
     pub fn invalid_reference(to: &ResourceId, from: &ResourceId) -> Self {
-        INVALID_RESOURCE_REFERENCE.details(format_args!(
+        Code::azures(400, "InvalidResourceReference").details(format_args!(
             "Resource {to} referenced by resource {from} was not found. Please make sure that the referenced \
                  resource exists, and that both resources are in the same region."
         ))
@@ -293,7 +279,7 @@ impl Refusal {
 
     /// The refusal of a reference to a resource that is being changed.
     pub fn not_provisioned(to: &ResourceId, from: &ResourceId, state: &str, operation: &str) -> Self {
-        RETRYABLE_ERROR.details("A retryable error occurred.")
+        Code::azures(429, "RetryableError").details("A retryable error occurred.")
             .with_detail(
                 REFERENCED_RESOURCE_NOT_PROVISIONED.code,
                 format!(
@@ -307,7 +293,8 @@ impl Refusal {
 
     /// No provider has this namespace.
     pub fn unknown_namespace(namespace: &str) -> Self {
-        INVALID_RESOURCE_NAMESPACE.says(format_args!("The resource namespace '{namespace}' is invalid."))
+        Code::azures(404, "InvalidResourceNamespace")
+            .says(format_args!("The resource namespace '{namespace}' is invalid."))
     }
 
     /// Something below a resource that its type does not have.
@@ -335,10 +322,22 @@ impl Refusal {
         INVALID_REQUEST_FORMAT.says("Cannot parse the request.").with_detail(code, reason)
     }
 
+    /// Where a document is unreadable: under another code, with the reason as the message. Some providers say no more.
+    #[must_use]
+    pub fn with_reason_alone(mut self, code: &str) -> Self {
+        if self.code == UNREADABLE {
+            if let Some(reason) = self.details.take().and_then(|details| details.into_iter().next()) {
+                self.message = reason.message;
+            }
+            self.code = code.into();
+        }
+        self
+    }
+
     /// The refusal of a type in a location that does not have it; `regions` are those that have it.
     pub fn no_such_location(location: &str, resource_type: &str, regions: &str) -> Self {
         let what = format!("resource type '{resource_type}'");
-        LOCATION_NOT_AVAILABLE_FOR_RESOURCE_TYPE.says(format_args!(
+        Code::azures(400, "LocationNotAvailableForResourceType").says(format_args!(
                 "The provided location '{location}' is not available for {what}. List of available regions for the \
                  resource type is '{regions}'."
             ),
@@ -347,13 +346,13 @@ impl Refusal {
 
     /// ARM itself cannot read the body.
     pub fn bad_content(reason: impl std::fmt::Display) -> Self {
-        INVALID_REQUEST_CONTENT
+        Code::azures(400, "InvalidRequestContent")
             .says(format_args!("The request content was invalid and could not be deserialized: '{reason}'."))
     }
 
     /// The refusal of an invalid member.
     pub fn invalid_parameter(target: &str, message: impl Into<String>) -> Self {
-        INVALID_PARAMETER.says(message.into()).at(target)
+        Code::azures(400, "InvalidParameter").says(message.into()).at(target)
     }
 
     /// Refuses a member if `wrong` is true.
@@ -366,12 +365,13 @@ impl Refusal {
 
     /// The refusal of a method.
     pub fn method_not_allowed(method: &str) -> Self {
-        METHOD_NOT_ALLOWED.says(format_args!("The request does not support the method '{method}'."))
+        Code::ours(405, "MethodNotAllowed")
+            .says(format_args!("The request does not support the method '{method}'."))
     }
 
     /// The refusal of a member without a valid resource id.
     pub fn bad_id(id: &str, path: &str) -> Self {
-        LINKED_INVALID_PROPERTY_ID.says(format_args!(
+        Code::azures(400, "LinkedInvalidPropertyId").says(format_args!(
                 "Property id '{id}' at path '{path}' is invalid. Expect fully qualified resource Id that start with \
                  '/subscriptions/{{subscriptionId}}' or '/providers/{{resourceProviderNamespace}}/'."
             ),

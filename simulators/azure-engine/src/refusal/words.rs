@@ -3,15 +3,9 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use crate::refusal::Refusal;
-use crate::refusal::code::Code;
+use crate::refusal::{Code, Refusal};
 
-const CANCELED: Code = Code::azures(409, "Canceled");
-const PRECONDITION_FAILED: Code = Code::azures(412, "PreconditionFailed");
-const ANOTHER_OPERATION_IN_PROGRESS: Code = Code::azures(409, "AnotherOperationInProgress");
-const RETRYABLE_ERROR: Code = Code::azures(429, "RetryableError");
 const INVALID_PROPERTY_VALUE: Code = Code::ours(400, "InvalidPropertyValue");
-const PROPERTY_CHANGE_NOT_ALLOWED: Code = Code::ours(409, "PropertyChangeNotAllowed");
 const DUPLICATE_RESOURCE_NAME: Code = Code::azures(400, "DuplicateResourceName");
 const CANCELED_AND_SUPERSEDED_DUE_TO_ANOTHER_OPERATION: Code =
     Code::azures(409, "CanceledAndSupersededDueToAnotherOperation");
@@ -113,14 +107,14 @@ pub static USUAL: Words = Words {
 };
 
 fn superseded(name: &str, key: &str, by: &str) -> Refusal {
-    CANCELED.details("Operation was canceled.").with_detail(
+    Code::azures(409, "Canceled").details("Operation was canceled.").with_detail(
         CANCELED_AND_SUPERSEDED_DUE_TO_ANOTHER_OPERATION.code,
         format!("Operation {name} ({key}) was canceled and superseded by operation {by}."),
     )
 }
 
 fn mismatch(given: &str, current: &str, id: &ResourceId) -> Refusal {
-    PRECONDITION_FAILED.details("Precondition failed.").with_detail(PRECONDITION_FAILED_ETAG_MISMATCH.code,
+    Code::azures(412, "PreconditionFailed").details("Precondition failed.").with_detail(PRECONDITION_FAILED_ETAG_MISMATCH.code,
         format!(
             "Etag provided in if-match header {given} does not match etag {current} of resource {id} in NRP data store."
         ),
@@ -132,13 +126,13 @@ fn going(blocked: &Blocked<'_>) -> Refusal {
     if blocked.operation.is_some() {
         text = format!("{text} To retrieve status of the operation use uri: {}.", blocked.url);
     }
-    ANOTHER_OPERATION_IN_PROGRESS.details(text)
+    Code::azures(409, "AnotherOperationInProgress").details(text)
 }
 
 fn busy(blocked: &Blocked<'_>) -> Refusal {
     let (name, key) = blocked.operation.unwrap_or_default();
     let wait = blocked.wait;
-    RETRYABLE_ERROR.details("A retryable error occurred.")
+    Code::azures(429, "RetryableError").details("A retryable error occurred.")
         .with_detail(RETRYABLE_ERROR_DUE_TO_ANOTHER_OPERATION.code,
             format!(
                 "Operation {name} ({key}) is updating resource {}. The call can be retried in {wait} seconds.",
@@ -167,7 +161,7 @@ fn missing(wrong: &Wrong<'_>) -> Refusal {
 }
 
 fn fixed(wrong: &Wrong<'_>) -> Refusal {
-    PROPERTY_CHANGE_NOT_ALLOWED
+    Code::ours(409, "PropertyChangeNotAllowed")
         .details(format_args!("Changing property '{}' of {} is not allowed.", wrong.member, wrong.id))
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, Result};
 
 /// The body of a request: a document, nothing, or what is no JSON.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ impl Body {
     /// # Errors
     ///
     /// The body is empty or no JSON.
-    pub fn document(&self) -> Result<&Value, Refusal> {
+    pub fn document(&self) -> Result<&Value> {
         self.parsed.as_ref().map_err(Refusal::bad_content)
     }
 
@@ -33,7 +33,7 @@ impl Body {
     /// # Errors
     ///
     /// The body is no JSON.
-    pub fn optional(&self) -> Result<&Value, Refusal> {
+    pub fn optional(&self) -> Result<&Value> {
         if self.is_empty { Ok(&Value::Null) } else { self.document() }
     }
 

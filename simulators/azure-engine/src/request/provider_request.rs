@@ -39,6 +39,16 @@ pub struct ResourceRequest<'a> {
     pub body: &'a Value,
 }
 
+/// A write of something below a resource that is kept elsewhere, such as a service's connections, which are kept with
+/// the endpoints.
+#[derive(Clone, Copy)]
+pub struct PartWrite<'a> {
+    /// The segments of the path behind the resource.
+    pub below: &'a [&'a str],
+    /// The document of a PUT; `None` for a DELETE.
+    pub body: Option<&'a Value>,
+}
+
 /// A request to a provider that is about no resource: `skus`, `locations/{location}/usages`.
 pub struct ProviderCall<'a> {
     /// `GET` or `POST`.

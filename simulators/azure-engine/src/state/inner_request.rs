@@ -8,7 +8,7 @@ use crate::answer::Answer;
 use crate::journal::{JournalEntry, RequestKind};
 use crate::operation::execution::Execution;
 use crate::provider::AzureState;
-use crate::refusal::Refusal;
+use crate::refusal::Result;
 use crate::request::Conditions;
 
 /// The principal in the journal where Azure itself acts.
@@ -23,7 +23,7 @@ impl AzureState {
         id: &ResourceId,
         action: Option<&str>,
         body: Value,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer> {
         self.requests += 1;
         let (sequence, time) = (self.requests, self.now());
         let path = action.map_or_else(|| id.to_string(), |action| format!("{id}/{action}"));

@@ -9,13 +9,13 @@ use jiff::Timestamp;
 use crate::document::Object;
 use crate::operation::Completion;
 use crate::operation::execution::Execution;
-use crate::provider::{AzureState, Proposal, Record};
-use crate::refusal::Refusal;
+use crate::provider::{AzureState, EndedOperation, Proposal, Record};
+use crate::refusal::Result;
 use crate::types::protocol::Readiness;
 
 impl AzureState {
     /// The record that a PUT would store; refused as the PUT would be. The provider is found by the id's type.
-    pub fn draft(&self, id: &ResourceId, body: Object) -> Result<Record, Refusal> {
+    pub fn draft(&self, id: &ResourceId, body: Object) -> Result<Record> {
         let resource_type = self.resource_type(&id.resource_type()).ok_or_else(|| self.not_found(id))?;
         let body = self.judge(resource_type, Proposal::of_service(id, body))?;
         let record = Record::new(resource_type, id, body, Timestamp::UNIX_EPOCH);
@@ -25,12 +25,16 @@ impl AzureState {
     }
 
     /// Creates a resource as a PUT would, at once.
-    pub fn make(&mut self, id: &ResourceId, body: Object) -> Result<(), Refusal> {
+    pub fn make(&mut self, id: &ResourceId, body: Object) -> Result<()> {
         let draft = self.draft(id, body)?;
         let (resource_type, created) = (draft.resource_type, self.now());
         self.insert(Record { created, ..draft });
         resource_type.after_write(self, id, None);
-        resource_type.after_operation(self, id, &Completion::Write, false);
+        resource_type.after_operation(
+            self,
+            id,
+            EndedOperation { completion: &Completion::Write, failed: false },
+        );
         Ok(())
     }
 

@@ -52,10 +52,7 @@ impl AzureState {
 
     /// Ends a due operation, or lets it wait for work outside.
     pub(crate) fn finish_unless_held(&mut self, key: &str) {
-        let (waits, failure) = match self.outside.listens {
-            true => self.outside_of(key),
-            false => (false, None),
-        };
+        let (waits, failure) = if self.outside.listens { self.outside_of(key) } else { (false, None) };
         if waits {
             return self.outside.held.push(key.to_owned());
         }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::operation::execution::{Execution, Started};
 use crate::operation::{Completion, FAILURE, Operation, Status};
-use crate::provider::{AzureState, Record, ResourceType};
+use crate::provider::{AzureState, EndedOperation, Record, ResourceType};
 use crate::store::State;
 use crate::types::protocol::KeyForm;
 
@@ -149,7 +149,11 @@ impl AzureState {
         if completion == Completion::Delete && failure {
             self.spare(&subject);
         }
-        resource_type.after_operation(self, &subject, &completion, failure);
+        resource_type.after_operation(
+            self,
+            &subject,
+            EndedOperation { completion: &completion, failed: failure },
+        );
     }
 
     /// Keeps the resources that would have been deleted with one whose deletion has failed.

@@ -194,9 +194,9 @@ impl AzureState {
             if self.subscription(subscription).is_none() {
                 return Err(BadSnapshot::UnknownSubscription(subscription.into()));
             }
-            let Some(resource_type) = self.resource_type(&record.resource_type) else {
-                return Err(BadSnapshot::UnknownType(record.resource_type));
-            };
+            let resource_type = self
+                .resource_type(&record.resource_type)
+                .ok_or(BadSnapshot::UnknownType(record.resource_type))?;
             records.push(Record {
                 id: record.id,
                 resource_type,
@@ -213,9 +213,7 @@ impl AzureState {
         let mut operations = Vec::with_capacity(saved.operations.len());
         for operation in saved.operations {
             let name = operation.resource_type.unwrap_or_else(|| operation.subject.resource_type());
-            let Some(resource_type) = self.resource_type(&name) else {
-                return Err(BadSnapshot::UnknownType(name));
-            };
+            let resource_type = self.resource_type(&name).ok_or(BadSnapshot::UnknownType(name))?;
             operations.push(Operation {
                 key: operation.key,
                 number: operation.number,

@@ -34,6 +34,16 @@ impl Reference {
     pub fn uses(from: &ResourceId, to: ResourceId) -> Self {
         Self { from: from.clone(), to, role: Role::Uses, address: None }
     }
+
+    /// A reference to what may be absent.
+    pub fn names(from: &ResourceId, to: ResourceId) -> Self {
+        Self { role: Role::Names, ..Self::uses(from, to) }
+    }
+
+    /// A reference in a scale set's model.
+    pub fn in_model(from: &ResourceId, to: ResourceId) -> Self {
+        Self { role: Role::Model, ..Self::uses(from, to) }
+    }
 }
 
 /// Whether the last (type, name) pair of an id is of a type, given as `/type/` in lower case.

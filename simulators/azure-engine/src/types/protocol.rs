@@ -129,8 +129,8 @@ pub struct ChildCollection {
     pub back_references: &'static [(&'static str, &'static str)],
 }
 
-/// A refusal to delete a referenced resource.
-pub type InUse = fn(&ResourceId, &[&ResourceId]) -> Refusal;
+/// A refusal to delete a referenced resource: takes its id, its first referrer, and all of them as a list.
+pub type InUse = fn(&ResourceId, &ResourceId, &str) -> Refusal;
 
 /// How operations on a type are polled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -236,7 +236,7 @@ pub struct Protocol {
     pub pages: Pages,
     /// Whether a PUT of an existing resource changes the given members and keeps the rest.
     pub puts_merge: bool,
-    /// The refusal to delete a referenced resource: takes its id and those of its referrers.
+    /// The refusal to delete a referenced resource.
     pub in_use: Option<InUse>,
     /// The status of a PUT that creates.
     pub create_status: u16,

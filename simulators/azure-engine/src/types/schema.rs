@@ -5,8 +5,7 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use crate::document::text;
-use crate::refusal::Refusal;
-use crate::refusal::code::Code;
+use crate::refusal::{Code, Refusal, Result};
 
 const INVALID_JSON_REFERENCE_FORMAT: Code = Code::azures(400, "InvalidJsonReferenceFormat");
 
@@ -22,7 +21,7 @@ pub(crate) enum Shape {
 }
 
 /// Converts one value to a shape.
-pub(crate) fn shape(wanted: Shape, value: &mut Value, path: &str) -> Result<(), Refusal> {
+pub(crate) fn shape(wanted: Shape, value: &mut Value, path: &str) -> Result<()> {
     let what = match wanted {
         Shape::Flag => "boolean",
         Shape::Number => "integer",
@@ -47,12 +46,7 @@ pub(crate) fn shape(wanted: Shape, value: &mut Value, path: &str) -> Result<(), 
 }
 
 /// A reference that is no id at all is reported by its reader.
-pub(crate) fn check_reference(
-    value: &Value,
-    namespace: &str,
-    expected: &str,
-    path: &str,
-) -> Result<(), Refusal> {
+pub(crate) fn check_reference(value: &Value, namespace: &str, expected: &str, path: &str) -> Result<()> {
     // A full type names its own namespace; without a namespace any type fits.
     let (namespace, kind) = match expected.split_once('/') {
         Some((theirs, kind)) if theirs.contains('.') => (theirs, kind),

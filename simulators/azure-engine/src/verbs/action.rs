@@ -7,21 +7,13 @@ use crate::answer::{Answer, Note, OperationLinks};
 use crate::operation::Completion;
 use crate::operation::execution::{Execution, Started};
 use crate::provider::{AzureState, Concurrency, ResourceType};
-use crate::refusal::Refusal;
-use crate::refusal::code::Code;
+use crate::refusal::{Code, Refusal, Result};
 use crate::store::State;
 use crate::verbs::resolve::Resolved;
 
-const INVALID_RESOURCE_TYPE: Code = Code::azures(404, "InvalidResourceType");
-
 impl AzureState {
     /// POST of an action.
-    pub fn act(
-        &mut self,
-        resolved: &Resolved,
-        body: &Value,
-        execution: &Execution,
-    ) -> Result<Answer, Refusal> {
+    pub fn act(&mut self, resolved: &Resolved, body: &Value, execution: &Execution) -> Result<Answer> {
         let action = &resolved.below.join("/");
         if action.is_empty() {
             return Err(Refusal::method_not_allowed("POST"));
@@ -37,7 +29,7 @@ impl AzureState {
         let may = resource_type.protocol().may_act(action);
         let done =
             may.then(|| resource_type.act(self, &id, action, body)).flatten().unwrap_or_else(|| {
-                Err(INVALID_RESOURCE_TYPE
+                Err(Code::azures(404, "InvalidResourceType")
                     .says(format_args!("The action '{action}' is not known for '{id}'.")))
             })?;
         self.revision += 1;

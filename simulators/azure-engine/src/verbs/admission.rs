@@ -5,7 +5,7 @@ use tokio::time::Instant;
 use crate::document::location::normal_location;
 use crate::document::text;
 use crate::provider::AzureState;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, Result};
 use crate::request::Request;
 use crate::request::target::{Scope, Target};
 use crate::settings::budget::policy::{Counted, Wording};
@@ -19,7 +19,7 @@ impl AzureState {
         request: &Request<'_>,
         located: &Located,
         principal: &str,
-    ) -> (Remaining, Result<(), Refusal>) {
+    ) -> (Remaining, Result<()>) {
         let now = Instant::now();
         let (subscription, namespace) = match &located.target {
             Target::Within(subscription, scope) => (subscription.as_str(), namespace(scope)),

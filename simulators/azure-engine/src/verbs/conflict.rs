@@ -2,8 +2,8 @@
 
 use crate::operation::Operation;
 use crate::provider::{AzureState, Concurrency, Record};
-use crate::refusal::Refusal;
 use crate::refusal::words::Blocked;
+use crate::refusal::{Refusal, Result};
 use crate::store::State;
 
 /// The host that Azure names in messages, whatever host a request used.
@@ -11,7 +11,7 @@ const HOST: &str = "https://management.azure.com";
 
 impl AzureState {
     /// Refuses a write if the resource is being deleted, or if its operation neither ends nor is superseded.
-    pub(crate) fn check_idle(&self, record: &Record) -> Result<(), Refusal> {
+    pub(crate) fn check_idle(&self, record: &Record) -> Result<()> {
         let running = self.operations.running(record.operation.as_ref());
         let going = record.state == State::Deleting;
         let gives_way =

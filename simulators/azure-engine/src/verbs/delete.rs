@@ -7,8 +7,8 @@ use crate::document::name;
 use crate::journal::differences;
 use crate::operation::Completion;
 use crate::operation::execution::{Execution, Started};
-use crate::provider::{AzureState, Expand};
-use crate::refusal::Refusal;
+use crate::provider::{AzureState, Expand, PartWrite};
+use crate::refusal::{Refusal, Result};
 use crate::request::Conditions;
 use crate::store::State;
 use crate::verbs::action::milliseconds;
@@ -22,7 +22,7 @@ impl AzureState {
         resolved: &Resolved,
         conditions: &Conditions,
         execution: &Execution,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer> {
         if resolved.list {
             return Err(Refusal::method_not_allowed("DELETE"));
         }
@@ -86,7 +86,7 @@ impl AzureState {
         resolved: &Resolved,
         conditions: &Conditions,
         execution: &Execution,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer> {
         let Some((collection, Some(child))) = Self::child_target(resolved.resource_type, &resolved.below)
         else {
             return self.delete_view(resolved, execution);
@@ -119,11 +119,11 @@ impl AzureState {
     }
 
     /// DELETE of a part of a resource that is stored elsewhere.
-    fn delete_view(&mut self, resolved: &Resolved, execution: &Execution) -> Result<Answer, Refusal> {
+    fn delete_view(&mut self, resolved: &Resolved, execution: &Execution) -> Result<Answer> {
         self.require_writable_group(&resolved.id)?;
         let (id, resource_type) = (self.require(resolved)?.id.clone(), resolved.resource_type);
         let below: Vec<&str> = resolved.below.iter().map(String::as_str).collect();
-        let deleted = resource_type.write_below(self, &id, &below, None);
+        let deleted = resource_type.write_below(self, &id, PartWrite { below: &below, body: None });
         if !deleted.ok_or_else(|| self.not_writable(resolved, "DELETE"))?? {
             return Ok(Answer::empty(204));
         }

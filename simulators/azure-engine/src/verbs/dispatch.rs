@@ -7,20 +7,12 @@ use crate::answer::Answer;
 use crate::operation::execution::Execution;
 use crate::operation::{OperationStyle, OperationUrls};
 use crate::provider::{Answers, AzureState, Extends, ExtensionRequest, ProviderCall, ResourceRequest};
-use crate::refusal::code::Code;
-use crate::refusal::{Handled, Refusal};
+use crate::refusal::{Code, Handled, Refusal, Result};
 use crate::request::Request;
 use crate::request::target::{self, BadPath, Scope, Target};
 use crate::types::protocol::UrlForm;
 use crate::types::version;
 use crate::verbs::resolve::Resolved;
-
-const INVALID_API_VERSION_PARAMETER: Code = Code::azures(400, "InvalidApiVersionParameter");
-const INVALID_REQUEST_PATH: Code = Code::ours(404, "InvalidRequestPath");
-const INVALID_RESOURCE_NAME: Code = Code::azures(400, "InvalidResourceName");
-const MISSING_API_VERSION_PARAMETER: Code = Code::azures(400, "MissingApiVersionParameter");
-const SUBSCRIPTION_NOT_FOUND: Code = Code::azures(404, "SubscriptionNotFound");
-const NO_REGISTERED_PROVIDER_FOUND: Code = Code::azures(400, "NoRegisteredProviderFound");
 
 /// The subject of a request, found before it is performed.
 #[derive(Clone)]
@@ -51,27 +43,29 @@ impl Located {
 
 impl AzureState {
     /// Finds the subject of a request.
-    pub fn locate(&self, request: &Request<'_>) -> Result<Located, Refusal> {
+    pub fn locate(&self, request: &Request<'_>) -> Result<Located> {
         let version = request.query.get("api-version").map(String::as_str).unwrap_or_default();
         let own_versions = || self.manager.api_versions().join(",");
         let invalid_version = || {
-            INVALID_API_VERSION_PARAMETER.says(format_args!(
+            Code::azures(400, "InvalidApiVersionParameter").says(format_args!(
                 "The api-version '{version}' is invalid. The supported versions are '{}'.",
                 own_versions()
             ))
         };
         let target = request.target.map_err(|bad| match bad {
-            BadPath::Unknown => INVALID_REQUEST_PATH.says(format_args!("The request path '{}' is not one of Resource Manager.", request.path),
-            ),
+            BadPath::Unknown => Code::ours(404, "InvalidRequestPath")
+                .says(format_args!("The request path '{}' is not one of Resource Manager.", request.path)),
             // ARM answers an empty segment like an invalid version.
             BadPath::EmptySegment => invalid_version(),
-            BadPath::BadCharacter => INVALID_RESOURCE_NAME.says("The resource name or path holds characters that are not allowed: < > % & : \\ ? / and control characters.",
+            BadPath::BadCharacter => Code::azures(400, "InvalidResourceName").says(
+                "The resource name or path holds characters that are not allowed: < > % & : \\ ? / \
+             and control characters.",
             ),
         })?;
-        if version.is_empty() {
-            return Err(MISSING_API_VERSION_PARAMETER
-                .says("The api-version query parameter (?api-version=) is required for all requests."));
-        }
+        Code::azures(400, "MissingApiVersionParameter").says_when(
+            version.is_empty(),
+            "The api-version query parameter (?api-version=) is required for all requests.",
+        )?;
         let Target::Within(subscription, scope) = target else {
             if !version::known(version, self.time()) {
                 return Err(invalid_version());
@@ -84,10 +78,10 @@ impl AzureState {
                 unresolved: None,
             });
         };
-        let Some(subscription) = self.subscription(subscription) else {
-            return Err(SUBSCRIPTION_NOT_FOUND
-                .says(format_args!("The subscription '{subscription}' could not be found.")));
-        };
+        let subscription = self.subscription(subscription).ok_or_else(|| {
+            Code::azures(404, "SubscriptionNotFound")
+                .says(format_args!("The subscription '{subscription}' could not be found."))
+        })?;
         let (resource_type, resolved, poll) = match scope {
             Scope::Resource(group, namespace, segments) => {
                 let resolved =
@@ -115,9 +109,8 @@ impl AzureState {
             Scope::GroupOperation(_) => (self.manager.type_of(target).into(), None, true),
             Scope::Extension(extension) => {
                 let first = extension.below.first().map_or("", String::as_str);
-                let Some(namespace) = self.namespace(&extension.by) else {
-                    return Err(Refusal::unknown_namespace(&extension.by));
-                };
+                let namespace =
+                    self.namespace(&extension.by).ok_or_else(|| Refusal::unknown_namespace(&extension.by))?;
                 if !version::known(version, self.time()) {
                     return Err(invalid_version());
                 }
@@ -155,7 +148,7 @@ impl AzureState {
         request: &Request<'_>,
         located: &Located,
         execution: &Execution,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer> {
         let method = if request.method == "HEAD" { "GET" } else { request.method };
         let Target::Within(subscription, scope) = &located.target else {
             return self.manager.perform(self, request, &located.target, execution);
@@ -243,7 +236,7 @@ impl AzureState {
         request: &Request<'_>,
         resolved: &Resolved,
         execution: &Execution,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer> {
         let method = if request.method == "HEAD" { "GET" } else { request.method };
         let namespace = resolved.full_type.split('/').next().unwrap_or_default();
         if !matches!(method, "GET" | "DELETE") {
@@ -278,7 +271,7 @@ impl AzureState {
     ///
     /// # Errors
     /// The refusal of a guard.
-    pub fn check_guards(&self, method: &str, about: &ResourceId) -> Result<(), Refusal> {
+    pub fn check_guards(&self, method: &str, about: &ResourceId) -> Result<()> {
         let mut guards = self.providers.iter().flat_map(|provider| provider.guards);
         guards.try_for_each(|guard| guard(self, method, about))
     }
@@ -307,13 +300,13 @@ impl AzureState {
     }
 
     /// Checks that a type has an API version.
-    fn check_version(&self, resolved: &Resolved, version: &str) -> Result<(), Refusal> {
+    fn check_version(&self, resolved: &Resolved, version: &str) -> Result<()> {
         let versions = resolved.resource_type.protocol().api_versions;
         if !version::known(version, self.time())
             || (self.options.strict_api_versions && !versions.contains(&version))
         {
             let region = &self.options.region;
-            return Err(NO_REGISTERED_PROVIDER_FOUND.says(format_args!(
+            return Err(Code::azures(400, "NoRegisteredProviderFound").says(format_args!(
                     "No registered resource provider found for location '{region}' and API version '{version}' for \
                      type '{}'. The supported api-versions are '{}'. The supported locations are '{region}'.",
                     resolved.full_type.split_once('/').map_or("", |(_, name)| name),
@@ -325,11 +318,7 @@ impl AzureState {
     }
 
     /// The scope of an extension, whether or not it exists: the resource, and the id of that or of a child in it.
-    fn extended(
-        &self,
-        subscription: &str,
-        extension: &target::Extension,
-    ) -> Result<(Resolved, ResourceId), Refusal> {
+    fn extended(&self, subscription: &str, extension: &target::Extension) -> Result<(Resolved, ResourceId)> {
         let group = extension.group.as_deref();
         let on = self.resolve(subscription, group, &extension.namespace, &extension.segments, "")?;
         if on.list {

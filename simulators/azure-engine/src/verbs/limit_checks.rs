@@ -5,12 +5,8 @@ use serde_json::Value;
 
 use crate::document::items;
 use crate::provider::{AzureState, Provider, Record, ResourceType};
-use crate::refusal::Refusal;
-use crate::refusal::code::Code;
-use crate::settings::limits::{Counts, Excess};
-
-const RESOURCE_QUOTA_EXCEEDED: Code = Code::azures(409, "ResourceQuotaExceeded");
-const RESOURCE_GROUP_QUOTA_EXCEEDED: Code = Code::azures(409, "ResourceGroupQuotaExceeded");
+use crate::refusal::{Code, Result};
+use crate::settings::limits::{Counts, Excess, Words};
 
 impl AzureState {
     /// The value of a limit: the override, or Azure's. A name without a limit is unbounded.
@@ -19,50 +15,33 @@ impl AzureState {
     }
 
     /// Checks the plain counts that a write would change.
-    pub fn check_limits(&self, candidate: &Record, existed: bool) -> Result<(), Refusal> {
+    pub fn check_limits(&self, candidate: &Record, existed: bool) -> Result<()> {
         let resource_type = candidate.resource_type;
         let Some(provider) = self.provider_of(resource_type.name()) else { return Ok(()) };
         if !existed {
             self.check_group_room(provider, candidate)?;
         }
         let is = |of: &str| of == resource_type.name();
+        let region = self.location_of(candidate);
         for limit in provider.limits {
             let most = self.limit(limit.name);
+            let check = |id: &ResourceId, called, words: Words, wanted| {
+                if wanted <= most {
+                    return Ok(());
+                }
+                Err(words(&Excess { id, called, region: &region, most, wanted }))
+            };
             match limit.counts {
                 Counts::PerRegion { of, called, words } if !existed && is(of) => {
-                    let region = self.location_of(candidate);
-                    let wanted =
-                        self.in_region(resource_type, candidate.id.subscription_id(), &region, most) + 1;
-                    if wanted > most {
-                        return Err(words(&Excess {
-                            id: &candidate.id,
-                            called,
-                            region: &region,
-                            most,
-                            wanted,
-                        }));
-                    }
+                    let there = self.in_region(resource_type, candidate.id.subscription_id(), &region, most);
+                    check(&candidate.id, called, words, there + 1)?;
                 }
                 Counts::Items { of, at, called, words } if is(of) => {
-                    let wanted = items(&candidate.body, at).len() as u64;
-                    if wanted > most {
-                        let region = self.location_of(candidate);
-                        return Err(words(&Excess {
-                            id: &candidate.id,
-                            called,
-                            region: &region,
-                            most,
-                            wanted,
-                        }));
-                    }
+                    check(&candidate.id, called, words, items(&candidate.body, at).len() as u64)?;
                 }
                 Counts::Users { of, called, words } => {
                     for used in self.newly_used(candidate, of) {
-                        let wanted = self.store.referrers(&used).count() as u64 + 1;
-                        if wanted > most {
-                            let region = self.location_of(candidate);
-                            return Err(words(&Excess { id: &used, called, region: &region, most, wanted }));
-                        }
+                        check(&used, called, words, self.store.referrers(&used).count() as u64 + 1)?;
                     }
                 }
                 _ => {}
@@ -104,7 +83,7 @@ impl AzureState {
     }
 
     /// ARM's own limit of resources of one type in a group, from which providers exempt types.
-    fn check_group_room(&self, provider: &Provider, candidate: &Record) -> Result<(), Refusal> {
+    fn check_group_room(&self, provider: &Provider, candidate: &Record) -> Result<()> {
         let (type_name, most) = (candidate.resource_type.name(), self.limit("resources.perGroupAndType"));
         let tracked = candidate.resource_type.protocol().tracked;
         let exempt = !tracked || provider.unlimited.contains(&type_name);
@@ -117,7 +96,7 @@ impl AzureState {
         if count < most {
             return Ok(());
         }
-        Err(RESOURCE_QUOTA_EXCEEDED.says(format_args!(
+        Err(Code::azures(409, "ResourceQuotaExceeded").says(format_args!(
                 "Creating the resource of type '{type_name}' would exceed the quota of '{most}' resources of type \
                  '{type_name}' per resource group. The current resource count is '{count}', please delete some \
                  resources of this type before creating a new one."
@@ -131,14 +110,14 @@ impl AzureState {
         subscription: &str,
         name: &str,
         resource_type: &dyn ResourceType,
-    ) -> Result<(), Refusal> {
+    ) -> Result<()> {
         let most = self.limit("resources.groupsPerSubscription");
         let scope = ResourceId::subscription(subscription);
         let count = self.store.of_type_below(resource_type.name(), &scope).len() as u64;
         if count < most {
             return Ok(());
         }
-        Err(RESOURCE_GROUP_QUOTA_EXCEEDED.says(format_args!(
+        Err(Code::azures(409, "ResourceGroupQuotaExceeded").says(format_args!(
                 "Creating the resource group '{name}' would exceed the quota of '{most}'. The current resource group \
                  count is '{count}', please delete some resource groups before creating a new one."
             ),

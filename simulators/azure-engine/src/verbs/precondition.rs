@@ -6,24 +6,21 @@ use serde_json::Value;
 use crate::document::Object;
 use crate::document::location::location_of;
 use crate::provider::{AzureState, Placement, Protocol, Record, ResourceType};
-use crate::refusal::Refusal;
-use crate::refusal::code::Code;
+use crate::refusal::{Code, Refusal, Result};
 use crate::request::Conditions;
 use crate::store::State;
 use crate::types::protocol::GLOBAL;
 
-const INVALID_RESOURCE_LOCATION: Code = Code::azures(409, "InvalidResourceLocation");
 const PRECONDITION_FAILED: Code = Code::azures(412, "PreconditionFailed");
-const RESOURCE_GROUP_BEING_DELETED: Code = Code::azures(409, "ResourceGroupBeingDeleted");
 
 impl AzureState {
     /// The group must exist and must not be being deleted.
-    pub fn require_writable_group(&self, id: &ResourceId) -> Result<(), Refusal> {
+    pub fn require_writable_group(&self, id: &ResourceId) -> Result<()> {
         self.require_group(id)?;
         let Some(group) = id.group_name() else { return Ok(()) };
         match self.store.get(&ResourceId::group(id.subscription_id(), group)) {
             Some(record) if record.state == State::Deleting => {
-                Err(RESOURCE_GROUP_BEING_DELETED.says(format_args!(
+                Err(Code::azures(409, "ResourceGroupBeingDeleted").says(format_args!(
                     "The resource group '{group}' is in deprovisioning state and cannot perform this \
                  operation."
                 )))
@@ -39,7 +36,7 @@ impl AzureState {
         child: &ResourceId,
         existed: bool,
         conditions: &Conditions,
-    ) -> Result<(), Refusal> {
+    ) -> Result<()> {
         let absent = !existed && conditions.if_match.is_some();
         let present = existed && conditions.if_none_match.as_deref().map(str::trim) == Some("*");
         if absent || present {
@@ -58,7 +55,7 @@ impl AzureState {
         &self,
         id: &ResourceId,
         resource_type: &'static dyn ResourceType,
-    ) -> Result<(), Refusal> {
+    ) -> Result<()> {
         let protocol = resource_type.protocol();
         if let (true, Some(absent)) = (protocol.names_absent_parent, self.absent_top(id))
             && absent != *id
@@ -82,7 +79,7 @@ impl AzureState {
         id: &ResourceId,
         old: Option<&Record>,
         conditions: &Conditions,
-    ) -> Result<(), Refusal> {
+    ) -> Result<()> {
         if let (Some("*"), Some(old)) = (conditions.if_none_match.as_deref().map(str::trim), old) {
             return Err(PRECONDITION_FAILED.says(format_args!(
                 "Resource {} exists already, and the request asks to create it.",
@@ -90,9 +87,8 @@ impl AzureState {
             )));
         }
         let Some(given) = conditions.if_match.as_deref().map(str::trim) else { return Ok(()) };
-        let Some(old) = old else {
-            return Err(PRECONDITION_FAILED.says(format_args!("Resource {id} does not exist.")));
-        };
+        let old =
+            old.ok_or_else(|| PRECONDITION_FAILED.says(format_args!("Resource {id} does not exist.")))?;
         let current = self.etag(old);
         if given == "*" {
             return Ok(());
@@ -109,7 +105,7 @@ impl AzureState {
         protocol: &Protocol,
         old: Option<&Record>,
         body: &mut Object,
-    ) -> Result<(), Refusal> {
+    ) -> Result<()> {
         let location = location_of(body)?;
         match protocol.placement {
             _ if old.is_some() => {}
@@ -124,7 +120,7 @@ impl AzureState {
         if let Some(current) = old.and_then(|old| old.body.get("location")).and_then(Value::as_str)
             && current != location
         {
-            return Err(INVALID_RESOURCE_LOCATION.says(format_args!(
+            return Err(Code::azures(409, "InvalidResourceLocation").says(format_args!(
                 "The resource '{}' already exists in location '{current}' in resource group '{}'. A \
                  resource with the same name cannot be created in location '{location}'. Please select a new \
                  resource name.",

@@ -111,7 +111,7 @@ impl AzureState {
         }
         let table = table_of_children(record.resource_type.protocol().members, collection.name);
         self.present_users(table, &id, &mut properties);
-        record.resource_type.present_child(self, record, collection.name, &id, &mut properties);
+        record.resource_type.present_child(self, record, &id, &mut properties);
         document.insert("id".into(), id.as_str().into());
         document.insert("type".into(), format!("{}/{}", record.resource_type.name(), collection.name).into());
         document.insert("etag".into(), etag.into());

@@ -9,20 +9,17 @@ use crate::answer::paging::{page, page_by_name, sort};
 use crate::document::{items, name};
 use crate::operation::{Completion, Status};
 use crate::provider::{AzureState, Expand, Listing, Record};
-use crate::refusal::Refusal;
-use crate::refusal::code::Code;
+use crate::refusal::{Code, Refusal, Result};
 use crate::types::protocol::Pages;
 use crate::types::version::remove;
 use crate::verbs::resolve::Resolved;
-
-const OPERATION_NOT_FOUND: Code = Code::ours(404, "OperationNotFound");
 
 /// Longest pause in the `Retry-After` of polls, in seconds.
 const MAX_POLL_SECONDS: u64 = 10;
 
 impl AzureState {
     /// GET of anything below a provider namespace.
-    pub fn read(&self, resolved: &Resolved, query: &BTreeMap<String, String>) -> Result<Answer, Refusal> {
+    pub fn read(&self, resolved: &Resolved, query: &BTreeMap<String, String>) -> Result<Answer> {
         let expand = Expand {
             instance_view: query
                 .get("$expand")
@@ -77,7 +74,7 @@ impl AzureState {
     }
 
     /// The record that was resolved, as this read sees it.
-    fn seen(&self, resolved: &Resolved) -> Result<&Record, Refusal> {
+    fn seen(&self, resolved: &Resolved) -> Result<&Record> {
         let Some(moment) = self.seen_at(&resolved.id, false) else { return self.require(resolved) };
         match self.store.as_of(&resolved.id, moment) {
             Some(record) => Ok(record),
@@ -85,12 +82,7 @@ impl AzureState {
         }
     }
 
-    fn list(
-        &self,
-        resolved: &Resolved,
-        query: &BTreeMap<String, String>,
-        expand: Expand,
-    ) -> Result<Answer, Refusal> {
+    fn list(&self, resolved: &Resolved, query: &BTreeMap<String, String>, expand: Expand) -> Result<Answer> {
         self.require_group(&resolved.id)?;
         let of_resource = resolved.id.namespace().is_some();
         if of_resource && self.store.get(&resolved.id).is_none() && self.document(&resolved.id).is_none() {
@@ -129,9 +121,10 @@ impl AzureState {
     }
 
     /// GET of an operation: its status, or (`result`) the final answer of the call that started it.
-    pub fn poll(&self, subscription: &str, key: &str, result: bool) -> Result<Answer, Refusal> {
+    pub fn poll(&self, subscription: &str, key: &str, result: bool) -> Result<Answer> {
         let operation = self.operations.readable(key, subscription).ok_or_else(|| {
-            OPERATION_NOT_FOUND.says(format_args!("The operation '{key}' could not be found or has expired."))
+            Code::ours(404, "OperationNotFound")
+                .says(format_args!("The operation '{key}' could not be found or has expired."))
         })?;
         let running = operation.status == Status::InProgress;
         // An overdue operation waits for work outside.

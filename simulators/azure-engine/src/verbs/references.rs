@@ -3,22 +3,19 @@
 use azure_types::ResourceId;
 
 use crate::provider::{AzureState, Record};
-use crate::refusal::Refusal;
-use crate::refusal::code::Code;
+use crate::refusal::{Code, Refusal, Result};
 use crate::store::State;
 use crate::store::reference::Role;
 use crate::types::protocol::{GLOBAL, Readiness};
 
-const REFERENCE_NOT_READY: Code = Code::ours(409, "Conflict");
-
 impl AzureState {
     /// Checks that all targets of a candidate document exist and are ready.
-    pub fn check_references(&self, candidate: &Record) -> Result<(), Refusal> {
+    pub fn check_references(&self, candidate: &Record) -> Result<()> {
         self.check_references_as(candidate, candidate.resource_type.protocol().readiness)
     }
 
     /// The same with a required readiness.
-    pub fn check_references_as(&self, candidate: &Record, readiness: Readiness) -> Result<(), Refusal> {
+    pub fn check_references_as(&self, candidate: &Record, readiness: Readiness) -> Result<()> {
         let references = candidate.resource_type.references(candidate);
         for reference in references.into_iter().filter(|reference| reference.role != Role::Names) {
             if reference.to.is_within(&candidate.id) {
@@ -43,7 +40,7 @@ impl AzureState {
                 // Only a resource that is on its way is waited for.
                 (Readiness::UnderWay, State::Creating | State::Updating) => {}
                 (Readiness::UnderWay, _) => {
-                    return Err(REFERENCE_NOT_READY.says(format_args!(
+                    return Err(Code::ours(409, "Conflict").says(format_args!(
                         "Resource {} is in {} state and cannot be used.",
                         reference.to,
                         self.state_name(holder)
@@ -55,12 +52,7 @@ impl AzureState {
     }
 
     /// Checks that the targets of a candidate document are not being changed, as Network requires.
-    pub fn check_provisioned(
-        &self,
-        holder: &Record,
-        to: &ResourceId,
-        from: &ResourceId,
-    ) -> Result<(), Refusal> {
+    pub fn check_provisioned(&self, holder: &Record, to: &ResourceId, from: &ResourceId) -> Result<()> {
         if holder.state == State::Succeeded {
             return Ok(());
         }

@@ -5,10 +5,7 @@ use serde_json::Value;
 
 use crate::document::reading::Documents;
 use crate::provider::{AzureState, ChildCollection, Expand, LiesIn, Record, ResourceType};
-use crate::refusal::Refusal;
-use crate::refusal::code::Code;
-
-const INVALID_REQUEST_PATH: Code = Code::ours(404, "InvalidRequestPath");
+use crate::refusal::{Code, Refusal, Result};
 
 /// A path resolved to a known type.
 #[derive(Clone)]
@@ -37,7 +34,7 @@ impl Resolved {
 
 impl AzureState {
     /// Resolves an id.
-    pub fn resolve_id(&self, id: &ResourceId) -> Result<Resolved, Refusal> {
+    pub fn resolve_id(&self, id: &ResourceId) -> Result<Resolved> {
         let segments: Vec<String> = id
             .type_and_name_pairs()
             .into_iter()
@@ -61,7 +58,7 @@ impl AzureState {
         namespace: &str,
         segments: &[String],
         api_version: &str,
-    ) -> Result<Resolved, Refusal> {
+    ) -> Result<Resolved> {
         let scope = match group {
             Some(group) => self.group_id(subscription, group),
             None => ResourceId::subscription(subscription),
@@ -76,10 +73,8 @@ impl AzureState {
         namespace: &str,
         segments: &[String],
         api_version: &str,
-    ) -> Result<Resolved, Refusal> {
-        let Some(namespace) = self.namespace(namespace) else {
-            return Err(Refusal::unknown_namespace(namespace));
-        };
+    ) -> Result<Resolved> {
+        let namespace = self.namespace(namespace).ok_or_else(|| Refusal::unknown_namespace(namespace))?;
         let mut full_type = namespace.to_owned();
         let mut id = scope.clone();
         let mut found: Option<Resolved> = None;
@@ -123,7 +118,7 @@ impl AzureState {
                     "A resource of type '{full_type}' lies in a resource group, and the path names none."
                 ),
             };
-            return Err(INVALID_REQUEST_PATH.says(text));
+            return Err(Code::ours(404, "InvalidRequestPath").says(text));
         }
         // The stored spelling of the name wins on reads; a write puts its own in its place.
         for (at, segment) in rest.iter().enumerate() {
@@ -147,7 +142,7 @@ impl AzureState {
     }
 
     /// The group that a resource id lies in; refused when it does not exist.
-    pub fn require_group(&self, id: &ResourceId) -> Result<(), Refusal> {
+    pub fn require_group(&self, id: &ResourceId) -> Result<()> {
         let Some(group) = id.group_name() else { return Ok(()) };
         match self.store.get(&ResourceId::group(id.subscription_id(), group)) {
             Some(_) => Ok(()),
@@ -164,7 +159,7 @@ impl AzureState {
     }
 
     /// The record that was resolved, or the refusal that its absence gets.
-    pub fn require(&self, resolved: &Resolved) -> Result<&Record, Refusal> {
+    pub fn require(&self, resolved: &Resolved) -> Result<&Record> {
         self.require_group(&resolved.id)?;
         if let Some(record) = self.store.get(&resolved.id) {
             return Ok(record);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::answer::Answer;
 use crate::document::{Object, drop_nulls, into_object, items, merge, name, take_properties};
 use crate::provider::{AzureState, Proposal, Record, ResourceType, Source};
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, Result};
 use crate::store::reference::{Role, is_of};
 use crate::types::member_table::{Holds, Member, Written, conceal, normalise, normalise_below};
 use crate::types::version::remove;
@@ -17,7 +17,7 @@ use faults::glob::matches;
 
 impl AzureState {
     /// Checks the new names in a write: of the resource, and of new children.
-    pub fn check_names(&self, candidate: &Record, old: Option<&Record>) -> Result<(), Refusal> {
+    pub fn check_names(&self, candidate: &Record, old: Option<&Record>) -> Result<()> {
         let resource_type = candidate.resource_type.name();
         if old.is_none() {
             self.check_name(resource_type, candidate.id.name())?;
@@ -37,7 +37,7 @@ impl AzureState {
         Ok(())
     }
 
-    fn check_name(&self, resource_type: &str, name: &str) -> Result<(), Refusal> {
+    fn check_name(&self, resource_type: &str, name: &str) -> Result<()> {
         let provider = self.provider_of(resource_type);
         let rules = provider.map_or(&[][..], |provider| provider.names);
         match rules.iter().find(|rule| matches(rule.of, resource_type)) {
@@ -50,11 +50,7 @@ impl AzureState {
     ///
     /// # Errors
     /// A refusal of the tables or of [`crate::provider::Writing::before_write`].
-    pub fn judge(
-        &self,
-        resource_type: &dyn ResourceType,
-        mut proposal: Proposal<'_>,
-    ) -> Result<Value, Refusal> {
+    pub fn judge(&self, resource_type: &dyn ResourceType, mut proposal: Proposal<'_>) -> Result<Value> {
         let protocol = resource_type.protocol();
         if protocol.puts_merge {
             proposal.given = proposal.body.get("properties").cloned().unwrap_or_default();
@@ -75,11 +71,7 @@ impl AzureState {
     }
 
     /// Normalises a document by the type's own tables.
-    fn apply_members(
-        &self,
-        resource_type: &dyn ResourceType,
-        proposal: &mut Proposal<'_>,
-    ) -> Result<(), Refusal> {
+    fn apply_members(&self, resource_type: &dyn ResourceType, proposal: &mut Proposal<'_>) -> Result<()> {
         let (members, envelope) = (resource_type.protocol().members, resource_type.protocol().envelope);
         let written = |old| Written {
             id: proposal.id,
@@ -101,11 +93,13 @@ impl AzureState {
     }
 
     /// Refuses to delete a referenced resource, if the type's protocol has a refusal for it.
-    pub(crate) fn check_unused(&self, record: &Record) -> Result<(), Refusal> {
+    pub(crate) fn check_unused(&self, record: &Record) -> Result<()> {
         let Some(refusal) = record.resource_type.protocol().in_use else { return Ok(()) };
         let users = self.store.referrers(&record.id).filter(|referrer| referrer.role != Role::Names);
         let users: Vec<&ResourceId> = users.map(|referrer| &referrer.from).collect();
-        if users.is_empty() { Ok(()) } else { Err(refusal(&record.id, &users)) }
+        let Some(first) = users.first() else { return Ok(()) };
+        let all: Vec<&str> = users.iter().map(|user| user.as_str()).collect();
+        Err(refusal(&record.id, first, &all.join(", ")))
     }
 
     /// Fills in the referrers of a document that its type's table shows.

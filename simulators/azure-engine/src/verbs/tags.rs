@@ -4,17 +4,15 @@ use serde_json::Value;
 
 use crate::document::Object;
 use crate::provider::AzureState;
-use crate::refusal::Refusal;
-use crate::refusal::code::Code;
+use crate::refusal::{Code, Refusal, Result};
 
 const INVALID_TAG_NAME_CHARACTERS: Code = Code::azures(400, "InvalidTagNameCharacters");
 const INVALID_TAG_NAME_LENGTH: Code = Code::ours(400, "InvalidTagNameLength");
 const INVALID_TAG_VALUE_LENGTH: Code = Code::azures(400, "InvalidTagValueLength");
-const TOO_MANY_TAGS: Code = Code::azures(400, "TooManyTags");
 
 impl AzureState {
     /// Tags are an object of texts, not too many and not too long; no tags at all are left out.
-    pub fn check_tags(&self, body: &mut Object) -> Result<(), Refusal> {
+    pub fn check_tags(&self, body: &mut Object) -> Result<()> {
         let tags = match body.get("tags") {
             None => return Ok(()),
             Some(Value::Object(tags)) if tags.values().all(Value::is_string) => tags,
@@ -31,7 +29,7 @@ impl AzureState {
                  allowed - '{most}'.",
                 tags.len()
             );
-            return Err(TOO_MANY_TAGS.says(text));
+            return Err(Code::azures(400, "TooManyTags").says(text));
         }
         let (name_length, value_length) =
             (self.limit("resources.tagNameLength"), self.limit("resources.tagValueLength"));

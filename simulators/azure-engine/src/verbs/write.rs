@@ -10,9 +10,10 @@ use crate::document::{Object, drop_nulls, into_object, items, merge, name, text}
 use crate::journal::differences;
 use crate::operation::execution::{Execution, Started};
 use crate::operation::{Completion, Status};
-use crate::provider::{AzureState, ChildCollection, Expand, Proposal, Record, ResourceType, Source};
-use crate::refusal::Refusal;
-use crate::refusal::code::Code;
+use crate::provider::{
+    AzureState, ChildCollection, Expand, PartWrite, Proposal, Record, ResourceType, Source,
+};
+use crate::refusal::{Code, Refusal, Result};
 use crate::request::Conditions;
 use crate::settings::actors::Write;
 use crate::settings::latency::CREATE;
@@ -20,8 +21,6 @@ use crate::store::State;
 use crate::verbs::action::milliseconds;
 use crate::verbs::resolve::Resolved;
 use crate::verbs::system_data;
-
-const ONLY_TAGS_SUPPORTED_FOR_PATCH: Code = Code::azures(400, "OnlyTagsSupportedForPatch");
 
 /// One write on its way.
 pub(crate) struct DocumentWrite<'a> {
@@ -106,7 +105,7 @@ impl AzureState {
         body: Value,
         conditions: &Conditions,
         execution: &Execution,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer> {
         if resolved.list {
             return Err(Refusal::method_not_allowed("PUT"));
         }
@@ -141,10 +140,11 @@ impl AzureState {
     }
 
     /// PUT of a part of a resource that is stored elsewhere.
-    fn put_view(&mut self, resolved: &Resolved, body: &Value) -> Result<Answer, Refusal> {
+    fn put_view(&mut self, resolved: &Resolved, body: &Value) -> Result<Answer> {
         let id = self.require(resolved)?.id.clone();
         let below: Vec<&str> = resolved.below.iter().map(String::as_str).collect();
-        let written = resolved.resource_type.write_below(self, &id, &below, Some(body));
+        let written =
+            resolved.resource_type.write_below(self, &id, PartWrite { below: &below, body: Some(body) });
         match written.ok_or_else(|| self.not_writable(resolved, "PUT"))?? {
             true => self.revision += 1,
             false => {
@@ -179,7 +179,7 @@ impl AzureState {
         body: Value,
         conditions: &Conditions,
         execution: &Execution,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer> {
         if resolved.list || !resolved.below.is_empty() {
             return Err(Refusal::method_not_allowed("PATCH"));
         }
@@ -191,7 +191,7 @@ impl AzureState {
         let record = self.require(resolved)?;
         let protocol = resolved.resource_type.protocol();
         if let (true, Some(member)) = (protocol.only_tags, patch.keys().find(|member| *member != "tags")) {
-            return Err(ONLY_TAGS_SUPPORTED_FOR_PATCH.details(format_args!(
+            return Err(Code::azures(400, "OnlyTagsSupportedForPatch").details(format_args!(
                 "PATCH request content includes {member} property. Only tags property is currently supported."
             )));
         }
@@ -206,7 +206,7 @@ impl AzureState {
     }
 
     /// Performs one write, stage by stage.
-    pub(crate) fn write(&mut self, writing: &DocumentWrite<'_>, body: Object) -> Result<Answer, Refusal> {
+    pub(crate) fn write(&mut self, writing: &DocumentWrite<'_>, body: Object) -> Result<Answer> {
         let time = self.now();
         self.check_preconditions(writing)?;
         let mut judged = self.judge_write(writing, time, body)?;
@@ -225,7 +225,7 @@ impl AzureState {
         Ok(Answer { note, ..answer })
     }
 
-    fn check_preconditions(&self, writing: &DocumentWrite<'_>) -> Result<(), Refusal> {
+    fn check_preconditions(&self, writing: &DocumentWrite<'_>) -> Result<()> {
         let old = self.store.get(writing.id);
         match &writing.child {
             None => self.check_conditions(writing.id, old, writing.conditions)?,
@@ -241,12 +241,7 @@ impl AzureState {
     }
 
     /// Applies policies and the type's rules to what was sent.
-    fn judge_write(
-        &self,
-        writing: &DocumentWrite<'_>,
-        time: Timestamp,
-        mut body: Object,
-    ) -> Result<Judged, Refusal> {
+    fn judge_write(&self, writing: &DocumentWrite<'_>, time: Timestamp, mut body: Object) -> Result<Judged> {
         let (id, resource_type) = (writing.id, writing.resource_type);
         let protocol = resource_type.protocol();
         let old = self.store.get(id);
@@ -284,7 +279,7 @@ impl AzureState {
     }
 
     /// Checks a judged write against the rest of the state.
-    fn admit(&self, writing: &DocumentWrite<'_>, judged: &Judged) -> Result<(), Refusal> {
+    fn admit(&self, writing: &DocumentWrite<'_>, judged: &Judged) -> Result<()> {
         let old = self.store.get(writing.id);
         self.check_names(&judged.record, old)?;
         self.check_limits(&judged.record, old.is_some())?;
@@ -354,7 +349,7 @@ impl AzureState {
         existed: bool,
         started: &Started,
         sent: Option<&Object>,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer> {
         let (id, resource_type) = (writing.id, writing.resource_type);
         let protocol = resource_type.protocol();
         let record = self.store.get(id).ok_or_else(|| self.not_found(id))?;

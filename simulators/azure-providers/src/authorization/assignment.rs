@@ -10,10 +10,10 @@ use super::role::{ASSIGNMENT_TYPE, assignable_at, id_in, no_such_role};
 use crate::identity;
 use azure_engine::document::{Object, into_object, take_properties, text};
 use azure_engine::provider::{
-    Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Source, Writing,
+    AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Source, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
-use azure_engine::types::member_table::{self, Holds, Member, Written};
+use azure_engine::refusal::{Code, Refusal, Result};
+use azure_engine::types::member_table::{Holds, Member};
 
 pub(crate) struct RoleAssignments;
 
@@ -43,41 +43,27 @@ const SERVICE_PRINCIPAL: &str = "ServicePrincipal";
 const PRINCIPAL_TYPES: [&str; 5] = [SERVICE_PRINCIPAL, "User", "Group", "ForeignGroup", "Device"];
 
 const EXISTS: Code = Code::azures(409, "RoleAssignmentExists");
-const UPDATE_NOT_PERMITTED: Code = Code::azures(400, "RoleAssignmentUpdateNotPermitted");
-const PRINCIPAL_NOT_FOUND: Code = Code::azures(400, "PrincipalNotFound");
-const BAD_FORMAT: Code = Code::azures(400, "BadRequestFormat");
-const NOT_FOUND: Code = Code::azures(404, "RoleAssignmentNotFound");
-const LIMIT_EXCEEDED: Code = Code::azures(400, "RoleAssignmentLimitExceeded");
-const INVALID_PRINCIPAL: Code = Code::ours(400, "InvalidPrincipalId");
 const NO_SUCH_ROLE: Code = Code::ours(400, "RoleDefinitionDoesNotExist");
 
-impl Shape for RoleAssignments {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(RoleAssignments, PROTOCOL, without Acting);
 
 impl Writing for RoleAssignments {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         if proposal.source == Source::Patch {
             return Err(Refusal::method_not_allowed("PATCH"));
         }
         let mut properties = take_properties(&mut proposal.body);
-        let old = proposal.old.and_then(|old| old.body.get("properties"));
-        let written = Written { id: proposal.id, protocol: &PROTOCOL, old, used: false };
-        member_table::normalise(&MEMBERS, &written, &mut properties)?;
         let scope = proposal.id.parent().unwrap_or_else(|| proposal.id.clone());
         let role = role(azure, &properties, &scope)?;
         properties.insert("roleDefinitionId".into(), role.as_str().into());
         let principal = properties.get("principalId").and_then(Value::as_str).unwrap_or_default().to_owned();
-        if principal.is_empty() {
-            return Err(INVALID_PRINCIPAL.says("A role assignment names its principal (principalId)."));
-        }
+        Code::ours(400, "InvalidPrincipalId")
+            .says_when(principal.is_empty(), "A role assignment names its principal (principalId).")?;
         match proposal.old {
             Some(old)
                 if !(has(old, "principalId", &principal) && has(old, "roleDefinitionId", role.as_str())) =>
             {
-                return Err(UPDATE_NOT_PERMITTED.says(
+                return Err(Code::azures(400, "RoleAssignmentUpdateNotPermitted").says(
                     "Tenant ID, application ID, principal ID, and scope are not allowed to be updated.",
                 ));
             }
@@ -90,7 +76,7 @@ impl Writing for RoleAssignments {
             }
             properties.insert("principalType".into(), SERVICE_PRINCIPAL.into());
         }
-        Ok(json!({ "properties": into_object(Value::Object(properties)) }))
+        Ok(json!({ "properties": properties }))
     }
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, _old: Option<&Value>) {
@@ -101,10 +87,10 @@ impl Writing for RoleAssignments {
 impl Presenting for RoleAssignments {
     fn gather_list<'a>(&self, azure: &'a AzureState, scope: &ResourceId) -> Option<Vec<&'a Record>> {
         let subscription = ResourceId::subscription(scope.subscription_id());
-        Some(azure.store.of_type_below(self.name(), &subscription))
+        Some(azure.store.of_type_below(ASSIGNMENT_TYPE, &subscription))
     }
 
-    fn before_list(&self, _azure: &AzureState, listing: &Listing<'_>) -> Result<(), Refusal> {
+    fn before_list(&self, _azure: &AzureState, listing: &Listing<'_>) -> Result<()> {
         terms(listing).map(drop)
     }
 
@@ -130,22 +116,18 @@ impl Presenting for RoleAssignments {
     }
 
     fn absence_refusal(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
-        Some(NOT_FOUND.says(format_args!("The role assignment '{}' is not found.", id.name())))
+        Some(
+            Code::azures(404, "RoleAssignmentNotFound")
+                .says(format_args!("The role assignment '{}' is not found.", id.name())),
+        )
     }
 }
-
-impl Acting for RoleAssignments {}
 
 /// Assigns a role to a principal at a scope, as a setup step outside requests. An existing assignment is no error.
 ///
 /// # Errors
 /// What Azure would refuse.
-pub fn assign(
-    azure: &mut AzureState,
-    scope: &ResourceId,
-    role: &str,
-    object_id: &str,
-) -> Result<(), Refusal> {
+pub fn assign(azure: &mut AzureState, scope: &ResourceId, role: &str, object_id: &str) -> Result<()> {
     let name = azure.seed.guid("role assignment", &format!("{scope} {role} {object_id}"), 0);
     let id = scope.resource("Microsoft.Authorization", "roleAssignments", &name);
     let subscription = ResourceId::subscription(scope.subscription_id());
@@ -159,7 +141,7 @@ pub fn assign(
     }
 }
 
-fn terms<'a>(listing: &Listing<'a>) -> Result<Vec<Term<'a>>, Refusal> {
+fn terms<'a>(listing: &Listing<'a>) -> Result<Vec<Term<'a>>> {
     let filter = listing.query.get("$filter").map_or("", String::as_str);
     filter::parse(filter, &["principalId", "roleDefinitionId"])
 }
@@ -169,13 +151,13 @@ fn has(record: &Record, member: &str, wanted: &str) -> bool {
 }
 
 /// The id of the named role, which must exist and be assignable.
-fn role(azure: &AzureState, properties: &Object, scope: &ResourceId) -> Result<ResourceId, Refusal> {
+fn role(azure: &AzureState, properties: &Object, scope: &ResourceId) -> Result<ResourceId> {
     let named = properties.get("roleDefinitionId").and_then(Value::as_str).unwrap_or_default();
     let mut segments = named.rsplit('/');
     let name = segments.next().filter(|name| super::guid::is_guid(name));
     let kind = segments.next().filter(|kind| kind.eq_ignore_ascii_case("roleDefinitions"));
     let (Some(name), Some(_)) = (name, kind) else {
-        return Err(BAD_FORMAT.says("The request was incorrectly formatted."));
+        return Err(Code::azures(400, "BadRequestFormat").says("The request was incorrectly formatted."));
     };
     let id = id_in(&ResourceId::subscription(scope.subscription_id()), name);
     match azure.store.get(&id).filter(|role| assignable_at(role, scope, false)) {
@@ -185,12 +167,7 @@ fn role(azure: &AzureState, properties: &Object, scope: &ResourceId) -> Result<R
 }
 
 /// There is one assignment of a role to a principal on one scope, and only so many in a subscription.
-fn check_new(
-    azure: &AzureState,
-    scope: &ResourceId,
-    principal: &str,
-    role: &ResourceId,
-) -> Result<(), Refusal> {
+fn check_new(azure: &AzureState, scope: &ResourceId, principal: &str, role: &ResourceId) -> Result<()> {
     let subscription = ResourceId::subscription(scope.subscription_id());
     let others = azure.store.of_type_below(ASSIGNMENT_TYPE, &subscription);
     let same = |other: &&&Record| {
@@ -204,10 +181,10 @@ fn check_new(
             other.id.name().replace('-', "")
         )));
     }
-    if others.len() as u64 >= azure.limit("authorization.roleAssignmentsPerSubscription") {
-        return Err(LIMIT_EXCEEDED.says("No more role assignments can be created."));
-    }
-    Ok(())
+    Code::azures(400, "RoleAssignmentLimitExceeded").says_when(
+        others.len() as u64 >= azure.limit("authorization.roleAssignmentsPerSubscription"),
+        "No more role assignments can be created.",
+    )
 }
 
 /// Whether the directory has a principal; without a directory every principal is known.
@@ -216,7 +193,7 @@ fn is_known(azure: &AzureState, principal: &str) -> bool {
 }
 
 fn unknown_principal(azure: &AzureState, scope: &ResourceId, principal: &str) -> Refusal {
-    PRINCIPAL_NOT_FOUND.says(format_args!(
+    Code::azures(400, "PrincipalNotFound").says(format_args!(
         "Principal {} does not exist in the directory {}. Check that you have the correct principal ID. If you are \
          creating this principal and then immediately assigning a role, this error might be related to a replication \
          delay. In this case, set the role assignment principalType property to a value, such as ServicePrincipal, \

@@ -10,12 +10,12 @@ use super::protocol::protocol;
 use super::role::{
     ASSIGNMENT_TYPE, CUSTOM, DEFINITION_TYPE, assignable_at, definition_of, id_in, is_built_in, no_such_role,
 };
-use azure_engine::document::{Object, fill, into_object, items, take_properties, text};
+use azure_engine::document::{Object, fill, items, take_properties, text};
 use azure_engine::provider::{
     Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
-use azure_engine::types::member_table::{self, Holds, Member, Written};
+use azure_engine::refusal::{Code, Refusal, Result};
+use azure_engine::types::member_table::{Holds, Member};
 
 pub(crate) struct RoleDefinitions;
 
@@ -45,13 +45,6 @@ const LISTS: [&str; 4] = ["actions", "notActions", "dataActions", "notDataAction
 const VERBS: [&str; 4] = ["read", "write", "delete", "action"];
 
 const DOES_NOT_EXIST: Code = Code::azures(404, "RoleDefinitionDoesNotExist");
-const SAME_NAME: Code = Code::azures(409, "RoleDefinitionWithSameNameExists");
-const HAS_ASSIGNMENTS: Code = Code::azures(400, "RoleDefinitionHasAssignments");
-const INVALID_ACTION: Code = Code::azures(400, "InvalidActionOrNotAction");
-const LIMIT_EXCEEDED: Code = Code::azures(400, "RoleDefinitionLimitExceeded");
-const NO_NAME: Code = Code::ours(400, "RoleDefinitionNameMissing");
-const INVALID_SCOPE: Code = Code::ours(400, "InvalidAssignableScope");
-const BUILT_IN_FIXED: Code = Code::ours(403, "BuiltInRoleCannotBeChanged");
 
 impl Shape for RoleDefinitions {
     fn protocol(&self) -> &'static Protocol {
@@ -64,14 +57,11 @@ impl Shape for RoleDefinitions {
 }
 
 impl Writing for RoleDefinitions {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         if proposal.old.is_some_and(is_built_in) {
             return Err(built_in_fixed(proposal.id));
         }
         let mut properties = take_properties(&mut proposal.body);
-        let old = proposal.old.and_then(|old| old.body.get("properties"));
-        let written = Written { id: proposal.id, protocol: &PROTOCOL, old, used: false };
-        member_table::normalise(&MEMBERS, &written, &mut properties)?;
         let permissions = properties.remove("permissions").map(permissions).transpose()?.unwrap_or_default();
         properties.insert("permissions".into(), permissions.into());
         fill(&mut properties, "description", "");
@@ -79,28 +69,26 @@ impl Writing for RoleDefinitions {
         check_name(azure, proposal.id, text(&value, "roleName").unwrap_or_default())?;
         check_scopes(azure, proposal.id, items(&value, "assignableScopes"))?;
         let most = azure.limit("authorization.customRolesPerDirectory");
-        if proposal.old.is_none() && customs(azure).count() as u64 >= most {
-            return Err(LIMIT_EXCEEDED
-                .says("Role definition limit exceeded. No more role definitions can be created."));
-        }
-        Ok(json!({ "properties": into_object(value) }))
+        Code::azures(400, "RoleDefinitionLimitExceeded").says_when(
+            proposal.old.is_none() && customs(azure).count() as u64 >= most,
+            "Role definition limit exceeded. No more role definitions can be created.",
+        )?;
+        Ok(json!({ "properties": value }))
     }
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, _old: Option<&Value>) {
         touch(azure, id);
     }
 
-    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
         if is_built_in(record) {
             return Err(built_in_fixed(&record.id));
         }
         let mut assignments = azure.store.of_type(ASSIGNMENT_TYPE);
         let assigned =
             |assignment: &Record| definition_of(azure, assignment).is_some_and(|role| role.id == record.id);
-        match assignments.any(assigned) {
-            true => Err(HAS_ASSIGNMENTS.says("There are existing role assignments referencing role.")),
-            false => Ok(()),
-        }
+        Code::azures(400, "RoleDefinitionHasAssignments")
+            .says_when(assignments.any(assigned), "There are existing role assignments referencing role.")
     }
 }
 
@@ -110,7 +98,7 @@ impl Presenting for RoleDefinitions {
         Some(azure.store.of_type_below(self.name(), &subscription))
     }
 
-    fn before_list(&self, _azure: &AzureState, listing: &Listing<'_>) -> Result<(), Refusal> {
+    fn before_list(&self, _azure: &AzureState, listing: &Listing<'_>) -> Result<()> {
         terms(listing).map(drop)
     }
 
@@ -137,7 +125,7 @@ impl Presenting for RoleDefinitions {
 
 impl Acting for RoleDefinitions {}
 
-fn terms<'a>(listing: &Listing<'a>) -> Result<Vec<Term<'a>>, Refusal> {
+fn terms<'a>(listing: &Listing<'a>) -> Result<Vec<Term<'a>>> {
     let filter = listing.query.get("$filter").map_or("", String::as_str);
     filter::parse(filter, &["roleName", "type"])
 }
@@ -147,14 +135,14 @@ fn customs(azure: &AzureState) -> impl Iterator<Item = &Record> {
 }
 
 fn built_in_fixed(id: &ResourceId) -> Refusal {
-    BUILT_IN_FIXED.says(format_args!("The role '{}' is built in and cannot be changed.", id.name()))
+    Code::ours(403, "BuiltInRoleCannotBeChanged")
+        .says(format_args!("The role '{}' is built in and cannot be changed.", id.name()))
 }
 
 /// Names of roles are unique in a directory.
-fn check_name(azure: &AzureState, id: &ResourceId, name: &str) -> Result<(), Refusal> {
-    if name.is_empty() {
-        return Err(NO_NAME.says("The role definition has no name (roleName)."));
-    }
+fn check_name(azure: &AzureState, id: &ResourceId, name: &str) -> Result<()> {
+    Code::ours(400, "RoleDefinitionNameMissing")
+        .says_when(name.is_empty(), "The role definition has no name (roleName).")?;
     let tenant = |id: &ResourceId| azure.tenant_of(id.subscription_id()).to_owned();
     let same = |record: &&Record| {
         record.id.name() != id.name()
@@ -162,7 +150,7 @@ fn check_name(azure: &AzureState, id: &ResourceId, name: &str) -> Result<(), Ref
             && text(&record.body, "properties/roleName").is_some_and(|taken| taken.eq_ignore_ascii_case(name))
     };
     match azure.store.of_type(DEFINITION_TYPE).find(same) {
-        Some(_) => Err(SAME_NAME.says(
+        Some(_) => Err(Code::azures(409, "RoleDefinitionWithSameNameExists").says(
             "A custom role with the same name already exists in this directory. Use a different name.",
         )),
         None => Ok(()),
@@ -170,8 +158,11 @@ fn check_name(azure: &AzureState, id: &ResourceId, name: &str) -> Result<(), Ref
 }
 
 /// A role of one's own can be assigned in the subscription that holds it, or in groups of it.
-fn check_scopes(azure: &AzureState, id: &ResourceId, scopes: &[Value]) -> Result<(), Refusal> {
-    let bad = |scope: &str| INVALID_SCOPE.says(format_args!("The role cannot be assigned at '{scope}'."));
+fn check_scopes(azure: &AzureState, id: &ResourceId, scopes: &[Value]) -> Result<()> {
+    let bad = |scope: &str| {
+        Code::ours(400, "InvalidAssignableScope")
+            .says(format_args!("The role cannot be assigned at '{scope}'."))
+    };
     if scopes.is_empty() {
         return Err(bad(""));
     }
@@ -189,7 +180,7 @@ fn check_scopes(azure: &AzureState, id: &ResourceId, scopes: &[Value]) -> Result
 }
 
 /// Each permission with its four lists.
-fn permissions(given: Value) -> Result<Vec<Value>, Refusal> {
+fn permissions(given: Value) -> Result<Vec<Value>> {
     let Value::Array(given) = given else {
         return Err(Refusal::bad_format(
             "Could not convert permissions to a list. Path 'properties.permissions'.",
@@ -205,7 +196,7 @@ fn permissions(given: Value) -> Result<Vec<Value>, Refusal> {
                     actions.iter().find(|action| !is_action(action.as_str().unwrap_or_default()))
                 {
                     let strange = strange.as_str().map_or_else(|| strange.to_string(), str::to_owned);
-                    return Err(INVALID_ACTION.says(format_args!(
+                    return Err(Code::azures(400, "InvalidActionOrNotAction").says(format_args!(
                         "'{strange}' does not match any of the actions supported by the providers."
                     )));
                 }

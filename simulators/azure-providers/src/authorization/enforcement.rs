@@ -6,14 +6,10 @@ use super::access::{self, Plane, may};
 use super::needed::{Needed, needed};
 use azure_engine::document::items;
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::Refusal;
-use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Code, Result};
 use azure_engine::request::body::Body;
 use azure_engine::types::join::joined;
 use azure_engine::verbs::dispatch::Located;
-
-const AUTHORIZATION_FAILED: Code = Code::azures(403, "AuthorizationFailed");
-const LINKED_AUTHORIZATION_FAILED: Code = Code::azures(403, "LinkedAuthorizationFailed");
 
 /// The caller.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +29,7 @@ pub fn check(
     requester: Requester<'_>,
     located: &Located,
     (method, path, body): (&str, &str, &Body),
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let Some(needed) = needed(located, method, path).filter(|_| azure.enforce_authorization) else {
         return Ok(());
     };
@@ -44,13 +40,11 @@ pub fn check(
         true => access::roles(azure, object_id, |assigned| assigned.is_within(scope))
             .any(|role| access::allows(items(&role.body, "properties/permissions"), Plane::Control, action)),
     };
-    if !allowed {
-        return Err(AUTHORIZATION_FAILED.says(format_args!(
+    Code::azures(403, "AuthorizationFailed").says_when(!allowed, format_args!(
             "The client '{client_id}' with object id '{object_id}' does not have authorization to perform action \
              '{action}' over scope '{scope}' or the scope is invalid. If access was recently granted, please refresh \
              your credentials."
-        )));
-    }
+        ))?;
     if !matches!(method, "PUT" | "PATCH" | "POST") {
         return Ok(());
     }
@@ -63,7 +57,7 @@ pub fn check(
         if linked.is_within(scope) || may(azure, object_id, Plane::Control, join, &linked) {
             continue;
         }
-        return Err(LINKED_AUTHORIZATION_FAILED.says(format_args!(
+        return Err(Code::azures(403, "LinkedAuthorizationFailed").says(format_args!(
             "The client '{client_id}' with object id '{object_id}' has permission to perform action '{action}' on \
              scope '{scope}'; however, it does not have permission to perform action(s) '{join}' on the linked \
              scope(s) '{linked}' (respectively) or the linked scope(s) are invalid."

@@ -1,6 +1,6 @@
 //! `$filter` of lists of roles and assignments ("List Azure role assignments using the REST API").
 
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 
 /// One condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,11 +13,10 @@ pub(super) enum Term<'a> {
     Is(&'a str, &'a str),
 }
 
-const UNSUPPORTED_QUERY: Code = Code::ours(400, "UnsupportedQuery");
-
 /// Reads conditions that are joined by `and`. `members` are those that can be compared.
-pub(super) fn parse<'a>(filter: &'a str, members: &[&'static str]) -> Result<Vec<Term<'a>>, Refusal> {
-    let refuse = || UNSUPPORTED_QUERY.says(format_args!("The filter '{filter}' is not supported."));
+pub(super) fn parse<'a>(filter: &'a str, members: &[&'static str]) -> Result<Vec<Term<'a>>> {
+    let refuse =
+        || Code::ours(400, "UnsupportedQuery").says(format_args!("The filter '{filter}' is not supported."));
     let mut terms = Vec::new();
     let lower = filter.to_ascii_lowercase();
     let mut start = 0;

@@ -2,10 +2,8 @@
 //! infrastructure").
 
 use azure_engine::document::text;
-use azure_engine::provider::{
-    Acting, AzureState, Expand, Listing, Presenting, Protocol, Record, Shape, Writing,
-};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::provider::{AzureState, Expand, Listing, Presenting, Protocol, Record};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Anything, Text, Word};
 use azure_engine::types::member_table::Member;
 use azure_types::ResourceId;
@@ -15,8 +13,6 @@ use super::protocol::protocol;
 
 const RESOURCE_TYPE: &str = "Microsoft.Authorization/locks";
 const READ_ONLY: &str = "ReadOnly";
-
-const SCOPE_LOCKED: Code = Code::azures(409, "ScopeLocked");
 
 pub(super) struct Locks;
 
@@ -34,11 +30,7 @@ static MEMBERS: [Member; 3] = [
     Member::new("owners", Anything),
 ];
 
-impl Shape for Locks {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Locks, PROTOCOL, without Writing, Acting);
 
 impl Presenting for Locks {
     fn gather_list<'a>(&self, azure: &'a AzureState, scope: &ResourceId) -> Option<Vec<&'a Record>> {
@@ -57,14 +49,11 @@ impl Presenting for Locks {
     }
 }
 
-impl Writing for Locks {}
-impl Acting for Locks {}
-
 /// Refuses what a lock forbids: deleting a scope that is locked or contains a lock, and changing a read-only scope.
 ///
 /// # Errors
 /// `ScopeLocked`, with the scopes of the locks.
-pub(super) fn check(azure: &AzureState, method: &str, id: &ResourceId) -> Result<(), Refusal> {
+pub(super) fn check(azure: &AzureState, method: &str, id: &ResourceId) -> Result<()> {
     if id.resource_type().eq_ignore_ascii_case(RESOURCE_TYPE) {
         return Ok(());
     }
@@ -87,7 +76,7 @@ pub(super) fn check(azure: &AzureState, method: &str, id: &ResourceId) -> Result
         return Ok(());
     }
     let operation = if deletes { "delete" } else { "write" };
-    Err(SCOPE_LOCKED.says(format_args!(
+    Err(Code::azures(409, "ScopeLocked").says(format_args!(
         "The scope '{id}' cannot perform {operation} operation because following scope(s) are locked: '{}'. Please remove the \
          lock and try again.",
         scopes.join(",")

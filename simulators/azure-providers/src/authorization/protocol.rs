@@ -9,15 +9,13 @@ use azure_engine::types::protocol::LiesIn;
 const API_VERSIONS: [&str; 5] =
     ["2022-04-01", "2020-10-01-preview", "2020-04-01-preview", "2018-01-01-preview", "2015-07-01"];
 
-const INVALID_REQUEST_CONTENT: Code = Code::azures(400, "InvalidRequestContent");
-
 static WORDS: Words = Words { unreadable, ..USUAL };
 
 /// The provider words unreadable documents in its own way.
 fn unreadable(refusal: Refusal) -> Refusal {
     match refusal.details.as_deref() {
         Some([detail]) if refusal.code == azure_engine::refusal::UNREADABLE => {
-            INVALID_REQUEST_CONTENT.says(format_args!(
+            Code::azures(400, "InvalidRequestContent").says(format_args!(
                 "The request content was invalid and could not be deserialized: '{}'.",
                 detail.message
             ))

@@ -21,9 +21,8 @@ const PROTOCOL: Protocol = Protocol {
     synchronous_delete: true,
     create_status: 200,
     delete_status: 200,
-    in_use: Some(|set, users| {
-        let user = users.first().map_or("", |user| user.as_str());
-        IN_USE.says(format_args!(
+    in_use: Some(|set, user, _| {
+        Code::azures(409, "OperationNotAllowed").says(format_args!(
             "Availability Set '{}' cannot be deleted. Before deleting an Availability Set please ensure that it does not \
              contain any VM; it contains {user}.",
             set.name()
@@ -32,11 +31,9 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.Compute/availabilitySets", "AvailabilitySet")
 };
 
-const FIXED: Code = Code::ours(409, "PropertyChangeNotAllowed");
-const IN_USE: Code = Code::azures(409, "OperationNotAllowed");
-
 fn fixed(wrong: &Wrong<'_>) -> Refusal {
-    FIXED.says(format_args!("Changing property 'availabilitySet.{}' is not allowed.", wrong.member))
+    Code::ours(409, "PropertyChangeNotAllowed")
+        .says(format_args!("Changing property 'availabilitySet.{}' is not allowed.", wrong.member))
 }
 
 static SKU: [Member; 1] = [Member::new("name", Word(&["Classic", "Aligned"], true))];
@@ -50,4 +47,4 @@ static MEMBERS: [Member; 5] = [
     Member::new("virtualMachines", Users("")).shown_empty(),
 ];
 
-pub(crate) static AVAILABILITY_SETS: Plain = Plain { protocol: &PROTOCOL, children: None };
+pub(crate) static AVAILABILITY_SETS: Plain = Plain::of(&PROTOCOL);

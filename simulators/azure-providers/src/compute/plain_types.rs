@@ -4,13 +4,11 @@
 use crate::compute::tables::protocol::protocol;
 use crate::plain::Plain;
 use azure_engine::provider::Protocol;
-use azure_engine::refusal::code::Code;
+use azure_engine::refusal::Code;
 use azure_engine::types::member_table::Holds::{
     Anything, Created, Derived, Flag, Names, Number, Object, Text, Time, Users, Word,
 };
 use azure_engine::types::member_table::Member;
-
-const IN_USE: Code = Code::azures(409, "OperationNotAllowed");
 
 const STATE: Member = Member::new("provisioningState", Derived);
 
@@ -42,20 +40,16 @@ static SIZED: [Member; 2] =
 /// The member `sku`: size and count.
 static SKU: [Member; 1] = [Member::new("sku", Object(&SIZED)).required()];
 
-static IMAGE: [Member; 4] = [
-    STATE,
+static IMAGE: [Member; 3] = [
     Member::new("sourceVirtualMachine", Names("virtualMachines")),
     Member::new("storageProfile", Anything),
     Member::new("hyperVGeneration", Word(&["V1", "V2"], true)),
 ];
 
-pub(super) static IMAGES: Plain = Plain {
-    protocol: &Protocol { members: &IMAGE, ..built("Microsoft.Compute/images", "Image") },
-    children: None,
-};
+pub(super) static IMAGES: Plain =
+    Plain::of(&Protocol { members: &IMAGE, ..built("Microsoft.Compute/images", "Image") });
 
-static GALLERY: [Member; 6] = [
-    STATE,
+static GALLERY: [Member; 5] = [
     Member::new("description", Text),
     Member::new("identifier", Derived),
     Member::new("sharingProfile", Anything),
@@ -74,8 +68,7 @@ static IDENTIFIER: [Member; 3] = [
     Member::new("sku", Text).required(),
 ];
 
-static GALLERY_IMAGE: [Member; 14] = [
-    STATE,
+static GALLERY_IMAGE: [Member; 13] = [
     Member::new("identifier", Object(&IDENTIFIER)).required().fixed(),
     Member::new("osType", Word(&["Linux", "Windows"], false)).required().fixed(),
     Member::new("osState", Word(&["Generalized", "Specialized"], true)).fixed(),
@@ -99,21 +92,17 @@ pub(super) static GALLERY_IMAGES: Plain = Plain {
     children: Some(("versions", None)),
 };
 
-static GALLERY_IMAGE_VERSION: [Member; 5] = [
-    STATE,
+static GALLERY_IMAGE_VERSION: [Member; 4] = [
     Member::new("publishingProfile", Anything),
     Member::new("storageProfile", Anything).required(),
     Member::new("safetyProfile", Anything),
     Member::new("replicationStatus", Derived),
 ];
 
-pub(super) static GALLERY_IMAGE_VERSIONS: Plain = Plain {
-    protocol: &Protocol {
-        members: &GALLERY_IMAGE_VERSION,
-        ..built("Microsoft.Compute/galleries/images/versions", "GalleryImageVersion")
-    },
-    children: None,
-};
+pub(super) static GALLERY_IMAGE_VERSIONS: Plain = Plain::of(&Protocol {
+    members: &GALLERY_IMAGE_VERSION,
+    ..built("Microsoft.Compute/galleries/images/versions", "GalleryImageVersion")
+});
 
 static PLACEMENT_GROUP: [Member; 6] = [
     STATE,
@@ -128,12 +117,12 @@ pub(super) static PLACEMENT_GROUPS: Plain = Plain {
     protocol: &Protocol {
         members: &PLACEMENT_GROUP,
         shows_state: false,
-        in_use: Some(|id, users| {
-            IN_USE.says(format_args!(
+        in_use: Some(|id, user, _| {
+            Code::azures(409, "OperationNotAllowed").says(format_args!(
                 "Proximity Placement Group '{}' cannot be deleted. Before deleting a Proximity Placement Group please \
                  ensure that it does not contain any Virtual Machine or Availability set; it contains {}.",
                 id.name(),
-                users.first().map(|user| user.as_str()).unwrap_or_default()
+                user
             ))
         }),
         ..promise("Microsoft.Compute/proximityPlacementGroups", "ProximityPlacementGroup")
@@ -141,8 +130,7 @@ pub(super) static PLACEMENT_GROUPS: Plain = Plain {
     children: None,
 };
 
-static ENCRYPTION_SET: [Member; 9] = [
-    STATE,
+static ENCRYPTION_SET: [Member; 8] = [
     Member::new("activeKey", Anything),
     Member::new(
         "encryptionType",
@@ -164,13 +152,10 @@ static ENCRYPTION_SET: [Member; 9] = [
     Member::new("disks", Users("disks")),
 ];
 
-pub(super) static ENCRYPTION_SETS: Plain = Plain {
-    protocol: &Protocol {
-        members: &ENCRYPTION_SET,
-        ..built("Microsoft.Compute/diskEncryptionSets", "DiskEncryptionSet")
-    },
-    children: None,
-};
+pub(super) static ENCRYPTION_SETS: Plain = Plain::of(&Protocol {
+    members: &ENCRYPTION_SET,
+    ..built("Microsoft.Compute/diskEncryptionSets", "DiskEncryptionSet")
+});
 
 static RESERVATION_GROUP: [Member; 4] = [
     Member::new("sharingProfile", Anything),
@@ -188,8 +173,7 @@ pub(super) static RESERVATION_GROUPS: Plain = Plain {
     children: Some(("capacityReservations", Some("capacityReservations"))),
 };
 
-static RESERVATION: [Member; 6] = [
-    STATE,
+static RESERVATION: [Member; 5] = [
     Member::new("reservationId", Derived),
     Member::new("provisioningTime", Derived),
     Member::new("timeCreated", Created),
@@ -197,14 +181,11 @@ static RESERVATION: [Member; 6] = [
     Member::new("instanceView", Derived),
 ];
 
-pub(super) static RESERVATIONS: Plain = Plain {
-    protocol: &Protocol {
-        members: &RESERVATION,
-        envelope: &SKU,
-        ..built("Microsoft.Compute/capacityReservationGroups/capacityReservations", "CapacityReservation")
-    },
-    children: None,
-};
+pub(super) static RESERVATIONS: Plain = Plain::of(&Protocol {
+    members: &RESERVATION,
+    envelope: &SKU,
+    ..built("Microsoft.Compute/capacityReservationGroups/capacityReservations", "CapacityReservation")
+});
 
 static HOST_GROUP: [Member; 5] = [
     Member::new("platformFaultDomainCount", Number(1, 5)).required().fixed(),
@@ -223,8 +204,7 @@ pub(super) static HOST_GROUPS: Plain = Plain {
     children: Some(("hosts", Some("hosts"))),
 };
 
-static HOST: [Member; 9] = [
-    STATE,
+static HOST: [Member; 8] = [
     Member::new("platformFaultDomain", Number(0, 4)).fixed(),
     Member::new("autoReplaceOnFailure", Flag).or_flag(true),
     Member::new("licenseType", Word(&["None", "Windows_Server_Hybrid", "Windows_Server_Perpetual"], false)),
@@ -235,11 +215,8 @@ static HOST: [Member; 9] = [
     Member::new("instanceView", Derived),
 ];
 
-pub(super) static HOSTS: Plain = Plain {
-    protocol: &Protocol {
-        members: &HOST,
-        envelope: &SKU,
-        ..built("Microsoft.Compute/hostGroups/hosts", "DedicatedHost")
-    },
-    children: None,
-};
+pub(super) static HOSTS: Plain = Plain::of(&Protocol {
+    members: &HOST,
+    envelope: &SKU,
+    ..built("Microsoft.Compute/hostGroups/hosts", "DedicatedHost")
+});

@@ -9,9 +9,9 @@ use crate::compute::disk::{check_growth, disk_protocol, present_usual};
 use crate::compute::tables::type_names::SNAPSHOT_TYPE;
 use azure_engine::document::{Object, at, fill_at, flag, text};
 use azure_engine::provider::{
-    Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+    Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing,
 };
-use azure_engine::refusal::{Handled, Refusal};
+use azure_engine::refusal::{Handled, Refusal, Result};
 use azure_engine::store::State;
 
 /// Kinds of snapshots, the default first.
@@ -27,14 +27,10 @@ const PROTOCOL: Protocol = Protocol {
     ..disk_protocol(SNAPSHOT_TYPE, "Snapshot")
 };
 
-impl Shape for Snapshots {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Snapshots, PROTOCOL);
 
 impl Writing for Snapshots {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let mut body = proposal.take();
         let kind = take_kind(&mut body);
         let known = SKUS.join(",");
@@ -95,7 +91,7 @@ impl Acting for Snapshots {
 
 /// Checks the way of copying: only incremental snapshots are copied in the background, and fast disks only into
 /// incremental snapshots.
-fn check_way(source: &Record, body: &Value) -> Result<(), Refusal> {
+fn check_way(source: &Record, body: &Value) -> Result<()> {
     let background = text(body, "properties/creationData/createOption") == Some("CopyStart");
     let incremental = flag(body, "properties/incremental");
     let id = &source.id;

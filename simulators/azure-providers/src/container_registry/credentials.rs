@@ -5,11 +5,7 @@ use serde_json::{Value, json};
 
 use azure_engine::document::text;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
-
-/// Azure CLI's users quote code and words.
-const DISABLED: Code = Code::azures(400, "UnAuthorizedForCredentialOperations");
-const UNKNOWN: Code = Code::ours(400, "InvalidPasswordName");
+use azure_engine::refusal::{Code, Result};
 
 /// The hidden member that counts how often each password was generated.
 const KEPT: &str = "passwordsDrawn";
@@ -35,9 +31,10 @@ pub(super) fn passwords(azure: &AzureState, registry: &Record) -> [String; 2] {
 }
 
 /// POST `listCredentials`.
-pub(super) fn list(azure: &AzureState, registry: &Record) -> Result<Value, Refusal> {
+pub(super) fn list(azure: &AzureState, registry: &Record) -> Result<Value> {
     if !has_admin(registry) {
-        return Err(DISABLED.says(format_args!(
+        // Azure CLI's users quote code and words.
+        return Err(Code::azures(400, "UnAuthorizedForCredentialOperations").says(format_args!(
             "Cannot perform credential operations for {} as admin user is disabled. Kindly enable admin user as per docs: \
              https://docs.microsoft.com/en-us/azure/container-registry/container-registry-authentication#admin-account",
             registry.id
@@ -50,10 +47,12 @@ pub(super) fn list(azure: &AzureState, registry: &Record) -> Result<Value, Refus
 }
 
 /// POST `regenerateCredential`.
-pub(super) fn regenerate(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Value, Refusal> {
+pub(super) fn regenerate(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Value> {
     let given = text(body, "name").unwrap_or_default();
     let name = NAMES.into_iter().find(|name| name.eq_ignore_ascii_case(given));
-    let name = name.ok_or_else(|| UNKNOWN.says(format_args!("There is no password '{given}'.")))?;
+    let name = name.ok_or_else(|| {
+        Code::ours(400, "InvalidPasswordName").says(format_args!("There is no password '{given}'."))
+    })?;
     let registry = azure.store.get(id).ok_or_else(|| azure.not_found(id))?;
     list(azure, registry)?;
     let count = drawn(registry, name) + 1;

@@ -1,14 +1,13 @@
 //! Names of registries: they are hosts, so no two registries of any subscription share one.
 
 use azure_types::ResourceId;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::login_server;
-use azure_engine::document::text;
+use crate::name_availability;
 use azure_engine::provider::{AzureState, ProviderCall};
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
 
-const INVALID: Code = Code::ours(400, "InvalidResourceName");
 /// Azure CLI's users quote code and words.
 const IN_USE: Code = Code::azures(409, "AlreadyInUse");
 
@@ -26,11 +25,11 @@ fn invalid_words(name: &str) -> String {
 
 /// The refusal of an invalid registry name.
 pub(super) fn invalid(name: &str) -> Refusal {
-    INVALID.says(invalid_words(name))
+    Code::ours(400, "InvalidResourceName").says(invalid_words(name))
 }
 
 /// Whether a new registry may have the name.
-pub(super) fn check_free(azure: &AzureState, id: &ResourceId) -> Result<(), Refusal> {
+pub(super) fn check_free(azure: &AzureState, id: &ResourceId) -> Result<()> {
     match login_server::find(azure, id.name()) {
         None => Ok(()),
         Some(_) => Err(IN_USE
@@ -40,19 +39,13 @@ pub(super) fn check_free(azure: &AzureState, id: &ResourceId) -> Result<(), Refu
 
 /// POST `checkNameAvailability`.
 pub(super) fn availability(azure: &mut AzureState, call: &ProviderCall<'_>) -> Handled<Value> {
-    match call.segments {
-        [action] if call.method == "POST" && action.eq_ignore_ascii_case("checkNameAvailability") => {}
-        _ => return None,
-    }
-    let name = text(call.body, "name").unwrap_or_default();
+    let name = name_availability::asked(call)?;
     let taken = login_server::find(azure, name).is_some();
     Some(Ok(match (fits(name), taken) {
-        (false, _) => json!({ "nameAvailable": false, "reason": "Invalid", "message": invalid_words(name) }),
-        (true, true) => json!({
-            "nameAvailable": false,
-            "reason": "AlreadyExists",
-            "message": format!("The registry {name} is already in use."),
-        }),
-        (true, false) => json!({ "nameAvailable": true }),
+        (false, _) => name_availability::refused("Invalid", invalid_words(name)),
+        (true, true) => {
+            name_availability::refused("AlreadyExists", format!("The registry {name} is already in use."))
+        }
+        (true, false) => name_availability::free(),
     }))
 }

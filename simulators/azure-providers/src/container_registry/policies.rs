@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use azure_engine::document::text;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Number, Object, Word};
 use azure_engine::types::member_table::Member;
 
@@ -40,7 +40,7 @@ static POLICIES: [Member; 6] = [
 static ENCRYPTION: [Member; 2] =
     [Member::new("keyVaultProperties", Anything), Member::new("status", Word(&OFF, true))];
 
-pub(super) static MEMBERS: [Member; 15] = [
+pub(super) static MEMBERS: [Member; 14] = [
     Member::new("adminUserEnabled", Flag).or_flag(false),
     Member::new("anonymousPullEnabled", Flag).or_flag(false),
     Member::new("creationDate", Derived),
@@ -52,13 +52,10 @@ pub(super) static MEMBERS: [Member; 15] = [
     Member::new("networkRuleSet", Anything),
     Member::new("policies", Object(&POLICIES)).or_empty(),
     Member::new("privateEndpointConnections", Derived),
-    Member::new("provisioningState", Derived),
     Member::new("publicNetworkAccess", Word(&["Enabled", "Disabled"], true)),
     Member::new("status", Derived),
     Member::new("zoneRedundancy", Word(&["Disabled", "Enabled"], true)),
 ];
-
-const NOT_OF_SKU: Code = Code::ours(400, "SkuNotSupported");
 
 /// Features of the sku Premium ("Azure Container Registry SKU features and limits"): the path of a member and its
 /// value.
@@ -72,7 +69,7 @@ const PREMIUM: [(&str, &str); 6] = [
 ];
 
 /// Checks that a sku has the features that a registry uses.
-pub(super) fn check(sku: &str, properties: &Value) -> Result<(), Refusal> {
+pub(super) fn check(sku: &str, properties: &Value) -> Result<()> {
     let is = |path: &str, wanted: &str| {
         let given = azure_engine::document::at(properties, path);
         given.is_some_and(|given| match given.as_bool() {
@@ -87,7 +84,7 @@ pub(super) fn check(sku: &str, properties: &Value) -> Result<(), Refusal> {
         member.or((sku == "Basic" && is("anonymousPullEnabled", "true")).then_some("anonymousPullEnabled"));
     match member {
         None => Ok(()),
-        Some(member) => Err(NOT_OF_SKU
+        Some(member) => Err(Code::ours(400, "SkuNotSupported")
             .says(format_args!("The property '{member}' cannot be so for a registry of the SKU {sku}."))),
     }
 }

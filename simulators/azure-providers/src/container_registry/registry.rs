@@ -12,10 +12,10 @@ use azure_engine::document::{Object, fill, take_properties, text};
 use azure_engine::operation::execution::Execution;
 use azure_engine::operation::{Completion, OperationStyle, OperationUrls};
 use azure_engine::provider::{
-    Acting, Action, AzureState, Expand, KeyForm, Polling, Presenting, Proposal, Protocol, Record, Shape,
+    Acting, Action, AzureState, Expand, KeyForm, PartWrite, Polling, Presenting, Proposal, Protocol, Record,
     UrlForm, Writing,
 };
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Result};
 
 /// Versions that clients of today use, newest first.
 const API_VERSIONS: [&str; 6] =
@@ -24,9 +24,6 @@ const API_VERSIONS: [&str; 6] =
 /// The only group that private endpoints connect to, and the zone of its names.
 const LINK_GROUP: &str = "registry";
 const LINK_ZONE: &str = "privatelink.azurecr.io";
-
-const BAD_SKU: Code = Code::ours(400, "InvalidSku");
-const BAD_IMPORT: Code = Code::ours(400, "InvalidImportSource");
 
 pub(super) struct Registries;
 
@@ -45,14 +42,10 @@ const PROTOCOL: Protocol = Protocol {
     ..USUAL
 };
 
-impl Shape for Registries {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Registries, PROTOCOL);
 
 impl Writing for Registries {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         if proposal.old.is_none() {
             naming::check_free(azure, proposal.id)?;
         }
@@ -60,17 +53,15 @@ impl Writing for Registries {
         let sku =
             ["Basic", "Standard", "Premium"].into_iter().find(|known| known.eq_ignore_ascii_case(given));
         let sku = sku.ok_or_else(|| {
-            BAD_SKU.says(format_args!(
+            Code::ours(400, "InvalidSku").says(format_args!(
                 "The SKU '{given}' of a registry is not one of Basic, Standard and Premium."
             ))
         })?;
-        let properties = Value::Object(take_properties(&mut proposal.body));
-        check(sku, &properties)?;
-        let mut body = proposal.body;
-        body.retain(|member, _| matches!(member.as_str(), "location" | "tags" | "identity"));
-        body.insert("sku".into(), json!({ "name": sku, "tier": sku }));
-        body.insert("properties".into(), properties);
-        Ok(Value::Object(body))
+        let properties = take_properties(&mut proposal.body);
+        proposal.body.insert("sku".into(), json!({ "name": sku, "tier": sku }));
+        let stored = proposal.keep(&["location", "tags", "identity", "sku"]).stored(properties);
+        check(sku, &stored["properties"])?;
+        Ok(stored)
     }
 }
 
@@ -114,21 +105,12 @@ impl Presenting for Registries {
 }
 
 impl Acting for Registries {
-    fn write_below(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        below: &[&str],
-        body: Option<&Value>,
-    ) -> Handled<bool> {
-        service_connections::write_view(azure, id, below, body)
+    fn write_below(&self, azure: &mut AzureState, id: &ResourceId, write: PartWrite<'_>) -> Handled<bool> {
+        service_connections::write_view(azure, id, write)
     }
 
     fn act(&self, azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {
-        let answered = |answer: Value| Action {
-            completion: Completion::Report(Value::Null),
-            answer: Some(Answer::ok(answer)),
-        };
+        let answered = |answer: Value| Action::answered(Answer::ok(answer));
         match action.to_ascii_lowercase().as_str() {
             "listcredentials" => {
                 let record = azure.store.get(id)?;
@@ -156,9 +138,9 @@ fn usages(record: &Record) -> Value {
 }
 
 /// POST `importImage`: an operation that is followed by `Location` alone (recorded). Nothing is fetched from outside.
-fn import(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Action, Refusal> {
+fn import(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Action> {
     if text(body, "source/sourceImage").is_none_or(str::is_empty) {
-        return Err(BAD_IMPORT.says("The source of an import names no image."));
+        return Err(Code::ours(400, "InvalidImportSource").says("The source of an import names no image."));
     }
     let operation_style = OperationStyle { urls: Some(OperationUrls::Location), ..OperationStyle::default() };
     let execution = Execution { operation_style, ..Execution::default() };

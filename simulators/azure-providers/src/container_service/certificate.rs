@@ -4,14 +4,12 @@
 use std::fmt;
 
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_types::ResourceId;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, KeyUsagePurpose, SerialNumber, date_time_ymd,
 };
-
-const CANNOT_BE_MADE: Code = Code::ours(500, "InternalServerError");
 
 /// A private key of Ed25519 in PKCS#8 is this and the 32 bytes of the key (RFC 8410).
 const KEY_HEAD: [u8; 16] =
@@ -37,13 +35,14 @@ impl fmt::Debug for Certificates {
 ///
 /// # Errors
 /// The library cannot make them.
-pub(super) fn of(azure: &AzureState, cluster: &ResourceId) -> Result<Certificates, Refusal> {
+pub(super) fn of(azure: &AzureState, cluster: &ResourceId) -> Result<Certificates> {
     let record = azure.store.get(cluster);
     let rotation = record.and_then(|record| record.hidden.get("rotations")).and_then(|count| count.as_u64());
     let incarnation = record.map_or(0, |record| record.incarnation);
     let subject = format!("{cluster}#{incarnation}#{}", rotation.unwrap_or_default());
-    make(azure, &subject)
-        .map_err(|error| CANNOT_BE_MADE.says(format_args!("The certificates of {cluster}: {error}.")))
+    make(azure, &subject).map_err(|error| {
+        Code::ours(500, "InternalServerError").says(format_args!("The certificates of {cluster}: {error}."))
+    })
 }
 
 fn make(azure: &AzureState, subject: &str) -> Result<Certificates, rcgen::Error> {

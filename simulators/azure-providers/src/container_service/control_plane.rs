@@ -2,7 +2,7 @@
 
 use azure_engine::document::text;
 use azure_engine::provider::Record;
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Result;
 use serde_json::Value;
 
 use super::kubernetes_version::{Version, resolve};
@@ -22,7 +22,7 @@ pub(super) struct ControlPlane {
 /// The control plane of a cluster that is being written, by its new properties.
 ///
 /// # Errors The version is invalid.
-pub(super) fn control_of(properties: &Value) -> Result<ControlPlane, Refusal> {
+pub(super) fn control_of(properties: &Value) -> Result<ControlPlane> {
     let requested = text(properties, "kubernetesVersion").unwrap_or_default();
     let version = resolve(requested, current(properties))?;
     Ok(of_version(properties, requested, version))
@@ -31,7 +31,7 @@ pub(super) fn control_of(properties: &Value) -> Result<ControlPlane, Refusal> {
 /// The control plane of a stored cluster.
 ///
 /// # Errors The version is invalid.
-pub(super) fn control_plane(cluster: &Record) -> Result<ControlPlane, Refusal> {
+pub(super) fn control_plane(cluster: &Record) -> Result<ControlPlane> {
     let properties = cluster.body.get("properties").unwrap_or(&Value::Null);
     let requested = text(properties, "kubernetesVersion").unwrap_or_default();
     match current(properties) {

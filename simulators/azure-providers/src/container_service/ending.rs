@@ -6,8 +6,6 @@ use azure_engine::refusal::{Code, Refusal};
 use azure_engine::store::State;
 use azure_types::ResourceId;
 
-const ABORTED: Code = Code::ours(409, "OperationCanceled");
-
 /// Ends the operation with a failure.
 pub(super) fn fail(azure: &mut AzureState, id: &ResourceId, refusal: Refusal) {
     let running = azure.store.get(id).and_then(|record| record.operation.clone());
@@ -23,7 +21,12 @@ pub(super) fn fail(azure: &mut AzureState, id: &ResourceId, refusal: Refusal) {
 pub(super) fn abort(azure: &mut AzureState, id: &ResourceId) {
     let running = azure.store.get(id).and_then(|record| azure.operations.running(record.operation.as_ref()));
     if let Some(key) = running.map(|running| running.key.clone()) {
-        azure.end(&key, Status::Canceled(ABORTED.says("The operation was canceled by the user.")));
+        azure.end(
+            &key,
+            Status::Canceled(
+                Code::ours(409, "OperationCanceled").says("The operation was canceled by the user."),
+            ),
+        );
     }
 }
 

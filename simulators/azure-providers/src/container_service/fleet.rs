@@ -1,10 +1,11 @@
 //! Fleets and the clusters that have joined them (Azure REST reference, "Fleets" and "Fleet Members").
 
 use azure_engine::document::{Object, stored_reference, take_properties, text};
-use azure_engine::provider::Record;
-use azure_engine::provider::{Acting, AzureState, EtagForm, Presenting, Proposal, Protocol, Shape, Writing};
-use azure_engine::refusal::{Code, Refusal};
-use azure_engine::store::reference::{Reference, Role};
+use azure_engine::provider::{
+    Acting, AzureState, EtagForm, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
+use azure_engine::refusal::{Code, Result};
+use azure_engine::store::reference::Reference;
 use azure_engine::types::member_table::Holds::{Anything, Derived};
 use azure_engine::types::member_table::Member;
 use azure_types::ResourceId;
@@ -37,50 +38,28 @@ const MEMBER: Protocol = Protocol {
     ..protocol(MEMBER_TYPE, "FleetMember")
 };
 
-const NO_CLUSTER: Code = Code::ours(400, "ClusterResourceNotFound");
-const JOINED: Code = Code::ours(409, "ClusterAlreadyJoined");
+static FLEET_MEMBERS: [Member; 2] = [Member::new("hubProfile", Anything), Member::new("status", Derived)];
 
-static FLEET_MEMBERS: [Member; 3] = [
-    Member::new("hubProfile", Anything),
-    Member::new("provisioningState", Derived),
-    Member::new("status", Derived),
-];
-
-static MEMBER_MEMBERS: [Member; 5] = [
+static MEMBER_MEMBERS: [Member; 4] = [
     Member::new("clusterResourceId", Anything),
     Member::new("group", Anything),
     Member::new("labels", Anything),
-    Member::new("provisioningState", Derived),
     Member::new("status", Derived),
 ];
 
-impl Shape for Fleets {
-    fn protocol(&self) -> &'static Protocol {
-        &FLEET
-    }
-}
+shape!(Fleets, FLEET, without Acting);
 
 impl Writing for Fleets {
-    fn before_write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        let mut body = proposal.body;
-        body.retain(|member, _| matches!(member.as_str(), "location" | "tags" | "identity" | "properties"));
-        Ok(Value::Object(body))
+    fn before_write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value> {
+        Ok(proposal.keep(&["location", "tags", "identity", "properties"]).take())
     }
 }
 
 impl Presenting for Fleets {
-    fn present(
-        &self,
-        azure: &AzureState,
-        record: &Record,
-        document: &mut Object,
-        _expand: azure_engine::provider::Expand,
-    ) {
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         document.insert("eTag".into(), azure.etag(record).into());
     }
 }
-
-impl Acting for Fleets {}
 
 impl Shape for FleetMembers {
     fn protocol(&self) -> &'static Protocol {
@@ -89,13 +68,12 @@ impl Shape for FleetMembers {
 
     fn references(&self, record: &Record) -> Vec<Reference> {
         let cluster = record.body.get("properties").and_then(cluster_of);
-        let names = |to| Reference { from: record.id.clone(), to, role: Role::Names, address: None };
-        cluster.map(names).into_iter().collect()
+        cluster.map(|to| Reference::names(&record.id, to)).into_iter().collect()
     }
 }
 
 impl Writing for FleetMembers {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let properties = Value::Object(take_properties(&mut proposal.body));
         let Some(cluster) = cluster_of(&properties) else {
             return Err(invalid("clusterResourceId", "It must be the id of a managed cluster."));
@@ -106,14 +84,15 @@ impl Writing for FleetMembers {
             return Err(fixed("clusterResourceId"));
         }
         if azure.store.get(&cluster).is_none() {
-            return Err(NO_CLUSTER.says(format_args!("The cluster {cluster} was not found.")));
+            return Err(Code::ours(400, "ClusterResourceNotFound")
+                .says(format_args!("The cluster {cluster} was not found.")));
         }
         let other = azure.store.of_type(MEMBER_TYPE).find(|other| {
             other.id != *proposal.id
                 && other.body.get("properties").and_then(cluster_of).as_ref() == Some(&cluster)
         });
         if let Some(other) = other {
-            return Err(JOINED
+            return Err(Code::ours(409, "ClusterAlreadyJoined")
                 .says(format_args!("The cluster {cluster} has joined a fleet already, as {}.", other.id)));
         }
         Ok(json!({ "properties": properties }))
@@ -121,13 +100,7 @@ impl Writing for FleetMembers {
 }
 
 impl Presenting for FleetMembers {
-    fn present(
-        &self,
-        azure: &AzureState,
-        record: &Record,
-        document: &mut Object,
-        _expand: azure_engine::provider::Expand,
-    ) {
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         document.insert("eTag".into(), azure.etag(record).into());
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use azure_engine::document::{at, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_types::ResourceId;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,8 +13,6 @@ use serde_json::{Value, json};
 
 use super::certificate;
 use super::host::host;
-
-const NO_STATIC_CREDENTIAL: Code = Code::azures(400, "BadRequest");
 
 /// The application of AKS itself, the audience of users' tokens.
 const SERVER_APPLICATION: &str = "6dae42f8-4368-4678-94ff-3960e28e3630";
@@ -89,19 +87,19 @@ impl Role {
 ///
 /// # Errors
 /// The cluster gives no static credentials, or none can be made.
-pub(super) fn credentials(azure: &AzureState, cluster: &Record, role: Role) -> Result<Value, Refusal> {
+pub(super) fn credentials(azure: &AzureState, cluster: &Record, role: Role) -> Result<Value> {
     let value = STANDARD.encode(kubeconfig(azure, cluster, role)?);
     Ok(json!({ "kubeconfigs": [{ "name": role.name(), "value": value }] }))
 }
 
 /// A kubeconfig as YAML.
-pub(super) fn kubeconfig(azure: &AzureState, cluster: &Record, role: Role) -> Result<String, Refusal> {
+pub(super) fn kubeconfig(azure: &AzureState, cluster: &Record, role: Role) -> Result<String> {
     let directory = at(&cluster.body, "properties/aadProfile/managed") == Some(&Value::Bool(true));
     let without_local = at(&cluster.body, "properties/disableLocalAccounts") == Some(&Value::Bool(true));
     if without_local && !(directory && role == Role::User) {
         let text =
             "Getting static credential is not allowed because this cluster is set to disable local accounts.";
-        return Err(NO_STATIC_CREDENTIAL.says(text));
+        return Err(Code::azures(400, "BadRequest").says(text));
     }
     let attached = azure.attachments.get::<KubernetesOfClusters>().and_then(|source| (source.0)(&cluster.id));
     let AttachedKubernetes { cluster: server, user } = match attached {
@@ -124,7 +122,7 @@ pub(super) fn kubeconfig(azure: &AzureState, cluster: &Record, role: Role) -> Re
 }
 
 /// The cluster itself, where no Kubernetes is attached.
-fn own(azure: &AzureState, cluster: &Record) -> Result<AttachedKubernetes, Refusal> {
+fn own(azure: &AzureState, cluster: &Record) -> Result<AttachedKubernetes> {
     let certificates = certificate::of(azure, &cluster.id)?;
     let token = azure.seed.guid("cluster token", cluster.id.as_str(), cluster.incarnation).replace('-', "");
     Ok(AttachedKubernetes {
@@ -165,7 +163,7 @@ fn exec(tenant: &str) -> Value {
 }
 
 /// `accessProfiles/{role}`, the older form of the same.
-pub(super) fn access_profile(azure: &AzureState, cluster: &Record, role: Role) -> Result<Value, Refusal> {
+pub(super) fn access_profile(azure: &AzureState, cluster: &Record, role: Role) -> Result<Value> {
     let config = STANDARD.encode(kubeconfig(azure, cluster, role)?);
     Ok(json!({
         "id": format!("{}/accessProfiles/{}", super::protocol::own_spelling(&cluster.id), role.name()),

@@ -3,12 +3,11 @@
 
 use std::fmt;
 
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use serde_json::{Value, json};
 
 use super::words::NOT_ALLOWED;
 
-const NOT_SUPPORTED: Code = Code::azures(400, "K8sVersionNotSupported");
 const INCOMPATIBLE: Code = Code::azures(400, "NodePoolMcVersionIncompatible");
 
 /// A minor version with its patches, the oldest first, and whether only long-term support has it.
@@ -76,9 +75,9 @@ pub(super) fn usual() -> String {
 /// what it is.
 ///
 /// # Errors There is no such version.
-pub(super) fn resolve(text: &str, current: Option<Version>) -> Result<Version, Refusal> {
+pub(super) fn resolve(text: &str, current: Option<Version>) -> Result<Version> {
     let unknown = || {
-        NOT_SUPPORTED.says(format_args!(
+        Code::azures(400, "K8sVersionNotSupported").says(format_args!(
             "Version {text} is not supported in this region. Please use [az aks get-versions] command to get the \
              supported version list in this region. For more information, please check \
              https://aka.ms/supported-version-list"
@@ -115,7 +114,7 @@ fn all() -> impl DoubleEndedIterator<Item = Version> {
 /// Whether a control plane can be upgraded from one version to another.
 ///
 /// # Errors It would be a downgrade, or skip a minor version.
-pub(super) fn check_upgrade(from: Version, to: Version) -> Result<(), Refusal> {
+pub(super) fn check_upgrade(from: Version, to: Version) -> Result<()> {
     let upgrades = upgrades(from);
     if from == to || upgrades.contains(&to) {
         return Ok(());
@@ -132,35 +131,31 @@ pub(super) fn check_upgrade(from: Version, to: Version) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// It is newer, or too old.
-pub(super) fn check_skew(pool: Version, control_plane: Version) -> Result<(), Refusal> {
+pub(super) fn check_skew(pool: Version, control_plane: Version) -> Result<()> {
     let (node, control) = (pool.minor, control_plane.minor);
     let what =
         format!("Node pool version {pool} and control plane version {control_plane} are incompatible.");
     let more = "For more information, please check https://aka.ms/version-skew-policy";
-    if node > control {
-        return Err(INCOMPATIBLE.says(format_args!(
+    INCOMPATIBLE.says_when(node > control, format_args!(
             "{what} Minor version of node pool version {node} is bigger than control plane version {control}. {more}"
-        )));
-    }
-    if pool > control_plane {
-        return Err(INCOMPATIBLE.says(format_args!(
+        ))?;
+    INCOMPATIBLE.says_when(
+        pool > control_plane,
+        format_args!(
             "{what} Patch version of node pool version {} is bigger than control plane version {}. {more}",
             pool.patch, control_plane.patch
-        )));
-    }
-    if node + MAX_SKEW < control {
-        return Err(INCOMPATIBLE.says(format_args!(
+        ),
+    )?;
+    INCOMPATIBLE.says_when(node + MAX_SKEW < control, format_args!(
             "{what} Minor version of node pool cannot be more than {MAX_SKEW} versions less than control plane's \
              version. Minor version of node pool is {node} and control plane is {control}."
-        )));
-    }
-    Ok(())
+        ))
 }
 
 /// Whether a pool can be upgraded from one version to another.
 ///
 /// # Errors It would be a downgrade.
-pub(super) fn check_pool_upgrade(from: Version, to: Version) -> Result<(), Refusal> {
+pub(super) fn check_pool_upgrade(from: Version, to: Version) -> Result<()> {
     if to >= from {
         return Ok(());
     }

@@ -1,10 +1,8 @@
 //! Maintenance windows of a cluster (Azure REST reference, "Maintenance Configurations"): synchronous.
 
 use azure_engine::document::{Object, at, items, take_properties};
-use azure_engine::provider::{
-    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
-};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::provider::{AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::Anything;
 use azure_engine::types::member_table::Member;
 use serde_json::{Value, json};
@@ -34,26 +32,20 @@ const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday",
 /// Shortest and longest duration of a window, in hours.
 const HOURS: std::ops::RangeInclusive<i64> = 4..=24;
 
-const BAD_NAME: Code = Code::ours(400, "InvalidParameter");
-
 static MEMBERS: [Member; 3] = [
     Member::new("maintenanceWindow", Anything),
     Member::new("notAllowedTime", Anything),
     Member::new("timeInWeek", Anything),
 ];
 
-impl Shape for MaintenanceConfigurations {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(MaintenanceConfigurations, PROTOCOL, without Acting);
 
 impl Writing for MaintenanceConfigurations {
-    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let name = proposal.id.name();
         let Some(name) = NAMES.iter().find(|known| known.eq_ignore_ascii_case(name)) else {
             let names = NAMES.join(", ");
-            return Err(BAD_NAME
+            return Err(Code::ours(400, "InvalidParameter")
                 .says(format_args!("The name of a maintenance configuration must be one of {names}.")));
         };
         let properties = Value::Object(take_properties(&mut proposal.body));
@@ -93,5 +85,3 @@ impl Presenting for MaintenanceConfigurations {
         document.insert("id".into(), own_spelling(&record.id).into());
     }
 }
-
-impl Acting for MaintenanceConfigurations {}

@@ -4,7 +4,7 @@
 
 use azure_engine::document::{at, into_object, items, stored_reference, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Result;
 use azure_engine::state::inner_request::PLATFORM;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ fn id(group: &NodeGroup) -> ResourceId {
 ///
 /// # Errors
 /// What the network refuses.
-pub(super) fn lay_out(group: &NodeGroup, azure: &mut AzureState) -> Result<(), Refusal> {
+pub(super) fn lay_out(group: &NodeGroup, azure: &mut AzureState) -> Result<()> {
     let profile =
         azure.store.get(&group.cluster).and_then(|cluster| at(&cluster.body, "properties/networkProfile"));
     let profile = profile.cloned().unwrap_or_default();
@@ -65,7 +65,7 @@ pub(super) fn lay_out(group: &NodeGroup, azure: &mut AzureState) -> Result<(), R
 ///
 /// # Errors
 /// What the network refuses.
-pub(super) fn withdraw(group: &NodeGroup, azure: &mut AzureState) -> Result<(), Refusal> {
+pub(super) fn withdraw(group: &NodeGroup, azure: &mut AzureState) -> Result<()> {
     let gateway = id(group);
     let Some(shown) = azure.document(&gateway) else { return Ok(()) };
     let subnets: Vec<ResourceId> = items(&shown, "properties/subnets")
@@ -77,7 +77,7 @@ pub(super) fn withdraw(group: &NodeGroup, azure: &mut AzureState) -> Result<(), 
 }
 
 /// Puts a gateway on a subnet, or takes it off. Another owner's gateway stays.
-fn attach(azure: &mut AzureState, subnet: &ResourceId, gateway: Option<&ResourceId>) -> Result<(), Refusal> {
+fn attach(azure: &mut AzureState, subnet: &ResourceId, gateway: Option<&ResourceId>) -> Result<()> {
     let Some(mut document) = azure.document(subnet) else { return Ok(()) };
     let there = at(&document, "properties/natGateway").is_some();
     if there == gateway.is_some() {

@@ -3,7 +3,7 @@
 
 use azure_engine::document::{at, into_object, items, name, stored_reference, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Result;
 use azure_engine::store::State;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -101,7 +101,7 @@ impl NodeGroup {
     ///
     /// # Errors
     /// What the other providers refuse.
-    pub(super) fn lay_out(&self, azure: &mut AzureState) -> Result<(), Refusal> {
+    pub(super) fn lay_out(&self, azure: &mut AzureState) -> Result<()> {
         let properties =
             azure.store.get(&self.cluster).and_then(|record| record.body.get("properties")).cloned();
         let properties = properties.unwrap_or_default();
@@ -141,7 +141,7 @@ impl NodeGroup {
 
     /// Creates the network of nodes where the client gives none; with routes to pods, a given subnet gets the route
     /// table, too.
-    fn lay_out_subnets(&self, azure: &mut AzureState, routed: bool) -> Result<(), Refusal> {
+    fn lay_out_subnets(&self, azure: &mut AzureState, routed: bool) -> Result<()> {
         let pools = azure.store.of_type_below(type_names::POOLS, &self.cluster);
         let given: Vec<Option<ResourceId>> =
             pools.iter().map(|pool| stored_reference(&pool.body, "properties/vnetSubnetID")).collect();
@@ -180,7 +180,7 @@ impl NodeGroup {
     ///
     /// # Errors
     /// What the network refuses.
-    pub(super) fn managed_address(&self, azure: &mut AzureState, number: u64) -> Result<ResourceId, Refusal> {
+    pub(super) fn managed_address(&self, azure: &mut AzureState, number: u64) -> Result<ResourceId> {
         let id = self.address_id(azure, number);
         if azure.store.get(&id).is_none() {
             let mut tags = into_object(self.tags());
@@ -196,7 +196,7 @@ impl NodeGroup {
         Ok(id)
     }
 
-    fn lay_out_balancer(&self, azure: &mut AzureState, properties: &Value) -> Result<(), Refusal> {
+    fn lay_out_balancer(&self, azure: &mut AzureState, properties: &Value) -> Result<()> {
         let profile = at(properties, "networkProfile/loadBalancerProfile").cloned().unwrap_or_default();
         let managed = at(&profile, "managedOutboundIPs/count").and_then(Value::as_u64).unwrap_or_default();
         for number in 0..managed {
@@ -292,12 +292,7 @@ impl NodeGroup {
     ///
     /// # Errors
     /// What its provider refuses.
-    pub(super) fn make(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        properties: Value,
-    ) -> Result<(), Refusal> {
+    pub(super) fn make(&self, azure: &mut AzureState, id: &ResourceId, properties: Value) -> Result<()> {
         if azure.store.get(id).is_some_and(|record| record.state != State::Deleting) {
             return Ok(());
         }

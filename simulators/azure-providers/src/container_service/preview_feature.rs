@@ -3,7 +3,7 @@
 
 use azure_engine::document::{at, items, name};
 use azure_engine::provider::{AzureState, ResourceRequest};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_types::ResourceId;
 use serde_json::Value;
 
@@ -71,11 +71,8 @@ static OF_POOLS: [Preview; 2] = [
 /// The header that names features, as query options are named.
 const HEADER: &str = "akshttpcustomfeatures";
 
-const PREVIEW_FEATURE_NOT_REGISTERED: Code = Code::azures(400, "PreviewFeatureNotRegistered");
-const ADDON_NOT_ENABLED: Code = Code::ours(400, "PodIdentityAddonFeatureFlagNotEnabled");
-
 /// Refuses a document of a cluster that needs an unregistered feature.
-pub(super) fn check_cluster(azure: &AzureState, request: &ResourceRequest<'_>) -> Result<(), Refusal> {
+pub(super) fn check_cluster(azure: &AzureState, request: &ResourceRequest<'_>) -> Result<()> {
     let Some(properties) = request.body.get("properties").filter(|_| is_document(request)) else {
         return Ok(());
     };
@@ -88,7 +85,7 @@ pub(super) fn check_cluster(azure: &AzureState, request: &ResourceRequest<'_>) -
 }
 
 /// The same for a pool.
-pub(super) fn check_pool(azure: &AzureState, request: &ResourceRequest<'_>) -> Result<(), Refusal> {
+pub(super) fn check_pool(azure: &AzureState, request: &ResourceRequest<'_>) -> Result<()> {
     let Some(properties) = request.body.get("properties").filter(|_| is_document(request)) else {
         return Ok(());
     };
@@ -105,7 +102,7 @@ fn check(
     id: &ResourceId,
     properties: &Value,
     previews: &[Preview],
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let old = azure.store.get(id).and_then(|record| record.body.get("properties"));
     let needed = |preview: &&Preview| {
         preview.is_in(properties)
@@ -142,13 +139,12 @@ impl Preview {
         let (feature, how) =
             (self.feature, "Please see https://aka.ms/aks/previews for how to enable features.");
         match self.refuses {
-            Refuses::NotRegistered => {
-                PREVIEW_FEATURE_NOT_REGISTERED.says(format_args!("Preview feature {feature} not registered."))
-            }
+            Refuses::NotRegistered => Code::azures(400, "PreviewFeatureNotRegistered")
+                .says(format_args!("Preview feature {feature} not registered.")),
             Refuses::NotEnabled => BAD_REQUEST.says(format_args!("Feature {feature} is not enabled. {how}")),
-            Refuses::Addon(addon) => ADDON_NOT_ENABLED.says(format_args!(
-                "{addon} addon is not allowed since feature '{feature}' is not enabled. {how}"
-            )),
+            Refuses::Addon(addon) => Code::ours(400, "PodIdentityAddonFeatureFlagNotEnabled").says(
+                format_args!("{addon} addon is not allowed since feature '{feature}' is not enabled. {how}"),
+            ),
         }
     }
 }

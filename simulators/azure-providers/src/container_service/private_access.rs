@@ -3,7 +3,7 @@
 
 use azure_engine::document::{at, into_object, items, stored_reference, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Result;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn given_zone(cluster: &Record) -> Option<ResourceId> {
 ///
 /// # Errors
 /// What the network refuses.
-pub(super) fn lay_out(group: &NodeGroup, azure: &mut AzureState) -> Result<(), Refusal> {
+pub(super) fn lay_out(group: &NodeGroup, azure: &mut AzureState) -> Result<()> {
     let Some(cluster) = azure.store.get(&group.cluster).filter(|cluster| has_endpoint(cluster)) else {
         return Ok(());
     };
@@ -79,12 +79,7 @@ pub(super) fn lay_out(group: &NodeGroup, azure: &mut AzureState) -> Result<(), R
     azure.make(&record, into_object(properties))
 }
 
-fn make_global(
-    group: &NodeGroup,
-    azure: &mut AzureState,
-    id: &ResourceId,
-    properties: Value,
-) -> Result<(), Refusal> {
+fn make_global(group: &NodeGroup, azure: &mut AzureState, id: &ResourceId, properties: Value) -> Result<()> {
     if azure.store.get(id).is_some() {
         return Ok(());
     }

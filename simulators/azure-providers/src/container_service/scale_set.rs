@@ -3,7 +3,7 @@
 use azure_engine::document::{Object, at, fill, into_object, stored_reference, text};
 use azure_engine::operation::Status;
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Result;
 use azure_engine::state::inner_request::PLATFORM;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ pub(super) fn of_pool(azure: &AzureState, pool: &ResourceId) -> Option<ResourceI
 ///
 /// # Errors
 /// What Compute refuses.
-pub(super) fn reconcile(azure: &mut AzureState, pool: &ResourceId) -> Result<(), Refusal> {
+pub(super) fn reconcile(azure: &mut AzureState, pool: &ResourceId) -> Result<()> {
     let Some(set) = of_pool(azure, pool) else { return Ok(()) };
     let Some(wanted) = document(azure, pool, &set) else { return Ok(()) };
     let Some(record) = azure.store.get(&set) else {
@@ -49,7 +49,7 @@ pub(super) fn reconcile(azure: &mut AzureState, pool: &ResourceId) -> Result<(),
 /// Waits for a running operation of a pool's scale set: AKS ends after it.
 ///
 /// # Errors The operation failed.
-pub(super) fn settle(azure: &mut AzureState, pool: &ResourceId) -> Result<(), Refusal> {
+pub(super) fn settle(azure: &mut AzureState, pool: &ResourceId) -> Result<()> {
     let Some(set) = of_pool(azure, pool) else { return Ok(()) };
     let key = azure.store.get(&set).and_then(|record| record.operation.clone());
     let Some(key) = key else { return Ok(()) };
@@ -64,7 +64,7 @@ pub(super) fn settle(azure: &mut AzureState, pool: &ResourceId) -> Result<(), Re
 ///
 /// # Errors
 /// What Compute refuses.
-pub(super) fn follow_model(azure: &mut AzureState, pool: &ResourceId) -> Result<(), Refusal> {
+pub(super) fn follow_model(azure: &mut AzureState, pool: &ResourceId) -> Result<()> {
     let Some(set) = of_pool(azure, pool) else { return Ok(()) };
     let instances =
         azure.store.of_type_below("Microsoft.Compute/virtualMachineScaleSets/virtualMachines", &set);

@@ -1,10 +1,8 @@
 //! Access of other Azure services to a cluster (Azure REST reference, "Trusted Access Role Bindings").
 
 use azure_engine::document::{Object, take_properties, text};
-use azure_engine::provider::{
-    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
-};
-use azure_engine::refusal::Refusal;
+use azure_engine::provider::{AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing};
+use azure_engine::refusal::Result;
 use azure_engine::types::member_table::Holds::Anything;
 use azure_engine::types::member_table::Member;
 use serde_json::{Value, json};
@@ -33,14 +31,10 @@ const ROLES: [(&str, &str); 3] = [
 
 static MEMBERS: [Member; 2] = [Member::new("roles", Anything), Member::new("sourceResourceId", Anything)];
 
-impl Shape for TrustedAccessRoleBindings {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(TrustedAccessRoleBindings, PROTOCOL, without Acting);
 
 impl Writing for TrustedAccessRoleBindings {
-    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let properties = Value::Object(take_properties(&mut proposal.body));
         let source = text(&properties, "sourceResourceId").unwrap_or_default();
         if !source.to_ascii_lowercase().starts_with("/subscriptions/") {
@@ -63,8 +57,6 @@ impl Presenting for TrustedAccessRoleBindings {
         document.insert("id".into(), own_spelling(&record.id).into());
     }
 }
-
-impl Acting for TrustedAccessRoleBindings {}
 
 /// `locations/{location}/trustedAccessRoles`.
 pub(super) fn roles() -> Value {

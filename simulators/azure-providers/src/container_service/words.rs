@@ -1,7 +1,7 @@
 //! Refusals that any resource may get, as AKS words them, and codes that several of its types share.
 
 use azure_engine::refusal::words::{NotAllowed, OutOfRange, USUAL, Words};
-use azure_engine::refusal::{Code, Refusal, UNREADABLE};
+use azure_engine::refusal::{Code, Refusal};
 
 /// A member has an invalid value.
 pub(super) const INVALID_PARAMETER: Code = Code::azures(400, "InvalidParameter");
@@ -14,19 +14,16 @@ pub(super) const FIXED: Code = Code::azures(400, "PropertyChangeNotAllowed");
 /// A request that is contradictory as a whole.
 pub(super) const BAD_REQUEST: Code = Code::azures(400, "BadRequest");
 
-const PREEMPTED: Code = Code::azures(409, "OperationPreempted");
-const ETAG_MISMATCH: Code = Code::ours(412, "EtagMismatch");
-
 /// The provider's words.
 pub(super) static WORDS: Words = Words {
     superseded: |_, _, _| {
         let text = "Cannot proceed with the operation. Either the operation has been preempted by another one, or the \
                     information needed by the operation failed to be saved (or hasn't been saved yet).";
-        PREEMPTED.says(text)
+        Code::azures(409, "OperationPreempted").says(text)
     },
     mismatch: |given, current, id| {
         let text = format!("Etag {given} in the header does not match the etag {current} of resource {id}.");
-        ETAG_MISMATCH.says(text)
+        Code::ours(412, "EtagMismatch").says(text)
     },
     going: |_| in_progress("Deleting"),
     busy: |blocked| {
@@ -45,7 +42,7 @@ pub(super) static WORDS: Words = Words {
     fixed: |wrong| fixed(wrong.member),
     unfit: |wrong, text| invalid(wrong.member, text),
     refuses_unknown: false,
-    unreadable,
+    unreadable: |refusal| refusal.with_reason_alone(BAD_REQUEST.code),
     ..USUAL
 };
 
@@ -75,16 +72,4 @@ pub(super) fn missing(member: &str) -> Refusal {
 /// A member is fixed at creation.
 pub(super) fn fixed(member: &str) -> Refusal {
     FIXED.says(format_args!("Changing property '{member}' is not allowed.")).at(member)
-}
-
-/// For an unreadable document, AKS returns only the reason.
-fn unreadable(mut refusal: Refusal) -> Refusal {
-    if refusal.code != UNREADABLE {
-        return refusal;
-    }
-    if let Some(reason) = refusal.details.take().and_then(|details| details.into_iter().next()) {
-        refusal.message = reason.message;
-    }
-    refusal.code = "BadRequest".into();
-    refusal
 }

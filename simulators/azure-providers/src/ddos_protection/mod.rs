@@ -2,7 +2,7 @@
 
 use azure_engine::provider::{Protocol, Provider};
 use azure_engine::refusal::Code;
-use azure_engine::types::member_table::Holds::{Derived, Guid, Users};
+use azure_engine::types::member_table::Holds::{Guid, Users};
 use azure_engine::types::member_table::Member;
 use azure_engine::types::names::NameRule;
 
@@ -12,32 +12,29 @@ use crate::plain::Plain;
 const PROTOCOL: Protocol = Protocol {
     members: &MEMBERS,
     example: include_str!("example.json"),
-    in_use: Some(|id, users| {
-        let user = users.first().map(|user| user.as_str()).unwrap_or_default();
-        IN_USE.details(format_args!(
+    in_use: Some(|id, user, _| {
+        Code::ours(400, "InUseDdosProtectionPlanCannotBeDeleted").details(format_args!(
             "DDoS protection plan {id} cannot be deleted because it is in use by {user}."
         ))
     }),
     ..protocol("Microsoft.Network/ddosProtectionPlans", "DdosProtectionPlan")
 };
 
-static MEMBERS: [Member; 4] = [
-    Member::new("provisioningState", Derived),
+static MEMBERS: [Member; 3] = [
     Member::new("publicIPAddresses", Users("publicIPAddresses")),
     Member::new("resourceGuid", Guid),
     Member::new("virtualNetworks", Users("virtualNetworks")),
 ];
 
-static PLANS: Plain = Plain { protocol: &PROTOCOL, children: None };
+static PLANS: Plain = Plain::of(&PROTOCOL);
 
 static NAMES: [NameRule; 1] = [NameRule {
     of: "*",
     fits: |name| azure_engine::types::names::ordinary(name, 80),
-    refusal: |_, name| BAD_NAME.details(format_args!("Resource name {name} is invalid.")),
+    refusal: |_, name| {
+        Code::azures(400, "InvalidResourceName").details(format_args!("Resource name {name} is invalid."))
+    },
 }];
-
-const BAD_NAME: Code = Code::azures(400, "InvalidResourceName");
-const IN_USE: Code = Code::ours(400, "InUseDdosProtectionPlanCannotBeDeleted");
 
 pub(crate) fn provider() -> Provider {
     Provider { names: &NAMES, ..Provider::new("Microsoft.Network", vec![&PLANS]) }

@@ -3,29 +3,20 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::names::spelled;
+use super::names::spell;
 use super::protocol::{ZONES, operation_name, protocol};
 use azure_engine::document::{Object, fill, stored_reference, take_properties};
 use azure_engine::provider::{
     Acting, AzureState, EtagForm, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::State;
-use azure_engine::store::reference::{Reference, Role};
+use azure_engine::store::reference::Reference;
 use azure_engine::types::member_table::Holds::{Derived, Flag, Names, Word};
 use azure_engine::types::member_table::Member;
 
 const RESOURCE_TYPE: &str = "Microsoft.Network/privateDnsZones/virtualNetworkLinks";
 const NETWORKS: &str = "Microsoft.Network/virtualNetworks";
-
-/// Users of Terraform and Ansible quote code and words.
-const LINKED: Code = Code::azures(409, "Conflict");
-/// Users of Terraform and of Azure's landing zones quote code and words.
-const OVERLAPS: Code = Code::azures(400, "BadRequest");
-const REGISTERED: Code = Code::ours(409, "Conflict");
-const CHANGED: Code = Code::ours(409, "Conflict");
-const TOO_MANY: Code = Code::ours(400, "VirtualNetworkLinkLimitExceeded");
-const NO_NETWORK: Code = Code::ours(400, "BadRequest");
 
 pub(super) struct Links;
 
@@ -35,8 +26,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(RESOURCE_TYPE, "VirtualNetworkLink", EtagForm::QuotedGuid)
 };
 
-static MEMBERS: [Member; 5] = [
-    Member::new("provisioningState", Derived),
+static MEMBERS: [Member; 4] = [
     Member::new("registrationEnabled", Flag),
     Member::new("resolutionPolicy", Word(&["Default", "NxDomainRedirect"], false)),
     Member::new("virtualNetwork", Names("virtualNetworks")),
@@ -54,13 +44,12 @@ impl Shape for Links {
 
     fn references(&self, record: &Record) -> Vec<Reference> {
         // A network may be deleted; its links are deleted with it.
-        let named = |to| Reference { from: record.id.clone(), to, role: Role::Names, address: None };
-        network(&record.body).map(named).into_iter().collect()
+        network(&record.body).map(|to| Reference::names(&record.id, to)).into_iter().collect()
     }
 }
 
 impl Writing for Links {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let zone = id.parent().unwrap_or_else(|| id.clone());
         let mut properties = take_properties(&mut proposal.body);
@@ -69,22 +58,20 @@ impl Writing for Links {
         if zone.name().to_lowercase().split('.').any(|label| label == "privatelink") {
             fill(&mut properties, "resolutionPolicy", "Default");
         }
-        let mut body = proposal.body.clone();
-        body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
-        body.insert("properties".into(), Value::Object(properties));
-        let body = Value::Object(body);
-        let Some(network) = network(&body) else {
-            return Err(
-                NO_NETWORK.says(format_args!("The virtual network link {id} names no virtual network."))
-            );
-        };
+        let old = proposal.old;
+        let body = proposal.keep(&["location", "tags"]).stored(properties);
+        let network = network(&body).ok_or_else(|| {
+            Code::ours(400, "BadRequest")
+                .says(format_args!("The virtual network link {id} names no virtual network."))
+        })?;
         let there = azure.store.get(&network).is_some_and(|record| record.resource_type.name() == NETWORKS);
         if !there {
             return Err(Refusal::invalid_reference(&network, id));
         }
-        match proposal.old.and_then(|old| self::network(&old.body)) {
+        match old.and_then(|old| self::network(&old.body)) {
             Some(old) if old != network => {
-                return Err(CHANGED.says("The virtual network of a virtual network link cannot be changed."));
+                return Err(Code::ours(409, "Conflict")
+                    .says("The virtual network of a virtual network link cannot be changed."));
             }
             _ => {}
         }
@@ -99,9 +86,7 @@ impl Writing for Links {
 
 impl Presenting for Links {
     fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
-        let id = spelled(&record.id);
-        document.insert("name".into(), id.name().into());
-        document.insert("id".into(), id.as_str().into());
+        spell(document, &record.id);
         let word = if record.state == State::Succeeded { "Completed" } else { "InProgress" };
         if let Some(Value::Object(properties)) = document.get_mut("properties") {
             properties.insert("virtualNetworkLinkState".into(), json!(word));
@@ -132,14 +117,13 @@ fn check_others(
     zone: &ResourceId,
     network: &ResourceId,
     registers_too: bool,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let others: Vec<&Record> = of_zone(azure, zone).into_iter().filter(|link| link.id != *id).collect();
-    if others.iter().any(|link| self::network(&link.body).as_ref() == Some(network)) {
-        return Err(LINKED.says(format_args!(
-            "Private zone '{}' is already linked to the virtual network '{network}'.",
-            zone.name()
-        )));
-    }
+    // Users of Terraform and Ansible quote code and words.
+    Code::azures(409, "Conflict").says_when(
+        others.iter().any(|link| self::network(&link.body).as_ref() == Some(network)),
+        format_args!("Private zone '{}' is already linked to the virtual network '{network}'.", zone.name()),
+    )?;
     let mut all = azure.store.of_type(RESOURCE_TYPE).filter(|link| link.id != *id);
     let is_of_that_name = |link: &&Record| {
         let other = link.id.parent();
@@ -148,7 +132,8 @@ fn check_others(
     };
     if all.any(|link| is_of_that_name(&link)) {
         let name = zone.name();
-        return Err(OVERLAPS.says(format_args!(
+        // Users of Terraform and of Azure's landing zones quote code and words.
+        return Err(Code::azures(400, "BadRequest").says(format_args!(
             "A virtual network cannot be linked to multiple zones with overlapping namespaces. You tried to link \
              virtual network with '{name}' and '{name}' zones."
         )));
@@ -163,15 +148,16 @@ fn check_others(
         ),
     ] {
         let most = azure.limit(limit);
-        if count as u64 >= most {
-            return Err(TOO_MANY.says(format_args!("A private zone cannot have more than {most} {what}.")));
-        }
+        Code::ours(400, "VirtualNetworkLinkLimitExceeded").says_when(
+            count as u64 >= most,
+            format_args!("A private zone cannot have more than {most} {what}."),
+        )?;
     }
     let elsewhere = azure.store.of_type(RESOURCE_TYPE).find(|link| {
         link.id != *id && registers(&link.body) && self::network(&link.body).as_ref() == Some(network)
     });
     match elsewhere.filter(|_| registers_too) {
-        Some(other) => Err(REGISTERED.says(format_args!(
+        Some(other) => Err(Code::ours(409, "Conflict").says(format_args!(
             "The virtual network '{network}' registers its machines in another private zone already: {}.",
             other.id
         ))),

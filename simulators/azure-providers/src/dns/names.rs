@@ -2,12 +2,11 @@
 
 use azure_types::ResourceId;
 
+use azure_engine::document::Object;
 use azure_engine::refusal::{Code, Refusal};
 
-const BAD: Code = Code::ours(400, "InvalidResourceName");
-
 pub(crate) fn bad(name: &str) -> Refusal {
-    BAD.says(format_args!("The resource name '{name}' is invalid."))
+    Code::ours(400, "InvalidResourceName").says(format_args!("The resource name '{name}' is invalid."))
 }
 
 /// Whether a text is a label of a domain name. Services have underscores in theirs.
@@ -36,7 +35,7 @@ pub(crate) fn is_relative(name: &str) -> bool {
 }
 
 /// The id as the service spells it: names of groups, zones and records in lower case.
-pub(crate) fn spelled(id: &ResourceId) -> ResourceId {
+fn spelled(id: &ResourceId) -> ResourceId {
     let group = id.group_name().unwrap_or_default().to_lowercase();
     let mut spelled = ResourceId::group(id.subscription_id(), &group);
     for (at, (kind, name)) in id.type_and_name_pairs().into_iter().enumerate() {
@@ -47,6 +46,13 @@ pub(crate) fn spelled(id: &ResourceId) -> ResourceId {
         };
     }
     spelled
+}
+
+/// Gives a document its id and name as the service spells them.
+pub(crate) fn spell(document: &mut Object, id: &ResourceId) {
+    let id = spelled(id);
+    document.insert("name".into(), id.name().into());
+    document.insert("id".into(), id.as_str().into());
 }
 
 /// The full domain name of a record set.

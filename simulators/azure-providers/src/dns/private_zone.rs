@@ -1,26 +1,25 @@
 //! Private zones (Azure REST reference, "Private Zones").
 
+use std::collections::BTreeMap;
+
 use azure_types::ResourceId;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::link;
-use super::names::spelled;
+use super::names::spell;
 use super::protocol::{ZONES, operation_name, private_record_set, protocol};
 use super::record_set::Records::{Made, Many, One};
 use super::record_set::fields::Field::{self, Host, Ipv4, Ipv6, Texts};
 use super::record_set::{RecordSetRules, RecordSets, fields, record_sets, views};
-use azure_engine::document::{Object, take_properties};
+use azure_engine::document::Object;
 use azure_engine::provider::{
     Acting, AzureState, EtagForm, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Result};
 use azure_engine::types::member_table::Holds::Derived;
 use azure_engine::types::member_table::Member;
-
-/// ARM's own code for resources that contain others.
-const NESTED: Code = Code::azures(409, "CannotDeleteResource");
 
 pub(super) struct Zones;
 
@@ -30,7 +29,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(ZONES, "PrivateDnsZone", EtagForm::Guid)
 };
 
-static MEMBERS: [Member; 8] = [
+static MEMBERS: [Member; 7] = [
     Member::new("internalId", Derived),
     Member::new("maxNumberOfRecordSets", Derived),
     Member::new("maxNumberOfVirtualNetworkLinks", Derived),
@@ -38,7 +37,6 @@ static MEMBERS: [Member; 8] = [
     Member::new("numberOfRecordSets", Derived),
     Member::new("numberOfVirtualNetworkLinks", Derived),
     Member::new("numberOfVirtualNetworkLinksWithRegistration", Derived),
-    Member::new("provisioningState", Derived),
 ];
 
 /// The records of private zones.
@@ -96,10 +94,8 @@ impl Shape for Zones {
 }
 
 impl Writing for Zones {
-    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        take_properties(&mut proposal.body);
-        proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
-        Ok(Value::Object(proposal.body))
+    fn before_write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value> {
+        Ok(proposal.keep(&["location", "tags"]).take())
     }
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
@@ -108,13 +104,14 @@ impl Writing for Zones {
         }
     }
 
-    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
         let links = link::of_zone(azure, &record.id);
         if links.is_empty() {
             return Ok(());
         }
         let ids: Vec<String> = links.iter().map(|link| format!("'{}'", link.id)).collect();
-        Err(NESTED.says(format_args!(
+        // ARM's own code for resources that contain others.
+        Err(Code::azures(409, "CannotDeleteResource").says(format_args!(
             "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: {}. Please \
              delete all nested resources before deleting this resource.",
             ids.join(",")
@@ -124,9 +121,7 @@ impl Writing for Zones {
 
 impl Presenting for Zones {
     fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
-        let id = spelled(&record.id);
-        document.insert("name".into(), id.name().into());
-        document.insert("id".into(), id.as_str().into());
+        spell(document, &record.id);
         let links = link::of_zone(azure, &record.id);
         let registering = links.iter().filter(|link| link::registers(&link.body)).count();
         let guid = azure.seed.guid("zone", record.id.as_str(), record.incarnation);
@@ -152,7 +147,7 @@ impl Presenting for Zones {
         azure: &AzureState,
         record: &Record,
         below: &[&str],
-        query: &std::collections::BTreeMap<String, String>,
+        query: &BTreeMap<String, String>,
     ) -> Handled<Value> {
         views::all(azure, record, below, query)
     }

@@ -1,19 +1,21 @@
 //! Public zones (Azure REST reference, "Zones", "Record Sets").
 
+use std::collections::BTreeMap;
+
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::names::spelled;
+use super::names::spell;
 use super::protocol::record_set;
 use super::record_set::Records::{Given, Made, Many, One};
 use super::record_set::fields::Field::{self, Host, Ipv4, Ipv6, Number, Text, Texts};
 use super::record_set::{RecordSetRules, RecordSets, fields, record_sets, views};
-use azure_engine::document::{Object, take_properties};
+use azure_engine::document::Object;
 use azure_engine::provider::{
-    Acting, AzureState, EtagForm, Expand, KeyForm, Placement, Polling, Presenting, Proposal, Protocol,
-    Record, Shape, UrlForm, Writing,
+    AzureState, EtagForm, Expand, KeyForm, Placement, Polling, Presenting, Proposal, Protocol, Record,
+    UrlForm, Writing,
 };
-use azure_engine::refusal::{Handled, Refusal};
+use azure_engine::refusal::{Handled, Result};
 use azure_engine::types::member_table::Holds::{Anything, Constant, Derived};
 use azure_engine::types::member_table::Member;
 
@@ -101,17 +103,11 @@ pub(super) static RECORD_SETS: [RecordSets; 10] = record_sets! {
     "TXT": Many("TXTRecords", &[Texts("value")]);
 };
 
-impl Shape for Zones {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Zones, PROTOCOL, without Acting);
 
 impl Writing for Zones {
-    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        take_properties(&mut proposal.body);
-        proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
-        Ok(Value::Object(proposal.body))
+    fn before_write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value> {
+        Ok(proposal.keep(&["location", "tags"]).take())
     }
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
@@ -123,9 +119,7 @@ impl Writing for Zones {
 
 impl Presenting for Zones {
     fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
-        let id = spelled(&record.id);
-        document.insert("name".into(), id.name().into());
-        document.insert("id".into(), id.as_str().into());
+        spell(document, &record.id);
         document.entry("tags").or_insert_with(|| json!({}));
         document.insert(
             "properties".into(),
@@ -143,10 +137,8 @@ impl Presenting for Zones {
         azure: &AzureState,
         record: &Record,
         below: &[&str],
-        query: &std::collections::BTreeMap<String, String>,
+        query: &BTreeMap<String, String>,
     ) -> Handled<Value> {
         views::all(azure, record, below, query)
     }
 }
-
-impl Acting for Zones {}

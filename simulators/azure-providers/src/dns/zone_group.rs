@@ -10,19 +10,17 @@ use crate::network::protocol;
 use azure_engine::document::{Object, items, name, stored_reference, take_properties, text};
 use azure_engine::operation::Completion;
 use azure_engine::provider::{
-    Acting, AzureState, ChildCollection, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+    Acting, AzureState, ChildCollection, EndedOperation, Expand, Presenting, Proposal, Protocol, Record,
+    Shape, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
-use azure_engine::store::reference::{Reference, Role};
+use azure_engine::refusal::{Code, Refusal, Result};
+use azure_engine::store::reference::Reference;
 
 const CONFIGS: &str = "privateDnsZoneConfigs";
 
 /// The time to live of the names.
 const TTL: u32 = 10;
 
-/// Recorded.
-const ABSENT: Code = Code::azures(404, "NotFound");
-const ONE_GROUP: Code = Code::ours(400, "PrivateDnsZoneGroupLimitReached");
 const BAD: Code = Code::ours(400, "PrivateDnsZoneConfigInvalid");
 
 pub(super) struct ZoneGroups;
@@ -44,22 +42,21 @@ impl Shape for ZoneGroups {
         let zones = zones.filter_map(|config| {
             let from = record.id.child(CONFIGS, name(config));
             let to = stored_reference(config, "properties/privateDnsZoneId")?;
-            Some(Reference { from, to, role: Role::Names, address: None })
+            Some(Reference::names(&from, to))
         });
         zones.collect()
     }
 }
 
 impl Writing for ZoneGroups {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let endpoint = id.parent().unwrap_or_else(|| id.clone());
         let others = azure.store.of_type_below(self.name(), &endpoint);
-        if others.iter().any(|other| other.id != *id) {
-            return Err(
-                ONE_GROUP.details(format_args!("Private endpoint {endpoint} has a DNS zone group already."))
-            );
-        }
+        Code::ours(400, "PrivateDnsZoneGroupLimitReached").details_when(
+            others.iter().any(|other| other.id != *id),
+            format_args!("Private endpoint {endpoint} has a DNS zone group already."),
+        )?;
         let properties = Value::Object(take_properties(&mut proposal.body));
         let mut kept: Vec<Value> = Vec::new();
         for config in items(&properties, CONFIGS) {
@@ -67,11 +64,10 @@ impl Writing for ZoneGroups {
             let (Some(zone), false) = (zone, name(config).is_empty()) else {
                 return Err(BAD.details("A private DNS zone config needs a name and the id of a zone."));
             };
-            if kept.iter().any(|other| name(other).eq_ignore_ascii_case(name(config))) {
-                return Err(
-                    BAD.details(format_args!("There are two private DNS zone configs '{}'.", name(config)))
-                );
-            }
+            BAD.details_when(
+                kept.iter().any(|other| name(other).eq_ignore_ascii_case(name(config))),
+                format_args!("There are two private DNS zone configs '{}'.", name(config)),
+            )?;
             if !is_zone(azure, &zone) {
                 return Err(Refusal::invalid_reference(&zone, id));
             }
@@ -81,14 +77,8 @@ impl Writing for ZoneGroups {
         Ok(json!({ "properties": { CONFIGS: kept } }))
     }
 
-    fn after_operation(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        completion: &Completion,
-        failed: bool,
-    ) {
-        if !failed && *completion == Completion::Write {
+    fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
+        if !ended.failed && *ended.completion == Completion::Write {
             keep_records(azure, id);
         }
     }
@@ -107,14 +97,7 @@ impl Presenting for ZoneGroups {
         }
     }
 
-    fn present_child(
-        &self,
-        azure: &AzureState,
-        record: &Record,
-        _collection: &str,
-        _id: &ResourceId,
-        properties: &mut Object,
-    ) {
+    fn present_child(&self, azure: &AzureState, record: &Record, _id: &ResourceId, properties: &mut Object) {
         let config = Value::Object(std::mem::take(properties));
         let zone = stored_reference(&config, "privateDnsZoneId");
         let shown: Vec<Value> = own_records(azure, &record.id)
@@ -130,7 +113,8 @@ impl Presenting for ZoneGroups {
     }
 
     fn absence_refusal(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
-        Some(ABSENT.details(format_args!("Resource {} not found.", id.name())))
+        // Recorded.
+        Some(Code::azures(404, "NotFound").details(format_args!("Resource {} not found.", id.name())))
     }
 }
 

@@ -5,8 +5,7 @@ pub(crate) mod offered;
 
 use azure_engine::operation::execution::Execution;
 use azure_engine::provider::{AzureState, Provider, ProviderCall};
-use azure_engine::refusal::code::Code;
-use azure_engine::refusal::{Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Result};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -65,7 +64,7 @@ fn answer(azure: &mut AzureState, call: &ProviderCall<'_>) -> Handled<Value> {
     }
 }
 
-fn one(namespace: &str, name: &str) -> Result<&'static str, Refusal> {
+fn one(namespace: &str, name: &str) -> Result<&'static str> {
     let wanted = format!("{namespace}/{name}");
     let found = offered::OFFERED.into_iter().find(|feature| feature.eq_ignore_ascii_case(&wanted));
     found.ok_or_else(|| FEATURE_NOT_FOUND.says(format_args!("The feature '{name}' could not be found.")))

@@ -7,10 +7,8 @@ use super::ids::Ids;
 use super::user_assigned;
 use azure_engine::document::{Object, members, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Refusal;
-use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Code, Result};
 
-const FAILED_IDENTITY_OPERATION: Code = Code::azures(400, "FailedIdentityOperation");
 const INVALID_IDENTITY_TYPE: Code = Code::ours(400, "InvalidIdentityType");
 
 /// Whether a document has an identity of its own.
@@ -23,9 +21,9 @@ fn user_assigned_of(document: &Value) -> impl Iterator<Item = &String> {
 }
 
 /// Checks the identities that a write gives to a resource, and cuts them down to what clients write.
-pub(crate) fn check_identity(azure: &AzureState, id: &ResourceId, body: &mut Object) -> Result<(), Refusal> {
+pub(crate) fn check_identity(azure: &AzureState, id: &ResourceId, body: &mut Object) -> Result<()> {
     let Some(identity) = body.get("identity") else { return Ok(()) };
-    let failed = |text: String| FAILED_IDENTITY_OPERATION.says(text);
+    let failed = |text: String| Code::azures(400, "FailedIdentityOperation").says(text);
     let kind = text(identity, "type").unwrap_or_default().to_ascii_lowercase().replace(' ', "");
     let kind = match kind.as_str() {
         "none" => {
@@ -51,11 +49,10 @@ pub(crate) fn check_identity(azure: &AzureState, id: &ResourceId, body: &mut Obj
         }
         assigned.insert(named.clone(), json!({}));
     }
-    if assigned.is_empty() && kind.contains("UserAssigned") {
-        return Err(INVALID_IDENTITY_TYPE.says(format_args!(
-            "The identity of resource '{id}' is user-assigned, and it names no identity."
-        )));
-    }
+    INVALID_IDENTITY_TYPE.says_when(
+        assigned.is_empty() && kind.contains("UserAssigned"),
+        format_args!("The identity of resource '{id}' is user-assigned, and it names no identity."),
+    )?;
     let mut cut = json!({ "type": kind });
     if kind.contains("UserAssigned") {
         cut["userAssignedIdentities"] = Value::Object(assigned);

@@ -6,15 +6,8 @@ use serde_json::{Value, json};
 use super::ids::own_spelling;
 use super::protocol::protocol;
 use azure_engine::document::{Object, into_object, items, take_properties, text};
-use azure_engine::provider::{
-    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
-};
-use azure_engine::refusal::Refusal;
-use azure_engine::refusal::code::Code;
-
-const BAD_REQUEST: Code = Code::azures(400, "BadRequest");
-const CONFLICT: Code = Code::azures(409, "Conflict");
-const NOT_FOUND: Code = Code::azures(404, "NotFound");
+use azure_engine::provider::{AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing};
+use azure_engine::refusal::{Code, Refusal, Result};
 
 pub(crate) struct FederatedCredentials;
 
@@ -37,15 +30,11 @@ const PROTOCOL: Protocol = Protocol {
     )
 };
 
-impl Shape for FederatedCredentials {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(FederatedCredentials, PROTOCOL, without Acting);
 
 impl Writing for FederatedCredentials {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        let bad = |text: String| BAD_REQUEST.says(text);
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
+        let bad = |text: String| Code::azures(400, "BadRequest").says(text);
         let mut properties = take_properties(&mut proposal.body);
         properties.retain(|member, _| matches!(member.as_str(), "issuer" | "subject" | "audiences"));
         let value = Value::Object(properties);
@@ -67,7 +56,7 @@ impl Writing for FederatedCredentials {
         let identity = proposal.id.parent().unwrap_or_else(|| proposal.id.clone());
         let others: Vec<&Record> = azure
             .store
-            .of_type_below(self.name(), &identity)
+            .of_type_below(PROTOCOL.resource_type, &identity)
             .into_iter()
             .filter(|other| other.id != *proposal.id)
             .collect();
@@ -80,11 +69,10 @@ impl Writing for FederatedCredentials {
         let same = |other: &&Record, member: &str| {
             text(&other.body, &format!("properties/{member}")) == text(&value, member)
         };
-        if others.iter().any(|other| same(other, "issuer") && same(other, "subject")) {
-            return Err(
-                CONFLICT.says("Issuer and subject combination already exists for this Managed Identity.")
-            );
-        }
+        Code::azures(409, "Conflict").says_when(
+            others.iter().any(|other| same(other, "issuer") && same(other, "subject")),
+            "Issuer and subject combination already exists for this Managed Identity.",
+        )?;
         Ok(json!({ "properties": into_object(value) }))
     }
 }
@@ -99,12 +87,10 @@ impl Presenting for FederatedCredentials {
 
     fn absence_refusal(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
         let parent = id.parent()?;
-        Some(NOT_FOUND.says(format_args!(
+        Some(Code::azures(404, "NotFound").says(format_args!(
             "The federated identity credential '{}' of the identity '{}' was not found.",
             id.name(),
             own_spelling(&parent)
         )))
     }
 }
-
-impl Acting for FederatedCredentials {}

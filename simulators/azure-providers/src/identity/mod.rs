@@ -16,16 +16,11 @@ pub use self::directory::{DirectoryIdentity, Holder, Trusted, find, holders};
 
 use self::ids::Ids;
 use azure_engine::answer::Answer;
-use azure_engine::provider::AzureState;
-use azure_engine::provider::{EnvelopeMember, ExtensionRequest, Provider};
-use azure_engine::refusal::code::Code;
-use azure_engine::refusal::{Handled, Refusal};
+use azure_engine::provider::{AzureState, EnvelopeMember, ExtensionRequest, Provider};
+use azure_engine::refusal::{Code, Handled, Refusal};
 use azure_engine::settings::limits::Limit;
 use azure_engine::types::join::Join;
 use azure_engine::types::names::NameRule;
-
-const INVALID_RESOURCE_NAME: Code = Code::azures(400, "InvalidResourceName");
-const NOT_FOUND: Code = Code::azures(404, "NotFound");
 
 pub(crate) fn provider() -> Provider {
     Provider {
@@ -72,7 +67,7 @@ fn fits(name: &str, shortest: usize, longest: usize) -> bool {
 }
 
 fn bad_name(name: &str, shortest: usize, longest: usize) -> Refusal {
-    INVALID_RESOURCE_NAME.says(format_args!(
+    Code::azures(400, "InvalidResourceName").says(format_args!(
             "The resource name '{name}' is invalid. It must begin with a letter or digit, hold only letters, digits, '-' \
              and '_', and be {shortest} to {longest} characters long."
         ),
@@ -91,7 +86,7 @@ fn own_identity(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Handl
     let Some(record) = azure.store.get(request.scope).filter(|record| assignment::is_own(&record.body))
     else {
         let text = format!("The resource '{}' has no identity of its own.", request.scope);
-        return Some(Err(NOT_FOUND.says(text)));
+        return Some(Err(Code::azures(404, "NotFound").says(text)));
     };
     let ids = Ids::of(azure, &record.id, record.incarnation);
     Some(Ok(Answer::ok(json!({

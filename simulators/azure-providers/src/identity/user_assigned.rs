@@ -6,10 +6,8 @@ use serde_json::{Value, json};
 use super::ids::{Ids, own_spelling};
 use super::protocol::protocol;
 use azure_engine::document::{Object, fill};
-use azure_engine::provider::{
-    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
-};
-use azure_engine::refusal::Refusal;
+use azure_engine::provider::{AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing};
+use azure_engine::refusal::Result;
 
 pub(crate) struct UserAssignedIdentities;
 
@@ -22,17 +20,12 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.ManagedIdentity/userAssignedIdentities", "UserAssignedIdentity")
 };
 
-impl Shape for UserAssignedIdentities {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(UserAssignedIdentities, PROTOCOL, without Acting);
 
 impl Writing for UserAssignedIdentities {
-    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value> {
         // All its properties are the service's.
-        proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
-        Ok(Value::Object(proposal.body))
+        Ok(proposal.keep(&["location", "tags"]).take())
     }
 }
 
@@ -49,11 +42,9 @@ impl Presenting for UserAssignedIdentities {
     }
 }
 
-impl Acting for UserAssignedIdentities {}
-
 /// What an identity is called in the documents of the resources that have it.
 pub(super) fn ids(azure: &AzureState, id: &ResourceId) -> Option<Ids> {
     let record =
-        azure.store.get(id).filter(|record| record.resource_type.name() == UserAssignedIdentities.name())?;
+        azure.store.get(id).filter(|record| record.resource_type.name() == PROTOCOL.resource_type)?;
     Some(Ids::of(azure, &record.id, record.incarnation))
 }

@@ -2,12 +2,12 @@
 
 use azure_engine::document::{Object, items, take_properties};
 use azure_engine::provider::{
-    Acting, AzureState, Concurrency, EtagForm, Expand, Polling, Presenting, Proposal, Protocol, Provider,
-    Record, Shape, Writing,
+    AzureState, Concurrency, EtagForm, Expand, Polling, Presenting, Proposal, Protocol, Provider, Record,
+    Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::settings::limits::Limit;
-use azure_engine::types::member_table::Holds::{Derived, Texts, Users};
+use azure_engine::types::member_table::Holds::{Texts, Users};
 use azure_engine::types::member_table::Member;
 use azure_engine::types::names::NameRule;
 use ipnet::IpNet;
@@ -34,11 +34,10 @@ const PROTOCOL: Protocol = Protocol {
     ..USUAL
 };
 
-static MEMBERS: [Member; 4] = [
+static MEMBERS: [Member; 3] = [
     Member::new("firewallPolicies", Users("firewallPolicies")).shown_empty(),
     Member::new("firewalls", Users("azureFirewalls")).shown_empty(),
     Member::new("ipAddresses", Texts).or_empty(),
-    Member::new("provisioningState", Derived),
 ];
 
 static LIMITS: &[Limit] = &[Limit::of("network.addressesPerIpGroup", 5_000)];
@@ -46,36 +45,30 @@ static LIMITS: &[Limit] = &[Limit::of("network.addressesPerIpGroup", 5_000)];
 static NAMES: [NameRule; 1] = [NameRule {
     of: "*",
     fits: |name| azure_engine::types::names::ordinary(name, 80),
-    refusal: |_, name| BAD_NAME.details(format_args!("Resource name {name} is invalid.")),
+    refusal: |_, name| {
+        Code::azures(400, "InvalidResourceName").details(format_args!("Resource name {name} is invalid."))
+    },
 }];
-
-const BAD_NAME: Code = Code::azures(400, "InvalidResourceName");
-const BAD_ADDRESS: Code = Code::ours(400, "IpGroupsInvalidIpAddress");
-const TOO_MANY: Code = Code::ours(400, "IpGroupsIpAddressLimitReached");
 
 pub(crate) fn provider() -> Provider {
     Provider { limits: LIMITS, names: &NAMES, ..Provider::new("Microsoft.Network", vec![&IpGroups]) }
 }
 
-impl Shape for IpGroups {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(IpGroups, PROTOCOL, without Acting);
 
 impl Writing for IpGroups {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let properties = Value::Object(take_properties(&mut proposal.body));
         let addresses = items(&properties, "ipAddresses");
         let most = azure.limit("network.addressesPerIpGroup");
         if addresses.len() as u64 > most {
-            return Err(TOO_MANY.details(format_args!("IP group {id} can have at most {most} addresses.")));
+            return Err(Code::ours(400, "IpGroupsIpAddressLimitReached")
+                .details(format_args!("IP group {id} can have at most {most} addresses.")));
         }
         if let Some(wrong) = addresses.iter().find(|given| !given.as_str().is_some_and(is_address)) {
-            return Err(
-                BAD_ADDRESS.details(format_args!("{wrong} of IP group {id} is no address, prefix or range."))
-            );
+            return Err(Code::ours(400, "IpGroupsInvalidIpAddress")
+                .details(format_args!("{wrong} of IP group {id} is no address, prefix or range.")));
         }
         let mut body = proposal.body;
         body.insert("properties".into(), properties);
@@ -89,8 +82,6 @@ impl Presenting for IpGroups {
         document.insert("type".into(), "Microsoft.Network/IpGroups".into());
     }
 }
-
-impl Acting for IpGroups {}
 
 /// An address, a prefix, or a range of addresses.
 fn is_address(text: &str) -> bool {

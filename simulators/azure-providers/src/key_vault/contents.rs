@@ -9,14 +9,11 @@ use serde_json::Value;
 use super::item::{Content, Deletion, Item, Kind, Said, Version};
 use super::{host, soft_delete};
 use azure_engine::provider::{AzureState, Timetable};
-use azure_engine::refusal::{Code, Extra, Refusal};
+use azure_engine::refusal::{Code, Extra, Refusal, Result};
 
 /// "Azure Key Vault REST API Error Codes", and what SDKs' users quote.
 const SECRET_NOT_FOUND: Code = Code::azures(404, "SecretNotFound");
 const KEY_NOT_FOUND: Code = Code::azures(404, "KeyNotFound");
-const CONFLICT: Code = Code::azures(409, "Conflict");
-const FORBIDDEN: Code = Code::azures(403, "Forbidden");
-const BAD: Code = Code::azures(400, "BadParameter");
 
 const SECONDS_A_DAY: i64 = 24 * 3_600;
 
@@ -190,7 +187,7 @@ pub(super) fn item<'a>(
     kind: Kind,
     name: &str,
     deleted: bool,
-) -> Result<&'a Item, Refusal> {
+) -> Result<&'a Item> {
     all(azure, vault, kind, deleted)
         .find(|item| item.name.eq_ignore_ascii_case(name))
         .ok_or_else(|| if deleted { absent_deleted(kind, name) } else { absent(kind, vault, name) })
@@ -203,19 +200,19 @@ pub(super) fn version<'a>(
     kind: Kind,
     name: &str,
     id: Option<&str>,
-) -> Result<&'a Version, Refusal> {
+) -> Result<&'a Version> {
     let item = item(azure, vault, kind, name, false)?;
     let shown = id.map_or_else(|| name.to_owned(), |id| format!("{name}/{id}"));
     item.version(id).ok_or_else(|| absent(kind, vault, &shown))
 }
 
 /// Names of secrets and keys: 1 to 127 letters, digits and hyphens.
-fn check_name(kind: Kind, name: &str) -> Result<(), Refusal> {
+fn check_name(kind: Kind, name: &str) -> Result<()> {
     let fits = (1..=127).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
     if fits {
         return Ok(());
     }
-    Err(BAD.says(format_args!(
+    Err(Code::azures(400, "BadParameter").says(format_args!(
         "The request URI contains an invalid name: {name} ({} names have 1 to 127 letters, digits and hyphens).",
         kind.noun()
     )))
@@ -229,10 +226,10 @@ pub(super) fn add(
     name: &str,
     content: Content,
     said: Said,
-) -> Result<Version, Refusal> {
+) -> Result<Version> {
     check_name(kind, name)?;
     if item(azure, vault, kind, name, true).is_ok() {
-        let refusal = CONFLICT.says(format_args!(
+        let refusal = Code::azures(409, "Conflict").says(format_args!(
             "{} {name} is currently in a deleted but recoverable state, and its name cannot be reused; in this state, the \
              {} can only be recovered or purged.",
             kind.noun(),
@@ -265,7 +262,7 @@ pub(super) fn update(
     name: &str,
     id: Option<&str>,
     said: Said,
-) -> Result<Version, Refusal> {
+) -> Result<Version> {
     let id = version(azure, vault, kind, name, id)?.id.clone();
     let now = now(azure);
     change(azure, |contents| {
@@ -279,7 +276,7 @@ pub(super) fn update(
 }
 
 /// Deletes an item; it can be recovered if its vault has soft delete.
-pub(super) fn delete(azure: &mut AzureState, vault: &str, kind: Kind, name: &str) -> Result<Item, Refusal> {
+pub(super) fn delete(azure: &mut AzureState, vault: &str, kind: Kind, name: &str) -> Result<Item> {
     item(azure, vault, kind, name, false)?;
     let days = host::find(azure, vault).map_or(90, |record| soft_delete::retention(&record.body));
     let at = now(azure);
@@ -294,7 +291,7 @@ pub(super) fn delete(azure: &mut AzureState, vault: &str, kind: Kind, name: &str
 }
 
 /// Recovers a deleted item.
-pub(super) fn recover(azure: &mut AzureState, vault: &str, kind: Kind, name: &str) -> Result<Item, Refusal> {
+pub(super) fn recover(azure: &mut AzureState, vault: &str, kind: Kind, name: &str) -> Result<Item> {
     item(azure, vault, kind, name, true)?;
     change(azure, |contents| {
         if let Some(item) = contents.items_mut(vault, kind).get_mut(&name.to_ascii_lowercase()) {
@@ -306,14 +303,14 @@ pub(super) fn recover(azure: &mut AzureState, vault: &str, kind: Kind, name: &st
 }
 
 /// Purges a deleted item.
-pub(super) fn purge(azure: &mut AzureState, vault: &str, kind: Kind, name: &str) -> Result<(), Refusal> {
+pub(super) fn purge(azure: &mut AzureState, vault: &str, kind: Kind, name: &str) -> Result<()> {
     item(azure, vault, kind, name, true)?;
-    if host::find(azure, vault).is_some_and(|record| soft_delete::is_protected(&record.body)) {
-        return Err(FORBIDDEN.says(
-            "Operation \"purge\" is not allowed because purge protection is enabled for this vault. Key Vault service \
-             will automatically purge it after the retention period has passed.",
-        ));
-    }
+    Code::azures(403, "Forbidden").says_when(
+        host::find(azure, vault).is_some_and(|record| soft_delete::is_protected(&record.body)),
+        "Operation \"purge\" is not allowed because purge protection is enabled for this \
+             vault. Key Vault service will automatically purge it after the retention period has \
+             passed.",
+    )?;
     change(azure, |contents| {
         contents.items_mut(vault, kind).remove(&name.to_ascii_lowercase());
         contents.look_ahead();

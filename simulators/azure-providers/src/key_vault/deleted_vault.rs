@@ -12,10 +12,10 @@ use azure_engine::document::{Object, text};
 use azure_engine::operation::execution::Execution;
 use azure_engine::operation::{Completion, OperationStyle, OperationUrls};
 use azure_engine::provider::{
-    Acting, AzureState, Expand, ExtensionRequest, LiesIn, Pages, Polling, Presenting, Protocol, Record,
-    Shape, Writing,
+    AzureState, EndedOperation, Expand, ExtensionRequest, LiesIn, Pages, Polling, Presenting, Protocol,
+    Record, Writing,
 };
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
 use azure_engine::store::State;
 use azure_engine::types::protocol::UrlForm;
 
@@ -33,34 +33,20 @@ const PROTOCOL: Protocol = Protocol {
     ..USUAL
 };
 
-/// Azure CLI's users quote code and words.
-const ABSENT: Code = Code::azures(404, "DeletedVaultNotFound");
-const PROTECTED: Code = Code::ours(405, "MethodNotAllowed");
-
 /// The hidden member with the vault's document.
 const KEPT: &str = "vault";
 /// The name of the purge as an operation.
 const PURGE: &str = "purge";
 
-impl Shape for DeletedVaults {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(DeletedVaults, PROTOCOL, without Acting);
 
 impl Writing for DeletedVaults {
-    fn before_delete(&self, _azure: &AzureState, _record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, _azure: &AzureState, _record: &Record) -> Result<()> {
         Err(Refusal::method_not_allowed("DELETE"))
     }
 
-    fn after_operation(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        completion: &Completion,
-        failed: bool,
-    ) {
-        if !failed && matches!(completion, Completion::Action(action, _) if action == PURGE) {
+    fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
+        if !ended.failed && matches!(ended.completion, Completion::Action(action, _) if action == PURGE) {
             contents::destroy(azure, id.name());
         }
     }
@@ -76,8 +62,6 @@ impl Presenting for DeletedVaults {
     }
 }
 
-impl Acting for DeletedVaults {}
-
 fn shown_id(record: &Record) -> String {
     let location = text(&record.body, "properties/location").unwrap_or_default();
     let (subscription, name) = (record.id.subscription_id(), record.id.name());
@@ -87,7 +71,9 @@ fn shown_id(record: &Record) -> String {
 }
 
 pub(super) fn absent(name: &str) -> Refusal {
-    ABSENT.says(format_args!("The specified deleted vault '{name}' does not exist."))
+    // Azure CLI's users quote code and words.
+    Code::azures(404, "DeletedVaultNotFound")
+        .says(format_args!("The specified deleted vault '{name}' does not exist."))
 }
 
 /// The document that the vault had.
@@ -142,20 +128,16 @@ pub(super) fn below_a_location(azure: &mut AzureState, request: &ExtensionReques
     }
 }
 
-fn deleted_here<'a>(
-    azure: &'a AzureState,
-    subscription: &ResourceId,
-    name: &str,
-) -> Result<&'a Record, Refusal> {
+fn deleted_here<'a>(azure: &'a AzureState, subscription: &ResourceId, name: &str) -> Result<&'a Record> {
     find(azure, name)
         .filter(|record| record.id.subscription_id().eq_ignore_ascii_case(subscription.subscription_id()))
         .ok_or_else(|| absent(name))
 }
 
-fn begin_purge(azure: &mut AzureState, subscription: &ResourceId, name: &str) -> Result<Answer, Refusal> {
+fn begin_purge(azure: &mut AzureState, subscription: &ResourceId, name: &str) -> Result<Answer> {
     let record = deleted_here(azure, subscription, name)?;
     if record.body.pointer("/properties/purgeProtectionEnabled").is_some() {
-        return Err(PROTECTED.says("Operation 'DeletedVaultPurge' is not allowed."));
+        return Err(Code::ours(405, "MethodNotAllowed").says("Operation 'DeletedVaultPurge' is not allowed."));
     }
     let id = record.id.clone();
     if let Some(record) = azure.store.get_mut(&id) {

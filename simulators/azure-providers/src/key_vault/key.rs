@@ -10,10 +10,9 @@ use super::item::{Content, Item, Kind, Version, said};
 use super::{contents, host};
 use azure_engine::document::{Object, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
 
 const BAD: Code = Code::azures(400, "BadParameter");
-const ABSENT: Code = Code::azures(404, "ResourceNotFound");
 
 /// The default operations of keys.
 const OPERATIONS: [&str; 6] = ["encrypt", "decrypt", "sign", "verify", "wrapKey", "unwrapKey"];
@@ -29,7 +28,7 @@ pub(super) fn generate(
     size: Option<i64>,
     curve: Option<&str>,
     operations: Option<&Value>,
-) -> Result<Content, Refusal> {
+) -> Result<Content> {
     let mut key = Object::new();
     let drawn = |part: &str, length: usize| {
         let guids = (0_u64..).map(|count| azure.seed.number(part, subject, count).to_be_bytes());
@@ -40,11 +39,10 @@ pub(super) fn generate(
     match word {
         Some(word @ ("RSA" | "RSA-HSM")) => {
             let size = size.unwrap_or(2_048);
-            if ![2_048, 3_072, 4_096].contains(&size) {
-                return Err(
-                    BAD.says(format_args!("A key of {size} bits is not supported: 2048, 3072 or 4096."))
-                );
-            }
+            BAD.says_when(
+                ![2_048, 3_072, 4_096].contains(&size),
+                format_args!("A key of {size} bits is not supported: 2048, 3072 or 4096."),
+            )?;
             let mut modulus = drawn("modulus", usize::try_from(size / 8).unwrap_or(256));
             // Of exactly the requested length, and odd.
             if let Some(first) = modulus.first_mut() {
@@ -105,7 +103,7 @@ pub(super) fn view(azure: &AzureState, vault: &Record, below: &[&str]) -> Handle
 }
 
 fn absent() -> Refusal {
-    ABSENT.says("The specified resource does not exist.")
+    Code::azures(404, "ResourceNotFound").says("The specified resource does not exist.")
 }
 
 fn shown(vault: &Record, item: &Item, version: &Version, alone: bool) -> Value {
@@ -143,12 +141,7 @@ fn shown(vault: &Record, item: &Item, version: &Version, alone: bool) -> Value {
 }
 
 /// PUT: creates a missing key; an existing one stays.
-pub(super) fn put(
-    azure: &mut AzureState,
-    vault: &ResourceId,
-    name: &str,
-    body: &Value,
-) -> Result<(), Refusal> {
+pub(super) fn put(azure: &mut AzureState, vault: &ResourceId, name: &str, body: &Value) -> Result<()> {
     if contents::item(azure, vault.name(), Kind::Keys, name, false).is_ok() {
         return Ok(());
     }

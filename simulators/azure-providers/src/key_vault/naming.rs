@@ -1,18 +1,15 @@
 //! Names of vaults: they are hosts, so no two vaults of any subscription share one.
 
 use azure_types::ResourceId;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{host, soft_delete};
-use azure_engine::document::text;
+use crate::name_availability;
 use azure_engine::provider::{AzureState, ProviderCall};
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
 
 /// "Azure Key Vault REST API Error Codes".
 const ALREADY_EXISTS: Code = Code::azures(409, "VaultAlreadyExists");
-const NOT_VALID: Code = Code::azures(400, "VaultNameNotValid");
-/// azure-sdk and Pulumi users quote code and words.
-const DELETED: Code = Code::azures(409, "ConflictError");
 
 /// Whether a name is valid for a vault.
 pub(super) fn fits(name: &str) -> bool {
@@ -25,7 +22,7 @@ pub(super) fn fits(name: &str) -> bool {
 
 /// The refusal of an invalid vault name.
 pub(super) fn invalid(name: &str) -> Refusal {
-    NOT_VALID.says(invalid_words(name))
+    Code::azures(400, "VaultNameNotValid").says(invalid_words(name))
 }
 
 fn invalid_words(name: &str) -> String {
@@ -43,14 +40,13 @@ fn taken_words(name: &str) -> String {
 }
 
 /// Whether a new vault may have the name: no other vault has it, and no deleted one of the subscription.
-pub(super) fn check_free(azure: &AzureState, id: &ResourceId) -> Result<(), Refusal> {
-    if host::find(azure, id.name()).is_some() {
-        return Err(ALREADY_EXISTS.says(taken_words(id.name())));
-    }
+pub(super) fn check_free(azure: &AzureState, id: &ResourceId) -> Result<()> {
+    ALREADY_EXISTS.says_when(host::find(azure, id.name()).is_some(), taken_words(id.name()))?;
     match soft_delete::find(azure, id.name()) {
         None => Ok(()),
         Some(deleted) if deleted.id.subscription_id().eq_ignore_ascii_case(id.subscription_id()) => {
-            Err(DELETED.says(
+            // azure-sdk and Pulumi users quote code and words.
+            Err(Code::azures(409, "ConflictError").says(
                 "A vault with the same name already exists in deleted state. You need to either recover or purge \
                  existing key vault.",
             ))
@@ -61,19 +57,11 @@ pub(super) fn check_free(azure: &AzureState, id: &ResourceId) -> Result<(), Refu
 
 /// POST `checkNameAvailability`.
 pub(super) fn availability(azure: &mut AzureState, call: &ProviderCall<'_>) -> Handled<Value> {
-    match call.segments {
-        [action] if call.method == "POST" && action.eq_ignore_ascii_case("checkNameAvailability") => {}
-        _ => return None,
-    }
-    let name = text(call.body, "name").unwrap_or_default();
+    let name = name_availability::asked(call)?;
     let taken = host::find(azure, name).is_some() || soft_delete::find(azure, name).is_some();
     Some(Ok(match (fits(name), taken) {
-        (false, _) => json!({
-            "nameAvailable": false, "reason": "AccountNameInvalid", "message": invalid_words(name),
-        }),
-        (true, true) => json!({
-            "nameAvailable": false, "reason": "AlreadyExists", "message": taken_words(name),
-        }),
-        (true, false) => json!({ "nameAvailable": true }),
+        (false, _) => name_availability::refused("AccountNameInvalid", invalid_words(name)),
+        (true, true) => name_availability::refused("AlreadyExists", taken_words(name)),
+        (true, false) => name_availability::free(),
     }))
 }

@@ -7,12 +7,7 @@ use super::item::{Content, Hidden, Item, Kind, said};
 use super::{contents, host};
 use azure_engine::document::text;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Handled, Refusal};
-
-/// Recorded.
-const ABSENT: Code = Code::azures(404, "ResourceNotFound");
-const BAD: Code = Code::ours(400, "BadRequest");
-const TOO_LONG: Code = Code::azures(400, "BadParameter");
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
 
 /// GET of `secrets` and `secrets/{name}`.
 pub(super) fn view(azure: &AzureState, vault: &Record, below: &[&str]) -> Handled<Value> {
@@ -30,7 +25,8 @@ pub(super) fn view(azure: &AzureState, vault: &Record, below: &[&str]) -> Handle
 }
 
 fn absent() -> Refusal {
-    ABSENT.says(
+    // Recorded.
+    Code::azures(404, "ResourceNotFound").says(
         "The specified resource does not exist. Follow this link for more information: \
          https://go.microsoft.com/fwlink/?linkid=2147446",
     )
@@ -61,16 +57,10 @@ fn shown(vault: &Record, item: &Item) -> Option<Value> {
 }
 
 /// PUT: another version.
-pub(super) fn put(
-    azure: &mut AzureState,
-    vault: &ResourceId,
-    name: &str,
-    body: &Value,
-) -> Result<(), Refusal> {
+pub(super) fn put(azure: &mut AzureState, vault: &ResourceId, name: &str, body: &Value) -> Result<()> {
     let properties = body.get("properties").unwrap_or(&Value::Null);
-    let Some(value) = text(properties, "value") else {
-        return Err(BAD.says("A secret needs a value."));
-    };
+    let value = text(properties, "value")
+        .ok_or_else(|| Code::ours(400, "BadRequest").says("A secret needs a value."))?;
     let mut said = said(properties);
     said.tags = body.get("tags").and_then(Value::as_object).cloned();
     let content = content(azure, value)?;
@@ -78,10 +68,11 @@ pub(super) fn put(
 }
 
 /// A secret's content, if it is not too long.
-pub(super) fn content(azure: &AzureState, value: &str) -> Result<Content, Refusal> {
+pub(super) fn content(azure: &AzureState, value: &str) -> Result<Content> {
     let most = azure.limit("keyVault.secretBytes");
-    if value.len() as u64 > most {
-        return Err(TOO_LONG.says(format_args!("The value of a secret can have at most {most} bytes.")));
-    }
+    Code::azures(400, "BadParameter").says_when(
+        value.len() as u64 > most,
+        format_args!("The value of a secret can have at most {most} bytes."),
+    )?;
     Ok(Content::Secret(Hidden::new(value.to_owned())))
 }

@@ -9,9 +9,9 @@ use super::{access_policy, contents, deleted_vault, key, naming, secret, soft_de
 use crate::network::service_connections;
 use azure_engine::document::{Object, fill, into_object, items, remove_at, take_properties, text};
 use azure_engine::provider::{
-    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+    Acting, AzureState, Expand, PartWrite, Presenting, Proposal, Protocol, Record, Writing,
 };
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Result};
 use azure_engine::store::State;
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Number, Word};
 use azure_engine::types::member_table::Member;
@@ -25,7 +25,7 @@ pub(super) struct Vaults;
 const PROTOCOL: Protocol =
     Protocol { members: &MEMBERS, example: include_str!("vault.json"), ..protocol(RESOURCE_TYPE, "Vault") };
 
-static MEMBERS: [Member; 17] = [
+static MEMBERS: [Member; 16] = [
     Member::new("accessPolicies", Anything),
     Member::new("createMode", Word(&["default", "recover"], false)),
     Member::new("enablePurgeProtection", Flag),
@@ -37,7 +37,6 @@ static MEMBERS: [Member; 17] = [
     Member::new("hsmPoolResourceId", Derived),
     Member::new("networkAcls", Anything),
     Member::new("privateEndpointConnections", Derived),
-    Member::new("provisioningState", Derived),
     Member::new("publicNetworkAccess", Word(&["Enabled", "Disabled"], true)),
     Member::new("sku", Anything),
     Member::new("softDeleteRetentionInDays", Number(7, 90)).or(90),
@@ -47,14 +46,10 @@ static MEMBERS: [Member; 17] = [
 
 const BAD: Code = Code::ours(400, "BadRequest");
 
-impl Shape for Vaults {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Vaults, PROTOCOL);
 
 impl Writing for Vaults {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let mut properties = take_properties(&mut proposal.body);
         let recovers = text_of(&properties, "createMode").eq_ignore_ascii_case("recover");
         match (proposal.old, recovers) {
@@ -72,9 +67,10 @@ impl Writing for Vaults {
         fill(&mut properties, access_policy::MEMBER, json!([]));
         fill(&mut properties, "enabledForDeployment", false);
         properties.insert("enableSoftDelete".into(), true.into());
-        if text_of(&properties, "tenantId").is_empty() {
-            return Err(BAD.says("The property 'tenantId' of a vault is missing."));
-        }
+        BAD.says_when(
+            text_of(&properties, "tenantId").is_empty(),
+            "The property 'tenantId' of a vault is missing.",
+        )?;
         let sku = properties.remove("sku").map(into_object).unwrap_or_default();
         properties.insert("sku".into(), check_sku(&sku)?);
         if let Some(policies) = properties.get(access_policy::MEMBER) {
@@ -83,10 +79,7 @@ impl Writing for Vaults {
         if let Some(rules) = properties.get_mut("networkAcls") {
             check_network(rules)?;
         }
-        let mut body = proposal.body;
-        body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
-        body.insert("properties".into(), Value::Object(properties));
-        Ok(Value::Object(body))
+        Ok(proposal.keep(&["location", "tags"]).stored(properties))
     }
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
@@ -152,19 +145,13 @@ impl Presenting for Vaults {
 }
 
 impl Acting for Vaults {
-    fn write_below(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        below: &[&str],
-        body: Option<&Value>,
-    ) -> Handled<bool> {
-        let (first, rest) = below.split_first()?;
-        match (first.to_ascii_lowercase().as_str(), rest, body) {
+    fn write_below(&self, azure: &mut AzureState, id: &ResourceId, write: PartWrite<'_>) -> Handled<bool> {
+        let (first, rest) = write.below.split_first()?;
+        match (first.to_ascii_lowercase().as_str(), rest, write.body) {
             ("secrets", [name], Some(body)) => Some(secret::put(azure, id, name, body).map(|()| true)),
             ("keys", [name], Some(body)) => Some(key::put(azure, id, name, body).map(|()| true)),
             ("accesspolicies", [change], Some(body)) => change_policies(azure, id, change, body),
-            _ => service_connections::write_view(azure, id, below, body),
+            _ => service_connections::write_view(azure, id, write),
         }
     }
 }
@@ -174,17 +161,17 @@ fn text_of<'a>(properties: &'a Object, member: &str) -> &'a str {
 }
 
 /// Settings that cannot be turned off again ("Azure Key Vault soft-delete overview").
-fn check_forever(proposal: &Proposal<'_>, properties: &Object) -> Result<(), Refusal> {
+fn check_forever(proposal: &Proposal<'_>, properties: &Object) -> Result<()> {
     let given = |member: &str| properties.get(member);
-    if given("enableSoftDelete") == Some(&Value::Bool(false)) {
-        return Err(BAD.says("The property \"enableSoftDelete\" cannot be set to false: all vaults have it."));
-    }
-    if given("enablePurgeProtection") == Some(&Value::Bool(false)) {
-        return Err(BAD.says(
-            "The property \"enablePurgeProtection\" cannot be set to false. Enabling the purge protection for a vault is \
-             an irreversible action.",
-        ));
-    }
+    BAD.says_when(
+        given("enableSoftDelete") == Some(&Value::Bool(false)),
+        "The property \"enableSoftDelete\" cannot be set to false: all vaults have it.",
+    )?;
+    BAD.says_when(
+        given("enablePurgeProtection") == Some(&Value::Bool(false)),
+        "The property \"enablePurgeProtection\" cannot be set to false. Enabling the purge \
+             protection for a vault is an irreversible action.",
+    )?;
     let old = proposal.old_member("properties/softDeleteRetentionInDays");
     if let (Some(old), Some(new)) = (old, given("softDeleteRetentionInDays"))
         && old != new
@@ -196,7 +183,7 @@ fn check_forever(proposal: &Proposal<'_>, properties: &Object) -> Result<(), Ref
     Ok(())
 }
 
-fn check_sku(sku: &Object) -> Result<Value, Refusal> {
+fn check_sku(sku: &Object) -> Result<Value> {
     let given = text_of(sku, "name");
     let name = ["standard", "premium"].into_iter().find(|known| known.eq_ignore_ascii_case(given));
     let name = name.ok_or_else(|| BAD.says(format_args!("The sku '{given}' of a vault is not known.")))?;
@@ -204,7 +191,7 @@ fn check_sku(sku: &Object) -> Result<Value, Refusal> {
 }
 
 /// Network rules: their words, addresses and subnets.
-fn check_network(rules: &mut Value) -> Result<(), Refusal> {
+fn check_network(rules: &mut Value) -> Result<()> {
     let mut kept = into_object(std::mem::take(rules));
     azure_engine::document::enumeration(&mut kept, "defaultAction", &["Allow", "Deny"], true)?;
     azure_engine::document::enumeration(&mut kept, "bypass", &["AzureServices", "None"], true)?;
@@ -215,15 +202,14 @@ fn check_network(rules: &mut Value) -> Result<(), Refusal> {
         let given = text(rule, "value").unwrap_or_default();
         let address = given.split('/').next().unwrap_or_default();
         let range = given.parse::<ipnet::IpNet>().is_ok() || given.parse::<std::net::IpAddr>().is_ok();
-        if !range {
-            return Err(BAD.says(format_args!("The address '{address}' of a network rule is invalid.")));
-        }
+        BAD.says_when(!range, format_args!("The address '{address}' of a network rule is invalid."))?;
     }
     for rule in items(rules, "virtualNetworkRules") {
         let given = text(rule, "id").unwrap_or_default();
-        if ResourceId::parse(given).is_err() {
-            return Err(BAD.says(format_args!("The subnet '{given}' of a network rule is no resource id.")));
-        }
+        BAD.says_when(
+            ResourceId::parse(given).is_err(),
+            format_args!("The subnet '{given}' of a network rule is no resource id."),
+        )?;
     }
     Ok(())
 }

@@ -2,11 +2,11 @@
 
 use azure_engine::document::{Object, fill, into_object, take_properties, text};
 use azure_engine::provider::{
-    Acting, AzureState, Expand, KeyForm, LiesIn, Polling, Presenting, Proposal, Protocol, Provider, Record,
-    Shape, UrlForm, Writing,
+    AzureState, Expand, KeyForm, LiesIn, Polling, Presenting, Proposal, Protocol, Provider, Record, UrlForm,
+    Writing,
 };
 use azure_engine::refusal::words::{USUAL, Words};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::store::State;
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag};
 use azure_engine::types::member_table::Member;
@@ -42,11 +42,7 @@ const PROTOCOL: Protocol = {
 /// The resources that extensions can be installed on.
 const CLUSTERS: &str = "Microsoft.ContainerService/managedClusters";
 
-const NO_CLUSTER: Code = Code::ours(400, "InvalidClusterType");
-const MISSING: Code = Code::ours(400, "ValidationFailed");
-const FIXED: Code = Code::ours(400, "ExtensionPropertyChangeNotAllowed");
-
-static MEMBERS: [Member; 17] = [
+static MEMBERS: [Member; 16] = [
     Member::new("aksAssignedIdentity", Anything),
     Member::new("autoUpgradeMinorVersion", Flag),
     Member::new("configurationProtectedSettings", Anything),
@@ -59,38 +55,35 @@ static MEMBERS: [Member; 17] = [
     Member::new("isSystemExtension", Derived),
     Member::new("packageUri", Derived),
     Member::new("plan", Anything),
-    Member::new("provisioningState", Derived),
     Member::new("releaseTrain", Anything),
     Member::new("scope", Anything),
     Member::new("statuses", Anything),
     Member::new("version", Anything),
 ];
 
-impl Shape for Extensions {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Extensions, PROTOCOL, without Acting);
 
 impl Writing for Extensions {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let on = id.parent().and_then(|id| azure.store.get(&id));
         if on.is_none_or(|on| on.resource_type.name() != CLUSTERS) {
-            return Err(NO_CLUSTER.says(format_args!("The extension {id} is on no managed cluster.")));
+            return Err(Code::ours(400, "InvalidClusterType")
+                .says(format_args!("The extension {id} is on no managed cluster.")));
         }
         let mut properties = take_properties(&mut proposal.body);
         let Some(kind) =
             properties.get("extensionType").and_then(Value::as_str).filter(|kind| !kind.is_empty())
         else {
-            return Err(MISSING.says("The extension type is missing."));
+            return Err(Code::ours(400, "ValidationFailed").says("The extension type is missing."));
         };
         for member in ["extensionType", "scope"] {
             let old = proposal.old_member(&format!("properties/{member}"));
             if let (Some(old), Some(new)) = (old, properties.get(member))
                 && member_changed(old, new)
             {
-                return Err(FIXED.says(format_args!("The {member} of the extension {id} cannot be changed.")));
+                return Err(Code::ours(400, "ExtensionPropertyChangeNotAllowed")
+                    .says(format_args!("The {member} of the extension {id} cannot be changed.")));
             }
         }
         // Extensions are installed into a namespace of their own by default.
@@ -135,8 +128,6 @@ impl Presenting for Extensions {
         properties.insert("aksAssignedIdentity".into(), Value::Object(into_object(identity)));
     }
 }
-
-impl Acting for Extensions {}
 
 fn member_changed(old: &Value, new: &Value) -> bool {
     match (old, new) {

@@ -8,18 +8,12 @@ use serde_json::Value;
 
 use super::shared::protocol::protocol;
 use azure_engine::document::{items, name, stored_reference};
-use azure_engine::provider::{Acting, AzureState, Presenting, Protocol, Shape, Writing};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::provider::{AzureState, Protocol};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::is_of;
-use azure_engine::types::member_table::Holds::{Derived, Guid};
+use azure_engine::types::member_table::Holds::Guid;
 use azure_engine::types::member_table::Member;
 
-const GROUPS_DIFFER: Code =
-    Code::ours(400, "AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups");
-const GROUPS_OF_SEVERAL_NETWORKS: Code =
-    Code::azures(400, "AllApplicationSecurityGroupsInSecurityRuleMustBeFromSameVnet");
-const IN_USE: Code = Code::ours(400, "InUseApplicationSecurityGroupCannotBeDeleted");
-const MEMBER_ELSEWHERE: Code = Code::ours(400, "AllMembersOfApplicationSecurityGroupMustBeFromSameVnet");
 const TOO_MANY_GROUPS: Code = Code::ours(400, "ApplicationSecurityGroupCountLimitReached");
 
 pub(crate) struct ApplicationSecurityGroups;
@@ -27,26 +21,17 @@ pub(crate) struct ApplicationSecurityGroups;
 const PROTOCOL: Protocol = Protocol {
     members: &MEMBERS,
     example: include_str!("application_security_group.json"),
-    in_use: Some(|id, users| {
-        let user = users.first().map(|user| user.as_str()).unwrap_or_default();
-        IN_USE.details(format_args!(
+    in_use: Some(|id, user, _| {
+        Code::ours(400, "InUseApplicationSecurityGroupCannotBeDeleted").details(format_args!(
             "Application security group {id} cannot be deleted because it is in use by {user}."
         ))
     }),
     ..protocol("Microsoft.Network/applicationSecurityGroups", "ApplicationSecurityGroup")
 };
 
-static MEMBERS: [Member; 2] = [Member::new("provisioningState", Derived), Member::new("resourceGuid", Guid)];
+static MEMBERS: [Member; 1] = [Member::new("resourceGuid", Guid)];
 
-impl Shape for ApplicationSecurityGroups {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
-
-impl Writing for ApplicationSecurityGroups {}
-impl Presenting for ApplicationSecurityGroups {}
-impl Acting for ApplicationSecurityGroups {}
+shape!(ApplicationSecurityGroups, PROTOCOL, without Writing, Presenting, Acting);
 
 /// The groups that a document lists under `path`.
 fn listed(document: &Value, path: &str) -> BTreeSet<ResourceId> {
@@ -78,7 +63,7 @@ pub(crate) fn check_members(
     azure: &AzureState,
     interface: &ResourceId,
     configurations: &[Value],
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let most = azure.limit("network.applicationSecurityGroupsPerIpConfiguration");
     let mut first: Option<BTreeSet<ResourceId>> = None;
     for configuration in configurations {
@@ -89,10 +74,15 @@ pub(crate) fn check_members(
                     name(configuration),
                     groups.len()
                 ))?;
-        GROUPS_DIFFER.details_when(first.as_ref().is_some_and(|first| *first != groups), format_args!(
-                    "All IP configurations of {interface} must be in the same application security groups; {} is in others.",
+        Code::ours(400, "AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups")
+            .details_when(
+                first.as_ref().is_some_and(|first| *first != groups),
+                format_args!(
+                    "All IP configurations of {interface} must be in the same application security \
+             groups; {} is in others.",
                     name(configuration)
-                ))?;
+                ),
+            )?;
         let network =
             stored_reference(configuration, "properties/subnet/id").and_then(|subnet| subnet.parent());
         for group in &groups {
@@ -100,9 +90,10 @@ pub(crate) fn check_members(
             if let (Some(own), Some(theirs)) = (&network, theirs)
                 && *own != theirs
             {
-                return Err(MEMBER_ELSEWHERE.details(format_args!(
-                    "{interface} is in {own} and cannot join {group}, whose members are in {theirs}."
-                )));
+                return Err(Code::ours(400, "AllMembersOfApplicationSecurityGroupMustBeFromSameVnet")
+                    .details(format_args!(
+                        "{interface} is in {own} and cannot join {group}, whose members are in {theirs}."
+                    )));
             }
         }
         first.get_or_insert(groups);
@@ -112,11 +103,7 @@ pub(crate) fn check_members(
 
 /// Checks the groups that the rules of a security group name: not too many, and those of one rule all of
 /// one network.
-pub(crate) fn check_rules(
-    azure: &AzureState,
-    security_group: &ResourceId,
-    rules: &[Value],
-) -> Result<(), Refusal> {
+pub(crate) fn check_rules(azure: &AzureState, security_group: &ResourceId, rules: &[Value]) -> Result<()> {
     let per_rule = azure.limit("network.applicationSecurityGroupsPerRule");
     let in_all = azure.limit("network.applicationSecurityGroupsPerSecurityGroup");
     let mut all = BTreeSet::new();
@@ -139,18 +126,16 @@ pub(crate) fn check_rules(
         }
         if networks.len() > 1 {
             let networks: Vec<&str> = networks.iter().map(ResourceId::as_str).collect();
-            return Err(GROUPS_OF_SEVERAL_NETWORKS.details(format_args!(
-                    "Security rule {} of {security_group} names application security groups of several virtual networks \
-                     ({}).",
+            return Err(Code::azures(400, "AllApplicationSecurityGroupsInSecurityRuleMustBeFromSameVnet")
+                .details(format_args!(
+                    "Security rule {} of {security_group} names application security groups of several \
+             virtual networks ({}).",
                     name(rule),
                     networks.join(", ")
                 )));
         }
     }
-    match all.len() as u64 > in_all {
-        true => Err(too_many(security_group, all.len(), in_all)),
-        false => Ok(()),
-    }
+    if all.len() as u64 > in_all { Err(too_many(security_group, all.len(), in_all)) } else { Ok(()) }
 }
 
 fn too_many(id: &ResourceId, named: usize, most: u64) -> Refusal {

@@ -15,8 +15,7 @@ static CONFIGURATION: [Member; 4] = [
     Member::new("provisioningState", Derived),
 ];
 
-static MEMBERS: [Member; 12] = [
-    Member::new("provisioningState", Derived),
+static MEMBERS: [Member; 11] = [
     Member::new("dnsName", Text),
     Member::new("ipConfigurations", Children(&CONFIGURATION)).or_empty(),
     Member::new("scaleUnits", Number(2, 50)).or(2),
@@ -34,12 +33,9 @@ static TIER: [Member; 1] = [Member::new("name", Word(&["Basic", "Developer", "St
 
 static ENVELOPE: [Member; 1] = [Member::new("sku", Object(&TIER)).or_empty()];
 
-pub(super) static BASTION_HOSTS: Plain = Plain {
-    protocol: &Protocol {
-        members: &MEMBERS,
-        envelope: &ENVELOPE,
-        example: include_str!("bastion_host.json"),
-        ..protocol("Microsoft.Network/bastionHosts", "BastionHost")
-    },
-    children: None,
-};
+pub(super) static BASTION_HOSTS: Plain = Plain::of(&Protocol {
+    members: &MEMBERS,
+    envelope: &ENVELOPE,
+    example: include_str!("bastion_host.json"),
+    ..protocol("Microsoft.Network/bastionHosts", "BastionHost")
+});

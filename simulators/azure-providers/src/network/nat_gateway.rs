@@ -11,12 +11,10 @@ use super::shared::{
     zones::{check_zones, check_zones_unchanged},
 };
 use azure_engine::document::{Object, stored_reference, take_properties, text};
-use azure_engine::provider::{Acting, AzureState, Presenting, Proposal, Protocol, Shape, Writing};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::provider::{AzureState, Proposal, Protocol, Writing};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::is_of;
-use azure_engine::types::member_table::Holds::{
-    Anything, Constant, Derived, Guid, Names, Number, Users, UsesAll,
-};
+use azure_engine::types::member_table::Holds::{Anything, Constant, Guid, Names, Number, Users, UsesAll};
 use azure_engine::types::member_table::Member;
 
 pub(crate) struct NatGateways;
@@ -24,18 +22,16 @@ pub(crate) struct NatGateways;
 const PROTOCOL: Protocol = Protocol {
     members: &MEMBERS,
     example: include_str!("nat_gateway.json"),
-    in_use: Some(|id, users| {
-        let user = users.first().map(|user| user.as_str()).unwrap_or_default();
-        IN_USE.details(format_args!(
+    in_use: Some(|id, user, _| {
+        Code::azures(400, "InUseNatGatewayCannotBeDeleted").details(format_args!(
             "NAT gateway {id} cannot be deleted because it is in use by subnet {user}."
         ))
     }),
     ..protocol("Microsoft.Network/natGateways", "NatGateway")
 };
 
-static MEMBERS: [Member; 11] = [
+static MEMBERS: [Member; 10] = [
     Member::new("idleTimeoutInMinutes", Number(4, 120)).or(4),
-    Member::new("provisioningState", Derived),
     Member::new("publicIpAddresses", UsesAll("publicIPAddresses")),
     Member::new("publicIpAddressesV6", UsesAll("publicIPAddresses")),
     Member::new("publicIpPrefixes", UsesAll("publicIPPrefixes")),
@@ -47,21 +43,10 @@ static MEMBERS: [Member; 11] = [
     Member::new("type", Constant("Public")),
 ];
 
-const IN_USE: Code = Code::azures(400, "InUseNatGatewayCannotBeDeleted");
-const ZONES: Code = Code::ours(400, "NatGatewayZonesNotSupported");
-const TOO_MANY_ADDRESSES: Code = Code::ours(400, "NatGatewayPublicIpAddressCountLimitReached");
-const SKU_CHANGED: Code = Code::ours(400, "NatGatewaySkuCannotBeChanged");
-const OTHER_SKU: Code = Code::ours(400, "PublicIpAndNatGatewaySkuDoNotMatch");
-const IP_VERSION: Code = Code::ours(400, "NatGatewayPublicIpVersionNotSupported");
-
-impl Shape for NatGateways {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(NatGateways, PROTOCOL, without Presenting, Acting);
 
 impl Writing for NatGateways {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let properties = take_properties(&mut proposal.body);
         let sku = sku(&mut proposal.body, &["Standard", "StandardV2"])?;
@@ -70,9 +55,8 @@ impl Writing for NatGateways {
         let zones = proposal.body.get("zones").and_then(Value::as_array).map_or(0, Vec::len);
         if zones > 1 || (zones > 0 && sku == "StandardV2") {
             let most = u8::from(sku == "Standard");
-            return Err(
-                ZONES.details(format_args!("NAT gateway {id} with sku {sku} can have at most {most} zone."))
-            );
+            return Err(Code::ours(400, "NatGatewayZonesNotSupported")
+                .details(format_args!("NAT gateway {id} with sku {sku} can have at most {most} zone.")));
         }
         let mut addresses = 0;
         for (member, v6) in [("publicIpAddresses", false), ("publicIpAddressesV6", true)] {
@@ -90,14 +74,11 @@ impl Writing for NatGateways {
         let most = azure.limit("network.publicIpAddressesPerNatGateway");
         if u64::try_from(addresses).is_ok_and(|addresses| addresses > most) {
             let text = format!("NAT gateway {id} cannot have more than {most} public IP addresses.");
-            return Err(TOO_MANY_ADDRESSES.details(text));
+            return Err(Code::ours(400, "NatGatewayPublicIpAddressCountLimitReached").details(text));
         }
         Ok(proposal.stored(properties))
     }
 }
-
-impl Presenting for NatGateways {}
-impl Acting for NatGateways {}
 
 /// The targets of a list of references.
 fn pointed_at(properties: &Object, member: &str) -> Vec<ResourceId> {
@@ -106,10 +87,10 @@ fn pointed_at(properties: &Object, member: &str) -> Vec<ResourceId> {
 }
 
 /// Sku and zones are fixed at creation.
-fn check_unchanged(proposal: &Proposal<'_>, sku: &str) -> Result<(), Refusal> {
+fn check_unchanged(proposal: &Proposal<'_>, sku: &str) -> Result<()> {
     if proposal.old_member("sku/name").and_then(Value::as_str).is_some_and(|old| old != sku) {
         let text = format!("The sku of NAT gateway {} cannot be changed to {sku}.", proposal.id);
-        return Err(SKU_CHANGED.details(text));
+        return Err(Code::ours(400, "NatGatewaySkuCannotBeChanged").details(text));
     }
     check_zones_unchanged(proposal)
 }
@@ -122,21 +103,19 @@ fn check_source(
     source: &ResourceId,
     v6: bool,
     in_use: fn(&ResourceId, &ResourceId, &ResourceId) -> Refusal,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     // The reference check reports an absent one.
     let Some(record) = azure.store.get(source) else { return Ok(()) };
     let theirs = text(&record.body, "sku/name").unwrap_or("Basic");
-    if theirs != sku {
-        return Err(OTHER_SKU.details(format_args!(
-            "{sku} sku NAT gateway {id} cannot reference {theirs} sku resource {source}."
-        )));
-    }
+    Code::ours(400, "PublicIpAndNatGatewaySkuDoNotMatch").details_when(
+        theirs != sku,
+        format_args!("{sku} sku NAT gateway {id} cannot reference {theirs} sku resource {source}."),
+    )?;
     let is_v6 = text(&record.body, "properties/publicIPAddressVersion") == Some("IPv6");
-    if is_v6 != v6 || (v6 && sku != "StandardV2") {
-        return Err(IP_VERSION.details(format_args!(
-            "NAT gateway {id} with sku {sku} cannot reference {source}, because of its IP version."
-        )));
-    }
+    Code::ours(400, "NatGatewayPublicIpVersionNotSupported").details_when(
+        is_v6 != v6 || (v6 && sku != "StandardV2"),
+        format_args!("NAT gateway {id} with sku {sku} cannot reference {source}, because of its IP version."),
+    )?;
     let mut users = azure.store.referrers(source);
     match users.find(|user| user.from != *id && !is_of(&user.from, "/publicipaddresses/")) {
         Some(user) => Err(in_use(id, source, &user.from)),

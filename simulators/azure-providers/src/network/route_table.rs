@@ -9,19 +9,10 @@ use serde_json::Value;
 
 use super::shared::{children::each_child, codes::PREFIX_FORMAT, protocol::protocol};
 use azure_engine::document::{Object, take_properties};
-use azure_engine::provider::{
-    Acting, AzureState, ChildCollection, Presenting, Proposal, Protocol, Shape, Writing,
-};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::provider::{AzureState, ChildCollection, Proposal, Protocol, Writing};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Children, Derived, Flag, Guid, Text, Users, Word};
 use azure_engine::types::member_table::Member;
-
-const IN_USE: Code = Code::azures(400, "InUseRouteTableCannotBeDeleted");
-const NO_HOP_TYPE: Code = Code::ours(400, "InvalidRouteNextHopType");
-const WRONG_HOP: Code = Code::ours(400, "InvalidRouteNextHopIpAddress");
-const HOP_NOT_ALLOWED: Code = Code::ours(400, "RouteNextHopIpAddressNotAllowed");
-const CONFLICT: Code = Code::azures(400, "RouteConflict");
-const TOO_MANY_ROUTES: Code = Code::ours(400, "RouteTableRouteCountLimitReached");
 
 pub(crate) struct RouteTables;
 
@@ -29,15 +20,15 @@ const PROTOCOL: Protocol = Protocol {
     members: &MEMBERS,
     example: include_str!("route_table.json"),
     child_collections: &[ChildCollection { name: "routes", writable: true, back_references: &[] }],
-    in_use: Some(|id, _| {
-        IN_USE.details(format_args!("Route table {} is in use and cannot be deleted.", id.name()))
+    in_use: Some(|id, _, _| {
+        Code::azures(400, "InUseRouteTableCannotBeDeleted")
+            .details(format_args!("Route table {} is in use and cannot be deleted.", id.name()))
     }),
     ..protocol("Microsoft.Network/routeTables", "RouteTable")
 };
 
-static MEMBERS: [Member; 5] = [
+static MEMBERS: [Member; 4] = [
     Member::new("disableBgpRoutePropagation", Flag).or_flag(false),
-    Member::new("provisioningState", Derived),
     Member::new("resourceGuid", Guid),
     Member::new("routes", Children(&ROUTE)).or_empty(),
     Member::new("subnets", Users("subnets")),
@@ -53,14 +44,10 @@ static ROUTE: [Member; 5] = [
 
 const HOPS: [&str; 5] = ["VirtualAppliance", "VnetLocal", "Internet", "VirtualNetworkGateway", "None"];
 
-impl Shape for RouteTables {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(RouteTables, PROTOCOL, without Presenting, Acting);
 
 impl Writing for RouteTables {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         let (mut prefixes, mut count) = (HashMap::new(), 0);
@@ -69,13 +56,12 @@ impl Writing for RouteTables {
             count += 1;
             if let Some(other) = prefixes.insert(prefix, route.name().to_owned()) {
                 let (name, rule) = (route.name(), "Routes cannot have the same AddressPrefix.");
-                return Err(
-                    CONFLICT.details(format_args!("Route: {name} conflicts with Route: {other}. {rule}"))
-                );
+                return Err(Code::azures(400, "RouteConflict")
+                    .details(format_args!("Route: {name} conflicts with Route: {other}. {rule}")));
             }
         }
         let most = azure.limit("network.routesPerTable");
-        TOO_MANY_ROUTES.details_when(
+        Code::ours(400, "RouteTableRouteCountLimitReached").details_when(
             count > most,
             format_args!("Cannot create more than {most} routes in route table {id}."),
         )?;
@@ -83,11 +69,8 @@ impl Writing for RouteTables {
     }
 }
 
-impl Presenting for RouteTables {}
-impl Acting for RouteTables {}
-
 /// Checks a route's next hop and returns its prefix.
-fn check_route(id: &ResourceId, properties: &mut Object) -> Result<String, Refusal> {
+fn check_route(id: &ResourceId, properties: &mut Object) -> Result<String> {
     properties.insert("hasBgpOverride".into(), false.into());
     let text = |member: &str| properties.get(member).and_then(Value::as_str).unwrap_or_default();
     let (prefix, hop) = (text("addressPrefix").to_owned(), text("nextHopIpAddress"));
@@ -97,12 +80,13 @@ fn check_route(id: &ResourceId, properties: &mut Object) -> Result<String, Refus
         format_args!("Route {id} has the address prefix '{prefix}', which is not in CIDR notation."),
     )?;
     let kind = text("nextHopType");
-    NO_HOP_TYPE.details_when(kind.is_empty(), format_args!("Route {id} has no nextHopType."))?;
-    WRONG_HOP.details_when(
+    Code::ours(400, "InvalidRouteNextHopType")
+        .details_when(kind.is_empty(), format_args!("Route {id} has no nextHopType."))?;
+    Code::ours(400, "InvalidRouteNextHopIpAddress").details_when(
         kind == "VirtualAppliance" && hop.parse::<IpAddr>().is_err(),
         format_args!("Route {id} has the next hop '{hop}', which is not an IP address."),
     )?;
-    HOP_NOT_ALLOWED.details_when(
+    Code::ours(400, "RouteNextHopIpAddressNotAllowed").details_when(
         kind != "VirtualAppliance" && !hop.is_empty(),
         format_args!("Route {id} has a next hop address, which type {kind} forbids."),
     )?;

@@ -3,10 +3,7 @@
 use serde_json::Value;
 
 use azure_engine::document::members;
-use azure_engine::refusal::Refusal;
-use azure_engine::refusal::code::Code;
-
-const INVALID_FILTER_IN_QUERY_STRING: Code = Code::azures(400, "InvalidFilterInQueryString");
+use azure_engine::refusal::{Code, Result};
 
 /// Most nested parentheses: each level is a call of the parser on the stack.
 const MAX_DEPTH: usize = 16;
@@ -35,7 +32,7 @@ enum Token {
 
 impl Filter {
     /// Reads a filter.
-    pub(crate) fn parse(text: &str) -> Result<Self, Refusal> {
+    pub(crate) fn parse(text: &str) -> Result<Self> {
         let tokens = tokens(text);
         let parsed = tokens.and_then(|tokens| {
             let mut rest = tokens.as_slice();
@@ -43,7 +40,7 @@ impl Filter {
             rest.is_empty().then_some(filter)
         });
         parsed.ok_or_else(|| {
-            INVALID_FILTER_IN_QUERY_STRING
+            Code::azures(400, "InvalidFilterInQueryString")
                 .says(format_args!("Invalid $filter '{text}' specified in the query string."))
         })
     }

@@ -10,11 +10,7 @@ use azure_engine::answer::Answer;
 use azure_engine::answer::paging::{page, sort};
 use azure_engine::document::text;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Refusal;
-use azure_engine::refusal::code::Code;
-
-const INVALID_TOP_IN_QUERY_STRING: Code = Code::ours(400, "InvalidTopInQueryString");
-const INVALID_SKIP_TOKEN_IN_QUERY_STRING: Code = Code::ours(400, "InvalidSkipTokenInQueryString");
+use azure_engine::refusal::{Code, Result};
 
 /// Most items of one page.
 const MAX_PAGE_ITEMS: usize = 1_000;
@@ -25,7 +21,7 @@ pub(super) fn listed(
     records: Vec<&Record>,
     query: &BTreeMap<String, String>,
     show: impl Fn(&AzureState, &Record) -> Value,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer> {
     let given = |name: &str| query.get(name).map(String::as_str).filter(|value| !value.is_empty());
     let filter = given("$filter").map(Filter::parse).transpose()?;
     let top = match given("$top") {
@@ -33,7 +29,7 @@ pub(super) fn listed(
         Some(top) => {
             top.parse().ok().filter(|top| *top > 0).map(|top: usize| top.min(MAX_PAGE_ITEMS)).ok_or_else(
                 || {
-                    INVALID_TOP_IN_QUERY_STRING
+                    Code::ours(400, "InvalidTopInQueryString")
                         .says(format_args!("The value '{top}' of $top in the query string is invalid."))
                 },
             )?
@@ -47,7 +43,8 @@ pub(super) fn listed(
     sort(&mut records, |record| record.id.as_str());
     let (records, next_page) = page(records, |record: &&Record| record.id.as_str(), given("$skiptoken"), top)
         .ok_or_else(|| {
-            INVALID_SKIP_TOKEN_IN_QUERY_STRING.says("The $skiptoken in the query string is invalid.")
+            Code::ours(400, "InvalidSkipTokenInQueryString")
+                .says("The $skiptoken in the query string is invalid.")
         })?;
     let shown = records.into_iter().map(|record| show(azure, record));
     Ok(Answer { next_page, ..Answer::list(shown) })
@@ -74,7 +71,7 @@ pub(crate) fn list_resources(
     azure: &AzureState,
     scope: &ResourceId,
     query: &BTreeMap<String, String>,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer> {
     let records = azure
         .store
         .below(scope)

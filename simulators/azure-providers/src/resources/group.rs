@@ -14,18 +14,11 @@ use azure_engine::document::location::location_of;
 use azure_engine::journal::differences;
 use azure_engine::operation::Completion;
 use azure_engine::operation::execution::Execution;
-use azure_engine::provider::{
-    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Source, UrlForm, Writing,
-};
-use azure_engine::refusal::Refusal;
-use azure_engine::refusal::code::Code;
+use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, Source, UrlForm, Writing};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::settings::actors::Write;
 use azure_engine::store::State;
 use azure_engine::store::reference::Role;
-
-const INVALID_RESOURCE_GROUP: Code = Code::azures(400, "InvalidResourceGroup");
-const INVALID_RESOURCE_GROUP_LOCATION: Code = Code::azures(409, "InvalidResourceGroupLocation");
-const RESOURCE_GROUP_DELETION_BLOCKED: Code = Code::azures(409, "ResourceGroupDeletionBlocked");
 
 pub(super) const RESOURCE_TYPE: &str = "Microsoft.Resources/resourceGroups";
 
@@ -41,38 +34,26 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(RESOURCE_TYPE, "ResourceGroup")
 };
 
-impl Shape for ResourceGroups {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(ResourceGroups, PROTOCOL, without Presenting, Acting);
 
 impl Writing for ResourceGroups {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         azure.check_tags(&mut proposal.body)?;
-        proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags" | "managedBy"));
-        Ok(Value::Object(proposal.body))
+        Ok(proposal.keep(&["location", "tags", "managedBy"]).take())
     }
 }
 
-impl Presenting for ResourceGroups {}
-impl Acting for ResourceGroups {}
-
 /// PUT of a group: synchronous.
-pub fn put_group(
-    azure: &mut AzureState,
-    subscription: &str,
-    name: &str,
-    body: Value,
-) -> Result<Answer, Refusal> {
+pub fn put_group(azure: &mut AzureState, subscription: &str, name: &str, body: Value) -> Result<Answer> {
     let valid = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '(' | ')');
-    if name.len() > MAX_NAME_LENGTH || name.ends_with('.') || !name.chars().all(valid) {
-        return Err(INVALID_RESOURCE_GROUP.says(format_args!(
-                "The provided resource group name '{name}' has these invalid characters: it may hold letters, digits, \
-                 '-', '_', '.', '(' and ')', at most {MAX_NAME_LENGTH}, and must not end with '.'."
-            ),
-        ));
-    }
+    Code::azures(400, "InvalidResourceGroup").says_when(
+        name.len() > MAX_NAME_LENGTH || name.ends_with('.') || !name.chars().all(valid),
+        format_args!(
+            "The provided resource group name '{name}' has these invalid characters: it may hold \
+             letters, digits, '-', '_', '.', '(' and ')', at most {MAX_NAME_LENGTH}, and must \
+             not end with '.'."
+        ),
+    )?;
     let Value::Object(mut body) = body else {
         return Err(Refusal::bad_content("the body must be a JSON object"));
     };
@@ -94,7 +75,7 @@ pub fn put_group(
     if let Some(current) = old.and_then(|old| old.body.get("location")).and_then(Value::as_str)
         && current != location
     {
-        return Err(INVALID_RESOURCE_GROUP_LOCATION.says(format_args!(
+        return Err(Code::azures(409, "InvalidResourceGroupLocation").says(format_args!(
             "Invalid resource group location '{location}'. The Resource group already exists in location \
                      '{current}'."
         )));
@@ -128,7 +109,7 @@ pub(crate) fn patch_group(
     subscription: &str,
     name: &str,
     patch: Value,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer> {
     let id = ResourceId::group(subscription, name);
     azure.require_writable_group(&id)?;
     let mut body = azure.store.get(&id).map(|record| record.body.clone()).unwrap_or_default();
@@ -139,7 +120,7 @@ pub(crate) fn patch_group(
 }
 
 /// GET of a group.
-pub(crate) fn read_group(azure: &AzureState, subscription: &str, name: &str) -> Result<Answer, Refusal> {
+pub(crate) fn read_group(azure: &AzureState, subscription: &str, name: &str) -> Result<Answer> {
     let id = ResourceId::group(subscription, name);
     let record = azure.store.get(&id).ok_or_else(|| Refusal::group_not_found(name))?;
     Ok(Answer::ok(azure.present(record, Expand::default())))
@@ -150,7 +131,7 @@ pub(crate) fn list_groups(
     azure: &AzureState,
     subscription: &str,
     query: &BTreeMap<String, String>,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer> {
     let groups = azure.store.of_type_below(RESOURCE_TYPE, &ResourceId::subscription(subscription));
     listed(azure, groups, query, |azure, record| azure.present(record, Expand::default()))
 }
@@ -161,7 +142,7 @@ pub fn delete_group(
     subscription: &str,
     name: &str,
     execution: &Execution,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer> {
     let id = ResourceId::group(subscription, name);
     let record = azure.store.get(&id).ok_or_else(|| Refusal::group_not_found(name))?;
     let before = record.body.clone();
@@ -200,7 +181,7 @@ pub fn delete_group(
                 |role| role != Role::Names || target.resource_type().ends_with("/privateLinkServices");
             let mut users = azure.store.referrers(&target).filter(|user| holds(user.role));
             if let Some(user) = users.find(|user| stays(&user.from)) {
-                return Err(RESOURCE_GROUP_DELETION_BLOCKED.says(format_args!(
+                return Err(Code::azures(409, "ResourceGroupDeletionBlocked").says(format_args!(
                     "Deletion of resource group '{name}' failed as resource {target} is still in use by {}.",
                     user.from
                 )));

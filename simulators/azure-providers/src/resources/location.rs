@@ -4,11 +4,7 @@ use serde_json::{Value, json};
 
 use azure_engine::answer::Answer;
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::Refusal;
-use azure_engine::refusal::code::Code;
-
-const LOCATION_NOT_AVAILABLE_FOR_RESOURCE_GROUP: Code =
-    Code::azures(400, "LocationNotAvailableForResourceGroup");
+use azure_engine::refusal::{Code, Refusal, Result};
 
 /// A region that a subscription may use.
 pub(super) struct Region {
@@ -152,11 +148,7 @@ pub fn region_display_name(region: &str) -> &str {
 }
 
 /// Refuses a location, in its normal spelling, where there is no region. `resource_type` is `None` for groups.
-pub(crate) fn check_region(
-    azure: &AzureState,
-    location: &str,
-    resource_type: Option<&str>,
-) -> Result<(), Refusal> {
+pub(crate) fn check_region(azure: &AzureState, location: &str, resource_type: Option<&str>) -> Result<()> {
     if azure.options.region == location || region_names().any(|name| name == location) {
         return Ok(());
     }
@@ -164,7 +156,7 @@ pub(crate) fn check_region(
     let regions = regions.join(",");
     match resource_type {
         Some(kind) => Err(Refusal::no_such_location(location, kind, &regions)),
-        None => Err(LOCATION_NOT_AVAILABLE_FOR_RESOURCE_GROUP.says(format_args!(
+        None => Err(Code::azures(400, "LocationNotAvailableForResourceGroup").says(format_args!(
             "The provided location '{location}' is not available for resource group. List of available regions for \
              the resource type is '{regions}'."
         ))),

@@ -12,7 +12,7 @@ use super::subscription::{list_subscriptions, list_tenants, read_subscription};
 use azure_engine::answer::Answer;
 use azure_engine::operation::execution::Execution;
 use azure_engine::provider::{AzureState, Manager};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Refusal, Result};
 use azure_engine::request::Request;
 use azure_engine::request::target::{Scope, Target};
 
@@ -48,7 +48,7 @@ impl Manager for ResourceManager {
         request: &Request<'_>,
         target: &Target,
         execution: &Execution,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer> {
         let method = if request.method == "HEAD" { "GET" } else { request.method };
         let Target::Within(subscription, scope) = target else {
             return match (method, target) {
@@ -94,16 +94,11 @@ impl Manager for ResourceManager {
         }
     }
 
-    fn check_registered(
-        &self,
-        azure: &AzureState,
-        subscription: &str,
-        namespace: &str,
-    ) -> Result<(), Refusal> {
+    fn check_registered(&self, azure: &AzureState, subscription: &str, namespace: &str) -> Result<()> {
         require_registered(azure, subscription, namespace)
     }
 
-    fn check_region(&self, azure: &AzureState, location: &str, resource_type: &str) -> Result<(), Refusal> {
+    fn check_region(&self, azure: &AzureState, location: &str, resource_type: &str) -> Result<()> {
         location::check_region(azure, location, Some(resource_type))
     }
 }

@@ -14,12 +14,8 @@ use azure_engine::document::at;
 use azure_engine::operation::Completion;
 use azure_engine::operation::execution::{Execution, Started};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::Refusal;
-use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::types::protocol::{GLOBAL, Placement};
-
-const MISSING_SUBSCRIPTION_REGISTRATION: Code = Code::azures(409, "MissingSubscriptionRegistration");
-const CANNOT_UNREGISTER_PROVIDER: Code = Code::ours(409, "CannotUnregisterProvider");
 
 /// The providers that are always registered.
 const FREE: [&str; 3] = ["Microsoft.Resources", "Microsoft.Authorization", "Microsoft.Features"];
@@ -36,16 +32,12 @@ const ZONAL: [&str; 7] = [
 ];
 
 /// Whether a subscription may use a provider.
-pub(crate) fn require_registered(
-    azure: &AzureState,
-    subscription: &str,
-    namespace: &str,
-) -> Result<(), Refusal> {
+pub(crate) fn require_registered(azure: &AzureState, subscription: &str, namespace: &str) -> Result<()> {
     match registration(azure, subscription, namespace) {
         REGISTERED | UNREGISTERING => Ok(()),
         _ => {
             let spelled = azure.namespace(namespace).unwrap_or(namespace);
-            Err(MISSING_SUBSCRIPTION_REGISTRATION.says(format_args!(
+            Err(Code::azures(409, "MissingSubscriptionRegistration").says(format_args!(
                 "The subscription is not registered to use namespace '{spelled}'. See \
                          https://aka.ms/rps-not-found for how to register subscriptions."
             )))
@@ -60,14 +52,12 @@ pub(crate) fn change_registration(
     namespace: &str,
     action: &str,
     execution: &Execution,
-) -> Result<Answer, Refusal> {
-    let Some(spelled) = azure.namespace(namespace) else {
-        return Err(Refusal::unknown_namespace(namespace));
-    };
+) -> Result<Answer> {
+    let spelled = azure.namespace(namespace).ok_or_else(|| Refusal::unknown_namespace(namespace))?;
     let id = ResourceId::subscription(subscription);
     let wanted = action.eq_ignore_ascii_case("register");
     if !wanted {
-        let refused = |text: String| Err(CANNOT_UNREGISTER_PROVIDER.says(text));
+        let refused = |text: String| Err(Code::ours(409, "CannotUnregisterProvider").says(text));
         if FREE.contains(&spelled) {
             return refused(format!(
                 "The provider '{spelled}' needs no registration and cannot be unregistered."
@@ -162,7 +152,7 @@ pub(crate) fn read_provider(
     azure: &AzureState,
     subscription: Option<&str>,
     namespace: &str,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer> {
     let found = provider_document(azure, subscription, namespace);
     found.map(Answer::ok).ok_or_else(|| Refusal::unknown_namespace(namespace))
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::protocol::{API_VERSIONS, protocol};
 use azure_engine::operation::Completion;
-use azure_engine::provider::{Acting, AzureState, Presenting, Protocol, Record, Shape, Writing};
+use azure_engine::provider::{AzureState, EndedOperation, Protocol, Record, Writing};
 
 /// The hidden member with the states of providers and features, by their lower-case names.
 const STATES: &str = "registrations";
@@ -25,28 +25,15 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.Resources/subscriptions", "Subscription")
 };
 
-impl Shape for Subscriptions {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Subscriptions, PROTOCOL, without Presenting, Acting);
 
 impl Writing for Subscriptions {
-    fn after_operation(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        completion: &Completion,
-        failed: bool,
-    ) {
-        if let Completion::Action(_, change) = completion {
-            registration_ended(azure, id, change, failed);
+    fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
+        if let Completion::Action(_, change) = ended.completion {
+            registration_ended(azure, id, change, ended.failed);
         }
     }
 }
-
-impl Presenting for Subscriptions {}
-impl Acting for Subscriptions {}
 
 /// Creates the record of a subscription, unless it exists.
 pub(super) fn hold(azure: &mut AzureState, id: &ResourceId) {

@@ -8,11 +8,7 @@ use azure_engine::answer::{Answer, Note};
 use azure_engine::document::{Object, text};
 use azure_engine::journal::differences;
 use azure_engine::provider::{AzureState, ExtensionRequest};
-use azure_engine::refusal::code::Code;
-use azure_engine::refusal::{Handled, Refusal};
-
-const INVALID_RESOURCE_NAME: Code = Code::ours(400, "InvalidResourceName");
-const TAGS_NOT_SUPPORTED: Code = Code::ours(400, "TagsNotSupported");
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
 
 /// Answers `{scope}/providers/Microsoft.Resources/tags/default`.
 pub(super) fn answer(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Handled<Answer> {
@@ -20,13 +16,15 @@ pub(super) fn answer(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> 
         [tags, name] if tags.eq_ignore_ascii_case("tags") && name.eq_ignore_ascii_case("default") => {
             Some(tags_of(azure, request))
         }
-        [tags, name] if tags.eq_ignore_ascii_case("tags") => Some(Err(INVALID_RESOURCE_NAME
-            .says(format_args!("The tags of a scope are called 'default', not '{name}'.")))),
+        [tags, name] if tags.eq_ignore_ascii_case("tags") => {
+            Some(Err(Code::ours(400, "InvalidResourceName")
+                .says(format_args!("The tags of a scope are called 'default', not '{name}'."))))
+        }
         _ => None,
     }
 }
 
-fn tags_of(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Result<Answer, Refusal> {
+fn tags_of(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Result<Answer> {
     let scope = request.scope;
     if scope.group_name().is_some() {
         azure.require_group(scope)?;
@@ -35,10 +33,8 @@ fn tags_of(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Result<Ans
         Some(record) => record.resource_type.protocol().tracked || scope.namespace().is_none(),
         None => scope.namespace().is_none(),
     };
-    if !supported {
-        return Err(TAGS_NOT_SUPPORTED
-            .says(format_args!("Resources of type '{}' have no tags.", scope.resource_type())));
-    }
+    Code::ours(400, "TagsNotSupported")
+        .says_when(!supported, format_args!("Resources of type '{}' have no tags.", scope.resource_type()))?;
     let held = azure.store.get(scope).and_then(|record| record.body.get("tags"));
     let old = held.and_then(Value::as_object).cloned().unwrap_or_default();
     let given = || match request.body.get("properties").and_then(|properties| properties.get("tags")) {
@@ -84,7 +80,7 @@ fn tags_of(azure: &mut AzureState, request: &ExtensionRequest<'_>) -> Result<Ans
 }
 
 /// Tags after a PATCH. Names compare without case, and keep the spelling that was written last.
-fn changed(mut tags: Object, given: Object, operation: &str) -> Result<Object, Refusal> {
+fn changed(mut tags: Object, given: Object, operation: &str) -> Result<Object> {
     let drop_name = |tags: &mut Object, name: &str| tags.retain(|held, _| !held.eq_ignore_ascii_case(name));
     match operation.to_ascii_lowercase().as_str() {
         "replace" => Ok(given),

@@ -1,10 +1,8 @@
 //! Containers of blobs.
 
 use azure_engine::document::{Object, fill, take_properties, text};
-use azure_engine::provider::{
-    Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Writing,
-};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::provider::{AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Writing};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Word};
 use azure_engine::types::member_table::Member;
 use azure_types::ResourceId;
@@ -43,17 +41,10 @@ static MEMBERS: [Member; 17] = [
     Member::new("remainingRetentionDays", Derived),
 ];
 
-const ABSENT: Code = Code::azures(404, "ContainerNotFound");
-const PUBLIC: Code = Code::azures(409, "PublicAccessNotPermitted");
-
-impl Shape for Containers {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Containers, PROTOCOL, without Acting);
 
 impl Writing for Containers {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let properties = take_properties(&mut proposal.body);
         let account = proposal.id.parent().and_then(|service| service.parent());
         let account = account.and_then(|account| azure.store.get(&account));
@@ -63,7 +54,8 @@ impl Writing for Containers {
         let forbidden = account.is_some_and(|account| !kind_of(&account.body).services.contains(&"blob"))
             || allowed.and_then(Value::as_bool) == Some(false);
         if public && forbidden {
-            return Err(PUBLIC.says(said(azure, "Public access is not permitted on this storage account.")));
+            return Err(Code::azures(409, "PublicAccessNotPermitted")
+                .says(said(azure, "Public access is not permitted on this storage account.")));
         }
         Ok(json!({ "properties": properties }))
     }
@@ -141,11 +133,9 @@ impl Presenting for Containers {
     }
 }
 
-impl Acting for Containers {}
-
 /// The refusal of an absent container.
 pub(super) fn absent(azure: &AzureState) -> Refusal {
-    ABSENT.says(said(azure, "The specified container does not exist."))
+    Code::azures(404, "ContainerNotFound").says(said(azure, "The specified container does not exist."))
 }
 
 /// The public access level of a container.

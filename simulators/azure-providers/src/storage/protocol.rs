@@ -1,6 +1,7 @@
 //! What the provider's types have in common.
 
 use azure_engine::provider::{AzureState, EtagForm, Protocol};
+use azure_engine::refusal::Refusal;
 
 use super::words::WORDS;
 
@@ -50,4 +51,12 @@ pub(super) const fn part(resource_type: &'static str, noun: &'static str) -> Pro
 pub(super) fn said(azure: &AzureState, words: &str) -> String {
     let request = azure.seed.guid("request", "", azure.requests);
     format!("{words}\nRequestId:{request}\nTime:{}", azure.time())
+}
+
+/// A refusal as the storage services send it: Resource Manager's and those of faults get the request's id and time here.
+pub(super) fn dated(azure: &AzureState, refusal: Refusal) -> Refusal {
+    if refusal.message.contains("\nRequestId:") {
+        return refusal;
+    }
+    Refusal { message: said(azure, &refusal.message), ..refusal }
 }

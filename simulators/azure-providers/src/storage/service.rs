@@ -5,7 +5,7 @@ use azure_engine::document::{Object, at, into_object, merge, take_properties};
 use azure_engine::provider::{
     Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Source, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -85,7 +85,6 @@ pub(super) static SERVICES: [Service; 4] = [
 pub(super) const FILE_SERVICES: &str = "fileServices";
 pub(super) const BLOB_SERVICES: &str = "blobServices";
 
-const NOT_OFFERED: Code = Code::azures(400, "FeatureNotSupportedForAccount");
 /// Longest retention of deleted items, in days.
 const MAX_RETENTION: i64 = 365;
 
@@ -104,7 +103,7 @@ impl Shape for Service {
 }
 
 impl Writing for Service {
-    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let mut properties = Value::Object(take_properties(&mut proposal.body));
         let old = proposal.old.and_then(|old| old.body.get("properties"));
         // A PUT keeps members that it leaves out.
@@ -145,7 +144,10 @@ impl Presenting for Service {
     fn absence_refusal(&self, azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
         Self::account(azure, id)?;
         let offered = id.name().eq_ignore_ascii_case("default");
-        offered.then(|| NOT_OFFERED.says(format_args!("{} is not supported for the account.", self.word)))
+        offered.then(|| {
+            Code::azures(400, "FeatureNotSupportedForAccount")
+                .says(format_args!("{} is not supported for the account.", self.word))
+        })
     }
 }
 

@@ -10,11 +10,6 @@ use azure_engine::settings::limits::{Counts, Limit};
 use azure_engine::types::join::Join;
 use azure_engine::types::names::NameRule;
 
-const TOO_MANY_ACCOUNTS: Code = Code::azures(409, "MaxStorageAccountsCountPerSubscriptionExceeded");
-const BAD_ACCOUNT_NAME: Code = Code::azures(400, "AccountNameInvalid");
-const BAD_NAME: Code = Code::azures(400, "InvalidResourceName");
-const BAD_LENGTH: Code = Code::azures(400, "OutOfRangeInput");
-
 pub(super) const ACCOUNTS: &str = "Microsoft.Storage/storageAccounts";
 
 const fn policy(
@@ -54,7 +49,7 @@ pub(super) static LIMITS: &[Limit] = &[
             of: ACCOUNTS,
             called: "storage accounts",
             words: |excess| {
-                TOO_MANY_ACCOUNTS.says(format_args!(
+                Code::azures(409, "MaxStorageAccountsCountPerSubscriptionExceeded").says(format_args!(
                     "Subscription {} already contains {} storage accounts in location {} and the maximum allowed is {}.",
                     excess.id.subscription_id(),
                     excess.wanted - 1,
@@ -99,7 +94,7 @@ pub(super) fn is_account_name(name: &str) -> bool {
 
 /// The refusal of an invalid account name.
 pub(super) fn bad_account_name(name: &str) -> Refusal {
-    BAD_ACCOUNT_NAME.says(format_args!(
+    Code::azures(400, "AccountNameInvalid").says(format_args!(
         "{name} is not a valid storage account name. Storage account name must be between 3 and 24 characters in length \
          and use numbers and lower-case letters only."
     ))
@@ -118,8 +113,10 @@ fn is_part_name(name: &str) -> bool {
 
 fn bad_part_name(name: &str) -> Refusal {
     match (3..=63).contains(&name.len()) {
-        true => BAD_NAME.says("The specified resource name contains invalid characters."),
-        false => BAD_LENGTH.says("The specified resource name length is not within the permissible limits."),
+        true => Code::azures(400, "InvalidResourceName")
+            .says("The specified resource name contains invalid characters."),
+        false => Code::azures(400, "OutOfRangeInput")
+            .says("The specified resource name length is not within the permissible limits."),
     }
 }
 

@@ -1,14 +1,12 @@
 //! Refusals that any resource may get, as Storage words them.
 
 use azure_engine::refusal::words::{OutOfRange, USUAL, Words};
-use azure_engine::refusal::{Code, Refusal, UNREADABLE};
+use azure_engine::refusal::{Code, Refusal};
 
 /// An invalid value of a member.
 pub(super) const BAD_VALUE: Code = Code::azures(400, "InvalidRequestPropertyValue");
 /// Parameters that are missing or exclude each other.
 pub(super) const BAD_PARAMETERS: Code = Code::azures(400, "InvalidValuesForRequestParameters");
-const MISMATCH: Code = Code::azures(412, "ConditionNotMet");
-const BUSY: Code = Code::azures(409, "StorageAccountOperationInProgress");
 
 /// Parameters by name, separated by commas.
 pub(super) fn bad_parameters(names: &str) -> Refusal {
@@ -17,7 +15,10 @@ pub(super) fn bad_parameters(names: &str) -> Refusal {
 
 /// Storage's words.
 pub(super) static WORDS: Words = Words {
-    mismatch: |_, _, _| MISMATCH.says("The condition specified using HTTP conditional header(s) is not met."),
+    mismatch: |_, _, _| {
+        Code::azures(412, "ConditionNotMet")
+            .says("The condition specified using HTTP conditional header(s) is not met.")
+    },
     going: busy,
     busy,
     out_of_range: |wrong| {
@@ -27,24 +28,13 @@ pub(super) static WORDS: Words = Words {
         ))
     },
     refuses_unknown: false,
-    unreadable,
+    unreadable: |refusal| refusal.with_reason_alone(BAD_VALUE.code),
     ..USUAL
 };
 
 fn busy(blocked: &azure_engine::refusal::words::Blocked<'_>) -> Refusal {
-    BUSY.says(format_args!(
+    Code::azures(409, "StorageAccountOperationInProgress").says(format_args!(
         "An operation is currently performing on this storage account that requires exclusive access: {}.",
         blocked.id.name()
     ))
-}
-
-fn unreadable(mut refusal: Refusal) -> Refusal {
-    if refusal.code != UNREADABLE {
-        return refusal;
-    }
-    if let Some(reason) = refusal.details.take().and_then(|details| details.into_iter().next()) {
-        refusal.message = reason.message;
-    }
-    refusal.code = BAD_VALUE.code.into();
-    refusal
 }

@@ -18,11 +18,8 @@ use tokio::time::Instant;
 pub use declaration::{Actor, ActorAction, Condition, Schedule, Selection};
 
 use crate::document::Object;
-use crate::refusal::Refusal;
-use crate::refusal::code::Code;
+use crate::refusal::{Code, Refusal, Result};
 use crate::settings::seed::Seed;
-
-const REQUEST_DISALLOWED_BY_POLICY: Code = Code::azures(403, "RequestDisallowedByPolicy");
 
 /// A write, as policies see it.
 pub struct Write<'a> {
@@ -106,7 +103,7 @@ impl Actors {
     }
 
     /// Runs policies before a write is checked: they change the document or refuse it. `now` is the time as text.
-    pub fn proposed(&self, write: &Write<'_>, now: &str, body: &mut Object) -> Result<(), Refusal> {
+    pub fn proposed(&self, write: &Write<'_>, now: &str, body: &mut Object) -> Result<()> {
         for Declared { actor, .. } in self.fitting(write) {
             match &actor.action {
                 ActorAction::Tag { tags, replace, after_ms: None } if write.tagged => {
@@ -280,7 +277,7 @@ fn disallowed(id: &ResourceId, policy: &str) -> Refusal {
         "policyAssignment": { "name": policy, "id": format!("{scope}/policyAssignments/{policy}") },
         "policyDefinition": { "name": policy, "id": format!("{scope}/policyDefinitions/{policy}") },
     }]);
-    REQUEST_DISALLOWED_BY_POLICY.says(format_args!(
+    Code::azures(403, "RequestDisallowedByPolicy").says(format_args!(
         "Resource '{}' was disallowed by policy. Policy identifiers: '{identifiers}'.",
         id.name()
     ))

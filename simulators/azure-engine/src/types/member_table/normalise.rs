@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::member::{Fixed, Holds, Member, Otherwise};
 use crate::document::{Object, into_object, name, reduce_reference};
-use crate::refusal::Refusal;
 use crate::refusal::words::{NotAllowed, OutOfRange, Wrong};
+use crate::refusal::{Refusal, Result};
 use crate::types::protocol::Protocol;
 use crate::types::schema::{Shape, check_reference, shape};
 
@@ -27,7 +27,11 @@ pub struct Written<'a> {
 /// # Errors
 /// A member that the type does not have, a value that does not fit its member, a required member that is missing, a
 /// change of a fixed member.
-pub fn normalise(table: &[Member], written: &Written<'_>, properties: &mut Object) -> Result<(), Refusal> {
+pub fn normalise(table: &[Member], written: &Written<'_>, properties: &mut Object) -> Result<()> {
+    if written.protocol.shows_state {
+        // Clients send back the state that they were shown.
+        properties.retain(|member, _| !member.eq_ignore_ascii_case("provisioningState"));
+    }
     normalise_below(table, written, "properties", properties)
 }
 
@@ -37,7 +41,7 @@ pub(crate) fn normalise_below(
     written: &Written<'_>,
     root: &str,
     object: &mut Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let namespace = written.id.namespace().unwrap_or_default();
     let mut walk = Walk { written, namespace, path: root.to_owned(), root: root.len() };
     walk.object(table, written.old, object)
@@ -53,7 +57,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn object(&mut self, table: &[Member], old: Option<&Value>, object: &mut Object) -> Result<(), Refusal> {
+    fn object(&mut self, table: &[Member], old: Option<&Value>, object: &mut Object) -> Result<()> {
         self.spell(table, object)?;
         for member in table {
             let length = self.path.len();
@@ -68,12 +72,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn member(
-        &mut self,
-        member: &Member,
-        before: Option<&Value>,
-        object: &mut Object,
-    ) -> Result<(), Refusal> {
+    fn member(&mut self, member: &Member, before: Option<&Value>, object: &mut Object) -> Result<()> {
         match member.holds {
             Holds::Derived | Holds::Users(_) | Holds::User(_) | Holds::Guid | Holds::Created => {
                 object.remove(member.name);
@@ -125,7 +124,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn value(&mut self, member: &Member, before: Option<&Value>, value: &mut Value) -> Result<(), Refusal> {
+    fn value(&mut self, member: &Member, before: Option<&Value>, value: &mut Value) -> Result<()> {
         let words = self.written.protocol.words;
         match member.holds {
             Holds::Flag => self.shape(member, Shape::Flag, value)?,
@@ -197,7 +196,7 @@ impl Walk<'_> {
         table: &[Member],
         before: Option<&Value>,
         value: &mut Value,
-    ) -> Result<(), Refusal> {
+    ) -> Result<()> {
         let words = self.written.protocol.words;
         let mut seen = std::collections::HashSet::new();
         for (at, child) in self.list(value)?.iter_mut().enumerate() {
@@ -224,7 +223,7 @@ impl Walk<'_> {
     }
 
     /// Gives members Azure's spelling, and refuses others where the provider does.
-    fn spell(&self, table: &[Member], object: &mut Object) -> Result<(), Refusal> {
+    fn spell(&self, table: &[Member], object: &mut Object) -> Result<()> {
         let known = |key: &str| table.iter().any(|member| member.name == key);
         let strange: Vec<String> = object.keys().filter(|key| !known(key)).cloned().collect();
         let protocol = self.written.protocol;
@@ -247,7 +246,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn shape(&self, member: &Member, wanted: Shape, value: &mut Value) -> Result<(), Refusal> {
+    fn shape(&self, member: &Member, wanted: Shape, value: &mut Value) -> Result<()> {
         let read = shape(wanted, value, &self.path);
         if read.is_err() && member.secret {
             return Err(Refusal::bad_format(format!("Could not read the value at path '{}'.", self.path)));
@@ -255,7 +254,7 @@ impl Walk<'_> {
         read
     }
 
-    fn word(&self, member: &Member, allowed: &[&'static str], value: &mut Value) -> Result<(), Refusal> {
+    fn word(&self, member: &Member, allowed: &[&'static str], value: &mut Value) -> Result<()> {
         let given = value.as_str().unwrap_or_default();
         match allowed.iter().find(|word| word.eq_ignore_ascii_case(given)) {
             Some(word) => *value = (*word).into(),
@@ -268,7 +267,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn check_text(&self, member: &Member, value: &Value) -> Result<(), Refusal> {
+    fn check_text(&self, member: &Member, value: &Value) -> Result<()> {
         let text = value.as_str().unwrap_or_default();
         let what = match member.holds {
             Holds::Time if text.parse::<jiff::Timestamp>().is_err() => "a moment as RFC 3339 writes it",
@@ -284,12 +283,12 @@ impl Walk<'_> {
         Err((self.written.protocol.words.unfit)(&Wrong { id: self.written.id, member: called }, text))
     }
 
-    fn pointer(&self, kind: &str, value: &mut Value) -> Result<(), Refusal> {
+    fn pointer(&self, kind: &str, value: &mut Value) -> Result<()> {
         check_reference(value, self.namespace, kind, &self.path)?;
         reduce_reference(value, &self.path).map(drop)
     }
 
-    fn list<'v>(&self, value: &'v mut Value) -> Result<&'v mut Vec<Value>, Refusal> {
+    fn list<'v>(&self, value: &'v mut Value) -> Result<&'v mut Vec<Value>> {
         let path = &self.path;
         match value {
             Value::Array(items) => Ok(items),
@@ -297,7 +296,7 @@ impl Walk<'_> {
         }
     }
 
-    fn entries<'v>(&self, value: &'v mut Value) -> Result<&'v mut Object, Refusal> {
+    fn entries<'v>(&self, value: &'v mut Value) -> Result<&'v mut Object> {
         let path = &self.path;
         match value {
             Value::Object(object) => Ok(object),
@@ -305,12 +304,7 @@ impl Walk<'_> {
         }
     }
 
-    fn check_fixed(
-        &self,
-        member: &Member,
-        before: Option<&Value>,
-        after: Option<&Value>,
-    ) -> Result<(), Refusal> {
+    fn check_fixed(&self, member: &Member, before: Option<&Value>, after: Option<&Value>) -> Result<()> {
         let Some(fixed) = member.fixed.filter(|fixed| self.written.used || !fixed.while_used) else {
             return Ok(());
         };

@@ -10,7 +10,7 @@ use crate::compute::tables::words::missing;
 use azure_engine::document::text;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, Record};
-use azure_engine::refusal::{Handled, Refusal};
+use azure_engine::refusal::{Handled, Result};
 
 /// The hidden member with the time until which access is granted.
 const HIDDEN: &str = "accessUntil";
@@ -22,7 +22,7 @@ pub(crate) fn is_granted(azure: &AzureState, record: &Record) -> bool {
 }
 
 /// Refuses operations that need a disk without granted access.
-pub(crate) fn check_none(azure: &AzureState, disk: &Record) -> Result<(), Refusal> {
+pub(crate) fn check_none(azure: &AzureState, disk: &Record) -> Result<()> {
     OPERATION_NOT_ALLOWED.says_when(
         is_granted(azure, disk),
         format_args!(
@@ -41,13 +41,13 @@ pub(crate) fn begin(azure: &mut AzureState, id: &ResourceId, action: &str, body:
             let completion = Completion::Action("endGetAccess".into(), json!([id]));
             azure.store.get_mut(id)?.hidden.remove(HIDDEN);
             azure.changed(id);
-            Some(Ok(Action { completion, answer: None }))
+            Some(Ok(Action::begun(completion)))
         }
         _ => None,
     }
 }
 
-fn grant(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Action, Refusal> {
+fn grant(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Action> {
     let access = text(body, "access").filter(|access| ["None", "Read", "Write"].contains(access));
     let access = access.ok_or_else(|| missing("grantAccessData.access"))?;
     let seconds = body.get("durationInSeconds").and_then(Value::as_i64).filter(|seconds| *seconds > 0);
@@ -71,5 +71,5 @@ fn grant(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Action
         record.hidden.insert(HIDDEN.into(), until.to_string().into());
     }
     azure.changed(id);
-    Ok(Action { completion: Completion::Report(json!({ "accessSAS": url })), answer: None })
+    Ok(Action::begun(Completion::Report(json!({ "accessSAS": url }))))
 }

@@ -7,7 +7,7 @@ use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::type_names::DISK_TYPE;
 use azure_engine::document::{flag, number, stored_reference, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Result;
 
 /// How long a copy takes for each GiB, in milliseconds, and at least. Our choice: Azure promises no speed.
 const COPY_MS_PER_GIB: u64 = 200;
@@ -55,7 +55,7 @@ pub(crate) fn progress(azure: &AzureState, snapshot: &Record) -> Option<f64> {
 
 /// Refuses a disk of a snapshot that is still being copied. Those with instant access are ready for fast disks
 /// while that lasts.
-pub(crate) fn check_complete(azure: &AzureState, source: &Record, sku: &str) -> Result<(), Refusal> {
+pub(crate) fn check_complete(azure: &AzureState, source: &Record, sku: &str) -> Result<()> {
     let snapshot = source.resource_type.name() != DISK_TYPE;
     let percent = progress(azure, source).filter(|_| snapshot).unwrap_or(100.0);
     let wrong = percent < 100.0 && !(is_fast(sku) && has_instant_access(azure, source));

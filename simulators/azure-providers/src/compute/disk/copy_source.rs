@@ -7,7 +7,7 @@ use crate::compute::tables::type_names::{DISK_TYPE, SNAPSHOT_TYPE};
 use crate::compute::tables::words::missing;
 use azure_engine::document::{fill_at, number, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Refusal, Result};
 use azure_engine::store::State;
 use serde_json::Value;
 
@@ -16,11 +16,7 @@ pub(crate) const USUAL_GIB: u64 = 30;
 
 /// The disk or snapshot that a new one (a `noun`) copies, where it copies one. It is written down with its unique id,
 /// and its size is taken where no larger one is asked for. Only a copy in the background reaches into another region.
-pub(crate) fn find<'a>(
-    azure: &'a AzureState,
-    noun: &str,
-    body: &mut Value,
-) -> Result<Option<&'a Record>, Refusal> {
+pub(crate) fn find<'a>(azure: &'a AzureState, noun: &str, body: &mut Value) -> Result<Option<&'a Record>> {
     let option = text(body, "properties/creationData/createOption").unwrap_or_default().to_owned();
     if !matches!(option.as_str(), "Copy" | "CopyStart" | "Restore") {
         if option != "Empty" {

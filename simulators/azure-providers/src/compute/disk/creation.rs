@@ -9,7 +9,7 @@ use crate::compute::tables::codes::CONFLICTING_USER_INPUT;
 use crate::compute::tables::type_names::DISK_TYPE;
 use azure_engine::document::{at, name, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Result;
 
 /// The id of a disk in the group of its machine.
 pub(crate) fn disk_id(machine: &ResourceId, name: &str) -> ResourceId {
@@ -23,7 +23,7 @@ pub(crate) fn check_name_free(
     machine: &ResourceId,
     disk: &Value,
     member: &str,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let (name, group) = (name(disk), machine.group_name().unwrap_or_default());
     let taken = !name.is_empty() && azure.store.get(&disk_id(machine, name)).is_some();
     let text = format_args!(

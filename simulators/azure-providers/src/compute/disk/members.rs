@@ -61,7 +61,7 @@ static SNAPSHOT_CREATION: [Member; 8] =
     creation("snapshot.creationData.createOption", &["Copy", "CopyStart", "Import", "Empty"]);
 
 /// Azure REST reference, "Disks".
-pub(crate) static DISK: [Member; 20] = [
+pub(crate) static DISK: [Member; 19] = [
     Member::new("burstingEnabled", Flag),
     Member::new("creationData", Object(&DISK_CREATION))
         .required()
@@ -78,7 +78,6 @@ pub(crate) static DISK: [Member; 20] = [
     Member::new("networkAccessPolicy", ACCESS),
     Member::new("optimizedForFrequentAttach", Flag),
     Member::new("osTypeInUse", Derived),
-    Member::new("provisioningState", Derived),
     Member::new("publicNetworkAccess", PUBLIC),
     Member::new("shareInfo", Derived),
     Member::new("supportsHibernation", Flag),
@@ -88,7 +87,7 @@ pub(crate) static DISK: [Member; 20] = [
 ];
 
 /// Azure REST reference, "Snapshots".
-pub(crate) static SNAPSHOT: [Member; 15] = [
+pub(crate) static SNAPSHOT: [Member; 14] = [
     Member::new("completionPercent", Derived),
     Member::new("copyCompletionError", Derived),
     Member::new("creationData", Object(&SNAPSHOT_CREATION))
@@ -102,7 +101,6 @@ pub(crate) static SNAPSHOT: [Member; 15] = [
     Member::new("incremental", Flag).or_flag(false).fixed_as(fixed),
     Member::new("incrementalSnapshotFamilyId", Derived),
     Member::new("networkAccessPolicy", ACCESS),
-    Member::new("provisioningState", Derived),
     Member::new("publicNetworkAccess", PUBLIC),
     Member::new("snapshotAccessState", Derived),
     Member::new("timeCreated", Created),

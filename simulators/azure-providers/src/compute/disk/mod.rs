@@ -22,9 +22,9 @@ use crate::compute::tables::type_names::DISK_TYPE;
 use crate::compute::tables::words::missing;
 use azure_engine::document::{Object, fill, fill_at, number, strip};
 use azure_engine::provider::{
-    Acting, Action, AzureState, Expand, Polling, Presenting, Proposal, Protocol, Record, Shape, Writing,
+    Acting, Action, AzureState, Expand, Polling, Presenting, Proposal, Protocol, Record, Writing,
 };
-use azure_engine::refusal::{Handled, Refusal};
+use azure_engine::refusal::{Handled, Result};
 use azure_engine::store::State;
 
 /// Versions of disks and snapshots, newest first: they have their own.
@@ -67,21 +67,16 @@ const PROTOCOL: Protocol = Protocol {
     envelope: &members::DISK_ENVELOPE,
     example: include_str!("example.json"),
     actions: &["beginGetAccess", "endGetAccess"],
-    in_use: Some(|disk, users| {
-        let user = users.first().map_or("", |user| user.as_str());
+    in_use: Some(|disk, user, _| {
         OPERATION_NOT_ALLOWED.says(format_args!("Disk {} is attached to VM {user}.", disk.name()))
     }),
     ..disk_protocol(DISK_TYPE, "Disk")
 };
 
-impl Shape for Disks {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Disks, PROTOCOL);
 
 impl Writing for Disks {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let mut body = proposal.take();
         let sku = take_kind(&mut body);
         zones::check(azure, &proposal, Span::One, &mut body)?;
@@ -97,7 +92,7 @@ impl Writing for Disks {
         Ok(body)
     }
 
-    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
         access::check_none(azure, record)
     }
 }
@@ -173,7 +168,7 @@ fn state(azure: &AzureState, record: &Record, holders: &[&ResourceId]) -> &'stat
 }
 
 /// Checks the size in a write, and returns it: disks and snapshots only grow.
-pub(crate) fn check_growth(noun: &str, proposal: &Proposal<'_>, body: &Value) -> Result<u64, Refusal> {
+pub(crate) fn check_growth(noun: &str, proposal: &Proposal<'_>, body: &Value) -> Result<u64> {
     let size = number(body, "properties/diskSizeGB").ok_or_else(|| missing(&format!("{noun}.diskSizeGB")))?;
     let before = proposal.old_member("properties/diskSizeGB").and_then(Value::as_u64).unwrap_or_default();
     let id = proposal.id;

@@ -10,21 +10,16 @@ use crate::compute::machine::uses_disks;
 use crate::compute::tables::codes::{BAD_REQUEST, OPERATION_NOT_ALLOWED};
 use azure_engine::document::{number, remove_at};
 use azure_engine::provider::{AzureState, Proposal};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Refusal, Result};
 
 /// Checks all of it. Figures that follow from kind and size are not stored, so that they change with them.
-pub(crate) fn check(
-    azure: &AzureState,
-    proposal: &Proposal<'_>,
-    sku: &str,
-    body: &mut Value,
-) -> Result<(), Refusal> {
+pub(crate) fn check(azure: &AzureState, proposal: &Proposal<'_>, sku: &str, body: &mut Value) -> Result<()> {
     check_kind(azure, proposal, sku)?;
     check_shares(azure, proposal, sku, body)?;
     check_figures(proposal, sku, body)
 }
 
-fn check_shares(azure: &AzureState, proposal: &Proposal<'_>, sku: &str, body: &Value) -> Result<(), Refusal> {
+fn check_shares(azure: &AzureState, proposal: &Proposal<'_>, sku: &str, body: &Value) -> Result<()> {
     let shares_of = |body| number(body, "properties/maxShares").unwrap_or(1);
     let (name, shares) = (proposal.id.name(), shares_of(body));
     let gib = number(body, "properties/diskSizeGB").unwrap_or_default();
@@ -47,7 +42,7 @@ fn check_shares(azure: &AzureState, proposal: &Proposal<'_>, sku: &str, body: &V
 }
 
 /// The kind changes while no machine uses the disk; fast kinds do not become others, nor others UltraSSD_LRS.
-fn check_kind(azure: &AzureState, proposal: &Proposal<'_>, sku: &str) -> Result<(), Refusal> {
+fn check_kind(azure: &AzureState, proposal: &Proposal<'_>, sku: &str) -> Result<()> {
     let Some(before) = proposal.old.map(kind_of).filter(|before| *before != sku) else { return Ok(()) };
     let name = proposal.id.name();
     let change = format!("The kind of disk {name} cannot be changed from {before} to {sku}");
@@ -64,7 +59,7 @@ fn check_kind(azure: &AzureState, proposal: &Proposal<'_>, sku: &str) -> Result<
 
 /// Only fast disks take performance figures. For other disks, a client that sends back the figures it was shown changes
 /// nothing.
-fn check_figures(proposal: &Proposal<'_>, sku: &str, body: &mut Value) -> Result<(), Refusal> {
+fn check_figures(proposal: &Proposal<'_>, sku: &str, body: &mut Value) -> Result<()> {
     let shown = proposal.old.filter(|old| !is_fast(kind_of(old))).map(|old| {
         performance::of(kind_of(old), number(&old.body, "properties/diskSizeGB").unwrap_or_default())
     });

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use azure_engine::document::text;
 use azure_engine::provider::Record;
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Result;
 
 use crate::compute::tables::sizes::features;
 use crate::compute::tables::words::out_of_range;
@@ -29,7 +29,7 @@ pub(crate) fn largest(sku: &str) -> i64 {
 }
 
 /// Checks that a kind of disk has this size.
-pub(crate) fn check_size(member: &str, gib: u64, sku: &str) -> Result<(), Refusal> {
+pub(crate) fn check_size(member: &str, gib: u64, sku: &str) -> Result<()> {
     let (gib, largest) = (i64::try_from(gib).unwrap_or(i64::MAX), largest(sku));
     if (1..=largest).contains(&gib) { Ok(()) } else { Err(out_of_range(member, gib, 1, largest)) }
 }

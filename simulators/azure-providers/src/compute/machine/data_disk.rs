@@ -21,7 +21,7 @@ use azure_engine::document::{
 };
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, Proposal, Record, Source};
-use azure_engine::refusal::{Handled, Refusal};
+use azure_engine::refusal::{Handled, Refusal, Result};
 use azure_engine::store::State;
 use azure_engine::store::reference::Role;
 use azure_engine::types::member_table::pointers_below;
@@ -35,7 +35,7 @@ struct Machine<'a> {
 
 /// Checks the data disks in the document of a machine and fills what is left open. Entries marked for detaching are
 /// taken off.
-pub(crate) fn normalise(azure: &AzureState, id: &ResourceId, body: &mut Value) -> Result<(), Refusal> {
+pub(crate) fn normalise(azure: &AzureState, id: &ResourceId, body: &mut Value) -> Result<()> {
     let size = text(body, "properties/hardwareProfile/vmSize").unwrap_or_default().to_owned();
     let zone = items(body, "zones").first().and_then(Value::as_str).map(str::to_owned);
     let machine = Machine { id, size: &size, zone: zone.as_deref() };
@@ -48,7 +48,7 @@ pub(crate) fn normalise(azure: &AzureState, id: &ResourceId, body: &mut Value) -
 }
 
 /// Checks the data disks of a scale set's model, of which every instance gets its own.
-pub(crate) fn normalise_model(size: &str, storage: &mut Value) -> Result<(), Refusal> {
+pub(crate) fn normalise_model(size: &str, storage: &mut Value) -> Result<()> {
     each(storage, size, |_, entry| {
         // An existing disk could be attached to one instance alone.
         if let Some(id) = at(entry, "managedDisk/id") {
@@ -63,8 +63,8 @@ pub(crate) fn normalise_model(size: &str, storage: &mut Value) -> Result<(), Ref
 fn each(
     storage: &mut Value,
     size: &str,
-    mut check: impl FnMut(usize, &mut Value) -> Result<(), Refusal>,
-) -> Result<(), Refusal> {
+    mut check: impl FnMut(usize, &mut Value) -> Result<()>,
+) -> Result<()> {
     let Some(Value::Array(list)) = storage.get_mut("dataDisks") else {
         return Ok(());
     };
@@ -103,7 +103,7 @@ pub(crate) fn instance_prefix(machine: &ResourceId) -> Option<String> {
 }
 
 /// Checks one entry; `number` is how many stand before it.
-fn check(azure: &AzureState, machine: &Machine<'_>, number: usize, entry: &mut Value) -> Result<(), Refusal> {
+fn check(azure: &AzureState, machine: &Machine<'_>, number: usize, entry: &mut Value) -> Result<()> {
     if text(entry, "createOption") == Some("Attach") || at(entry, "managedDisk/id").is_some() {
         let id = stored_reference(entry, "managedDisk/id");
         let id = id.ok_or_else(|| bad("a data disk to attach needs managedDisk.id"))?;
@@ -126,7 +126,7 @@ fn check(azure: &AzureState, machine: &Machine<'_>, number: usize, entry: &mut V
 }
 
 /// Checks how large a disk is and of which kind.
-fn check_kind_and_size(size: &str, entry: &mut Value, name: &str) -> Result<(), Refusal> {
+fn check_kind_and_size(size: &str, entry: &mut Value, name: &str) -> Result<()> {
     if text(entry, "createOption") != Some("Empty") {
         fill_at(entry, "diskSizeGB", USUAL_GIB);
     }
@@ -162,7 +162,7 @@ fn shares(disk: &Record) -> u64 {
 }
 
 /// Hosts do not cache disks that several machines write.
-fn check_shared_caching(entry: &Value, disk: &Record) -> Result<(), Refusal> {
+fn check_shared_caching(entry: &Value, disk: &Record) -> Result<()> {
     let (caching, shares, name) = (caching(entry), shares(disk), disk.id.name());
     BAD_REQUEST.says_when(caching != "None" && shares > 1, format_args!(
         "Shared disk '{name}' with maxShares {shares} supports only Disk CachingType 'None', not '{caching}'."
@@ -170,7 +170,7 @@ fn check_shared_caching(entry: &Value, disk: &Record) -> Result<(), Refusal> {
 }
 
 /// Hosts do not cache fast disks.
-fn check_caching(entry: &Value, kind: &str) -> Result<(), Refusal> {
+fn check_caching(entry: &Value, kind: &str) -> Result<()> {
     let caching = caching(entry);
     let text = format_args!(
         "Storage Account type {kind} is not supported with caching type {caching}. Please use caching type None."
@@ -179,7 +179,7 @@ fn check_caching(entry: &Value, kind: &str) -> Result<(), Refusal> {
 }
 
 /// Refuses premium disks on sizes that do not take them. Sizes outside the catalogue are not checked.
-pub(crate) fn check_kind(size: &str, kind: &str, disk: &str, target: &str) -> Result<(), Refusal> {
+pub(crate) fn check_kind(size: &str, kind: &str, disk: &str, target: &str) -> Result<()> {
     let wrong = kind.starts_with("Premium") && !sizes::find(size).is_none_or(Size::premium);
     Refusal::invalid_when(
         wrong,
@@ -192,7 +192,7 @@ pub(crate) fn check_kind(size: &str, kind: &str, disk: &str, target: &str) -> Re
 }
 
 /// Whether a disk can be attached to this machine, too.
-fn attachable(azure: &AzureState, machine: &Machine<'_>, disk: &Record) -> Result<(), Refusal> {
+fn attachable(azure: &AzureState, machine: &Machine<'_>, disk: &Record) -> Result<()> {
     let users = || azure.store.referrers(&disk.id).map(|user| &user.from);
     if !users().any(|user| user == machine.id) {
         access::check_none(azure, disk)?;
@@ -254,7 +254,7 @@ pub(crate) fn change(azure: &mut AzureState, id: &ResourceId, action: &str, body
 }
 
 /// Performs that action: the resulting list is written as a whole list would be.
-fn attach_and_detach(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Action, Refusal> {
+fn attach_and_detach(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Action> {
     let record = azure.store.get(id).ok_or_else(|| azure.not_found(id))?;
     let mut list: Vec<Value> = items(&record.body, "properties/storageProfile/dataDisks").to_vec();
     for gone in items(body, "dataDisksToDetach") {
@@ -289,7 +289,7 @@ fn attach_and_detach(azure: &mut AzureState, id: &ResourceId, body: &Value) -> R
         record.version += 1;
     }
     azure.changed(id);
-    Ok(Action { completion: Completion::Report(told), answer: None })
+    Ok(Action::begun(Completion::Report(told)))
 }
 
 fn not_found(disk: &ResourceId) -> Refusal {
@@ -301,7 +301,7 @@ fn bad(why: impl std::fmt::Display) -> Refusal {
 }
 
 /// Refuses to start a machine while one of its disks has granted access.
-pub(crate) fn check_unread(azure: &AzureState, machine: &ResourceId) -> Result<(), Refusal> {
+pub(crate) fn check_unread(azure: &AzureState, machine: &ResourceId) -> Result<()> {
     let Some(storage) =
         azure.store.get(machine).and_then(|machine| at(&machine.body, "properties/storageProfile"))
     else {

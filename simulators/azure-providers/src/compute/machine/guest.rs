@@ -13,14 +13,8 @@ use crate::compute::scale_set::instance_address::set_of;
 use crate::compute::tables::type_names::{EXTENSION_TYPE, INSTANCE_TYPE};
 use azure_engine::document::{at, items, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Refusal;
-use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Code, Refusal};
 use azure_engine::store::State;
-
-const OS_PROVISIONING_TIMED_OUT: Code = Code::azures(409, "OSProvisioningTimedOut");
-const OS_PROVISIONING_FAILED: Code = Code::azures(409, "OSProvisioningInternalError");
-const EXTENSION_FAILED: Code = Code::azures(409, "VMExtensionProvisioningError");
-const EXTENSION_TIMED_OUT: Code = Code::azures(409, "VMExtensionProvisioningTimeout");
 
 /// The hidden member with the last answer.
 const ANSWER: &str = "guest";
@@ -87,14 +81,14 @@ pub(crate) fn record_report(azure: &mut AzureState, id: &ResourceId, answer: &Va
         refusal_of(extension, result)
     });
     let failure = match text(answer, "failure") {
-        Some(TIMEOUT) => Some(OS_PROVISIONING_TIMED_OUT.says(format_args!(
+        Some(TIMEOUT) => Some(Code::azures(409, "OSProvisioningTimedOut").says(format_args!(
             "OS Provisioning for VM '{}' did not finish in the allotted time. The VM may still finish provisioning \
              successfully. Please check provisioning state later. For details on how to check current provisioning \
              state of Windows VMs, refer to https://aka.ms/WindowsVMLifecycle and Linux VMs, refer to \
              https://aka.ms/LinuxVMLifecycle.",
             machine::machine_name(id)
         ))),
-        Some(words) => Some(OS_PROVISIONING_FAILED.says(format_args!(
+        Some(words) => Some(Code::azures(409, "OSProvisioningInternalError").says(format_args!(
             "OS Provisioning failed for VM '{}' due to an internal error: {words}",
             machine::machine_name(id)
         ))),
@@ -123,13 +117,13 @@ pub(crate) fn refusal_of(extension: &Value, result: &Value) -> Option<Refusal> {
     let name = text(extension, "name").unwrap_or_default();
     let message = text(result, "message").unwrap_or_default();
     if message == TIMEOUT {
-        return Some(EXTENSION_TIMED_OUT.says(format_args!(
+        return Some(Code::azures(409, "VMExtensionProvisioningTimeout").says(format_args!(
             "Provisioning of VM extension {name} has timed out. Extension provisioning has taken too long to complete. \
              The extension did not report a message. More information on troubleshooting is available at \
              https://aka.ms/VMExtensionCSELinuxTroubleshoot"
         )));
     }
-    Some(EXTENSION_FAILED.says(format_args!(
+    Some(Code::azures(409, "VMExtensionProvisioningError").says(format_args!(
         "VM has reported a failure when processing extension '{name}' (publisher '{}' and type '{}'). Error message: \
          '{message}'. More information on troubleshooting is available at \
          https://aka.ms/VMExtensionCSELinuxTroubleshoot.",
@@ -157,20 +151,25 @@ fn state_of(record: &Record, name: &str) -> (&'static str, String) {
     }
 }
 
+/// The properties of an extension in a set's model, as they are shown.
+pub(crate) fn shown_properties(extension: &Value, state: &str) -> Value {
+    let mut properties = at(extension, "properties").cloned().unwrap_or_else(|| json!({}));
+    if let Some(properties) = properties.as_object_mut() {
+        properties.retain(|member, _| !member.starts_with("protectedSettings"));
+        properties.insert("provisioningState".into(), state.into());
+    }
+    properties
+}
+
 /// The extensions of a machine as documents: those of its set, and its own.
 pub(crate) fn extensions(azure: &AzureState, record: &Record) -> Vec<Value> {
     let location = azure.location(&record.id);
     let full_type = format!("{}/extensions", record.resource_type.name());
     let of_set = model_of(azure, record).map(of_model).unwrap_or_default().iter().map(|extension| {
         let name = text(extension, "name").unwrap_or_default();
-        let mut properties = at(extension, "properties").cloned().unwrap_or_else(|| json!({}));
-        if let Some(properties) = properties.as_object_mut() {
-            properties.retain(|member, _| !member.starts_with("protectedSettings"));
-            properties.insert("provisioningState".into(), state_of(record, name).0.into());
-        }
         json!({
             "id": record.id.child("extensions", name), "name": name, "type": full_type, "location": location,
-            "properties": properties,
+            "properties": shown_properties(extension, state_of(record, name).0),
         })
     });
     let own = azure.store.of_type_below(EXTENSION_TYPE, &record.id);

@@ -7,15 +7,11 @@ use crate::compute::shared::public_gallery;
 use crate::compute::tables::images;
 use azure_engine::document::{fill_at, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::Refusal;
-use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_types::ResourceId;
 
-const GALLERY_IMAGE_NOT_FOUND: Code = Code::azures(404, "GalleryImageNotFound");
-const IMAGE_NOT_FOUND: Code = Code::ours(404, "ImageNotFound");
-
 /// An image named by id must exist: one of the group's, or one in a gallery. Marketplace images are not checked.
-pub(crate) fn check(azure: &AzureState, storage: &Value, location: &str) -> Result<(), Refusal> {
+pub(crate) fn check(azure: &AzureState, storage: &Value, location: &str) -> Result<()> {
     for member in ["communityGalleryImageId", "sharedGalleryImageId"] {
         let named = text(storage, &format!("imageReference/{member}"));
         if let Some(id) = named.filter(|id| !public_gallery::has(azure, id, location)) {
@@ -36,14 +32,13 @@ pub(crate) fn check(azure: &AzureState, storage: &Value, location: &str) -> Resu
     }
     Err(match gallery {
         true => not_in_gallery(id.as_str(), location),
-        false => {
-            IMAGE_NOT_FOUND.says(format_args!("The Image '{id}' cannot be found in '{location}' region."))
-        }
+        false => Code::ours(404, "ImageNotFound")
+            .says(format_args!("The Image '{id}' cannot be found in '{location}' region.")),
     })
 }
 
 fn not_in_gallery(id: &str, location: &str) -> Refusal {
-    GALLERY_IMAGE_NOT_FOUND.says(format_args!(
+    Code::azures(404, "GalleryImageNotFound").says(format_args!(
         "The gallery image {id} is not available in {location} region. Please contact image owner to replicate to this region, \
          or change your requested region."
     ))

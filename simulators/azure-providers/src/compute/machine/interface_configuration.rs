@@ -9,7 +9,7 @@ use azure_engine::document::{
     Object, at_mut, fill_at, into_object, items, items_mut, name, remove_at, stored_reference, text,
 };
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Refusal, Result};
 use azure_engine::store::reference::{Reference, Role};
 use azure_engine::types::member_table::pointers_below;
 
@@ -52,7 +52,7 @@ impl Interfaces {
     }
 
     /// Checks that all of it can be created now.
-    pub(crate) fn check(&self, azure: &AzureState) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, azure: &AzureState) -> Result<()> {
         for (id, body) in &self.addresses {
             azure.draft(id, body.clone())?;
         }
@@ -74,7 +74,7 @@ impl Interfaces {
     }
 
     /// Makes all of it, or nothing.
-    pub(crate) fn make(self, azure: &mut AzureState) -> Result<(), Refusal> {
+    pub(crate) fn make(self, azure: &mut AzureState) -> Result<()> {
         let nics = self.nics.into_iter().map(|(id, body, _)| (id, body));
         let mut made = Vec::new();
         for (id, body) in self.addresses.into_iter().chain(nics) {
@@ -101,7 +101,7 @@ fn address(mut configuration: Value, location: &str, suffix: &str) -> Object {
 }
 
 /// Configurations need to say which version of Network they are written in.
-pub(crate) fn check_version(subject: &ResourceId, profile: &Value) -> Result<(), Refusal> {
+pub(crate) fn check_version(subject: &ResourceId, profile: &Value) -> Result<()> {
     let version = text(profile, "networkApiVersion").unwrap_or_default();
     let wrong = version < OLDEST_NETWORK && !items(profile, "networkInterfaceConfigurations").is_empty();
     Refusal::invalid_when(

@@ -7,16 +7,12 @@ use azure_types::ResourceId;
 use crate::compute::tables::sizes;
 use azure_engine::document::{items, stored_reference};
 use azure_engine::provider::Record;
-use azure_engine::refusal::{Code, Refusal};
-
-const NETWORK_INTERFACE_COUNT_EXCEEDED: Code = Code::azures(400, "NetworkInterfaceCountExceeded");
-const ADDING_OR_DELETING_NETWORK_INTERFACES_ON_A_RUNNING_VIRTUAL_MACHINE_NOT_SUPPORTED: Code =
-    Code::azures(400, "AddingOrDeletingNetworkInterfacesOnARunningVirtualMachineNotSupported");
+use azure_engine::refusal::{Code, Result};
 
 /// Refuses more interfaces than the size of a machine takes. Sizes outside the catalogue are not checked.
-pub(crate) fn check(size: &str, count: usize, what: &str, whose: &str) -> Result<(), Refusal> {
+pub(crate) fn check(size: &str, count: usize, what: &str, whose: &str) -> Result<()> {
     let most = sizes::find(size).map_or(u64::MAX, |size| size.interfaces);
-    NETWORK_INTERFACE_COUNT_EXCEEDED.details_when(
+    Code::azures(400, "NetworkInterfaceCountExceeded").details_when(
         count as u64 > most,
         format_args!(
             "The number of {what} for {whose} exceeds the maximum allowed for the virtual machine size {size}. The \
@@ -26,7 +22,7 @@ pub(crate) fn check(size: &str, count: usize, what: &str, whose: &str) -> Result
 }
 
 /// Refuses to add interfaces to a machine that is not deallocated, or to remove some from it.
-pub(crate) fn check_change(machine: &Record, interfaces: &[ResourceId]) -> Result<(), Refusal> {
+pub(crate) fn check_change(machine: &Record, interfaces: &[ResourceId]) -> Result<()> {
     let before: BTreeSet<String> = items(&machine.body, "properties/networkProfile/networkInterfaces")
         .iter()
         .filter_map(|entry| stored_reference(entry, "id"))
@@ -41,6 +37,6 @@ pub(crate) fn check_change(machine: &Record, interfaces: &[ResourceId]) -> Resul
         "with a single network interface must be stop-deallocated before it can be updated to have multiple network \
          interfaces and vice-versa."
     };
-    ADDING_OR_DELETING_NETWORK_INTERFACES_ON_A_RUNNING_VIRTUAL_MACHINE_NOT_SUPPORTED
+    Code::azures(400, "AddingOrDeletingNetworkInterfacesOnARunningVirtualMachineNotSupported")
         .says_when(runs && before != after, format_args!("Virtual machine {} {why}", machine.id))
 }

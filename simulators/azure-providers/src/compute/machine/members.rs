@@ -177,7 +177,7 @@ static RESERVATION: [Member; 1] =
     [Member::new("capacityReservationGroup", Uses("capacityReservationGroups"))];
 
 /// A machine.
-pub(crate) static MACHINE: [Member; 16] = [
+pub(crate) static MACHINE: [Member; 15] = [
     Member::new("hardwareProfile", Object(&HARDWARE)).or_empty(),
     Member::new("availabilitySet", Uses("availabilitySets")).fixed().called("availabilitySet.id"),
     Member::new("capacityReservation", Object(&RESERVATION)),
@@ -187,7 +187,6 @@ pub(crate) static MACHINE: [Member; 16] = [
     Member::new("osProfile", Object(&SYSTEM)),
     Member::new("platformFaultDomain", Number(-1, i64::MAX)),
     Member::new("priority", Text),
-    Member::new("provisioningState", Derived),
     Member::new("proximityPlacementGroup", Uses("proximityPlacementGroups"))
         .fixed()
         .called("proximityPlacementGroup.id"),

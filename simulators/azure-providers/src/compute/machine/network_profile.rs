@@ -5,17 +5,14 @@ use serde_json::Value;
 
 use azure_engine::document::{fill_at, flag, items, items_mut, name, stored_reference, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
-
-const VM_SCALE_SET_IP_CONFIGURATIONS_ON_SAME_NIC_CANNOT_USE_DIFFERENT_SUBNETS: Code =
-    Code::ours(400, "VMScaleSetIpConfigurationsOnSameNicCannotUseDifferentSubnets");
+use azure_engine::refusal::{Code, Refusal, Result};
 
 /// What an IP configuration can be a member of.
 const MEMBERSHIPS: [&str; 3] =
     ["applicationSecurityGroups", "loadBalancerBackendAddressPools", "loadBalancerInboundNatPools"];
 
 /// Checks NIC configurations, whose members are as their table says, and fills what depends on others.
-pub(crate) fn normalise(profile: &mut Value, subject: &ResourceId) -> Result<(), Refusal> {
+pub(crate) fn normalise(profile: &mut Value, subject: &ResourceId) -> Result<()> {
     let bad = |why: &str| {
         Refusal::invalid_parameter("networkProfile", format!("Network profile of {subject}: {why}."))
     };
@@ -51,7 +48,7 @@ pub(crate) fn check(
     azure: &AzureState,
     profile: &Value,
     interface: impl Fn(&str) -> ResourceId,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     for nic in items(profile, "networkInterfaceConfigurations") {
         let ips = items(nic, "properties/ipConfigurations");
         let joined: Vec<ResourceId> = ips
@@ -65,8 +62,10 @@ pub(crate) fn check(
             crate::network::check_undelegated(azure, subnet, &interface)?;
         }
         if let Some(other) = subnets.iter().find(|other| subnets.first() != Some(*other)) {
-            return Err(VM_SCALE_SET_IP_CONFIGURATIONS_ON_SAME_NIC_CANNOT_USE_DIFFERENT_SUBNETS.details(format_args!(
-                    "IP configurations of network interface {interface} cannot be in different subnets, such as {other}."
+            return Err(Code::ours(400, "VMScaleSetIpConfigurationsOnSameNicCannotUseDifferentSubnets")
+                .details(format_args!(
+                    "IP configurations of network interface {interface} cannot be in different subnets, \
+             such as {other}."
                 )));
         }
         crate::network::check_memberships(azure, &interface, &joined)?;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::compute::tables::words::missing;
 use azure_engine::document::{at, at_mut, fill_at, text};
 use azure_engine::provider::{Proposal, Source};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Refusal, Result};
 
 /// Most characters of custom data: Azure documents 65,535 bytes, which Base64 makes a third longer.
 const MAX_CUSTOM_DATA: usize = 87_380;
@@ -18,7 +18,7 @@ const RESERVED: &str = "1 123 a actuser adm admin admin1 admin2 administrator as
                         user5";
 
 /// Checks what a client sent, secrets included: no refusal names a secret.
-fn check(os: &Value) -> Result<(), Refusal> {
+fn check(os: &Value) -> Result<()> {
     let admin = text(os, "adminUsername").unwrap_or_default();
     Refusal::invalid_when(
         RESERVED.split(' ').any(|reserved| reserved.eq_ignore_ascii_case(admin)),
@@ -38,7 +38,7 @@ fn is_custom_data(given: &Value) -> bool {
 }
 
 /// Checks the profile of a machine and fills what is left open.
-pub(crate) fn normalise(proposal: &Proposal<'_>, windows: bool, body: &mut Value) -> Result<(), Refusal> {
+pub(crate) fn normalise(proposal: &Proposal<'_>, windows: bool, body: &mut Value) -> Result<()> {
     if at(body, "properties/osProfile").is_none() {
         if text(body, "properties/storageProfile/osDisk/createOption") == Some("Attach") {
             return Ok(());
@@ -60,7 +60,7 @@ pub(crate) fn normalise(proposal: &Proposal<'_>, windows: bool, body: &mut Value
 }
 
 /// Checks the system of a machine or a model, and fills defaults; returns the member that belongs to its kind.
-pub(crate) fn normalise_system(windows: bool, os: &mut Value) -> Result<&'static str, Refusal> {
+pub(crate) fn normalise_system(windows: bool, os: &mut Value) -> Result<&'static str> {
     check(os)?;
     fill_at(os, "secrets", json!([]));
     fill_at(os, "allowExtensionOperations", true);

@@ -16,10 +16,8 @@ use crate::compute::tables::words::missing;
 use azure_engine::document::items;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, Record};
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
 use azure_engine::store::State;
-
-const RESOURCE_NOT_FOUND: Code = Code::azures(404, "ResourceNotFound");
 
 /// An action, with the power state while it runs and after it.
 struct PowerAction {
@@ -85,7 +83,7 @@ fn run(azure: &mut AzureState, id: &ResourceId, known: &PowerAction, targets: &[
         "delete" => lower(azure, id, targets.len() as u64),
         _ => {}
     }
-    Action { completion: Completion::Action(known.name.into(), json!(targets)), answer: None }
+    Action::begun(Completion::Action(known.name.into(), json!(targets)))
 }
 
 fn named_instances(
@@ -93,7 +91,7 @@ fn named_instances(
     id: &ResourceId,
     known: &PowerAction,
     body: &Value,
-) -> Result<Vec<ResourceId>, Refusal> {
+) -> Result<Vec<ResourceId>> {
     let all = instances(azure, id);
     let names = items(body, "instanceIds");
     if names.is_empty() && known.names_instances {
@@ -139,8 +137,10 @@ pub(crate) fn finish(azure: &mut AzureState, _id: &ResourceId, action: &str, tar
 }
 
 /// Switches a machine's power state at once, like pulling its plug.
-pub fn set(azure: &mut AzureState, instance: &ResourceId, state: &str) -> Result<(), Refusal> {
-    let missing = || RESOURCE_NOT_FOUND.says(format_args!("The Resource '{instance}' was not found."));
+pub fn set(azure: &mut AzureState, instance: &ResourceId, state: &str) -> Result<()> {
+    let missing = || {
+        Code::azures(404, "ResourceNotFound").says(format_args!("The Resource '{instance}' was not found."))
+    };
     let record = azure.store.get_mut(instance).ok_or_else(missing)?;
     Refusal::invalid_when(
         !is_machine(record),

@@ -5,15 +5,7 @@ use serde_json::Value;
 
 use azure_engine::document::{at, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
-
-const EVICTION_POLICY_CAN_BE_SET_ONLY_ON_AZURE_SPOT_VIRTUAL_MACHINES: Code =
-    Code::azures(400, "EvictionPolicyCanBeSetOnlyOnAzureSpotVirtualMachines");
-const MAX_PRICE_IS_SUPPORTED_ONLY_FOR_AZURE_SPOT_VIRTUAL_MACHINES: Code =
-    Code::azures(400, "MaxPriceIsSupportedOnlyForAzureSpotVirtualMachines");
-
-/// Shown by no source; other refusals about ephemeral disks have this code.
-const NOT_SUPPORTED: Code = Code::ours(409, "NotSupported");
+use azure_engine::refusal::{Code, Result};
 
 /// Whether the priority of a machine or a model is that of spot machines, or its former name.
 pub(crate) fn is_of_spot(profile: &Value) -> bool {
@@ -22,13 +14,13 @@ pub(crate) fn is_of_spot(profile: &Value) -> bool {
 }
 
 /// Refuses members that only spot machines take ("Error messages for Azure Spot Virtual Machines and scale sets").
-pub(crate) fn check_members(profile: &Value) -> Result<(), Refusal> {
+pub(crate) fn check_members(profile: &Value) -> Result<()> {
     let wrong = |member: &str| !is_of_spot(profile) && at(profile, member).is_some();
-    EVICTION_POLICY_CAN_BE_SET_ONLY_ON_AZURE_SPOT_VIRTUAL_MACHINES.says_when(
+    Code::azures(400, "EvictionPolicyCanBeSetOnlyOnAzureSpotVirtualMachines").says_when(
         wrong("evictionPolicy"),
         "Eviction policy can be set only on Azure Spot Virtual Machines.",
     )?;
-    MAX_PRICE_IS_SUPPORTED_ONLY_FOR_AZURE_SPOT_VIRTUAL_MACHINES.says_when(
+    Code::azures(400, "MaxPriceIsSupportedOnlyForAzureSpotVirtualMachines").says_when(
         wrong("billingProfile/maxPrice"),
         "Max price is supported only for Azure Spot Virtual Machines.",
     )?;
@@ -36,7 +28,8 @@ pub(crate) fn check_members(profile: &Value) -> Result<(), Refusal> {
     // (kubernetes-sigs/cluster-api-provider-azure#2570, #2579).
     let ephemeral = at(profile, "storageProfile/osDisk/diffDiskSettings").is_some();
     let deleted = text(profile, "evictionPolicy").is_some_and(|policy| policy.eq_ignore_ascii_case("Delete"));
-    NOT_SUPPORTED.says_when(
+    // Shown by no source; other refusals about ephemeral disks have this code.
+    Code::ours(409, "NotSupported").says_when(
         is_of_spot(profile) && ephemeral && !deleted,
         "A spot machine with an ephemeral OS disk needs the eviction policy Delete.",
     )

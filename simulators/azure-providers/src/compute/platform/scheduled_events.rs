@@ -16,7 +16,7 @@ use crate::compute::machine::{is_machine, machine_name};
 use azure_engine::document::stored_reference;
 use azure_engine::operation::{Completion, Status};
 use azure_engine::provider::{AzureState, Timetable};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Refusal, Result};
 use azure_engine::state::inner_request::PLATFORM;
 
 /// What happens to the machines.
@@ -180,7 +180,7 @@ fn planned(azure: &AzureState) -> &[Event] {
 }
 
 /// Announces an event. Gives its id.
-pub fn plan_event(azure: &mut AzureState, plan: EventPlan) -> Result<String, Refusal> {
+pub fn plan_event(azure: &mut AzureState, plan: EventPlan) -> Result<String> {
     if plan.machines.is_empty() {
         return Err(Refusal::invalid_parameter("machines", "An event is of one machine at least."));
     }

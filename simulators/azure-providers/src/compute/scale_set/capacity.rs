@@ -53,10 +53,7 @@ pub(crate) fn reconcile(azure: &mut AzureState, id: &ResourceId) {
         let count = |zone: &&String| by_zone.get(&Some((*zone).clone())).copied().unwrap_or_default();
         let zone = zones.iter().min_by_key(count).cloned();
         *by_zone.entry(zone.clone()).or_default() += 1;
-        match flexible {
-            true => flexible_member::create(azure, id, zone),
-            false => uniform::create(azure, id, zone),
-        }
+        if flexible { flexible_member::create(azure, id, zone) } else { uniform::create(azure, id, zone) }
     }
 }
 

@@ -4,25 +4,20 @@
 use serde_json::{Value, json};
 
 use crate::compute::machine::guest;
-use azure_engine::document::{at, items, name};
+use azure_engine::document::{items, name};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Handled, Refusal};
+use azure_engine::refusal::{Handled, Result};
 use azure_engine::state::inner_request::PLATFORM;
 use azure_types::ResourceId;
 
 /// `extensions` and `extensions/{name}` of a set.
 pub(super) fn view(azure: &AzureState, set: &Record, below: &[&str]) -> Handled<Value> {
     let shown = |extension: &Value| {
-        let mut properties = at(extension, "properties").cloned().unwrap_or_else(|| json!({}));
-        if let Some(properties) = properties.as_object_mut() {
-            properties.retain(|member, _| !member.starts_with("protectedSettings"));
-            properties.insert("provisioningState".into(), set.state.as_str().into());
-        }
         json!({
             "id": set.id.child("extensions", name(extension)),
             "name": name(extension),
             "type": "Microsoft.Compute/virtualMachineScaleSets/extensions",
-            "properties": properties,
+            "properties": guest::shown_properties(extension, set.state.as_str()),
         })
     };
     select(azure, set, guest::of_model(set).iter().map(shown).collect(), below)
@@ -34,7 +29,7 @@ pub(super) fn write(
     set: &ResourceId,
     wanted: &str,
     body: Option<&Value>,
-) -> Result<bool, Refusal> {
+) -> Result<bool> {
     const PROFILE: &str = "extensionProfile";
     let Some(record) = azure.store.get(set) else { return Ok(false) };
     // The stored document has the secret members.

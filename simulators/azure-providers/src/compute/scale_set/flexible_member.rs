@@ -10,11 +10,11 @@ use crate::compute::tables::type_names::MACHINE_TYPE;
 use crate::compute::tables::words::missing;
 use azure_engine::document::{Object, at, fill_at, remove_at, text};
 use azure_engine::provider::{AzureState, Proposal, Record};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Result;
 use azure_engine::store::State;
 
 /// Checks what only a flexible set's model needs.
-pub(crate) fn check_profile(id: &ResourceId, profile: &Value) -> Result<(), Refusal> {
+pub(crate) fn check_profile(id: &ResourceId, profile: &Value) -> Result<()> {
     if at(profile, "storageProfile/imageReference").is_none() {
         return Err(missing("storageProfile.imageReference"));
     }
@@ -84,7 +84,7 @@ pub(crate) fn member(
 }
 
 /// Whether a member could be made from a set's document now.
-pub(crate) fn check_member(azure: &AzureState, set: &ResourceId, body: &Value) -> Result<(), Refusal> {
+pub(crate) fn check_member(azure: &AzureState, set: &ResourceId, body: &Value) -> Result<()> {
     let next = azure.store.get(set).and_then(|set| set.hidden.get("next")?.as_u64()).unwrap_or_default();
     let Member { id, interfaces, mut document } = member(azure, set, body, next, None);
     interfaces.check(azure)?;

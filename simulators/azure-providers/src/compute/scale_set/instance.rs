@@ -18,9 +18,10 @@ use crate::compute::tables::type_names::INSTANCE_TYPE;
 use azure_engine::document::{Object, at, items, name, stored_reference};
 use azure_engine::operation::Completion;
 use azure_engine::provider::{
-    Acting, Action, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Writing,
+    Acting, Action, AzureState, EndedOperation, Expand, Listing, Presenting, Proposal, Protocol, Record,
+    Shape, Writing,
 };
-use azure_engine::refusal::{Handled, Refusal};
+use azure_engine::refusal::{Handled, Refusal, Result};
 use azure_engine::settings::options::Options;
 use azure_engine::store::State;
 use azure_engine::store::reference::{Reference, Role};
@@ -50,7 +51,7 @@ impl Shape for Instances {
         &PROTOCOL
     }
 
-    fn check_name(&self, name: &str) -> Result<(), Refusal> {
+    fn check_name(&self, name: &str) -> Result<()> {
         let number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
         let text = "Virtual Machine Scale Set VM instanceId must be a number.";
         Refusal::invalid_when(!number, "instanceId", text)
@@ -94,7 +95,7 @@ impl Shape for Instances {
 }
 
 impl Writing for Instances {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let (id, mut body) = (proposal.id, proposal.take());
         let old = proposal.old.ok_or_else(|| not_active(id.name()))?;
         let set = id.parent().map(|set| set.name().to_owned()).unwrap_or_default();
@@ -117,17 +118,11 @@ impl Writing for Instances {
         allocate(azure, id);
     }
 
-    fn after_operation(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        completion: &Completion,
-        failed: bool,
-    ) {
-        match completion {
-            Completion::Action(action, targets) if !failed => power::finish(azure, id, action, targets),
+    fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
+        match ended.completion {
+            Completion::Action(action, targets) if !ended.failed => power::finish(azure, id, action, targets),
             Completion::Delete => {}
-            _ => machine::settle(azure, id, failed),
+            _ => machine::settle(azure, id, ended.failed),
         }
     }
 

@@ -35,9 +35,10 @@ use crate::compute::tables::words::missing;
 use azure_engine::document::{Object, at, at_mut, fill_at, flag, items, number, remove_at, text};
 use azure_engine::operation::Completion;
 use azure_engine::provider::{
-    Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+    Acting, Action, AzureState, EndedOperation, Expand, PartWrite, Presenting, Proposal, Protocol, Record,
+    Shape, Writing,
 };
-use azure_engine::refusal::{Handled, Refusal};
+use azure_engine::refusal::{Handled, Refusal, Result};
 use azure_engine::store::State;
 use azure_engine::store::reference::Reference;
 
@@ -79,7 +80,7 @@ impl Shape for ScaleSets {
 }
 
 impl Writing for ScaleSets {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let (id, mut body) = (proposal.id, proposal.take());
         zones::check(azure, &proposal, Span::Many, &mut body)?;
         let flexible = text(&body, "properties/orchestrationMode") == Some("Flexible");
@@ -147,14 +148,8 @@ impl Writing for ScaleSets {
         instances(azure, id)
     }
 
-    fn after_operation(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        completion: &Completion,
-        failed: bool,
-    ) {
-        if let (Completion::Action(action, targets), false) = (completion, failed) {
+    fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
+        if let (Completion::Action(action, targets), false) = (ended.completion, ended.failed) {
             power::finish(azure, id, action, targets);
         }
         // The states of its machines that the operation changed end with it.
@@ -166,8 +161,8 @@ impl Writing for ScaleSets {
             .collect();
         for (id, state) in pending {
             match state {
-                State::Deleting if !failed => azure.remove(&id),
-                State::Creating | State::Updating => machine::settle(azure, &id, failed),
+                State::Deleting if !ended.failed => azure.remove(&id),
+                State::Creating | State::Updating => machine::settle(azure, &id, ended.failed),
                 _ => {}
             }
         }
@@ -204,16 +199,10 @@ impl Presenting for ScaleSets {
 }
 
 impl Acting for ScaleSets {
-    fn write_below(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        below: &[&str],
-        body: Option<&Value>,
-    ) -> Handled<bool> {
-        match below {
+    fn write_below(&self, azure: &mut AzureState, id: &ResourceId, write: PartWrite<'_>) -> Handled<bool> {
+        match write.below {
             [view, wanted] if view.eq_ignore_ascii_case("extensions") => {
-                Some(extension::write(azure, id, wanted, body))
+                Some(extension::write(azure, id, wanted, write.body))
             }
             _ => None,
         }
@@ -225,7 +214,7 @@ impl Acting for ScaleSets {
 }
 
 /// The capacity of a write, within bounds: one placement group holds fewer machines than several.
-fn capacity_of(azure: &AzureState, id: &ResourceId, body: &Value) -> Result<u64, Refusal> {
+fn capacity_of(azure: &AzureState, id: &ResourceId, body: &Value) -> Result<u64> {
     let (set, group) =
         (azure.limit("compute.instancesPerScaleSet"), azure.limit("compute.instancesPerPlacementGroup"));
     let (most, what) = match flag(body, "properties/singlePlacementGroup") && group < set {
@@ -239,12 +228,7 @@ fn capacity_of(azure: &AzureState, id: &ResourceId, body: &Value) -> Result<u64,
 }
 
 /// Checks that more machines, or machines of another size, are available.
-fn check_size(
-    azure: &AzureState,
-    proposal: &Proposal<'_>,
-    body: &Value,
-    capacity: u64,
-) -> Result<(), Refusal> {
+fn check_size(azure: &AzureState, proposal: &Proposal<'_>, body: &Value, capacity: u64) -> Result<()> {
     let size = text(body, "sku/name").unwrap_or_default();
     let before = proposal.old.and_then(|old| number(&old.body, "sku/capacity")).unwrap_or_default();
     let same = proposal.old_member("sku/name").and_then(Value::as_str) == Some(size);
@@ -259,7 +243,7 @@ fn check_size(
     quota::check(azure, proposal.id, text(body, "location").unwrap_or_default(), size, count, is_spot)
 }
 
-fn virtual_machine_profile(id: &ResourceId, size: &str, profile: &mut Value) -> Result<(), Refusal> {
+fn virtual_machine_profile(id: &ResourceId, size: &str, profile: &mut Value) -> Result<()> {
     spot::check_members(profile)?;
     fill_at(profile, "storageProfile/osDisk/managedDisk", json!({}));
     let storage = &mut profile["storageProfile"];
@@ -279,7 +263,7 @@ fn virtual_machine_profile(id: &ResourceId, size: &str, profile: &mut Value) -> 
 }
 
 /// The subnets must have room for the machines that the capacity adds.
-fn check_room(azure: &AzureState, body: &Value, added: u64) -> Result<(), Refusal> {
+fn check_room(azure: &AzureState, body: &Value, added: u64) -> Result<()> {
     let Some(profile) = at(body, "properties/virtualMachineProfile/networkProfile") else { return Ok(()) };
     let added = usize::try_from(added).unwrap_or(usize::MAX);
     let mut wanted: BTreeMap<(String, bool), (ResourceId, usize)> = BTreeMap::new();

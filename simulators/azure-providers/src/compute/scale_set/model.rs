@@ -64,13 +64,12 @@ static SCALE_IN_POLICY: [Member; 2] = [
 ];
 
 /// A scale set.
-pub(crate) static MEMBERS: [Member; 13] = [
+pub(crate) static MEMBERS: [Member; 12] = [
     Member::new("id", Derived),
     Member::new("doNotRunExtensionsOnOverprovisionedVMs", Flag),
     Member::new("orchestrationMode", Word(&["Uniform", "Flexible"], true)).fixed(),
     Member::new("overprovision", Flag),
     Member::new("platformFaultDomainCount", Number(1, MAX_FAULT_DOMAINS)),
-    Member::new("provisioningState", Derived),
     Member::new("scaleInPolicy", Object(&SCALE_IN_POLICY)),
     Member::new("singlePlacementGroup", Flag),
     Member::new("timeCreated", Created),
@@ -81,7 +80,7 @@ pub(crate) static MEMBERS: [Member; 13] = [
 ];
 
 /// The members of an instance: its own, and those that it has from its model.
-pub(crate) static INSTANCE: [Member; 14] = [
+pub(crate) static INSTANCE: [Member; 13] = [
     Member::new("hardwareProfile", Kept),
     Member::new("instanceView", Derived),
     Member::new("latestModelApplied", Derived),
@@ -91,7 +90,6 @@ pub(crate) static INSTANCE: [Member; 14] = [
     Member::new("networkProfileConfiguration", Object(&NETWORK_OF_MODEL)),
     Member::new("osProfile", Kept),
     Member::new("protectionPolicy", Anything),
-    Member::new("provisioningState", Derived),
     Member::new("resilientVMDeletionStatus", Kept),
     Member::new("storageProfile", Object(&STORAGE_OF_INSTANCE)),
     Member::new("timeCreated", Created),

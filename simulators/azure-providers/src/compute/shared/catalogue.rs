@@ -7,15 +7,13 @@ use crate::compute::tables::sizes::{SIZES, Size};
 use azure_engine::document::location::normal_location;
 use azure_engine::document::{items, text};
 use azure_engine::provider::{AzureState, ProviderCall};
-use azure_engine::refusal::{Code, Refusal};
-
-const SKU_NOT_AVAILABLE: Code = Code::azures(409, "SkuNotAvailable");
+use azure_engine::refusal::{Code, Refusal, Result};
 
 /// `$filter=location eq '{location}'` is the one filter that the catalogue takes.
 ///
 /// # Errors
 /// Refuses another filter.
-pub(crate) fn catalogue(azure: &AzureState, call: &ProviderCall<'_>) -> Result<Value, Refusal> {
+pub(crate) fn catalogue(azure: &AzureState, call: &ProviderCall<'_>) -> Result<Value> {
     let location = match call.query.get("$filter").map(|filter| filter.trim()) {
         None | Some("") => azure.options.region.clone(),
         Some(filter) => {
@@ -144,12 +142,12 @@ fn restricted<'a>(azure: &'a AzureState, size: &str) -> Option<&'a Vec<String>> 
 }
 
 /// Refuses an unavailable size, in the words of Azure-Samples/azuresandbox#70.
-pub(crate) fn check_available(azure: &AzureState, size: &str, body: &Value) -> Result<(), Refusal> {
+pub(crate) fn check_available(azure: &AzureState, size: &str, body: &Value) -> Result<()> {
     let location = text(body, "location").unwrap_or_default();
     let restricted = restricted(azure, size).filter(|_| location == azure.options.region);
     let wanted = |zone: &String| items(body, "zones").iter().any(|wanted| wanted == zone);
     let hit = restricted.is_some_and(|zones| zones.is_empty() || zones.iter().any(wanted));
-    SKU_NOT_AVAILABLE.says_when(
+    Code::azures(409, "SkuNotAvailable").says_when(
         hit,
         format_args!(
             "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: {size}' is currently not \

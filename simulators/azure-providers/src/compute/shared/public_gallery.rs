@@ -4,13 +4,11 @@
 
 use azure_engine::document::{at, items, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Handled;
-use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Code, Handled};
 use serde_json::{Value, json};
 
 use crate::compute::tables::cluster_api_images;
 
-const NOT_FOUND: Code = Code::ours(404, "NotFound");
 const GALLERIES: &str = "Microsoft.Compute/galleries";
 
 /// The ways of sharing a gallery.
@@ -215,7 +213,9 @@ pub(crate) fn answer(azure: &AzureState, location: &str, segments: &[&str]) -> H
         let unique = format!("{}/Versions/{}", image_id(gallery, image), version.name);
         show(unique, whole_type("/images/versions"), &version.name, &version.properties)
     };
-    let absent = || NOT_FOUND.says(format_args!("{} was not found in {location}.", segments.join("/")));
+    let absent = || {
+        Code::ours(404, "NotFound").says(format_args!("{} was not found in {location}.", segments.join("/")))
+    };
     let list = |shown: Vec<Value>| Ok(json!({ "value": shown }));
     let is = |segment: &str, word: &str| segment.eq_ignore_ascii_case(word);
     let gallery = match rest {

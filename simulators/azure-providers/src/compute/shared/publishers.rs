@@ -3,10 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::compute::tables::images::{IMAGES, MarketplaceImage};
-use azure_engine::refusal::Handled;
-use azure_engine::refusal::code::Code;
-
-const NOT_FOUND: Code = Code::azures(404, "NotFound");
+use azure_engine::refusal::{Code, Handled};
 
 /// `locations/{location}/publishers…`, from the segment `publishers` on.
 pub(crate) fn answer(subscription: &str, location: &str, segments: &[&str]) -> Handled<Value> {
@@ -34,7 +31,9 @@ pub(crate) fn answer(subscription: &str, location: &str, segments: &[&str]) -> H
     };
     let found: Vec<&MarketplaceImage> = IMAGES.iter().filter(fits).collect();
     let Some(first) = found.first() else {
-        return Some(Err(NOT_FOUND.says(format_args!("Artifact: {} was not found.", chosen.join("/")))));
+        return Some(Err(
+            Code::azures(404, "NotFound").says(format_args!("Artifact: {} was not found.", chosen.join("/")))
+        ));
     };
     let path = |image: &MarketplaceImage, upto: usize| {
         let [publisher, offer, sku, version] = parts(image);

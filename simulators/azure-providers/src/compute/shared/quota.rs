@@ -11,7 +11,7 @@ use crate::compute::tables::sizes::{SIZES, cores, family};
 use crate::compute::tables::type_names::{INSTANCE_TYPE, MACHINE_TYPE, SET_TYPE};
 use azure_engine::document::text;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Result;
 
 /// The size of a machine or instance.
 fn size_of(record: &Record) -> &str {
@@ -45,7 +45,7 @@ pub(crate) fn check(
     size: &str,
     count: u64,
     is_spot: bool,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let wanted = cores(size).saturating_mul(count);
     let kind = family(size);
     let (mut used, mut used_by_family) = (0, 0);

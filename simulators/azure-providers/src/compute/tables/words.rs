@@ -2,24 +2,18 @@
 
 use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use azure_engine::refusal::words::{NotAllowed, OutOfRange, Words};
-use azure_engine::refusal::{Code, Refusal, UNREADABLE};
-
-const OPERATION_PREEMPTED: Code = Code::azures(409, "OperationPreempted");
-const PRECONDITION_FAILED: Code = Code::azures(412, "PreconditionFailed");
-const CONFLICT: Code = Code::azures(409, "Conflict");
-
-const FIXED: Code = Code::azures(409, "PropertyChangeNotAllowed");
+use azure_engine::refusal::{Code, Refusal};
 
 /// Compute's words.
 pub(crate) static WORDS: Words = Words {
     superseded: |_, _, _| {
         let text = "Operation execution has been preempted by a more recent operation.";
-        OPERATION_PREEMPTED.says(text)
+        Code::azures(409, "OperationPreempted").says(text)
     },
     mismatch: |given, current, _| {
         let text =
             format!("Etag provided in if-match header {given} does not match etag {current} of resource.");
-        PRECONDITION_FAILED.says(text)
+        Code::azures(412, "PreconditionFailed").says(text)
     },
     going: |blocked| {
         let (noun, name) = (blocked.noun, blocked.id.name());
@@ -29,7 +23,7 @@ pub(crate) static WORDS: Words = Words {
     busy: |_| {
         let text = "The request failed due to conflict with a concurrent request. To resolve it, please refer to \
                     https://aka.ms/activitylog to get more details on the conflicting requests.";
-        CONFLICT.says(text)
+        Code::azures(409, "Conflict").says(text)
     },
     out_of_range: |wrong| {
         let OutOfRange { member, value, least, most, .. } = wrong;
@@ -52,7 +46,7 @@ pub(crate) static WORDS: Words = Words {
         Refusal::invalid_parameter(child.name(), text)
     },
     refuses_unknown: false,
-    unreadable,
+    unreadable: |refusal| refusal.with_reason_alone("BadRequest"),
 };
 
 /// A required member is missing.
@@ -62,19 +56,9 @@ pub(crate) fn missing(member: &str) -> Refusal {
 
 /// A member cannot change after creation.
 pub(crate) fn fixed(member: &str) -> Refusal {
-    FIXED.says(format_args!("Changing property '{member}' is not allowed.")).at(member)
-}
-
-/// For an unreadable document, Compute returns only the reason.
-fn unreadable(mut refusal: Refusal) -> Refusal {
-    if refusal.code != UNREADABLE {
-        return refusal;
-    }
-    if let Some(reason) = refusal.details.take().and_then(|details| details.into_iter().next()) {
-        refusal.message = reason.message;
-    }
-    refusal.code = "BadRequest".into();
-    refusal
+    Code::azures(409, "PropertyChangeNotAllowed")
+        .says(format_args!("Changing property '{member}' is not allowed."))
+        .at(member)
 }
 
 /// A number is outside its range.

@@ -8,10 +8,8 @@ use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::protocol::protocol;
 use crate::compute::tables::type_names::EXTENSION_TYPE;
 use azure_engine::document::{Object, at, text};
-use azure_engine::provider::{
-    Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
-};
-use azure_engine::refusal::Refusal;
+use azure_engine::provider::{AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing};
+use azure_engine::refusal::{Refusal, Result};
 use azure_engine::store::State;
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Text, Texts};
 use azure_engine::types::member_table::Member;
@@ -27,7 +25,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(EXTENSION_TYPE, "VMExtension")
 };
 
-static MEMBERS: [Member; 13] = [
+static MEMBERS: [Member; 12] = [
     Member::new("publisher", Text).required(),
     Member::new("type", Text).required(),
     Member::new("typeHandlerVersion", Text).required(),
@@ -39,34 +37,29 @@ static MEMBERS: [Member; 13] = [
     Member::new("suppressFailures", Flag),
     Member::new("forceUpdateTag", Text),
     Member::new("provisionAfterExtensions", Texts),
-    Member::new("provisioningState", Derived),
     Member::new("instanceView", Derived),
 ];
 
 /// The hidden member with the guest's message.
 const MESSAGE: &str = "message";
 
-impl Shape for Extensions {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Extensions, PROTOCOL, without Acting);
 
 impl Writing for Extensions {
-    fn before_write(&self, azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, proposal: Proposal<'_>) -> Result<Value> {
         let machine = proposal.id.parent().and_then(|machine| azure.store.get(&machine));
         if let Some(machine) = machine {
-            if at(&machine.body, "properties/osProfile/allowExtensionOperations") == Some(&Value::Bool(false))
-            {
-                return Err(OPERATION_NOT_ALLOWED.says(
-                    "This operation cannot be performed when extension operations are disallowed. To allow, please \
-                     ensure VM Agent is installed on the VM and the osProfile.allowExtensionOperations property is true.",
-                ));
-            }
-            if machine.hidden.get("power").is_some_and(|power| power != "running") {
-                return Err(OPERATION_NOT_ALLOWED
-                    .says("Cannot modify extensions in the VM when the VM is not running."));
-            }
+            OPERATION_NOT_ALLOWED.says_when(
+                at(&machine.body, "properties/osProfile/allowExtensionOperations")
+                    == Some(&Value::Bool(false)),
+                "This operation cannot be performed when extension operations are disallowed. To \
+             allow, please ensure VM Agent is installed on the VM and the \
+             osProfile.allowExtensionOperations property is true.",
+            )?;
+            OPERATION_NOT_ALLOWED.says_when(
+                machine.hidden.get("power").is_some_and(|power| power != "running"),
+                "Cannot modify extensions in the VM when the VM is not running.",
+            )?;
         }
         Ok(Value::Object(proposal.body))
     }
@@ -110,5 +103,3 @@ impl Presenting for Extensions {
         }
     }
 }
-
-impl Acting for Extensions {}

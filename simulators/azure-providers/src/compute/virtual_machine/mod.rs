@@ -25,19 +25,13 @@ use azure_engine::document::{
 };
 use azure_engine::operation::Completion;
 use azure_engine::provider::{
-    Acting, Action, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, Shape, Source,
-    Writing,
+    Acting, Action, AzureState, EndedOperation, Expand, Listing, Presenting, Proposal, Protocol, Record,
+    Shape, Source, Writing,
 };
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
 use azure_engine::settings::options::Options;
 use azure_engine::store::reference::Reference;
 use azure_engine::types::member_table::pointers;
-
-const AZURE_SPOT_VM_NOT_SUPPORTED_IN_AVAILABILITY_SET: Code =
-    Code::azures(400, "AzureSpotVMNotSupportedInAvailabilitySet");
-const NIC_IN_USE: Code = Code::azures(400, "NicInUse");
-const VIRTUAL_MACHINE_MUST_HAVE_ONE_NETWORK_INTERFACE_AS_PRIMARY: Code =
-    Code::ours(400, "VirtualMachineMustHaveOneNetworkInterfaceAsPrimary");
 
 pub(crate) struct VirtualMachines;
 
@@ -87,7 +81,7 @@ impl Shape for VirtualMachines {
 }
 
 impl Writing for VirtualMachines {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let (id, mut body) = (proposal.id, proposal.take());
         zones::check(azure, &proposal, Span::One, &mut body)?;
         let size = text(&body, SIZE).unwrap_or_default().to_owned();
@@ -128,16 +122,10 @@ impl Writing for VirtualMachines {
         guest::record_report(azure, id, answer)
     }
 
-    fn after_operation(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        completion: &Completion,
-        failed: bool,
-    ) {
-        match completion {
-            Completion::Action(action, targets) if !failed => power::finish(azure, id, action, targets),
-            Completion::Write => machine::settle(azure, id, failed),
+    fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
+        match ended.completion {
+            Completion::Action(action, targets) if !ended.failed => power::finish(azure, id, action, targets),
+            Completion::Write => machine::settle(azure, id, ended.failed),
             _ => {}
         }
     }
@@ -205,7 +193,7 @@ impl Acting for VirtualMachines {
 }
 
 /// A machine joins flexible sets alone, and stands where its set does.
-fn check_scale_set(azure: &AzureState, proposal: &Proposal<'_>, body: &Value) -> Result<(), Refusal> {
+fn check_scale_set(azure: &AzureState, proposal: &Proposal<'_>, body: &Value) -> Result<()> {
     let set = stored_reference(body, "properties/virtualMachineScaleSet/id");
     let Some(set) = set.and_then(|set| azure.store.get(&set)) else { return Ok(()) };
     let text = format_args!(
@@ -218,9 +206,9 @@ fn check_scale_set(azure: &AzureState, proposal: &Proposal<'_>, body: &Value) ->
 }
 
 /// A machine in an availability set is in no zone, and the set is one for managed disks.
-fn check_availability_set(azure: &AzureState, body: &Value) -> Result<(), Refusal> {
+fn check_availability_set(azure: &AzureState, body: &Value) -> Result<()> {
     let Some(set) = stored_reference(body, "properties/availabilitySet/id") else { return Ok(()) };
-    AZURE_SPOT_VM_NOT_SUPPORTED_IN_AVAILABILITY_SET.says_when(
+    Code::azures(400, "AzureSpotVMNotSupportedInAvailabilitySet").says_when(
         spot::is_of_spot(&body["properties"]),
         "Azure Spot Virtual Machine is not supported in Availability Set.",
     )?;
@@ -238,12 +226,7 @@ fn check_availability_set(azure: &AzureState, body: &Value) -> Result<(), Refusa
 }
 
 /// Fills the system disk of a storage profile; says whether the system is Windows.
-fn system_disk(
-    azure: &AzureState,
-    proposal: &Proposal<'_>,
-    size: &str,
-    storage: &mut Value,
-) -> Result<bool, Refusal> {
+fn system_disk(azure: &AzureState, proposal: &Proposal<'_>, size: &str, storage: &mut Value) -> Result<bool> {
     let id = proposal.id;
     let attached = text(storage, "osDisk/createOption") == Some("Attach");
     if storage.get("imageReference").is_none() && !attached {
@@ -273,7 +256,7 @@ fn network_profile(
     location: &str,
     size: &str,
     profile: &mut Value,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let id = proposal.id;
     if proposal.old.is_none() {
         network_profile::normalise(profile, id)?;
@@ -297,7 +280,7 @@ fn network_profile(
         let text = format_args!("Network interface {nic} is listed more than once.");
         Refusal::invalid_when(twice, "networkProfile", text)?;
         if let Some(user) = azure.store.referrers(nic).map(|user| &user.from).find(|user| *user != id) {
-            return Err(NIC_IN_USE.details(format_args!(
+            return Err(Code::azures(400, "NicInUse").details(format_args!(
                 "Network Interface {nic} is used by existing resource {user}. In order to delete the network interface, it must \
                  be dissociated from the resource. To learn more, see aka.ms/deletenic."
             )));
@@ -308,7 +291,7 @@ fn network_profile(
     let wrong = primaries > 1 || (primaries == 0 && nics.len() > 1);
     let text =
         format_args!("Virtual machine {} must have one network interface set as the primary.", id.name());
-    VIRTUAL_MACHINE_MUST_HAVE_ONE_NETWORK_INTERFACE_AS_PRIMARY
+    Code::ours(400, "VirtualMachineMustHaveOneNetworkInterfaceAsPrimary")
         .says_when(wrong, text)
         .map_err(|refusal| refusal.at("networkProfile"))
 }

@@ -2,7 +2,7 @@
 
 use azure_engine::document::{items, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::state::inner_request::PLATFORM;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -10,8 +10,6 @@ use serde_json::{Value, json};
 use super::checks::machine_names;
 use crate::container_service::protocol::own_spelling;
 use crate::container_service::scale_set;
-
-const NO_SUCH_MACHINE: Code = Code::ours(404, "NotFound");
 
 const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
 
@@ -32,7 +30,7 @@ pub(super) fn all(azure: &AzureState, pool: &ResourceId) -> Vec<Value> {
 }
 
 /// One machine.
-pub(super) fn one(azure: &AzureState, pool: &ResourceId, name: &str) -> Result<Value, Refusal> {
+pub(super) fn one(azure: &AzureState, pool: &ResourceId, name: &str) -> Result<Value> {
     let found = instances(azure, pool).into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
     match found {
         Some((name, id)) => Ok(shown(azure, pool, &name, &id)),
@@ -41,7 +39,8 @@ pub(super) fn one(azure: &AzureState, pool: &ResourceId, name: &str) -> Result<V
 }
 
 fn absent(pool: &ResourceId, name: &str) -> Refusal {
-    NO_SUCH_MACHINE.says(format_args!("Machine '{name}' of agent pool '{}' was not found.", pool.name()))
+    Code::ours(404, "NotFound")
+        .says(format_args!("Machine '{name}' of agent pool '{}' was not found.", pool.name()))
 }
 
 fn shown(azure: &AzureState, pool: &ResourceId, name: &str, instance: &ResourceId) -> Value {
@@ -71,7 +70,7 @@ fn shown(azure: &AzureState, pool: &ResourceId, name: &str, instance: &ResourceI
 /// Deletes machines of a pool that a client names.
 ///
 /// # Errors A machine is not in the pool, or the scale set refuses.
-pub(super) fn delete(azure: &mut AzureState, pool: &ResourceId, body: &Value) -> Result<(), Refusal> {
+pub(super) fn delete(azure: &mut AzureState, pool: &ResourceId, body: &Value) -> Result<()> {
     let names = machine_names(body)?;
     let known = instances(azure, pool);
     let numbers: Vec<String> = names

@@ -6,7 +6,7 @@ use azure_engine::types::member_table::Member;
 /// Most nodes of a pool, as documented for `count`.
 pub(super) const MAX_NODES: i64 = 1_000;
 
-pub(super) static MEMBERS: [Member; 52] = [
+pub(super) static MEMBERS: [Member; 51] = [
     Member::new("artifactStreamingProfile", Anything),
     Member::new("availabilityZones", Anything),
     Member::new("capacityReservationGroupID", Anything),
@@ -54,7 +54,6 @@ pub(super) static MEMBERS: [Member; 52] = [
     Member::new("podIPAllocationMode", Word(&["DynamicIndividual", "StaticBlock"], false)),
     Member::new("podSubnetID", Anything),
     Member::new("powerState", Anything),
-    Member::new("provisioningState", Derived),
     Member::new("proximityPlacementGroupID", Anything),
     Member::new("scaleDownMode", Word(&["Delete", "Deallocate"], true)),
     Member::new("scaleSetEvictionPolicy", Word(&["Delete", "Deallocate"], false)),

@@ -10,12 +10,12 @@ use azure_engine::answer::Answer;
 use azure_engine::document::{Object, at, fill, into_object, stored_reference, take_properties, text};
 use azure_engine::operation::Completion;
 use azure_engine::provider::{
-    Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, ResourceRequest, Shape,
-    StateNames, Writing,
+    Acting, Action, AzureState, EndedOperation, Expand, Presenting, Proposal, Protocol, Record,
+    ResourceRequest, Shape, StateNames, Writing,
 };
-use azure_engine::refusal::{Handled, Refusal};
+use azure_engine::refusal::{Handled, Result};
 use azure_engine::store::State;
-use azure_engine::store::reference::{Reference, Role};
+use azure_engine::store::reference::Reference;
 use azure_engine::types::member_table::{Written, normalise};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -62,8 +62,7 @@ impl Shape for AgentPools {
 
     fn references(&self, record: &Record) -> Vec<Reference> {
         let subnets = record.body.get("properties").map(subnets).unwrap_or_default();
-        let uses = |to| Reference { from: record.id.clone(), to, role: Role::Model, address: None };
-        subnets.into_iter().map(uses).collect()
+        subnets.into_iter().map(|to| Reference::in_model(&record.id, to)).collect()
     }
 
     fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
@@ -72,7 +71,7 @@ impl Shape for AgentPools {
 }
 
 impl Writing for AgentPools {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let cluster = id.parent().and_then(|id| azure.store.get(&id)).ok_or_else(|| azure.not_found(id))?;
         checks::check_cluster(azure, cluster)?;
@@ -107,27 +106,21 @@ impl Writing for AgentPools {
         azure.later(id, PROVISION, Some(Duration::ZERO));
     }
 
-    fn after_operation(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        completion: &Completion,
-        failed: bool,
-    ) {
-        match completion {
+    fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
+        match ended.completion {
             Completion::Step(_) => {
                 if let Err(refusal) = scale_set::reconcile(azure, id) {
                     fail(azure, id, refusal);
                 }
             }
-            Completion::Delete if !failed => {}
+            Completion::Delete if !ended.failed => {}
             Completion::Action(action, _) if action == "abort" => aborted(azure, id),
-            _ if !failed => finish(azure, id),
+            _ if !ended.failed => finish(azure, id),
             _ => {}
         }
     }
 
-    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
         let cluster = record.id.parent().and_then(|id| azure.store.get(&id));
         cluster.map_or(Ok(()), |cluster| checks::check_cluster(azure, cluster))?;
         checks::check_system_pool_left(azure, &record.id)
@@ -186,7 +179,7 @@ impl Acting for AgentPools {
             "abort" => abort(azure, id),
             _ => return None,
         }
-        Some(Ok(Action { completion: Completion::Action(action, Value::Null), answer: None }))
+        Some(Ok(Action::begun(Completion::Action(action, Value::Null))))
     }
 
     fn acts_during_operations(&self, action: &str) -> bool {
@@ -222,7 +215,7 @@ pub(super) fn complete(
     control: &ControlPlane,
     old: Option<&Value>,
     mut new: Object,
-) -> Result<Object, Refusal> {
+) -> Result<Object> {
     new.remove("name");
     drop_empty(&mut new);
     normalise(&members::MEMBERS, &Written { id, protocol: &PROTOCOL, old, used: false }, &mut new)?;
@@ -322,7 +315,7 @@ fn spot(new: &mut Object) {
 }
 
 /// Sets the requested version, the running version, and the image of the nodes.
-fn versions(control: &ControlPlane, old: Option<&Value>, new: &mut Object) -> Result<(), Refusal> {
+fn versions(control: &ControlPlane, old: Option<&Value>, new: &mut Object) -> Result<()> {
     fill(new, "orchestratorVersion", control.requested.as_str());
     let current = old.and_then(|old| text(old, "currentOrchestratorVersion")).and_then(Version::stored);
     let requested = word(new, "orchestratorVersion");

@@ -25,8 +25,7 @@ pub(super) fn reads(action: &str) -> bool {
 pub(super) fn begin(azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {
     let action = action.to_ascii_lowercase();
     if let Some(answer) = read(azure, azure.store.get(id)?, &action) {
-        let at_once =
-            |shown| Action { completion: Completion::Report(Value::Null), answer: Some(Answer::ok(shown)) };
+        let at_once = |shown| Action::answered(Answer::ok(shown));
         return Some(answer.map(at_once));
     }
     if action == "abort" {
@@ -66,7 +65,7 @@ pub(super) fn begin(azure: &mut AzureState, id: &ResourceId, action: &str, body:
 }
 
 fn going_on(action: String) -> Action {
-    Action { completion: Completion::Action(action, Value::Null), answer: None }
+    Action::begun(Completion::Action(action, Value::Null))
 }
 
 /// The answer to an action that only reads.

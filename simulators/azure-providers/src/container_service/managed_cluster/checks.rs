@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use azure_engine::document::{Object, at, name, text};
 use azure_engine::provider::{AzureState, Proposal};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_types::ResourceId;
 use ipnet::IpNet;
 use serde_json::Value;
@@ -15,12 +15,8 @@ use crate::container_service::kubernetes_version::{self, Version};
 use crate::container_service::nat_gateway::{MOST_ADDRESSES, USUAL_IDLE};
 use crate::container_service::words::{BAD_REQUEST, fixed, invalid, missing};
 
-const NO_SYSTEM_POOL: Code = Code::azures(400, "MustDefineAtLeastOneSystemPool");
-const MIXED_VERSIONS: Code = Code::azures(400, "NotAllAgentPoolOrchestratorVersionSpecifiedAndUnchanged");
-const GROUP_EXISTS: Code = Code::ours(409, "NodeResourceGroupAlreadyExists");
-
 /// Refuses a change of a member that is fixed at creation.
-pub(super) fn check_fixed(proposal: &Proposal<'_>, new: &Value) -> Result<(), Refusal> {
+pub(super) fn check_fixed(proposal: &Proposal<'_>, new: &Value) -> Result<()> {
     let changed = |path: &str| {
         let old = proposal.old_member(&format!("properties/{path}"));
         match (old, at(new, path)) {
@@ -37,7 +33,7 @@ pub(super) fn check_fixed(proposal: &Proposal<'_>, new: &Value) -> Result<(), Re
 }
 
 /// A cluster signs in with an identity or with an application.
-pub(super) fn check_identity(body: &Object, properties: &Object) -> Result<(), Refusal> {
+pub(super) fn check_identity(body: &Object, properties: &Object) -> Result<()> {
     let application = properties.get("servicePrincipalProfile").and_then(|profile| text(profile, "clientId"));
     if body.contains_key("identity") || application.is_some_and(|id| id != "msi") {
         return Ok(());
@@ -46,7 +42,7 @@ pub(super) fn check_identity(body: &Object, properties: &Object) -> Result<(), R
 }
 
 /// The DNS names of a cluster: a client uses exactly one of the ways to choose them.
-pub(super) fn check_dns(properties: &Object) -> Result<(), Refusal> {
+pub(super) fn check_dns(properties: &Object) -> Result<()> {
     let given = |member: &str| properties.get(member).and_then(Value::as_str);
     let (member, value) = match (given("dnsPrefix"), given("fqdnSubdomain")) {
         (Some(prefix), None) => ("dnsPrefix", prefix),
@@ -74,9 +70,9 @@ pub(super) fn check_dns(properties: &Object) -> Result<(), Refusal> {
 }
 
 /// Ranges of pods and Services.
-pub(super) fn check_network(properties: &Value) -> Result<(), Refusal> {
+pub(super) fn check_network(properties: &Value) -> Result<()> {
     let profile = at(properties, "networkProfile").cloned().unwrap_or_default();
-    let range = |member: &str| -> Result<Option<IpNet>, Refusal> {
+    let range = |member: &str| -> Result<Option<IpNet>> {
         let Some(given) = text(&profile, member) else { return Ok(None) };
         let wrong =
             |_| invalid(&format!("networkProfile.{member}"), format_args!("'{given}' is no address range."));
@@ -135,18 +131,17 @@ pub(super) fn check_network(properties: &Value) -> Result<(), Refusal> {
 }
 
 /// Local accounts can be disabled only for clusters with managed Entra ID.
-pub(super) fn check_accounts(properties: &Value) -> Result<(), Refusal> {
+pub(super) fn check_accounts(properties: &Value) -> Result<()> {
     let without = at(properties, "disableLocalAccounts") == Some(&Value::Bool(true));
     let managed = at(properties, "aadProfile/managed") == Some(&Value::Bool(true));
-    match without && !managed {
-        true => Err(BAD_REQUEST
-            .says("Local accounts can be disabled only for clusters that are enabled for managed AAD.")),
-        false => Ok(()),
-    }
+    BAD_REQUEST.says_when(
+        without && !managed,
+        "Local accounts can be disabled only for clusters that are enabled for managed AAD.",
+    )
 }
 
 /// The pools of a new cluster: some, with different names, and one for the cluster's own pods.
-pub(super) fn check_pools(profiles: &[Value]) -> Result<(), Refusal> {
+pub(super) fn check_pools(profiles: &[Value]) -> Result<()> {
     if profiles.is_empty() {
         return Err(missing("agentPoolProfiles"));
     }
@@ -162,7 +157,9 @@ pub(super) fn check_pools(profiles: &[Value]) -> Result<(), Refusal> {
         |profile: &Value| text(profile, "mode").is_some_and(|mode| mode.eq_ignore_ascii_case("System"));
     match profiles.iter().any(system) {
         true => Ok(()),
-        false => Err(NO_SYSTEM_POOL.says("Must define at least one system pool.").at("agentPoolProfiles")),
+        false => Err(Code::azures(400, "MustDefineAtLeastOneSystemPool")
+            .says("Must define at least one system pool.")
+            .at("agentPoolProfiles")),
     }
 }
 
@@ -178,14 +175,14 @@ pub(super) fn new_pool() -> Refusal {
 }
 
 /// With its cluster, a pool goes to the control plane's version or stays where it is.
-pub(super) fn check_pool_version(old: &Value, new: &Object, control: Version) -> Result<(), Refusal> {
+pub(super) fn check_pool_version(old: &Value, new: &Object, control: Version) -> Result<()> {
     let Some(asked) = new.get("orchestratorVersion").and_then(Value::as_str) else { return Ok(()) };
     let current = text(old, "currentOrchestratorVersion").and_then(Version::stored);
     let wanted = kubernetes_version::resolve(asked, current)?;
     if Some(wanted) == current || wanted == control {
         return Ok(());
     }
-    Err(MIXED_VERSIONS.says(
+    Err(Code::azures(400, "NotAllAgentPoolOrchestratorVersionSpecifiedAndUnchanged").says(
         "Using managed cluster api, all Agent pools' OrchestratorVersion must be all specified or all unspecified. If all \
          specified, they must be stay unchanged or the same with control plane. For agent pool specific change, please use \
          per agent pool operations: https://aka.ms/agent-pool-rest-api",
@@ -193,10 +190,10 @@ pub(super) fn check_pool_version(old: &Value, new: &Object, control: Version) ->
 }
 
 /// The group of the nodes must not exist: the provider creates it.
-pub(super) fn check_node_group(azure: &AzureState, id: &ResourceId, group: &str) -> Result<(), Refusal> {
+pub(super) fn check_node_group(azure: &AzureState, id: &ResourceId, group: &str) -> Result<()> {
     let group = ResourceId::group(id.subscription_id(), group);
     match azure.store.get(&group) {
-        Some(_) => Err(GROUP_EXISTS.says(format_args!(
+        Some(_) => Err(Code::ours(409, "NodeResourceGroupAlreadyExists").says(format_args!(
             "The node resource group '{}' of managed cluster '{}' exists already.",
             group.group_name().unwrap_or_default(),
             id.name()

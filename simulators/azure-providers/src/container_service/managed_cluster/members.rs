@@ -4,7 +4,7 @@
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Text, Word};
 use azure_engine::types::member_table::Member;
 
-pub(super) static MEMBERS: [Member; 52] = [
+pub(super) static MEMBERS: [Member; 51] = [
     Member::new("aadProfile", Anything),
     Member::new("addonProfiles", Anything),
     Member::new("agentPoolProfiles", Anything),
@@ -42,7 +42,6 @@ pub(super) static MEMBERS: [Member; 52] = [
     Member::new("powerState", Derived),
     Member::new("privateFQDN", Derived),
     Member::new("privateLinkResources", Anything),
-    Member::new("provisioningState", Derived),
     Member::new("publicNetworkAccess", Word(&["Enabled", "Disabled", "SecuredByPerimeter"], false)),
     Member::new("resourceUID", Derived),
     Member::new("safeguardsProfile", Anything),

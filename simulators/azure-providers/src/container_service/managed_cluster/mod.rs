@@ -14,12 +14,12 @@ use azure_engine::document::{Object, enumeration, fill, into_object, name, take_
 use azure_engine::operation::Completion;
 use azure_engine::operation::execution::Execution;
 use azure_engine::provider::{
-    Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, ResourceRequest, Shape,
-    StateNames, Writing,
+    Acting, Action, AzureState, EndedOperation, Expand, Presenting, Proposal, Protocol, Record,
+    ResourceRequest, Shape, StateNames, Writing,
 };
-use azure_engine::refusal::{Handled, Refusal};
+use azure_engine::refusal::{Handled, Result};
 use azure_engine::store::State;
-use azure_engine::store::reference::{Reference, Role as Pointer};
+use azure_engine::store::reference::Reference;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -78,8 +78,8 @@ impl Shape for ManagedClusters {
     fn references(&self, record: &Record) -> Vec<Reference> {
         // While it is written, a cluster holds its pools.
         let profiles = azure_engine::document::items(&record.body, "properties/agentPoolProfiles").iter();
-        let uses = |to| Reference { from: record.id.clone(), to, role: Pointer::Model, address: None };
-        profiles.flat_map(agent_pool::subnets).map(uses).collect()
+        let subnets = profiles.flat_map(agent_pool::subnets);
+        subnets.map(|to| Reference::in_model(&record.id, to)).collect()
     }
 
     fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
@@ -88,7 +88,7 @@ impl Shape for ManagedClusters {
 }
 
 impl Writing for ManagedClusters {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let (id, old) = (proposal.id, proposal.old);
         if old.is_some() {
             agent_pool::check_pools(azure, id)?;
@@ -158,18 +158,12 @@ impl Writing for ManagedClusters {
         azure.later(id, PROVISION, Some(Duration::ZERO));
     }
 
-    fn after_operation(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        completion: &Completion,
-        failed: bool,
-    ) {
-        match completion {
+    fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
+        match ended.completion {
             Completion::Step(_) => self.step(azure, id),
             Completion::Delete | Completion::Report(_) => {}
             Completion::Action(action, _) if action == "abort" => aborted(azure, id),
-            _ => finish(azure, id, failed),
+            _ => finish(azure, id, ended.failed),
         }
     }
 
@@ -237,7 +231,7 @@ impl ManagedClusters {
 }
 
 /// Reconciles the node group and the scale sets in it with the cluster's document.
-fn provision(azure: &mut AzureState, id: &ResourceId) -> Result<(), Refusal> {
+fn provision(azure: &mut AzureState, id: &ResourceId) -> Result<()> {
     let Some(group) = NodeGroup::of(azure, id) else { return Ok(()) };
     group.lay_out(azure)?;
     nat_gateway::lay_out(&group, azure)?;
@@ -299,7 +293,7 @@ fn keep(old: Option<&Record>, body: &mut Object, properties: &mut Object) {
     }
 }
 
-fn sku(body: &mut Object) -> Result<(), Refusal> {
+fn sku(body: &mut Object) -> Result<()> {
     let mut sku = body.remove("sku").map(into_object).unwrap_or_default();
     enumeration(&mut sku, "name", &["Base", "Automatic"], true)?;
     enumeration(&mut sku, "tier", &["Free", "Standard", "Premium"], true)?;
@@ -308,7 +302,7 @@ fn sku(body: &mut Object) -> Result<(), Refusal> {
 }
 
 /// Sets the requested and the running version.
-fn versions(old: Option<&Record>, properties: &mut Object) -> Result<(), Refusal> {
+fn versions(old: Option<&Record>, properties: &mut Object) -> Result<()> {
     fill(properties, "kubernetesVersion", kubernetes_version::usual());
     let current =
         old.and_then(|old| text(&old.body, "properties/currentKubernetesVersion")).and_then(Version::stored);
@@ -328,7 +322,7 @@ fn pool(
     control: &ControlPlane,
     updating: bool,
     profile: Value,
-) -> Result<Value, Refusal> {
+) -> Result<Value> {
     let id = cluster.child("agentPools", name(&profile));
     let old = azure.store.get(&id).and_then(|record| record.body.get("properties"));
     let profile = into_object(profile);
@@ -396,7 +390,7 @@ fn upgrade_profile(azure: &AzureState, record: &Record) -> Value {
     })
 }
 
-fn available_versions(record: &Record) -> Result<Value, Refusal> {
+fn available_versions(record: &Record) -> Result<Value> {
     let control = control_plane(record)?;
     Ok(json!({
         "id": format!("{}/availableAgentPoolVersions", own_spelling(&record.id)),

@@ -6,9 +6,7 @@ use serde_json::Value;
 
 use super::super::names::is_domain;
 use azure_engine::document::{Object, into_object};
-use azure_engine::refusal::{Code, Refusal};
-
-const BAD: Code = Code::ours(400, "BadRequest");
+use azure_engine::refusal::{Code, Result};
 
 /// A member of a record.
 pub(crate) enum Field {
@@ -95,18 +93,17 @@ pub(crate) fn spell(object: &mut Object, names: &[&'static str]) {
 }
 
 /// A record with its members, each checked; missing ones keep their values.
-pub(crate) fn kept(given: Value, wanted: &[Field], old: Option<Value>) -> Result<Value, Refusal> {
+pub(crate) fn kept(given: Value, wanted: &[Field], old: Option<Value>) -> Result<Value> {
     let mut given = into_object(given);
     let mut kept = old.map(into_object).unwrap_or_default();
     for field in wanted {
         let name = field.name();
         spell(&mut given, &[name]);
         let value = given.remove(name).or_else(|| kept.get(name).cloned()).unwrap_or_default();
-        if !field.fits(&value) {
-            return Err(
-                BAD.says(format_args!("The value {value} of the member '{name}' of a record is invalid."))
-            );
-        }
+        Code::ours(400, "BadRequest").says_when(
+            !field.fits(&value),
+            format_args!("The value {value} of the member '{name}' of a record is invalid."),
+        )?;
         kept.insert(name.into(), value);
     }
     Ok(Value::Object(kept))

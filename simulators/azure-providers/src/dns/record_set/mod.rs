@@ -7,16 +7,15 @@ pub(crate) mod views;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::names::{fqdn, spelled};
+use super::names::{fqdn, spell};
 use azure_engine::document::{Object, into_object, take_properties};
 use azure_engine::provider::{
     Acting, AzureState, Expand, Presenting, Proposal, Protocol, Record, Shape, Source, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use fields::Field;
 
 const BAD: Code = Code::ours(400, "BadRequest");
-const CONFLICT: Code = Code::ours(400, "Conflict");
 const TOO_MANY: Code = Code::ours(400, "RecordSetLimitExceeded");
 
 /// Longest time that a resolver may keep an answer.
@@ -118,7 +117,7 @@ impl Shape for RecordSets {
 }
 
 impl Writing for RecordSets {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let mut given = take_properties(&mut proposal.body);
         fields::spell(&mut given, &[self.rules.ttl, "metadata", self.member()]);
@@ -148,22 +147,18 @@ impl Writing for RecordSets {
         Ok(json!({ "properties": kept }))
     }
 
-    fn before_delete(&self, _azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-        if self.is_made(&record.id) {
-            return Err(
-                BAD.says(format_args!("The record set '@' of type {} cannot be deleted.", self.kind()))
-            );
-        }
-        Ok(())
+    fn before_delete(&self, _azure: &AzureState, record: &Record) -> Result<()> {
+        BAD.says_when(
+            self.is_made(&record.id),
+            format_args!("The record set '@' of type {} cannot be deleted.", self.kind()),
+        )
     }
 }
 
 impl Presenting for RecordSets {
     fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
-        let id = spelled(&record.id);
-        let zone = id.parent().map(|zone| zone.name().to_owned()).unwrap_or_default();
-        document.insert("name".into(), id.name().into());
-        document.insert("id".into(), id.as_str().into());
+        spell(document, &record.id);
+        let zone = record.id.parent().map(|zone| zone.name().to_owned()).unwrap_or_default();
         let Some(Value::Object(properties)) = document.get_mut("properties") else { return };
         properties.insert("fqdn".into(), fqdn(&zone, record.id.name()).into());
         match self.rules.registered {
@@ -186,12 +181,7 @@ impl RecordSets {
     }
 
     /// The records to store.
-    fn records(
-        &self,
-        azure: &AzureState,
-        proposal: &Proposal<'_>,
-        given: Option<Value>,
-    ) -> Result<Value, Refusal> {
+    fn records(&self, azure: &AzureState, proposal: &Proposal<'_>, given: Option<Value>) -> Result<Value> {
         let old = || proposal.old_member(&format!("properties/{}", self.member())).cloned();
         match &self.records {
             Records::Many(_, wanted) | Records::Given(_, wanted) => {
@@ -199,9 +189,10 @@ impl RecordSets {
                     return Err(BAD.says(format_args!("The member '{}' must be a list.", self.member())));
                 };
                 let most = azure.limit(self.rules.records);
-                if given.len() as u64 > most {
-                    return Err(TOO_MANY.says(format_args!("A record set can have at most {most} records.")));
-                }
+                TOO_MANY.says_when(
+                    given.len() as u64 > most,
+                    format_args!("A record set can have at most {most} records."),
+                )?;
                 let kept = given.into_iter().map(|record| fields::kept(record, wanted, None));
                 let kept: Vec<Value> = kept.collect::<Result<_, _>>()?;
                 if let Some(given) = self.missing(proposal.id, &kept) {
@@ -242,7 +233,7 @@ impl RecordSets {
     }
 
     /// Refuses a record set of a type that only the service creates, and more record sets than the limit.
-    fn check_made(&self, azure: &AzureState, proposal: &Proposal<'_>) -> Result<(), Refusal> {
+    fn check_made(&self, azure: &AzureState, proposal: &Proposal<'_>) -> Result<()> {
         let id = proposal.id;
         match self.records {
             Records::Made(..) if proposal.old.is_none() => Err(BAD.says(format_args!(
@@ -253,19 +244,16 @@ impl RecordSets {
                 let zone = id.parent().unwrap_or_else(|| id.clone());
                 let most = azure.limit(self.rules.record_sets);
                 let count = self.rules.count(azure, &zone);
-                if proposal.old.is_none() && count as u64 >= most {
-                    return Err(TOO_MANY.says(format_args!(
-                        "The zone '{}' cannot have more than {most} record sets.",
-                        zone.name()
-                    )));
-                }
-                Ok(())
+                TOO_MANY.says_when(
+                    proposal.old.is_none() && count as u64 >= most,
+                    format_args!("The zone '{}' cannot have more than {most} record sets.", zone.name()),
+                )
             }
         }
     }
 
     /// Refuses other records beside a CNAME.
-    fn check_beside(&self, azure: &AzureState, id: &ResourceId) -> Result<(), Refusal> {
+    fn check_beside(&self, azure: &AzureState, id: &ResourceId) -> Result<()> {
         let is_alias = self.kind() == "CNAME";
         let zone = id.parent().unwrap_or_else(|| id.clone());
         let beside = self.rules.of_zone(azure, &zone).find(|other| {
@@ -276,7 +264,7 @@ impl RecordSets {
         });
         match beside {
             None => Ok(()),
-            Some(other) => Err(CONFLICT.says(format_args!(
+            Some(other) => Err(Code::ours(400, "Conflict").says(format_args!(
                 "The record set '{}' of type {} cannot be beside the record set {}: a CNAME is alone.",
                 id.name(),
                 self.kind(),

@@ -9,8 +9,7 @@ use crate::authorization::{Plane, may};
 use azure_engine::answer::data_plane::DataCaller;
 use azure_engine::document::text;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Refusal;
-use azure_engine::refusal::code::Code;
+use azure_engine::refusal::{Code, Refusal, Result};
 
 /// "Azure Key Vault REST API Error Codes".
 const FORBIDDEN: Code = Code::azures(403, "Forbidden");
@@ -47,7 +46,7 @@ pub(super) fn check(
     vault: &Record,
     caller: Option<&DataCaller>,
     needed: NeededPermission,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let Some(caller) = caller.filter(|caller| !caller.object_id.is_empty()) else { return Ok(()) };
     let (refusal, inner) = match goes_by_roles(vault) {
         true if !azure.enforce_authorization => return Ok(()),

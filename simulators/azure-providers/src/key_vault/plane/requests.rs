@@ -4,7 +4,7 @@ use azure_engine::answer::Note;
 use azure_engine::answer::data_plane::{DataAnswer, DataRequest};
 use azure_engine::document::text;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
@@ -17,23 +17,21 @@ use super::shown;
 
 const BAD: Code = Code::azures(400, "BadParameter");
 const NOT_FOUND: Code = Code::ours(404, "VaultNotFound");
-const UNKNOWN: Code = Code::ours(404, "NotFound");
-const FORBIDDEN: Code = Code::azures(403, "Forbidden");
-const METHOD: Code = Code::ours(405, "MethodNotAllowed");
 
 /// Most lines of a page.
 const MAX_RESULTS: usize = 25;
 
 /// Performs a request.
-pub(super) fn perform(azure: &mut AzureState, request: &DataRequest<'_>) -> Result<DataAnswer, Refusal> {
+pub(super) fn perform(azure: &mut AzureState, request: &DataRequest<'_>) -> Result<DataAnswer> {
     let vault = host::find(azure, request.account)
         .ok_or_else(|| NOT_FOUND.says(format_args!("There is no vault '{}'.", request.account)))?;
-    if request.query.get("api-version").is_none_or(String::is_empty) {
-        return Err(BAD.says("api-version must be specified"));
-    }
-    let Some(path) = ItemPath::parse(request.path) else {
-        return Err(UNKNOWN.says(format_args!("There is nothing at '{}'.", request.path)));
-    };
+    BAD.says_when(
+        request.query.get("api-version").is_none_or(String::is_empty),
+        "api-version must be specified",
+    )?;
+    let path = ItemPath::parse(request.path).ok_or_else(|| {
+        Code::ours(404, "NotFound").says(format_args!("There is nothing at '{}'.", request.path))
+    })?;
     let kind = path.kind;
     let may =
         |permission: &'static str| check(azure, vault, request.caller, NeededPermission { kind, permission });
@@ -55,7 +53,8 @@ pub(super) fn perform(azure: &mut AzureState, request: &DataRequest<'_>) -> Resu
             may("get")?;
             let found = contents::version(azure, &vault_name, kind, name, version.first().copied())?;
             if !found.enabled && kind == Kind::Secrets {
-                let refusal = FORBIDDEN.says("Operation get is not allowed on a disabled secret.");
+                let refusal =
+                    Code::azures(403, "Forbidden").says("Operation get is not allowed on a disabled secret.");
                 return Err(contents::within(refusal, "SecretDisabled"));
             }
             Ok(DataAnswer::json(200, &shown::whole(vault, kind, name, found)))
@@ -68,9 +67,8 @@ pub(super) fn perform(azure: &mut AzureState, request: &DataRequest<'_>) -> Resu
         ("PUT", false, [name]) if kind == Kind::Secrets => {
             may(create)?;
             let body = body(request)?;
-            let Some(value) = text(&body, "value") else {
-                return Err(BAD.says("The property 'value' of a secret is missing."));
-            };
+            let value = text(&body, "value")
+                .ok_or_else(|| BAD.says("The property 'value' of a secret is missing."))?;
             let content = secret::content(azure, value)?;
             let version = contents::add(azure, &vault_name, kind, name, content, said(&body))?;
             written(azure, &vault_name, kind, name, &version, "set")
@@ -118,14 +116,13 @@ pub(super) fn perform(azure: &mut AzureState, request: &DataRequest<'_>) -> Resu
             contents::purge(azure, &vault_name, kind, name)?;
             Ok(noted(DataAnswer::empty(204), kind, name, "purge"))
         }
-        (method, ..) => {
-            Err(METHOD.says(format_args!("The method '{method}' is not known for '{}'.", request.path)))
-        }
+        (method, ..) => Err(Code::ours(405, "MethodNotAllowed")
+            .says(format_args!("The method '{method}' is not known for '{}'.", request.path))),
     }
 }
 
 /// The body of a request; nothing for one without.
-fn body(request: &DataRequest<'_>) -> Result<Value, Refusal> {
+fn body(request: &DataRequest<'_>) -> Result<Value> {
     if request.body.is_empty() {
         return Ok(Value::Null);
     }
@@ -134,7 +131,7 @@ fn body(request: &DataRequest<'_>) -> Result<Value, Refusal> {
 }
 
 /// The vault, which is there.
-fn again<'a>(azure: &'a AzureState, name: &str) -> Result<&'a Record, Refusal> {
+fn again<'a>(azure: &'a AzureState, name: &str) -> Result<&'a Record> {
     host::find(azure, name).ok_or_else(|| NOT_FOUND.says(format_args!("There is no vault '{name}'.")))
 }
 
@@ -145,7 +142,7 @@ fn written(
     name: &str,
     version: &super::super::item::Version,
     what: &str,
-) -> Result<DataAnswer, Refusal> {
+) -> Result<DataAnswer> {
     let answer = DataAnswer::json(200, &shown::whole(again(azure, vault)?, kind, name, version));
     Ok(noted(answer, kind, name, what))
 }
@@ -167,7 +164,7 @@ fn list(
     vault: &Record,
     kind: Kind,
     deleted: bool,
-) -> Result<DataAnswer, Refusal> {
+) -> Result<DataAnswer> {
     let all: Vec<&Item> = contents::all(azure, vault.id.name(), kind, deleted).collect();
     let show = |item: &Item| {
         let latest = item.version(None).map(|version| shown::line(vault, kind, &item.name, version, false));
@@ -182,7 +179,7 @@ fn versions(
     vault: &Record,
     kind: Kind,
     name: &str,
-) -> Result<DataAnswer, Refusal> {
+) -> Result<DataAnswer> {
     let item = contents::item(azure, vault.id.name(), kind, name, false);
     // Recorded by SDKs: an absent item has an empty list of versions.
     let all = item.map_or_else(|_| Vec::new(), |item| item.versions.iter().collect());
@@ -195,7 +192,7 @@ fn page<T>(
     mut all: Vec<&T>,
     key: impl Fn(&T) -> &str,
     show: impl Fn(&T) -> Value,
-) -> Result<DataAnswer, Refusal> {
+) -> Result<DataAnswer> {
     let size = match request.query.get("maxresults").map(|given| given.parse::<usize>()) {
         None => MAX_RESULTS,
         Some(Ok(size)) if (1..=MAX_RESULTS).contains(&size) => size,

@@ -13,11 +13,9 @@ use crate::network::shared::{
 };
 use azure_engine::document::{Object, fill, stored_reference, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Number, Text, Uses, UsesAll, Word};
 use azure_engine::types::member_table::Member;
-
-const NO_SUBNET: Code = Code::ours(400, "SubnetIsRequired");
 
 pub(super) static MEMBERS: [Member; 14] = [
     Member::new("applicationGatewayBackendAddressPools", Anything),
@@ -51,14 +49,15 @@ pub(super) fn check(
     (id, properties): (&ResourceId, &mut Object),
     first: Option<&Value>,
     promised: &mut BTreeSet<IpAddr>,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     if let Some(first) = first.filter(|_| properties.contains_key("privateIPAddressPrefixLength")) {
         fill(properties, "subnet", first.clone());
     }
     let pointer = |member: &str| properties.get(member).and_then(|pointer| stored_reference(pointer, "id"));
-    let Some(subnet) = pointer("subnet") else {
-        return Err(NO_SUBNET.details(format_args!("IP configuration {id} must reference a subnet.")));
-    };
+    let subnet = pointer("subnet").ok_or_else(|| {
+        Code::ours(400, "SubnetIsRequired")
+            .details(format_args!("IP configuration {id} must reference a subnet."))
+    })?;
     if let Some(public) = pointer("publicIPAddress") {
         let user = azure.store.referrers(&public).find(|user| !user.from.is_within(interface));
         if let Some(user) = user {
@@ -89,7 +88,7 @@ fn address(
     old: Option<&Value>,
     properties: &Object,
     promised: &BTreeSet<IpAddr>,
-) -> Result<IpAddr, Refusal> {
+) -> Result<IpAddr> {
     let given = properties.get("privateIPAddress").and_then(Value::as_str);
     if properties.get("privateIPAllocationMethod").and_then(Value::as_str) == Some("Static") {
         return static_address(azure, id, subnet, given, |owner| owner.is_within(interface));

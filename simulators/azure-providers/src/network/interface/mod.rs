@@ -15,26 +15,18 @@ use crate::network::load_balancer::{
 use crate::network::shared::{children::each_child, protocol::protocol};
 use azure_engine::document::{self, at, fill, into_object, items, name, stored_reference, take_properties};
 use azure_engine::provider::{
-    Acting, AzureState, ChildCollection, Expand, Presenting, Proposal, Protocol, Record, Shape, Writing,
+    AzureState, ChildCollection, Expand, Presenting, Proposal, Protocol, Record, Writing,
 };
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::store::reference::is_of;
 use azure_engine::types::member_table::Holds::{
     Anything, Children, Derived, Flag, Guid, Object, Text, Texts, Uses, Word,
 };
 use azure_engine::types::member_table::Member;
 
-const DIFFERENT_SUBNETS: Code = Code::azures(400, "IpConfigurationsOnSameNicCannotUseDifferentSubnets");
-const IN_USE: Code = Code::azures(400, "NicInUse");
-const NO_CONFIGURATION: Code = Code::ours(400, "NetworkInterfaceMustHaveAtLeastOneIpConfiguration");
-const OF_SERVICE: Code = Code::ours(400, "CannotModifyServiceManagedNetworkInterface");
-const OTHER_NETWORK: Code = Code::ours(400, "NetworkInterfaceMustStayInOneVirtualNetwork");
-const PRIMARY_REMOVED: Code = Code::azures(400, "IpConfigDeleteNotSupported");
-const TWO_PRIMARIES: Code = Code::ours(400, "NetworkInterfaceMustHaveOnePrimaryIpConfiguration");
-
 pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Network/networkInterfaces";
 
-static MEMBERS: [Member; 28] = [
+static MEMBERS: [Member; 27] = [
     Member::new("allowPort25Out", Derived),
     Member::new("associatedPrivateEndpoints", Derived),
     Member::new(
@@ -59,7 +51,6 @@ static MEMBERS: [Member; 28] = [
     Member::new("primary", Derived),
     Member::new("privateEndpoint", Derived),
     Member::new("privateLinkService", Anything),
-    Member::new("provisioningState", Derived),
     Member::new("resourceGuid", Guid),
     Member::new("tapConfigurations", Derived),
     Member::new("virtualMachine", Derived),
@@ -87,17 +78,13 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(RESOURCE_TYPE, "NetworkInterface")
 };
 
-impl Shape for NetworkInterfaces {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(NetworkInterfaces, PROTOCOL, without Acting);
 
 impl Writing for NetworkInterfaces {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         if let Some(owner) = proposal.old.and_then(service_owner) {
-            return Err(OF_SERVICE.details(format_args!(
+            return Err(Code::ours(400, "CannotModifyServiceManagedNetworkInterface").details(format_args!(
                 "Network interface {id} is managed by {owner} and cannot be modified."
             )));
         }
@@ -118,11 +105,11 @@ impl Writing for NetworkInterfaces {
         Ok(proposal.stored(into_object(properties)))
     }
 
-    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
         let owner = service_owner(record).map(str::to_owned);
         match owner.or_else(|| machine_of(azure, record).map(|machine| machine.to_string())) {
             None => Ok(()),
-            Some(owner) => Err(IN_USE.details(format_args!(
+            Some(owner) => Err(Code::azures(400, "NicInUse").details(format_args!(
                     "Network Interface {} is used by existing resource {owner}. In order to delete the network interface, \
                      it must be dissociated from the resource. To learn more, see aka.ms/deletenic.",
                     record.id
@@ -154,8 +141,6 @@ impl Presenting for NetworkInterfaces {
         }
     }
 }
-
-impl Acting for NetworkInterfaces {}
 
 /// The private endpoint or private link service whose interface this is.
 fn service_owner(record: &Record) -> Option<&str> {
@@ -204,7 +189,7 @@ fn check_configurations(
     id: &ResourceId,
     old: Option<&Record>,
     properties: &mut document::Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let (mut first, mut count) = (None, 0);
     // An address that another configuration keeps is not free for a new one.
     let (mut promised, mut publics) = (BTreeSet::new(), BTreeMap::new());
@@ -219,18 +204,14 @@ fn check_configurations(
             return Err(public_ip_in_use(&one, &public, &other));
         }
     }
-    NO_CONFIGURATION.details_when(
+    Code::ours(400, "NetworkInterfaceMustHaveAtLeastOneIpConfiguration").details_when(
         count == 0,
         format_args!("Network interface {id} must have at least one IP configuration."),
     )
 }
 
 /// One configuration is primary: the first, where none is marked. It stays so.
-fn mark_primary(
-    id: &ResourceId,
-    old: Option<&Record>,
-    properties: &mut document::Object,
-) -> Result<(), Refusal> {
+fn mark_primary(id: &ResourceId, old: Option<&Record>, properties: &mut document::Object) -> Result<()> {
     let (mut primaries, mut names) = (0, Vec::new());
     for (one, properties) in each_child(id, properties, "ipConfigurations") {
         primaries += usize::from(properties.get("primary") == Some(&Value::Bool(true)));
@@ -240,12 +221,12 @@ fn mark_primary(
     let was = old.iter().find(|one| at(one, "properties/primary") == Some(&Value::Bool(true)));
     if let Some(was) = was.map(name) {
         let why = "Deletion and renaming of primary IP Configuration is not supported.";
-        PRIMARY_REMOVED.details_when(
+        Code::azures(400, "IpConfigDeleteNotSupported").details_when(
             !names.contains(&id.child("ipConfigurations", was)),
             format_args!("IP Configuration {was} cannot be deleted. {why}"),
         )?;
     }
-    TWO_PRIMARIES.details_when(
+    Code::ours(400, "NetworkInterfaceMustHaveOnePrimaryIpConfiguration").details_when(
         primaries > 1,
         format_args!(
             "Network interface {id} must have exactly one primary IP configuration; {primaries} are marked."
@@ -259,19 +240,24 @@ fn mark_primary(
 }
 
 /// All configurations of an interface lie in one subnet, and in one virtual network for its whole life.
-fn check_networks(id: &ResourceId, old: Option<&Record>, configurations: &[Value]) -> Result<(), Refusal> {
+fn check_networks(id: &ResourceId, old: Option<&Record>, configurations: &[Value]) -> Result<()> {
     let subnet = |one: &Value| stored_reference(one, "properties/subnet/id");
     let mut subnets = configurations.iter().filter_map(subnet);
     let Some(first) = subnets.next() else { return Ok(()) };
     if let Some(other) = subnets.find(|other| *other != first) {
-        return Err(DIFFERENT_SUBNETS.details(format_args!(
-            "IP configurations of network interface {id} cannot be in different subnets: {first} and {other}."
-        )));
+        return Err(Code::azures(400, "IpConfigurationsOnSameNicCannotUseDifferentSubnets").details(
+            format_args!(
+                "IP configurations of network interface {id} cannot be in different subnets: {first} \
+             and {other}."
+            ),
+        ));
     }
     let before = old.and_then(|old| items(&old.body, "properties/ipConfigurations").first().and_then(subnet));
     match (before.and_then(|before| before.parent()), first.parent()) {
-        (Some(before), Some(now)) if before != now => Err(OTHER_NETWORK
-            .details(format_args!("Network interface {id} is in {before} and cannot move to {now}."))),
+        (Some(before), Some(now)) if before != now => {
+            Err(Code::ours(400, "NetworkInterfaceMustStayInOneVirtualNetwork")
+                .details(format_args!("Network interface {id} is in {before} and cannot move to {now}.")))
+        }
         _ => Ok(()),
     }
 }

@@ -11,7 +11,7 @@ use super::{balancer::Balancer, pool_members::members};
 use crate::network::shared::codes::ADDRESS_FORMAT;
 use azure_engine::document::{name, stored_reference, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::store::reference::Role;
 use azure_engine::types::member_table::Holds::{Derived, Names, Object, Text, Uses, Word};
 use azure_engine::types::member_table::Member;
@@ -21,8 +21,6 @@ const ADDRESS_TWICE: Code = Code::ours(400, "DuplicateBackendAddress");
 const NO_NETWORK: Code = Code::ours(400, "VirtualNetworkRequired");
 const SEVERAL_NETWORKS: Code = Code::ours(400, "BackendAddressesInDifferentVirtualNetworks");
 const WRONG_NAME: Code = Code::ours(400, "InvalidBackendAddressName");
-const NO_ADMIN_STATE: Code = Code::ours(400, "BackendAddressAdminStateNotSupported");
-const TOO_MANY_ADDRESSES: Code = Code::ours(400, "BackendAddressPoolAddressCountLimitReached");
 
 /// An entry of a pool.
 pub(super) static ENTRY: [Member; 5] = [
@@ -63,9 +61,9 @@ pub(super) fn checked(
     pool: &ResourceId,
     network: Option<&ResourceId>,
     given: &[Value],
-) -> Result<Vec<Value>, Refusal> {
+) -> Result<Vec<Value>> {
     let most = balancer.azure.limit("network.addressesPerBackendPool");
-    TOO_MANY_ADDRESSES.details_when(
+    Code::ours(400, "BackendAddressPoolAddressCountLimitReached").details_when(
         given.len() as u64 > most,
         format_args!("Backend address pool {pool} cannot have more than {most} addresses."),
     )?;
@@ -73,7 +71,7 @@ pub(super) fn checked(
     let mut networks: HashSet<String> = network.map(ResourceId::to_lower).into_iter().collect();
     for entry in given {
         let name = name(entry);
-        NO_ADMIN_STATE.details_when(
+        Code::ours(400, "BackendAddressAdminStateNotSupported").details_when(
             balancer.sku != "Standard"
                 && text(entry, "properties/adminState").is_some_and(|state| state != "None"),
             format_args!("Admin states in pool {pool} need a load balancer with sku Standard."),

@@ -17,14 +17,10 @@ use crate::network::shared::codes::MIXED_MEMBERSHIP;
 use crate::network::shared::{addresses::holder_in_network, children::old_child};
 use azure_engine::document::{self, items, name, stored_reference, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::{Role, is_of};
 use azure_engine::types::member_table::Holds::{Derived, Number, Objects, Text, Users, Uses, Word};
 use azure_engine::types::member_table::Member;
-
-const NOT_OF_SKU: Code = Code::ours(400, "MigrateToIpBasedNotSupportedForSku");
-const NO_SUCH_MEMBER: Code = Code::ours(400, "BackendAddressNotFoundInPool");
-const SYNC_NEEDS_NETWORK: Code = Code::ours(400, "BackendAddressPoolSyncModeRequiresVirtualNetwork");
 
 pub(super) static MEMBERS: [Member; 12] = [
     Member::new("backendIPConfigurations", Derived),
@@ -46,7 +42,7 @@ pub(super) fn check(
     balancer: &Balancer<'_>,
     id: &ResourceId,
     properties: &mut document::Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let old = old_child(balancer.old, id);
     let mut network = properties.get("virtualNetwork").and_then(|network| stored_reference(network, "id"));
     let addresses = match properties.remove("loadBalancerBackendAddresses") {
@@ -64,7 +60,7 @@ pub(super) fn check(
             old.map_or_else(Vec::new, |old| items(old, "properties/loadBalancerBackendAddresses").to_vec())
         }
     };
-    SYNC_NEEDS_NETWORK.details_when(
+    Code::ours(400, "BackendAddressPoolSyncModeRequiresVirtualNetwork").details_when(
         properties.contains_key("syncMode") && network.is_none(),
         format_args!("Backend address pool {id} with a syncMode needs a virtualNetwork."),
     )?;
@@ -147,7 +143,7 @@ pub(crate) fn port_mapping(
     balancer: &Record,
     pool: &ResourceId,
     asked: &Value,
-) -> Result<Value, Refusal> {
+) -> Result<Value> {
     let member = match (stored_reference(asked, "ipConfiguration/id"), text(asked, "ipAddress")) {
         (Some(configuration), _) => Some(configuration.to_lower()),
         (None, Some(address)) => {
@@ -165,22 +161,18 @@ pub(crate) fn port_mapping(
         Some(member) => {
             Ok(json!({ "inboundNatRulePortMappings": inbound_nat_rule::mappings(balancer, pool, &member) }))
         }
-        None => Err(NO_SUCH_MEMBER.details(format_args!(
+        None => Err(Code::ours(400, "BackendAddressNotFoundInPool").details(format_args!(
             "Backend address pool {pool} has no member with the given ipConfiguration or ipAddress."
         ))),
     }
 }
 
 /// `migrateToIpBased`: the members by network interface become addresses that the pool holds itself.
-pub(crate) fn migrate(
-    azure: &mut AzureState,
-    balancer: &ResourceId,
-    asked: &Value,
-) -> Result<Value, Refusal> {
+pub(crate) fn migrate(azure: &mut AzureState, balancer: &ResourceId, asked: &Value) -> Result<Value> {
     let wanted: Vec<String> =
         items(asked, "pools").iter().filter_map(Value::as_str).map(str::to_owned).collect();
     let record = azure.store.get(balancer).ok_or_else(|| Refusal::child_not_found(balancer))?;
-    NOT_OF_SKU.details_when(
+    Code::ours(400, "MigrateToIpBasedNotSupportedForSku").details_when(
         text(&record.body, "sku/name") != Some("Standard"),
         format_args!("The pools of load balancer {balancer} can be migrated only with sku Standard."),
     )?;

@@ -15,26 +15,14 @@ use crate::network::shared::{
 };
 use azure_engine::document::{Object, name, stored_reference, take_properties, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::is_of;
 use azure_engine::types::member_table::Holds::{Derived, Text, Users, Uses, Word};
 use azure_engine::types::member_table::Member;
 
-const MIXED_FRONTENDS: Code =
-    Code::ours(400, "LoadBalancerFrontendIPConfigurationsMustBeAllPublicOrAllInternal");
 const FRONTEND_OF_SERVICE: Code =
     Code::ours(400, "LoadBalancerFrontendIPConfigurationInUseByPrivateLinkService");
 const FRONTEND_IN_USE: Code = Code::ours(400, "FrontendIPConfigurationInUse");
-const NAT_GATEWAY_AND_BASIC: Code = Code::azures(400, "SubnetWithNatGatewayAndBasicSkuResourceNotAllowed");
-const NOT_ONE_ADDRESS: Code = Code::ours(400, "InvalidFrontendIPConfiguration");
-const NO_ZONES_OF_BASIC: Code = Code::ours(400, "AvailabilityZonesNotSupportedForBasicSku");
-const OTHER_SKU: Code = Code::azures(400, "PublicIPAndLBSkuDoNotMatch");
-const PREFIX_IN_USE: Code = Code::ours(400, "PublicIPPrefixInUse");
-const PREFIX_SKU: Code = Code::ours(400, "PublicIPPrefixAndLBSkuDoNotMatch");
-const PUBLIC_AND_INTERNAL: Code = Code::azures(400, "FrontendIPConfigHasBothSubnetAndPublicIP");
-const PUBLIC_IP_IN_USE: Code = Code::azures(400, "PublicIPAddressInUse");
-const ZONES_OF_PUBLIC_IP: Code =
-    Code::azures(400, "LoadBalancerFrontendIPConfigCannotHaveZoneWhenReferencingPublicIPAddress");
 
 pub(super) static MEMBERS: [Member; 12] = [
     Member::new("inboundNatPools", Users("inboundNatPools")),
@@ -56,7 +44,7 @@ pub(super) fn check(
     balancer: &Balancer<'_>,
     child: &mut Object,
     promised: &mut BTreeSet<IpAddr>,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let azure = balancer.azure;
     let mut properties = take_properties(child);
     let label = child.get("name").and_then(Value::as_str).unwrap_or_default();
@@ -87,12 +75,12 @@ pub(super) fn check(
             properties.insert("privateIPAddressVersion".into(), version.into());
         }
         (Some(_), None, Some(_)) => {
-            return Err(PUBLIC_AND_INTERNAL.details(format_args!(
+            return Err(Code::azures(400, "FrontendIPConfigHasBothSubnetAndPublicIP").details(format_args!(
                 "Frontend IP Configuration {id} must not reference both a Subnet and a Public IP Address."
             )));
         }
         _ => {
-            return Err(NOT_ONE_ADDRESS.details(format_args!(
+            return Err(Code::ours(400, "InvalidFrontendIPConfiguration").details(format_args!(
                 "Frontend {id} must reference exactly one of publicIPAddress, publicIPPrefix and subnet."
             )));
         }
@@ -118,7 +106,7 @@ fn private_address(
     old: Option<&Value>,
     properties: &Object,
     promised: &BTreeSet<IpAddr>,
-) -> Result<IpAddr, Refusal> {
+) -> Result<IpAddr> {
     let given = properties.get("privateIPAddress").and_then(Value::as_str);
     if properties.get("privateIPAllocationMethod").and_then(Value::as_str) == Some("Static") {
         // An address may move from one frontend of the balancer to another in one write.
@@ -141,11 +129,7 @@ fn private_address(
 }
 
 /// Refuses sku Basic in a subnet with a NAT gateway.
-fn check_subnet_of_basic(
-    balancer: &Balancer<'_>,
-    id: &ResourceId,
-    subnet: &ResourceId,
-) -> Result<(), Refusal> {
+fn check_subnet_of_basic(balancer: &Balancer<'_>, id: &ResourceId, subnet: &ResourceId) -> Result<()> {
     let network = balancer.azure.store.holder(subnet);
     let gateway = network
         .and_then(|network| balancer.azure.find_child(network, subnet))
@@ -153,39 +137,36 @@ fn check_subnet_of_basic(
     if balancer.sku != "Basic" || gateway.is_none() {
         return Ok(());
     }
-    Err(NAT_GATEWAY_AND_BASIC.details(format_args!(
+    Err(Code::azures(400, "SubnetWithNatGatewayAndBasicSkuResourceNotAllowed").details(format_args!(
             "NAT Gateway cannot be deployed on subnet containing Basic SKU Public IP addresses or Basic SKU Load Balancer. \
              Frontend {id}, subnet {subnet}."
         )))
 }
 
 /// An internal frontend has zones of its own; a public one has those of its public IP.
-fn zones(
-    balancer: &Balancer<'_>,
-    id: &ResourceId,
-    internal: bool,
-    child: &mut Object,
-) -> Result<(), Refusal> {
+fn zones(balancer: &Balancer<'_>, id: &ResourceId, internal: bool, child: &mut Object) -> Result<()> {
     check_zones(balancer.azure, id, child)?;
     if !child.contains_key("zones") {
         return Ok(());
     }
-    ZONES_OF_PUBLIC_IP.details_when(
-        !internal,
-        format_args!("Frontend {id} cannot have zones, since it references a public IP address or prefix."),
-    )?;
-    NO_ZONES_OF_BASIC.details_when(
+    Code::azures(400, "LoadBalancerFrontendIPConfigCannotHaveZoneWhenReferencingPublicIPAddress")
+        .details_when(
+            !internal,
+            format_args!(
+                "Frontend {id} cannot have zones, since it references a public IP address or prefix."
+            ),
+        )?;
+    Code::ours(400, "AvailabilityZonesNotSupportedForBasicSku").details_when(
         balancer.sku == "Basic",
         format_args!("Frontend {id} cannot have zones, since its load balancer has sku Basic."),
-    )?;
-    Ok(())
+    )
 }
 
-fn check_public_ip(balancer: &Balancer<'_>, id: &ResourceId, public: &ResourceId) -> Result<(), Refusal> {
+fn check_public_ip(balancer: &Balancer<'_>, id: &ResourceId, public: &ResourceId) -> Result<()> {
     let (azure, sku) = (balancer.azure, balancer.sku);
     let Some(record) = azure.store.get(public) else { return Err(Refusal::invalid_reference(public, id)) };
     let theirs = text(&record.body, "sku/name").unwrap_or("Basic");
-    OTHER_SKU.details_when(
+    Code::azures(400, "PublicIPAndLBSkuDoNotMatch").details_when(
         theirs != sku,
         format_args!(
             "{sku} sku load balancer {} cannot reference {theirs} sku publicIP {}.",
@@ -199,8 +180,8 @@ fn check_public_ip(balancer: &Balancer<'_>, id: &ResourceId, public: &ResourceId
 }
 
 /// A prefix serves one balancer's frontend, for outbound traffic.
-fn check_prefix(balancer: &Balancer<'_>, id: &ResourceId, prefix: &ResourceId) -> Result<(), Refusal> {
-    PREFIX_SKU.details_when(
+fn check_prefix(balancer: &Balancer<'_>, id: &ResourceId, prefix: &ResourceId) -> Result<()> {
+    Code::ours(400, "PublicIPPrefixAndLBSkuDoNotMatch").details_when(
         balancer.sku != "Standard",
         format_args!(
             "{} sku load balancer {} cannot reference public IP prefix {prefix}.",
@@ -218,7 +199,7 @@ fn check_prefix(balancer: &Balancer<'_>, id: &ResourceId, prefix: &ResourceId) -
 
 /// One prefix serves one configuration, or gives public IPs their addresses.
 pub(crate) fn prefix_in_use(id: &ResourceId, prefix: &ResourceId, user: &ResourceId) -> Refusal {
-    PREFIX_IN_USE.details(format_args!(
+    Code::ours(400, "PublicIPPrefixInUse").details(format_args!(
         "Resource {id} is referencing public IP prefix {prefix} that is already allocated to resource {user}."
     ))
 }
@@ -229,9 +210,9 @@ pub(crate) fn is_internal(frontend: &Value) -> bool {
 }
 
 /// The frontends of one balancer are all public or all internal, and each has a public IP of its own.
-pub(crate) fn check_together(balancer: &Balancer<'_>, frontends: &[Value]) -> Result<(), Refusal> {
+pub(crate) fn check_together(balancer: &Balancer<'_>, frontends: &[Value]) -> Result<()> {
     let internal = frontends.iter().filter(|frontend| is_internal(frontend)).count();
-    MIXED_FRONTENDS.details_when(
+    Code::ours(400, "LoadBalancerFrontendIPConfigurationsMustBeAllPublicOrAllInternal").details_when(
         internal > 0 && internal < frontends.len(),
         format_args!("Load balancer {} cannot have both public and internal frontends.", balancer.id),
     )?;
@@ -252,17 +233,13 @@ pub(crate) fn check_together(balancer: &Balancer<'_>, frontends: &[Value]) -> Re
 
 /// One public IP serves one configuration.
 pub(crate) fn public_ip_in_use(id: &ResourceId, public: &ResourceId, user: &ResourceId) -> Refusal {
-    PUBLIC_IP_IN_USE.details(format_args!(
+    Code::azures(400, "PublicIPAddressInUse").details(format_args!(
             "Resource {id} is referencing public IP address {public} that is already allocated to resource {user}."
         ))
 }
 
 /// Refuses to remove a frontend that something outside its balancer uses.
-pub(crate) fn check_unused(
-    azure: &AzureState,
-    balancer: &ResourceId,
-    id: &ResourceId,
-) -> Result<(), Refusal> {
+pub(crate) fn check_unused(azure: &AzureState, balancer: &ResourceId, id: &ResourceId) -> Result<()> {
     let Some(user) = azure.store.referrers(id).find(|user| !user.from.is_within(balancer)) else {
         return Ok(());
     };

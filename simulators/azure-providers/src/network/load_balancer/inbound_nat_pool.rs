@@ -12,12 +12,10 @@ use super::{
 };
 use azure_engine::document::{Object, at, items, name, strip};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::store::reference::{Role, is_of};
 use azure_engine::types::member_table::Holds::{Number, Word};
 use azure_engine::types::member_table::Member;
-
-const TOO_FEW_PORTS: Code = Code::ours(400, "InboundNatPoolFrontendPortRangeTooSmall");
 
 pub(super) static MEMBERS: [Member; 9] = [
     Member::new("backendPort", Number(1, 65_535)).or(0),
@@ -32,16 +30,12 @@ pub(super) static MEMBERS: [Member; 9] = [
 ];
 
 /// Checks an inbound NAT pool.
-pub(super) fn check(
-    balancer: &Balancer<'_>,
-    id: &ResourceId,
-    properties: &mut Object,
-) -> Result<(), Refusal> {
+pub(super) fn check(balancer: &Balancer<'_>, id: &ResourceId, properties: &mut Object) -> Result<()> {
     require_frontend(properties, id)?;
     let port = |member: &str| properties.get(member).and_then(Value::as_i64).unwrap_or_default();
     let size = port("frontendPortRangeEnd") - port("frontendPortRangeStart") + 1;
     let instances = instances(balancer.azure, id).len();
-    TOO_FEW_PORTS.details_when(
+    Code::ours(400, "InboundNatPoolFrontendPortRangeTooSmall").details_when(
         size < 1 || i64::try_from(instances).is_ok_and(|instances| instances > size),
         format_args!(
             "The frontend port range of inbound NAT pool {id} has {} ports, but {instances} instances use it.",

@@ -15,12 +15,9 @@ use super::{
 };
 use azure_engine::document::{Object, items, name, stored_reference, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Number, User, Word};
 use azure_engine::types::member_table::Member;
-
-const TOO_FEW_PORTS: Code = Code::ours(400, "InboundNatRuleFrontendPortRangeTooSmall");
-const WRONG_PORTS: Code = Code::ours(400, "InvalidInboundNatRule");
 
 pub(super) static MEMBERS: [Member; 12] = [
     POOL,
@@ -41,18 +38,15 @@ pub(super) static MEMBERS: [Member; 12] = [
 const PORTS: &str = "inboundNatRulePorts";
 
 /// Checks an inbound NAT rule.
-pub(super) fn check(
-    balancer: &Balancer<'_>,
-    id: &ResourceId,
-    properties: &mut Object,
-) -> Result<(), Refusal> {
+pub(super) fn check(balancer: &Balancer<'_>, id: &ResourceId, properties: &mut Object) -> Result<()> {
     // A generated rule was checked with its pool.
     if properties.contains_key("backendIPConfiguration") {
         return Ok(());
     }
     require_frontend(properties, id)?;
     let refuse_when = |wrong: bool, why: &str| {
-        WRONG_PORTS.details_when(wrong, format_args!("Inbound NAT rule {id} {why}."))
+        Code::ours(400, "InvalidInboundNatRule")
+            .details_when(wrong, format_args!("Inbound NAT rule {id} {why}."))
     };
     // Port 0 counts as absent.
     for member in ["frontendPort", "frontendPortRangeStart", "frontendPortRangeEnd"] {
@@ -75,7 +69,7 @@ pub(super) fn check(
     let size = port("frontendPortRangeEnd") - port("frontendPortRangeStart") + 1;
     refuse_when(size < 1, "has a range of frontend ports that ends before it starts")?;
     let members = members(balancer.azure, &pool).count();
-    TOO_FEW_PORTS.details_when(
+    Code::ours(400, "InboundNatRuleFrontendPortRangeTooSmall").details_when(
         i64::try_from(members).is_ok_and(|members| members > size),
         format_args!(
             "The frontend port range of inbound NAT rule {id} has {size} ports, but backend address pool {pool} has \

@@ -24,9 +24,9 @@ use azure_engine::operation::Completion;
 use azure_engine::provider::{
     Acting, Action, AzureState, ChildCollection, Presenting, Proposal, Protocol, Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Handled, Refusal};
-use azure_engine::store::reference::Reference;
-use azure_engine::types::member_table::Holds::{Anything, Children, Derived, Guid};
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
+use azure_engine::store::reference::{Reference, is_of};
+use azure_engine::types::member_table::Holds::{Anything, Children, Guid};
 use azure_engine::types::member_table::{Member, pointers};
 use backend_pool::{names, scale_set_using};
 use balancer::Balancer;
@@ -40,12 +40,6 @@ const POOL_OF_SCALE_SET: Code =
 const NAT_POOL_OF_SCALE_SET: Code =
     Code::azures(400, "LoadBalancerInboundNatPoolInUseByVirtualMachineScaleSet");
 const PROBE_OF_SCALE_SET: Code = Code::azures(400, "CannotRemoveRuleUsedByProbeUsedByVMSS");
-const BASIC_RETIRED: Code = Code::ours(400, "BasicSkuLoadBalancerCreationNotSupported");
-const NO_FRONTEND: Code = Code::azures(400, "LoadBalancerWithoutFrontendIPCantHaveChildResources");
-const PREFIX_IS_FOR_OUTBOUND: Code =
-    Code::ours(400, "FrontendIPConfigurationWithPublicIPPrefixIsForOutboundRules");
-const SKU_CHANGED: Code = Code::ours(400, "LoadBalancerSkuCannotBeChanged");
-const USED_BY_SCALE_SET: Code = Code::azures(400, "LoadBalancerInUseByVirtualMachineScaleSet");
 
 const fn children(name: &'static str, writable: bool) -> ChildCollection {
     ChildCollection { name, writable, back_references: &[] }
@@ -66,7 +60,7 @@ const COLLECTIONS: [ChildCollection; 7] = [
 ];
 
 /// Checks one child by itself, or against what is stored.
-type Check = fn(&Balancer<'_>, &ResourceId, &mut Object) -> Result<(), Refusal>;
+type Check = fn(&Balancer<'_>, &ResourceId, &mut Object) -> Result<()>;
 
 const CHECKS: [(&str, Check); 6] = [
     ("backendAddressPools", backend_pool::check),
@@ -88,7 +82,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.Network/loadBalancers", "LoadBalancer")
 };
 
-static MEMBERS: [Member; 10] = [
+static MEMBERS: [Member; 9] = [
     Member::new("backendAddressPools", Children(&backend_pool::MEMBERS)).or_empty(),
     Member::new("frontendIPConfigurations", Children(&frontend::MEMBERS)).or_empty(),
     Member::new("inboundNatPools", Children(&inbound_nat_pool::MEMBERS)).or_empty(),
@@ -96,7 +90,6 @@ static MEMBERS: [Member; 10] = [
     Member::new("loadBalancingRules", Children(&rule::MEMBERS)).or_empty(),
     Member::new("outboundRules", Children(&outbound_rule::MEMBERS)).or_empty(),
     Member::new("probes", Children(&probe::MEMBERS)).or_empty(),
-    Member::new("provisioningState", Derived),
     Member::new("resourceGuid", Guid),
     Member::new("scope", Anything),
 ];
@@ -116,7 +109,7 @@ impl Shape for LoadBalancers {
 }
 
 impl Writing for LoadBalancers {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let (id, old) = (proposal.id, proposal.old);
         let sku = sku(&mut proposal.body, &["Basic", "Standard"])?;
         let balancer = Balancer { azure, id, sku: &sku, old };
@@ -184,7 +177,7 @@ impl Writing for LoadBalancers {
         }
     }
 
-    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
         for frontend in items(&record.body, "properties/frontendIPConfigurations") {
             frontend::check_unused(
                 azure,
@@ -196,11 +189,13 @@ impl Writing for LoadBalancers {
             for child in items(&record.body, &format!("properties/{collection}")) {
                 let child = record.id.child(collection, name(child));
                 let Some(set) = scale_set_using(azure, &child) else { continue };
-                return Err(USED_BY_SCALE_SET.details(format_args!(
-                        "Cannot delete load balancer {} since its child resources {child} are in use by virtual machine \
-                         scale set {set}.",
+                return Err(Code::azures(400, "LoadBalancerInUseByVirtualMachineScaleSet").details(
+                    format_args!(
+                        "Cannot delete load balancer {} since its child resources {child} are in use by \
+             virtual machine scale set {set}.",
                         record.id
-                    )));
+                    ),
+                ));
             }
         }
         Ok(())
@@ -208,15 +203,8 @@ impl Writing for LoadBalancers {
 }
 
 impl Presenting for LoadBalancers {
-    fn present_child(
-        &self,
-        azure: &AzureState,
-        record: &Record,
-        collection: &str,
-        id: &ResourceId,
-        properties: &mut Object,
-    ) {
-        if collection == "backendAddressPools" {
+    fn present_child(&self, azure: &AzureState, record: &Record, id: &ResourceId, properties: &mut Object) {
+        if is_of(id, "/backendaddresspools/") {
             backend_pool::present(azure, record, id, properties);
         }
     }
@@ -247,25 +235,24 @@ impl Acting for LoadBalancers {
 }
 
 /// The sku is fixed at creation; if the options retire sku Basic, no new balancer has it.
-fn check_sku(balancer: &Balancer<'_>, proposal: &Proposal<'_>) -> Result<(), Refusal> {
+fn check_sku(balancer: &Balancer<'_>, proposal: &Proposal<'_>) -> Result<()> {
     let Balancer { id, sku, .. } = balancer;
     let old = |path: &str| proposal.old_member(path).and_then(Value::as_str);
-    SKU_CHANGED.details_when(
+    Code::ours(400, "LoadBalancerSkuCannotBeChanged").details_when(
         old("sku/name").is_some_and(|old| old != *sku),
         format_args!("The sku of load balancer {id} cannot be changed to {sku}."),
     )?;
-    BASIC_RETIRED.details_when(
+    Code::ours(400, "BasicSkuLoadBalancerCreationNotSupported").details_when(
         proposal.old.is_none() && *sku == "Basic" && balancer.azure.options.basic_sku_retired,
         format_args!("Load balancer {id} cannot be created: sku Basic is retired. Use sku Standard."),
-    )?;
-    Ok(())
+    )
 }
 
 /// Collections whose children the models of scale sets name.
 const USED_BY_MODELS: [&str; 3] = ["backendAddressPools", "inboundNatPools", "probes"];
 
 /// Rules lead from frontends to pools of their own balancer.
-fn check_own_children(id: &ResourceId, properties: &Value) -> Result<(), Refusal> {
+fn check_own_children(id: &ResourceId, properties: &Value) -> Result<()> {
     let rules: Vec<Member> = MEMBERS.iter().filter(|member| RULES.contains(&member.name)).copied().collect();
     let all = pointers(&rules, id, &json!({ "properties": properties }));
     match all.into_iter().find(|pointer| !pointer.to.is_within(id)) {
@@ -277,7 +264,7 @@ fn check_own_children(id: &ResourceId, properties: &Value) -> Result<(), Refusal
 const RULES: [&str; 4] = ["loadBalancingRules", "inboundNatRules", "inboundNatPools", "outboundRules"];
 
 /// Limits on the parts of one balancer, and parts that need a frontend.
-fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
+fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<()> {
     let count = |collection: &str| items(properties, collection).len() as u64;
     let basic = balancer.sku == "Basic";
     let rules = count("loadBalancingRules") + count("inboundNatRules");
@@ -311,15 +298,18 @@ fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refus
         }
     }
     // Rules without a frontend are reported by the reference check, in more detail.
-    NO_FRONTEND.details_when(count("frontendIPConfigurations") == 0 && count("probes") > 0, format_args!(
-                "Load balancer {} has no frontend IP configurations and cannot have child resources such as probes.",
-                balancer.id
-            ))?;
-    Ok(())
+    Code::azures(400, "LoadBalancerWithoutFrontendIPCantHaveChildResources").details_when(
+        count("frontendIPConfigurations") == 0 && count("probes") > 0,
+        format_args!(
+            "Load balancer {} has no frontend IP configurations and cannot have child resources \
+             such as probes.",
+            balancer.id
+        ),
+    )
 }
 
 /// The rules of a pool are rules of each network interface in it.
-fn check_rules_per_interface(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
+fn check_rules_per_interface(balancer: &Balancer<'_>, properties: &Value) -> Result<()> {
     let most = balancer.azure.limit("network.rulesPerInterface");
     let rules = backend_pool::rules_by_pool(properties);
     for pool in items(properties, "backendAddressPools") {
@@ -334,7 +324,7 @@ fn check_rules_per_interface(balancer: &Balancer<'_>, properties: &Value) -> Res
 }
 
 /// A frontend with a prefix is for outbound rules alone.
-fn check_prefix_frontends(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
+fn check_prefix_frontends(balancer: &Balancer<'_>, properties: &Value) -> Result<()> {
     for frontend in items(properties, "frontendIPConfigurations") {
         if text(frontend, "properties/publicIPPrefix/id").is_none() {
             continue;
@@ -347,8 +337,10 @@ fn check_prefix_frontends(balancer: &Balancer<'_>, properties: &Value) -> Result
             stored_reference(rule, "properties/frontendIPConfiguration/id").as_ref() == Some(&id)
         });
         if let Some((collection, rule)) = rule {
-            return Err(PREFIX_IS_FOR_OUTBOUND.details(format_args!(
-                    "{} references frontend {id}, which has a public IP prefix and can only be used by outbound rules.",
+            return Err(Code::ours(400, "FrontendIPConfigurationWithPublicIPPrefixIsForOutboundRules")
+                .details(format_args!(
+                    "{} references frontend {id}, which has a public IP prefix and can only be used by \
+             outbound rules.",
                     balancer.child(collection, name(rule))
                 )));
         }
@@ -357,7 +349,7 @@ fn check_prefix_frontends(balancer: &Balancer<'_>, properties: &Value) -> Result
 }
 
 /// Refuses to remove children that scale sets use.
-fn check_removed(azure: &AzureState, old: &Record, properties: &Value) -> Result<(), Refusal> {
+fn check_removed(azure: &AzureState, old: &Record, properties: &Value) -> Result<()> {
     let remaining = |collection: &str| names(items(properties, collection));
     let left = remaining("frontendIPConfigurations");
     for child in items(&old.body, "properties/frontendIPConfigurations") {

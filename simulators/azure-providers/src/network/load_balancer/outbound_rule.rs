@@ -12,7 +12,7 @@ use super::{
 use crate::network::public_ip::prefix;
 use azure_engine::document::{Object, at, items, name, stored_reference, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Number, UsesAll, Word};
 use azure_engine::types::member_table::Member;
 
@@ -22,13 +22,6 @@ const TOO_MANY_PORTS: Code =
     Code::ours(400, "SpecifiedAllocatedOutboundPortsForOutboundRuleExceedsTotalNumberOfAllowedPortsPerRule");
 const TOO_MANY_PORTS_EACH: Code =
     Code::azures(400, "SpecifiedAllocatedOutboundPortsForOutboundRuleExceedsTotalNumberOfAvailablePorts");
-const INCOMPLETE: Code = Code::ours(400, "OutboundRuleIncomplete");
-const INTERNAL_FRONTEND: Code = Code::ours(400, "OutboundRuleCannotReferenceInternalFrontendIPConfiguration");
-const NOT_OF_SKU: Code = Code::ours(400, "OutboundRulesNotSupportedForSku");
-const SNAT_TWICE: Code = Code::azures(
-    400,
-    "LoadBalancingRuleMustDisableSNATSinceSameFrontendIPConfigurationIsReferencedByOutboundRule",
-);
 
 pub(super) static MEMBERS: [Member; 7] = [
     Member::new("allocatedOutboundPorts", Number(0, i64::MAX)).or(1_024),
@@ -44,24 +37,20 @@ pub(super) static MEMBERS: [Member; 7] = [
 const PORTS_PER_ADDRESS: i64 = 64_000;
 
 /// Checks an outbound rule by itself.
-pub(super) fn check_alone(
-    balancer: &Balancer<'_>,
-    id: &ResourceId,
-    properties: &mut Object,
-) -> Result<(), Refusal> {
-    NOT_OF_SKU.details_when(
+pub(super) fn check_alone(balancer: &Balancer<'_>, id: &ResourceId, properties: &mut Object) -> Result<()> {
+    Code::ours(400, "OutboundRulesNotSupportedForSku").details_when(
         balancer.sku != "Standard",
         format_args!("{id} needs a load balancer with sku Standard, not {}.", balancer.sku),
     )?;
     let frontends = properties.get("frontendIPConfigurations").and_then(Value::as_array);
-    INCOMPLETE.details_when(
+    Code::ours(400, "OutboundRuleIncomplete").details_when(
         frontends.is_none_or(Vec::is_empty) || !properties.contains_key("backendAddressPool"),
         format_args!("{id} must reference frontendIPConfigurations and a backendAddressPool."),
     )
 }
 
 /// Checks the outbound rules of a balancer against its frontends, pools and rules.
-pub(crate) fn check(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
+pub(crate) fn check(balancer: &Balancer<'_>, properties: &Value) -> Result<()> {
     for rule in items(properties, "outboundRules") {
         let id = balancer.id.child("outboundRules", name(rule));
         let mut addresses = 0;
@@ -72,7 +61,7 @@ pub(crate) fn check(balancer: &Balancer<'_>, properties: &Value) -> Result<(), R
                 .find(|frontend| balancer.id.child("frontendIPConfigurations", name(frontend)) == reference);
             // The reference check reports an absent one.
             let Some(frontend) = found else { continue };
-            INTERNAL_FRONTEND.details_when(
+            Code::ours(400, "OutboundRuleCannotReferenceInternalFrontendIPConfiguration").details_when(
                 at(frontend, "properties/subnet").is_some(),
                 format_args!(
                     "Outbound rule {id} references frontend {reference}, which has no public IP address."
@@ -100,7 +89,7 @@ fn check_rules_on(
     properties: &Value,
     outbound: &Value,
     frontend: &ResourceId,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let protocol = text(outbound, "properties/protocol").unwrap_or_default();
     let clash = items(properties, "loadBalancingRules").iter().find(|rule| {
         let theirs = text(rule, "properties/protocol").unwrap_or_default();
@@ -110,22 +99,21 @@ fn check_rules_on(
     });
     match clash {
         None => Ok(()),
-        Some(rule) => Err(SNAT_TWICE.details(format_args!(
-                "Load balancing rule {} must disable SNAT since frontend IP configuration {frontend} is also referenced by \
-                 outbound rule {}.",
-                balancer.id.child("loadBalancingRules", name(rule)),
-                balancer.id.child("outboundRules", name(outbound))
-            ))),
+        Some(rule) => Err(Code::azures(
+            400,
+            "LoadBalancingRuleMustDisableSNATSinceSameFrontendIPConfigurationIsReferencedByOutboundRule",
+        )
+        .details(format_args!(
+            "Load balancing rule {} must disable SNAT since frontend IP configuration {frontend} \
+             is also referenced by outbound rule {}.",
+            balancer.id.child("loadBalancingRules", name(rule)),
+            balancer.id.child("outboundRules", name(outbound))
+        ))),
     }
 }
 
 /// The requested ports must exist: multiples of eight, within the addresses, for all members.
-fn check_ports(
-    balancer: &Balancer<'_>,
-    id: &ResourceId,
-    rule: &Value,
-    addresses: i64,
-) -> Result<(), Refusal> {
+fn check_ports(balancer: &Balancer<'_>, id: &ResourceId, rule: &Value, addresses: i64) -> Result<()> {
     let ports = number(rule, "allocatedOutboundPorts");
     if ports == 0 {
         return Ok(());

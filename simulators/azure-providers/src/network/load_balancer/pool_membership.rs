@@ -10,20 +10,16 @@ use super::{
 use crate::network::shared::codes::MIXED_MEMBERSHIP;
 use azure_engine::document::{items, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::is_of;
 
 const TWO_OF_SCALE_SET: Code = Code::azures(400, "VMScaleSetCannotUseMultipleLoadBalancersOfSameType");
 const TWO_INTERNAL: Code = Code::azures(400, "AnotherInternalLoadBalancerExists");
 const TWO_PUBLIC: Code = Code::ours(400, "AnotherPublicLoadBalancerExists");
-const DIFFERENT_SKUS: Code = Code::azures(400, "DifferentSkuLoadBalancersAndPublicIPAddressNotAllowed");
-const NAT_RULE_IN_USE: Code = Code::ours(400, "InboundNatRuleInUse");
-const NAT_RULE_OF_POOL: Code = Code::ours(400, "InboundNatRuleLeadsToBackendAddressPool");
-const TOO_MANY_RULES: Code = Code::azures(400, "LoadBalancerRuleCountLimitReachedForNic");
 
 /// The refusal of an interface behind too many rules.
 pub(crate) fn too_many_rules(member: &ResourceId, most: u64) -> Refusal {
-    TOO_MANY_RULES.details(format_args!(
+    Code::azures(400, "LoadBalancerRuleCountLimitReachedForNic").details(format_args!(
         "{member} cannot be behind more than {most} load balancing and inbound NAT rules."
     ))
 }
@@ -31,7 +27,7 @@ pub(crate) fn too_many_rules(member: &ResourceId, most: u64) -> Refusal {
 /// Refuses invalid memberships: in a pool that holds addresses itself, behind balancers of different skus, behind two
 /// of one kind (public or internal), or behind too many rules. `pools` are all pools of one network interface, `member`
 /// is its id or that of the scale set whose model it is in.
-pub(crate) fn check(azure: &AzureState, member: &ResourceId, pools: &[ResourceId]) -> Result<(), Refusal> {
+pub(crate) fn check(azure: &AzureState, member: &ResourceId, pools: &[ResourceId]) -> Result<()> {
     let mut behind: Vec<&Record> = Vec::new();
     let mut rules = 0;
     for pool in pools {
@@ -64,14 +60,14 @@ pub(crate) fn check_nat_rules(
     azure: &AzureState,
     interface: &ResourceId,
     rules: &[ResourceId],
-) -> Result<(), Refusal> {
+) -> Result<()> {
     for rule in rules {
         let user = azure
             .store
             .referrers(rule)
             .find(|user| is_of(&user.from, "/ipconfigurations/") && !user.from.is_within(interface));
         if let Some(user) = user {
-            return Err(NAT_RULE_IN_USE.details(format_args!(
+            return Err(Code::ours(400, "InboundNatRuleInUse").details(format_args!(
                 "Inbound NAT rule {rule} referenced by {interface} already leads to {}.",
                 user.from
             )));
@@ -79,7 +75,7 @@ pub(crate) fn check_nat_rules(
         // The reference check reports an absent rule.
         let holder = azure.store.holder(rule).filter(|holder| holder.id != *rule);
         let found = holder.and_then(|holder| azure.find_child(holder, rule));
-        NAT_RULE_OF_POOL.details_when(
+        Code::ours(400, "InboundNatRuleLeadsToBackendAddressPool").details_when(
             found.is_some_and(|(_, rule)| text(rule, "properties/backendAddressPool/id").is_some()),
             format_args!(
                 "Inbound NAT rule {rule} referenced by {interface} leads to a backend address pool."
@@ -94,9 +90,9 @@ fn internal(balancer: &Record) -> Option<bool> {
     items(&balancer.body, "properties/frontendIPConfigurations").first().map(is_internal)
 }
 
-fn check_pair(member: &ResourceId, one: &Record, other: &Record) -> Result<(), Refusal> {
+fn check_pair(member: &ResourceId, one: &Record, other: &Record) -> Result<()> {
     let sku = |record: &Record| text(&record.body, "sku/name").map(str::to_owned);
-    DIFFERENT_SKUS.details_when(
+    Code::azures(400, "DifferentSkuLoadBalancersAndPublicIPAddressNotAllowed").details_when(
         sku(one) != sku(other),
         format_args!("{member} references load balancers of different skus: {} and {}.", one.id, other.id),
     )?;

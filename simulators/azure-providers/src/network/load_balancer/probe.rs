@@ -5,12 +5,9 @@ use serde_json::Value;
 
 use super::balancer::Balancer;
 use azure_engine::document::Object;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Derived, Number, Text, Users, Word};
 use azure_engine::types::member_table::Member;
-
-const NOT_OF_BASIC: Code = Code::ours(400, "ProbePropertyNotSupportedForBasicSku");
-const NO_PATH: Code = Code::ours(400, "ProbeRequestPathRequired");
 
 pub(super) static MEMBERS: [Member; 9] = [
     Member::new("intervalInSeconds", Number(5, 2_147_483_646)).or(15),
@@ -25,22 +22,18 @@ pub(super) static MEMBERS: [Member; 9] = [
 ];
 
 /// Checks a probe.
-pub(super) fn check(
-    balancer: &Balancer<'_>,
-    id: &ResourceId,
-    properties: &mut Object,
-) -> Result<(), Refusal> {
+pub(super) fn check(balancer: &Balancer<'_>, id: &ResourceId, properties: &mut Object) -> Result<()> {
     let is = |member: &str, word: &str| properties.get(member).is_some_and(|value| value == word);
     if balancer.sku == "Basic" {
         // Not available with sku Basic.
-        NOT_OF_BASIC.details_when(
+        Code::ours(400, "ProbePropertyNotSupportedForBasicSku").details_when(
             is("protocol", "Https") || is("noHealthyBackendsBehavior", "AllProbedUp"),
             format_args!("Probe {id} needs a load balancer with sku Standard."),
         )?;
     }
     // A slash in front may be missing: Azure's own example for load balancers has "healthcheck.aspx".
     let path = properties.get("requestPath").and_then(Value::as_str).unwrap_or_default();
-    NO_PATH.details_when(
+    Code::ours(400, "ProbeRequestPathRequired").details_when(
         !is("protocol", "Tcp") && path.is_empty(),
         format_args!("Probe {id} with protocol Http or Https must have a requestPath."),
     )?;

@@ -5,14 +5,9 @@ use serde_json::{Value, json};
 
 use super::balancer::Balancer;
 use azure_engine::document::{Object, at};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Derived, Flag, Number, Uses, UsesAll, Word};
 use azure_engine::types::member_table::Member;
-
-const NOT_OF_BASIC: Code = Code::ours(400, "LoadBalancingRulePropertyNotSupportedForBasicSku");
-const NO_FRONTEND: Code = Code::ours(400, "FrontendIPConfigurationRequired");
-const TOO_MANY_POOLS: Code = Code::ours(400, "LoadBalancingRuleHasTooManyBackendAddressPools");
-const OUT_OF_RANGE: Code = Code::ours(400, "InvalidPropertyValue");
 
 pub(super) const FRONTENDS: &str = "loadBalancers/frontendIPConfigurations";
 pub(super) const POOLS: &str = "loadBalancers/backendAddressPools";
@@ -44,17 +39,13 @@ pub(super) static MEMBERS: [Member; 15] = [
 ];
 
 /// Checks a load-balancing rule by itself.
-pub(super) fn check(
-    balancer: &Balancer<'_>,
-    id: &ResourceId,
-    properties: &mut Object,
-) -> Result<(), Refusal> {
+pub(super) fn check(balancer: &Balancer<'_>, id: &ResourceId, properties: &mut Object) -> Result<()> {
     let all = properties.get("protocol").is_some_and(|protocol| protocol == "All");
     for (member, most) in [("frontendPort", 65_534), ("backendPort", 65_535)] {
         check_port(properties, member, if all { (0, 0) } else { (1, most) }, id)?;
     }
     for member in ["enableTcpReset", "disableOutboundSnat"] {
-        NOT_OF_BASIC.details_when(
+        Code::ours(400, "LoadBalancingRulePropertyNotSupportedForBasicSku").details_when(
             balancer.sku == "Basic" && properties.get(member) == Some(&json!(true)),
             format_args!("{id} cannot set '{member}', which a load balancer with sku Basic does not have."),
         )?;
@@ -64,7 +55,7 @@ pub(super) fn check(
     let many = properties.remove("backendAddressPools").unwrap_or_default();
     let many = many.as_array().map_or(&[][..], Vec::as_slice);
     let count = many.len();
-    TOO_MANY_POOLS.details_when(
+    Code::ours(400, "LoadBalancingRuleHasTooManyBackendAddressPools").details_when(
         count > 1,
         format_args!("{id} references {count} backend address pools; at most 1 is allowed."),
     )?;
@@ -81,16 +72,16 @@ pub(super) fn check_port(
     member: &str,
     (least, most): (i64, i64),
     id: &ResourceId,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let port = properties.get(member).and_then(Value::as_i64).unwrap_or_default();
-    OUT_OF_RANGE.details_when(
+    Code::ours(400, "InvalidPropertyValue").details_when(
         !(least..=most).contains(&port),
         format_args!("Value {port} of '{member}' of {id} is outside the range {least} to {most}."),
     )
 }
 
-pub(super) fn require_frontend(properties: &Object, id: &ResourceId) -> Result<(), Refusal> {
-    NO_FRONTEND.details_when(
+pub(super) fn require_frontend(properties: &Object, id: &ResourceId) -> Result<()> {
+    Code::ours(400, "FrontendIPConfigurationRequired").details_when(
         !properties.contains_key("frontendIPConfiguration"),
         format_args!("{id} must reference a frontendIPConfiguration."),
     )

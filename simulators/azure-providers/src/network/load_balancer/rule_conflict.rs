@@ -7,11 +7,7 @@ use serde_json::Value;
 
 use super::{balancer::Balancer, rule::number};
 use azure_engine::document::{at, items, name, text};
-use azure_engine::refusal::{Code, Refusal};
-
-const ALL_PROTOCOLS: Code = Code::ours(400, "LoadBalancingRuleWithAllProtocolNotSupported");
-const SAME_BACKEND_PORT: Code = Code::azures(400, "RulesUseSameBackendPortProtocolAndPool");
-const SAME_FRONTEND_PORT: Code = Code::azures(400, "RulesUseSameFrontendPortProtocolAndIPConfig");
+use azure_engine::refusal::{Code, Refusal, Result};
 
 /// Claimed ranges of ports by their first port: the last port, and the claiming rule.
 type Ranges = BTreeMap<i64, (i64, ResourceId)>;
@@ -28,7 +24,7 @@ struct Claims {
 }
 
 impl Claims {
-    fn claim(&mut self, rule: &ResourceId, document: &Value, ports: (i64, i64)) -> Result<(), Refusal> {
+    fn claim(&mut self, rule: &ResourceId, document: &Value, ports: (i64, i64)) -> Result<()> {
         let frontend = frontend(document);
         if let Some(other) = self.whole.get(&frontend) {
             return Err(same_frontend(other, rule));
@@ -45,7 +41,7 @@ impl Claims {
         Ok(())
     }
 
-    fn claim_all(&mut self, rule: &ResourceId, document: &Value) -> Result<(), Refusal> {
+    fn claim_all(&mut self, rule: &ResourceId, document: &Value) -> Result<()> {
         let frontend = frontend(document);
         if let Some(other) = self.any.get(&frontend) {
             return Err(same_frontend(other, rule));
@@ -81,13 +77,13 @@ fn same_frontend(a: &ResourceId, b: &ResourceId) -> Refusal {
         (one, other) if one == other => format!("{one}s {a} and {b}"),
         (one, other) => format!("{one} {a} and {} {b}", other.to_lowercase()),
     };
-    SAME_FRONTEND_PORT.details(format_args!(
+    Code::azures(400, "RulesUseSameFrontendPortProtocolAndIPConfig").details(format_args!(
         "{subject} use the same frontend port, protocol and frontend IP configuration."
     ))
 }
 
 /// Checks the rules of one load balancer against each other.
-pub(crate) fn check(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
+pub(crate) fn check(balancer: &Balancer<'_>, properties: &Value) -> Result<()> {
     let mut claims = Claims::default();
     let mut by_backend: HashMap<(String, String, i64), ResourceId> = HashMap::new();
     for rule in items(properties, "loadBalancingRules") {
@@ -112,7 +108,7 @@ pub(crate) fn check(balancer: &Balancer<'_>, properties: &Value) -> Result<(), R
         let port = number(rule, "backendPort");
         let key = (pool.to_ascii_lowercase(), protocol.to_owned(), port);
         if let Some(other) = by_backend.insert(key, id.clone()) {
-            return Err(SAME_BACKEND_PORT.details(format_args!(
+            return Err(Code::azures(400, "RulesUseSameBackendPortProtocolAndPool").details(format_args!(
                     "Load balancing rules {other} and {id} with floating IP disabled use the same protocol {protocol} and \
                      backend port {port}, and must not be used with the same backend address pool {pool}."
                 )));
@@ -142,7 +138,7 @@ fn check_high_availability(
     rule: &ResourceId,
     frontend: &str,
     frontends: &[Value],
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let internal = frontends.iter().any(|candidate| {
         balancer.id.child("frontendIPConfigurations", name(candidate)).to_lower() == frontend
             && at(candidate, "properties/subnet").is_some()
@@ -154,7 +150,7 @@ fn check_high_availability(
     if balancer.sku != "Basic" && (internal || !known) {
         return Ok(());
     }
-    Err(ALL_PROTOCOLS.details(format_args!(
+    Err(Code::ours(400, "LoadBalancingRuleWithAllProtocolNotSupported").details(format_args!(
         "Rule {rule} with protocol All needs an internal frontend of a load balancer with sku Standard."
     )))
 }

@@ -8,7 +8,7 @@ use crate::network::public_ip;
 use crate::network::shared::codes::INVALID_DOMAIN_NAME_LABEL;
 use azure_engine::document::location::normal_location;
 use azure_engine::provider::{AzureState, ProviderCall};
-use azure_engine::refusal::{Handled, Refusal};
+use azure_engine::refusal::{Handled, Result};
 
 /// Answers calls below `locations/{location}`.
 pub(crate) fn answer(azure: &mut AzureState, call: &ProviderCall<'_>) -> Handled<Value> {
@@ -24,7 +24,7 @@ pub(crate) fn answer(azure: &mut AzureState, call: &ProviderCall<'_>) -> Handled
     }
 }
 
-fn name_availability(azure: &AzureState, call: &ProviderCall<'_>, location: &str) -> Result<Value, Refusal> {
+fn name_availability(azure: &AzureState, call: &ProviderCall<'_>, location: &str) -> Result<Value> {
     // Query options are known by their lower-case names.
     let Some(label) = call.query.get("domainnamelabel").filter(|label| !label.is_empty()) else {
         return Err(INVALID_DOMAIN_NAME_LABEL.details("The query option domainNameLabel is required."));

@@ -7,10 +7,8 @@ use serde_json::{Value, json};
 use crate::network::shared::type_names::PRIVATE_LINK_SERVICES;
 use azure_engine::document::{items, name, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::store::reference::is_of;
-
-const WRONG_STATUS: Code = Code::ours(400, "PrivateEndpointConnectionStatusInvalid");
 
 /// The path segment and member on the service's side.
 pub(crate) const COLLECTION: &str = "privateEndpointConnections";
@@ -106,7 +104,7 @@ pub(crate) fn decide(
     service: &ResourceId,
     wanted: &str,
     body: Option<&Value>,
-) -> Result<bool, Refusal> {
+) -> Result<bool> {
     let id = service.child(COLLECTION, wanted);
     let found = of_service(azure, service).into_iter().find(|connection| connection.id(azure, service) == id);
     let Some(connection) = found else { return Ok(false) };
@@ -142,18 +140,19 @@ pub(crate) fn decide(
 }
 
 /// Reads a decision; what it leaves out stays as it was.
-fn decision(id: &ResourceId, body: &Value, old: Option<&Value>) -> Result<Value, Refusal> {
+fn decision(id: &ResourceId, body: &Value, old: Option<&Value>) -> Result<Value> {
     let old = |member: &str| {
         old.and_then(|old| text(old, &format!("properties/privateLinkServiceConnectionState/{member}")))
     };
     let member = |member: &str| text(body, &format!("properties/privateLinkServiceConnectionState/{member}"));
     let asked = member("status").or_else(|| old("status")).unwrap_or_default();
     let status = ["Approved", "Rejected"].into_iter().find(|known| known.eq_ignore_ascii_case(asked));
-    let Some(status) = status else {
-        return Err(WRONG_STATUS.details(format_args!(
-                "The status of private endpoint connection {id} can be changed to Approved or Rejected, not to '{asked}'."
-            )));
-    };
+    let status = status.ok_or_else(|| {
+        Code::ours(400, "PrivateEndpointConnectionStatusInvalid").details(format_args!(
+            "The status of private endpoint connection {id} can be changed to Approved or \
+             Rejected, not to '{asked}'."
+        ))
+    })?;
     Ok(state(
         status,
         member("description").or_else(|| old("description")).unwrap_or_default(),

@@ -27,7 +27,7 @@ use azure_engine::provider::{
     Writing,
 };
 use azure_engine::refusal::words::Wrong;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::State;
 use azure_engine::store::reference::{Reference, Role, is_of};
 use azure_engine::types::member_table::Holds::{
@@ -35,19 +35,7 @@ use azure_engine::types::member_table::Holds::{
 };
 use azure_engine::types::member_table::{Member, pointers};
 
-const CONNECTION_COUNT: Code = Code::ours(400, "PrivateEndpointMustHaveOnePrivateLinkServiceConnection");
-const INTERFACE_NAME_CHANGED: Code =
-    Code::ours(400, "PrivateEndpointCustomNetworkInterfaceNameCannotBeChanged");
-const INTERFACE_NAME_TAKEN: Code = Code::ours(400, "PrivateEndpointCustomNetworkInterfaceNameInUse");
-const NO_GROUP_IDS: Code = Code::ours(400, "PrivateEndpointGroupIdsRequired");
-const NO_SERVICE: Code = Code::ours(400, "PrivateLinkServiceIdRequired");
-const NO_SUCH_ALIAS: Code = Code::ours(400, "PrivateLinkServiceAliasNotFound");
-const SERVICE_CHANGED: Code = Code::ours(400, "PrivateLinkServiceIdCannotBeChanged");
-const SUBNET_CHANGED: Code = Code::ours(400, "PrivateEndpointSubnetCannotBeChanged");
-const TOO_MANY_ENDPOINTS: Code = Code::ours(400, "PrivateEndpointCountLimitReached");
-const WRONG_SERVICE: Code = Code::ours(400, "PrivateLinkServiceIdNotSupported");
-
-static MEMBERS: [Member; 12] = [
+static MEMBERS: [Member; 11] = [
     Member::new("applicationSecurityGroups", UsesAll("applicationSecurityGroups")),
     Member::new("customDnsConfigs", Derived),
     Member::new("customNetworkInterfaceName", Text).or_text("").fixed_as(interface_name_changed),
@@ -57,7 +45,6 @@ static MEMBERS: [Member; 12] = [
     Member::new(MANUAL, Children(&CONNECTION)).or_empty(),
     Member::new("networkInterfaces", Derived),
     Member::new(AUTOMATIC, Children(&CONNECTION)).or_empty(),
-    Member::new("provisioningState", Derived),
     Member::new("resourceGuid", Guid),
     // The interface holds the address; the endpoint itself only keeps the subnet from being deleted.
     Member::new("subnet", Uses("virtualNetworks/subnets")).role(Role::Model).fixed_as(subnet_changed),
@@ -80,11 +67,13 @@ static STATE: [Member; 3] =
 
 fn interface_name_changed(wrong: &Wrong<'_>) -> Refusal {
     let member = wrong.member;
-    INTERFACE_NAME_CHANGED.details(format_args!("The {member} of a private endpoint cannot be changed."))
+    Code::ours(400, "PrivateEndpointCustomNetworkInterfaceNameCannotBeChanged")
+        .details(format_args!("The {member} of a private endpoint cannot be changed."))
 }
 
 fn subnet_changed(_: &Wrong<'_>) -> Refusal {
-    SUBNET_CHANGED.details("The subnet of a private endpoint cannot be changed.")
+    Code::ours(400, "PrivateEndpointSubnetCannotBeChanged")
+        .details("The subnet of a private endpoint cannot be changed.")
 }
 
 /// The member with the id of the service that an alias was resolved to; never shown.
@@ -118,7 +107,7 @@ impl Shape for PrivateEndpoints {
                     return None;
                 }
                 let from = record.id.child(collection, name(child));
-                Some(Reference { from, to: target(child)?, role: Role::Names, address: None })
+                Some(Reference::names(&from, target(child)?))
             })
         });
         pointers(&MEMBERS, &record.id, &record.body).into_iter().chain(services).collect()
@@ -130,7 +119,7 @@ impl Shape for PrivateEndpoints {
 }
 
 impl Writing for PrivateEndpoints {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         check_interface_name(azure, &proposal, &properties)?;
@@ -144,7 +133,7 @@ impl Writing for PrivateEndpoints {
         let properties = Value::Object(properties);
         let targets = [AUTOMATIC, MANUAL].iter().flat_map(|collection| items(&properties, collection));
         let targets: Vec<ResourceId> = targets.filter_map(target).collect();
-        CONNECTION_COUNT.details_when(
+        Code::ours(400, "PrivateEndpointMustHaveOnePrivateLinkServiceConnection").details_when(
             targets.len() != 1,
             format_args!("Private endpoint {id} must have exactly one private link service connection."),
         )?;
@@ -218,7 +207,6 @@ impl Presenting for PrivateEndpoints {
         &self,
         _azure: &AzureState,
         _record: &Record,
-        _collection: &str,
         _id: &ResourceId,
         properties: &mut document::Object,
     ) {
@@ -262,7 +250,7 @@ fn custom_dns(azure: &AzureState, record: &Record, interface: &ResourceId) -> Ve
         .collect()
 }
 
-fn subnet(azure: &AzureState, id: &ResourceId, properties: &document::Object) -> Result<ResourceId, Refusal> {
+fn subnet(azure: &AzureState, id: &ResourceId, properties: &document::Object) -> Result<ResourceId> {
     let Some(subnet) = properties.get("subnet").and_then(|subnet| stored_reference(subnet, "id")) else {
         return Err(SUBNET_REQUIRED.details(format_args!("Private endpoint {id} must reference a subnet.")));
     };
@@ -279,7 +267,7 @@ fn check_limits(
     id: &ResourceId,
     subnet: &ResourceId,
     service: Option<&ResourceId>,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let here = |id: &ResourceId| {
         azure.store.referrers(id).filter(|user| is_of(&user.from, "/privateendpoints/")).count() as u64
     };
@@ -294,7 +282,7 @@ fn check_limits(
         (connected, "network.privateEndpointsPerPrivateLinkService", "private link service"),
     ] {
         let most = azure.limit(limit);
-        TOO_MANY_ENDPOINTS.details_when(
+        Code::ours(400, "PrivateEndpointCountLimitReached").details_when(
             count >= most,
             format_args!(
                 "Private endpoint {id} cannot be created: a {what} cannot have more than {most} of them."
@@ -309,14 +297,14 @@ fn check_interface_name(
     azure: &AzureState,
     proposal: &Proposal<'_>,
     properties: &document::Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let id = proposal.id;
     let given = properties.get("customNetworkInterfaceName").and_then(Value::as_str).unwrap_or_default();
     match own_interface::existing(azure, id, given).filter(|_| proposal.old.is_none()) {
         None => Ok(()),
-        Some(other) => Err(INTERFACE_NAME_TAKEN.details(format_args!(
-            "Private endpoint {id} cannot name its network interface {given}: {other} exists."
-        ))),
+        Some(other) => Err(Code::ours(400, "PrivateEndpointCustomNetworkInterfaceNameInUse").details(
+            format_args!("Private endpoint {id} cannot name its network interface {given}: {other} exists."),
+        )),
     }
 }
 
@@ -327,12 +315,13 @@ fn check_connection(
     collection: &str,
     me: &ResourceId,
     properties: &mut document::Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let id = proposal.id;
     let given = properties.remove("privateLinkServiceConnectionState");
     let Some(wanted) = properties.get("privateLinkServiceId").and_then(Value::as_str).map(str::to_owned)
     else {
-        return Err(NO_SERVICE.details(format_args!("Connection {me} must have a privateLinkServiceId.")));
+        return Err(Code::ours(400, "PrivateLinkServiceIdRequired")
+            .details(format_args!("Connection {me} must have a privateLinkServiceId.")));
     };
     let service = if wanted.starts_with('/') {
         let to = ResourceId::parse(&wanted)
@@ -343,11 +332,11 @@ fn check_connection(
         if service.is_none() && azure.resource_type(&to.resource_type()).is_some() {
             return Err(Refusal::invalid_reference(&to, id));
         }
-        WRONG_SERVICE.details_when(
+        Code::ours(400, "PrivateLinkServiceIdNotSupported").details_when(
             !ours && azure.resource_type(&to.resource_type()).is_some() && !target::takes(&to),
             format_args!("Connection {me} references {to}, whose type private endpoints cannot lead to."),
         )?;
-        NO_GROUP_IDS.details_when(
+        Code::ours(400, "PrivateEndpointGroupIdsRequired").details_when(
             !ours && properties.get("groupIds").and_then(Value::as_array).is_none_or(Vec::is_empty),
             format_args!("Connection {me} to {to} must have groupIds."),
         )?;
@@ -357,7 +346,7 @@ fn check_connection(
             .filter(|service| service.state != State::Deleting)
             .filter(|service| visible(service, id.subscription_id()))
             .ok_or_else(|| {
-                NO_SUCH_ALIAS.details(format_args!(
+                Code::ours(400, "PrivateLinkServiceAliasNotFound").details(format_args!(
                     "Private link service with alias {wanted} referenced by {id} was not found."
                 ))
             })?;
@@ -366,7 +355,7 @@ fn check_connection(
     };
     let old = old_child(proposal.old, me);
     let before = old.and_then(|old| text(old, "properties/privateLinkServiceId"));
-    SERVICE_CHANGED.details_when(
+    Code::ours(400, "PrivateLinkServiceIdCannotBeChanged").details_when(
         before.is_some_and(|before| !before.eq_ignore_ascii_case(&wanted)),
         format_args!("The privateLinkServiceId of connection {me} cannot be changed."),
     )?;
@@ -398,7 +387,7 @@ fn check_addresses(
     proposal: &Proposal<'_>,
     subnet: &ResourceId,
     properties: &mut document::Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let interface = proposal.old.map(|old| interface(azure, old));
     let (mut promised, mut count) = (BTreeSet::new(), 0);
     for (me, properties) in each_child(proposal.id, properties, "ipConfigurations") {

@@ -11,7 +11,7 @@ use crate::network::interface::NetworkInterfaces;
 use crate::network::shared::addresses::{address_taken, free_address, static_address};
 use azure_engine::document::{Object, items, name, stored_reference, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Result;
 
 /// One IP configuration that the owner wants on its interface.
 pub(crate) struct ChosenConfiguration {
@@ -79,7 +79,7 @@ pub(crate) fn check_static(
     subnet: &ResourceId,
     properties: &Object,
     promised: &mut BTreeSet<IpAddr>,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let given = properties.get("privateIPAddress").and_then(Value::as_str);
     let address = static_address(azure, owner, subnet, given, |holder| {
         interface.is_some_and(|interface| holder.is_within(interface))

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{
     connection,
     own_interface::{self, ChosenConfiguration},
+    service_connections,
 };
 use crate::network::shared::codes::SUBNET_REQUIRED;
 use crate::network::shared::{
@@ -16,33 +17,20 @@ use crate::network::shared::{
 };
 use azure_engine::document::{self, at, fill, items, name, stored_reference, take_properties, text};
 use azure_engine::provider::{
-    Acting, AzureState, ChildCollection, Concurrency, Expand, Presenting, Proposal, Protocol, Record, Shape,
-    Writing,
+    Acting, AzureState, ChildCollection, Concurrency, Expand, PartWrite, Presenting, Proposal, Protocol,
+    Record, Shape, Writing,
 };
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
 use azure_engine::store::reference::{Role, is_of};
 use azure_engine::types::member_table::Holds::{
     Anything, Children, Derived, Flag, Guid, Object, Text, Texts, Uses, UsesAll, Word,
 };
 use azure_engine::types::member_table::Member;
 
-const CONFIGURATION_COUNT: Code = Code::ours(400, "PrivateLinkServiceInvalidNumberOfIpConfigurations");
-const FRONTENDS_CHANGED: Code = Code::ours(400, "PrivateLinkServiceFrontendIpConfigurationsCannotBeChanged");
-const FRONTEND_OF_SERVICE: Code =
-    Code::ours(400, "LoadBalancerFrontendIPConfigurationInUseByPrivateLinkService");
-const HAS_CONNECTIONS: Code =
-    Code::azures(400, "PrivateLinkServiceCannotBeDeletedBecauseItHasPrivateEndpointConnections");
-const IPV6: Code = Code::ours(400, "PrivateLinkServiceIPv6NotSupported");
-const NOT_STANDARD: Code = Code::ours(400, "PrivateLinkServiceRequiresStandardLoadBalancer");
-const NO_FRONTEND: Code = Code::ours(400, "PrivateLinkServiceMustHaveLoadBalancerFrontendIpConfiguration");
-const POLICIES_ENABLED: Code =
-    Code::azures(400, "PrivateLinkServiceCannotBeCreatedInSubnetThatHasNetworkPoliciesEnabled");
-const TWO_PRIMARIES: Code = Code::ours(400, "PrivateLinkServiceMustHaveOnePrimaryIpConfiguration");
-
 const FRONTENDS: &str = "loadBalancerFrontendIpConfigurations";
 const CONFIGURATIONS: &str = "ipConfigurations";
 
-static MEMBERS: [Member; 14] = [
+static MEMBERS: [Member; 13] = [
     Member::new("accessMode", Anything),
     Member::new("alias", Derived),
     Member::new("autoApproval", Object(&SUBSCRIPTIONS)),
@@ -54,7 +42,6 @@ static MEMBERS: [Member; 14] = [
     Member::new(FRONTENDS, UsesAll("loadBalancers/frontendIPConfigurations")).or_empty(),
     Member::new("networkInterfaces", Derived),
     Member::new("privateEndpointConnections", Derived),
-    Member::new("provisioningState", Derived),
     Member::new("resourceGuid", Guid),
     Member::new("visibility", Object(&SUBSCRIPTIONS)),
 ];
@@ -92,7 +79,7 @@ impl Shape for PrivateLinkServices {
 }
 
 impl Writing for PrivateLinkServices {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         let location = proposal.body.get("location").and_then(Value::as_str).unwrap_or_default();
@@ -123,15 +110,19 @@ impl Writing for PrivateLinkServices {
         own_interface::keep(azure, id, "privateLinkService", &interface, wanted);
     }
 
-    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
         match connection::of_service(azure, &record.id).first() {
             None => Ok(()),
-            Some(connection) => Err(HAS_CONNECTIONS.details(format_args!(
-                    "Private link service {} cannot be deleted because it has private endpoint connections, such as {}. \
-                     Delete the connections first.",
-                    record.id,
-                    connection.id(azure, &record.id)
-                ))),
+            Some(connection) => Err(Code::azures(
+                400,
+                "PrivateLinkServiceCannotBeDeletedBecauseItHasPrivateEndpointConnections",
+            )
+            .details(format_args!(
+                "Private link service {} cannot be deleted because it has private endpoint \
+             connections, such as {}. Delete the connections first.",
+                record.id,
+                connection.id(azure, &record.id)
+            ))),
         }
     }
 }
@@ -153,7 +144,6 @@ impl Presenting for PrivateLinkServices {
         &self,
         _azure: &AzureState,
         _record: &Record,
-        _collection: &str,
         _id: &ResourceId,
         properties: &mut document::Object,
     ) {
@@ -162,62 +152,28 @@ impl Presenting for PrivateLinkServices {
     }
 
     fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Handled<Value> {
-        let (collection, rest) = below.split_first()?;
-        if !collection.eq_ignore_ascii_case(connection::COLLECTION) {
-            return None;
-        }
-        let connections = connection::of_service(azure, &record.id);
         let etag = Value::from(azure.etag(record));
-        match rest {
-            [] => {
-                let shown: Vec<Value> =
-                    connections.iter().map(|each| each.present(azure, &record.id, &etag)).collect();
-                Some(Ok(json!({ "value": shown })))
-            }
-            [wanted] => {
-                let id = record.id.child(connection::COLLECTION, wanted);
-                let found = connections.iter().find(|each| each.id(azure, &record.id) == id);
-                Some(
-                    found
-                        .map(|found| found.present(azure, &record.id, &etag))
-                        .ok_or_else(|| Refusal::child_not_found(&id)),
-                )
-            }
-            _ => None,
-        }
+        service_connections::view_as(azure, &record.id, below, |connection| {
+            connection.present(azure, &record.id, &etag)
+        })
     }
 }
 
 impl Acting for PrivateLinkServices {
-    fn write_below(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        below: &[&str],
-        body: Option<&Value>,
-    ) -> Handled<bool> {
-        match below {
-            [collection, wanted] if collection.eq_ignore_ascii_case(connection::COLLECTION) => {
-                Some(connection::decide(azure, id, wanted, body))
-            }
-            _ => None,
-        }
+    fn write_below(&self, azure: &mut AzureState, id: &ResourceId, write: PartWrite<'_>) -> Handled<bool> {
+        service_connections::write_view(azure, id, write)
     }
 }
 
 /// The frontends must belong to one standard balancer and to no other service; they are fixed at creation.
-fn check_frontends(
-    azure: &AzureState,
-    proposal: &Proposal<'_>,
-    properties: &document::Object,
-) -> Result<(), Refusal> {
+fn check_frontends(azure: &AzureState, proposal: &Proposal<'_>, properties: &document::Object) -> Result<()> {
     let id = proposal.id;
     let listed = |list: Option<&Value>| -> BTreeSet<ResourceId> {
         let list = list.and_then(Value::as_array).into_iter().flatten();
         list.filter_map(|item| stored_reference(item, "id")).collect()
     };
     let given = listed(properties.get(FRONTENDS));
-    NO_FRONTEND.details_when(
+    Code::ours(400, "PrivateLinkServiceMustHaveLoadBalancerFrontendIpConfiguration").details_when(
         given.is_empty() && !properties.contains_key("destinationIPAddress"),
         format_args!(
             "Private link service {id} must reference at least one load balancer frontend IP configuration."
@@ -229,18 +185,25 @@ fn check_frontends(
             .referrers(frontend)
             .find(|user| user.from != *id && is_of(&user.from, "/privatelinkservices/"));
         if let Some(user) = user {
-            return Err(FRONTEND_OF_SERVICE.details(format_args!(
-                    "Private link service {id} cannot use frontend IP configuration {frontend}, which is already used by \
-                     private link service {}.",
+            return Err(Code::ours(400, "LoadBalancerFrontendIPConfigurationInUseByPrivateLinkService")
+                .details(format_args!(
+                    "Private link service {id} cannot use frontend IP configuration {frontend}, which is \
+             already used by private link service {}.",
                     user.from
                 )));
         }
         let balancer = azure.store.holder(frontend).filter(|holder| holder.id != *frontend);
-        NOT_STANDARD.details_when(balancer.and_then(|balancer| text(&balancer.body, "sku/name")).is_some_and(|sku| sku != "Standard"), format_args!(
-                    "Private link service {id} references {frontend}, whose load balancer does not have sku Standard."
-                ))?;
+        Code::ours(400, "PrivateLinkServiceRequiresStandardLoadBalancer").details_when(
+            balancer
+                .and_then(|balancer| text(&balancer.body, "sku/name"))
+                .is_some_and(|sku| sku != "Standard"),
+            format_args!(
+                "Private link service {id} references {frontend}, whose load balancer does not have \
+             sku Standard."
+            ),
+        )?;
     }
-    FRONTENDS_CHANGED.details_when(
+    Code::ours(400, "PrivateLinkServiceFrontendIpConfigurationsCannotBeChanged").details_when(
         proposal.old.is_some_and(|old| listed(at(&old.body, &format!("properties/{FRONTENDS}"))) != given),
         format_args!(
             "The load balancer frontend IP configurations of private link service {id} cannot be changed."
@@ -253,10 +216,10 @@ fn check_configurations(
     azure: &AzureState,
     id: &ResourceId,
     properties: &mut document::Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let most = azure.limit("network.ipConfigurationsPerPrivateLinkService");
     let count = properties.get(CONFIGURATIONS).and_then(Value::as_array).map_or(0, Vec::len) as u64;
-    CONFIGURATION_COUNT.details_when(
+    Code::ours(400, "PrivateLinkServiceInvalidNumberOfIpConfigurations").details_when(
         !(1..=most).contains(&count),
         format_args!("Private link service {id} must have 1 to {most} IP configurations."),
     )?;
@@ -265,26 +228,26 @@ fn check_configurations(
     // The number of addresses that each subnet has to provide.
     let mut wanted: BTreeMap<ResourceId, usize> = BTreeMap::new();
     for (me, properties) in each_child(id, properties, CONFIGURATIONS) {
-        IPV6.details_when(
+        Code::ours(400, "PrivateLinkServiceIPv6NotSupported").details_when(
             properties.get("privateIPAddressVersion").is_some_and(|version| version == "IPv6"),
             format_args!("IP configuration {me} must have privateIPAddressVersion IPv4."),
         )?;
-        let Some(subnet) = properties.get("subnet").and_then(|subnet| stored_reference(subnet, "id")) else {
-            return Err(
+        let subnet =
+            properties.get("subnet").and_then(|subnet| stored_reference(subnet, "id")).ok_or_else(|| {
                 SUBNET_REQUIRED.details(format_args!("IP configuration {me} must reference a subnet."))
-            );
-        };
+            })?;
         let network = azure.store.holder(&subnet).filter(|network| network.id != subnet);
         let Some((_, document)) = network.and_then(|network| azure.find_child(network, &subnet)) else {
             return Err(Refusal::invalid_reference(&subnet, &me));
         };
-        POLICIES_ENABLED.details_when(
-            text(document, "properties/privateLinkServiceNetworkPolicies") != Some("Disabled"),
-            format_args!(
-                "Private link service {id} cannot be created in a subnet {subnet} since it has private link service \
-                 network policies enabled."
-            ),
-        )?;
+        Code::azures(400, "PrivateLinkServiceCannotBeCreatedInSubnetThatHasNetworkPoliciesEnabled")
+            .details_when(
+                text(document, "properties/privateLinkServiceNetworkPolicies") != Some("Disabled"),
+                format_args!(
+                    "Private link service {id} cannot be created in a subnet {subnet} since it has \
+             private link service network policies enabled."
+                ),
+            )?;
         let interface = interface.as_ref();
         if properties.get("privateIPAllocationMethod").is_some_and(|method| method == "Static") {
             own_interface::check_static(azure, &me, interface, &subnet, properties, &mut promised)?;
@@ -301,10 +264,10 @@ fn check_configurations(
 }
 
 /// Exactly one configuration is primary: the first, where none is marked.
-fn mark_primary(id: &ResourceId, properties: &mut document::Object) -> Result<(), Refusal> {
+fn mark_primary(id: &ResourceId, properties: &mut document::Object) -> Result<()> {
     let marked = each_child(id, properties, CONFIGURATIONS);
     let marked = marked.filter(|(_, one)| one.get("primary") == Some(&Value::Bool(true))).count();
-    TWO_PRIMARIES.details_when(
+    Code::ours(400, "PrivateLinkServiceMustHaveOnePrimaryIpConfiguration").details_when(
         marked > 1,
         format_args!("Private link service {id} must have exactly one primary IP configuration."),
     )?;

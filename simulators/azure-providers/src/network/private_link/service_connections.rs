@@ -5,7 +5,7 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::connection::{Connection, decide, of_service};
-use azure_engine::provider::AzureState;
+use azure_engine::provider::{AzureState, PartWrite};
 use azure_engine::refusal::{Handled, Refusal};
 
 pub(crate) use super::connection::COLLECTION;
@@ -31,33 +31,41 @@ fn shown(azure: &AzureState, resource: &ResourceId, connection: &Connection) -> 
 
 /// GET of the collection below a resource, or of one of it.
 pub(crate) fn view(azure: &AzureState, resource: &ResourceId, below: &[&str]) -> Handled<Value> {
-    match below {
-        [collection] if collection.eq_ignore_ascii_case(COLLECTION) => {
-            Some(Ok(json!({ "value": list(azure, resource) })))
-        }
-        [collection, name] if collection.eq_ignore_ascii_case(COLLECTION) => {
+    view_as(azure, resource, below, |connection| shown(azure, resource, connection))
+}
+
+/// The same, with each connection shown in the type's own way.
+pub(crate) fn view_as(
+    azure: &AzureState,
+    resource: &ResourceId,
+    below: &[&str],
+    show: impl Fn(&Connection) -> Value,
+) -> Handled<Value> {
+    let (collection, rest) = below.split_first()?;
+    if !collection.eq_ignore_ascii_case(COLLECTION) {
+        return None;
+    }
+    let all = of_service(azure, resource);
+    match rest {
+        [] => Some(Ok(json!({ "value": all.iter().map(show).collect::<Vec<_>>() }))),
+        [name] => {
             let wanted = resource.child(COLLECTION, name);
-            let all = of_service(azure, resource);
             let found = all.iter().find(|connection| connection.id(azure, resource) == wanted);
-            Some(match found {
-                Some(connection) => Ok(shown(azure, resource, connection)),
-                None => Err(Refusal::child_not_found(&wanted)),
-            })
+            Some(found.map(show).ok_or_else(|| Refusal::child_not_found(&wanted)))
         }
         _ => None,
     }
 }
 
-/// PUT (`body`) of a decision about one of them, or its DELETE.
+/// PUT of a decision about one of them, or its DELETE.
 pub(crate) fn write_view(
     azure: &mut AzureState,
     resource: &ResourceId,
-    below: &[&str],
-    body: Option<&Value>,
+    write: PartWrite<'_>,
 ) -> Handled<bool> {
-    match below {
+    match write.below {
         [collection, name] if collection.eq_ignore_ascii_case(COLLECTION) => {
-            Some(decide(azure, resource, name, body))
+            Some(decide(azure, resource, name, write.body))
         }
         _ => None,
     }

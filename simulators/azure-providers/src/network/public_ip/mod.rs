@@ -19,35 +19,24 @@ use crate::network::shared::{
 };
 use azure_engine::document::{self, at, fill, stored_reference, take_properties, text};
 use azure_engine::operation::Completion;
-use azure_engine::provider::{Acting, AzureState, Presenting, Proposal, Protocol, Record, Shape, Writing};
+use azure_engine::provider::{
+    Acting, AzureState, EndedOperation, Presenting, Proposal, Protocol, Record, Shape, Writing,
+};
 use azure_engine::refusal::words::Wrong;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::is_of;
 use azure_engine::types::member_table::Holds::{
     Anything, Derived, Guid, Names, Number, Object, Objects, Text, User, Uses, Word,
 };
 use azure_engine::types::member_table::Member;
 
-const SKU_CHANGED: Code = Code::ours(400, "PublicIPAddressSkuCannotBeChanged");
-const METHOD_CHANGED: Code = Code::ours(400, "PublicIPAddressAllocationMethodCannotBeChangedWhileInUse");
-const VERSION_CHANGED: Code = Code::ours(400, "PublicIPAddressVersionCannotBeChanged");
-const PREFIX_CHANGED: Code = Code::ours(400, "PublicIPAddressPrefixCannotBeChanged");
-const BASIC_RETIRED: Code = Code::azures(400, "IPv4BasicSkuPublicIpCountLimitReached");
-const DNS_RECORD_IN_USE: Code = Code::azures(400, "DnsRecordInUse");
-const IN_USE: Code = Code::azures(400, "PublicIPAddressCannotBeDeleted");
-const NOT_OF_BASIC: Code = Code::ours(400, "PublicIPAddressPropertyNotSupportedForBasicSku");
-const NOT_STATIC: Code = Code::ours(400, "StandardSkuPublicIPMustBeStatic");
-const PREFIX_FULL: Code = Code::azures(400, "PublicIpPrefixOutOfIpAddresses");
-const UNLIKE_PREFIX: Code = Code::ours(400, "PublicIPAddressAndPrefixDoNotMatch");
-
 pub(crate) struct PublicIpAddresses;
 
 const PROTOCOL: Protocol = Protocol {
     members: &MEMBERS,
     example: include_str!("example.json"),
-    in_use: Some(|id, users| {
-        let user = users.first().map(|user| user.as_str()).unwrap_or_default();
-        IN_USE.details(format_args!(
+    in_use: Some(|id, user, _| {
+        Code::azures(400, "PublicIPAddressCannotBeDeleted").details(format_args!(
             "Public IP address {id} can not be deleted since it is still allocated to resource {user}. In order to delete \
              the public IP, disassociate/detach the Public IP address from the resource."
         ))
@@ -55,7 +44,7 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol(PUBLIC_IP_ADDRESSES, "PublicIpAddress")
 };
 
-static MEMBERS: [Member; 17] = [
+static MEMBERS: [Member; 16] = [
     Member::new("ddosSettings", Object(&DDOS_SETTINGS)),
     Member::new("deleteOption", Word(&["Detach", "Delete"], false)),
     Member::new("dnsSettings", Object(&DNS_SETTINGS)),
@@ -66,7 +55,6 @@ static MEMBERS: [Member; 17] = [
     Member::new("linkedPublicIPAddress", Names("publicIPAddresses")),
     Member::new("migrationPhase", Anything),
     Member::new("natGateway", User("natGateways")),
-    Member::new("provisioningState", Derived),
     Member::new("publicIPAddressVersion", Word(&["IPv4", "IPv6"], true)).fixed_as(version_changed),
     Member::new("publicIPAllocationMethod", Word(&["Dynamic", "Static"], true)),
     Member::new("publicIPPrefix", Uses("publicIPPrefixes")),
@@ -88,7 +76,8 @@ static DNS_SETTINGS: [Member; 4] = [
 ];
 
 fn version_changed(_: &Wrong<'_>) -> Refusal {
-    VERSION_CHANGED.details("The IP version of a public IP address cannot be changed.")
+    Code::ours(400, "PublicIPAddressVersionCannotBeChanged")
+        .details("The IP version of a public IP address cannot be changed.")
 }
 
 impl Shape for PublicIpAddresses {
@@ -102,7 +91,7 @@ impl Shape for PublicIpAddresses {
 }
 
 impl Writing for PublicIpAddresses {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         let sku = sku(&mut proposal.body, &["Basic", "Standard", "StandardV2"])?;
@@ -111,7 +100,7 @@ impl Writing for PublicIpAddresses {
         if sku == "Basic" {
             check_basic(&proposal)?;
         } else if !is_static {
-            return Err(NOT_STATIC.details(format_args!(
+            return Err(Code::ours(400, "StandardSkuPublicIPMustBeStatic").details(format_args!(
                 "{sku} sku public IP {id} must have its publicIPAllocationMethod set to Static."
             )));
         }
@@ -135,14 +124,8 @@ impl Writing for PublicIpAddresses {
         Ok(proposal.stored(properties))
     }
 
-    fn after_operation(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        completion: &Completion,
-        failed: bool,
-    ) {
-        if !failed && *completion == Completion::Write {
+    fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
+        if !ended.failed && *ended.completion == Completion::Write {
             give_address(azure, id);
         }
     }
@@ -193,7 +176,7 @@ fn dns_settings(
     azure: &AzureState,
     proposal: &Proposal<'_>,
     properties: &mut document::Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let version = properties.get("publicIPAddressVersion").cloned();
     let Some(settings) = properties.get_mut("dnsSettings") else { return Ok(()) };
     let Some(label) = text(settings, "domainNameLabel").filter(|label| !label.is_empty()) else {
@@ -208,7 +191,7 @@ fn dns_settings(
     let full_name = domain_name(&label, location);
     // A name has an A and an AAAA record: one address of each version.
     let mut others = with_domain_name(azure, &full_name).filter(|other| other.id != *proposal.id);
-    DNS_RECORD_IN_USE.details_when(
+    Code::azures(400, "DnsRecordInUse").details_when(
         others.any(|other| at(&other.body, "properties/publicIPAddressVersion") == version.as_ref()),
         format_args!("DNS record {full_name} is already used by another public IP."),
     )?;
@@ -225,7 +208,7 @@ fn domain_name(label: &str, location: &str) -> String {
 }
 
 /// Names with a scope hold a hash of it, so that only its owner can reuse them.
-fn scope_hash(azure: &AzureState, id: &ResourceId, scope: &str) -> Result<String, Refusal> {
+fn scope_hash(azure: &AzureState, id: &ResourceId, scope: &str) -> Result<String> {
     let group = ResourceId::group(id.subscription_id(), id.group_name().unwrap_or_default());
     let subject = match scope.to_ascii_lowercase().as_str() {
         "tenantreuse" => azure.options.tenant.clone(),
@@ -243,7 +226,7 @@ fn scope_hash(azure: &AzureState, id: &ResourceId, scope: &str) -> Result<String
 }
 
 /// A domain name label in lower case; refused if it is invalid.
-pub(crate) fn domain_name_label(label: &str) -> Result<String, Refusal> {
+pub(crate) fn domain_name_label(label: &str) -> Result<String> {
     let label = label.to_ascii_lowercase();
     let fits = label.len() >= 3
         && label.len() <= 63
@@ -270,16 +253,16 @@ fn with_domain_name<'a>(azure: &'a AzureState, name: &'a str) -> impl Iterator<I
 }
 
 /// Checks the restrictions of sku Basic.
-fn check_basic(proposal: &Proposal<'_>) -> Result<(), Refusal> {
+fn check_basic(proposal: &Proposal<'_>) -> Result<()> {
     if !proposal.body.contains_key("zones") {
         return Ok(());
     }
-    Err(NOT_OF_BASIC
+    Err(Code::ours(400, "PublicIPAddressPropertyNotSupportedForBasicSku")
         .details(format_args!("Basic sku public IP address {} cannot have availability zones.", proposal.id)))
 }
 
-fn check_count(azure: &AzureState, proposal: &Proposal<'_>, sku: &str) -> Result<(), Refusal> {
-    BASIC_RETIRED.details_when(
+fn check_count(azure: &AzureState, proposal: &Proposal<'_>, sku: &str) -> Result<()> {
+    Code::azures(400, "IPv4BasicSkuPublicIpCountLimitReached").details_when(
         sku == "Basic" && azure.options.basic_sku_retired,
         "Cannot create more than 0 IPv4 Basic SKU public IP addresses for this subscription in this region.",
     )?;
@@ -299,7 +282,7 @@ fn check_prefix(
     sku: &str,
     prefix: &ResourceId,
     properties: &document::Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let id = proposal.id;
     let Some(record) = azure.store.get(prefix) else { return Err(Refusal::invalid_reference(prefix, id)) };
     let version = properties.get("publicIPAddressVersion").and_then(Value::as_str);
@@ -307,7 +290,7 @@ fn check_prefix(
         ("sku", text(&record.body, "sku/name"), Some(sku)),
         ("IP version", text(&record.body, "properties/publicIPAddressVersion"), version),
     ] {
-        UNLIKE_PREFIX.details_when(
+        Code::ours(400, "PublicIPAddressAndPrefixDoNotMatch").details_when(
             theirs != ours,
             format_args!(
                 "The {what} of public IP address {id} and of its public IP prefix {prefix} do not match."
@@ -321,7 +304,7 @@ fn check_prefix(
     if i64::try_from(held).is_ok_and(|held| held < size) {
         return Ok(());
     }
-    Err(PREFIX_FULL.details(format_args!(
+    Err(Code::azures(400, "PublicIpPrefixOutOfIpAddresses").details(format_args!(
         "Public IP prefix {prefix} ({range}) has no address left for public IP address {id}."
     )))
 }
@@ -331,7 +314,7 @@ fn check_immutable(
     proposal: &Proposal<'_>,
     sku: &str,
     properties: &document::Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let Some(old) = proposal.old else { return Ok(()) };
     let id = proposal.id;
     let was = |path: &str| text(&old.body, path);
@@ -340,17 +323,17 @@ fn check_immutable(
         (was("sku/name"), was("properties/publicIPAllocationMethod") == Some("Static"));
     // The one upgrade: an unused static address may become a standard one.
     let upgrade = old_sku == Some("Basic") && sku == "Standard" && !used && was_static;
-    SKU_CHANGED.details_when(
+    Code::ours(400, "PublicIPAddressSkuCannotBeChanged").details_when(
         old_sku != Some(sku) && !upgrade,
         format_args!("The sku of public IP address {id} cannot be changed."),
     )?;
     let dynamic = properties.get("publicIPAllocationMethod").is_some_and(|method| method == "Dynamic");
-    METHOD_CHANGED.details_when(
+    Code::ours(400, "PublicIPAddressAllocationMethodCannotBeChangedWhileInUse").details_when(
         used && dynamic && was_static,
         format_args!("The allocation method of public IP address {id} cannot be changed."),
     )?;
     let prefix = properties.get("publicIPPrefix").and_then(|prefix| stored_reference(prefix, "id"));
-    PREFIX_CHANGED.details_when(
+    Code::ours(400, "PublicIPAddressPrefixCannotBeChanged").details_when(
         prefix != stored_reference(&old.body, "properties/publicIPPrefix/id"),
         format_args!("The public IP prefix of public IP address {id} cannot be changed."),
     )?;

@@ -18,55 +18,45 @@ use crate::network::shared::{
 };
 use azure_engine::document::{at, take_properties, text};
 use azure_engine::operation::Completion;
-use azure_engine::provider::{Acting, AzureState, Presenting, Proposal, Protocol, Shape, Writing};
+use azure_engine::provider::{AzureState, EndedOperation, Proposal, Protocol, Writing};
 use azure_engine::refusal::words::Wrong;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::types::member_table::Holds::{Derived, Guid, Names, Number, Objects, User, Users, Word};
 use azure_engine::types::member_table::Member;
-
-const IN_USE: Code = Code::azures(400, "InUsePublicIpPrefixCannotBeDeleted");
-const CHANGED: Code = Code::ours(400, "PublicIpPrefixPropertyCannotBeChanged");
-const TOO_MANY: Code = Code::ours(400, "PublicIpPrefixCountLimitReached");
-const WRONG_LENGTH: Code = Code::ours(400, "PublicIpPrefixLengthInvalid");
 
 pub(crate) struct PublicIpPrefixes;
 
 const PROTOCOL: Protocol = Protocol {
     members: &MEMBERS,
     example: include_str!("prefix.json"),
-    in_use: Some(|id, users| {
-        let users = users.iter().map(|user| user.as_str()).collect::<Vec<_>>().join(", ");
-        IN_USE
+    in_use: Some(|id, _, users| {
+        Code::azures(400, "InUsePublicIpPrefixCannotBeDeleted")
             .details(format_args!("Public IP prefix {id} cannot be deleted because it is in use by {users}."))
     }),
     ..protocol(PUBLIC_IP_PREFIXES, "PublicIpPrefix")
 };
 
-static MEMBERS: [Member; 10] = [
+static MEMBERS: [Member; 9] = [
     Member::new("customIPPrefix", Names("customIPPrefixes")),
     Member::new("ipPrefix", Derived),
     Member::new("ipTags", Objects(&IP_TAG)).or_empty(),
     Member::new("loadBalancerFrontendIpConfiguration", User("frontendIPConfigurations")),
     Member::new("natGateway", User("natGateways")),
     Member::new("prefixLength", Number(i64::MIN, i64::MAX)).required().fixed_as(changed),
-    Member::new("provisioningState", Derived),
     Member::new("publicIPAddressVersion", Word(&["IPv4", "IPv6"], true)).fixed_as(changed),
     Member::new("publicIPAddresses", Users("publicIPAddresses")),
     Member::new("resourceGuid", Guid),
 ];
 
 fn changed(wrong: &Wrong<'_>) -> Refusal {
-    CHANGED.details(format_args!("The {} of a public IP prefix cannot be changed.", wrong.member))
+    Code::ours(400, "PublicIpPrefixPropertyCannotBeChanged")
+        .details(format_args!("The {} of a public IP prefix cannot be changed.", wrong.member))
 }
 
-impl Shape for PublicIpPrefixes {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(PublicIpPrefixes, PROTOCOL, without Presenting, Acting);
 
 impl Writing for PublicIpPrefixes {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         let sku = sku(&mut proposal.body, &["Standard", "StandardV2"])?;
@@ -81,7 +71,7 @@ impl Writing for PublicIpPrefixes {
             check_zones_unchanged(&proposal)?;
         } else {
             let most = azure.limit("network.publicIpAddressesPerRegion");
-            TOO_MANY.details_when(
+            Code::ours(400, "PublicIpPrefixCountLimitReached").details_when(
                 count_in_region(azure, PUBLIC_IP_PREFIXES, &proposal) >= most,
                 format_args!(
                     "Cannot create more than {most} public IP prefixes for this subscription in this region."
@@ -94,14 +84,8 @@ impl Writing for PublicIpPrefixes {
         Ok(proposal.stored(properties))
     }
 
-    fn after_operation(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        completion: &Completion,
-        failed: bool,
-    ) {
-        if failed || *completion != Completion::Write {
+    fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
+        if ended.failed || *ended.completion != Completion::Write {
             return;
         }
         let Some(record) = azure.store.get(id) else { return };
@@ -121,11 +105,8 @@ impl Writing for PublicIpPrefixes {
     }
 }
 
-impl Presenting for PublicIpPrefixes {}
-impl Acting for PublicIpPrefixes {}
-
 /// The shortest prefix that Azure gives depends on the quota: /28 and /124 hold 16 addresses.
-fn check_length(azure: &AzureState, id: &ResourceId, length: i64, v6: bool) -> Result<(), Refusal> {
+fn check_length(azure: &AzureState, id: &ResourceId, length: i64, v6: bool) -> Result<()> {
     let bits = if v6 { 128 } else { 32 };
     let most = azure.limit("network.addressesPerPublicIpPrefix").max(1);
     let shortest = bits - i64::from(most.min(1 << 20).ilog2());
@@ -133,7 +114,7 @@ fn check_length(azure: &AzureState, id: &ResourceId, length: i64, v6: bool) -> R
     if (shortest..=longest).contains(&length) {
         return Ok(());
     }
-    Err(WRONG_LENGTH.details(format_args!(
+    Err(Code::ours(400, "PublicIpPrefixLengthInvalid").details(format_args!(
         "Public IP prefix {id} has prefix length {length}. The allowed range is {shortest} to {longest}."
     )))
 }

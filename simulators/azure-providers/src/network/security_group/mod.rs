@@ -8,16 +8,10 @@ use serde_json::Value;
 use crate::network::application_security_group;
 use crate::network::shared::{children::each_child, protocol::protocol};
 use azure_engine::document::{into_object, items, take_properties};
-use azure_engine::provider::{
-    Acting, AzureState, ChildCollection, Presenting, Proposal, Protocol, Shape, Writing,
-};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::provider::{AzureState, ChildCollection, Proposal, Protocol, Writing};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Children, Derived, Flag, Guid, Users};
 use azure_engine::types::member_table::Member;
-
-const IN_USE: Code = Code::azures(400, "InUseNetworkSecurityGroupCannotBeDeleted");
-const TOO_MANY_PREFIXES: Code = Code::ours(400, "NetworkSecurityGroupAddressPrefixCountLimitReached");
-const TOO_MANY_RULES: Code = Code::ours(400, "NetworkSecurityGroupRuleCountLimitReached");
 
 pub(crate) struct SecurityGroups;
 
@@ -28,9 +22,8 @@ const PROTOCOL: Protocol = Protocol {
         ChildCollection { name: "securityRules", writable: true, back_references: &[] },
         ChildCollection { name: "defaultSecurityRules", writable: false, back_references: &[] },
     ],
-    in_use: Some(|id, users| {
-        let users = users.iter().map(|user| user.as_str()).collect::<Vec<_>>().join(", ");
-        IN_USE.details(format_args!(
+    in_use: Some(|id, _, users| {
+        Code::azures(400, "InUseNetworkSecurityGroupCannotBeDeleted").details(format_args!(
             "Network security group {id} cannot be deleted because it is in use by the following resources: {users}. In \
              order to delete the Network security group, remove the association with the resource(s)."
         ))
@@ -38,25 +31,20 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.Network/networkSecurityGroups", "NetworkSecurityGroup")
 };
 
-static MEMBERS: [Member; 8] = [
+static MEMBERS: [Member; 7] = [
     Member::new("defaultSecurityRules", Derived),
     Member::new("flowLogs", Derived),
     Member::new("flushConnection", Flag),
     Member::new("networkInterfaces", Users("networkInterfaces")),
-    Member::new("provisioningState", Derived),
     Member::new("resourceGuid", Guid),
     Member::new("securityRules", Children(&rule::MEMBERS)).or_empty(),
     Member::new("subnets", Users("subnets")),
 ];
 
-impl Shape for SecurityGroups {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(SecurityGroups, PROTOCOL, without Presenting, Acting);
 
 impl Writing for SecurityGroups {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         for (rule, properties) in each_child(id, &mut properties, "securityRules") {
@@ -66,7 +54,7 @@ impl Writing for SecurityGroups {
         let properties = Value::Object(properties);
         let rules = items(&properties, "securityRules");
         let most = azure.limit("network.securityRulesPerGroup");
-        TOO_MANY_RULES.details_when(
+        Code::ours(400, "NetworkSecurityGroupRuleCountLimitReached").details_when(
             rules.len() as u64 > most,
             format_args!("Cannot create more than {most} security rules in network security group {id}."),
         )?;
@@ -77,12 +65,9 @@ impl Writing for SecurityGroups {
     }
 }
 
-impl Presenting for SecurityGroups {}
-impl Acting for SecurityGroups {}
-
 /// Sources and destinations of all rules together are bounded, each for itself; single and plural
 /// members both count.
-fn check_prefixes(azure: &AzureState, id: &ResourceId, rules: &[Value]) -> Result<(), Refusal> {
+fn check_prefixes(azure: &AzureState, id: &ResourceId, rules: &[Value]) -> Result<()> {
     let most = azure.limit("network.prefixesPerSecurityGroup");
     for side in ["source", "destination"] {
         let count = |rule: &Value| {
@@ -90,10 +75,13 @@ fn check_prefixes(azure: &AzureState, id: &ResourceId, rules: &[Value]) -> Resul
             items(rule, &format!("properties/{side}AddressPrefixes")).len() as u64 + u64::from(one)
         };
         let wanted: u64 = rules.iter().map(count).sum();
-        TOO_MANY_PREFIXES.details_when(wanted > most, format_args!(
-                    "Network security group {id} has {wanted} {side} addresses and ranges in its rules; it cannot have \
-                     more than {most}."
-                ))?;
+        Code::ours(400, "NetworkSecurityGroupAddressPrefixCountLimitReached").details_when(
+            wanted > most,
+            format_args!(
+                "Network security group {id} has {wanted} {side} addresses and ranges in its rules; \
+             it cannot have more than {most}."
+            ),
+        )?;
     }
     Ok(())
 }

@@ -8,17 +8,12 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use azure_engine::document::{Object, at, name, text};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Derived, Number, Text, Texts, UsesAll, Word};
 use azure_engine::types::member_table::Member;
 
-const WRONG_PORTS: Code = Code::azures(400, "SecurityRuleInvalidPortRange");
-const WRONG_PREFIX: Code = Code::azures(400, "SecurityRuleInvalidAddressPrefix");
 const OVERLAP: Code = Code::azures(400, "OverlappingSubnetsNotPermittedInSecurityRule");
-const CONFLICT: Code = Code::azures(400, "SecurityRuleConflict");
-const MISSING: Code = Code::ours(400, "SecurityRuleParameterMissing");
 const UNSUPPORTED: Code = Code::azures(400, "SecurityRuleParameterContainsUnsupportedValue");
-const WRONG_PRIORITY: Code = Code::azures(400, "SecurityRuleInvalidPriority");
 
 const TWO_FAMILIES: Code =
     Code::azures(400, "ResourceCannotContainAddressPrefixesFromDifferentAddressFamilies");
@@ -71,12 +66,12 @@ const TAGS: &str = "\
     VirtualNetwork WindowsAdminCenter WindowsVirtualDesktop";
 
 /// Checks one rule.
-pub(super) fn check(id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
+pub(super) fn check(id: &ResourceId, properties: &mut Object) -> Result<()> {
     for member in ["protocol", "access", "direction", "priority"] {
         missing(properties.get(member).is_none(), id, member)?;
     }
     let priority = properties.get("priority").and_then(Value::as_i64).unwrap_or_default();
-    WRONG_PRIORITY.details_when(
+    Code::azures(400, "SecurityRuleInvalidPriority").details_when(
         !(100..=4096).contains(&priority),
         format_args!(
             "Security rule has invalid Priority. Value provided: {priority} Allowed range 100-4096. Rule: {id}."
@@ -85,7 +80,7 @@ pub(super) fn check(id: &ResourceId, properties: &mut Object) -> Result<(), Refu
     for side in ["source", "destination"] {
         let ports = format!("{side}PortRange");
         for value in values(properties, &ports, &format!("{ports}s"), false, id)? {
-            WRONG_PORTS.details_when(
+            Code::azures(400, "SecurityRuleInvalidPortRange").details_when(
                 !is_port_range(&value),
                 format_args!("Security rule {id} has invalid Port range. Value provided: {value}."),
             )?;
@@ -94,7 +89,7 @@ pub(super) fn check(id: &ResourceId, properties: &mut Object) -> Result<(), Refu
         let (single, plural) = (format!("{side}AddressPrefix"), format!("{side}AddressPrefixes"));
         let prefixes = values(properties, &single, &plural, grouped, id)?;
         for value in &prefixes {
-            WRONG_PREFIX.details_when(
+            Code::azures(400, "SecurityRuleInvalidAddressPrefix").details_when(
                 !is_prefix(value),
                 format_args!("Security rule {id} has invalid Address prefix. Value provided: {value}."),
             )?;
@@ -106,8 +101,8 @@ pub(super) fn check(id: &ResourceId, properties: &mut Object) -> Result<(), Refu
     Ok(())
 }
 
-fn missing(wrong: bool, id: &ResourceId, member: &str) -> Result<(), Refusal> {
-    MISSING.details_when(
+fn missing(wrong: bool, id: &ResourceId, member: &str) -> Result<()> {
+    Code::ours(400, "SecurityRuleParameterMissing").details_when(
         wrong,
         format_args!(
             "Required security rule parameters are missing for security rule with Id: {id} ({member})."
@@ -122,7 +117,7 @@ fn values(
     plural: &str,
     grouped: bool,
     id: &ResourceId,
-) -> Result<Vec<String>, Refusal> {
+) -> Result<Vec<String>> {
     if properties.get(single).is_some_and(|value| value == "") {
         properties.remove(single);
     }
@@ -138,7 +133,7 @@ fn values(
 }
 
 /// Several prefixes of one side are of one family, do not overlap, and are no tags.
-fn check_prefix_list(member: &str, list: &[String], id: &ResourceId) -> Result<(), Refusal> {
+fn check_prefix_list(member: &str, list: &[String], id: &ResourceId) -> Result<()> {
     let refuse = |code: Code, why: String| {
         Err(code.details(format_args!("Security rule parameter {member} for rule with Id {id} {why}.")))
     };
@@ -187,16 +182,15 @@ fn is_prefix(text: &str) -> bool {
 }
 
 /// No two rules of one direction have the same priority.
-pub(crate) fn check_conflicts(rules: &[Value]) -> Result<(), Refusal> {
+pub(crate) fn check_conflicts(rules: &[Value]) -> Result<()> {
     let mut seen: HashMap<(Option<&str>, Option<i64>), &str> = HashMap::new();
     for rule in rules {
         let priority = at(rule, "properties/priority").and_then(Value::as_i64);
         if let Some(other) = seen.insert((text(rule, "properties/direction"), priority), name(rule)) {
             let why = "Rules cannot have the same Priority and Direction.";
             let one = name(rule);
-            return Err(
-                CONFLICT.details(format_args!("Security rule {other} conflicts with rule {one}. {why}"))
-            );
+            return Err(Code::azures(400, "SecurityRuleConflict")
+                .details(format_args!("Security rule {other} conflicts with rule {one}. {why}")));
         }
     }
     Ok(())

@@ -11,14 +11,7 @@ use super::type_names::{PUBLIC_IP_ADDRESSES, PUBLIC_IP_PREFIXES};
 use crate::network::shared::codes::{ADDRESS_FORMAT, PUBLIC_IP_COUNT_LIMIT_REACHED};
 use azure_engine::document::{items, name, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
-
-const ADDRESS_TAKEN: Code = Code::azures(400, "PrivateIPAddressIsAllocated");
-const NETWORK_FULL: Code = Code::ours(400, "VirtualNetworkPrivateIPAddressCountLimitReached");
-const NO_ADDRESS: Code = Code::ours(400, "PrivateIPAddressNotProvided");
-const OUTSIDE_SUBNET: Code = Code::azures(400, "PrivateIPAddressNotInSubnet");
-const RESERVED: Code = Code::azures(400, "PrivateIPAddressInReservedRange");
-const SUBNET_IS_FULL: Code = Code::azures(400, "SubnetIsFull");
+use azure_engine::refusal::{Code, Refusal, Result};
 
 /// Azure keeps the network address, three addresses after it and, for IPv4, the last one.
 const RESERVED_AT_START: u128 = 4;
@@ -101,7 +94,7 @@ pub(crate) fn is_vacant(azure: &AzureState, subnet: &ResourceId, address: IpAddr
 
 /// The refusal of a requested address that another configuration has.
 pub(crate) fn address_taken(id: &ResourceId, address: IpAddr, owner: &ResourceId) -> Refusal {
-    ADDRESS_TAKEN.details(format_args!(
+    Code::azures(400, "PrivateIPAddressIsAllocated").details(format_args!(
             "IP configuration {id} is using the private IP address {address} which is already allocated to resource \
              {owner}."
         ))
@@ -115,12 +108,11 @@ pub(crate) fn static_address(
     subnet: &ResourceId,
     given: Option<&str>,
     own: impl Fn(&ResourceId) -> bool,
-) -> Result<IpAddr, Refusal> {
-    let Some(given) = given.filter(|text| !text.is_empty()) else {
-        return Err(NO_ADDRESS.details(format_args!(
-            "IP configuration {id} with static allocation needs a privateIPAddress."
-        )));
-    };
+) -> Result<IpAddr> {
+    let given = given.filter(|text| !text.is_empty()).ok_or_else(|| {
+        Code::ours(400, "PrivateIPAddressNotProvided")
+            .details(format_args!("IP configuration {id} with static allocation needs a privateIPAddress."))
+    })?;
     let address: IpAddr = given.parse().map_err(|_| {
         ADDRESS_FORMAT
             .details(format_args!("The private IP address '{given}' of {id} is not a valid IP address."))
@@ -130,11 +122,11 @@ pub(crate) fn static_address(
         Vacancy::Free => Ok(address),
         Vacancy::TakenBy(owner) if own(&owner) => Ok(address),
         Vacancy::TakenBy(owner) => Err(address_taken(id, address, &owner)),
-        Vacancy::OutsideSubnet => Err(OUTSIDE_SUBNET.details(format_args!(
+        Vacancy::OutsideSubnet => Err(Code::azures(400, "PrivateIPAddressNotInSubnet").details(format_args!(
             "Private static IP address {address} of {id} does not belong to the range of subnet prefix {}.",
             prefixes()
         ))),
-        Vacancy::Reserved => Err(RESERVED.details(format_args!(
+        Vacancy::Reserved => Err(Code::azures(400, "PrivateIPAddressInReservedRange").details(format_args!(
             "Private static IP address {address} of {id} falls within reserved IP range of subnet prefix {}.",
             prefixes()
         ))),
@@ -147,7 +139,7 @@ pub(crate) fn free_address(
     subnet: &ResourceId,
     v6: bool,
     also_taken: &BTreeSet<IpAddr>,
-) -> Result<IpAddr, Refusal> {
+) -> Result<IpAddr> {
     check_addresses(azure, subnet, also_taken.len() + 1)?;
     let prefixes = subnet_prefixes(azure, subnet);
     let taken = azure.store.addresses(subnet);
@@ -172,11 +164,7 @@ pub(crate) fn free_address(
 }
 
 /// A free public address: where the search begins depends on the seed and the owner.
-pub(crate) fn free_public_address(
-    azure: &AzureState,
-    owner: &ResourceId,
-    v6: bool,
-) -> Result<IpAddr, Refusal> {
+pub(crate) fn free_public_address(azure: &AzureState, owner: &ResourceId, v6: bool) -> Result<IpAddr> {
     let prefix = if v6 { IpNet::V6(azure.options.public_ipv6) } else { IpNet::V4(azure.options.public_ipv4) };
     let (first, last) = usable(&prefix);
     let size = last.saturating_sub(first) + 1;
@@ -244,12 +232,7 @@ pub(crate) fn holder_in_network(
 }
 
 /// Refuses when a subnet has not that many free addresses.
-pub(crate) fn check_room(
-    azure: &AzureState,
-    subnet: &ResourceId,
-    v6: bool,
-    count: usize,
-) -> Result<(), Refusal> {
+pub(crate) fn check_room(azure: &AzureState, subnet: &ResourceId, v6: bool, count: usize) -> Result<()> {
     let prefixes = subnet_prefixes(azure, subnet);
     let size: u128 = prefixes
         .iter()
@@ -268,7 +251,7 @@ pub(crate) fn check_room(
 
 fn full(subnet: &ResourceId, prefixes: &[IpNet], wanted: usize) -> Refusal {
     let (name, prefixes) = (subnet.name(), joined(prefixes));
-    SUBNET_IS_FULL.details(format_args!(
+    Code::azures(400, "SubnetIsFull").details(format_args!(
         "Subnet {name} with address prefix {prefixes} does not have enough capacity for {wanted} IP addresses."
     ))
 }
@@ -278,7 +261,7 @@ fn joined(prefixes: &[IpNet]) -> String {
 }
 
 /// Whether a virtual network may hold so many more addresses, in whichever of its subnets.
-pub(crate) fn check_addresses(azure: &AzureState, subnet: &ResourceId, more: usize) -> Result<(), Refusal> {
+pub(crate) fn check_addresses(azure: &AzureState, subnet: &ResourceId, more: usize) -> Result<()> {
     let most = azure.limit("network.addressesPerVirtualNetwork");
     let Some(network) = subnet.parent().and_then(|network| azure.store.get(&network)) else { return Ok(()) };
     let subnets = items(&network.body, "properties/subnets").iter();
@@ -294,5 +277,5 @@ pub(crate) fn check_addresses(azure: &AzureState, subnet: &ResourceId, more: usi
          than {most}.",
         network.id
     );
-    Err(NETWORK_FULL.details(message))
+    Err(Code::ours(400, "VirtualNetworkPrivateIPAddressCountLimitReached").details(message))
 }

@@ -10,9 +10,7 @@ use crate::network::shared::addresses::{free_address, holder_in_network, is_vaca
 use crate::network::shared::codes::ADDRESS_FORMAT;
 use azure_engine::document::{items, name};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Handled, Refusal};
-
-const OUTSIDE_SUBNETS: Code = Code::ours(400, "PrivateIPAddressNotInAnySubnet");
+use azure_engine::refusal::{Code, Handled, Result};
 
 /// How many free addresses are proposed instead of a taken one.
 const MAX_PROPOSALS: usize = 5;
@@ -36,7 +34,7 @@ fn subnets(network: &Record) -> impl Iterator<Item = ResourceId> {
     items(&network.body, "properties/subnets").iter().map(|subnet| network.id.child("subnets", name(subnet)))
 }
 
-fn check(azure: &AzureState, network: &Record, given: &str) -> Result<Value, Refusal> {
+fn check(azure: &AzureState, network: &Record, given: &str) -> Result<Value> {
     let Ok(address) = given.parse::<IpAddr>() else {
         return Err(
             ADDRESS_FORMAT.details(format_args!("The IP address '{given}' is not a valid IP address."))
@@ -45,7 +43,7 @@ fn check(azure: &AzureState, network: &Record, given: &str) -> Result<Value, Ref
     let inside =
         |subnet: &ResourceId| subnet_prefixes(azure, subnet).iter().any(|prefix| prefix.contains(&address));
     let Some(subnet) = subnets(network).find(inside) else {
-        return Err(OUTSIDE_SUBNETS.details(format_args!(
+        return Err(Code::ours(400, "PrivateIPAddressNotInAnySubnet").details(format_args!(
             "Private static IP address {address} does not belong to the range of any subnet in {}.",
             network.id
         )));

@@ -6,16 +6,9 @@ use serde_json::{Value, json};
 use crate::network::shared::children::each_child;
 use azure_engine::document::{Object, items, name, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::types::member_table::Holds::{Anything, Derived, Text, Texts};
 use azure_engine::types::member_table::Member;
-
-const DELEGATED: Code = Code::azures(400, "SubnetHasDelegations");
-const DELEGATION_IN_USE: Code = Code::azures(400, "SubnetDelegationsCannotChangeWhenSubnetUsedByResource");
-const ENDPOINT_TWICE: Code = Code::ours(400, "DuplicateServiceEndpoint");
-const NO_SUCH_SERVICE: Code = Code::azures(400, "InvalidServiceNameOnDelegation");
-const TWO_DELEGATIONS: Code = Code::ours(400, "SubnetCannotHaveMultipleDelegations");
-const WRONG_ENDPOINT: Code = Code::ours(400, "InvalidServiceEndpoint");
 
 /// Services whose endpoints serve the region alone; those of the others serve every region.
 const REGIONAL: [&str; 2] = ["Microsoft.Sql", "Microsoft.Storage"];
@@ -34,11 +27,11 @@ pub(super) static ENDPOINT: [Member; 4] = [
 ];
 
 /// Checks the delegations of a subnet: at most one, to a service that it names.
-pub(super) fn check(subnet: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
+pub(super) fn check(subnet: &ResourceId, properties: &mut Object) -> Result<()> {
     let mut count = 0;
     for (_, inner) in each_child(subnet, properties, "delegations") {
         let service = inner.get("serviceName").and_then(Value::as_str).unwrap_or_default();
-        NO_SUCH_SERVICE.details_when(
+        Code::azures(400, "InvalidServiceNameOnDelegation").details_when(
             service.split('/').count() != 2 || service.split('/').any(str::is_empty),
             format_args!(
                 "Delegation of subnet {subnet} has the service name '{service}', which no service has."
@@ -48,25 +41,21 @@ pub(super) fn check(subnet: &ResourceId, properties: &mut Object) -> Result<(), 
         inner.insert("actions".into(), json!(["Microsoft.Network/virtualNetworks/subnets/join/action"]));
         count += 1;
     }
-    TWO_DELEGATIONS
+    Code::ours(400, "SubnetCannotHaveMultipleDelegations")
         .details_when(count > 1, format_args!("Subnet {subnet} cannot have more than one delegation."))
 }
 
 /// Checks the service endpoints of a subnet and fills in the regions of each.
-pub(super) fn locate_endpoints(
-    subnet: &ResourceId,
-    location: &str,
-    properties: &mut Object,
-) -> Result<(), Refusal> {
+pub(super) fn locate_endpoints(subnet: &ResourceId, location: &str, properties: &mut Object) -> Result<()> {
     let endpoints = properties.get_mut("serviceEndpoints").and_then(Value::as_array_mut);
     let mut services: Vec<String> = Vec::new();
     for endpoint in endpoints.into_iter().flatten().filter_map(Value::as_object_mut) {
         let service = endpoint.get("service").and_then(Value::as_str).unwrap_or_default();
-        WRONG_ENDPOINT.details_when(
+        Code::ours(400, "InvalidServiceEndpoint").details_when(
             !service.get(..10).is_some_and(|start| start.eq_ignore_ascii_case("Microsoft.")),
             format_args!("Subnet {subnet} has a service endpoint for '{service}', which is no service."),
         )?;
-        ENDPOINT_TWICE.details_when(
+        Code::ours(400, "DuplicateServiceEndpoint").details_when(
             services.iter().any(|known| known.eq_ignore_ascii_case(service)),
             format_args!("Subnet {subnet} has more than one service endpoint for {service}."),
         )?;
@@ -80,19 +69,15 @@ pub(super) fn locate_endpoints(
 }
 
 /// Delegations cannot change while the subnet is in use.
-pub(crate) fn check_change(
-    azure: &AzureState,
-    subnet: &ResourceId,
-    old: &Value,
-    new: &Value,
-) -> Result<(), Refusal> {
+pub(crate) fn check_change(azure: &AzureState, subnet: &ResourceId, old: &Value, new: &Value) -> Result<()> {
     let (before, after) = (services(old), services(new));
     let user = azure.store.referrers(subnet).next();
     match user.filter(|_| before != after) {
         None => Ok(()),
-        Some(user) => Err(DELEGATION_IN_USE.details(format_args!(
-                "Delegations of subnet {subnet} cannot be changed from [{}] to [{}] because it is being used by the \
-                 resource {}.",
+        Some(user) => Err(Code::azures(400, "SubnetDelegationsCannotChangeWhenSubnetUsedByResource")
+            .details(format_args!(
+                "Delegations of subnet {subnet} cannot be changed from [{}] to [{}] because it is \
+             being used by the resource {}.",
                 before.join(", "),
                 after.join(", "),
                 user.from
@@ -101,17 +86,13 @@ pub(crate) fn check_change(
 }
 
 /// Refuses machines in a subnet that is delegated to a service.
-pub(crate) fn check_undelegated(
-    azure: &AzureState,
-    subnet: &ResourceId,
-    id: &ResourceId,
-) -> Result<(), Refusal> {
+pub(crate) fn check_undelegated(azure: &AzureState, subnet: &ResourceId, id: &ResourceId) -> Result<()> {
     let holder = azure.store.holder(subnet).and_then(|network| azure.find_child(network, subnet));
     let services = holder.map(|(_, subnet)| services(subnet)).unwrap_or_default();
     if services.is_empty() {
         return Ok(());
     }
-    Err(DELEGATED.details(format_args!(
+    Err(Code::azures(400, "SubnetHasDelegations").details(format_args!(
         "Subnet {subnet} cannot be used by {id} because it is delegated to {}.",
         services.join(", ")
     )))

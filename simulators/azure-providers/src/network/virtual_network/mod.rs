@@ -15,21 +15,16 @@ use crate::network::shared::codes::{ADDRESS_FORMAT, PREFIX_FORMAT};
 use crate::network::shared::{addresses::prefixes_of, children::each_child, protocol::protocol};
 use azure_engine::document::{self, fill, into_object, items, name, take_properties};
 use azure_engine::provider::{
-    Acting, AzureState, ChildCollection, Concurrency, Presenting, Proposal, Protocol, Record, Shape, Writing,
+    AzureState, ChildCollection, Concurrency, Presenting, Proposal, Protocol, Record, Writing,
 };
-use azure_engine::refusal::{Code, Handled, Refusal};
-use azure_engine::store::reference::Role;
+use azure_engine::refusal::{Code, Handled, Result};
+use azure_engine::store::reference::{Role, is_of};
 use azure_engine::types::member_table::Holds::{
     Anything, Children, Derived, Flag, Guid, Number, Object, Texts, Uses, Word,
 };
 use azure_engine::types::member_table::Member;
 
-const SUBNET_IN_USE: Code = Code::azures(400, "InUseSubnetCannotBeDeleted");
-const IN_USE: Code = Code::azures(400, "InUseVirtualNetworkCannotBeDeleted");
-const IN_USE_PREFIX_CANNOT_BE_DELETED: Code = Code::ours(400, "InUsePrefixCannotBeDeleted");
-const PREFIXES_OVERLAP: Code = Code::ours(400, "VnetAddressPrefixesOverlap");
-
-static MEMBERS: [Member; 16] = [
+static MEMBERS: [Member; 15] = [
     Member::new("addressSpace", Anything),
     Member::new("bgpCommunities", Anything),
     Member::new("ddosProtectionPlan", Uses("ddosProtectionPlans")),
@@ -42,7 +37,6 @@ static MEMBERS: [Member; 16] = [
     Member::new("flowTimeoutInMinutes", Number(4, 30)),
     Member::new("ipAllocations", Anything),
     Member::new("privateEndpointVNetPolicies", Word(&["Disabled", "Basic"], true)),
-    Member::new("provisioningState", Derived),
     Member::new("resourceGuid", Guid),
     Member::new("subnets", Children(&subnet::MEMBERS)),
     Member::new(peering::COLLECTION, Children(&peering::MEMBERS)),
@@ -70,14 +64,10 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.Network/virtualNetworks", "VirtualNetwork")
 };
 
-impl Shape for VirtualNetworks {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(VirtualNetworks, PROTOCOL, without Acting);
 
 impl Writing for VirtualNetworks {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         check_options(id, &properties)?;
@@ -116,10 +106,10 @@ impl Writing for VirtualNetworks {
         peering::note_connections(azure, id);
     }
 
-    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
         let mut users = azure.store.referrers(&record.id);
         if let Some(user) = users.find(|user| user.role != Role::Names) {
-            return Err(IN_USE.details(format_args!(
+            return Err(Code::azures(400, "InUseVirtualNetworkCannotBeDeleted").details(format_args!(
                 "Virtual network {} is in use by {} and cannot be deleted.",
                 record.id, user.from
             )));
@@ -135,11 +125,10 @@ impl Presenting for VirtualNetworks {
         &self,
         azure: &AzureState,
         record: &Record,
-        collection: &str,
         id: &ResourceId,
         properties: &mut document::Object,
     ) {
-        if collection == peering::COLLECTION {
+        if is_of(id, "/virtualnetworkpeerings/") {
             peering::present(azure, record, id, properties);
         } else {
             delegation::present(id, &azure.etag(record), record.state.as_str(), properties);
@@ -161,9 +150,7 @@ impl Presenting for VirtualNetworks {
     }
 }
 
-impl Acting for VirtualNetworks {}
-
-fn address_space(id: &ResourceId, space: Option<&Value>) -> Result<Vec<IpNet>, Refusal> {
+fn address_space(id: &ResourceId, space: Option<&Value>) -> Result<Vec<IpNet>> {
     let bad = |prefix: &str| {
         PREFIX_FORMAT.details(format_args!(
             "Address prefix '{prefix}' of {id} is not formatted correctly: it must be in CIDR notation."
@@ -181,7 +168,7 @@ fn address_space(id: &ResourceId, space: Option<&Value>) -> Result<Vec<IpNet>, R
             return Err(subnet::wrong_notation(id, &prefix));
         }
         if let Some(other) = all.iter().find(|other| other.contains(&prefix) || prefix.contains(*other)) {
-            return Err(PREFIXES_OVERLAP.details(format_args!(
+            return Err(Code::ours(400, "VnetAddressPrefixesOverlap").details(format_args!(
                 "Address prefixes {other} and {prefix} of virtual network {id} overlap."
             )));
         }
@@ -191,7 +178,7 @@ fn address_space(id: &ResourceId, space: Option<&Value>) -> Result<Vec<IpNet>, R
 }
 
 /// Checks the members of a network other than addresses.
-fn check_options(id: &ResourceId, properties: &document::Object) -> Result<(), Refusal> {
+fn check_options(id: &ResourceId, properties: &document::Object) -> Result<()> {
     let servers = properties.get("dhcpOptions").map_or(&[][..], |options| items(options, "dnsServers"));
     for server in servers.iter().filter_map(Value::as_str) {
         ADDRESS_FORMAT.details_when(
@@ -203,9 +190,9 @@ fn check_options(id: &ResourceId, properties: &document::Object) -> Result<(), R
 }
 
 /// Refuses to remove a subnet that is in use.
-fn check_unused_subnet(azure: &AzureState, subnet: &ResourceId) -> Result<(), Refusal> {
+fn check_unused_subnet(azure: &AzureState, subnet: &ResourceId) -> Result<()> {
     let users: Vec<&str> = azure.store.referrers(subnet).map(|user| user.from.as_str()).collect();
-    SUBNET_IN_USE.details_when(
+    Code::azures(400, "InUseSubnetCannotBeDeleted").details_when(
         !users.is_empty(),
         format_args!(
             "Subnet {} is in use by {} and cannot be deleted. In order to delete the subnet, delete all the resources \
@@ -217,7 +204,7 @@ fn check_unused_subnet(azure: &AzureState, subnet: &ResourceId) -> Result<(), Re
 }
 
 /// Addresses that are in use stay inside the subnet's prefixes.
-fn check_allocations(azure: &AzureState, subnet: &ResourceId, prefixes: &[IpNet]) -> Result<(), Refusal> {
+fn check_allocations(azure: &AzureState, subnet: &ResourceId, prefixes: &[IpNet]) -> Result<()> {
     let lost = azure
         .store
         .addresses(subnet)
@@ -226,7 +213,7 @@ fn check_allocations(azure: &AzureState, subnet: &ResourceId, prefixes: &[IpNet]
         .find(|(address, _)| !prefixes.iter().any(|prefix| prefix.contains(*address)));
     match lost {
         None => Ok(()),
-        Some((address, owner)) => Err(IN_USE_PREFIX_CANNOT_BE_DELETED.details(format_args!(
+        Some((address, owner)) => Err(Code::ours(400, "InUsePrefixCannotBeDeleted").details(format_args!(
             "IpPrefix of subnet {subnet} holds {address}, which is in use by {owner}, and cannot be deleted."
         ))),
     }

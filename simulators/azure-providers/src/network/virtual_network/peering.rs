@@ -7,16 +7,10 @@ use serde_json::{Value, json};
 use crate::network::shared::children::{each_child, old_child};
 use azure_engine::document::{Object, at, items, name, stored_reference};
 use azure_engine::provider::{AzureState, Proposal, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::store::reference::Role;
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Uses};
 use azure_engine::types::member_table::Member;
-
-const DISCONNECTED: Code = Code::azures(400, "RemotePeeringIsDisconnected");
-const NO_GATEWAYS: Code = Code::azures(400, "RemoteVnetHasNoGateways");
-const PEERED_TWICE: Code = Code::azures(400, "AnotherPeeringAlreadyReferencesRemoteVnet");
-const SPACES_OVERLAP: Code = Code::azures(400, "VnetAddressSpacesOverlap");
-const WITH_ITSELF: Code = Code::ours(400, "CannotPeerVirtualNetworkWithItself");
 
 pub(crate) const COLLECTION: &str = "virtualNetworkPeerings";
 
@@ -56,13 +50,13 @@ pub(super) fn check_all(
     proposal: &Proposal<'_>,
     space: &[IpNet],
     properties: &mut Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let network = proposal.id;
     let mut remotes: Vec<ResourceId> = Vec::new();
     for (id, properties) in each_child(network, properties, COLLECTION) {
         let remote = properties.get("remoteVirtualNetwork").and_then(|remote| stored_reference(remote, "id"));
         let Some(remote) = remote else { continue };
-        PEERED_TWICE.details_when(
+        Code::azures(400, "AnotherPeeringAlreadyReferencesRemoteVnet").details_when(
             remotes.contains(&remote),
             format_args!(
                 "Peering {} cannot be created: another peering of {network} already references remote virtual network \
@@ -83,9 +77,9 @@ fn check(
     id: &ResourceId,
     remote: &ResourceId,
     properties: &mut Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let network = proposal.id;
-    WITH_ITSELF.details_when(
+    Code::ours(400, "CannotPeerVirtualNetworkWithItself").details_when(
         remote == network,
         format_args!("Peering {id} cannot reference its own virtual network."),
     )?;
@@ -107,7 +101,7 @@ fn check(
         }
         (None, None) => return Err(Refusal::invalid_reference(remote, id)),
     }
-    NO_GATEWAYS.details_when(
+    Code::azures(400, "RemoteVnetHasNoGateways").details_when(
         properties.get("useRemoteGateways") == Some(&Value::Bool(true)),
         format_args!(
             "Peering {id} cannot have UseRemoteGateways flag set to true because remote virtual network {remote} \
@@ -117,11 +111,11 @@ fn check(
 }
 
 /// A side whose other side was deleted must be recreated before it can be connected again.
-fn check_other_side(id: &ResourceId, network: &ResourceId, other: &Record) -> Result<(), Refusal> {
+fn check_other_side(id: &ResourceId, network: &ResourceId, other: &Record) -> Result<()> {
     let Some(back) = back(other, network).filter(|back| was_connected(other, name(back))) else {
         return Ok(());
     };
-    Err(DISCONNECTED.details(format_args!(
+    Err(Code::azures(400, "RemotePeeringIsDisconnected").details(format_args!(
             "Cannot create or update peering {id} because remote peering {} referencing parent virtual network {network} \
              is in Disconnected state. Update or re-create the remote peering to get it back to Initiated state.",
             other.id.child(COLLECTION, name(back))
@@ -134,7 +128,7 @@ fn check_overlap(
     space: &[IpNet],
     other: &Record,
     theirs: &[IpNet],
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let overlapping: Vec<String> = space
         .iter()
         .filter(|ours| theirs.iter().any(|their| ours.contains(their) || their.contains(*ours)))
@@ -143,7 +137,7 @@ fn check_overlap(
     if overlapping.is_empty() {
         return Ok(());
     }
-    Err(SPACES_OVERLAP.details(format_args!(
+    Err(Code::azures(400, "VnetAddressSpacesOverlap").details(format_args!(
             "Cannot create or update peering {id}. Virtual networks {network} and {} cannot be peered because their \
              address spaces overlap. Overlapping address prefixes: {}",
             other.id,

@@ -8,17 +8,11 @@ use super::delegation;
 use crate::network::shared::addresses::prefixes_of;
 use crate::network::shared::codes::PREFIX_FORMAT;
 use azure_engine::document::{Object, at, items, name};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_engine::types::member_table::Holds::{
     Anything, Children, Derived, Flag, Objects, Text, Texts, Users, Uses, UsesAll, Word,
 };
 use azure_engine::types::member_table::Member;
-
-const OUTSIDE_NETWORK: Code = Code::azures(400, "NetcfgSubnetRangeOutsideVnet");
-const SHARED_WITH_OUTBOUND: Code = Code::ours(400, "SharingScopeNeedsNoDefaultOutboundAccess");
-const SUBNETS_OVERLAP: Code = Code::azures(400, "NetcfgSubnetRangesOverlap");
-const WRONG_NOTATION: Code = Code::azures(400, "InvalidCIDRNotation");
-const WRONG_SIZE: Code = Code::azures(400, "NetcfgInvalidSubnet");
 
 const LINK_POLICIES: [&str; 2] = ["Enabled", "Disabled"];
 const ENDPOINT_POLICIES: [&str; 4] =
@@ -51,10 +45,10 @@ pub(super) static MEMBERS: [Member; 23] = [
 ];
 
 /// Checks a subnet.
-pub(super) fn check(id: &ResourceId, location: &str, properties: &mut Object) -> Result<(), Refusal> {
+pub(super) fn check(id: &ResourceId, location: &str, properties: &mut Object) -> Result<()> {
     delegation::check(id, properties)?;
     delegation::locate_endpoints(id, location, properties)?;
-    SHARED_WITH_OUTBOUND.details_when(
+    Code::ours(400, "SharingScopeNeedsNoDefaultOutboundAccess").details_when(
         properties.contains_key("sharingScope")
             && properties.get("defaultOutboundAccess") != Some(&Value::Bool(false)),
         format_args!("Subnet {id} can have a sharingScope only while its defaultOutboundAccess is false."),
@@ -75,11 +69,11 @@ pub(super) fn check(id: &ResourceId, location: &str, properties: &mut Object) ->
 }
 
 /// Refuses subnets outside the address space of their network, also those that were there before the space changed.
-pub(crate) fn check_inside(network: &ResourceId, space: &[IpNet], subnets: &[Value]) -> Result<(), Refusal> {
+pub(crate) fn check_inside(network: &ResourceId, space: &[IpNet], subnets: &[Value]) -> Result<()> {
     let inside = |prefix: &IpNet| space.iter().any(|space| space.contains(prefix));
     match subnets.iter().find(|subnet| !prefixes_of(subnet).iter().all(inside)) {
         None => Ok(()),
-        Some(subnet) => Err(OUTSIDE_NETWORK.details(format_args!(
+        Some(subnet) => Err(Code::azures(400, "NetcfgSubnetRangeOutsideVnet").details(format_args!(
                 "Subnet '{}' is not valid because its IP address range is outside the IP address range of virtual network \
                  '{}'.",
                 name(subnet),
@@ -90,7 +84,7 @@ pub(crate) fn check_inside(network: &ResourceId, space: &[IpNet], subnets: &[Val
 
 /// A prefix with bits set behind its length.
 pub(crate) fn wrong_notation(id: &ResourceId, prefix: &IpNet) -> Refusal {
-    WRONG_NOTATION.details(format_args!(
+    Code::azures(400, "InvalidCIDRNotation").details(format_args!(
             "The address prefix {prefix} of {id} has an invalid CIDR notation. For the given prefix length, the address \
              prefix should be {}.",
             prefix.trunc()
@@ -98,7 +92,7 @@ pub(crate) fn wrong_notation(id: &ResourceId, prefix: &IpNet) -> Refusal {
 }
 
 /// Checks that every prefix is valid, and that an IPv6 prefix has the size that Azure's networks have.
-fn check_notation(id: &ResourceId, document: &Value) -> Result<(), Refusal> {
+fn check_notation(id: &ResourceId, document: &Value) -> Result<()> {
     let single = at(document, "properties/addressPrefix");
     for given in single.into_iter().chain(items(document, "properties/addressPrefixes")) {
         let text = given.as_str().unwrap_or_default();
@@ -113,7 +107,7 @@ fn check_notation(id: &ResourceId, document: &Value) -> Result<(), Refusal> {
         };
         if !fits {
             let sizes = "IPv4 prefixes may be /29 or larger, IPv6 prefixes must be /64";
-            return Err(WRONG_SIZE.details(format_args!(
+            return Err(Code::azures(400, "NetcfgInvalidSubnet").details(format_args!(
                 "Subnet '{}' is not valid in virtual network: {prefix} has a wrong size; {sizes}.",
                 id.name()
             )));
@@ -123,13 +117,13 @@ fn check_notation(id: &ResourceId, document: &Value) -> Result<(), Refusal> {
 }
 
 /// Refuses subnets that overlap.
-pub(crate) fn check_overlaps(subnets: &[Value]) -> Result<(), Refusal> {
+pub(crate) fn check_overlaps(subnets: &[Value]) -> Result<()> {
     let mut seen: Vec<(&str, IpNet)> = Vec::new();
     for subnet in subnets {
         for prefix in prefixes_of(subnet) {
             let clash = seen.iter().find(|(_, other)| other.contains(&prefix) || prefix.contains(other));
             if let Some((other, _)) = clash {
-                return Err(SUBNETS_OVERLAP.details(format_args!(
+                return Err(Code::azures(400, "NetcfgSubnetRangesOverlap").details(format_args!(
                         "Subnet '{}' is not valid because its IP address range overlaps with that of an existing subnet \
                          '{other}'.",
                         name(subnet)

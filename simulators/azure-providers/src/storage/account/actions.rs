@@ -1,7 +1,6 @@
 //! POST actions of an account.
 
 use azure_engine::answer::Answer;
-use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState};
 use azure_engine::refusal::Handled;
 use azure_types::ResourceId;
@@ -15,9 +14,7 @@ pub(super) const ACTIONS: &[&str] =
 
 /// An action on an account, in lower case.
 pub(super) fn act(azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {
-    let answered = |shown: Value| {
-        Ok(Action { completion: Completion::Report(Value::Null), answer: Some(Answer::ok(shown)) })
-    };
+    let answered = |shown: Value| Ok(Action::answered(Answer::ok(shown)));
     let record = azure.store.get(id)?;
     Some(match action {
         "listkeys" => answered(keys::listed(azure, record)),
@@ -33,9 +30,7 @@ pub(super) fn act(azure: &mut AzureState, id: &ResourceId, action: &str, body: &
         "listservicesas" => {
             sas::service(azure, record, body).and_then(|token| answered(json!({ "serviceSasToken": token })))
         }
-        "revokeuserdelegationkeys" => {
-            Ok(Action { completion: Completion::Report(Value::Null), answer: Some(Answer::empty(200)) })
-        }
+        "revokeuserdelegationkeys" => Ok(Action::answered(Answer::empty(200))),
         _ => return None,
     })
 }

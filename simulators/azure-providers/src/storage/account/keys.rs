@@ -2,7 +2,7 @@
 
 use azure_engine::document::{Object, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Result;
 use azure_types::ResourceId;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -59,11 +59,10 @@ pub(super) fn listed(azure: &AzureState, record: &Record) -> Value {
 }
 
 /// Regenerates a key.
-pub(super) fn regenerate(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<(), Refusal> {
+pub(super) fn regenerate(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<()> {
     let asked = text(body, "keyName").unwrap_or_default();
-    let Some(key) = NAMES.iter().find(|key| key.eq_ignore_ascii_case(asked)) else {
-        return Err(bad_parameters("keyName"));
-    };
+    let key =
+        NAMES.iter().find(|key| key.eq_ignore_ascii_case(asked)).ok_or_else(|| bad_parameters("keyName"))?;
     let now = azure.now().to_string();
     if let Some(record) = azure.store.get_mut(id) {
         let count = rotations(record, key) + 1;

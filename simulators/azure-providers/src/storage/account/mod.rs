@@ -20,13 +20,14 @@ use super::protocol::protocol;
 use super::service::SERVICES;
 use super::tables::ACCOUNTS;
 use super::words::BAD_VALUE;
+use crate::name_availability::{free, refused};
 use crate::network::service_connections;
 use azure_engine::document::{Object, at, drop_nulls, fill, merge, take_properties, text};
 use azure_engine::provider::{
-    Acting, Action, AzureState, Expand, KeyForm, Polling, Presenting, Proposal, Protocol, Record, Shape,
+    Acting, Action, AzureState, Expand, KeyForm, PartWrite, Polling, Presenting, Proposal, Protocol, Record,
     Source, UrlForm, Writing,
 };
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Result};
 use azure_engine::store::State;
 use azure_engine::types::member_table::Holds::{Anything, Derived, Flag, Word};
 use azure_engine::types::member_table::Member;
@@ -54,7 +55,7 @@ const PROTOCOL: Protocol = Protocol {
     ..USUAL
 };
 
-static MEMBERS: [Member; 40] = [
+static MEMBERS: [Member; 39] = [
     Member::new("accessTier", Word(&["Hot", "Cool", "Cold", "Premium"], false)),
     Member::new("accountMigrationInProgress", Derived),
     Member::new("allowBlobPublicAccess", Flag),
@@ -86,7 +87,6 @@ static MEMBERS: [Member; 40] = [
     Member::new("primaryEndpoints", Derived),
     Member::new("primaryLocation", Derived),
     Member::new("privateEndpointConnections", Derived),
-    Member::new("provisioningState", Derived),
     Member::new("publicNetworkAccess", Word(&["Enabled", "Disabled", "SecuredByPerimeter"], false)),
     Member::new("routingPreference", Anything),
     Member::new("sasPolicy", Anything),
@@ -97,9 +97,6 @@ static MEMBERS: [Member; 40] = [
     Member::new("supportsHttpsTrafficOnly", Flag),
 ];
 
-const TAKEN: Code = Code::azures(409, "StorageAccountAlreadyTaken");
-const FIXED: Code = Code::azures(409, "AccountPropertyCannotBeUpdated");
-
 /// Members that are fixed at creation, and their defaults.
 const FIXED_MEMBERS: [(&str, &str); 4] = [
     ("isHnsEnabled", "false"),
@@ -109,12 +106,12 @@ const FIXED_MEMBERS: [(&str, &str); 4] = [
 ];
 
 /// Refuses changes of members that are fixed at creation.
-fn check_fixed(old: &Value, properties: &Value) -> Result<(), Refusal> {
+fn check_fixed(old: &Value, properties: &Value) -> Result<()> {
     for (member, otherwise) in FIXED_MEMBERS {
         let shown = |value: Option<&Value>| value.map_or_else(|| otherwise.to_owned(), Value::to_string);
         let given = at(properties, member);
         if given.is_some() && shown(given) != shown(at(old, &format!("properties/{member}"))) {
-            return Err(FIXED.says(format_args!(
+            return Err(Code::azures(409, "AccountPropertyCannotBeUpdated").says(format_args!(
                 "The property '{member}' was specified in the input, but it cannot be updated as it is read-only after \
                  account creation. For more information, see - https://aka.ms/storageaccountupdate"
             )));
@@ -128,17 +125,13 @@ fn taken(name: &str) -> String {
     format!("The storage account named {name} is already taken.")
 }
 
-impl Shape for Accounts {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Accounts, PROTOCOL);
 
 impl Writing for Accounts {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let old = proposal.old.map(|old| &old.body);
         if old.is_none() && find(azure, proposal.id.name()).is_some() {
-            return Err(TAKEN.says(taken(proposal.id.name())));
+            return Err(Code::azures(409, "StorageAccountAlreadyTaken").says(taken(proposal.id.name())));
         }
         sku::normalise(&mut proposal.body, old)?;
         let mut properties = Value::Object(take_properties(&mut proposal.body));
@@ -163,15 +156,8 @@ impl Writing for Accounts {
         }
         encryption(&mut properties)?;
         network_rules::normalise(azure, &mut properties)?;
-        let mut body = proposal.body;
-        body.retain(|member, _| {
-            matches!(
-                member.as_str(),
-                "location" | "tags" | "sku" | "kind" | "identity" | "extendedLocation" | "zones"
-            )
-        });
-        body.insert("properties".into(), Value::Object(properties));
-        Ok(Value::Object(body))
+        let kept = ["location", "tags", "sku", "kind", "identity", "extendedLocation", "zones"];
+        Ok(proposal.keep(&kept).stored(properties))
     }
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
@@ -223,14 +209,8 @@ impl Presenting for Accounts {
 }
 
 impl Acting for Accounts {
-    fn write_below(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        below: &[&str],
-        body: Option<&Value>,
-    ) -> Handled<bool> {
-        service_connections::write_view(azure, id, below, body)
+    fn write_below(&self, azure: &mut AzureState, id: &ResourceId, write: PartWrite<'_>) -> Handled<bool> {
+        service_connections::write_view(azure, id, write)
     }
 
     fn act(&self, azure: &mut AzureState, id: &ResourceId, action: &str, body: &Value) -> Handled<Action> {
@@ -252,7 +232,7 @@ fn in_own_words(value: Value) -> Value {
 }
 
 /// Brings `encryption` into the form that is stored: blobs and files are always encrypted.
-fn encryption(properties: &mut Object) -> Result<(), Refusal> {
+fn encryption(properties: &mut Object) -> Result<()> {
     let mut encryption = match properties.remove("encryption") {
         None => Object::new(),
         Some(Value::Object(encryption)) => encryption,
@@ -291,14 +271,13 @@ pub(super) fn takes_keys(account: &Value) -> bool {
 }
 
 /// `checkNameAvailability`
-pub(super) fn name_availability(azure: &AzureState, body: &Value) -> Result<Value, Refusal> {
+pub(super) fn name_availability(azure: &AzureState, body: &Value) -> Result<Value> {
     let Some(name) = text(body, "name") else { return Err(super::words::bad_parameters("name")) };
-    let no = |reason: &str, message: String| json!({ "nameAvailable": false, "reason": reason, "message": message });
     if !super::tables::is_account_name(name) {
-        return Ok(no("AccountNameInvalid", super::tables::bad_account_name(name).message));
+        return Ok(refused("AccountNameInvalid", super::tables::bad_account_name(name).message));
     }
     Ok(match find(azure, name) {
-        Some(_) => no("AlreadyExists", taken(name)),
-        None => json!({ "nameAvailable": true }),
+        Some(_) => refused("AlreadyExists", taken(name)),
+        None => free(),
     })
 }

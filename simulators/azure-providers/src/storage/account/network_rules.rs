@@ -2,22 +2,20 @@
 
 use azure_engine::document::{Object, enumeration, fill, items, text};
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::super::words::{BAD_VALUE, bad_parameters};
 use crate::network::service_connections;
 
-const TOO_MANY: Code = Code::ours(400, "NetworkAclsTooManyRules");
 const NO_SUBNET: Code = Code::azures(400, "NetworkAclsValidationFailure");
-const NO_ENDPOINT: Code = Code::azures(400, "SubnetsHaveNoServiceEndpointsConfigured");
 
 /// The service endpoints, one of which the subnet of a rule must have.
 const SERVICES: [&str; 2] = ["Microsoft.Storage", "Microsoft.Storage.Global"];
 
 /// Brings the rules into the form that is stored; an account without rules allows all traffic.
-pub(super) fn normalise(azure: &AzureState, properties: &mut Object) -> Result<(), Refusal> {
+pub(super) fn normalise(azure: &AzureState, properties: &mut Object) -> Result<()> {
     let mut rules = match properties.remove("networkAcls") {
         None => Object::new(),
         Some(Value::Object(rules)) => rules,
@@ -35,9 +33,10 @@ pub(super) fn normalise(azure: &AzureState, properties: &mut Object) -> Result<(
         let Some(Value::Array(items)) = rules.get_mut(list) else {
             return Err(bad_parameters("networkAcls"));
         };
-        if items.len() as u64 > most {
-            return Err(TOO_MANY.says(format_args!("An account can have at most {most} {list}.")));
-        }
+        Code::ours(400, "NetworkAclsTooManyRules").says_when(
+            items.len() as u64 > most,
+            format_args!("An account can have at most {most} {list}."),
+        )?;
         for item in items {
             let Some(item) = item.as_object_mut() else { return Err(bad_parameters("networkAcls")) };
             fill(item, "action", "Allow");
@@ -52,7 +51,7 @@ pub(super) fn normalise(azure: &AzureState, properties: &mut Object) -> Result<(
     Ok(())
 }
 
-fn check_addresses(rule: &Object) -> Result<(), Refusal> {
+fn check_addresses(rule: &Object) -> Result<()> {
     let given = rule.get("value").and_then(Value::as_str).unwrap_or_default();
     let address = given.parse::<std::net::IpAddr>().is_ok();
     if address || given.parse::<ipnet::IpNet>().is_ok() {
@@ -63,7 +62,7 @@ fn check_addresses(rule: &Object) -> Result<(), Refusal> {
 }
 
 /// A subnet must exist here and have an endpoint for storage. Subnets of other subscriptions are not checked.
-fn check_subnet(azure: &AzureState, rule: &mut Object) -> Result<(), Refusal> {
+fn check_subnet(azure: &AzureState, rule: &mut Object) -> Result<()> {
     let given = rule.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
     let Ok(id) = ResourceId::parse(&given) else {
         return Err(
@@ -74,22 +73,22 @@ fn check_subnet(azure: &AzureState, rule: &mut Object) -> Result<(), Refusal> {
     if azure.subscription(id.subscription_id()).is_none() {
         return Ok(());
     }
-    let Some(subnet) = azure.document(&id) else {
-        return Err(NO_SUBNET.says(format_args!(
+    let subnet = azure.document(&id).ok_or_else(|| {
+        NO_SUBNET.says(format_args!(
             "Validation of network acls failure: SubnetsNotFound:The subnet {given} was not found."
-        )));
-    };
+        ))
+    })?;
     let has = |item: &Value| text(item, "service").is_some_and(|service| SERVICES.contains(&service));
-    match items(&subnet, "properties/serviceEndpoints").iter().any(has) {
-        true => Ok(()),
-        false => Err(NO_ENDPOINT.says(format_args!(
-            "Subnet {} of virtual network {} do not have ServiceEndpoints for Microsoft.Storage resources configured. Add \
-             Microsoft.Storage to subnet's ServiceEndpoints collection before trying to ACL Microsoft.Storage resources to \
-             these subnets.",
+    Code::azures(400, "SubnetsHaveNoServiceEndpointsConfigured").says_when(
+        !items(&subnet, "properties/serviceEndpoints").iter().any(has),
+        format_args!(
+            "Subnet {} of virtual network {} do not have ServiceEndpoints for Microsoft.Storage \
+             resources configured. Add Microsoft.Storage to subnet's ServiceEndpoints collection \
+             before trying to ACL Microsoft.Storage resources to these subnets.",
             id.name(),
             id.parent().unwrap_or_else(|| id.clone()),
-        ))),
-    }
+        ),
+    )
 }
 
 /// Whether any caller can reach an account. Requests have no known origin, so a rule or a private endpoint may let

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use azure_engine::document::text;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::Result;
 use serde_json::Value;
 
 use super::super::words::bad_parameters;
@@ -57,7 +57,7 @@ pub(crate) fn service_text(service: &str, resource: &str, fields: &BTreeMap<Stri
 }
 
 /// `ListAccountSas`: a token by the first key, or the one that is asked for.
-pub(super) fn account(azure: &AzureState, record: &Record, body: &Value) -> Result<String, Refusal> {
+pub(super) fn account(azure: &AzureState, record: &Record, body: &Value) -> Result<String> {
     let mut fields: BTreeMap<String, String> = ACCOUNT_MEMBERS
         .iter()
         .filter_map(|(member, field)| Some(((*field).to_owned(), text(body, member)?.to_owned())))
@@ -78,10 +78,9 @@ pub(super) fn account(azure: &AzureState, record: &Record, body: &Value) -> Resu
 }
 
 /// `ListServiceSas`: a token for one resource, such as `/file/{account}/{share}`.
-pub(super) fn service(azure: &AzureState, record: &Record, body: &Value) -> Result<String, Refusal> {
-    let Some(resource) = text(body, "canonicalizedResource") else {
-        return Err(bad_parameters("canonicalizedResource"));
-    };
+pub(super) fn service(azure: &AzureState, record: &Record, body: &Value) -> Result<String> {
+    let resource =
+        text(body, "canonicalizedResource").ok_or_else(|| bad_parameters("canonicalizedResource"))?;
     const MEMBERS: [(&str, &str); 13] = [
         ("signedResource", "sr"),
         ("signedPermission", "sp"),

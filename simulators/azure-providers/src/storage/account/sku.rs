@@ -2,13 +2,11 @@
 
 use azure_engine::document::{Object, text};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use serde_json::{Value, json};
 
 use super::super::words::{BAD_VALUE, bad_parameters};
 use crate::resources::paired_region;
-
-const CHANGED: Code = Code::ours(409, "StorageAccountSkuChangeNotAllowed");
 
 /// The properties of one kind of account.
 pub(crate) struct Kind {
@@ -95,7 +93,7 @@ pub(crate) fn is_provisioned_v2(sku: &str) -> bool {
 }
 
 /// Brings `kind` and `sku` into the form that is stored.
-pub(super) fn normalise(body: &mut Object, old: Option<&Value>) -> Result<(), Refusal> {
+pub(super) fn normalise(body: &mut Object, old: Option<&Value>) -> Result<()> {
     let given = body.get("kind").and_then(Value::as_str).or(old.and_then(|old| text(old, "kind")));
     let Some(given) = given else { return Err(bad_parameters("kind")) };
     let kind = KINDS.iter().find(|kind| kind.name.eq_ignore_ascii_case(given));
@@ -118,11 +116,10 @@ pub(super) fn normalise(body: &mut Object, old: Option<&Value>) -> Result<(), Re
             return Err(bad_parameters("kind"));
         }
         let before = sku_of(old);
-        if tier(before) != tier(sku) || is_provisioned_v2(before) != is_provisioned_v2(sku) {
-            return Err(
-                CHANGED.says(format_args!("Storage account sku cannot be changed from {before} to {sku}."))
-            );
-        }
+        Code::ours(409, "StorageAccountSkuChangeNotAllowed").says_when(
+            tier(before) != tier(sku) || is_provisioned_v2(before) != is_provisioned_v2(sku),
+            format_args!("Storage account sku cannot be changed from {before} to {sku}."),
+        )?;
     }
     body.insert("kind".into(), kind.name.into());
     body.insert("sku".into(), json!({ "name": sku, "tier": tier(sku) }));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use azure_engine::document::at;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Extra, Refusal};
+use azure_engine::refusal::{Code, Extra, Refusal, Result};
 use jiff::Timestamp;
 
 use super::service_request::{ServiceRequest, account_name, challenge};
@@ -12,36 +12,22 @@ use super::shared_key;
 use crate::authorization::{Plane, may};
 use crate::storage::account::{is_reachable, keys, sas, takes_keys};
 use crate::storage::container::public_access;
-use crate::storage::protocol::said;
 
-const NO_HTTP: Code = Code::azures(400, "AccountRequiresHttps");
-const UNAUTHENTICATED: Code = Code::azures(401, "NoAuthenticationInformation");
-const BAD_SIGNATURE: Code = Code::azures(403, "AuthenticationFailed");
-const NO_KEYS: Code = Code::azures(403, "KeyBasedAuthenticationNotPermitted");
-const FIREWALL: Code = Code::azures(403, "AuthorizationFailure");
 const NOT_GRANTED: Code = Code::azures(403, "AuthorizationPermissionMismatch");
-const NO_SERVICE: Code = Code::azures(403, "AuthorizationServiceMismatch");
-const NO_TYPE: Code = Code::azures(403, "AuthorizationResourceTypeMismatch");
-const NO_INTENT: Code = Code::azures(400, "MissingRequiredHeader");
 
 /// Decides on a request.
-pub(super) fn check(
-    azure: &AzureState,
-    account: &Record,
-    request: &ServiceRequest<'_>,
-) -> Result<(), Refusal> {
+pub(super) fn check(azure: &AzureState, account: &Record, request: &ServiceRequest<'_>) -> Result<()> {
     let https_only = at(&account.body, "properties/supportsHttpsTrafficOnly").and_then(|only| only.as_bool());
-    if !request.http.secure && https_only == Some(true) {
-        return Err(NO_HTTP.says(said(azure, "The account being accessed does not support http.")));
-    }
+    Code::azures(400, "AccountRequiresHttps").says_when(
+        !request.http.secure && https_only == Some(true),
+        "The account being accessed does not support http.",
+    )?;
     authenticate(azure, account, request)?;
-    match is_reachable(azure, account) {
-        true => Ok(()),
-        false => Err(FIREWALL.says(said(azure, "This request is not authorized to perform this operation."))),
-    }
+    Code::azures(403, "AuthorizationFailure")
+        .says_when(!is_reachable(azure, account), "This request is not authorized to perform this operation.")
 }
 
-fn authenticate(azure: &AzureState, account: &Record, request: &ServiceRequest<'_>) -> Result<(), Refusal> {
+fn authenticate(azure: &AzureState, account: &Record, request: &ServiceRequest<'_>) -> Result<()> {
     if let Some(caller) = request.http.caller {
         check_roles(azure, request, &caller.object_id)?;
         // Tokens give access to files only with the header that declares the intent to bypass the files' own
@@ -50,8 +36,8 @@ fn authenticate(azure: &AzureState, account: &Record, request: &ServiceRequest<'
             request.data_service.word != "file" || request.header("x-ms-file-request-intent").is_some();
         return match intent {
             true => Ok(()),
-            false => Err(NO_INTENT
-                .says(said(azure, "An HTTP header that's mandatory for this request is not specified."))),
+            false => Err(Code::azures(400, "MissingRequiredHeader")
+                .says("An HTTP header that's mandatory for this request is not specified.")),
         };
     }
     match (request.header("authorization"), request.option("sig")) {
@@ -63,7 +49,7 @@ fn authenticate(azure: &AzureState, account: &Record, request: &ServiceRequest<'
                          www-authenticate header.";
             let authority = azure.options.authority.trim_end_matches('/');
             let tenant = azure.tenant_of(account.id.subscription_id());
-            let mut refusal = UNAUTHENTICATED.says(said(azure, words));
+            let mut refusal = Code::azures(401, "NoAuthenticationInformation").says(words);
             let challenge = Some(challenge(&format!("{authority}/{tenant}")));
             refusal.extra = Some(Box::new(Extra { inner: None, challenge }));
             Err(refusal)
@@ -73,7 +59,7 @@ fn authenticate(azure: &AzureState, account: &Record, request: &ServiceRequest<'
 
 /// Whether a principal has a role for a request, where roles are enforced: rights on shares and containers are those of
 /// Resource Manager, rights on their contents the services' own.
-fn check_roles(azure: &AzureState, request: &ServiceRequest<'_>, object_id: &str) -> Result<(), Refusal> {
+fn check_roles(azure: &AzureState, request: &ServiceRequest<'_>, object_id: &str) -> Result<()> {
     if !azure.enforce_authorization {
         return Ok(());
     }
@@ -90,30 +76,21 @@ fn check_roles(azure: &AzureState, request: &ServiceRequest<'_>, object_id: &str
     };
     let action = format!("Microsoft.Storage/storageAccounts/{}/{parts}/{verb}", request.data_service.segment);
     let scope = if request.part.is_empty() { request.service.clone() } else { request.part_id() };
-    match may(azure, object_id, plane, &action, &scope) {
-        true => Ok(()),
-        false => Err(NOT_GRANTED.says(said(azure, NO_PERMISSION))),
-    }
+    NOT_GRANTED.says_when(!may(azure, object_id, plane, &action, &scope), NO_PERMISSION)
 }
 
 const NO_PERMISSION: &str = "This request is not authorized to perform this operation using this permission.";
 
-fn bad_signature(azure: &AzureState) -> Refusal {
-    BAD_SIGNATURE.says(said(
-        azure,
-        "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly \
-         including the signature.",
-    ))
+fn bad_signature() -> Refusal {
+    Code::azures(403, "AuthenticationFailed").says("Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly \
+         including the signature.")
 }
 
-fn require_keys(azure: &AzureState, account: &Record) -> Result<(), Refusal> {
-    match takes_keys(&account.body) {
-        true => Ok(()),
-        false => {
-            Err(NO_KEYS
-                .says(said(azure, "Key based authentication is not permitted on this storage account.")))
-        }
-    }
+fn require_keys(account: &Record) -> Result<()> {
+    Code::azures(403, "KeyBasedAuthenticationNotPermitted").says_when(
+        !takes_keys(&account.body),
+        "Key based authentication is not permitted on this storage account.",
+    )
 }
 
 /// Whether one of the account's keys signed a text.
@@ -122,20 +99,15 @@ fn is_signed(azure: &AzureState, account: &Record, text: &str, signature: &str) 
 }
 
 /// `Authorization: SharedKey {account}:{signature}`
-fn by_key(
-    azure: &AzureState,
-    account: &Record,
-    request: &ServiceRequest<'_>,
-    given: &str,
-) -> Result<(), Refusal> {
+fn by_key(azure: &AzureState, account: &Record, request: &ServiceRequest<'_>, given: &str) -> Result<()> {
     let name = account_name(request.http.account);
     let signature = given.strip_prefix("SharedKey ").and_then(|rest| rest.split_once(':'));
-    let Some((of, signature)) = signature else { return Err(bad_signature(azure)) };
-    require_keys(azure, account)?;
+    let Some((of, signature)) = signature else { return Err(bad_signature()) };
+    require_keys(account)?;
     let text = shared_key::text(request.http, name);
     match of.eq_ignore_ascii_case(name) && is_signed(azure, account, &text, signature) {
         true => Ok(()),
-        false => Err(bad_signature(azure)),
+        false => Err(bad_signature()),
     }
 }
 
@@ -145,8 +117,8 @@ fn by_token(
     account: &Record,
     request: &ServiceRequest<'_>,
     signature: &str,
-) -> Result<(), Refusal> {
-    require_keys(azure, account)?;
+) -> Result<()> {
+    require_keys(account)?;
     let fields: &BTreeMap<String, String> = request.http.query;
     let field = |name: &str| fields.get(name).map(String::as_str).unwrap_or_default();
     let of_account = fields.contains_key("ss");
@@ -166,11 +138,11 @@ fn by_token(
     let in_time = time(field("se")).is_some_and(|end| end > now)
         && (field("st").is_empty() || time(field("st")).is_some_and(|start| start <= now));
     if !in_time || !is_signed(azure, account, &text, signature) {
-        return Err(bad_signature(azure));
+        return Err(bad_signature());
     }
     if of_account && !field("ss").contains(request.data_service.letter) {
         let words = "This request is not authorized to perform this operation using this service.";
-        return Err(NO_SERVICE.says(said(azure, words)));
+        return Err(Code::azures(403, "AuthorizationServiceMismatch").says(words));
     }
     let kind = match (request.part.is_empty(), request.path.is_empty()) {
         (true, _) => 's',
@@ -179,7 +151,7 @@ fn by_token(
     };
     if of_account && !field("srt").contains(kind) {
         let words = "This request is not authorized to perform this operation using this resource type.";
-        return Err(NO_TYPE.says(said(azure, words)));
+        return Err(Code::azures(403, "AuthorizationResourceTypeMismatch").says(words));
     }
     let needed: &[char] = match request.http.method {
         "GET" | "HEAD" if request.option("comp").is_some_and(|comp| comp == "list") => &['l'],
@@ -187,10 +159,7 @@ fn by_token(
         "DELETE" => &['d'],
         _ => &['w', 'c', 'a'],
     };
-    match needed.iter().any(|letter| field("sp").contains(*letter)) {
-        true => Ok(()),
-        false => Err(NOT_GRANTED.says(said(azure, NO_PERMISSION))),
-    }
+    NOT_GRANTED.says_when(!needed.iter().any(|letter| field("sp").contains(*letter)), NO_PERMISSION)
 }
 
 /// Times of tokens may leave out the seconds, or the time of day.

@@ -5,22 +5,17 @@ use std::sync::Arc;
 
 use azure_engine::answer::data_plane::DataAnswer;
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 
-use super::answers::{changed, xml};
+use super::answers::{changed, with_metadata, xml};
 use super::list::{around, page};
 use super::range;
 use super::service_request::{ServiceRequest, unsupported};
 use super::xml::{Element, texts};
 use crate::storage::contents::{self, Bytes, Entries, Entry};
 use crate::storage::modified::http_date;
-use crate::storage::protocol::said;
 
-const NOT_FOUND: Code = Code::azures(404, "BlobNotFound");
-const EXISTS: Code = Code::azures(409, "BlobAlreadyExists");
 const MISMATCH: Code = Code::azures(412, "ConditionNotMet");
-const BAD_BLOCKS: Code = Code::azures(400, "InvalidBlockList");
-const OTHER_KIND: Code = Code::ours(400, "BlobTypeNotSupported");
 
 /// Headers of a blob that are set under one name and read under another.
 const BLOB_HEADERS: [(&str, &str); 6] = [
@@ -37,8 +32,8 @@ fn block_name(blob: &str, block: &str) -> String {
     format!("\0{blob}\0{block}")
 }
 
-fn not_found(azure: &AzureState) -> Refusal {
-    NOT_FOUND.says(said(azure, "The specified blob does not exist."))
+fn not_found() -> Refusal {
+    Code::azures(404, "BlobNotFound").says("The specified blob does not exist.")
 }
 
 fn entry<'a>(azure: &'a AzureState, request: &ServiceRequest<'_>) -> Option<&'a Entry> {
@@ -46,14 +41,15 @@ fn entry<'a>(azure: &'a AzureState, request: &ServiceRequest<'_>) -> Option<&'a 
 }
 
 /// A request about a blob.
-pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
-    let comp = request.option("comp").unwrap_or_default().to_ascii_lowercase();
+pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer> {
+    let comp = request.comp();
     check_conditions(azure, request)?;
     match (request.http.method, comp.as_str()) {
         ("PUT", "") => {
-            if request.header("x-ms-blob-type").is_some_and(|kind| !kind.eq_ignore_ascii_case("BlockBlob")) {
-                return Err(OTHER_KIND.says(said(azure, "Only block blobs are simulated.")));
-            }
+            Code::ours(400, "BlobTypeNotSupported").says_when(
+                request.header("x-ms-blob-type").is_some_and(|kind| !kind.eq_ignore_ascii_case("BlockBlob")),
+                "Only block blobs are simulated.",
+            )?;
             put(azure, request, request.http.body.to_vec())
         }
         ("PUT", "block") => {
@@ -63,44 +59,40 @@ pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> R
         }
         ("PUT", "blocklist") => put_blocks(azure, request),
         ("PUT", "metadata" | "properties") => {
-            let Some(old) = entry(azure, request).and_then(|entry| entry.bytes.clone()) else {
-                return Err(not_found(azure));
-            };
+            let old = entry(azure, request).and_then(|entry| entry.bytes.clone()).ok_or_else(not_found)?;
             let answer = put(azure, request, old.0.to_vec())?;
             Ok(DataAnswer { status: 200, ..answer })
         }
         ("GET" | "HEAD", "" | "metadata") => {
-            let Some(entry) = entry(azure, request) else { return Err(not_found(azure)) };
-            show(azure, request, entry)
+            let Some(entry) = entry(azure, request) else { return Err(not_found()) };
+            show(request, entry)
         }
         ("DELETE", "") => {
             let id = request.part_id();
             let gone = contents::entries_mut(azure, &id).and_then(|entries| entries.remove(&request.path));
             match gone {
                 Some(_) => Ok(DataAnswer::empty(202).with("x-ms-delete-type-permanent", "true")),
-                None => Err(not_found(azure)),
+                None => Err(not_found()),
             }
         }
-        _ => Err(unsupported(azure)),
+        _ => Err(unsupported()),
     }
 }
 
 /// `If-Match` and `If-None-Match`.
-fn check_conditions(azure: &AzureState, request: &ServiceRequest<'_>) -> Result<(), Refusal> {
+fn check_conditions(azure: &AzureState, request: &ServiceRequest<'_>) -> Result<()> {
     let current = entry(azure, request).map(|entry| entry.etag.as_str());
     let fits = |wanted: &str| match wanted {
         "*" => current.is_some(),
         etag => current.map(|known| known.trim_matches('"')) == Some(etag.trim_matches('"')),
     };
     let words = "The condition specified using HTTP conditional header(s) is not met.";
-    if request.header("if-match").is_some_and(|wanted| !fits(wanted)) {
-        return Err(MISMATCH.says(said(azure, words)));
-    }
+    MISMATCH.says_when(request.header("if-match").is_some_and(|wanted| !fits(wanted)), words)?;
     match request.header("if-none-match").filter(|wanted| fits(wanted)) {
         Some("*") if request.http.method == "PUT" => {
-            Err(EXISTS.says(said(azure, "The specified blob already exists.")))
+            Err(Code::azures(409, "BlobAlreadyExists").says("The specified blob already exists."))
         }
-        Some(_) => Err(MISMATCH.says(said(azure, words))),
+        Some(_) => Err(MISMATCH.says(words)),
         None => Ok(()),
     }
 }
@@ -112,16 +104,7 @@ fn store(
     name: String,
     bytes: Vec<u8>,
 ) -> (String, String) {
-    let headers = BLOB_HEADERS.iter();
-    let headers =
-        headers.filter_map(|(from, to)| Some(((*to).to_owned(), request.header(from)?.to_owned()))).collect();
-    let entry = Entry {
-        bytes: Some(Bytes(Arc::new(bytes))),
-        headers,
-        metadata: request.metadata(),
-        etag: contents::next_etag(azure),
-        modified: azure.now(),
-    };
+    let entry = request.entry(azure, Some(Bytes(Arc::new(bytes))), &BLOB_HEADERS);
     let written = (entry.etag.clone(), entry.modified.to_string());
     if let Some(entries) = contents::entries_mut(azure, &request.part_id()) {
         entries.insert(name, entry);
@@ -129,13 +112,13 @@ fn store(
     written
 }
 
-fn put(azure: &mut AzureState, request: &ServiceRequest<'_>, bytes: Vec<u8>) -> Result<DataAnswer, Refusal> {
+fn put(azure: &mut AzureState, request: &ServiceRequest<'_>, bytes: Vec<u8>) -> Result<DataAnswer> {
     let (etag, modified) = store(azure, request, request.path.clone(), bytes);
     Ok(changed(DataAnswer::empty(201), &etag, &modified).with("x-ms-request-server-encrypted", "true"))
 }
 
 /// Commits a blob from blocks.
-fn put_blocks(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+fn put_blocks(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer> {
     let list = String::from_utf8_lossy(request.http.body).into_owned();
     let mut names = Vec::new();
     for kind in ["Latest", "Uncommitted"] {
@@ -146,9 +129,8 @@ fn put_blocks(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<Da
     let entries = contents::entries(azure, &id, None).unwrap_or(&none);
     let blocks: Option<Vec<&Bytes>> =
         names.iter().map(|name| entries.get(&block_name(&request.path, name))?.bytes.as_ref()).collect();
-    let Some(blocks) = blocks else {
-        return Err(BAD_BLOCKS.says(said(azure, "The specified block list is invalid.")));
-    };
+    let blocks = blocks
+        .ok_or_else(|| Code::azures(400, "InvalidBlockList").says("The specified block list is invalid."))?;
     let whole: Vec<u8> = blocks.iter().flat_map(|block| block.0.iter().copied()).collect();
     if let Some(entries) = contents::entries_mut(azure, &id) {
         let left = block_name(&request.path, "");
@@ -157,11 +139,11 @@ fn put_blocks(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<Da
     put(azure, request, whole)
 }
 
-fn show(azure: &AzureState, request: &ServiceRequest<'_>, entry: &Entry) -> Result<DataAnswer, Refusal> {
+fn show(request: &ServiceRequest<'_>, entry: &Entry) -> Result<DataAnswer> {
     let none = Bytes::default();
     let bytes = entry.bytes.as_ref().unwrap_or(&none);
     let answer = match request.http.method {
-        "GET" if request.option("comp").is_none() => range::read(azure, request, &bytes.0)?,
+        "GET" if request.option("comp").is_none() => range::read(request, &bytes.0)?,
         _ => DataAnswer::empty(200).with("content-length", bytes.0.len().to_string()),
     };
     let time = entry.modified.to_string();
@@ -176,10 +158,8 @@ fn show(azure: &AzureState, request: &ServiceRequest<'_>, entry: &Entry) -> Resu
     for (name, value) in &entry.headers {
         answer = answer.with(name, value.as_str());
     }
-    for (name, value) in &entry.metadata {
-        answer = answer.with(&format!("x-ms-meta-{name}"), value.as_str());
-    }
-    Ok(answer)
+    let metadata = entry.metadata.iter().map(|(name, value)| (name, value.as_str()));
+    Ok(with_metadata(answer, metadata))
 }
 
 /// Lists the blobs of a container; with a delimiter, grouped by prefix.
@@ -204,25 +184,25 @@ pub(super) fn list(azure: &AzureState, request: &ServiceRequest<'_>) -> DataAnsw
     let mut blobs = Element::new("Blobs");
     for (name, entry) in items {
         let Some(entry) = entry else {
-            blobs = blobs.with(Element::new("BlobPrefix").with(Element::text("Name", &name)));
+            blobs = blobs.with(Element::new("BlobPrefix").text("Name", &name));
             continue;
         };
         let length = entry.bytes.as_ref().map_or(0, |bytes| bytes.0.len());
         let kind = entry.headers.get("content-type").map_or("application/octet-stream", String::as_str);
         let modified = http_date(&entry.modified.to_string());
         let properties = Element::new("Properties")
-            .with(Element::text("Creation-Time", &modified))
-            .with(Element::text("Last-Modified", &modified))
-            .with(Element::text("Etag", entry.etag.trim_matches('"')))
-            .with(Element::text("Content-Length", &length.to_string()))
-            .with(Element::text("Content-Type", kind))
-            .with(Element::text("BlobType", "BlockBlob"))
-            .with(Element::text("AccessTier", "Hot"))
-            .with(Element::text("LeaseStatus", "unlocked"))
-            .with(Element::text("LeaseState", "available"))
-            .with(Element::text("ServerEncrypted", "true"));
-        let metadata = entry.metadata.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let blob = Element::new("Blob").with(Element::text("Name", &name)).with(properties);
+            .text("Creation-Time", &modified)
+            .text("Last-Modified", &modified)
+            .text("Etag", entry.etag.trim_matches('"'))
+            .text("Content-Length", &length.to_string())
+            .text("Content-Type", kind)
+            .text("BlobType", "BlockBlob")
+            .text("AccessTier", "Hot")
+            .text("LeaseStatus", "unlocked")
+            .text("LeaseState", "available")
+            .text("ServerEncrypted", "true");
+        let metadata = entry.metadata.iter().map(|(name, value)| (name, value.as_str()));
+        let blob = Element::new("Blob").text("Name", &name).with(properties);
         blobs = blobs.with(blob.with(Element::metadata(metadata)));
     }
     xml(around(request, blobs, &next))

@@ -4,23 +4,20 @@ use azure_engine::answer::data_plane::DataAnswer;
 use azure_engine::document::{at, text};
 use azure_engine::operation::execution::Execution;
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_engine::request::Conditions;
 use serde_json::{Value, json};
 
-use super::answers::{changed, xml};
+use super::answers::{changed, metadata, metrics, retention, with_metadata, written, xml, xml_behind};
 use super::blobs;
 use super::list::{around, page};
 use super::service_request::{ServiceRequest, unsupported};
 use super::xml::Element;
 use crate::storage::container::{self, public_access};
 use crate::storage::modified::http_date;
-use crate::storage::protocol::said;
-
-const EXISTS: Code = Code::azures(409, "ContainerAlreadyExists");
 
 /// A request to the blob service.
-pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer> {
     let method = request.http.method;
     if request.is("account", "properties") {
         return Ok(account(azure, request));
@@ -30,16 +27,19 @@ pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> R
             "GET" if request.is("", "list") => Ok(list(azure, request)),
             "GET" if request.is("service", "properties") => Ok(service_properties(azure, request)),
             "PUT" if request.is("service", "properties") => Ok(DataAnswer::empty(202)),
-            _ => Err(unsupported(azure)),
+            _ => Err(unsupported()),
         };
     }
     let id = request.part_id();
     let existing = azure.store.get(&id).is_some();
-    let of_container = request.option("restype").is_some_and(|kind| kind.eq_ignore_ascii_case("container"));
-    let comp = request.option("comp").unwrap_or_default().to_ascii_lowercase();
+    let of_container = request.is_about("container");
+    let comp = request.comp();
     if of_container && request.path.is_empty() && method == "PUT" && comp.is_empty() {
         return match existing {
-            true => Err(EXISTS.says(said(azure, "The specified container already exists."))),
+            true => {
+                Err(Code::azures(409, "ContainerAlreadyExists")
+                    .says("The specified container already exists."))
+            }
             false => write(azure, request, 201),
         };
     }
@@ -52,22 +52,19 @@ pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> R
     match (method, comp.as_str()) {
         ("GET", "list") => Ok(blobs::list(azure, request)),
         ("GET" | "HEAD", "" | "metadata") => Ok(shown(azure, request, 200)),
-        ("GET", "acl") => {
-            let (answer, body) = (shown(azure, request, 200), xml(Element::new("SignedIdentifiers")));
-            Ok(DataAnswer { headers: [answer.headers, body.headers].concat(), ..body })
-        }
+        ("GET", "acl") => Ok(xml_behind(shown(azure, request, 200), Element::new("SignedIdentifiers"))),
         ("PUT", "metadata" | "acl") => write(azure, request, 200),
         ("DELETE", "") => {
             let resolved = azure.resolve_id(&id)?;
             let answer = azure.delete(&resolved, &Conditions::default(), &Execution::default())?;
             Ok(DataAnswer { note: answer.note, ..DataAnswer::empty(202) })
         }
-        _ => Err(unsupported(azure)),
+        _ => Err(unsupported()),
     }
 }
 
 /// Creates a container or changes it, as Resource Manager would.
-fn write(azure: &mut AzureState, request: &ServiceRequest<'_>, status: u16) -> Result<DataAnswer, Refusal> {
+fn write(azure: &mut AzureState, request: &ServiceRequest<'_>, status: u16) -> Result<DataAnswer> {
     let id = request.part_id();
     let old = azure.store.get(&id).and_then(|record| record.body.get("properties").cloned());
     let mut properties = old.unwrap_or_else(|| json!({}));
@@ -81,10 +78,8 @@ fn write(azure: &mut AzureState, request: &ServiceRequest<'_>, status: u16) -> R
     }
     let resolved = azure.resolve_id(&id)?;
     let document = json!({ "properties": properties });
-    let written = azure.put(&resolved, document, &Conditions::default(), &Execution::default())?;
-    let headers = shown(azure, request, status).headers.into_iter();
-    let headers = headers.filter(|(name, _)| matches!(name.as_str(), "etag" | "last-modified")).collect();
-    Ok(DataAnswer { headers, note: written.note, ..DataAnswer::empty(status) })
+    let note = azure.put(&resolved, document, &Conditions::default(), &Execution::default())?.note;
+    Ok(written(shown(azure, request, status), status, note))
 }
 
 fn shown(azure: &AzureState, request: &ServiceRequest<'_>, status: u16) -> DataAnswer {
@@ -99,39 +94,32 @@ fn shown(azure: &AzureState, request: &ServiceRequest<'_>, status: u16) -> DataA
     if access != "none" {
         answer = answer.with("x-ms-blob-public-access", access);
     }
-    let metadata = at(&document, "properties/metadata").and_then(Value::as_object);
-    for (name, value) in metadata.into_iter().flatten() {
-        answer = answer.with(&format!("x-ms-meta-{name}"), value.as_str().unwrap_or_default());
-    }
-    answer
+    with_metadata(answer, metadata(&document))
 }
 
 fn list(azure: &AzureState, request: &ServiceRequest<'_>) -> DataAnswer {
     let records = azure.store.of_type_below(container::RESOURCE_TYPE, &request.service);
     let (records, next) = page(request, records, |record| record.id.name());
     let include = request.option("include").unwrap_or_default();
-    let with_metadata = include.split(',').any(|word| word.eq_ignore_ascii_case("metadata"));
+    let shows_metadata = include.split(',').any(|word| word.eq_ignore_ascii_case("metadata"));
     let mut all = Element::new("Containers");
     for record in records {
         let document = azure.present(record, Default::default());
         let words = |path: &str| text(&document, path).unwrap_or_default();
         let mut properties = Element::new("Properties")
-            .with(Element::text("Last-Modified", &http_date(words("properties/lastModifiedTime"))))
-            .with(Element::text("Etag", words("etag")))
-            .with(Element::text("LeaseStatus", "unlocked"))
-            .with(Element::text("LeaseState", "available"))
-            .with(Element::text("HasImmutabilityPolicy", "false"))
-            .with(Element::text("HasLegalHold", "false"));
+            .text("Last-Modified", &http_date(words("properties/lastModifiedTime")))
+            .text("Etag", words("etag"))
+            .text("LeaseStatus", "unlocked")
+            .text("LeaseState", "available")
+            .text("HasImmutabilityPolicy", "false")
+            .text("HasLegalHold", "false");
         let access = public_access(&document).to_ascii_lowercase();
         if access != "none" {
-            properties = properties.with(Element::text("PublicAccess", &access));
+            properties = properties.text("PublicAccess", &access);
         }
-        let mut one =
-            Element::new("Container").with(Element::text("Name", record.id.name())).with(properties);
-        if let (true, Some(Value::Object(metadata))) = (with_metadata, at(&document, "properties/metadata")) {
-            let pairs =
-                metadata.iter().map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default()));
-            one = one.with(Element::metadata(pairs));
+        let mut one = Element::new("Container").text("Name", record.id.name()).with(properties);
+        if shows_metadata && at(&document, "properties/metadata").is_some() {
+            one = one.with(Element::metadata(metadata(&document)));
         }
         all = all.with(one);
     }
@@ -147,31 +135,20 @@ fn account(azure: &AzureState, request: &ServiceRequest<'_>) -> DataAnswer {
 }
 
 fn service_properties(azure: &AzureState, request: &ServiceRequest<'_>) -> DataAnswer {
-    let off = |name| {
-        Element::new(name)
-            .with(Element::text("Version", "1.0"))
-            .with(Element::text("Enabled", "false"))
-            .with(Element::new("RetentionPolicy").with(Element::text("Enabled", "false")))
-    };
     let settings = azure.document(&request.service).unwrap_or_default();
     let days = at(&settings, "properties/deleteRetentionPolicy/days").and_then(Value::as_i64);
-    let mut retention = Element::new("DeleteRetentionPolicy")
-        .with(Element::text("Enabled", if days.is_some() { "true" } else { "false" }));
-    if let Some(days) = days {
-        retention = retention.with(Element::text("Days", &days.to_string()));
-    }
     let logging = Element::new("Logging")
-        .with(Element::text("Version", "1.0"))
-        .with(Element::text("Read", "false"))
-        .with(Element::text("Write", "false"))
-        .with(Element::text("Delete", "false"))
-        .with(Element::new("RetentionPolicy").with(Element::text("Enabled", "false")));
-    let site = Element::new("StaticWebsite").with(Element::text("Enabled", "false"));
+        .text("Version", "1.0")
+        .text("Read", "false")
+        .text("Write", "false")
+        .text("Delete", "false")
+        .with(Element::new("RetentionPolicy").text("Enabled", "false"));
+    let site = Element::new("StaticWebsite").text("Enabled", "false");
     xml(Element::new("StorageServiceProperties")
         .with(logging)
-        .with(off("HourMetrics"))
-        .with(off("MinuteMetrics"))
+        .with(metrics("HourMetrics"))
+        .with(metrics("MinuteMetrics"))
         .with(Element::new("Cors"))
-        .with(retention)
+        .with(retention("DeleteRetentionPolicy", days))
         .with(site))
 }

@@ -1,31 +1,22 @@
 //! Directories and files of a share ("Operations on directories", "Operations on files"). Names keep their case and are
 //! compared without it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use azure_engine::answer::data_plane::DataAnswer;
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use jiff::Timestamp;
 
-use super::answers::{changed, xml};
+use super::answers::{changed, with_metadata, xml};
 use super::list::{around, page};
 use super::range;
-use super::service_request::{ServiceRequest, split, unsupported};
+use super::service_request::{ServiceRequest, bad_header, split, unsupported};
 use super::xml::Element;
 use crate::storage::contents::{self, Bytes, Entries, Entry};
-use crate::storage::protocol::said;
 use crate::storage::share;
 
-const NOT_FOUND: Code = Code::azures(404, "ResourceNotFound");
-const NO_PARENT: Code = Code::azures(404, "ParentNotFound");
-const EXISTS: Code = Code::azures(409, "ResourceAlreadyExists");
 const OTHER_TYPE: Code = Code::azures(409, "ResourceTypeMismatch");
-const NOT_EMPTY: Code = Code::azures(409, "DirectoryNotEmpty");
-const BAD_HEADER: Code = Code::azures(400, "InvalidHeaderValue");
-const NO_SOURCE: Code = Code::azures(404, "CannotVerifyCopySource");
-const READ_ONLY: Code = Code::azures(400, "InvalidQueryParameterValue");
 
 /// The largest file, in bytes: four TiB.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024 * 1024 * 1024;
@@ -41,12 +32,12 @@ const FILE_HEADERS: [(&str, &str); 5] = [
     ("x-ms-content-md5", "content-md5"),
 ];
 
-fn not_found(azure: &AzureState) -> Refusal {
-    NOT_FOUND.says(said(azure, "The specified resource does not exist."))
+fn not_found() -> Refusal {
+    Code::azures(404, "ResourceNotFound").says("The specified resource does not exist.")
 }
 
 /// A request about the contents of a share.
-pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer> {
     let id = request.part_id();
     let Some(record) = azure.store.get(&id) else { return Err(share::absent(azure)) };
     let snapshot = match request.option("sharesnapshot") {
@@ -56,33 +47,29 @@ pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> R
             share::snapshot::times(record).into_iter().find(|known| known == time)
         }
     };
-    let directory = request.option("restype").is_some_and(|kind| kind.eq_ignore_ascii_case("directory"));
-    let comp = request.option("comp").unwrap_or_default().to_ascii_lowercase();
+    let directory = request.is_about("directory");
+    let comp = request.comp();
     let reads = matches!(request.http.method, "GET" | "HEAD");
-    if snapshot.is_some() && !reads {
-        return Err(READ_ONLY.says(said(
-            azure,
-            "Value for one of the query parameters specified in the request URI is invalid.",
-        )));
-    }
+    Code::azures(400, "InvalidQueryParameterValue").says_when(
+        snapshot.is_some() && !reads,
+        "Value for one of the query parameters specified in the request URI is invalid.",
+    )?;
     let entries = contents::entries(azure, &id, snapshot.as_deref());
     if reads {
         let none = Entries::new();
         let entries = entries.unwrap_or(&none);
         if directory && comp == "list" {
-            return list(azure, request, entries);
+            return list(request, entries);
         }
         let found = find(entries, &request.path);
         return match (found, comp.as_str()) {
             // The root is always there.
             (None, "") if directory && request.path.is_empty() => Ok(DataAnswer::empty(200)),
-            (Some((_, entry)), "" | "metadata") if directory == entry.bytes.is_none() => {
-                show(azure, request, entry)
-            }
+            (Some((_, entry)), "" | "metadata") if directory == entry.bytes.is_none() => show(request, entry),
             (Some((_, entry)), "rangelist") => Ok(ranges(entry)),
-            (Some(_), "") => Err(OTHER_TYPE.says(said(azure, OTHER_TYPE_WORDS))),
-            (None, _) => Err(not_found(azure)),
-            _ => Err(unsupported(azure)),
+            (Some(_), "") => Err(OTHER_TYPE.says(OTHER_TYPE_WORDS)),
+            (None, _) => Err(not_found()),
+            _ => Err(unsupported()),
         };
     }
     match (request.http.method, comp.as_str(), directory) {
@@ -92,22 +79,18 @@ pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> R
             let length = request.header("x-ms-content-length").and_then(|length| length.parse::<u64>().ok());
             match length.filter(|length| *length <= MAX_FILE_BYTES.min(MAX_KEPT_BYTES)) {
                 Some(length) => create(azure, request, Some(usize::try_from(length).unwrap_or_default())),
-                None => Err(bad_header(azure)),
+                None => Err(bad_header()),
             }
         }
         ("PUT", "range", false) => write_range(azure, request),
         ("PUT", "properties" | "metadata", _) => set(azure, request, comp == "properties"),
         ("DELETE", "", _) => delete(azure, request, directory),
-        _ => Err(unsupported(azure)),
+        _ => Err(unsupported()),
     }
 }
 
 const OTHER_TYPE_WORDS: &str =
     "The specified resource may be in use by an SMB client, or is of another type.";
-
-fn bad_header(azure: &AzureState) -> Refusal {
-    BAD_HEADER.says(said(azure, "The value for one of the HTTP headers is not in the correct format."))
-}
 
 /// The entry at a path, ignoring case.
 fn find<'a>(entries: &'a Entries, path: &str) -> Option<(&'a String, &'a Entry)> {
@@ -134,9 +117,9 @@ fn described(answer: DataAnswer, entry: &Entry) -> DataAnswer {
         .with("x-ms-server-encrypted", "true")
 }
 
-fn show(azure: &AzureState, request: &ServiceRequest<'_>, entry: &Entry) -> Result<DataAnswer, Refusal> {
+fn show(request: &ServiceRequest<'_>, entry: &Entry) -> Result<DataAnswer> {
     let mut answer = match (&entry.bytes, request.http.method) {
-        (Some(bytes), "GET") if request.option("comp").is_none() => range::read(azure, request, &bytes.0)?,
+        (Some(bytes), "GET") if request.option("comp").is_none() => range::read(request, &bytes.0)?,
         (Some(bytes), _) => DataAnswer::empty(200).with("content-length", bytes.0.len().to_string()),
         (None, _) => DataAnswer::empty(200),
     };
@@ -150,60 +133,33 @@ fn show(azure: &AzureState, request: &ServiceRequest<'_>, entry: &Entry) -> Resu
     for (name, value) in &entry.headers {
         answer = answer.with(name, value.as_str());
     }
-    for (name, value) in &entry.metadata {
-        answer = answer.with(&format!("x-ms-meta-{name}"), value.as_str());
-    }
-    Ok(answer)
-}
-
-/// The headers that a request sets.
-fn file_headers(request: &ServiceRequest<'_>) -> BTreeMap<String, String> {
-    let given = FILE_HEADERS.iter();
-    given.filter_map(|(from, to)| Some(((*to).to_owned(), request.header(from)?.to_owned()))).collect()
-}
-
-/// A new entry with the headers of the request.
-fn entry(azure: &mut AzureState, request: &ServiceRequest<'_>, bytes: Option<Bytes>) -> Entry {
-    Entry {
-        bytes,
-        headers: file_headers(request),
-        metadata: request.metadata(),
-        etag: contents::next_etag(azure),
-        modified: azure.now(),
-    }
+    let metadata = entry.metadata.iter().map(|(name, value)| (name, value.as_str()));
+    Ok(with_metadata(answer, metadata))
 }
 
 /// Makes a directory, or a file of that many bytes.
-fn create(
-    azure: &mut AzureState,
-    request: &ServiceRequest<'_>,
-    length: Option<usize>,
-) -> Result<DataAnswer, Refusal> {
+fn create(azure: &mut AzureState, request: &ServiceRequest<'_>, length: Option<usize>) -> Result<DataAnswer> {
     put(azure, request, length.map(|length| Bytes(Arc::new(vec![0; length]))))
 }
 
-fn put(
-    azure: &mut AzureState,
-    request: &ServiceRequest<'_>,
-    bytes: Option<Bytes>,
-) -> Result<DataAnswer, Refusal> {
+fn put(azure: &mut AzureState, request: &ServiceRequest<'_>, bytes: Option<Bytes>) -> Result<DataAnswer> {
     let id = request.part_id();
-    let new = entry(azure, request, bytes);
+    let new = request.entry(azure, bytes, &FILE_HEADERS);
     let none = Entries::new();
     let entries = contents::entries(azure, &id, None).unwrap_or(&none);
     if let Some((parent, _)) = request.path.rsplit_once('/')
         && find(entries, parent).is_none_or(|(_, entry)| entry.bytes.is_some())
     {
-        return Err(NO_PARENT.says(said(azure, "The specified parent path does not exist.")));
+        return Err(Code::azures(404, "ParentNotFound").says("The specified parent path does not exist."));
     }
     match find(entries, &request.path).map(|(_, entry)| entry.bytes.is_some()) {
-        _ if request.path.is_empty() => return Err(exists(azure)),
+        _ if request.path.is_empty() => return Err(exists()),
         // A file replaces another one.
         Some(true) if new.bytes.is_some() => {}
         Some(is_file) if is_file != new.bytes.is_some() => {
-            return Err(OTHER_TYPE.says(said(azure, OTHER_TYPE_WORDS)));
+            return Err(OTHER_TYPE.says(OTHER_TYPE_WORDS));
         }
-        Some(_) => return Err(exists(azure)),
+        Some(_) => return Err(exists()),
         None => {}
     }
     let answer = described(DataAnswer::empty(201), &new).with("x-ms-request-server-encrypted", "true");
@@ -214,30 +170,30 @@ fn put(
     Ok(answer)
 }
 
-fn exists(azure: &AzureState) -> Refusal {
-    EXISTS.says(said(azure, "The specified resource already exists."))
+fn exists() -> Refusal {
+    Code::azures(409, "ResourceAlreadyExists").says("The specified resource already exists.")
 }
 
 /// `Put Range`: the sent bytes, or zeros.
-fn write_range(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+fn write_range(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer> {
     let id = request.part_id();
     let etag = contents::next_etag(azure);
     let modified = azure.now();
-    let Some((first, Some(last))) = range::requested_range(request) else { return Err(bad_header(azure)) };
+    let Some((first, Some(last))) = range::requested_range(request) else { return Err(bad_header()) };
     let clears = request.header("x-ms-write").is_some_and(|what| what.eq_ignore_ascii_case("clear"));
     let wanted = last.saturating_add(1).saturating_sub(first);
     if !clears && request.http.body.len() != wanted {
-        return Err(bad_header(azure));
+        return Err(bad_header());
     }
-    let Some(entry) = contents::entries_mut(azure, &id).and_then(|entries| find_mut(entries, &request.path))
-    else {
-        return Err(not_found(azure));
-    };
-    let Some(bytes) = &mut entry.bytes else { return Err(OTHER_TYPE.says(said(azure, OTHER_TYPE_WORDS))) };
-    let Some(part) = Arc::make_mut(&mut bytes.0).get_mut(first..=last) else { return Err(range::bad(azure)) };
-    match clears {
-        true => part.fill(0),
-        false => part.copy_from_slice(request.http.body),
+    let entry = contents::entries_mut(azure, &id)
+        .and_then(|entries| find_mut(entries, &request.path))
+        .ok_or_else(not_found)?;
+    let Some(bytes) = &mut entry.bytes else { return Err(OTHER_TYPE.says(OTHER_TYPE_WORDS)) };
+    let Some(part) = Arc::make_mut(&mut bytes.0).get_mut(first..=last) else { return Err(range::bad()) };
+    if clears {
+        part.fill(0)
+    } else {
+        part.copy_from_slice(request.http.body)
     }
     (entry.etag, entry.modified) = (etag, modified);
     let answer = changed(DataAnswer::empty(201), &entry.etag, &modified.to_string());
@@ -245,23 +201,18 @@ fn write_range(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<D
 }
 
 /// Sets headers and size, or metadata.
-fn set(
-    azure: &mut AzureState,
-    request: &ServiceRequest<'_>,
-    properties: bool,
-) -> Result<DataAnswer, Refusal> {
+fn set(azure: &mut AzureState, request: &ServiceRequest<'_>, properties: bool) -> Result<DataAnswer> {
     let id = request.part_id();
     let etag = contents::next_etag(azure);
     let modified = azure.now();
-    let (headers, metadata) = (file_headers(request), request.metadata());
+    let (headers, metadata) = (request.headers(&FILE_HEADERS), request.metadata());
     let length = request.header("x-ms-content-length").and_then(|length| length.parse::<u64>().ok());
     if length.is_some_and(|length| length > MAX_KEPT_BYTES) {
-        return Err(bad_header(azure));
+        return Err(bad_header());
     }
-    let Some(entry) = contents::entries_mut(azure, &id).and_then(|entries| find_mut(entries, &request.path))
-    else {
-        return Err(not_found(azure));
-    };
+    let entry = contents::entries_mut(azure, &id)
+        .and_then(|entries| find_mut(entries, &request.path))
+        .ok_or_else(not_found)?;
     if properties {
         entry.headers = headers;
         if let (Some(length), Some(bytes)) = (length, &mut entry.bytes) {
@@ -274,22 +225,17 @@ fn set(
     Ok(described(DataAnswer::empty(200), entry))
 }
 
-fn delete(
-    azure: &mut AzureState,
-    request: &ServiceRequest<'_>,
-    directory: bool,
-) -> Result<DataAnswer, Refusal> {
+fn delete(azure: &mut AzureState, request: &ServiceRequest<'_>, directory: bool) -> Result<DataAnswer> {
     let id = request.part_id();
     let none = Entries::new();
     let entries = contents::entries(azure, &id, None).unwrap_or(&none);
-    let Some((known, entry)) = find(entries, &request.path) else { return Err(not_found(azure)) };
-    if directory == entry.bytes.is_some() {
-        return Err(OTHER_TYPE.says(said(azure, OTHER_TYPE_WORDS)));
-    }
+    let Some((known, entry)) = find(entries, &request.path) else { return Err(not_found()) };
+    OTHER_TYPE.says_when(directory == entry.bytes.is_some(), OTHER_TYPE_WORDS)?;
     let (known, below) = (known.clone(), format!("{}/", known.to_ascii_lowercase()));
-    if entries.keys().any(|other| other.to_ascii_lowercase().starts_with(&below)) {
-        return Err(NOT_EMPTY.says(said(azure, "The specified directory is not empty.")));
-    }
+    Code::azures(409, "DirectoryNotEmpty").says_when(
+        entries.keys().any(|other| other.to_ascii_lowercase().starts_with(&below)),
+        "The specified directory is not empty.",
+    )?;
     if let Some(entries) = contents::entries_mut(azure, &id) {
         entries.remove(&known);
     }
@@ -297,7 +243,7 @@ fn delete(
 }
 
 /// `Copy File` from another file of this Azure, at once.
-fn copy(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer, Refusal> {
+fn copy(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer> {
     let source = request.header("x-ms-copy-source").and_then(|source| url::Url::parse(source).ok());
     let found = source.as_ref().and_then(|source| {
         let name = source.host_str()?.split('.').next()?;
@@ -311,9 +257,9 @@ fn copy(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnsw
         let entries = contents::entries(azure, &share, snapshot.as_deref())?;
         find(entries, &path)?.1.bytes.clone()
     });
-    let Some(bytes) = found else {
-        return Err(NO_SOURCE.says(said(azure, "The specified resource does not exist.")));
-    };
+    let bytes = found.ok_or_else(|| {
+        Code::azures(404, "CannotVerifyCopySource").says("The specified resource does not exist.")
+    })?;
     let answer = put(azure, request, Some(bytes))?;
     let id = azure.seed.guid("copy", &request.path, azure.requests);
     Ok(DataAnswer { status: 202, ..answer }.with("x-ms-copy-id", id).with("x-ms-copy-status", "success"))
@@ -324,20 +270,18 @@ fn ranges(entry: &Entry) -> DataAnswer {
     let length = entry.bytes.as_ref().map_or(0, |bytes| bytes.0.len());
     let mut list = Element::new("Ranges");
     if length > 0 {
-        let one = Element::new("Range")
-            .with(Element::text("Start", "0"))
-            .with(Element::text("End", &(length - 1).to_string()));
+        let one = Element::new("Range").text("Start", "0").text("End", &(length - 1).to_string());
         list = list.with(one);
     }
     changed(xml(list), &entry.etag, &entry.modified.to_string())
         .with("x-ms-content-length", length.to_string())
 }
 
-fn list(azure: &AzureState, request: &ServiceRequest<'_>, entries: &Entries) -> Result<DataAnswer, Refusal> {
+fn list(request: &ServiceRequest<'_>, entries: &Entries) -> Result<DataAnswer> {
     let is_directory = |entry: &Entry| entry.bytes.is_none();
     if !request.path.is_empty() && !find(entries, &request.path).is_some_and(|(_, entry)| is_directory(entry))
     {
-        return Err(not_found(azure));
+        return Err(not_found());
     }
     let below = match request.path.is_empty() {
         true => String::new(),
@@ -356,13 +300,11 @@ fn list(azure: &AzureState, request: &ServiceRequest<'_>, entries: &Entries) -> 
         let time = |time: Timestamp| crate::storage::modified::http_date(&time.to_string());
         let mut properties = Element::new("Properties");
         if let Some(bytes) = &entry.bytes {
-            properties = properties.with(Element::text("Content-Length", &bytes.0.len().to_string()));
+            properties = properties.text("Content-Length", &bytes.0.len().to_string());
         }
-        properties = properties
-            .with(Element::text("Last-Modified", &time(entry.modified)))
-            .with(Element::text("Etag", &entry.etag));
+        properties = properties.text("Last-Modified", &time(entry.modified)).text("Etag", &entry.etag);
         let kind = if is_directory(entry) { "Directory" } else { "File" };
-        shown = shown.with(Element::new(kind).with(Element::text("Name", name)).with(properties));
+        shown = shown.with(Element::new(kind).text("Name", name).with(properties));
     }
     let root = around(request, shown, &next).attribute("DirectoryPath", &request.path);
     Ok(xml(root))

@@ -36,8 +36,8 @@ pub(super) fn around(request: &ServiceRequest<'_>, items: Element, next: &str) -
     }
     for (name, option) in [("Prefix", "prefix"), ("Marker", "marker"), ("MaxResults", "maxresults")] {
         if let Some(value) = request.option(option) {
-            root = root.with(Element::text(name, value));
+            root = root.text(name, value);
         }
     }
-    root.with(items).with(Element::text("NextMarker", next))
+    root.with(items).text("NextMarker", next)
 }

@@ -16,13 +16,12 @@ mod shares;
 mod xml;
 
 use azure_engine::answer::data_plane::{DataAnswer, DataRequest, DataSubject};
-use azure_engine::provider::AzureState;
-use azure_engine::provider::DataPlane;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::provider::{AzureState, DataPlane};
+use azure_engine::refusal::{Code, Result};
 
 use self::service_request::{DataService, ServiceRequest, account_name, challenge, split};
 use super::account;
-use super::protocol::said;
+use super::protocol::dated;
 use super::service::{BLOB_SERVICES, FILE_SERVICES};
 
 /// The audiences of tokens for both services.
@@ -69,9 +68,6 @@ static BLOB: DataService = DataService {
     operate: containers::operate,
 };
 
-const NO_ACCOUNT: Code = Code::ours(404, "ResourceNotFound");
-const BAD_URI: Code = Code::azures(400, "InvalidUri");
-
 fn locate(azure: &AzureState, request: &DataRequest<'_>, data_service: &'static DataService) -> DataSubject {
     let (part, path) = split(request.path).unwrap_or_default();
     let comp = request.query.get("comp").map(String::as_str).unwrap_or_default();
@@ -102,15 +98,21 @@ fn perform(
     azure: &mut AzureState,
     request: &DataRequest<'_>,
     data_service: &'static DataService,
-) -> Result<DataAnswer, Refusal> {
-    let Some(record) = account::find(azure, account_name(request.account)) else {
-        return Err(NO_ACCOUNT.says(said(azure, "The specified resource does not exist.")));
-    };
+) -> Result<DataAnswer> {
+    answer(azure, request, data_service).map_err(|refusal| dated(azure, refusal))
+}
+
+fn answer(
+    azure: &mut AzureState,
+    request: &DataRequest<'_>,
+    data_service: &'static DataService,
+) -> Result<DataAnswer> {
+    let record = account::find(azure, account_name(request.account))
+        .ok_or_else(|| Code::ours(404, "ResourceNotFound").says("The specified resource does not exist."))?;
     let service = record.id.child(data_service.segment, "default");
     let Some((part, path)) = split(request.path) else {
-        return Err(
-            BAD_URI.says(said(azure, "The requested URI does not represent any resource on the server."))
-        );
+        return Err(Code::azures(400, "InvalidUri")
+            .says("The requested URI does not represent any resource on the server."));
     };
     let request = ServiceRequest { http: request, data_service, service, part, path };
     access::check(azure, record, &request)?;

@@ -1,17 +1,14 @@
 //! Ranges of bytes.
 
 use azure_engine::answer::data_plane::DataAnswer;
-use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 
 use super::service_request::ServiceRequest;
-use crate::storage::protocol::said;
-
-const BAD_RANGE: Code = Code::azures(416, "InvalidRange");
 
 /// The refusal of a range outside the file.
-pub(super) fn bad(azure: &AzureState) -> Refusal {
-    BAD_RANGE.says(said(azure, "The range specified is invalid for the current size of the resource."))
+pub(super) fn bad() -> Refusal {
+    Code::azures(416, "InvalidRange")
+        .says("The range specified is invalid for the current size of the resource.")
 }
 
 /// First and last byte of `bytes=a-b`; in `bytes=a-` the end is open.
@@ -27,11 +24,7 @@ pub(super) fn requested_range(request: &ServiceRequest<'_>) -> Option<(usize, Op
 }
 
 /// The bytes that a request reads: all of them, or the range that it names.
-pub(super) fn read(
-    azure: &AzureState,
-    request: &ServiceRequest<'_>,
-    bytes: &[u8],
-) -> Result<DataAnswer, Refusal> {
+pub(super) fn read(request: &ServiceRequest<'_>, bytes: &[u8]) -> Result<DataAnswer> {
     let length = bytes.len();
     let Some((first, last)) = requested_range(request) else {
         return Ok(DataAnswer { body: bytes.to_vec(), ..DataAnswer::empty(200) });
@@ -40,7 +33,7 @@ pub(super) fn read(
     match bytes.get(first..end).filter(|part| !part.is_empty()) {
         Some(part) => Ok(DataAnswer { body: part.to_vec(), ..DataAnswer::empty(206) }
             .with("content-range", format!("bytes {first}-{}/{length}", end - 1))),
-        None => Err(bad(azure)),
+        None => Err(bad()),
     }
 }
 

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use azure_engine::answer::data_plane::{DataAnswer, DataRequest};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_types::ResourceId;
 
-use super::super::protocol::said;
-
-const UNSUPPORTED: Code = Code::azures(405, "UnsupportedHttpVerb");
+use crate::storage::contents::{self, Bytes, Entry};
 
 /// One of the services.
 pub(super) struct DataService {
@@ -20,8 +18,11 @@ pub(super) struct DataService {
     pub(super) word: &'static str,
     /// What it is divided into, as a segment below the service.
     pub(super) parts: &'static str,
-    pub(super) operate: fn(&mut AzureState, &ServiceRequest<'_>) -> Result<DataAnswer, Refusal>,
+    pub(super) operate: fn(&mut AzureState, &ServiceRequest<'_>) -> Result<DataAnswer>,
 }
+
+/// Headers that are set under one name and read under another.
+pub(super) type Headers = [(&'static str, &'static str)];
 
 /// A parsed request.
 pub(super) struct ServiceRequest<'a> {
@@ -50,6 +51,33 @@ impl ServiceRequest<'_> {
             && self.option("comp").unwrap_or_default().eq_ignore_ascii_case(comp)
     }
 
+    /// The query option `comp`, in lower case: the part of the resource that is meant.
+    pub(super) fn comp(&self) -> String {
+        self.option("comp").unwrap_or_default().to_ascii_lowercase()
+    }
+
+    /// Whether the query option `restype` is this word.
+    pub(super) fn is_about(&self, restype: &str) -> bool {
+        self.option("restype").is_some_and(|kind| kind.eq_ignore_ascii_case(restype))
+    }
+
+    /// What a file or blob with these bytes is; `headers` are set under one name and read under another.
+    pub(super) fn entry(&self, azure: &mut AzureState, bytes: Option<Bytes>, headers: &Headers) -> Entry {
+        Entry {
+            bytes,
+            headers: self.headers(headers),
+            metadata: self.metadata(),
+            etag: contents::next_etag(azure),
+            modified: azure.now(),
+        }
+    }
+
+    /// The headers that a request sets, as they are read.
+    pub(super) fn headers(&self, headers: &Headers) -> BTreeMap<String, String> {
+        let given = headers.iter();
+        given.filter_map(|(from, to)| Some(((*to).to_owned(), self.header(from)?.to_owned()))).collect()
+    }
+
     /// The id of the share or container.
     pub(super) fn part_id(&self) -> ResourceId {
         self.service.child(self.data_service.parts, &self.part)
@@ -64,9 +92,15 @@ impl ServiceRequest<'_> {
     }
 }
 
+/// The refusal of a header's value.
+pub(super) fn bad_header() -> Refusal {
+    Code::azures(400, "InvalidHeaderValue")
+        .says("The value for one of the HTTP headers is not in the correct format.")
+}
+
 /// The refusal of an operation that is not simulated.
-pub(super) fn unsupported(azure: &AzureState) -> Refusal {
-    UNSUPPORTED.says(said(azure, "The resource doesn't support specified Http Verb."))
+pub(super) fn unsupported() -> Refusal {
+    Code::azures(405, "UnsupportedHttpVerb").says("The resource doesn't support specified Http Verb.")
 }
 
 /// Share or container, and the path below it, of a request's path.

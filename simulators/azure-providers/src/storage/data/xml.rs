@@ -15,15 +15,28 @@ impl Element {
         Self { name, attributes: Vec::new(), text: String::new(), inner: Vec::new(), named: None }
     }
 
-    pub(super) fn text(name: &'static str, text: &str) -> Self {
-        Self { text: text.to_owned(), ..Self::new(name) }
+    /// Adds an element with a text.
+    pub(super) fn text(self, name: &'static str, text: &str) -> Self {
+        self.with(Self { text: text.to_owned(), ..Self::new(name) })
+    }
+
+    /// The same, where there is a text.
+    pub(super) fn text_if(self, name: &'static str, text: Option<&str>) -> Self {
+        match text {
+            Some(text) => self.text(name, text),
+            None => self,
+        }
     }
 
     /// The metadata of something: an element for each.
-    pub(super) fn metadata<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+    pub(super) fn metadata<'a>(pairs: impl IntoIterator<Item = (&'a String, &'a str)>) -> Self {
         let inner = pairs
             .into_iter()
-            .map(|(name, value)| Self { named: Some(name.to_owned()), ..Self::text("", value) })
+            .map(|(name, value)| Self {
+                named: Some(name.to_owned()),
+                text: value.to_owned(),
+                ..Self::new("")
+            })
             .collect();
         Self { inner, ..Self::new("Metadata") }
     }
@@ -90,8 +103,7 @@ mod tests {
 
     #[test]
     fn names_and_texts_are_escaped() {
-        let root =
-            Element::new("A").attribute("of", "x\"y").with(Element::text("B", "<&>")).with(Element::new("C"));
+        let root = Element::new("A").attribute("of", "x\"y").text("B", "<&>").with(Element::new("C"));
         let written = String::from_utf8(document(root)).unwrap();
         assert!(written.ends_with("<A of=\"x&quot;y\"><B>&lt;&amp;&gt;</B><C /></A>"), "{written}");
         assert_eq!(texts("<L><Latest>a</Latest><Latest>b</Latest></L>", "Latest"), ["a", "b"]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use azure_engine::answer::Answer;
 use azure_engine::document::text;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_types::ResourceId;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -15,8 +15,6 @@ use super::super::protocol::said;
 use super::super::service::share_retention;
 use super::names::{RESOURCE_TYPE, absent, account_of};
 use super::shown;
-
-const IN_THE_WAY: Code = Code::azures(409, "ShareAlreadyExists");
 
 /// Stores a share that is about to be deleted, if the account has soft delete, and blocks its name meanwhile.
 pub(super) fn keep(azure: &mut AzureState, id: &ResourceId) {
@@ -68,19 +66,17 @@ pub(super) fn document(azure: &AzureState, share: &DeletedShare) -> Option<Value
 }
 
 /// `POST shares/{name}/restore`: the path has the new name of the share.
-pub(crate) fn restore(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Answer, Refusal> {
+pub(crate) fn restore(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Answer> {
     let name = text(body, "deletedShareName").unwrap_or_else(|| id.name()).to_owned();
     let version = text(body, "deletedShareVersion").unwrap_or_default().to_owned();
-    if azure.store.get(id).is_some() {
-        return Err(IN_THE_WAY.says(said(azure, "The specified share already exists.")));
-    }
+    Code::azures(409, "ShareAlreadyExists")
+        .says_when(azure.store.get(id).is_some(), said(azure, "The specified share already exists."))?;
     let Some(service) = id.parent() else { return Err(absent(azure)) };
     if azure.store.get(&service).is_none() {
         return Err(azure.not_found(id));
     }
-    let Some(share) = contents::take(azure, &service.child("shares", &name), &version, id) else {
-        return Err(absent(azure));
-    };
+    let share =
+        contents::take(azure, &service.child("shares", &name), &version, id).ok_or_else(|| absent(azure))?;
     let created = azure.now();
     let Some(shares) = azure.resource_type(RESOURCE_TYPE) else { return Err(absent(azure)) };
     let mut record = Record::new(shares, id, share.body, created);

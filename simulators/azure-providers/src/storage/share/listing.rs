@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use azure_engine::answer::Answer;
 use azure_engine::answer::paging::page;
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::Refusal;
+use azure_engine::refusal::{Refusal, Result};
 use azure_types::ResourceId;
 use serde_json::Value;
 
@@ -63,7 +63,7 @@ pub(super) fn answer(
     service: &ResourceId,
     expanded: Expanded,
     query: &BTreeMap<String, String>,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer> {
     azure.require_group(service)?;
     if azure.store.get(service).is_none() {
         return match service.parent().filter(|account| azure.store.get(account).is_none()) {

@@ -18,10 +18,10 @@ use azure_engine::answer::Answer;
 use azure_engine::document::{Object, fill, take_properties, text};
 use azure_engine::operation::execution::Execution;
 use azure_engine::provider::{
-    Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, ResourceRequest, Shape,
-    Source, Writing,
+    Acting, AzureState, Expand, Listing, Presenting, Proposal, Protocol, Record, ResourceRequest, Source,
+    Writing,
 };
-use azure_engine::refusal::{Code, Handled, Refusal};
+use azure_engine::refusal::{Code, Handled, Refusal, Result};
 use azure_engine::request::Conditions;
 use azure_engine::types::member_table::Holds::{Anything, Derived, Word};
 use azure_engine::types::member_table::Member;
@@ -72,19 +72,10 @@ static MEMBERS: [Member; 26] = [
     Member::new("version", Derived),
 ];
 
-const BEING_DELETED: Code = Code::azures(409, "ShareBeingDeleted");
-const HAS_SNAPSHOTS: Code = Code::azures(409, "ShareHasSnapshots");
-const PROTOCOL_FIXED: Code = Code::ours(409, "ShareEnabledProtocolsCannotBeChanged");
-const NOT_OFFERED: Code = Code::azures(400, "FeatureNotSupportedForAccount");
-
-impl Shape for Shares {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-}
+shape!(Shares, PROTOCOL);
 
 impl Writing for Shares {
-    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn before_write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         // A PUT of what exists is an update: members that it leaves out stay.
@@ -101,11 +92,10 @@ impl Writing for Shares {
         }
         let account = account_of(id).and_then(|account| azure.store.get(&account)).map(|record| &record.body);
         let Some(account) = account else { return Err(absent(azure)) };
-        if proposal.old.is_none() && super::contents::is_going(azure, id) {
-            return Err(
-                BEING_DELETED.says(said(azure, "The specified share is being deleted. Try operation later."))
-            );
-        }
+        Code::azures(409, "ShareBeingDeleted").says_when(
+            proposal.old.is_none() && super::contents::is_going(azure, id),
+            said(azure, "The specified share is being deleted. Try operation later."),
+        )?;
         check_protocols(azure, account, proposal.old, &properties)?;
         let standard = kind_of(account).name != "FileStorage";
         let tier = properties.get("accessTier").and_then(Value::as_str);
@@ -243,16 +233,12 @@ impl Acting for Shares {
 }
 
 /// Deletes a share; one with snapshots only if the request includes these.
-pub(super) fn delete(
-    azure: &mut AzureState,
-    id: &ResourceId,
-    with_snapshots: bool,
-) -> Result<Answer, Refusal> {
+pub(super) fn delete(azure: &mut AzureState, id: &ResourceId, with_snapshots: bool) -> Result<Answer> {
     let has = azure.store.get(id).is_some_and(|record| !snapshot::times(record).is_empty());
-    if has && !with_snapshots {
-        return Err(HAS_SNAPSHOTS
-            .says(said(azure, "The share has snapshots and the operation requires no snapshots.")));
-    }
+    Code::azures(409, "ShareHasSnapshots").says_when(
+        has && !with_snapshots,
+        said(azure, "The share has snapshots and the operation requires no snapshots."),
+    )?;
     let resolved = azure.resolve_id(id)?;
     azure.delete(&resolved, &Conditions::default(), &Execution::default())
 }
@@ -263,18 +249,16 @@ fn check_protocols(
     account: &Value,
     old: Option<&Record>,
     properties: &Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let speaks = properties.get("enabledProtocols").and_then(Value::as_str).unwrap_or("SMB");
     let before = old.and_then(|old| text(&old.body, "properties/enabledProtocols"));
-    if before.is_some_and(|before| before != speaks) {
-        return Err(
-            PROTOCOL_FIXED.says("The protocols of a file share cannot be changed after its creation.")
-        );
-    }
+    Code::ours(409, "ShareEnabledProtocolsCannotBeChanged").says_when(
+        before.is_some_and(|before| before != speaks),
+        "The protocols of a file share cannot be changed after its creation.",
+    )?;
     let ssd = kind_of(account).name == "FileStorage" && sku_of(account).starts_with("Premium");
-    if speaks == "NFS" && !ssd {
-        return Err(NOT_OFFERED.says(said(azure, "NFS is not supported for the account.")));
-    }
+    Code::azures(400, "FeatureNotSupportedForAccount")
+        .says_when(speaks == "NFS" && !ssd, said(azure, "NFS is not supported for the account."))?;
     if properties.contains_key("rootSquash") && speaks != "NFS" {
         return Err(bad_header(azure));
     }

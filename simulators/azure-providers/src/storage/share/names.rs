@@ -8,17 +8,15 @@ use super::super::protocol::said;
 
 pub(super) const RESOURCE_TYPE: &str = "Microsoft.Storage/storageAccounts/fileServices/shares";
 
-const ABSENT: Code = Code::azures(404, "ShareNotFound");
-const BAD_HEADER: Code = Code::azures(400, "InvalidHeaderValue");
-
 /// The refusal of a value that the file service reads from a header.
 pub(super) fn bad_header(azure: &AzureState) -> Refusal {
-    BAD_HEADER.says(said(azure, "The value for one of the HTTP headers is not in the correct format."))
+    Code::azures(400, "InvalidHeaderValue")
+        .says(said(azure, "The value for one of the HTTP headers is not in the correct format."))
 }
 
 /// The refusal of an absent share.
 pub(crate) fn absent(azure: &AzureState) -> Refusal {
-    ABSENT.says(said(azure, "The specified share does not exist."))
+    Code::azures(404, "ShareNotFound").says(said(azure, "The specified share does not exist."))
 }
 
 /// The account that a share is in.

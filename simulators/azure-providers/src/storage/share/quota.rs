@@ -3,7 +3,7 @@
 
 use azure_engine::document::{Object, at};
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Result};
 use azure_types::ResourceId;
 use serde_json::Value;
 
@@ -11,9 +11,6 @@ use super::super::account::sku::{is_provisioned_v2, kind_of, sku_of};
 use super::super::protocol::said;
 use super::names::{RESOURCE_TYPE, account_of, bad_header};
 use crate::storage::contents;
-
-const FULL: Code = Code::azures(409, "TotalSharesProvisionedCapacityExceedsAccountLimit");
-const TOO_MANY: Code = Code::azures(409, "TotalSharesCountExceedsAccountLimit");
 
 /// Least, most and default GiB of a share.
 fn range(account: &Value) -> (i64, i64, i64) {
@@ -33,7 +30,7 @@ pub(super) fn normalise(
     share: &ResourceId,
     account: &Value,
     properties: &mut Object,
-) -> Result<(), Refusal> {
+) -> Result<()> {
     let (least, most, usual) = range(account);
     let quota = match properties.get("shareQuota") {
         None => usual,
@@ -64,7 +61,7 @@ fn provisioned(sku: &str, quota: i64) -> (i64, i64) {
 }
 
 /// All shares of an account together must fit its size; deleted shares that can be restored count.
-fn check_room(azure: &AzureState, share: &ResourceId, account: &Value, quota: i64) -> Result<(), Refusal> {
+fn check_room(azure: &AzureState, share: &ResourceId, account: &Value, quota: i64) -> Result<()> {
     let Some(id) = account_of(share) else { return Ok(()) };
     let size = |body: &Value| at(body, "properties/shareQuota").and_then(Value::as_i64).unwrap_or_default();
     let others = azure.store.of_type_below(RESOURCE_TYPE, &id);
@@ -72,20 +69,19 @@ fn check_room(azure: &AzureState, share: &ResourceId, account: &Value, quota: i6
         others.iter().filter(|other| other.id != *share).map(|other| size(&other.body)).collect();
     sizes.extend(contents::deleted_shares(azure, &id).map(|deleted| size(&deleted.body)));
     let v2 = is_provisioned_v2(sku_of(account));
-    if v2 && sizes.len() as u64 >= azure.limit("storage.provisionedV2SharesPerAccount") {
-        return Err(
-            TOO_MANY.says(said(azure, "The total number of the shares cannot exceed the account limit."))
-        );
-    }
+    Code::azures(409, "TotalSharesCountExceedsAccountLimit").says_when(
+        v2 && sizes.len() as u64 >= azure.limit("storage.provisionedV2SharesPerAccount"),
+        said(azure, "The total number of the shares cannot exceed the account limit."),
+    )?;
     let limit = if v2 { "storage.provisionedV2GibPerAccount" } else { "storage.premiumGibPerAccount" };
     let total = sizes.iter().sum::<i64>() + quota;
-    match u64::try_from(total).is_ok_and(|total| total <= azure.limit(limit)) {
-        true => Ok(()),
-        false => Err(FULL.says(said(
+    Code::azures(409, "TotalSharesProvisionedCapacityExceedsAccountLimit").says_when(
+        !u64::try_from(total).is_ok_and(|total| total <= azure.limit(limit)),
+        said(
             azure,
             "The total provisioned capacity of the shares cannot exceed the account maximum size limit.",
-        ))),
-    }
+        ),
+    )
 }
 
 #[cfg(test)]

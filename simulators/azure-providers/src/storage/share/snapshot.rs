@@ -2,7 +2,7 @@
 
 use azure_engine::document::{Object, text};
 use azure_engine::provider::{AzureState, Expand, Record};
-use azure_engine::refusal::{Code, Refusal};
+use azure_engine::refusal::{Code, Refusal, Result};
 use azure_types::ResourceId;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -13,9 +13,6 @@ use super::names::{RESOURCE_TYPE, absent as share_absent};
 
 /// The member of a record's hidden part: by time, the properties of the share then.
 const MEMBER: &str = "snapshots";
-
-const ABSENT: Code = Code::azures(404, "ShareSnapshotNotFound");
-const TOO_MANY: Code = Code::azures(409, "ShareSnapshotCountExceeded");
 
 /// The times of a share's snapshots, in order.
 pub(crate) fn times(record: &Record) -> Vec<String> {
@@ -30,7 +27,8 @@ fn name(time: Timestamp) -> String {
 
 /// The refusal of an absent snapshot.
 fn absent(azure: &AzureState) -> Refusal {
-    ABSENT.says(said(azure, "The specified share snapshot does not exist."))
+    Code::azures(404, "ShareSnapshotNotFound")
+        .says(said(azure, "The specified share snapshot does not exist."))
 }
 
 /// The kept properties of a snapshot. Times are compared as times: clients shorten them.
@@ -41,20 +39,15 @@ fn kept<'a>(record: &'a Record, time: &str) -> Option<(&'a String, &'a Value)> {
 }
 
 /// Takes a snapshot. Gives its document and its etag.
-pub(crate) fn create(
-    azure: &mut AzureState,
-    share: &ResourceId,
-    body: &Value,
-) -> Result<(Value, String), Refusal> {
+pub(crate) fn create(azure: &mut AzureState, share: &ResourceId, body: &Value) -> Result<(Value, String)> {
     let most = azure.limit("storage.snapshotsPerShare");
     let mut time = azure.now();
     let Some(record) = azure.store.get(share) else { return Err(share_absent(azure)) };
     let known = times(record);
-    if known.len() as u64 >= most {
-        return Err(
-            TOO_MANY.says(said(azure, "The total number of snapshots for the share is over the limit."))
-        );
-    }
+    Code::azures(409, "ShareSnapshotCountExceeded").says_when(
+        known.len() as u64 >= most,
+        said(azure, "The total number of snapshots for the share is over the limit."),
+    )?;
     // Two within one tick of the clock have two names.
     while known.contains(&name(time)) {
         time = time.checked_add(SignedDuration::from_nanos(100)).unwrap_or(time);
@@ -86,7 +79,7 @@ pub(crate) fn create(
 }
 
 /// The document of a snapshot.
-pub(crate) fn read(azure: &AzureState, share: &ResourceId, time: &str) -> Result<Value, Refusal> {
+pub(crate) fn read(azure: &AzureState, share: &ResourceId, time: &str) -> Result<Value> {
     let Some(record) = azure.store.get(share) else { return Err(share_absent(azure)) };
     let (time, kept) = kept(record, time).ok_or_else(|| absent(azure))?;
     let mut then = record.clone();
@@ -98,7 +91,7 @@ pub(crate) fn read(azure: &AzureState, share: &ResourceId, time: &str) -> Result
 }
 
 /// Deletes a snapshot.
-pub(crate) fn delete(azure: &mut AzureState, share: &ResourceId, time: &str) -> Result<(), Refusal> {
+pub(crate) fn delete(azure: &mut AzureState, share: &ResourceId, time: &str) -> Result<()> {
     let Some(record) = azure.store.get(share) else { return Err(share_absent(azure)) };
     let Some((time, _)) = kept(record, time) else { return Err(absent(azure)) };
     let time = time.clone();
