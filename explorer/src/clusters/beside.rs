@@ -10,8 +10,7 @@ use tokio::time::Instant;
 
 use super::member::Member;
 use super::stage::{Stage, reasons};
-use crate::property::{KnownDefect, Trial};
-use crate::shrink;
+use crate::property::Trial;
 
 /// The maximum time for clusters without disturbances.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -127,7 +126,9 @@ pub struct Beside {
 
 impl Trial for Beside {
     const NAME: &'static str = "cluster-refusals";
-    const KNOWN: &'static [KnownDefect] = &[];
+    const LISTS: &'static [&'static str] = &["/bad"];
+    const PLAINER: &'static [(&'static str, &'static str)] =
+        &[(r#"{"pool": false}"#, ""), (r#"{"good": 1}"#, "")];
 
     fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
@@ -146,10 +147,6 @@ impl Trial for Beside {
         }
     }
 
-    fn seed(&self) -> u64 {
-        self.seed
-    }
-
     async fn run(&self) -> Vec<String> {
         let alone = match self.time(&[]).await {
             Ok(time) => time,
@@ -160,20 +157,6 @@ impl Trial for Beside {
             Ok(time) => vec![format!("good ones take {time:?} beside bad ones, and {alone:?} alone")],
             Err(why) => vec![format!("good ones take {alone:?} alone, and beside bad ones: {why}")],
         }
-    }
-
-    fn shrink(&self, fails: &dyn Fn(&Self) -> bool) -> Self {
-        let with = |bad: &[Bad]| Self { bad: bad.to_vec(), ..self.clone() };
-        let mut least = with(&shrink::fewest(&self.bad, |bad| fails(&with(bad))));
-        let plainer = [|it: &mut Self| it.pool = false, |it: &mut Self| it.good = 1];
-        for change in plainer {
-            let mut other = least.clone();
-            change(&mut other);
-            if other != least && fails(&other) {
-                least = other;
-            }
-        }
-        least
     }
 }
 

@@ -15,8 +15,7 @@ use super::edit::Edit;
 use super::ledger::{Cut, steady};
 use super::member::Member;
 use super::stage::{Stage, reasons};
-use crate::property::{KnownDefect, Trial};
-use crate::shrink;
+use crate::property::Trial;
 
 /// The sync period, plus the time of the writes.
 const PATIENCE: Duration = Duration::from_secs(600 + 120);
@@ -48,7 +47,9 @@ pub struct Drift {
 
 impl Trial for Drift {
     const NAME: &'static str = "cluster-edits";
-    const KNOWN: &'static [KnownDefect] = &[];
+    const LISTS: &'static [&'static str] = &["/edits"];
+    const PLAINER: &'static [(&'static str, &'static str)] =
+        &[(r#"{"atWork": false}"#, ""), (r#"{"restart": false}"#, ""), (r#"{"fights": false}"#, "")];
 
     fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
@@ -67,10 +68,6 @@ impl Trial for Drift {
             restart: random.random_bool(0.2),
             fights,
         }
-    }
-
-    fn seed(&self) -> u64 {
-        self.seed
     }
 
     async fn run(&self) -> Vec<String> {
@@ -121,24 +118,6 @@ impl Trial for Drift {
             complaints.push(unrest);
         }
         complaints
-    }
-
-    fn shrink(&self, fails: &dyn Fn(&Self) -> bool) -> Self {
-        let with = |edits: &[u64]| Self { edits: edits.to_vec(), ..self.clone() };
-        let mut least = with(&shrink::fewest(&self.edits, |edits| fails(&with(edits))));
-        let plainer = [
-            |it: &mut Self| it.at_work = false,
-            |it: &mut Self| it.restart = false,
-            |it: &mut Self| it.fights = false,
-        ];
-        for change in plainer {
-            let mut other = least.clone();
-            change(&mut other);
-            if other != least && fails(&other) {
-                least = other;
-            }
-        }
-        least
     }
 }
 
