@@ -12,6 +12,14 @@ pub struct Screen {
     colour: bool,
 }
 
+/// A row of a table, from cells of any type that can be displayed.
+macro_rules! row {
+    ($($cell:expr),+ $(,)?) => {
+        [$($cell.to_string()),+]
+    };
+}
+pub(crate) use row;
+
 /// The meaning of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {

@@ -7,6 +7,7 @@ mod credentials;
 mod kubernetes;
 mod node_manager;
 mod nodes;
+mod parallel;
 mod planning;
 mod process;
 mod resident;

@@ -4,7 +4,7 @@
 //! simulated Azure.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -18,9 +18,11 @@ use simulated_cluster::{HostedKubernetes, HostedKubernetesOptions, NodePool, Sha
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::process::{Running, beside_this};
 use super::resident::{anonymous, megabytes, resident};
+use super::statistics::fine_milliseconds;
 use crate::runtime::{TWO_THREADS, runtime};
-use crate::screen::Screen;
+use crate::screen::{Screen, row};
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
@@ -46,16 +48,7 @@ const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 /// # Errors
 /// The binary is missing or fails.
 pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
-    let manager = match &arguments.manager {
-        Some(path) => path.clone(),
-        None => std::env::current_exe()?.with_file_name("azure-cloud-node-manager"),
-    };
-    if !manager.exists() {
-        bail!(
-            "{} is not there; build it with `cargo build --release`, or name it with --manager",
-            manager.display()
-        );
-    }
+    let manager = beside_this(arguments.manager.clone(), "azure-cloud-node-manager", "--manager")?;
     runtime(TWO_THREADS)?.block_on(measure(screen, &manager, arguments))
 }
 
@@ -83,10 +76,7 @@ async fn measure(screen: Screen, manager: &Path, arguments: &Arguments) -> anyho
             .arg(format!("--node-name={NODE}"))
             .arg(format!("--instance-metadata-endpoint={}", metadata.url()))
             .arg(format!("--kubeconfig={}", kubernetes.kubeconfig.display()))
-            .env("NODE_NAME", NODE)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+            .env("NODE_NAME", NODE);
         command
     };
 
@@ -97,27 +87,26 @@ async fn measure(screen: Screen, manager: &Path, arguments: &Arguments) -> anyho
         drop(last.take());
         register(&kubernetes)?;
         let begun = Instant::now();
-        let program = Running(command().spawn().with_context(|| manager.display().to_string())?);
+        let program = Running::launch("node-manager", command(), directory.path())?;
         initialised(&kubernetes).await?;
         times.push(begun.elapsed());
         last = Some(program);
     }
     tokio::time::sleep(Duration::from_secs(arguments.idle)).await;
     let program = last.context("it was started once at least")?;
-    let (all, own) = (resident(program.0.id())?, anonymous(program.0.id())?);
+    let (all, own) = (resident(program.id())?, anonymous(program.id())?);
     drop(program);
     stop.cancel();
     bar.finish_and_clear();
 
     times.sort();
-    let milliseconds = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1000.0);
     let at = |index: usize| times.get(index).copied().unwrap_or_default();
     let rows = [
-        ["node manager, binary".to_owned(), megabytes(std::fs::metadata(manager)?.len())],
-        ["start to node initialised, median".to_owned(), milliseconds(at(times.len() / 2))],
-        ["start to node initialised, longest".to_owned(), milliseconds(at(times.len() - 1))],
-        [format!("resident, after {} s", arguments.idle), megabytes(all)],
-        ["of that, no pages of a file".to_owned(), megabytes(own)],
+        row!["node manager, binary", megabytes(std::fs::metadata(manager)?.len())],
+        row!["start to node initialised, median", fine_milliseconds(at(times.len() / 2))],
+        row!["start to node initialised, longest", fine_milliseconds(at(times.len() - 1))],
+        row![format!("resident, after {} s", arguments.idle), megabytes(all)],
+        row!["of that, no pages of a file", megabytes(own)],
     ];
     screen.table(["WHAT", "MEASURED"], &rows);
     Ok(())
@@ -146,16 +135,5 @@ async fn initialised(kubernetes: &HostedKubernetes) -> anyhow::Result<()> {
     match tokio::time::timeout(WAIT_TIMEOUT, lost).await {
         Ok(found) => Ok(found?),
         Err(_) => bail!("the node was not initialised within {} s", WAIT_TIMEOUT.as_secs()),
-    }
-}
-
-/// The node manager; it is killed on drop.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Both fail only if the process has already ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }

@@ -26,7 +26,7 @@ use super::process::{Files, Manager, Running};
 use super::resident::{Memory, megabytes, processor_time};
 use super::statistics::percentile;
 use crate::runtime::{TWO_THREADS, runtime};
-use crate::screen::Screen;
+use crate::screen::{Screen, row};
 use crate::simulate::limits;
 
 /// The sizes of the benchmark.
@@ -419,9 +419,8 @@ impl MemoryUse {
     }
 
     fn row(&self) -> [String; 5] {
-        let (goal, state) = (self.goal.to_owned(), self.state.clone());
         let Memory { resident, private, peak, .. } = self.memory;
-        [state, goal, megabytes(resident), megabytes(private), megabytes(peak)]
+        row![self.state, self.goal, megabytes(resident), megabytes(private), megabytes(peak)]
     }
 }
 
@@ -447,15 +446,9 @@ impl Calls {
     }
 
     fn row(&self) -> [String; 7] {
-        [
-            self.phase.clone(),
-            self.all.to_string(),
-            self.writes.to_string(),
-            self.instances.most.to_string(),
-            self.interfaces.most.to_string(),
-            self.instances.most_in_round.max(self.interfaces.most_in_round).to_string(),
-            "1".to_owned(),
-        ]
+        let (instances, interfaces) = (&self.instances, &self.interfaces);
+        let in_round = instances.most_in_round.max(interfaces.most_in_round);
+        row![self.phase, self.all, self.writes, instances.most, interfaces.most, in_round, "1"]
     }
 }
 
