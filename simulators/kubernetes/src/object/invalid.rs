@@ -65,6 +65,16 @@ impl Causes {
         self.0.extend(result.err());
     }
 
+    /// Adds an error, if a text breaks a rule.
+    pub(crate) fn check(
+        &mut self,
+        field: impl Into<String>,
+        text: &str,
+        rule: impl FnOnce(&str) -> Result<(), String>,
+    ) {
+        self.note(rule(text).map_err(|why| Invalid::text(field, text, &why)));
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.0.len()
     }

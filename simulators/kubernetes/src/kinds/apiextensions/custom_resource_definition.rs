@@ -213,18 +213,17 @@ fn names(object: &Value, causes: &mut Causes) {
     for member in ["plural", "singular"] {
         match text(member) {
             "" => causes.push(Invalid::required(at(member), "")),
-            name => causes.note(dns_1035_label(name).map_err(|why| Invalid::text(at(member), name, &why))),
+            name => causes.check(at(member), name, dns_1035_label),
         }
     }
     for member in ["kind", "listKind"] {
-        let name = text(member);
-        let told = |why: String| {
-            let why = format!("may have mixed case, but should otherwise match: {why}");
-            Invalid::text(at(member), name, &why)
+        let in_any_case = |name: &str| {
+            dns_1035_label(&name.to_lowercase())
+                .map_err(|why| format!("may have mixed case, but should otherwise match: {why}"))
         };
-        match name {
+        match text(member) {
             "" => causes.push(Invalid::required(at(member), "")),
-            name => causes.note(dns_1035_label(&name.to_lowercase()).map_err(told)),
+            name => causes.check(at(member), name, in_any_case),
         }
     }
     if text("kind") == text("listKind") && !text("kind").is_empty() {
@@ -234,8 +233,7 @@ fn names(object: &Value, causes: &mut Causes) {
     for member in ["shortNames", "categories"] {
         for (index, name) in list_at(object, &format!("/spec/names/{member}")).iter().enumerate() {
             let name = name.as_str().unwrap_or_default();
-            let field = format!("{}[{index}]", at(member));
-            causes.note(dns_1035_label(name).map_err(|why| Invalid::text(field, name, &why)));
+            causes.check(format!("{}[{index}]", at(member)), name, dns_1035_label);
         }
     }
 }

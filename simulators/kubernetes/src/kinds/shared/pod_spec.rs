@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::kinds::shared::names::{dns_label, dns_subdomain, label_value, port_name, qualified_name};
+use crate::kinds::shared::metadata::labels;
+use crate::kinds::shared::names::{dns_label, dns_subdomain, port_name, qualified_name};
 use crate::object::invalid::{Causes, Invalid};
 use crate::object::pointer::{list_at, members, text_at};
 use crate::object::quantity::Quantity;
@@ -65,15 +66,9 @@ pub(crate) fn validate(spec: &Value, field: &str, restarts: Restarts, causes: &m
     }
     let account = text_at(spec, "/serviceAccountName");
     if !account.is_empty() {
-        let at = format!("{field}.serviceAccountName");
-        causes.note(dns_subdomain(account).map_err(|why| Invalid::text(at, account, &why)));
+        causes.check(format!("{field}.serviceAccountName"), account, dns_subdomain);
     }
-    for (key, value) in members(spec, "/nodeSelector") {
-        let at = format!("{field}.nodeSelector");
-        let value = value.as_str().unwrap_or_default();
-        causes.note(qualified_name(key).map_err(|why| Invalid::text(at.as_str(), key, &why)));
-        causes.note(label_value(value).map_err(|why| Invalid::text(at.as_str(), value, &why)));
-    }
+    labels(spec, "/nodeSelector", &format!("{field}.nodeSelector"), causes);
     validate_tolerations(spec, field, causes);
 }
 
@@ -82,7 +77,7 @@ fn validate_tolerations(spec: &Value, field: &str, causes: &mut Causes) {
         let at = |member: &str| format!("{field}.tolerations[{index}].{member}");
         let (key, operator) = (text_at(toleration, "/key"), text_at(toleration, "/operator"));
         if !key.is_empty() {
-            causes.note(qualified_name(key).map_err(|why| Invalid::text(at("key"), key, &why)));
+            causes.check(at("key"), key, qualified_name);
         } else if operator != "Exists" {
             let why =
                 "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
@@ -103,15 +98,7 @@ fn validate_tolerations(spec: &Value, field: &str, causes: &mut Causes) {
 fn validate_volumes<'a>(spec: &'a Value, field: &str, causes: &mut Causes) -> BTreeSet<&'a str> {
     let mut names = BTreeSet::new();
     for (index, volume) in list_at(spec, "/volumes").iter().enumerate() {
-        let at = format!("{field}.volumes[{index}].name");
-        let name = text_at(volume, "/name");
-        if name.is_empty() {
-            causes.push(Invalid::required(at, ""));
-        } else if let Err(why) = dns_label(name) {
-            causes.push(Invalid::text(at, name, &why));
-        } else if !names.insert(name) {
-            causes.push(Invalid::duplicate(at, &format!("{name:?}")));
-        }
+        unique_name(volume, &format!("{field}.volumes[{index}].name"), &mut names, causes);
         let mut sources = volume.as_object().into_iter().flatten().filter(|(member, _)| *member != "name");
         if let Some((source, _)) = sources.nth(1) {
             let why = "may not specify more than 1 volume type";
@@ -121,6 +108,18 @@ fn validate_volumes<'a>(spec: &'a Value, field: &str, causes: &mut Causes) -> BT
     names
 }
 
+/// Validates the name of a volume or container, and that no other one in `names` has it.
+fn unique_name<'a>(item: &'a Value, field: &str, names: &mut BTreeSet<&'a str>, causes: &mut Causes) {
+    let name = text_at(item, "/name");
+    if name.is_empty() {
+        causes.push(Invalid::required(field, ""));
+    } else if let Err(why) = dns_label(name) {
+        causes.push(Invalid::text(field, name, &why));
+    } else if !names.insert(name) {
+        causes.push(Invalid::duplicate(field, &format!("{name:?}")));
+    }
+}
+
 fn validate_container<'a>(
     container: &'a Value,
     field: &str,
@@ -128,15 +127,7 @@ fn validate_container<'a>(
     names: &mut BTreeSet<&'a str>,
     causes: &mut Causes,
 ) {
-    let name = text_at(container, "/name");
-    let at = format!("{field}.name");
-    if name.is_empty() {
-        causes.push(Invalid::required(at, ""));
-    } else if let Err(why) = dns_label(name) {
-        causes.push(Invalid::text(at, name, &why));
-    } else if !names.insert(name) {
-        causes.push(Invalid::duplicate(at, &format!("{name:?}")));
-    }
+    unique_name(container, &format!("{field}.name"), names, causes);
     let image = text_at(container, "/image");
     if image.is_empty() {
         causes.push(Invalid::required(format!("{field}.image"), ""));

@@ -41,7 +41,7 @@ pub(crate) fn amounts(object: &Value, pointer: &str, causes: &mut Causes) {
     for (resource, amount) in members(object, pointer) {
         let text = amount.as_str().unwrap_or_default();
         let at = format!("{field}[{resource}]");
-        causes.note(qualified_name(resource).map_err(|why| Invalid::text(at.as_str(), resource, &why)));
+        causes.check(at.as_str(), resource, qualified_name);
         if Quantity::parse(text).is_some_and(|amount| amount.nanos() < 0) {
             causes.push(Invalid::text(at, text, "must be greater than or equal to 0"));
         }

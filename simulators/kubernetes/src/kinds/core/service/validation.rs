@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use super::shape::{has_health_check, has_node_ports, is_headless, port_number, service_type};
 use crate::kinds::prelude::*;
+use crate::kinds::shared::metadata::labels;
 
 const IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 
@@ -31,11 +32,7 @@ pub(super) fn validate(object: &Value, causes: &mut Causes) {
         causes.note(validate_port(index, port, ports.len() > 1, has_node_ports(object), kind, &mut names));
     }
     causes.note(validate_uniqueness(ports));
-    for (key, value) in members(object, "/spec/selector") {
-        let value = value.as_str().unwrap_or_default();
-        causes.note(qualified_name(key).map_err(|why| Invalid::text("spec.selector", key, &why)));
-        causes.note(label_value(value).map_err(|why| Invalid::text("spec.selector", value, &why)));
-    }
+    labels(object, "/spec/selector", "spec.selector", causes);
     causes.note(validate_affinity(object));
     causes.note(validate_addresses(object, kind));
     causes.note(validate_load_balancer(object, kind));
