@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::member::Member;
 use super::stage::{Stage, reasons};
 use crate::property::Trial;
+use crate::{failure, late_failure};
 
 /// The maximum time for clusters without disturbances.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -69,21 +70,17 @@ const REFUSALS: [Refusal; 13] = [
 
 impl Refusal {
     fn action(self) -> FaultAction {
-        let fail =
-            |status, code: &str| FaultAction::Fail { status, code: code.into(), message: "declared".into() };
         match self {
-            Self::Invalid => fail(400, "InvalidRequestFormat"),
-            Self::Forbidden => fail(403, "AuthorizationFailed"),
-            Self::LinkedForbidden => fail(403, "LinkedAuthorizationFailed"),
-            Self::Missing => fail(404, "ResourceNotFound"),
-            Self::Busy => fail(409, "AnotherOperationInProgress"),
-            Self::Stale => fail(412, "PreconditionFailed"),
+            Self::Invalid => failure(400, "InvalidRequestFormat"),
+            Self::Forbidden => failure(403, "AuthorizationFailed"),
+            Self::LinkedForbidden => failure(403, "LinkedAuthorizationFailed"),
+            Self::Missing => failure(404, "ResourceNotFound"),
+            Self::Busy => failure(409, "AnotherOperationInProgress"),
+            Self::Stale => failure(412, "PreconditionFailed"),
             Self::Throttled => FaultAction::Throttle { retry_after: None },
-            Self::Broken => fail(500, "InternalServerError"),
-            Self::Unavailable => fail(503, "ServiceUnavailable"),
-            Self::Failed => {
-                FaultAction::FailOperation { code: "AllocationFailed".into(), message: "no capacity".into() }
-            }
+            Self::Broken => failure(500, "InternalServerError"),
+            Self::Unavailable => failure(503, "ServiceUnavailable"),
+            Self::Failed => late_failure("AllocationFailed"),
             Self::Canceled => FaultAction::CancelOperation,
             Self::Stalled => FaultAction::StallOperation,
             Self::Lost => FaultAction::DropRequest,

@@ -9,10 +9,11 @@ use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use testkit::KillSwitch;
 use tokio::time::Instant;
 
 use super::edit::Edit;
-use super::ledger::{Cut, steady};
+use super::ledger::steady;
 use super::member::Member;
 use super::stage::{Stage, reasons};
 use crate::property::Trial;
@@ -90,7 +91,7 @@ impl Trial for Drift {
         let heard = stage.warnings(0).len();
         let edits: Vec<_> = self.edits.iter().filter_map(|choice| stage.interfere(0, *choice)).collect();
         if self.restart {
-            stage.restart(0, Cut::never()).await;
+            stage.restart(0, KillSwitch::never()).await;
         }
         if self.fights {
             return fight(&mut stage, &edits).await;

@@ -8,10 +8,10 @@ use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use testkit::KillSwitch;
 
 use super::act::{self, Act};
 use super::cluster_api;
-use super::ledger::Cut;
 use super::member::Member;
 use super::stage::{Stage, reasons};
 use crate::property::Trial;
@@ -91,8 +91,10 @@ impl Play {
             Act::Grow { cluster } => stage.grow(*cluster),
             Act::Shrink { cluster } => stage.shrink(*cluster),
             Act::Move { cluster } => stage.relocate(*cluster).await,
-            Act::Cut { management, calls } => stage.restart(*management, Cut::after(*calls)).await,
-            Act::Kill { management } => stage.restart(*management, Cut::never()).await,
+            Act::Cut { management, calls } => {
+                stage.restart(*management, KillSwitch::after_call(*calls)).await
+            }
+            Act::Kill { management } => stage.restart(*management, KillSwitch::never()).await,
             Act::Edit { cluster, choice } => {
                 self.touched[*cluster] |= stage.interfere(*cluster, *choice).is_some();
             }

@@ -9,6 +9,7 @@ use testkit::types::{INSTANCES, INTERFACES, LOAD_BALANCERS, PUBLIC_IPS, SCALE_SE
 
 use super::cluster::Entries;
 use crate::features::Row;
+use crate::{failure, late_failure};
 
 /// An act.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -324,26 +325,18 @@ pub(super) const OVERTAKEN: &str = "overtaken";
 
 impl Trouble {
     pub(super) fn action(self) -> FaultAction {
-        let fail = |status, code: &str| FaultAction::Fail {
-            status,
-            code: code.to_owned(),
-            message: "An error of this test.".to_owned(),
-        };
         match self {
             Self::Throttled => FaultAction::Throttle { retry_after: Some(7) },
-            Self::Refused => fail(400, "NotWelcomeToday"),
-            Self::Denied => fail(403, "AuthorizationFailed"),
-            Self::InProgress => fail(409, "AnotherOperationInProgress"),
+            Self::Refused => failure(400, "NotWelcomeToday"),
+            Self::Denied => failure(403, "AuthorizationFailed"),
+            Self::InProgress => failure(409, "AnotherOperationInProgress"),
             Self::Overtaken => {
                 FaultAction::Interfere { id: None, patch: json!({"tags": {OVERTAKEN: "yes"}}) }
             }
-            Self::Broken => fail(500, "InternalServerError"),
+            Self::Broken => failure(500, "InternalServerError"),
             Self::AnswerLost => FaultAction::DropAnswer,
             Self::RequestLost => FaultAction::DropRequest,
-            Self::FailsLater => FaultAction::FailOperation {
-                code: "InternalServerError".to_owned(),
-                message: "An error of this test.".to_owned(),
-            },
+            Self::FailsLater => late_failure("InternalServerError"),
             Self::Slow => FaultAction::SlowOperation { ms: 60_000 },
         }
     }
