@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
+use crate::print;
+
 /// The workspace's root.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
@@ -27,7 +29,7 @@ pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 ///
 /// # Errors
 /// The build fails.
-pub fn build_release() -> anyhow::Result<PathBuf> {
+fn build_release() -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // Cargo sets variables about this package. Some build scripts watch them, and would compile half of the workspace
     // again.
@@ -51,6 +53,35 @@ pub fn build_release() -> anyhow::Result<PathBuf> {
     Ok(target.join("release"))
 }
 
+/// A given binary, or else the one with this name of a release build.
+///
+/// # Errors
+/// The build fails.
+pub fn given_or_built(path: Option<&Path>, name: &str) -> anyhow::Result<PathBuf> {
+    if let Some(path) = path {
+        return Ok(path.to_owned());
+    }
+    print::line("building the release binaries");
+    Ok(build_release()?.join(name))
+}
+
+/// Does something in a temporary folder, which is kept, with a message, if that is wanted or if it fails.
+///
+/// # Errors
+/// The folder cannot be created, or the work fails.
+pub fn in_folder<T>(
+    prefix: &str,
+    keep: bool,
+    work: impl FnOnce(&Path) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let directory = tempfile::Builder::new().prefix(prefix).tempdir()?;
+    let done = work(directory.path());
+    if keep || done.is_err() {
+        print::line(format_args!("files and logs: {}", directory.keep().display()));
+    }
+    done
+}
+
 /// Paths of built programs.
 #[derive(Debug, Default, clap::Args)]
 pub struct ProgramArguments {
@@ -68,18 +99,10 @@ impl ProgramArguments {
     /// # Errors
     /// The build fails.
     pub fn or_built(&self) -> anyhow::Result<Built> {
-        let build = || {
-            crate::print::line("building the release binaries");
-            build_release()
-        };
-        let programs = match &self.programs {
-            Some(folder) => folder.clone(),
-            None => build()?,
-        };
+        let programs = given_or_built(self.programs.as_deref(), "")?;
         let cerulean = match (&self.cerulean, &self.programs) {
-            (Some(path), _) => path.clone(),
             (None, None) => programs.join("cerulean"),
-            (None, Some(_)) => build()?.join("cerulean"),
+            (path, _) => given_or_built(path.as_deref(), "cerulean")?,
         };
         Ok(Built { programs, cerulean })
     }
