@@ -6,6 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use tokio::time::Instant;
 
 use crate::print;
 
@@ -16,6 +17,8 @@ pub fn root() -> PathBuf {
 
 /// The time limit for a program to stop.
 pub const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+/// The interval at which programs and their effects are polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A runtime of two threads.
 ///
@@ -180,21 +183,54 @@ impl Program {
             .args(["-TERM", &self.child.id().to_string()])
             .status()
             .context("cannot run kill")?;
-        let deadline = tokio::time::Instant::now() + patience;
+        let status = self.ends_within(patience).await?;
+        status.with_context(|| {
+            let seconds = patience.as_secs();
+            format!("{} did not end within {seconds} s of SIGTERM:\n{}", self.name, self.last_words())
+        })
+    }
+
+    /// Waits for the program's end, and returns how it ended; `None` if it still runs after `patience`.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub async fn ends_within(&mut self, patience: Duration) -> std::io::Result<Option<ExitStatus>> {
+        let deadline = Instant::now() + patience;
         loop {
-            if let Some(status) = self.child.try_wait()? {
+            let status = self.ended()?;
+            if status.is_some() || Instant::now() > deadline {
                 return Ok(status);
             }
-            if tokio::time::Instant::now() > deadline {
-                bail!(
-                    "{} did not end within {} s of SIGTERM:\n{}",
-                    self.name,
-                    patience.as_secs(),
-                    self.last_words()
-                );
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
+    }
+}
+
+/// Waits until `condition` returns a value; its errors are retried, and the last one is reported on a timeout.
+/// `must_run` says whether the programs of `stage` run.
+///
+/// # Errors
+/// A program has ended, or it takes longer than `patience`.
+pub async fn until<S, T>(
+    stage: &mut S,
+    must_run: impl Fn(&mut S) -> anyhow::Result<()>,
+    what: &str,
+    patience: Duration,
+    condition: impl AsyncFn(&S) -> anyhow::Result<Option<T>>,
+) -> anyhow::Result<T> {
+    let deadline = Instant::now() + patience;
+    loop {
+        must_run(stage)?;
+        let last = match condition(stage).await {
+            Ok(Some(value)) => return Ok(value),
+            Ok(None) => None,
+            Err(error) => Some(error),
+        };
+        if Instant::now() > deadline {
+            let last = last.map(|error| format!(" (last error: {error:#})")).unwrap_or_default();
+            bail!("timed out after {} s waiting until {what}{last}", patience.as_secs());
+        }
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

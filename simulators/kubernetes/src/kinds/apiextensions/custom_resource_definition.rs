@@ -59,8 +59,7 @@ fn validate(old: Option<&Value>, object: &Value, causes: &mut Causes) {
     }
     match text_at(object, "/spec/scope") {
         "" => causes.push(Invalid::required("spec.scope", "")),
-        "Cluster" | "Namespaced" => {}
-        other => causes.push(Invalid::unsupported("spec.scope", other, &["Cluster", "Namespaced"])),
+        other => causes.check_one_of("spec.scope", other, &["Cluster", "Namespaced"]),
     }
     versions(object, causes);
     names(object, causes);
@@ -179,7 +178,7 @@ fn selectable_fields(version: &Value, at: &str, causes: &mut Causes) {
             path => match field_path::selectable(schema, path) {
                 Err(why) => causes.push(Invalid::text(at, path, &why)),
                 Ok(members) if known.contains(&members) => {
-                    causes.push(Invalid::duplicate(at, &format!("{path:?}")));
+                    causes.push(Invalid::duplicate(at, format!("{path:?}")));
                 }
                 Ok(members) => known.push(members),
             },
@@ -275,11 +274,8 @@ fn conversion(object: &Value, causes: &mut Causes) {
 }
 
 fn immutable(old: &Value, object: &Value, causes: &mut Causes) {
-    let established = list_at(old, "/status/conditions").iter().any(|condition| {
-        text_at(condition, "/type") == "Established" && text_at(condition, "/status") == "True"
-    });
     let mut fields = vec!["spec.group", "spec.names.plural"];
-    if established {
+    if condition(old, "Established") == Some("True") {
         fields.extend(["spec.scope", "spec.names.kind"]);
     }
     for field in fields {

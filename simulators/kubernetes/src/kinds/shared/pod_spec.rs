@@ -36,14 +36,11 @@ fn validate_restarts(spec: &Value, field: &str, restarts: Restarts, causes: &mut
     let policy = text_at(spec, "/restartPolicy");
     let at = format!("{field}.restartPolicy");
     match restarts {
-        Restarts::Always if policy != "Always" => causes.push(Invalid::unsupported(at, policy, &["Always"])),
+        Restarts::Always => causes.check_one_of(at, policy, &["Always"]),
         Restarts::AtMostOnFailure if !matches!(policy, "OnFailure" | "Never") => {
             causes.push(Invalid::required(at, "valid values: \"OnFailure\", \"Never\""));
         }
-        _ if !matches!(policy, "Always" | "OnFailure" | "Never") => {
-            causes.push(Invalid::unsupported(at, policy, &["Always", "OnFailure", "Never"]));
-        }
-        _ => {}
+        _ => causes.check_one_of(at, policy, &["Always", "OnFailure", "Never"]),
     }
 }
 
@@ -61,9 +58,7 @@ pub(crate) fn validate(spec: &Value, field: &str, restarts: Restarts, causes: &m
     }
     validate_restarts(spec, field, restarts, causes);
     let policy = text_at(spec, "/dnsPolicy");
-    if !DNS_POLICIES.contains(&policy) {
-        causes.push(Invalid::unsupported(format!("{field}.dnsPolicy"), policy, DNS_POLICIES));
-    }
+    causes.check_one_of(format!("{field}.dnsPolicy"), policy, DNS_POLICIES);
     let account = text_at(spec, "/serviceAccountName");
     if !account.is_empty() {
         causes.check(format!("{field}.serviceAccountName"), account, dns_subdomain);
@@ -83,13 +78,12 @@ fn validate_tolerations(spec: &Value, field: &str, causes: &mut Causes) {
                 "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
             causes.push(Invalid::text(at("operator"), operator, why));
         }
-        if !matches!(operator, "" | "Equal" | "Exists") {
-            causes.push(Invalid::unsupported(at("operator"), operator, &["Equal", "Exists"]));
+        if !operator.is_empty() {
+            causes.check_one_of(at("operator"), operator, &["Equal", "Exists"]);
         }
         let effect = text_at(toleration, "/effect");
-        if !matches!(effect, "" | "NoSchedule" | "PreferNoSchedule" | "NoExecute") {
-            let effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-            causes.push(Invalid::unsupported(at("effect"), effect, &effects));
+        if !effect.is_empty() {
+            causes.check_one_of(at("effect"), effect, &["NoSchedule", "PreferNoSchedule", "NoExecute"]);
         }
     }
 }
@@ -116,7 +110,7 @@ fn unique_name<'a>(item: &'a Value, field: &str, names: &mut BTreeSet<&'a str>, 
     } else if let Err(why) = dns_label(name) {
         causes.push(Invalid::text(field, name, &why));
     } else if !names.insert(name) {
-        causes.push(Invalid::duplicate(field, &format!("{name:?}")));
+        causes.push(Invalid::duplicate(field, format!("{name:?}")));
     }
 }
 
@@ -139,9 +133,7 @@ fn validate_container<'a>(
     validate_environment(container, field, causes);
     validate_mounts(container, field, volumes, causes);
     let policy = text_at(container, "/imagePullPolicy");
-    if !PULL_POLICIES.contains(&policy) {
-        causes.push(Invalid::unsupported(format!("{field}.imagePullPolicy"), policy, PULL_POLICIES));
-    }
+    causes.check_one_of(format!("{field}.imagePullPolicy"), policy, PULL_POLICIES);
     validate_resources(container, field, causes);
     for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
         validate_probe(container.get(probe), &format!("{field}.{probe}"), probe == "readinessProbe", causes);
@@ -157,7 +149,7 @@ fn validate_ports(container: &Value, field: &str, causes: &mut Causes) {
             match port_name(name) {
                 Err(why) => causes.push(Invalid::text(at("name"), name, why)),
                 Ok(()) if !names.insert(name) => {
-                    causes.push(Invalid::duplicate(at("name"), &format!("{name:?}")));
+                    causes.push(Invalid::duplicate(at("name"), format!("{name:?}")));
                 }
                 Ok(()) => {}
             }
@@ -165,12 +157,9 @@ fn validate_ports(container: &Value, field: &str, causes: &mut Causes) {
         match port.get("containerPort").and_then(Value::as_i64).unwrap_or(0) {
             0 => causes.push(Invalid::required(at("containerPort"), "")),
             1..=65535 => {}
-            other => causes.push(Invalid::value(at("containerPort"), &other.to_string(), PORT)),
+            other => causes.push(Invalid::value(at("containerPort"), other, PORT)),
         }
-        let protocol = text_at(port, "/protocol");
-        if !PROTOCOLS.contains(&protocol) {
-            causes.push(Invalid::unsupported(at("protocol"), protocol, PROTOCOLS));
-        }
+        causes.check_one_of(at("protocol"), text_at(port, "/protocol"), PROTOCOLS);
     }
 }
 
@@ -257,6 +246,6 @@ fn validate_probe(probe: Option<&Value>, field: &str, readiness: bool, causes: &
         && !readiness
         && times != 1
     {
-        causes.push(Invalid::value(format!("{field}.successThreshold"), &times.to_string(), "must be 1"));
+        causes.push(Invalid::value(format!("{field}.successThreshold"), times, "must be 1"));
     }
 }
