@@ -105,6 +105,16 @@ impl Screen {
         self.line(format_args!("  {mark}  {text}"));
     }
 
+    /// A line with a claim and whether it holds.
+    ///
+    /// # Errors
+    /// It does not hold.
+    pub fn claim(&self, holds: bool, text: impl Display) -> anyhow::Result<()> {
+        self.verdict(holds, &text);
+        anyhow::ensure!(holds, "this is not so: {text}");
+        Ok(())
+    }
+
     /// A line with an event and the time since the beginning.
     pub fn moment(&self, since: Duration, text: impl Display) {
         let after = format!("{:>6}", format!("+{:.1}", since.as_secs_f64()));

@@ -13,6 +13,7 @@ mod process;
 mod resident;
 mod services;
 mod simulator;
+mod simulators;
 mod statistics;
 mod turnover;
 

@@ -11,15 +11,15 @@ use anyhow::{Context as _, bail};
 use azure_simulator::imds::MetadataService;
 use azure_simulator::serve::serve;
 use azure_simulator::{Azure, Options};
-use clock::Clock;
 use k8s::names::TAINT_UNINITIALIZED;
 use serde_json::json;
-use simulated_cluster::{HostedKubernetes, HostedKubernetesOptions, NodePool, Shape};
+use simulated_cluster::{HostedKubernetes, NodePool, Shape};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::process::{Running, beside_this};
 use super::resident::{anonymous, megabytes, resident};
+use super::simulators::{is_initialised, start_kubernetes};
 use super::statistics::fine_milliseconds;
 use crate::runtime::{TWO_THREADS, runtime};
 use crate::screen::{Screen, row};
@@ -60,16 +60,7 @@ async fn measure(screen: Screen, manager: &Path, arguments: &Arguments) -> anyho
     shape.lay_out(&azure).map_err(|refusal| anyhow::anyhow!("the cluster is refused: {refusal}"))?;
     let router = MetadataService::new(azure).router();
     let metadata = serve(([127, 0, 0, 1], 0).into(), router, None, stop.clone()).await?;
-    let options = HostedKubernetesOptions {
-        seed: 1,
-        directory: directory.path().to_owned(),
-        port: 0,
-        dual_stack: false,
-        token: None,
-        now: Clock::system().now(),
-        ..HostedKubernetesOptions::default()
-    };
-    let kubernetes = HostedKubernetes::start(options, &stop).await?;
+    let kubernetes = start_kubernetes(directory.path(), &stop).await?;
     let command = || {
         let mut command = Command::new(manager);
         command
@@ -128,9 +119,7 @@ fn register(kubernetes: &HostedKubernetes) -> anyhow::Result<()> {
 /// Waits until the node has lost its taint.
 async fn initialised(kubernetes: &HostedKubernetes) -> anyhow::Result<()> {
     let lost = kubernetes.kubernetes.until("Node", |nodes| {
-        let node = nodes.iter().find(|node| node.name() == NODE)?;
-        let taints = node.value()["spec"]["taints"].as_array();
-        taints.is_none_or(|taints| taints.iter().all(|one| one["key"] != TAINT_UNINITIALIZED)).then_some(())
+        nodes.iter().any(|node| node.name() == NODE && is_initialised(node)).then_some(())
     });
     match tokio::time::timeout(WAIT_TIMEOUT, lost).await {
         Ok(found) => Ok(found?),

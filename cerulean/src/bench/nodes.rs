@@ -11,23 +11,20 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use azure_simulator::{Azure, Journal};
 use azure_types::ResourceId;
-use clock::Clock;
 use indicatif::ProgressBar;
 use k8s::names::TAINT_UNINITIALIZED;
-use kubernetes_simulator::{Kubernetes, Token};
+use kubernetes_simulator::Kubernetes;
 use serde_json::{Value, json};
-use simulated_cluster::{
-    HostedAzure, HostedAzureOptions, HostedKubernetes, HostedKubernetesOptions, NodePool, Shape,
-};
+use simulated_cluster::{HostedAzure, HostedKubernetes, NodePool, Shape};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::process::{Files, Manager, Running};
 use super::resident::{Memory, megabytes, processor_time};
+use super::simulators::{Idle, is_initialised, start_azure, start_kubernetes};
 use super::statistics::percentile;
 use crate::runtime::{TWO_THREADS, runtime};
 use crate::screen::{Screen, row};
-use crate::simulate::limits;
 
 /// The sizes of the benchmark.
 #[derive(Debug, clap::Args)]
@@ -222,29 +219,13 @@ impl Bench {
     ) -> anyhow::Result<Self> {
         let pool = |number: u64| NodePool::new(&set_name(number), &prefix(number), arguments.instances);
         let shape = Shape { pools: (0..arguments.scale_sets).map(pool).collect(), ..Shape::default() };
-        let now = Clock::system().now();
-        let options = azure_simulator::Options {
-            // The benchmark measures our own work, not Azure's throttling.
-            budgets: None,
-            limits: limits::enough_cores(),
-            start: now,
-            ..azure_simulator::Options::default()
-        };
-        let azure = HostedAzureOptions {
-            client_secret: Some(Token::new(CLIENT_SECRET)),
-            ..HostedAzureOptions::of(&shape, options, directory)
-        };
-        let azure = HostedAzure::start(azure, stop).await?;
+        // The benchmark measures our own work, not Azure's throttling.
+        let options = azure_simulator::Options { budgets: None, ..azure_simulator::Options::default() };
+        let azure = start_azure(&shape, CLIENT_SECRET, options, directory, stop).await?;
         shape
             .lay_out(&azure.azure)
             .map_err(|refusal| anyhow::anyhow!("the cluster is refused: {refusal}"))?;
-        let kubernetes = HostedKubernetesOptions {
-            seed: 1,
-            directory: directory.to_owned(),
-            now,
-            ..HostedKubernetesOptions::default()
-        };
-        let kubernetes = HostedKubernetes::start(kubernetes, stop).await?;
+        let kubernetes = start_kubernetes(directory, stop).await?;
         let mut config = shape.azure_json(&azure.https, CLIENT_SECRET);
         if arguments.by_address {
             config["loadBalancerBackendPoolConfigurationType"] = "nodeIP".into();
@@ -267,7 +248,7 @@ impl Bench {
     /// Lets kubelets register their nodes, and waits until all are initialised. Returns the duration for each.
     async fn register(&self, machines: &[Machine], bar: &ProgressBar) -> anyhow::Result<Vec<Duration>> {
         let nodes = machines.iter().map(|machine| node(&machine.name, &machine.address));
-        self.create("Node", nodes, |node| !is_uninitialised(node), bar).await
+        self.create("Node", nodes, is_initialised, bar).await
     }
 
     /// Applies Services, and waits until all have their addresses. Returns the duration for each.
@@ -362,14 +343,9 @@ impl Bench {
 
     /// Waits until there are no more requests to Azure.
     async fn rest(&self) {
-        let mut before = 0;
-        loop {
-            sleep(REST).await;
-            let now = self.azure.azure.journal().counts.requests;
-            if now == before {
-                return;
-            }
-            before = now;
+        let mut idle = Idle::begin();
+        while idle.time(&self.azure.azure) < REST {
+            sleep(POLL_INTERVAL).await;
         }
     }
 }
@@ -483,11 +459,6 @@ impl Lists {
             most_in_round: begun.iter().map(in_round).max().unwrap_or_default(),
         }
     }
-}
-
-fn is_uninitialised(node: &Value) -> bool {
-    let taints = node["spec"]["taints"].as_array();
-    taints.is_some_and(|taints| taints.iter().any(|taint| taint["key"] == TAINT_UNINITIALIZED))
 }
 
 fn is_served(service: &Value) -> bool {

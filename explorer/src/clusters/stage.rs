@@ -515,7 +515,6 @@ impl Stage {
     /// Whether a resource stays after its cluster is deleted: a resource whose ownership tags a third party changed,
     /// its group, its children, and the resources that it uses, which Azure does not delete. Half of a peering with a
     /// network that was given away has no other proof of ownership than that network.
-    /// that leads to a network which was given away has no other proof than that network.
     pub(super) fn stays(&self, id: &ResourceId) -> bool {
         let mut held: Vec<ResourceId> = self.given_away.iter().cloned().collect();
         let mut next = 0;

@@ -25,7 +25,7 @@ use crate::status;
 use crate::status::ApiError;
 use crate::verbs::shelves::PODS;
 use crate::verbs::write::decode::cannot_be_handled;
-use crate::verbs::write::propose::Tracking;
+use crate::verbs::write::propose::{Proposal, Tracking};
 use crate::verbs::write::scale;
 use crate::verbs::{
     Deletion, FieldValidation, ListOptions, Page, Part, Propagation, Reaction, State, VersionMatch, Write,
@@ -277,42 +277,41 @@ impl ResourceRequest {
 
     async fn create(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
         let (object, duplicates) = body::object(&self.headers, &self.kind, bytes)?;
-        let write = Write { fields: self.fields(&duplicates), ..self.write() };
-        let (created, _) = self
-            .admission()
-            .write(&write, |state| {
-                let namespace = &self.path.namespace;
-                state.propose_create(&self.kind, namespace, object.clone(), Tracking::Changes, &write)
-            })
-            .await?;
-        Ok(self.answer(StatusCode::CREATED, &created))
+        let namespace = &self.path.namespace;
+        self.store(&duplicates, |state, write| {
+            state.propose_create(&self.kind, namespace, object.clone(), Tracking::Changes, write)
+        })
+        .await
     }
 
     async fn update(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
         let (object, duplicates) = body::object(&self.headers, &self.kind, bytes)?;
-        let write = Write { fields: self.fields(&duplicates), ..self.write() };
         let (namespace, name) = self.place();
-        let (updated, created) = self
-            .admission()
-            .write(&write, |state| {
-                state.propose_update(&self.kind, namespace, name, self.part(), object.clone(), &write)
-            })
-            .await?;
-        Ok(self.answer(if created { StatusCode::CREATED } else { StatusCode::OK }, &updated))
+        self.store(&duplicates, |state, write| {
+            state.propose_update(&self.kind, namespace, name, self.part(), object.clone(), write)
+        })
+        .await
     }
 
     async fn patch(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
         let ((patch, duplicates), how) =
             body::patch(&self.headers, &self.query, self.kind.is_custom(), bytes)?;
-        let write = Write { fields: self.fields(&duplicates), ..self.write() };
         let (namespace, name) = self.place();
-        let (patched, created) = self
-            .admission()
-            .write(&write, |state| {
-                state.propose_patch(&self.kind, namespace, name, self.part(), (&patch, &how), &write)
-            })
-            .await?;
-        Ok(self.answer(if created { StatusCode::CREATED } else { StatusCode::OK }, &patched))
+        self.store(&duplicates, |state, write| {
+            state.propose_patch(&self.kind, namespace, name, self.part(), (&patch, &how), write)
+        })
+        .await
+    }
+
+    /// Stores what a write proposes; `duplicates` are the messages of the body's duplicate members.
+    async fn store(
+        &self,
+        duplicates: &[String],
+        propose: impl Fn(&mut State, &Write<'_>) -> Result<Proposal, ApiError>,
+    ) -> Result<Response<Body>, ApiError> {
+        let write = Write { fields: self.fields(duplicates), ..self.write() };
+        let (stored, is_new) = self.admission().write(&write, |state| propose(state, &write)).await?;
+        Ok(self.answer(if is_new { StatusCode::CREATED } else { StatusCode::OK }, &stored))
     }
 
     async fn delete(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
