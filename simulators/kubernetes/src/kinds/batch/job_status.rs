@@ -90,7 +90,7 @@ pub(crate) fn validate(old: &Value, new: &Value, causes: &mut Causes) {
     }
     if new.number("ready") > new.number("active") && (changed("ready") || changed("active")) {
         let why = "cannot set more ready pods than active";
-        causes.push(Invalid::value(field("ready"), &new.number("ready").to_string(), why));
+        causes.push(Invalid::value(field("ready"), new.number("ready"), why));
     }
     if new.is("SuccessCriteriaMet") && failed {
         causes.push(condition("cannot set SuccessCriteriaMet=True and Failed=true conditions"));
@@ -106,7 +106,7 @@ pub(crate) fn validate(old: &Value, new: &Value, causes: &mut Causes) {
     for member in ["failed", "succeeded"] {
         if new.number(member) < old.number(member) {
             let why = format!("cannot decrease the {member} counter");
-            causes.push(Invalid::value(field(member), &new.number(member).to_string(), &why));
+            causes.push(Invalid::value(field(member), new.number(member), &why));
         }
     }
     if old.is("SuccessCriteriaMet") && !new.is("SuccessCriteriaMet") {

@@ -137,12 +137,12 @@ fn validate_ranges(ranges: &[Value]) -> Result<(), Invalid> {
         format!("[{}]", quoted.join(","))
     };
     if let Some(index) = ranges.iter().position(|range| !is_cidr(range)) {
-        return Err(Invalid::value(format!("spec.podCIDRs[{index}]"), &all(), "must be valid CIDR"));
+        return Err(Invalid::value(format!("spec.podCIDRs[{index}]"), all(), "must be valid CIDR"));
     }
     let of_v6 = ranges.iter().filter(|range| range.contains(':')).count();
     if ranges.len() > 2 || ranges.len() == 2 && of_v6 != 1 {
         let why = "may specify no more than one CIDR for each IP family";
-        return Err(Invalid::value("spec.podCIDRs", &all(), why));
+        return Err(Invalid::value("spec.podCIDRs", all(), why));
     }
     Ok(())
 }

@@ -79,7 +79,7 @@ fn compile_rule(rule: &Value, at: &str, unordered: Option<&str>, causes: &mut Ca
         Ok(program) => program,
         Err(why) => {
             let why = format!("compilation failed: {why}");
-            causes.push(Invalid::value(format!("{at}.rule"), &printed(rule), &why));
+            causes.push(Invalid::value(format!("{at}.rule"), printed(rule), &why));
             return;
         }
     };
@@ -88,7 +88,7 @@ fn compile_rule(rule: &Value, at: &str, unordered: Option<&str>, causes: &mut Ca
         && let Err(why) = compile(message)
     {
         let why = format!("messageExpression compilation failed: {why}");
-        causes.push(Invalid::value(format!("{at}.messageExpression"), &printed(rule), &why));
+        causes.push(Invalid::value(format!("{at}.messageExpression"), printed(rule), &why));
     }
     let optional = rule.get("optionalOldSelf").and_then(Value::as_bool);
     match (program.names("oldSelf"), unordered, optional) {
