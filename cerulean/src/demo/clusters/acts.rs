@@ -142,7 +142,7 @@ pub async fn serve(stage: &mut Stage) -> anyhow::Result<()> {
             Ok(service.status.load_balancer.ingress.first().map(|ingress| ingress.ip.clone()))
         })
         .await?;
-    stage.screen.claim(true, &format!("shop/web has the address {address}"))?;
+    stage.screen.claim(true, format!("shop/web has the address {address}"))?;
     let from = Source::Internet { address: "203.0.113.8".parse()? };
     let packet = Packet::new(from, address.parse()?, 80, Protocol::Tcp);
     let verdict = stage
@@ -203,7 +203,7 @@ pub async fn replace(stage: &mut Stage) -> anyhow::Result<()> {
     let instances = stage.in_azure(INSTANCES);
     let image = |one: &Value| one["properties"]["storageProfile"]["imageReference"].to_string();
     let images = instances.iter().all(|one| image(one).contains(version.trim_start_matches('v')));
-    stage.screen.claim(images, &format!("each of them has the image of {version}"))?;
+    stage.screen.claim(images, format!("each of them has the image of {version}"))?;
     let text = format!("never fewer than {POOLED} machines of the pool were ready");
     stage.screen.claim(fewest.get() >= POOLED, &text)
 }
@@ -212,7 +212,7 @@ fn claim_pool_zones(stage: &Stage) -> anyhow::Result<()> {
     let instances = stage.in_azure(INSTANCES);
     let zones: BTreeSet<String> =
         instances.iter().filter_map(|one| one["zones"][0].as_str().map(str::to_owned)).collect();
-    stage.screen.claim(zones.len() == POOLED, &format!("the pool is spread over the zones {}", list(&zones)))
+    stage.screen.claim(zones.len() == POOLED, format!("the pool is spread over the zones {}", list(&zones)))
 }
 
 /// The number of the pool's machines that are not being deleted and have a ready node.
