@@ -50,6 +50,19 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// All objects of manifests, each with its source.
+    ///
+    /// # Errors
+    /// A text is not a manifest.
+    pub fn read_all(manifests: &[(&str, &str)]) -> anyhow::Result<Vec<Self>> {
+        let mut all = Vec::new();
+        for (source, text) in manifests {
+            let objects = manifests::read(source, text)?.into_iter();
+            all.extend(objects.map(|object| Self { source: (*source).to_owned(), object }));
+        }
+        Ok(all)
+    }
+
     /// A text member of the object; empty if it is not a text.
     pub fn text(&self, pointer: &str) -> &str {
         self.object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()

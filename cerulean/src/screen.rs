@@ -12,6 +12,14 @@ pub struct Screen {
     colour: bool,
 }
 
+/// A row of a table, from cells of any type that can be displayed.
+macro_rules! row {
+    ($($cell:expr),+ $(,)?) => {
+        [$($cell.to_string()),+]
+    };
+}
+pub(crate) use row;
+
 /// The meaning of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
@@ -95,6 +103,16 @@ impl Screen {
     pub fn verdict(&self, good: bool, text: impl Display) {
         let mark = if good { self.paint(Tone::Good, "ok") } else { self.paint(Tone::Bad, "no") };
         self.line(format_args!("  {mark}  {text}"));
+    }
+
+    /// A line with a claim and whether it holds.
+    ///
+    /// # Errors
+    /// It does not hold.
+    pub fn claim(&self, holds: bool, text: impl Display) -> anyhow::Result<()> {
+        self.verdict(holds, &text);
+        anyhow::ensure!(holds, "this is not so: {text}");
+        Ok(())
     }
 
     /// A line with an event and the time since the beginning.

@@ -10,9 +10,8 @@
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use crate::property::{KnownDefect, Trial};
+use crate::property::Trial;
 use crate::service_option::{self, SERVICE_OPTIONS};
-use crate::shrink;
 
 mod case;
 mod edit;
@@ -33,8 +32,9 @@ const HOWS: [How; 8] = [
 
 impl Trial for Edits {
     const NAME: &'static str = "edits";
-
-    const KNOWN: &'static [KnownDefect] = &[];
+    const LISTS: &'static [&'static str] = &["/edits", "/services", "/services/*"];
+    const PLAINER: &'static [(&'static str, &'static str)] =
+        &[(r#"{"byAddress": false}"#, ""), (r#"{"when": "atRest"}"#, "")];
 
     fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
@@ -60,31 +60,7 @@ impl Trial for Edits {
         Self { seed, by_address: random.random_bool(0.3), services, when, edits }
     }
 
-    fn seed(&self) -> u64 {
-        self.seed
-    }
-
     async fn run(&self) -> Vec<String> {
         play::run(self).await
-    }
-
-    fn shrink(&self, fails: &dyn Fn(&Self) -> bool) -> Self {
-        let mut least = self.clone();
-        least.edits =
-            shrink::fewest(&least.edits, |edits| fails(&Self { edits: edits.to_vec(), ..least.clone() }));
-        least.services = shrink::fewest(&least.services, |services| {
-            fails(&Self { services: services.to_vec(), ..least.clone() })
-        });
-        least.services = shrink::fewest_in_each(&least.services, |services| {
-            fails(&Self { services: services.to_vec(), ..least.clone() })
-        });
-        for simpler in
-            [Self { by_address: false, ..least.clone() }, Self { when: When::AtRest, ..least.clone() }]
-        {
-            if simpler != least && fails(&simpler) {
-                least = simpler;
-            }
-        }
-        least
     }
 }

@@ -9,8 +9,8 @@ mod manifest;
 
 pub use expected::expectation;
 pub(crate) use expected::{is_pinned, is_pinned_where_it_arrives};
-pub(crate) use factors::is_internal;
 pub use factors::{FACTORS, Factor, Row, features, is_mistake, usual, value, with_features};
+pub(crate) use factors::{as_features, is_internal};
 pub use manifest::{initial_resources, leaves_to_kubernetes, manifest};
 
 use crate::covering::{self, Space};

@@ -9,27 +9,27 @@
 //! * foreign resources are unchanged, including what was written between a read and a write, and nothing of ours is
 //!   left after all Services are deleted.
 //!
-//! A history is determined by its seed. A failure is shrunk to the fewest acts and features, and printed in a text
-//! format, for `tests/corpus/histories`: former failures are tested again, even if the meaning of seeds changes.
+//! A history is determined by its seed. A failure is shrunk to the fewest acts and features, and printed as JSON for
+//! `tests/corpus/histories`: former failures are tested again, even if the meaning of seeds changes.
 
 use std::collections::BTreeMap;
 
 use azure_simulator::{LatencyProfile, typical_latency};
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
+use serde::{Deserialize, Serialize};
 use testkit::World;
 
 use crate::features::{self, FACTORS, Row};
-use crate::property::{KnownDefect, Trial};
+use crate::property::Trial;
 use crate::stage::{InitialResource, Stage};
-use crate::{shrink, trial};
+use crate::trial;
 
 mod act;
 mod cluster;
 mod inventory;
 mod marks;
 mod play;
-mod text;
 mod witness;
 
 use act::{AFFLICTIONS, KINDS, MISTAKES, NODE_LABELS, SHARED, TROUBLES};
@@ -52,15 +52,19 @@ const SELDOM_CHANGED: [&str; 2] = ["node-ports", "families"];
 const STAYS: f64 = 0.7;
 
 /// A history.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct History {
     /// The seed of everything random.
     pub seed: u64,
     /// Whether Azure has typical latencies.
+    #[serde(default)]
     pub typical_latency: bool,
     /// Whether replicas of the controllers elect a leader.
+    #[serde(default)]
     pub replicas: bool,
     /// The cluster of the history.
+    #[serde(default)]
     pub cluster: Cluster,
     /// The acts.
     pub acts: Vec<Act>,
@@ -70,8 +74,7 @@ impl Trial for History {
     const NAME: &'static str = "services";
 
     const FOLDER: &'static str = "histories";
-
-    const KNOWN: &'static [KnownDefect] = &[];
+    const LISTS: &'static [&'static str] = &["/acts", "/acts/*/apply/row"];
 
     fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
@@ -100,8 +103,8 @@ impl Trial for History {
                 }
                 53..58 => Act::Scale(random.random_range(1..=5)),
                 58..78 => Act::Trouble {
-                    kind: KINDS[random.random_range(0..KINDS.len())],
-                    method: ["PUT", "PUT", "GET", "DELETE"][random.random_range(0..4)],
+                    kind: KINDS[random.random_range(0..KINDS.len())].to_owned(),
+                    method: ["PUT", "PUT", "GET", "DELETE"][random.random_range(0..4)].to_owned(),
                     what: TROUBLES[random.random_range(0..TROUBLES.len())],
                     // Occasionally there is a storm.
                     times: if random.random_bool(0.15) { 15 } else { random.random_range(1..=3) },
@@ -146,7 +149,9 @@ impl Trial for History {
                     pool: random.random_range(0..100),
                 },
                 118..122 => Act::Mistake { service, what: MISTAKES[random.random_range(0..MISTAKES.len())] },
-                122..128 => Act::Ask { service, names: ASKED[random.random_range(0..ASKED.len())] },
+                122..128 => {
+                    Act::Ask { service, names: ASKED[random.random_range(0..ASKED.len())].to_owned() }
+                }
                 128..135 => Act::Label { service, on: random.random_bool(0.7) },
                 135..138 => Act::LabelNamespace(random.random()),
                 138..148 => Act::Configure(ENTRIES[random.random_range(0..ENTRIES.len())]),
@@ -159,8 +164,23 @@ impl Trial for History {
         Self { seed, typical_latency: random.random_bool(0.3), replicas, cluster, acts }
     }
 
-    fn seed(&self) -> u64 {
-        self.seed
+    /// Whether Kubernetes allows all of this, and its result is defined.
+    fn is_possible(&self) -> bool {
+        let is_said = |row: &Row| self.cluster != Cluster::Several || row[place_of("balancer-names")] == 0;
+        let mut rows: BTreeMap<usize, &Row> = BTreeMap::new();
+        self.acts.iter().all(|act| match act {
+            Act::Apply { service, row } => {
+                is_said(row)
+                    && features::is_possible(row)
+                    && !features::is_known(row)
+                    && rows.insert(*service, row).is_none_or(|before| may_become(before, row))
+            }
+            Act::Delete { service } => {
+                rows.remove(service);
+                true
+            }
+            _ => true,
+        })
     }
 
     async fn run(&self) -> Vec<String> {
@@ -216,30 +236,6 @@ impl Trial for History {
         complaints
             .extend(before.differences(&stage.world, &play.shared_with_others).into_iter().map(when_gone));
         complaints
-    }
-
-    fn shrink(&self, fails: &dyn Fn(&Self) -> bool) -> Self {
-        let with = |acts: &[Act]| Self { acts: acts.to_vec(), ..self.clone() };
-        let fails = |acts: &[Act]| can_happen(self.cluster, acts) && fails(&with(acts));
-        let mut acts = shrink::fewest(&self.acts, fails);
-        for place in 0..acts.len() {
-            let Act::Apply { service, row } = acts[place].clone() else { continue };
-            let features = features::features(&row);
-            let row_of = |features: &[String]| {
-                let row = features::with_features(features.iter().map(String::as_str)).ok();
-                row.filter(|row| features::is_possible(row) && !features::is_known(row))
-            };
-            let fewest = shrink::fewest(&features, |fewer| {
-                let Some(row) = row_of(fewer) else { return false };
-                let mut acts = acts.clone();
-                acts[place] = Act::Apply { service, row };
-                fails(&acts)
-            });
-            if let Some(row) = row_of(&fewest) {
-                acts[place] = Act::Apply { service, row };
-            }
-        }
-        with(&acts)
     }
 }
 
@@ -302,22 +298,6 @@ fn may_become(before: &Row, after: &Row) -> bool {
     begins_with_v6(before) == begins_with_v6(after) && !gives_up_ports && !chooses_another
 }
 
-/// Whether Kubernetes allows all of this, and its result is defined.
-fn can_happen(cluster: Cluster, acts: &[Act]) -> bool {
-    let is_said = |row: &Row| cluster != Cluster::Several || row[place_of("balancer-names")] == 0;
-    let mut rows: BTreeMap<usize, &Row> = BTreeMap::new();
-    acts.iter().all(|act| match act {
-        Act::Apply { service, row } => {
-            is_said(row) && rows.insert(*service, row).is_none_or(|before| may_become(before, row))
-        }
-        Act::Delete { service } => {
-            rows.remove(service);
-            true
-        }
-        _ => true,
-    })
-}
-
 fn place_of(factor: &str) -> usize {
     FACTORS.iter().position(|known| known.name == factor).unwrap_or_default()
 }
@@ -332,12 +312,31 @@ mod tests {
 
     use super::play::replacement;
     use super::*;
+    use crate::property;
 
     #[test]
     fn a_seed_decides_a_history() {
-        let acts = |seed| History::of(seed).acts.iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(acts(7), acts(7));
-        assert_ne!(acts(7), acts(8));
+        assert_eq!(History::of(7).acts, History::of(7).acts);
+        assert_ne!(History::of(7).acts, History::of(8).acts);
+    }
+
+    #[test]
+    fn a_history_is_read_back_from_what_is_printed() {
+        for seed in 0..300 {
+            let history = History::of(seed);
+            assert_eq!(property::read::<History>(&property::write(&history)).unwrap(), history);
+        }
+    }
+
+    #[test]
+    fn an_act_or_a_feature_that_does_not_exist_is_named() {
+        let problem = |act: &str| {
+            let text = format!("# about\n{{\"seed\": 7,\n\"acts\": [{{\"wait\": 3}}, {act}]}}\n");
+            property::read::<History>(&text).unwrap_err()
+        };
+        assert!(problem("\"dance\"").contains("`dance`"));
+        let feature = r#"{"apply": {"service": 1, "row": ["floating-ip=sideways"]}}"#;
+        assert!(problem(feature).contains("floating-ip=sideways"));
     }
 
     #[test]
@@ -348,10 +347,10 @@ mod tests {
             if seed >= 300 && wanted.iter().all(|change| changes.contains_key(change)) {
                 break;
             }
-            let History { cluster, acts, .. } = History::of(seed);
-            assert!(can_happen(cluster, &acts), "seed {seed}");
+            let history = History::of(seed);
+            assert!(history.is_possible(), "seed {seed}");
             let mut rows: BTreeMap<usize, Row> = BTreeMap::new();
-            for act in acts {
+            for act in history.acts {
                 let (service, row) = match act {
                     Act::Apply { service, row } => (service, row),
                     Act::Delete { service } => {

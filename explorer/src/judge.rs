@@ -172,16 +172,12 @@ impl<'a> Moment<'a> {
             complaints.push(format!("it has the addresses {addresses:?}"));
         }
         if !served.public_ip.is_null() {
-            let holds = |ip: &Value| {
+            let is_its_own = |ip: &&Value| {
                 let has = ip["properties"]["ipAddress"].as_str().and_then(|text| text.parse().ok());
-                has.is_some_and(|address| addresses.contains(&address)) && contains(ip, &served.public_ip)
+                has.is_some_and(|address: IpAddr| addresses.contains(&address))
             };
-            if !self.public_ips.iter().any(holds) {
-                let mine = self.public_ips.iter().filter(|ip| {
-                    let has = ip["properties"]["ipAddress"].as_str().and_then(|text| text.parse().ok());
-                    has.is_some_and(|address: IpAddr| addresses.contains(&address))
-                });
-                let mine: Vec<&Value> = mine.collect();
+            let mine: Vec<&Value> = self.public_ips.iter().filter(is_its_own).collect();
+            if !mine.iter().any(|ip| contains(ip, &served.public_ip)) {
                 complaints.push(format!("its public IP does not hold {}: {mine:#?}", served.public_ip));
             }
         }

@@ -42,10 +42,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use azure_simulator::FaultAction;
+
 /// Runs something on a runtime of its own, on paused time.
 pub fn on_paused_time<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     runtime.expect("a runtime can be made").block_on(work)
+}
+
+/// A failure of Azure with this status and code.
+pub(crate) fn failure(status: u16, code: &str) -> FaultAction {
+    FaultAction::Fail { status, code: code.to_owned(), message: "An error of this test.".to_owned() }
+}
+
+/// A failure of an operation that Azure accepted.
+pub(crate) fn late_failure(code: &str) -> FaultAction {
+    FaultAction::FailOperation { code: code.to_owned(), message: "An error of this test.".to_owned() }
 }
 
 /// The number of worlds that may run in parallel.

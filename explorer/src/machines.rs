@@ -18,8 +18,7 @@ use rand::{Rng as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
 use testkit::{NodePool, World, WorldBuilder};
 
-use crate::property::{KnownDefect, Trial};
-use crate::shrink;
+use crate::property::Trial;
 
 mod act;
 mod judge;
@@ -46,8 +45,7 @@ pub struct Life {
 
 impl Trial for Life {
     const NAME: &'static str = "machines";
-
-    const KNOWN: &'static [KnownDefect] = &[];
+    const LISTS: &'static [&'static str] = &["/acts"];
 
     fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
@@ -83,10 +81,6 @@ impl Trial for Life {
         Self { seed, replicas, acts }
     }
 
-    fn seed(&self) -> u64 {
-        self.seed
-    }
-
     async fn run(&self) -> Vec<String> {
         let mut play = Play::begin(self.world()).await;
         for act in &self.acts {
@@ -94,11 +88,6 @@ impl Trial for Life {
         }
         play.end(self.seed).await;
         play.complaints()
-    }
-
-    fn shrink(&self, fails: &dyn Fn(&Self) -> bool) -> Self {
-        let with = |acts: &[Act]| Self { acts: acts.to_vec(), ..self.clone() };
-        with(&shrink::fewest(&self.acts, |acts| fails(&with(acts))))
     }
 }
 

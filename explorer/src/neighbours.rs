@@ -16,9 +16,8 @@
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use crate::property::{KnownDefect, Trial};
+use crate::property::Trial;
 use crate::service_option::{self, SERVICE_OPTIONS, SERVICES, ServiceOption};
-use crate::shrink;
 
 mod case;
 mod play;
@@ -33,8 +32,20 @@ const FOREIGN: [Foreign; 4] = [Foreign::Rule, Foreign::LikeOurs, Foreign::Tag, F
 
 impl Trial for Neighbours {
     const NAME: &'static str = "neighbours";
-
-    const KNOWN: &'static [KnownDefect] = &[];
+    const LISTS: &'static [&'static str] = &["/acts", "/acts/*/apply/options"];
+    const PLAINER: &'static [(&'static str, &'static str)] = &[
+        (r#"{"byAddress": false}"#, "/sharing"),
+        (r#"{"routes": false}"#, "/sharing"),
+        (r#"{"balancers": false}"#, "/sharing"),
+        (r#"{"hosts": false}"#, "/sharing"),
+        (r#"{"name": false}"#, "/sharing"),
+        (r#"{"group": false}"#, "/sharing"),
+        (r#"{"subnet": false, "routes": false}"#, "/sharing"),
+        (r#"{"subnet": false, "routes": false, "network": false}"#, "/sharing"),
+        (r#"{"subnet": false, "routes": false, "guard": false}"#, "/sharing"),
+        (r#"{"clusters": 2}"#, ""),
+        (r#"{"slow": false}"#, ""),
+    ];
 
     fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
@@ -66,45 +77,11 @@ impl Trial for Neighbours {
         Self { seed, clusters, sharing, slow: random.random_bool(0.2), acts }
     }
 
-    fn seed(&self) -> u64 {
-        self.seed
-    }
-
     async fn run(&self) -> Vec<String> {
         let mut play = Play::begin(self).await;
         for act in &self.acts {
             play.act(act).await;
         }
         play.end().await
-    }
-
-    fn shrink(&self, fails: &dyn Fn(&Self) -> bool) -> Self {
-        let mut least = self.clone();
-        let acts = shrink::fewest(&least.acts, |acts| fails(&Self { acts: acts.to_vec(), ..least.clone() }));
-        least.acts = acts;
-        for place in 0..least.acts.len() {
-            let Act::Apply { cluster, service, options } = least.acts[place].clone() else { continue };
-            let with = |options: &[ServiceOption]| {
-                let mut trial = least.clone();
-                trial.acts[place] = Act::Apply { cluster, service, options: options.to_vec() };
-                trial
-            };
-            let fewest = shrink::fewest(&options, |fewer| fails(&with(fewer)));
-            least = with(&fewest);
-        }
-        let simpler = least.sharing.simpler().into_iter().map(|sharing| Self { sharing, ..least.clone() });
-        let fewer = [Self { clusters: 2, ..least.clone() }, Self { slow: false, ..least.clone() }];
-        for trial in simpler.chain(fewer).collect::<Vec<_>>() {
-            let merged = Self {
-                sharing: least.sharing.or_simpler(&trial.sharing),
-                clusters: trial.clusters.min(least.clusters),
-                slow: trial.slow && least.slow,
-                ..least.clone()
-            };
-            if merged != least && fails(&merged) {
-                least = merged;
-            }
-        }
-        least
     }
 }

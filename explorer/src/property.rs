@@ -6,56 +6,94 @@ use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
-use crate::quietly;
+use crate::{quietly, shrink};
 
-/// The form of a trial in the files of past failures, which may have lines that begin with `#`.
-pub trait CaseText: Sized {
-    /// Its text.
-    fn write(&self) -> String;
-
-    /// Reads the text.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    fn read(text: &str) -> Result<Self, String>;
-}
-
-impl<T: Serialize + DeserializeOwned> CaseText for T {
-    fn write(&self) -> String {
-        // Trials consist of texts and numbers, so serialization cannot fail.
-        format!("{}\n", serde_json::to_string(self).unwrap_or_default())
-    }
-
-    fn read(text: &str) -> Result<Self, String> {
-        let json: String = text.lines().filter(|line| !line.starts_with('#')).collect();
-        serde_json::from_str(&json).map_err(|error| error.to_string())
-    }
-}
-
-/// A trial of a property: the acts in a world, and the judgement.
-pub trait Trial: Clone + fmt::Debug + CaseText {
+/// A trial of a property: the acts in a world, and the judgement. Its JSON, which has a member `seed`, is the form in
+/// which it is printed and stored.
+pub trait Trial: Clone + fmt::Debug + PartialEq + Serialize + DeserializeOwned {
     /// The property's name, for `cargo xtask explore NAME`.
     const NAME: &'static str;
 
     /// The folder of its past failures in `tests/corpus`.
     const FOLDER: &'static str = Self::NAME;
 
-    /// KnownDefect defects that are not fixed yet.
-    const KNOWN: &'static [KnownDefect];
+    /// Known defects that are not fixed yet.
+    const KNOWN: &'static [KnownDefect] = &[];
+
+    /// The lists that a smaller trial has fewer items of, as pointers in its JSON; `*` stands for every item of a list.
+    const LISTS: &'static [&'static str];
+
+    /// What is plainer in a simpler trial: a merge patch as JSON, and the pointer of the value that it is applied to.
+    const PLAINER: &'static [(&'static str, &'static str)] = &[];
 
     /// The trial of a seed.
     fn of(seed: u64) -> Self;
 
-    /// Its seed.
-    fn seed(&self) -> u64;
+    /// Whether it can be run: without some of its parts a trial may be impossible.
+    fn is_possible(&self) -> bool {
+        true
+    }
 
     /// Runs it; returns its problems.
     fn run(&self) -> impl Future<Output = Vec<String>>;
+}
 
-    /// The smallest variant that still `fails`.
-    #[must_use]
-    fn shrink(&self, fails: &dyn Fn(&Self) -> bool) -> Self;
+/// The text of a trial.
+pub fn write<T: Trial>(trial: &T) -> String {
+    // Trials consist of texts and numbers, so serialization cannot fail.
+    format!("{}\n", serde_json::to_string(trial).unwrap_or_default())
+}
+
+/// Reads the text of a trial; lines that begin with `#` are ignored.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read<T: Trial>(text: &str) -> Result<T, String> {
+    let json: String = text.lines().filter(|line| !line.starts_with('#')).collect();
+    serde_json::from_str(&json).map_err(|error| error.to_string())
+}
+
+/// The smallest variant of a trial that still `fails`: first its lists get the fewest items, then it is made plainer.
+fn smallest<T: Trial>(trial: &T, fails: impl Fn(&T) -> bool) -> T {
+    let read = |json: &Value| T::deserialize(json).ok().filter(T::is_possible);
+    let fails = |json: &Value| read(json).is_some_and(|trial| fails(&trial));
+    let mut least = serde_json::to_value(trial).unwrap_or_default();
+    for pattern in T::LISTS {
+        for at in places(&least, pattern) {
+            let items = least.pointer(&at).and_then(Value::as_array).cloned().unwrap_or_default();
+            let with = |items: &[Value]| changed(&least, &at, |list| *list = items.into());
+            least = with(&shrink::fewest(&items, |fewer| fails(&with(fewer))));
+        }
+    }
+    for (patch, pattern) in T::PLAINER {
+        let patch: Value = serde_json::from_str(patch).expect("patches are JSON");
+        for at in places(&least, pattern) {
+            let plainer = changed(&least, &at, |value| json_patch::merge(value, &patch));
+            if plainer != least && fails(&plainer) {
+                least = plainer;
+            }
+        }
+    }
+    read(&least).unwrap_or_else(|| trial.clone())
+}
+
+/// A copy with a change of the value at a pointer, if there is one.
+fn changed(json: &Value, at: &str, change: impl FnOnce(&mut Value)) -> Value {
+    let mut copy = json.clone();
+    copy.pointer_mut(at).map(change);
+    copy
+}
+
+/// The pointers that a pattern stands for.
+fn places(json: &Value, pattern: &str) -> Vec<String> {
+    let below = |at: &String, step: &str| match json.pointer(at).and_then(Value::as_array) {
+        Some(items) if step == "*" => (0..items.len()).map(|number| format!("{at}/{number}")).collect(),
+        _ => vec![format!("{at}/{step}")],
+    };
+    let steps = pattern.split('/').skip(1);
+    steps.fold(vec![String::new()], |all, step| all.iter().flat_map(|at| below(at, step)).collect())
 }
 
 /// A defect that is not fixed yet, and how it is recognised.
@@ -97,11 +135,12 @@ pub struct Failure<T> {
 
 impl<T: Trial> fmt::Display for Failure<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.trial.write())?;
+        f.write_str(&write(&self.trial))?;
         for complaint in &self.complaints {
             writeln!(f, "=> {complaint}")?;
         }
-        let (name, seed) = (T::NAME, self.trial.seed());
+        let seed = serde_json::to_value(&self.trial).unwrap_or_default()["seed"].take();
+        let name = T::NAME;
         writeln!(f, "to see it again: cargo xtask explore {name} --rounds 1 --seed {seed}")?;
         write!(f, "to keep it: put the lines above the first `=>` into {}/CASE.txt", folder::<T>())
     }
@@ -120,7 +159,7 @@ pub fn explore<T: Trial>(seed: u64) -> Result<(), Box<Failure<T>>> {
     if std::env::var("CERULEAN_SHRINK").is_ok_and(|word| word == "no") {
         return Err(Box::new(Failure { trial, complaints: complaints_at_first }));
     }
-    let trial = trial.shrink(&|trial| !complaints(trial).is_empty());
+    let trial = smallest(&trial, |trial| !complaints(trial).is_empty());
     let complaints = complaints(&trial);
     Err(Box::new(Failure { trial, complaints }))
 }
@@ -178,7 +217,7 @@ pub fn past_failures<T: Trial>() -> Result<Vec<PastFailure<T>>, String> {
         }
         let text = std::fs::read_to_string(&path).map_err(|error| failed(&error))?;
         let known = text.lines().find_map(|line| line.strip_prefix("# known:"));
-        let trial = T::read(&text).map_err(|error| failed(&format!("{}: {error}", path.display())))?;
+        let trial = read::<T>(&text).map_err(|error| failed(&format!("{}: {error}", path.display())))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         all.push(PastFailure { name, trial, known: known.map(|id| id.trim().to_owned()) });
     }
@@ -190,4 +229,45 @@ pub fn past_failures<T: Trial>() -> Result<Vec<PastFailure<T>>, String> {
         }
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    struct Example {
+        seed: u64,
+        slow: bool,
+        groups: Vec<Vec<u8>>,
+    }
+
+    impl Trial for Example {
+        const NAME: &'static str = "example";
+        const LISTS: &'static [&'static str] = &["/groups", "/groups/*"];
+        const PLAINER: &'static [(&'static str, &'static str)] = &[(r#"{"slow": false}"#, "")];
+
+        fn of(seed: u64) -> Self {
+            Self { seed, slow: true, groups: vec![vec![1, 2], vec![3], vec![4, 5, 6]] }
+        }
+
+        fn is_possible(&self) -> bool {
+            !self.groups.is_empty()
+        }
+
+        async fn run(&self) -> Vec<String> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn a_trial_loses_what_its_tables_name() {
+        let smallest = |fails: fn(&Example) -> bool| smallest(&Example::of(7), fails);
+        let with_five = smallest(|trial| trial.groups.iter().flatten().any(|item| *item == 5));
+        assert_eq!(with_five, Example { seed: 7, slow: false, groups: vec![vec![5]] });
+        assert_eq!(smallest(|trial| trial.slow).groups.len(), 1, "it is impossible without a group");
+        assert!(smallest(|trial| trial.slow).slow);
+    }
 }

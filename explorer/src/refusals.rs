@@ -10,9 +10,8 @@
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use crate::property::{KnownDefect, Trial};
+use crate::property::Trial;
 use crate::service_option::{self, ServiceOption};
-use crate::shrink;
 
 mod case;
 mod play;
@@ -67,8 +66,9 @@ const GOOD: [ServiceOption; 6] = [
 
 impl Trial for Refusals {
     const NAME: &'static str = "refusals";
-
-    const KNOWN: &'static [KnownDefect] = &[];
+    const LISTS: &'static [&'static str] = &["/bad", "/good", "/good/*"];
+    const PLAINER: &'static [(&'static str, &'static str)] =
+        &[(r#"{"slow": false}"#, ""), (r#"{"badFirst": false}"#, "")];
 
     fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
@@ -93,27 +93,11 @@ impl Trial for Refusals {
         Self { seed, slow: random.random_bool(0.5), good, bad, bad_first: random.random() }
     }
 
-    fn seed(&self) -> u64 {
-        self.seed
+    fn is_possible(&self) -> bool {
+        !self.good.is_empty()
     }
 
     async fn run(&self) -> Vec<String> {
         play::run(self).await
-    }
-
-    fn shrink(&self, fails: &dyn Fn(&Self) -> bool) -> Self {
-        let mut least = self.clone();
-        least.bad = shrink::fewest(&least.bad, |bad| fails(&Self { bad: bad.to_vec(), ..least.clone() }));
-        least.good = shrink::fewest(&least.good, |good| {
-            !good.is_empty() && fails(&Self { good: good.to_vec(), ..least.clone() })
-        });
-        least.good =
-            shrink::fewest_in_each(&least.good, |good| fails(&Self { good: good.to_vec(), ..least.clone() }));
-        for simpler in [Self { slow: false, ..least.clone() }, Self { bad_first: false, ..least.clone() }] {
-            if simpler != least && fails(&simpler) {
-                least = simpler;
-            }
-        }
-        least
     }
 }

@@ -26,20 +26,6 @@ pub fn fewest<T: Clone>(parts: &[T], mut fails: impl FnMut(&[T]) -> bool) -> Vec
     }
 }
 
-/// The lists with the fewest items each with which it still `fails`, one list after the other.
-pub fn fewest_in_each<T: Clone>(lists: &[Vec<T>], fails: impl Fn(&[Vec<T>]) -> bool) -> Vec<Vec<T>> {
-    let mut least = lists.to_vec();
-    for place in 0..lists.len() {
-        let with = |items: &[T]| {
-            let mut lists = least.clone();
-            lists[place] = items.to_vec();
-            lists
-        };
-        least[place] = fewest(&lists[place], |fewer| fails(&with(fewer)));
-    }
-    least
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -76,12 +76,7 @@ impl Single {
             manifest["metadata"]["annotations"][format!("service.beta.kubernetes.io/{key}")] =
                 (*value).into();
         }
-        let (namespace, _) = key.split_once('/').expect("a Service is called namespace/name");
-        if world.kubernetes.get("Namespace", "", namespace).is_none() {
-            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-            world.kubernetes.create(namespace).expect("the namespace can be made");
-        }
-        world.kubernetes.create(manifest).expect("the manifest is sound");
+        world.create_in_namespace(manifest);
     }
 
     /// Why a Service is not served; empty if it is.
@@ -108,21 +103,30 @@ impl Single {
 
     /// Waits on virtual time until nothing has happened for this long.
     pub(crate) async fn rest(&self, quiet: Duration) {
-        let signs = || {
-            let counts = self.azure.journal_after(u64::MAX).counts;
-            let services = self.world().kubernetes.list("Service");
-            let versions: Vec<u64> = services.iter().map(|service| service.version()).collect();
-            (counts.writes, counts.deletes, versions, self.world().kubernetes.list("Node").len())
-        };
-        let begin = Instant::now();
-        let mut quiet_since = begin;
-        let mut seen = signs();
-        while begin.elapsed() < Duration::from_secs(3_000) && quiet_since.elapsed() < quiet {
-            sleep(Duration::from_secs(2)).await;
-            let now = signs();
-            if now != seen || self.azure.running_operations() > 0 {
-                (seen, quiet_since) = (now, Instant::now());
-            }
+        rest(&self.azure, &self.world, quiet).await;
+    }
+}
+
+/// After this time worlds are judged even if they are not at rest.
+const MAX_UNREST: Duration = Duration::from_secs(3_000);
+
+/// Waits on virtual time until nothing has happened for this long: no write to Azure, no running operation, no change of
+/// a Service or of the number of nodes.
+pub(crate) async fn rest(azure: &Azure, worlds: &[World], quiet: Duration) {
+    let signs = || {
+        let counts = azure.journal_after(u64::MAX).counts;
+        let services = worlds.iter().flat_map(|world| world.kubernetes.list("Service"));
+        let versions: Vec<u64> = services.map(|service| service.version()).collect();
+        let nodes: usize = worlds.iter().map(|world| world.kubernetes.list("Node").len()).sum();
+        (counts.writes, counts.deletes, versions, nodes)
+    };
+    let begin = Instant::now();
+    let (mut seen, mut quiet_since) = (signs(), begin);
+    while begin.elapsed() < MAX_UNREST && quiet_since.elapsed() < quiet {
+        sleep(Duration::from_secs(2)).await;
+        let now = signs();
+        if now != seen || azure.running_operations() > 0 {
+            (seen, quiet_since) = (now, Instant::now());
         }
     }
 }

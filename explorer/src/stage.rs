@@ -237,11 +237,7 @@ impl Stage {
 /// Applies objects as `kubectl apply --server-side` does; missing namespaces are created.
 async fn apply(world: &World, objects: &[Value]) -> Result<(), String> {
     for object in objects {
-        let namespace = object["metadata"]["namespace"].as_str().unwrap_or("default");
-        if world.kubernetes.get("Namespace", "", namespace).is_none() {
-            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-            world.kubernetes.create(namespace).map_err(|error| format!("{error:?}"))?;
-        }
+        world.create_namespace(object["metadata"]["namespace"].as_str().unwrap_or("default"));
     }
     manifests::apply(&world.client, objects).await.map(drop).map_err(|error| error.to_string())
 }

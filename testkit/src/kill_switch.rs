@@ -49,6 +49,11 @@ impl KillSwitch {
         self.calls.load(Ordering::Relaxed)
     }
 
+    /// Whether the fatal call has been carried out.
+    pub fn is_tripped(&self) -> bool {
+        self.tripped.is_cancelled()
+    }
+
     /// Waits until the fatal call has been carried out.
     pub async fn tripped(&self) {
         self.tripped.cancelled().await;
@@ -56,7 +61,12 @@ impl KillSwitch {
 
     /// A transport to this Azure through this switch.
     pub fn transport(&self, azure: &Azure) -> Transport {
-        Transport::in_process(Wire { router: azure.router(), switch: self.clone() })
+        self.transport_to(azure.router())
+    }
+
+    /// A transport to this router of an Azure through this switch.
+    pub fn transport_to(&self, router: axum::Router) -> Transport {
+        Transport::in_process(Wire { router, switch: self.clone() })
     }
 }
 

@@ -246,13 +246,21 @@ impl World {
 
     /// Creates a Service, and its namespace if it does not exist.
     pub fn create(&self, service: ServiceBuilder) {
-        let manifest = service.manifest();
-        let namespace = manifest["metadata"]["namespace"].as_str().expect("it has a namespace");
-        if self.kubernetes.get("Namespace", "", namespace).is_none() {
-            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        self.create_in_namespace(service.manifest());
+    }
+
+    /// Creates an object, and its namespace if it does not exist.
+    pub fn create_in_namespace(&self, object: Value) {
+        self.create_namespace(object["metadata"]["namespace"].as_str().expect("it has a namespace"));
+        self.kubernetes.create(object).expect("the object is sound");
+    }
+
+    /// Creates a namespace if it does not exist.
+    pub fn create_namespace(&self, name: &str) {
+        if self.kubernetes.get("Namespace", "", name).is_none() {
+            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             self.kubernetes.create(namespace).expect("the namespace can be created");
         }
-        self.kubernetes.create(manifest).expect("the Service is sound");
     }
 
     /// Applies manifests, as `kubectl apply --server-side` does.

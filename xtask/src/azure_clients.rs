@@ -13,7 +13,7 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use crate::print;
-use crate::program::{Program, build_release, root};
+use crate::program::{Program, given_or_built, root};
 use crate::replay::wait_for;
 
 /// How to prove it.
@@ -65,10 +65,7 @@ impl Client {
             return Ok(());
         }
         let python = self.python()?;
-        let cerulean = match &arguments.cerulean {
-            Some(path) => path.clone(),
-            None => build_release()?.join("cerulean"),
-        };
+        let cerulean = given_or_built(arguments.cerulean.as_deref(), "cerulean")?;
         let directory = tempfile::tempdir()?;
         let files = directory.path().join("azure");
         let address = directory.path().join("address");

@@ -6,6 +6,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use tokio::time::Instant;
+
+use crate::print;
 
 /// The workspace's root.
 pub fn root() -> PathBuf {
@@ -14,6 +17,8 @@ pub fn root() -> PathBuf {
 
 /// The time limit for a program to stop.
 pub const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+/// The interval at which programs and their effects are polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A runtime of two threads.
 ///
@@ -27,7 +32,7 @@ pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 ///
 /// # Errors
 /// The build fails.
-pub fn build_release() -> anyhow::Result<PathBuf> {
+fn build_release() -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // Cargo sets variables about this package. Some build scripts watch them, and would compile half of the workspace
     // again.
@@ -51,6 +56,35 @@ pub fn build_release() -> anyhow::Result<PathBuf> {
     Ok(target.join("release"))
 }
 
+/// A given binary, or else the one with this name of a release build.
+///
+/// # Errors
+/// The build fails.
+pub fn given_or_built(path: Option<&Path>, name: &str) -> anyhow::Result<PathBuf> {
+    if let Some(path) = path {
+        return Ok(path.to_owned());
+    }
+    print::line("building the release binaries");
+    Ok(build_release()?.join(name))
+}
+
+/// Does something in a temporary folder, which is kept, with a message, if that is wanted or if it fails.
+///
+/// # Errors
+/// The folder cannot be created, or the work fails.
+pub fn in_folder<T>(
+    prefix: &str,
+    keep: bool,
+    work: impl FnOnce(&Path) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let directory = tempfile::Builder::new().prefix(prefix).tempdir()?;
+    let done = work(directory.path());
+    if keep || done.is_err() {
+        print::line(format_args!("files and logs: {}", directory.keep().display()));
+    }
+    done
+}
+
 /// Paths of built programs.
 #[derive(Debug, Default, clap::Args)]
 pub struct ProgramArguments {
@@ -68,18 +102,10 @@ impl ProgramArguments {
     /// # Errors
     /// The build fails.
     pub fn or_built(&self) -> anyhow::Result<Built> {
-        let build = || {
-            crate::print::line("building the release binaries");
-            build_release()
-        };
-        let programs = match &self.programs {
-            Some(folder) => folder.clone(),
-            None => build()?,
-        };
+        let programs = given_or_built(self.programs.as_deref(), "")?;
         let cerulean = match (&self.cerulean, &self.programs) {
-            (Some(path), _) => path.clone(),
             (None, None) => programs.join("cerulean"),
-            (None, Some(_)) => build()?.join("cerulean"),
+            (path, _) => given_or_built(path.as_deref(), "cerulean")?,
         };
         Ok(Built { programs, cerulean })
     }
@@ -157,21 +183,54 @@ impl Program {
             .args(["-TERM", &self.child.id().to_string()])
             .status()
             .context("cannot run kill")?;
-        let deadline = tokio::time::Instant::now() + patience;
+        let status = self.ends_within(patience).await?;
+        status.with_context(|| {
+            let seconds = patience.as_secs();
+            format!("{} did not end within {seconds} s of SIGTERM:\n{}", self.name, self.last_words())
+        })
+    }
+
+    /// Waits for the program's end, and returns how it ended; `None` if it still runs after `patience`.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub async fn ends_within(&mut self, patience: Duration) -> std::io::Result<Option<ExitStatus>> {
+        let deadline = Instant::now() + patience;
         loop {
-            if let Some(status) = self.child.try_wait()? {
+            let status = self.ended()?;
+            if status.is_some() || Instant::now() > deadline {
                 return Ok(status);
             }
-            if tokio::time::Instant::now() > deadline {
-                bail!(
-                    "{} did not end within {} s of SIGTERM:\n{}",
-                    self.name,
-                    patience.as_secs(),
-                    self.last_words()
-                );
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
+    }
+}
+
+/// Waits until `condition` returns a value; its errors are retried, and the last one is reported on a timeout.
+/// `must_run` says whether the programs of `stage` run.
+///
+/// # Errors
+/// A program has ended, or it takes longer than `patience`.
+pub async fn until<S, T>(
+    stage: &mut S,
+    must_run: impl Fn(&mut S) -> anyhow::Result<()>,
+    what: &str,
+    patience: Duration,
+    condition: impl AsyncFn(&S) -> anyhow::Result<Option<T>>,
+) -> anyhow::Result<T> {
+    let deadline = Instant::now() + patience;
+    loop {
+        must_run(stage)?;
+        let last = match condition(stage).await {
+            Ok(Some(value)) => return Ok(value),
+            Ok(None) => None,
+            Err(error) => Some(error),
+        };
+        if Instant::now() > deadline {
+            let last = last.map(|error| format!(" (last error: {error:#})")).unwrap_or_default();
+            bail!("timed out after {} s waiting until {what}{last}", patience.as_secs());
+        }
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 
 use crate::print;
-use crate::program::{Program, build_release, root};
+use crate::program::{Program, given_or_built, root};
 
 /// Conversations about the types that the simulator serves.
 const CONVERSATIONS: [&str; 27] = [
@@ -112,10 +112,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         print::line("skipped: no recorded conversations beside this checkout (../shared)");
         return Ok(());
     }
-    let cerulean = match &arguments.cerulean {
-        Some(path) => path.clone(),
-        None => build_release()?.join("cerulean"),
-    };
+    let cerulean = given_or_built(arguments.cerulean.as_deref(), "cerulean")?;
     let (mut status, mut body, mut failed) = (Score::default(), Score::default(), Vec::new());
     for name in CONVERSATIONS {
         let recording = shared.join(format!("recordings/{name}.jsonl"));

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use azure_simulator::packet::Source;
 use azure_simulator::{LatencyProfile, Options};
+use azure_types::ResourceId;
 use cluster_api_stand_in::{Part, WallClock};
 use kube::Client;
 use kubernetes_simulator::Token;
+use serde_json::json;
 use simulated_cluster::{
     Boot, HostedAzure, HostedAzureOptions, Outcome, Shape, WorkloadClusters, WorkloadOptions,
     play_cluster_api,
@@ -69,6 +71,21 @@ impl World {
         let address = ([127, 0, 0, 1], 0).into();
         let proxy = format!("http://{}", workloads.proxy(address, Some(azure.https_address)).await?);
         Ok(Self { shape: shape.clone(), azure, workloads, proxy, stop, _ends: ends })
+    }
+
+    /// Creates the prerequisites of the flavors' machines in Azure: an identity, and its group.
+    ///
+    /// # Errors
+    /// Azure refuses one.
+    pub fn create_identity_for_machines(&self) -> anyhow::Result<()> {
+        let group = ResourceId::group(&self.shape.subscription, "capz-ci");
+        let name = "cloud-provider-user-identity";
+        let identity = group.resource("Microsoft.ManagedIdentity", "userAssignedIdentities", name);
+        for id in [&group, &identity] {
+            let made = self.azure.azure.put(id, json!({ "location": self.shape.region }));
+            made.map_err(|refusal| anyhow::anyhow!("{id}: {refusal:?}"))?;
+        }
+        Ok(())
     }
 
     /// Runs the stand-in for Cluster API in a management cluster.

@@ -20,7 +20,9 @@ use tokio::process::{Child, Command};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::process::beside_this;
 use super::resident::{megabytes, peak};
+use super::statistics::fine_milliseconds;
 use crate::runtime::{TWO_THREADS, runtime};
 use crate::screen::Screen;
 
@@ -140,17 +142,9 @@ struct Outcome {
 /// # Errors
 /// A binary is missing or fails.
 pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
-    let provider = match &arguments.provider {
-        Some(path) => path.clone(),
-        None => std::env::current_exe()?.with_file_name("acr-credential-provider"),
-    };
-    for program in [Some(&provider), arguments.peer.as_ref()].into_iter().flatten() {
-        if !program.exists() {
-            bail!(
-                "{} is not there; build it with `cargo build --release`, or name another",
-                program.display()
-            );
-        }
+    let provider = beside_this(arguments.provider.clone(), "acr-credential-provider", "--provider")?;
+    if let Some(peer) = &arguments.peer {
+        beside_this(Some(peer.clone()), "", "--peer")?;
     }
     runtime(TWO_THREADS)?.block_on(measure(screen, arguments, &provider))
 }
@@ -197,7 +191,7 @@ async fn measure(screen: Screen, arguments: &Arguments, provider: &Path) -> anyh
             if median.answer["exit code"] != 0 {
                 bail!("{} gives no credentials for {}", program.display(), call.describe());
             }
-            times.push(format!("{:.1} ms", median.time.as_secs_f64() * 1000.0));
+            times.push(fine_milliseconds(median.time));
             peaks.push(megabytes(outcomes.iter().map(|outcome| outcome.peak).max().unwrap_or_default()));
         }
         rows.extend([times, peaks]);

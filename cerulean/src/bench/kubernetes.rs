@@ -5,13 +5,11 @@
 //! one thread; the clients run here and use TLS, as real clients do.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use futures::future::{join_all, try_join_all};
+use futures::future::join_all;
 use http::{Method, Request};
 use http_body_util::BodyExt as _;
 use kube::Client;
@@ -20,10 +18,13 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::nodes;
+use super::parallel::in_parallel;
+use super::process::{Running, simulator};
 use super::resident::{megabytes, processor_time, resident};
+use super::statistics::{milliseconds, seconds};
 use crate::kubernetes::ClusterArguments;
 use crate::runtime::{TWO_THREADS, runtime};
-use crate::screen::Screen;
+use crate::screen::{Screen, row};
 
 /// The sizes of the benchmark.
 #[derive(Debug, clap::Args)]
@@ -66,13 +67,13 @@ const LAG: Duration = Duration::from_secs(60);
 /// The simulator does not start or refuses a request unexpectedly, or a watch misses something.
 pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
     let directory = tempfile::Builder::new().prefix("cerulean-bench-").tempdir()?;
-    let simulator = Simulator::start(directory.path())?;
-    runtime(TWO_THREADS)?.block_on(measure(screen, arguments, &simulator))
+    runtime(TWO_THREADS)?.block_on(measure(screen, arguments, directory.path()))
 }
 
-async fn measure(screen: Screen, arguments: &Arguments, simulator: &Simulator) -> anyhow::Result<()> {
-    let bench = Arc::new(Bench { client: simulator.client().await? });
-    let process = simulator.0.id();
+async fn measure(screen: Screen, arguments: &Arguments, directory: &Path) -> anyhow::Result<()> {
+    let (simulator, client) = start(directory).await?;
+    let bench = Arc::new(Bench { client });
+    let process = simulator.id();
     let Arguments { nodes, pods, services, writes, watchers, clients } = *arguments;
     let clients = clients.max(1);
     let bar = screen.waiting("laying out");
@@ -100,69 +101,40 @@ async fn measure(screen: Screen, arguments: &Arguments, simulator: &Simulator) -
     }
     bar.finish_and_clear();
     let rate = |time: Duration| format!("{:.0}", writes as f64 / time.as_secs_f64().max(0.001));
+    let lag = all_seen.saturating_sub(wrote);
     let rows = [
-        [
-            format!("laying out {nodes} nodes, {pods} pods, {services} Services"),
-            String::new(),
-            format!("{:.1} s", laid_out.as_secs_f64()),
-        ],
-        ["resident before".to_owned(), String::new(), megabytes(empty)],
-        ["resident with all of it".to_owned(), "300 MB".to_owned(), megabytes(held)],
-        [
-            format!("LIST of all nodes, {PAGE} a page"),
-            "400 ms".to_owned(),
-            format!("{:.0} ms", listed.as_secs_f64() * 1000.0),
-        ],
-        [format!("writes a second, {watchers} watches"), "2000".to_owned(), rate(wrote)],
-        ["writes a second of processor time".to_owned(), "2000".to_owned(), rate(worked)],
-        [
-            "last change seen by all watches, after the last write".to_owned(),
-            String::new(),
-            format!("{:.0} ms", all_seen.saturating_sub(wrote).as_secs_f64() * 1000.0),
-        ],
-        ["changes that a watch missed".to_owned(), "0".to_owned(), "0".to_owned()],
-        ["resident afterwards".to_owned(), "300 MB".to_owned(), megabytes(resident(process)?)],
+        row![format!("laying out {nodes} nodes, {pods} pods, {services} Services"), "", seconds(laid_out)],
+        row!["resident before", "", megabytes(empty)],
+        row!["resident with all of it", "300 MB", megabytes(held)],
+        row![format!("LIST of all nodes, {PAGE} a page"), "400 ms", milliseconds(listed)],
+        row![format!("writes a second, {watchers} watches"), "2000", rate(wrote)],
+        row!["writes a second of processor time", "2000", rate(worked)],
+        row!["last change seen by all watches, after the last write", "", milliseconds(lag)],
+        row!["changes that a watch missed", "0", "0"],
+        row!["resident afterwards", "300 MB", megabytes(resident(process)?)],
     ];
     screen.table(["WHAT", "GOAL", "MEASURED"], &rows);
     Ok(())
 }
 
-/// The simulator's process, and its kubeconfig. It is killed on drop.
-struct Simulator(Child, std::path::PathBuf);
-
-impl Simulator {
-    fn start(directory: &Path) -> anyhow::Result<Self> {
-        let folder = directory.join("kubernetes");
-        let child = Command::new(std::env::current_exe()?)
-            .args(["simulate", "kubernetes", "--threads=1", "--directory"])
-            .arg(&folder)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()?;
-        Ok(Self(child, folder.join("kubeconfig")))
-    }
-
-    async fn client(&self) -> anyhow::Result<Client> {
-        for _ in 0..500 {
-            // The file is complete once the server listens.
-            if self.1.exists() {
-                let cluster = ClusterArguments::of_file(&self.1).connect().await?;
-                if cluster.client.apiserver_version().await.is_ok() {
-                    return Ok(cluster.client);
-                }
+/// Starts the simulator, whose files are in this directory; returns it and a client.
+async fn start(directory: &Path) -> anyhow::Result<(Running, Client)> {
+    let folder = directory.join("kubernetes");
+    let kubeconfig = folder.join("kubeconfig");
+    let mut command = simulator("kubernetes")?;
+    command.arg("--directory").arg(&folder);
+    let running = Running::launch("simulator", command, directory)?;
+    for _ in 0..500 {
+        // The file is complete once the server listens.
+        if kubeconfig.exists() {
+            let cluster = ClusterArguments::of_file(&kubeconfig).connect().await?;
+            if cluster.client.apiserver_version().await.is_ok() {
+                return Ok((running, cluster.client));
             }
-            sleep(Duration::from_millis(10)).await;
         }
-        bail!("the simulator did not start")
+        sleep(Duration::from_millis(10)).await;
     }
-}
-
-impl Drop for Simulator {
-    fn drop(&mut self) {
-        // Both fail only if the process has already ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    bail!("the simulator did not start:\n{}", running.last_words())
 }
 
 struct Bench {
@@ -177,18 +149,16 @@ impl Bench {
     }
 
     /// Creates the objects, with several clients in parallel.
-    async fn lay_out(&self, arguments: &Arguments, clients: usize) -> anyhow::Result<()> {
+    async fn lay_out(self: &Arc<Self>, arguments: &Arguments, clients: usize) -> anyhow::Result<()> {
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-node-lease"}});
         if self.send(Method::GET, "/api/v1/namespaces/kube-node-lease", None).await.is_err() {
             self.send(Method::POST, "/api/v1/namespaces", Some(&namespace)).await?;
         }
         let nodes = arguments.nodes.max(1);
-        self.create(arguments.nodes, clients, "/api/v1/nodes", |number| {
-            nodes::node(&node_name(number), &address(number), SYSTEM_UUID)
-        })
-        .await?;
-        let pod = |number| pod(number, &node_name(number % nodes));
+        let node = |number| nodes::node(&node_name(number), &address(number), SYSTEM_UUID);
+        self.create(arguments.nodes, clients, "/api/v1/nodes", node).await?;
+        let pod = move |number| pod(number, &node_name(number % nodes));
         self.create(arguments.pods, clients, "/api/v1/namespaces/default/pods", pod).await?;
         let services = "/api/v1/namespaces/default/services";
         self.create(arguments.services, clients, services, nodes::service).await?;
@@ -196,23 +166,18 @@ impl Bench {
     }
 
     async fn create(
-        &self,
+        self: &Arc<Self>,
         count: usize,
         clients: usize,
-        path: &str,
-        object: impl Fn(usize) -> Value,
+        path: &'static str,
+        object: impl Fn(usize) -> Value + Copy + Send + 'static,
     ) -> anyhow::Result<()> {
-        let (next, object) = (&AtomicUsize::new(0), &object);
-        let work = (0..clients).map(|_| async move {
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= count {
-                    return anyhow::Ok(());
-                }
-                self.send(Method::POST, path, Some(&object(number))).await?;
-            }
-        });
-        try_join_all(work).await.map(drop)
+        let bench = Arc::clone(self);
+        let create = move |_, number| {
+            let bench = Arc::clone(&bench);
+            async move { bench.send(Method::POST, path, Some(&object(number))).await.map(drop) }
+        };
+        in_parallel(0..count, clients, create).await
     }
 
     /// The best time for all pages of nodes, one after the other. Parsing them is not measured.
@@ -274,28 +239,20 @@ impl Bench {
     }
 
     async fn write(self: &Arc<Self>, writes: usize, clients: usize) -> anyhow::Result<()> {
-        let next = Arc::new(AtomicUsize::new(0));
-        let work = (0..clients).map(|client| {
-            let (bench, next) = (Arc::clone(self), Arc::clone(&next));
-            tokio::spawn(async move {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= writes {
-                        return anyhow::Ok(());
-                    }
-                    let lease_of = client * LEASES_OF_A_CLIENT + number % LEASES_OF_A_CLIENT;
-                    let body = json!({"spec": {"renewTime": time(number + 1)}}).to_string();
-                    let request = Request::patch(format!("{LEASES}/{}", node_name(lease_of)))
-                        .header("content-type", "application/merge-patch+json")
-                        .body(body.into_bytes())?;
-                    bench.client.request_text(request).await?;
-                }
-            })
-        });
-        for done in join_all(work).await {
-            done??;
-        }
-        Ok(())
+        let bench = Arc::clone(self);
+        let renew = move |client, number| {
+            let bench = Arc::clone(&bench);
+            async move {
+                let lease_of = client * LEASES_OF_A_CLIENT + number % LEASES_OF_A_CLIENT;
+                let body = json!({"spec": {"renewTime": time(number + 1)}}).to_string();
+                let request = Request::patch(format!("{LEASES}/{}", node_name(lease_of)))
+                    .header("content-type", "application/merge-patch+json")
+                    .body(body.into_bytes())?;
+                bench.client.request_text(request).await?;
+                Ok(())
+            }
+        };
+        in_parallel(0..writes, clients, renew).await
     }
 }
 

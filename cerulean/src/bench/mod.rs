@@ -7,11 +7,13 @@ mod credentials;
 mod kubernetes;
 mod node_manager;
 mod nodes;
+mod parallel;
 mod planning;
 mod process;
 mod resident;
 mod services;
 mod simulator;
+mod simulators;
 mod statistics;
 mod turnover;
 

@@ -4,23 +4,25 @@
 //! simulated Azure.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use azure_simulator::imds::MetadataService;
 use azure_simulator::serve::serve;
 use azure_simulator::{Azure, Options};
-use clock::Clock;
 use k8s::names::TAINT_UNINITIALIZED;
 use serde_json::json;
-use simulated_cluster::{HostedKubernetes, HostedKubernetesOptions, NodePool, Shape};
+use simulated_cluster::{HostedKubernetes, NodePool, Shape};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::process::{Running, beside_this};
 use super::resident::{anonymous, megabytes, resident};
+use super::simulators::{is_initialised, start_kubernetes};
+use super::statistics::fine_milliseconds;
 use crate::runtime::{TWO_THREADS, runtime};
-use crate::screen::Screen;
+use crate::screen::{Screen, row};
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
@@ -46,16 +48,7 @@ const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 /// # Errors
 /// The binary is missing or fails.
 pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
-    let manager = match &arguments.manager {
-        Some(path) => path.clone(),
-        None => std::env::current_exe()?.with_file_name("azure-cloud-node-manager"),
-    };
-    if !manager.exists() {
-        bail!(
-            "{} is not there; build it with `cargo build --release`, or name it with --manager",
-            manager.display()
-        );
-    }
+    let manager = beside_this(arguments.manager.clone(), "azure-cloud-node-manager", "--manager")?;
     runtime(TWO_THREADS)?.block_on(measure(screen, &manager, arguments))
 }
 
@@ -67,26 +60,14 @@ async fn measure(screen: Screen, manager: &Path, arguments: &Arguments) -> anyho
     shape.lay_out(&azure).map_err(|refusal| anyhow::anyhow!("the cluster is refused: {refusal}"))?;
     let router = MetadataService::new(azure).router();
     let metadata = serve(([127, 0, 0, 1], 0).into(), router, None, stop.clone()).await?;
-    let options = HostedKubernetesOptions {
-        seed: 1,
-        directory: directory.path().to_owned(),
-        port: 0,
-        dual_stack: false,
-        token: None,
-        now: Clock::system().now(),
-        ..HostedKubernetesOptions::default()
-    };
-    let kubernetes = HostedKubernetes::start(options, &stop).await?;
+    let kubernetes = start_kubernetes(directory.path(), &stop).await?;
     let command = || {
         let mut command = Command::new(manager);
         command
             .arg(format!("--node-name={NODE}"))
             .arg(format!("--instance-metadata-endpoint={}", metadata.url()))
             .arg(format!("--kubeconfig={}", kubernetes.kubeconfig.display()))
-            .env("NODE_NAME", NODE)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+            .env("NODE_NAME", NODE);
         command
     };
 
@@ -97,27 +78,26 @@ async fn measure(screen: Screen, manager: &Path, arguments: &Arguments) -> anyho
         drop(last.take());
         register(&kubernetes)?;
         let begun = Instant::now();
-        let program = Running(command().spawn().with_context(|| manager.display().to_string())?);
+        let program = Running::launch("node-manager", command(), directory.path())?;
         initialised(&kubernetes).await?;
         times.push(begun.elapsed());
         last = Some(program);
     }
     tokio::time::sleep(Duration::from_secs(arguments.idle)).await;
     let program = last.context("it was started once at least")?;
-    let (all, own) = (resident(program.0.id())?, anonymous(program.0.id())?);
+    let (all, own) = (resident(program.id())?, anonymous(program.id())?);
     drop(program);
     stop.cancel();
     bar.finish_and_clear();
 
     times.sort();
-    let milliseconds = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1000.0);
     let at = |index: usize| times.get(index).copied().unwrap_or_default();
     let rows = [
-        ["node manager, binary".to_owned(), megabytes(std::fs::metadata(manager)?.len())],
-        ["start to node initialised, median".to_owned(), milliseconds(at(times.len() / 2))],
-        ["start to node initialised, longest".to_owned(), milliseconds(at(times.len() - 1))],
-        [format!("resident, after {} s", arguments.idle), megabytes(all)],
-        ["of that, no pages of a file".to_owned(), megabytes(own)],
+        row!["node manager, binary", megabytes(std::fs::metadata(manager)?.len())],
+        row!["start to node initialised, median", fine_milliseconds(at(times.len() / 2))],
+        row!["start to node initialised, longest", fine_milliseconds(at(times.len() - 1))],
+        row![format!("resident, after {} s", arguments.idle), megabytes(all)],
+        row!["of that, no pages of a file", megabytes(own)],
     ];
     screen.table(["WHAT", "MEASURED"], &rows);
     Ok(())
@@ -139,23 +119,10 @@ fn register(kubernetes: &HostedKubernetes) -> anyhow::Result<()> {
 /// Waits until the node has lost its taint.
 async fn initialised(kubernetes: &HostedKubernetes) -> anyhow::Result<()> {
     let lost = kubernetes.kubernetes.until("Node", |nodes| {
-        let node = nodes.iter().find(|node| node.name() == NODE)?;
-        let taints = node.value()["spec"]["taints"].as_array();
-        taints.is_none_or(|taints| taints.iter().all(|one| one["key"] != TAINT_UNINITIALIZED)).then_some(())
+        nodes.iter().any(|node| node.name() == NODE && is_initialised(node)).then_some(())
     });
     match tokio::time::timeout(WAIT_TIMEOUT, lost).await {
         Ok(found) => Ok(found?),
         Err(_) => bail!("the node was not initialised within {} s", WAIT_TIMEOUT.as_secs()),
-    }
-}
-
-/// The node manager; it is killed on drop.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Both fail only if the process has already ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }

@@ -11,23 +11,20 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use azure_simulator::{Azure, Journal};
 use azure_types::ResourceId;
-use clock::Clock;
 use indicatif::ProgressBar;
 use k8s::names::TAINT_UNINITIALIZED;
-use kubernetes_simulator::{Kubernetes, Token};
+use kubernetes_simulator::Kubernetes;
 use serde_json::{Value, json};
-use simulated_cluster::{
-    HostedAzure, HostedAzureOptions, HostedKubernetes, HostedKubernetesOptions, NodePool, Shape,
-};
+use simulated_cluster::{HostedAzure, HostedKubernetes, NodePool, Shape};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::process::{Files, Manager, Running};
 use super::resident::{Memory, megabytes, processor_time};
+use super::simulators::{Idle, is_initialised, start_azure, start_kubernetes};
 use super::statistics::percentile;
 use crate::runtime::{TWO_THREADS, runtime};
-use crate::screen::Screen;
-use crate::simulate::limits;
+use crate::screen::{Screen, row};
 
 /// The sizes of the benchmark.
 #[derive(Debug, clap::Args)]
@@ -249,29 +246,13 @@ impl Bench {
     ) -> anyhow::Result<Self> {
         let pool = |number: u64| NodePool::new(&set_name(number), &prefix(number), arguments.instances);
         let shape = Shape { pools: (0..arguments.scale_sets).map(pool).collect(), ..Shape::default() };
-        let now = Clock::system().now();
-        let options = azure_simulator::Options {
-            // The benchmark measures our own work, not Azure's throttling.
-            budgets: None,
-            limits: limits::enough_cores(),
-            start: now,
-            ..azure_simulator::Options::default()
-        };
-        let azure = HostedAzureOptions {
-            client_secret: Some(Token::new(CLIENT_SECRET)),
-            ..HostedAzureOptions::of(&shape, options, directory)
-        };
-        let azure = HostedAzure::start(azure, stop).await?;
+        // The benchmark measures our own work, not Azure's throttling.
+        let options = azure_simulator::Options { budgets: None, ..azure_simulator::Options::default() };
+        let azure = start_azure(&shape, CLIENT_SECRET, options, directory, stop).await?;
         shape
             .lay_out(&azure.azure)
             .map_err(|refusal| anyhow::anyhow!("the cluster is refused: {refusal}"))?;
-        let kubernetes = HostedKubernetesOptions {
-            seed: 1,
-            directory: directory.to_owned(),
-            now,
-            ..HostedKubernetesOptions::default()
-        };
-        let kubernetes = HostedKubernetes::start(kubernetes, stop).await?;
+        let kubernetes = start_kubernetes(directory, stop).await?;
         let mut config = shape.azure_json(&azure.https, CLIENT_SECRET);
         if arguments.by_address {
             config["loadBalancerBackendPoolConfigurationType"] = "nodeIP".into();
@@ -295,7 +276,7 @@ impl Bench {
     async fn register(&self, machines: &[Machine], bar: &ProgressBar) -> anyhow::Result<Vec<Duration>> {
         let nodes =
             machines.iter().map(|machine| node(&machine.name, &machine.address, &machine.system_uuid));
-        self.create("Node", nodes, |node| !is_uninitialised(node), bar).await
+        self.create("Node", nodes, is_initialised, bar).await
     }
 
     /// Applies Services, and waits until all have their addresses. Returns the duration for each.
@@ -395,14 +376,9 @@ impl Bench {
 
     /// Waits until there are no more requests to Azure.
     async fn rest(&self, rest: Duration) {
-        let mut before = 0;
-        loop {
-            sleep(rest).await;
-            let now = self.azure.azure.journal().counts.requests;
-            if now == before {
-                return;
-            }
-            before = now;
+        let mut idle = Idle::begin();
+        while idle.time(&self.azure.azure) < rest {
+            sleep(POLL_INTERVAL).await;
         }
     }
 }
@@ -454,9 +430,8 @@ impl MemoryUse {
     }
 
     fn row(&self) -> [String; 5] {
-        let (goal, state) = (self.goal.to_owned(), self.state.clone());
         let Memory { resident, private, peak, .. } = self.memory;
-        [state, goal, megabytes(resident), megabytes(private), megabytes(peak)]
+        row![self.state, self.goal, megabytes(resident), megabytes(private), megabytes(peak)]
     }
 }
 
@@ -482,15 +457,9 @@ impl Calls {
     }
 
     fn row(&self) -> [String; 7] {
-        [
-            self.phase.clone(),
-            self.all.to_string(),
-            self.writes.to_string(),
-            self.instances.most.to_string(),
-            self.interfaces.most.to_string(),
-            self.instances.most_in_round.max(self.interfaces.most_in_round).to_string(),
-            "1".to_owned(),
-        ]
+        let (instances, interfaces) = (&self.instances, &self.interfaces);
+        let in_round = instances.most_in_round.max(interfaces.most_in_round);
+        row![self.phase, self.all, self.writes, instances.most, interfaces.most, in_round, "1"]
     }
 }
 
@@ -525,11 +494,6 @@ impl Lists {
             most_in_round: begun.iter().map(in_round).max().unwrap_or_default(),
         }
     }
-}
-
-fn is_uninitialised(node: &Value) -> bool {
-    let taints = node["spec"]["taints"].as_array();
-    taints.is_some_and(|taints| taints.iter().any(|taint| taint["key"] == TAINT_UNINITIALIZED))
 }
 
 fn is_served(service: &Value) -> bool {

@@ -17,8 +17,9 @@ use serde_json::json;
 use simulated_cluster::{NodePool, Shape};
 use tokio::time::Instant;
 
+use super::statistics::{fine_milliseconds, middle};
 use crate::runtime::{TWO_THREADS, runtime};
-use crate::screen::Screen;
+use crate::screen::{Screen, row};
 
 /// The sizes of the benchmark.
 #[derive(Debug, clap::Args)]
@@ -137,14 +138,15 @@ async fn measure(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
     }
     bar.finish_and_clear();
     let (services, nodes) = (arguments.services, arguments.nodes);
+    let what = format!("plan {services} Services on {nodes} nodes");
     let rows = [
-        [format!("plan {services} Services on {nodes} nodes, nothing is there"), milliseconds(from_nothing)],
-        [format!("plan {services} Services on {nodes} nodes, all is there"), milliseconds(at_rest)],
-        [format!("serve {services} Services at once"), milliseconds(served)],
-        [format!("look at one of {services} Services again"), milliseconds(middle(again))],
-        ["serve one more".to_owned(), milliseconds(middle(more))],
-        ["follow one node that goes".to_owned(), milliseconds(middle(changes))],
-        ["a node drains: until the first write to Azure".to_owned(), milliseconds(middle(drained))],
+        row![format!("{what}, nothing is there"), fine_milliseconds(from_nothing)],
+        row![format!("{what}, all is there"), fine_milliseconds(at_rest)],
+        row![format!("serve {services} Services at once"), fine_milliseconds(served)],
+        row![format!("look at one of {services} Services again"), fine_milliseconds(middle(again))],
+        row!["serve one more", fine_milliseconds(middle(more))],
+        row!["follow one node that goes", fine_milliseconds(middle(changes))],
+        row!["a node drains: until the first write to Azure", fine_milliseconds(middle(drained))],
     ];
     screen.table(["WHAT", "MEASURED"], &rows);
     Ok(())
@@ -252,13 +254,4 @@ fn median(work: impl Fn() -> anyhow::Result<()>) -> anyhow::Result<Duration> {
         times.push(begun.elapsed());
     }
     Ok(middle(times))
-}
-
-fn middle(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times.get(times.len() / 2).copied().unwrap_or_default()
-}
-
-fn milliseconds(time: Duration) -> String {
-    format!("{:.1} ms", time.as_secs_f64() * 1_000.0)
 }

@@ -24,7 +24,7 @@ impl Manager {
     /// # Errors
     /// The binary does not exist.
     pub fn ours(named: Option<PathBuf>) -> anyhow::Result<Self> {
-        let binary = beside_this(named, "azure-cloud-controller-manager")?;
+        let binary = beside_this(named, "azure-cloud-controller-manager", "--manager")?;
         Ok(Self { name: "ours", binary, is_peer: false })
     }
 
@@ -46,22 +46,32 @@ impl Manager {
     }
 }
 
-/// The binary that `--manager` names, or else the one with this name next to this program.
+/// The binary that an option names, or else the one with this name next to this program.
 ///
 /// # Errors
 /// The binary does not exist.
-pub fn beside_this(named: Option<PathBuf>, name: &str) -> anyhow::Result<PathBuf> {
+pub fn beside_this(named: Option<PathBuf>, name: &str, option: &str) -> anyhow::Result<PathBuf> {
     let binary = match named {
         Some(path) => path,
         None => std::env::current_exe()?.with_file_name(name),
     };
     if !binary.exists() {
         bail!(
-            "{} is not there; build it with `cargo build --release`, or name it with --manager",
+            "{} is not there; build it with `cargo build --release`, or name it with {option}",
             binary.display()
         );
     }
     Ok(binary)
+}
+
+/// The command of a simulator of this program, which serves on one thread and so has one core at most.
+///
+/// # Errors
+/// The path of this program is unknown.
+pub fn simulator(kind: &str) -> anyhow::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["simulate", kind, "--threads=1"]);
+    Ok(command)
 }
 
 /// The files that a controller manager is started with.
@@ -77,7 +87,7 @@ pub struct Files<'a> {
     pub logs: &'a Path,
 }
 
-/// A running controller manager; it is killed on drop.
+/// A running program; it is killed on drop.
 #[derive(Debug)]
 pub struct Running {
     name: &'static str,

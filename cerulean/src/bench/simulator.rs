@@ -4,9 +4,7 @@
 //! it has one core at most; the clients run here.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
@@ -15,11 +13,14 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::parallel::in_parallel;
+use super::process::{Running, simulator};
 use super::resident::{megabytes, processor_time, resident};
+use super::statistics::{milliseconds, seconds};
 use super::turnover::{self, COMPUTE, NETWORK, address};
 use crate::http_client::{self, HttpClient};
 use crate::runtime::{TWO_THREADS, runtime};
-use crate::screen::Screen;
+use crate::screen::{Screen, row};
 
 /// The sizes of the benchmark.
 #[derive(Debug, clap::Args)]
@@ -57,17 +58,16 @@ const LISTS: u32 = 5;
 /// The simulator does not start, or refuses a request unexpectedly.
 pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
     let directory = tempfile::Builder::new().prefix("cerulean-bench-").tempdir()?;
-    let simulator = Simulator::start(directory.path())?;
     runtime(TWO_THREADS)?.block_on(async {
-        let base = simulator.address().await?;
+        let (simulator, base) = start(directory.path()).await?;
         let bench = Arc::new(Bench { client: http_client::client(), base, shape: Shape::of(arguments) });
         let bar = screen.waiting("laying out");
         let begun = Instant::now();
         bench.lay_out().await?;
         let laid_out = begun.elapsed();
-        let empty_handed = resident(simulator.0.id())?;
+        let process = simulator.id();
+        let empty_handed = resident(process)?;
         bar.set_message("listing");
-        let process = simulator.0.id();
         let before = processor_time(process)?;
         let (plain, _) = bench.list_all("").await?;
         let busy = (processor_time(process)?.saturating_sub(before)) / LISTS;
@@ -77,9 +77,9 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
         let before = processor_time(process)?;
         bench.clone().mixed(arguments.requests, arguments.clients).await?;
         let (elapsed, busy_in_mix) = (begun.elapsed(), processor_time(process)?.saturating_sub(before));
-        let mixed = resident(simulator.0.id())?;
+        let mixed = resident(process)?;
         bar.set_message("making and removing");
-        let look = || resident(simulator.0.id());
+        let look = || resident(process);
         let turned = match arguments.turnover {
             0 => Vec::new(),
             requests => turnover::run(&bench.client, &bench.base, requests, arguments.clients, look).await?,
@@ -87,78 +87,42 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
         bar.finish_and_clear();
         let rate = arguments.requests as f64 / elapsed.as_secs_f64();
         let machines = arguments.scale_sets * arguments.instances;
+        let busy_rate = arguments.requests as f64 / busy_in_mix.as_secs_f64().max(0.01);
+        let listing = megabytes(bytes as u64);
         let mut rows = vec![
-            [
-                format!("laying out {machines} machines, {} rules", arguments.rules),
-                String::new(),
-                seconds(laid_out),
-            ],
-            [format!("LIST of all {machines} instances"), "150 ms".to_owned(), milliseconds(plain)],
-            ["processor time of that".to_owned(), String::new(), milliseconds(busy)],
-            [
-                format!("LIST with instance views ({})", megabytes(bytes as u64)),
-                String::new(),
-                milliseconds(viewed),
-            ],
-            ["mixed requests a second, one core".to_owned(), "1000".to_owned(), format!("{rate:.0}")],
-            [
-                "mixed requests a second of processor time".to_owned(),
-                String::new(),
-                format!("{:.0}", arguments.requests as f64 / busy_in_mix.as_secs_f64().max(0.01)),
-            ],
-            ["resident, laid out".to_owned(), "400 MB".to_owned(), megabytes(empty_handed)],
-            [
-                format!("resident, after {} requests", arguments.requests),
-                "400 MB".to_owned(),
-                megabytes(mixed),
-            ],
+            row![format!("laying out {machines} machines, {} rules", arguments.rules), "", seconds(laid_out)],
+            row![format!("LIST of all {machines} instances"), "150 ms", milliseconds(plain)],
+            row!["processor time of that", "", milliseconds(busy)],
+            row![format!("LIST with instance views ({listing})"), "", milliseconds(viewed)],
+            row!["mixed requests a second, one core", "1000", format!("{rate:.0}")],
+            row!["mixed requests a second of processor time", "", format!("{busy_rate:.0}")],
+            row!["resident, laid out", "400 MB", megabytes(empty_handed)],
+            row![format!("resident, after {} requests", arguments.requests), "400 MB", megabytes(mixed)],
         ];
         rows.extend(turned.into_iter().map(|(requests, bytes)| {
             let what = format!("resident, after {requests} requests that make and remove");
-            [what, "500 MB".to_owned(), megabytes(bytes)]
+            row![what, "500 MB", megabytes(bytes)]
         }));
         screen.table(["WHAT", "GOAL", "MEASURED"], &rows);
         Ok(())
     })
 }
 
-/// The simulator's process, and the file for its address. It is killed on drop.
-struct Simulator(Child, std::path::PathBuf);
-
-impl Simulator {
-    fn start(directory: &Path) -> anyhow::Result<Self> {
-        let address = directory.join("address");
-        let child = Command::new(std::env::current_exe()?)
-            .args(["simulate", "azure", "--without-tokens", "--without-budgets", "--threads=1"])
-            // A new subscription's quotas are too small; everything else is within Azure's limits.
-            .args(quotas())
-            .arg("--directory")
-            .arg(directory.join("azure"))
-            .arg("--address-file")
-            .arg(&address)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()?;
-        Ok(Self(child, address))
-    }
-
-    async fn address(&self) -> anyhow::Result<String> {
-        for _ in 0..500 {
-            match std::fs::read_to_string(&self.1) {
-                Ok(text) if text.ends_with('\n') => return Ok(text.trim().to_owned()),
-                _ => tokio::time::sleep(Duration::from_millis(10)).await,
-            }
+/// Starts the simulator, whose output is in this directory; returns it and its address.
+async fn start(directory: &Path) -> anyhow::Result<(Running, String)> {
+    let address = directory.join("address");
+    let mut command = simulator("azure")?;
+    // A new subscription's quotas are too small; everything else is within Azure's limits.
+    command.args(["--without-tokens", "--without-budgets"]).args(quotas());
+    command.arg("--directory").arg(directory.join("azure")).arg("--address-file").arg(&address);
+    let running = Running::launch("simulator", command, directory)?;
+    for _ in 0..500 {
+        match std::fs::read_to_string(&address) {
+            Ok(text) if text.ends_with('\n') => return Ok((running, text.trim().to_owned())),
+            _ => tokio::time::sleep(Duration::from_millis(10)).await,
         }
-        bail!("the simulator did not start")
     }
-}
-
-impl Drop for Simulator {
-    fn drop(&mut self) {
-        // Both fail only if the process has already ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    bail!("the simulator did not start:\n{}", running.last_words())
 }
 
 /// Core quotas with room for all machines.
@@ -263,23 +227,11 @@ impl Bench {
     }
 
     async fn mixed(self: Arc<Self>, requests: usize, clients: usize) -> anyhow::Result<()> {
-        let next = Arc::new(AtomicUsize::new(0));
-        let clients = (0..clients.max(1)).map(|_| {
-            let (bench, next) = (self.clone(), next.clone());
-            tokio::spawn(async move {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= requests {
-                        return anyhow::Ok(());
-                    }
-                    bench.one_of_the_mix(number).await?;
-                }
-            })
-        });
-        for client in futures::future::join_all(clients).await {
-            client??;
-        }
-        Ok(())
+        let send = move |_, number| {
+            let bench = self.clone();
+            async move { bench.one_of_the_mix(number).await }
+        };
+        in_parallel(0..requests, clients, send).await
     }
 
     /// Of a hundred requests 84 read and 16 write: 36 an instance, 12 of these with its view; 20 an address;
@@ -353,12 +305,4 @@ fn machines(capacity: usize, subnet: &str, pool: &str) -> Value {
                 "primary": true, "ipConfigurations": [{"name": "ipconfig", "properties": {
                     "primary": true, "subnet": {"id": subnet},
                     "loadBalancerBackendAddressPools": [{"id": pool}]}}]}}]}}}})
-}
-
-fn milliseconds(time: Duration) -> String {
-    format!("{:.0} ms", time.as_secs_f64() * 1_000.0)
-}
-
-fn seconds(time: Duration) -> String {
-    format!("{:.1} s", time.as_secs_f64())
 }

@@ -1,4 +1,4 @@
-//! Statistics of measured times.
+//! Statistics of measured times, and how they are written.
 
 use std::time::Duration;
 
@@ -11,6 +11,27 @@ pub fn percentile(sorted: &[Duration], hundredths: usize) -> Duration {
 /// The median of sorted times, the earlier of two.
 pub fn median(sorted: &[Duration]) -> Duration {
     percentile(sorted, 50)
+}
+
+/// The median of unsorted times.
+pub fn middle(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// Formats a time in whole milliseconds.
+pub fn milliseconds(time: Duration) -> String {
+    format!("{:.0} ms", time.as_secs_f64() * 1_000.0)
+}
+
+/// Formats a time in tenths of milliseconds.
+pub fn fine_milliseconds(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1_000.0)
+}
+
+/// Formats a time in tenths of seconds.
+pub fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
 }
 
 #[cfg(test)]

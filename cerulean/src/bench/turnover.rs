@@ -1,13 +1,11 @@
 //! Resources that are created and deleted under ever new names: a long-running simulator must not keep data about them.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use anyhow::ensure;
 use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
+use super::parallel::in_parallel;
 use crate::http_client::{self, HttpClient};
 
 pub(super) const NETWORK: &str = "api-version=2025-05-01";
@@ -33,26 +31,16 @@ pub async fn run(
     clients: usize,
     look: impl Fn() -> anyhow::Result<u64>,
 ) -> anyhow::Result<Vec<(usize, u64)>> {
-    let next = Arc::new(AtomicUsize::new(0));
-    let mut memory = Vec::new();
+    let (mut done, mut memory) = (0, Vec::new());
     for share in LOOKS {
         let lives = requests * share / 100 / LIFE;
-        let working = (0..clients.max(1)).map(|_| {
-            let (client, base, next) = (client.clone(), base.to_owned(), next.clone());
-            tokio::spawn(async move {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= lives {
-                        return anyhow::Ok(());
-                    }
-                    Life::new(&client, &base, number).run().await?;
-                }
-            })
-        });
-        for client in futures::future::join_all(working).await {
-            client??;
-        }
-        next.store(lives, Ordering::Relaxed);
+        let (client, base) = (client.clone(), base.to_owned());
+        let live = move |_, number| {
+            let (client, base) = (client.clone(), base.clone());
+            async move { Life::new(&client, &base, number).run().await }
+        };
+        in_parallel(done..lives, clients, live).await?;
+        done = lives;
         memory.push((lives * LIFE, look()?));
     }
     Ok(memory)

@@ -271,14 +271,12 @@ pub async fn delete_a_service(stage: &mut Stage) -> anyhow::Result<()> {
     let topology = stage.cluster.topology();
     let left =
         topology.addresses.iter().any(|view| view.address.is_some_and(|ip| ip.to_string() == resolver));
-    stage.screen.verdict(!left, format_args!("its address {resolver} is released"));
-    ensure!(!left, "{resolver} is still there");
+    stage.screen.claim(!left, format_args!("its address {resolver} is released"))?;
     let named = |view: &azure_simulator::view::SecurityGroupView| {
         view.rules.iter().any(|rule| rule.destinations.contains(&resolver))
     };
     let open = topology.security_groups.iter().any(named);
-    stage.screen.verdict(!open, "no security rule names that address any more");
-    ensure!(!open, "a security rule still names {resolver}");
+    stage.screen.claim(!open, "no security rule names that address any more")?;
     report::writes(stage, "Changes in Azure");
     Ok(())
 }

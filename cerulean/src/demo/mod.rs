@@ -58,7 +58,8 @@ pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
         return clusters::run(screen, arguments);
     }
     let own_examples = arguments.manifests.files.is_empty();
-    let manifests = if own_examples { examples()? } else { arguments.manifests.load(screen)? };
+    let manifests =
+        if own_examples { Manifest::read_all(&EXAMPLES)? } else { arguments.manifests.load(screen)? };
     let dual_stack = manifests.iter().any(acts::needs_ipv6);
     let shape = spot::prepare(Shape { dual_stack, ..Shape::default() });
     running::run(arguments.keep, async |directory, stop| {
@@ -101,15 +102,6 @@ fn verdict(services: usize, refused: usize, lost: usize) -> anyhow::Result<()> {
     }
     anyhow::ensure!(problems.is_empty(), "{}", problems.join("; "));
     Ok(())
-}
-
-fn examples() -> anyhow::Result<Vec<Manifest>> {
-    let mut all = Vec::new();
-    for (source, text) in EXAMPLES {
-        let objects = simulated_cluster::manifests::read(source, text)?.into_iter();
-        all.extend(objects.map(|object| Manifest { source: source.to_owned(), object }));
-    }
-    Ok(all)
 }
 
 async fn keep(stage: &Stage, stop: &CancellationToken) {

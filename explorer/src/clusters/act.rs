@@ -5,6 +5,8 @@ use rand::Rng as _;
 use rand::rngs::SmallRng;
 use serde::{Deserialize, Serialize};
 
+use crate::{failure, late_failure};
+
 /// One event. An act that does not apply at the moment does nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -110,22 +112,14 @@ pub(super) const TROUBLES: [Trouble; 8] = [
 impl Trouble {
     /// The corresponding fault.
     pub(super) fn fault(self, times: u64) -> Fault {
-        let fail =
-            |status, code: &str| FaultAction::Fail { status, code: code.into(), message: "declared".into() };
         let fault = match self {
             Self::Throttled => Fault::new(FaultAction::Throttle { retry_after: Some(5) }),
-            Self::Broken => Fault::new(fail(500, "InternalServerError")),
-            Self::Busy => Fault::new(fail(409, "AnotherOperationInProgress")).on_method("PUT"),
-            Self::Stale => Fault::new(fail(412, "PreconditionFailed")).on_method("PUT"),
-            Self::Forbidden => Fault::new(fail(403, "AuthorizationFailed")),
+            Self::Broken => Fault::new(failure(500, "InternalServerError")),
+            Self::Busy => Fault::new(failure(409, "AnotherOperationInProgress")).on_method("PUT"),
+            Self::Stale => Fault::new(failure(412, "PreconditionFailed")).on_method("PUT"),
+            Self::Forbidden => Fault::new(failure(403, "AuthorizationFailed")),
             Self::Lost => Fault::new(FaultAction::DropAnswer),
-            Self::Failed => {
-                let action = FaultAction::FailOperation {
-                    code: "InternalOperationError".into(),
-                    message: "declared".into(),
-                };
-                Fault::new(action).on_method("PUT")
-            }
+            Self::Failed => Fault::new(late_failure("InternalOperationError")).on_method("PUT"),
             Self::Slow => Fault::new(FaultAction::SlowOperation { ms: 20_000 }),
         };
         fault.times(times)

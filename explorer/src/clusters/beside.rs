@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use super::member::Member;
 use super::stage::{Stage, reasons};
-use crate::property::{KnownDefect, Trial};
-use crate::shrink;
+use crate::property::Trial;
+use crate::{failure, late_failure};
 
 /// The maximum time for clusters without disturbances.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -70,21 +70,17 @@ const REFUSALS: [Refusal; 13] = [
 
 impl Refusal {
     fn action(self) -> FaultAction {
-        let fail =
-            |status, code: &str| FaultAction::Fail { status, code: code.into(), message: "declared".into() };
         match self {
-            Self::Invalid => fail(400, "InvalidRequestFormat"),
-            Self::Forbidden => fail(403, "AuthorizationFailed"),
-            Self::LinkedForbidden => fail(403, "LinkedAuthorizationFailed"),
-            Self::Missing => fail(404, "ResourceNotFound"),
-            Self::Busy => fail(409, "AnotherOperationInProgress"),
-            Self::Stale => fail(412, "PreconditionFailed"),
+            Self::Invalid => failure(400, "InvalidRequestFormat"),
+            Self::Forbidden => failure(403, "AuthorizationFailed"),
+            Self::LinkedForbidden => failure(403, "LinkedAuthorizationFailed"),
+            Self::Missing => failure(404, "ResourceNotFound"),
+            Self::Busy => failure(409, "AnotherOperationInProgress"),
+            Self::Stale => failure(412, "PreconditionFailed"),
             Self::Throttled => FaultAction::Throttle { retry_after: None },
-            Self::Broken => fail(500, "InternalServerError"),
-            Self::Unavailable => fail(503, "ServiceUnavailable"),
-            Self::Failed => {
-                FaultAction::FailOperation { code: "AllocationFailed".into(), message: "no capacity".into() }
-            }
+            Self::Broken => failure(500, "InternalServerError"),
+            Self::Unavailable => failure(503, "ServiceUnavailable"),
+            Self::Failed => late_failure("AllocationFailed"),
             Self::Canceled => FaultAction::CancelOperation,
             Self::Stalled => FaultAction::StallOperation,
             Self::Lost => FaultAction::DropRequest,
@@ -127,7 +123,9 @@ pub struct Beside {
 
 impl Trial for Beside {
     const NAME: &'static str = "cluster-refusals";
-    const KNOWN: &'static [KnownDefect] = &[];
+    const LISTS: &'static [&'static str] = &["/bad"];
+    const PLAINER: &'static [(&'static str, &'static str)] =
+        &[(r#"{"pool": false}"#, ""), (r#"{"good": 1}"#, "")];
 
     fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
@@ -146,10 +144,6 @@ impl Trial for Beside {
         }
     }
 
-    fn seed(&self) -> u64 {
-        self.seed
-    }
-
     async fn run(&self) -> Vec<String> {
         let alone = match self.time(&[]).await {
             Ok(time) => time,
@@ -160,20 +154,6 @@ impl Trial for Beside {
             Ok(time) => vec![format!("good ones take {time:?} beside bad ones, and {alone:?} alone")],
             Err(why) => vec![format!("good ones take {alone:?} alone, and beside bad ones: {why}")],
         }
-    }
-
-    fn shrink(&self, fails: &dyn Fn(&Self) -> bool) -> Self {
-        let with = |bad: &[Bad]| Self { bad: bad.to_vec(), ..self.clone() };
-        let mut least = with(&shrink::fewest(&self.bad, |bad| fails(&with(bad))));
-        let plainer = [|it: &mut Self| it.pool = false, |it: &mut Self| it.good = 1];
-        for change in plainer {
-            let mut other = least.clone();
-            change(&mut other);
-            if other != least && fails(&other) {
-                least = other;
-            }
-        }
-        least
     }
 }
 

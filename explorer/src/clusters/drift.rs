@@ -9,14 +9,14 @@ use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use testkit::KillSwitch;
 use tokio::time::Instant;
 
 use super::edit::Edit;
-use super::ledger::{Cut, steady};
+use super::ledger::steady;
 use super::member::Member;
 use super::stage::{Stage, reasons};
-use crate::property::{KnownDefect, Trial};
-use crate::shrink;
+use crate::property::Trial;
 
 /// The sync period, plus the time of the writes.
 const PATIENCE: Duration = Duration::from_secs(600 + 120);
@@ -48,7 +48,9 @@ pub struct Drift {
 
 impl Trial for Drift {
     const NAME: &'static str = "cluster-edits";
-    const KNOWN: &'static [KnownDefect] = &[];
+    const LISTS: &'static [&'static str] = &["/edits"];
+    const PLAINER: &'static [(&'static str, &'static str)] =
+        &[(r#"{"atWork": false}"#, ""), (r#"{"restart": false}"#, ""), (r#"{"fights": false}"#, "")];
 
     fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
@@ -67,10 +69,6 @@ impl Trial for Drift {
             restart: random.random_bool(0.2),
             fights,
         }
-    }
-
-    fn seed(&self) -> u64 {
-        self.seed
     }
 
     async fn run(&self) -> Vec<String> {
@@ -93,7 +91,7 @@ impl Trial for Drift {
         let heard = stage.warnings(0).len();
         let edits: Vec<_> = self.edits.iter().filter_map(|choice| stage.interfere(0, *choice)).collect();
         if self.restart {
-            stage.restart(0, Cut::never()).await;
+            stage.restart(0, KillSwitch::never()).await;
         }
         if self.fights {
             return fight(&mut stage, &edits).await;
@@ -121,24 +119,6 @@ impl Trial for Drift {
             complaints.push(unrest);
         }
         complaints
-    }
-
-    fn shrink(&self, fails: &dyn Fn(&Self) -> bool) -> Self {
-        let with = |edits: &[u64]| Self { edits: edits.to_vec(), ..self.clone() };
-        let mut least = with(&shrink::fewest(&self.edits, |edits| fails(&with(edits))));
-        let plainer = [
-            |it: &mut Self| it.at_work = false,
-            |it: &mut Self| it.restart = false,
-            |it: &mut Self| it.fights = false,
-        ];
-        for change in plainer {
-            let mut other = least.clone();
-            change(&mut other);
-            if other != least && fails(&other) {
-                least = other;
-            }
-        }
-        least
     }
 }
 

@@ -3,11 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arm::Transport;
-use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
@@ -16,8 +14,8 @@ use azure_simulator::Azure;
 use azure_types::ResourceId;
 use parking_lot::Mutex;
 use serde_json::Value;
+use testkit::KillSwitch;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 /// The prefix of a cluster's token, followed by its number.
 const TOKEN: &str = "cluster-";
@@ -76,50 +74,14 @@ struct Books {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ledger(Arc<Mutex<Books>>);
 
-/// A connection to Azure that may break after a call: the call is carried out, but neither its answer nor any later one
-/// arrives.
-#[derive(Debug, Clone)]
-pub(super) struct Cut {
-    calls: Arc<AtomicUsize>,
-    last: Option<usize>,
-    /// Cancelled once the last call has been carried out.
-    pub(super) broken: CancellationToken,
-}
-
-impl Cut {
-    pub(super) fn never() -> Self {
-        Self { calls: Arc::default(), last: None, broken: CancellationToken::new() }
-    }
-
-    pub(super) fn after(calls: usize) -> Self {
-        Self { last: Some(calls), ..Self::never() }
-    }
-
-    fn is_past(&self, number: usize) -> bool {
-        self.last.is_some_and(|last| number > last)
-    }
-}
-
 impl Ledger {
-    /// A recorded transport to Azure.
-    pub(super) fn transport(&self, azure: &Azure, cut: &Cut) -> Transport {
-        let (ledger, seen, cut) = (self.clone(), azure.clone(), cut.clone());
-        let router: Router = azure.router().layer(from_fn(move |request: Request, next: Next| {
-            let (ledger, azure, cut) = (ledger.clone(), seen.clone(), cut.clone());
-            async move {
-                let number = cut.calls.fetch_add(1, Ordering::Relaxed);
-                if cut.is_past(number) {
-                    std::future::pending::<()>().await;
-                }
-                let answer = ledger.pass(&azure, request, next).await;
-                if cut.last == Some(number) {
-                    cut.broken.cancel();
-                    std::future::pending::<()>().await;
-                }
-                answer
-            }
-        }));
-        Transport::in_process(router)
+    /// A recorded transport to Azure, which may break.
+    pub(super) fn transport(&self, azure: &Azure, switch: &KillSwitch) -> Transport {
+        let (ledger, seen) = (self.clone(), azure.clone());
+        switch.transport_to(azure.router().layer(from_fn(move |request: Request, next: Next| {
+            let (ledger, azure) = (ledger.clone(), seen.clone());
+            async move { ledger.pass(&azure, request, next).await }
+        })))
     }
 
     async fn pass(&self, azure: &Azure, request: Request, next: Next) -> Response {

@@ -8,10 +8,11 @@ use azure_simulator::Azure;
 use kube::Client;
 use kubernetes_simulator::{Kubernetes, Object};
 use serde_json::{Value, json};
+use testkit::KillSwitch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::ledger::{Cut, Ledger};
+use super::ledger::Ledger;
 
 pub(super) const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000123";
 pub(super) const CORE: &str = "cluster.x-k8s.io/v1beta2";
@@ -44,7 +45,7 @@ impl capz_api::Random for Fixed {
 /// One management cluster.
 pub(super) struct Management {
     pub(super) kubernetes: Kubernetes,
-    running: Option<(JoinHandle<()>, Cut)>,
+    running: Option<(JoinHandle<()>, KillSwitch)>,
 }
 
 impl Drop for Management {
@@ -87,7 +88,7 @@ impl Management {
     }
 
     /// Starts the manager. Its connection to Azure breaks as `cut` says.
-    pub(super) fn start(&mut self, azure: &Azure, ledger: &Ledger, cut: Cut) {
+    pub(super) fn start(&mut self, azure: &Azure, ledger: &Ledger, cut: KillSwitch) {
         let client = Client::new(self.kubernetes.router(), "default");
         let since = Duration::try_from(self.kubernetes.now().as_duration()).expect("it is after 1970");
         let clock = arm::Clock::following_tokio(since);
@@ -115,7 +116,7 @@ impl Management {
 
     /// Whether the manager's connection to Azure is broken.
     pub(super) fn is_cut_off(&self) -> bool {
-        self.running.as_ref().is_some_and(|(_, cut)| cut.broken.is_cancelled())
+        self.running.as_ref().is_some_and(|(_, cut)| cut.is_tripped())
     }
 
     /// Whether the manager has ended, which it never does by itself.

@@ -117,15 +117,9 @@ impl Member {
                 pool: random.random_bool(0.25),
             };
             // A move must not meet an object with the same key.
-            if !taken.iter().any(|other| (&other.namespace, &other.name) == (&one.namespace, &one.name)) {
-                return one;
-            }
-            if taken.len() > 2 {
-                return one;
-            }
-            let other =
-                taken.iter().find(|other| (&other.namespace, &other.name) == (&one.namespace, &one.name));
-            if other.is_some_and(|other| other.management != one.management) {
+            let is_same = |other: &&Self| (&other.namespace, &other.name) == (&one.namespace, &one.name);
+            let same = taken.iter().find(is_same);
+            if taken.len() > 2 || same.is_none_or(|other| other.management != one.management) {
                 return one;
             }
         }

@@ -8,14 +8,13 @@ use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use testkit::KillSwitch;
 
 use super::act::{self, Act};
 use super::cluster_api;
-use super::ledger::Cut;
 use super::member::Member;
 use super::stage::{Stage, reasons};
-use crate::property::{KnownDefect, Trial};
-use crate::shrink;
+use crate::property::Trial;
 
 /// The maximum time for the deletion of a cluster.
 const MAX_END: Duration = Duration::from_secs(3600);
@@ -38,7 +37,15 @@ pub struct Neighbourhood {
 
 impl Trial for Neighbourhood {
     const NAME: &'static str = "cluster-neighbours";
-    const KNOWN: &'static [KnownDefect] = &[];
+    const LISTS: &'static [&'static str] = &["/acts"];
+    const PLAINER: &'static [(&'static str, &'static str)] = &[
+        (r#"{"pool": false}"#, "/clusters/*"),
+        (r#"{"machines": 0}"#, "/clusters/*"),
+        (r#"{"commonNames": false}"#, "/clusters/*"),
+        (r#"{"commonMachines": false}"#, "/clusters/*"),
+        (r#"{"network": "own"}"#, "/clusters/*"),
+        (r#"{"apiServer": "public"}"#, "/clusters/*"),
+    ];
 
     fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
@@ -52,10 +59,6 @@ impl Trial for Neighbourhood {
         Self { seed, latency, users_group: random.random_bool(0.5), clusters, acts }
     }
 
-    fn seed(&self) -> u64 {
-        self.seed
-    }
-
     async fn run(&self) -> Vec<String> {
         let latency = LatencyProfile::instant().with("*", "*", Duration::from_secs(self.latency));
         let mut play = Play {
@@ -66,29 +69,6 @@ impl Trial for Neighbourhood {
             play.act(act).await;
         }
         play.end(self.seed).await
-    }
-
-    fn shrink(&self, fails: &dyn Fn(&Self) -> bool) -> Self {
-        let with = |acts: &[Act]| Self { acts: acts.to_vec(), ..self.clone() };
-        let mut least = with(&shrink::fewest(&self.acts, |acts| fails(&with(acts))));
-        for cluster in 0..least.clusters.len() {
-            let plainer = [
-                |it: &mut Member| it.pool = false,
-                |it: &mut Member| it.machines = 0,
-                |it: &mut Member| it.common_names = false,
-                |it: &mut Member| it.common_machines = false,
-                |it: &mut Member| it.network = super::Network::Own,
-                |it: &mut Member| it.api_server = super::ApiServer::Public,
-            ];
-            for change in plainer {
-                let mut other = least.clone();
-                change(&mut other.clusters[cluster]);
-                if other != least && fails(&other) {
-                    least = other;
-                }
-            }
-        }
-        least
     }
 }
 
@@ -111,8 +91,10 @@ impl Play {
             Act::Grow { cluster } => stage.grow(*cluster),
             Act::Shrink { cluster } => stage.shrink(*cluster),
             Act::Move { cluster } => stage.relocate(*cluster).await,
-            Act::Cut { management, calls } => stage.restart(*management, Cut::after(*calls)).await,
-            Act::Kill { management } => stage.restart(*management, Cut::never()).await,
+            Act::Cut { management, calls } => {
+                stage.restart(*management, KillSwitch::after_call(*calls)).await
+            }
+            Act::Kill { management } => stage.restart(*management, KillSwitch::never()).await,
             Act::Edit { cluster, choice } => {
                 self.touched[*cluster] |= stage.interfere(*cluster, *choice).is_some();
             }

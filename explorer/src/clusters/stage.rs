@@ -7,11 +7,12 @@ use azure_simulator::packet::{AlwaysHealthy, Network, Packet, Protocol, Source};
 use azure_simulator::{Azure, Budgets, LatencyProfile};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
+use testkit::KillSwitch;
 use tokio::time::Instant;
 
 use super::cluster_api;
 use super::edit::{self, Edit};
-use super::ledger::{Cut, Ledger, Maker, id_in, references, steady};
+use super::ledger::{Ledger, Maker, id_in, references, steady};
 use super::management::{LOCATION, Management, SUBSCRIPTION};
 use super::member::{HUB, LABEL, Member, NAMESPACES, TEAM_GROUP, ZONE, ZONE_GROUP};
 
@@ -102,7 +103,7 @@ impl Stage {
             }
         }
         for number in 0..stage.managements.len() {
-            stage.start(number, Cut::never());
+            stage.start(number, KillSwitch::never());
         }
         stage
     }
@@ -142,12 +143,12 @@ impl Stage {
         self.azure.put(id, document).unwrap_or_else(|refusal| panic!("{id}: {refusal:?}"));
     }
 
-    pub(super) fn start(&mut self, number: usize, cut: Cut) {
+    pub(super) fn start(&mut self, number: usize, cut: KillSwitch) {
         let count = self.managements.len();
         self.managements[number % count].start(&self.azure, &self.ledger, cut);
     }
 
-    pub(super) async fn restart(&mut self, number: usize, cut: Cut) {
+    pub(super) async fn restart(&mut self, number: usize, cut: KillSwitch) {
         let count = self.managements.len();
         self.managements[number % count].kill().await;
         self.start(number, cut);
@@ -387,7 +388,7 @@ impl Stage {
             for number in 0..self.managements.len() {
                 assert!(!self.managements[number].has_ended(), "the manager has ended");
                 if self.managements[number].is_cut_off() {
-                    self.restart(number, Cut::never()).await;
+                    self.restart(number, KillSwitch::never()).await;
                 }
                 // The core has nothing to do without a change.
                 let version = self.managements[number].kubernetes.resource_version();
@@ -514,7 +515,6 @@ impl Stage {
     /// Whether a resource stays after its cluster is deleted: a resource whose ownership tags a third party changed,
     /// its group, its children, and the resources that it uses, which Azure does not delete. Half of a peering with a
     /// network that was given away has no other proof of ownership than that network.
-    /// that leads to a network which was given away has no other proof than that network.
     pub(super) fn stays(&self, id: &ResourceId) -> bool {
         let mut held: Vec<ResourceId> = self.given_away.iter().cloned().collect();
         let mut next = 0;

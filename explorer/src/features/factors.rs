@@ -109,3 +109,20 @@ pub fn with_features<'a>(features: impl IntoIterator<Item = &'a str>) -> Result<
     }
     Ok(row)
 }
+
+/// Rows as lists of their features.
+pub(crate) mod as_features {
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use super::{Row, features, with_features};
+
+    pub(crate) fn serialize<S: Serializer>(row: &Row, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(features(row))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Row, D::Error> {
+        let features = Vec::<String>::deserialize(deserializer)?;
+        with_features(features.iter().map(String::as_str)).map_err(D::Error::custom)
+    }
+}

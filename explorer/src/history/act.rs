@@ -2,21 +2,25 @@
 
 use azure_simulator::FaultAction;
 use azure_types::ResourceId;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use testkit::World;
 use testkit::types::{INSTANCES, INTERFACES, LOAD_BALANCERS, PUBLIC_IPS, SCALE_SETS, SECURITY_GROUPS};
 
 use super::cluster::Entries;
 use crate::features::Row;
+use crate::{failure, late_failure};
 
 /// An act.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Act {
     /// A Service is created, or changed to these features.
     Apply {
         /// The Service.
         service: usize,
         /// Its features.
+        #[serde(with = "crate::features::as_features")]
         row: Row,
     },
     /// A Service is deleted.
@@ -29,9 +33,9 @@ pub enum Act {
     /// Requests of this type and method fail, as often as the number says.
     Trouble {
         /// Full resource type.
-        kind: &'static str,
+        kind: String,
         /// HTTP method.
-        method: &'static str,
+        method: String,
         /// The failure.
         what: Trouble,
         /// The number of requests.
@@ -88,7 +92,7 @@ pub enum Act {
         /// The Service.
         service: usize,
         /// The value of the annotation; `any` removes it.
-        names: &'static str,
+        names: String,
     },
     /// A Service gets or loses the label that a load balancer selects.
     Label {
@@ -142,7 +146,8 @@ pub enum Act {
 }
 
 /// A mistake that only Azure detects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Mistake {
     /// A service tag that does not exist.
     UnknownTag,
@@ -174,7 +179,8 @@ impl Mistake {
 }
 
 /// A label that a node gets or loses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum NodeLabel {
     /// It is excluded from load balancers.
     Excluded,
@@ -205,7 +211,8 @@ impl NodeLabel {
 pub(super) const EXCLUDE: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 
 /// A resource that many Services share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Shared {
     /// The public load balancer.
     LoadBalancer,
@@ -258,7 +265,8 @@ impl Shared {
 }
 
 /// The failure of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Trouble {
     /// 429.
     Throttled,
@@ -295,8 +303,6 @@ pub(super) const TROUBLES: [Trouble; 10] = [
     Trouble::Slow,
 ];
 
-pub(super) const METHODS: [&str; 3] = ["PUT", "GET", "DELETE"];
-
 /// The type of private link services.
 pub(super) const PRIVATE_LINKS: &str = "Microsoft.Network/privateLinkServices";
 
@@ -319,26 +325,18 @@ pub(super) const OVERTAKEN: &str = "overtaken";
 
 impl Trouble {
     pub(super) fn action(self) -> FaultAction {
-        let fail = |status, code: &str| FaultAction::Fail {
-            status,
-            code: code.to_owned(),
-            message: "An error of this test.".to_owned(),
-        };
         match self {
             Self::Throttled => FaultAction::Throttle { retry_after: Some(7) },
-            Self::Refused => fail(400, "NotWelcomeToday"),
-            Self::Denied => fail(403, "AuthorizationFailed"),
-            Self::InProgress => fail(409, "AnotherOperationInProgress"),
+            Self::Refused => failure(400, "NotWelcomeToday"),
+            Self::Denied => failure(403, "AuthorizationFailed"),
+            Self::InProgress => failure(409, "AnotherOperationInProgress"),
             Self::Overtaken => {
                 FaultAction::Interfere { id: None, patch: json!({"tags": {OVERTAKEN: "yes"}}) }
             }
-            Self::Broken => fail(500, "InternalServerError"),
+            Self::Broken => failure(500, "InternalServerError"),
             Self::AnswerLost => FaultAction::DropAnswer,
             Self::RequestLost => FaultAction::DropRequest,
-            Self::FailsLater => FaultAction::FailOperation {
-                code: "InternalServerError".to_owned(),
-                message: "An error of this test.".to_owned(),
-            },
+            Self::FailsLater => late_failure("InternalServerError"),
             Self::Slow => FaultAction::SlowOperation { ms: 60_000 },
         }
     }

@@ -1,8 +1,8 @@
 //! The clusters of histories.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use testkit::types::LOAD_BALANCERS;
 use testkit::{NodePool, StandaloneMachine, World, WorldBuilder};
@@ -10,7 +10,8 @@ use testkit::{NodePool, StandaloneMachine, World, WorldBuilder};
 use crate::rule;
 
 /// The composition of a cluster.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Cluster {
     /// A uniform scale set, whose interfaces are members of the pools.
     #[default]
@@ -33,24 +34,13 @@ pub(super) const CLUSTERS: [Cluster; 5] = [
     Cluster::Several,
 ];
 
-impl fmt::Display for Cluster {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::OneSet => "one scale set",
-            Self::OneSetByAddress => "one scale set, by address",
-            Self::AllMachines => "machines of every kind",
-            Self::AllMachinesByAddress => "machines of every kind, by address",
-            Self::Several => "several load balancers",
-        })
-    }
-}
-
 /// The values of the annotation of Services of [`Cluster::Several`]; `any` stands for no annotation.
 pub(super) const ASKED: [&str; 8] =
     ["any", "kubernetes", "second", "third", "Kubernetes,second", "fourth", "closed", "nobody"];
 
 /// The configured list of load balancers of [`Cluster::Several`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Entries {
     /// The initial list.
     #[default]
@@ -184,22 +174,6 @@ impl Entries {
     }
 }
 
-impl fmt::Display for Entries {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Usual => "as in the beginning",
-            Self::WithoutSecond => "without second",
-            Self::WithoutThird => "without third",
-            Self::WithFourth => "with fourth",
-            Self::SecondForOthers => "second selects others",
-            Self::SecondClosed => "second takes nobody new",
-            Self::ThirdForAll => "third selects nothing",
-            Self::One => "the cluster's own alone",
-            Self::NoList => "no list",
-        })
-    }
-}
-
 impl Cluster {
     pub(super) fn set_up(self, builder: WorldBuilder) -> WorldBuilder {
         let by_address = json!({"loadBalancerBackendPoolConfigurationType": "nodeIP"});
@@ -267,7 +241,11 @@ mod tests {
             (Entries::One, "second", true, false, &[]),
             (Entries::NoList, "second", true, false, &["kubernetes"]),
         ] {
-            assert_eq!(entries.eligible(asked, of_team, in_front, |_| false), expected, "{entries}: {asked}");
+            assert_eq!(
+                entries.eligible(asked, of_team, in_front, |_| false),
+                expected,
+                "{entries:?}: {asked}"
+            );
         }
         let at_second = |name: &str| name == "second";
         assert_eq!(Entries::SecondClosed.eligible("any", true, false, at_second), ["second"]);

@@ -35,7 +35,7 @@ pub(super) struct Play {
     /// The Services' features.
     rows: BTreeMap<usize, Row>,
     /// The load balancers that Services name.
-    asked: BTreeMap<usize, &'static str>,
+    asked: BTreeMap<usize, String>,
     /// Services with the label that a load balancer selects.
     labelled: BTreeSet<usize>,
     /// Whether the namespace has the label that a load balancer selects.
@@ -87,13 +87,13 @@ impl Play {
 
     /// The load balancers that a Service may use; it is on those for which `at` is true.
     fn eligible(&self, service: usize, at: impl Fn(&str) -> bool) -> Vec<&'static str> {
-        let asked = self.asked.get(&service).copied().unwrap_or("any");
+        let asked = self.asked.get(&service).map_or("any", String::as_str);
         self.entries.eligible(asked, self.labelled.contains(&service), self.in_front, at)
     }
 
     /// Whether the load balancers that a Service names contradict the address that it asks for (LB-232).
     fn contradicts_its_address(&self, service: usize, row: &Row) -> bool {
-        let asked = self.asked.get(&service).copied().unwrap_or("any");
+        let asked = self.asked.get(&service).map_or("any", String::as_str);
         self.entries.is_list() && asked != "any" && features::is_pinned(row)
     }
 
@@ -312,7 +312,7 @@ impl Play {
             }
             Act::Trouble { kind, method, what, times } => {
                 let fault = Fault::new(what.action()).on_method(method).on_type(kind).times(*times);
-                let is_write = *what == Trouble::Overtaken && *method == "PUT";
+                let is_write = *what == Trouble::Overtaken && method == "PUT";
                 stage.world.azure.inject(if is_write { fault.named(OVERTAKEN) } else { fault });
             }
             Act::ForeignTag { shared, value } => {
@@ -368,11 +368,11 @@ impl Play {
             Act::Kill => stage.world.restart().await,
             Act::CutOff => stage.world.change_leader().await,
             Act::Ask { service, names } if self.expect.contains_key(&key_of(*service)) => {
-                let annotation = (*names != "any").then_some(names);
+                let annotation = (names != "any").then_some(names);
                 stage
                     .world
                     .change(&key_of(*service), &json!({"metadata": {"annotations": {NAMED: annotation}}}));
-                self.asked.insert(*service, names);
+                self.asked.insert(*service, names.clone());
                 self.place_anew(*service);
             }
             Act::Label { service, on } if self.expect.contains_key(&key_of(*service)) => {
@@ -423,8 +423,8 @@ impl Play {
     async fn apply(&mut self, stage: &Stage, number: usize, row: &Row) {
         let (name, key) = (name_of(number), key_of(number));
         let mut manifest = features::manifest(row, number, "pairs", &name);
-        if let Some(names) = self.asked.get(&number).filter(|names| **names != "any") {
-            manifest["metadata"]["annotations"][NAMED] = (*names).into();
+        if let Some(names) = self.asked.get(&number).filter(|names| *names != "any") {
+            manifest["metadata"]["annotations"][NAMED] = names.as_str().into();
         }
         let before = stage.world.service(&key);
         let mut expectation = self.expectation(number, row);

@@ -4,6 +4,8 @@ use azure_simulator::{Fault, FaultAction};
 use serde::{Deserialize, Serialize};
 use testkit::types::{INSTANCES, MACHINES, SCALE_SETS};
 
+use crate::failure;
+
 /// The power states of machines. Stopped ones are off and still on their hosts.
 pub(super) const POWER: [&str; 4] = ["running", "running", "stopped", "deallocated"];
 
@@ -114,16 +116,11 @@ pub(super) const TROUBLES: [Trouble; 6] = [
 impl Trouble {
     /// The faults of reads of machines and of their sets.
     pub(super) fn faults(self, times: u64) -> [Fault; 3] {
-        let fail = |status, code: &str| FaultAction::Fail {
-            status,
-            code: code.to_owned(),
-            message: "No machine can be read.".to_owned(),
-        };
         let action = match self {
             Self::Throttled => FaultAction::Throttle { retry_after: Some(17) },
-            Self::Broken => fail(500, "InternalServerError"),
-            Self::Unavailable => fail(503, "ServiceUnavailable"),
-            Self::Forbidden => fail(403, "AuthorizationFailed"),
+            Self::Broken => failure(500, "InternalServerError"),
+            Self::Unavailable => failure(503, "ServiceUnavailable"),
+            Self::Forbidden => failure(403, "AuthorizationFailed"),
             Self::Lost => FaultAction::DropRequest,
             Self::Slow => FaultAction::Delay { ms: 20_000 },
         };
@@ -150,11 +147,7 @@ impl Lie {
             Self::Lists => "",
             Self::Machines => "?*",
         };
-        let action = FaultAction::Fail {
-            status: 404,
-            code: "ResourceNotFound".to_owned(),
-            message: "The Resource was not found.".to_owned(),
-        };
+        let action = failure(404, "ResourceNotFound");
         [INSTANCES, MACHINES].map(|kind| {
             Fault::new(action.clone()).on_method("GET").on_type(kind).on_resource(name).times(times)
         })

@@ -10,14 +10,14 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 use testkit::World;
 use testkit::types::{LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use super::case::{Act, Foreign, Neighbours};
 use super::sharing::{self, Sharing};
 use super::traffic;
 use crate::ledger::{Hand, Ledger, Pen};
 use crate::service_option::{self, SERVICES, ServiceOption};
-use crate::single::{UNHURRIED, latest_is_refusal};
+use crate::single::{UNHURRIED, latest_is_refusal, rest};
 
 /// Everything is at rest after this time without activity. It is longer than the time from the end of one operation to
 /// the Service's next write: up to a poll of its public IP, and then three seconds for a document that another cluster
@@ -26,9 +26,6 @@ const QUIET: Duration = Duration::from_secs(12);
 
 /// The time without activity at the end: refused Services are retried by then.
 const LONG_QUIET: Duration = Duration::from_secs(120);
-
-/// After this time the world is judged even if it is not at rest.
-const MAX_UNREST: Duration = Duration::from_secs(3_000);
 
 /// A Service of a cluster.
 type Key = (usize, &'static str);
@@ -129,12 +126,7 @@ impl Play {
             return;
         }
         if there.is_null() {
-            if world.kubernetes.get("Namespace", "", namespace).is_none() {
-                let namespace =
-                    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-                world.kubernetes.create(namespace).expect("the namespace can be made");
-            }
-            world.kubernetes.create(manifest).expect("the manifest is sound");
+            world.create_in_namespace(manifest);
         } else {
             let mut annotations = manifest["metadata"]["annotations"].clone();
             for (key, _) in there["metadata"]["annotations"].as_object().into_iter().flatten() {
@@ -330,23 +322,6 @@ impl Play {
 
     /// Waits on virtual time until nothing has happened for this long.
     async fn rest(&self, quiet: Duration) {
-        let begin = Instant::now();
-        let mut quiet_since = begin;
-        let mut seen = self.signs();
-        while begin.elapsed() < MAX_UNREST && quiet_since.elapsed() < quiet {
-            sleep(Duration::from_secs(2)).await;
-            let now = self.signs();
-            if now != seen || self.azure.running_operations() > 0 {
-                (seen, quiet_since) = (now, Instant::now());
-            }
-        }
-    }
-
-    fn signs(&self) -> (u64, u64, Vec<u64>, usize) {
-        let counts = self.azure.journal_after(u64::MAX).counts;
-        let kubernetes = self.worlds.iter().map(|world| &world.kubernetes);
-        let services = kubernetes.clone().flat_map(|one| one.list("Service"));
-        let nodes = kubernetes.map(|one| one.list("Node").len()).sum();
-        (counts.writes, counts.deletes, services.map(|service| service.version()).collect(), nodes)
+        rest(&self.azure, &self.worlds, quiet).await;
     }
 }

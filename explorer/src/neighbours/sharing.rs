@@ -57,36 +57,6 @@ impl Sharing {
         }
     }
 
-    /// Variants with one thing less each.
-    pub(super) fn simpler(self) -> Vec<Self> {
-        vec![
-            Self { by_address: false, ..self },
-            Self { routes: false, ..self },
-            Self { balancers: false, ..self },
-            Self { hosts: false, ..self },
-            Self { name: false, ..self },
-            Self { group: false, ..self },
-            Self { subnet: false, routes: false, ..self },
-            Self { subnet: false, routes: false, network: false, ..self },
-            Self { subnet: false, routes: false, guard: false, ..self },
-        ]
-    }
-
-    /// What both share.
-    pub(super) fn or_simpler(self, other: &Self) -> Self {
-        Self {
-            group: self.group && other.group,
-            network: self.network && other.network,
-            subnet: self.subnet && other.subnet,
-            guard: self.guard && other.guard,
-            hosts: self.hosts && other.hosts,
-            name: self.name && other.name,
-            by_address: self.by_address && other.by_address,
-            routes: self.routes && other.routes,
-            balancers: self.balancers && other.balancers,
-        }
-    }
-
     /// The name of a cluster.
     pub(crate) fn name_of(self, cluster: usize) -> String {
         if self.name { "kubernetes".to_owned() } else { format!("cluster-{cluster}") }

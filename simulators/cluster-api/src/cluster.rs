@@ -9,8 +9,8 @@ use crate::clone::does_not_exist;
 use crate::contract::{ProviderStatus, claim, host_port, is_endpoint};
 use crate::names::{CLUSTER_FINALIZER, CONTROL_PLANE_LABEL};
 use crate::objects::{
-    GroupKind, Kind, add_finalizer, has_finalizer, is_deleting, key, label, list, number, owner, owner_of,
-    remove_finalizer, replicas, text,
+    GroupKind, Kind, add_finalizer, has_finalizer, is_deleting, key, label, list, number, observed, owner,
+    owner_of, remove_finalizer, replicas, text,
 };
 use crate::round::{Action, Round, condition_of, is_true};
 
@@ -39,7 +39,7 @@ fn infrastructure(round: &mut Round<'_>, after: &mut Value) {
     let reference = &round.cluster["spec"]["infrastructureRef"];
     if reference["kind"].is_null() {
         after["status"]["initialization"]["infrastructureProvisioned"] = true.into();
-        round.old_condition(after, "InfrastructureReady", true, ("", "", ""));
+        round.old_condition_holds(after, "InfrastructureReady");
         round.condition(after, "InfrastructureReady", true, "Ready", "");
         return;
     }
@@ -58,17 +58,20 @@ fn infrastructure(round: &mut Round<'_>, after: &mut Value) {
     if !provisioned || is_deleting(object) {
         return;
     }
-    if !is_endpoint(&after["spec"]["controlPlaneEndpoint"])
-        && is_endpoint(&object["spec"]["controlPlaneEndpoint"])
-    {
-        let endpoint = &object["spec"]["controlPlaneEndpoint"];
-        after["spec"]["controlPlaneEndpoint"] = json!({"host": endpoint["host"], "port": endpoint["port"]});
-    }
+    take_endpoint(after, object);
     let domains = said.failure_domains();
     if !list(&domains).is_empty() || !after["status"]["failureDomains"].is_null() {
         after["status"]["failureDomains"] = domains;
     }
     after["status"]["initialization"]["infrastructureProvisioned"] = true.into();
+}
+
+/// Takes the endpoint of a provider's object, if the cluster has none.
+fn take_endpoint(after: &mut Value, object: &Value) {
+    let endpoint = &object["spec"]["controlPlaneEndpoint"];
+    if !is_endpoint(&after["spec"]["controlPlaneEndpoint"]) && is_endpoint(endpoint) {
+        after["spec"]["controlPlaneEndpoint"] = json!({"host": endpoint["host"], "port": endpoint["port"]});
+    }
 }
 
 fn control_plane(round: &mut Round<'_>, after: &mut Value) {
@@ -99,11 +102,7 @@ fn control_plane(round: &mut Round<'_>, after: &mut Value) {
     let initialized = ProviderStatus::by(round, &group_kind, object).control_plane_initialized();
     if initialized {
         after["status"]["initialization"]["controlPlaneInitialized"] = true.into();
-        let endpoint = &object["spec"]["controlPlaneEndpoint"];
-        if !is_endpoint(&after["spec"]["controlPlaneEndpoint"]) && is_endpoint(endpoint) {
-            after["spec"]["controlPlaneEndpoint"] =
-                json!({"host": endpoint["host"], "port": endpoint["port"]});
-        }
+        take_endpoint(after, object);
     }
     let old_ready = list(&object["status"]["deprecated"]["v1beta1"]["conditions"]);
     let as_old = json!({"status": {"conditions": old_ready}});
@@ -125,9 +124,8 @@ fn control_plane(round: &mut Round<'_>, after: &mut Value) {
 
 fn initialized_condition(round: &Round<'_>, after: &mut Value, waiting: &str) {
     let initialized = after["status"]["initialization"]["controlPlaneInitialized"] == true;
-    let reason = if initialized { "Initialized" } else { "NotInitialized" };
     let message = if initialized { "" } else { waiting };
-    round.condition(after, "ControlPlaneInitialized", initialized, reason, message);
+    round.worded_condition(after, "ControlPlaneInitialized", initialized, "Initialized", message);
     round.old_condition(
         after,
         "ControlPlaneInitialized",
@@ -225,10 +223,7 @@ fn summarize(round: &Round<'_>, after: &mut Value) {
         () => "Pending",
     };
     after["status"]["phase"] = phase.into();
-    let generation = &after["metadata"]["generation"];
-    if !generation.is_null() {
-        after["status"]["observedGeneration"] = generation.clone();
-    }
+    observed(after);
     let machines = round.of(Kind::Machine);
     let (control, work): (Vec<&Value>, Vec<&Value>) =
         machines.into_iter().partition(|one| label(one, CONTROL_PLANE_LABEL).is_some());
@@ -248,7 +243,7 @@ fn summarize(round: &Round<'_>, after: &mut Value) {
     for pool in round.of(Kind::MachinePool) {
         // Pools whose instances have no Machines count by their own status.
         if !work.iter().any(|one| owner_of(one, Kind::MachinePool) == pool["metadata"]["name"].as_str()) {
-            for member in ["replicas", "readyReplicas", "availableReplicas", "upToDateReplicas"] {
+            for member in COUNTS {
                 workers[member] = (number(&workers[member]) + number(&pool["status"][member])).into();
             }
         }
@@ -276,13 +271,7 @@ fn summarize(round: &Round<'_>, after: &mut Value) {
     let missing: Vec<&str> = parts.into_iter().filter(|part| !is_true(after, part)).collect();
     let available = missing.is_empty() && !deleting;
     let message = missing.iter().map(|part| format!("* {part}")).collect::<Vec<_>>().join("\n");
-    round.condition(
-        after,
-        "Available",
-        available,
-        if available { "Available" } else { "NotAvailable" },
-        &message,
-    );
+    round.worded_condition(after, "Available", available, "Available", &message);
     old_summary(round, after, &["ControlPlaneInitialized", "ControlPlaneReady", "InfrastructureReady"]);
 }
 
@@ -296,9 +285,12 @@ pub(crate) fn old_summary(round: &Round<'_>, after: &mut Value, parts: &[&str]) 
             let words = (text(&failed["severity"]), text(&failed["reason"]), text(&failed["message"]));
             round.old_condition(after, "Ready", false, words);
         }
-        None => round.old_condition(after, "Ready", true, ("", "", "")),
+        None => round.old_condition_holds(after, "Ready"),
     }
 }
+
+/// The replica counts that the status of a workload has.
+pub(crate) const COUNTS: [&str; 4] = ["replicas", "readyReplicas", "availableReplicas", "upToDateReplicas"];
 
 /// The replica counts of a status for these machines.
 pub(crate) fn counts(wanted: u64, machines: &[&Value]) -> Value {

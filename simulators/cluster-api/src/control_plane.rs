@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use crate::authorities::{AUTHORITIES, kubeconfig};
 use crate::clone::{Bootstrap, Plan, is_clone_of, make, members};
-use crate::cluster::{claim_template, counts, old_summary};
+use crate::cluster::{COUNTS, claim_template, counts, old_summary};
 use crate::contract::{host_port, is_endpoint};
 use crate::names::{
     CLUSTER_NAME, CONTROL_PLANE_FINALIZER, CONTROL_PLANE_LABEL, CONTROL_PLANE_NAME, DELETE_MACHINE,
 };
 use crate::objects::{
-    Kind, add_finalizer, annotation, has_finalizer, is_deleting, is_owned_by, key, label, list, name, number,
-    owner, remove_finalizer, replicas, text,
+    Kind, add_finalizer, annotation, copy_members, has_finalizer, is_deleting, is_owned_by, key, label, list,
+    name, number, observed, owner, remove_finalizer, replicas, text,
 };
 use crate::round::{Action, Round, is_true};
 
@@ -53,7 +53,7 @@ fn keep(round: &mut Round<'_>, before: &Value, after: &mut Value, machines: &[&V
         return round.act(Action::MakeAuthorities { cluster, owner: me });
     }
     round.condition(after, "CertificatesAvailable", true, "Available", "");
-    round.old_condition(after, "CertificatesAvailable", true, ("", "", ""));
+    round.old_condition_holds(after, "CertificatesAvailable");
     let endpoint = &round.cluster["spec"]["controlPlaneEndpoint"];
     if !is_endpoint(endpoint) {
         return;
@@ -151,11 +151,7 @@ fn make_machine(round: &mut Round<'_>, before: &Value, after: &mut Value, machin
     let mut annotations = members(&template["metadata"], "annotations");
     annotations.insert(MADE_FROM.to_owned(), fingerprint(before).into());
     let mut spec = json!({"version": before["spec"]["version"]});
-    for member in ["deletion", "readinessGates", "minReadySeconds"] {
-        if !template["spec"][member].is_null() {
-            spec[member] = template["spec"][member].clone();
-        }
-    }
+    copy_members(&template["spec"], &mut spec, &["deletion", "readinessGates", "minReadySeconds"]);
     if let Some(domain) = next_domain(round, before, machines) {
         spec["failureDomain"] = domain.into();
     }
@@ -180,7 +176,7 @@ fn make_machine(round: &mut Round<'_>, before: &Value, after: &mut Value, machin
         bootstrap: Bootstrap::Spec(config),
     };
     match make(round, plan) {
-        Ok(()) => round.old_condition(after, "MachinesCreated", true, ("", "", "")),
+        Ok(()) => round.old_condition_holds(after, "MachinesCreated"),
         Err(why) => round.old_condition(
             after,
             "MachinesCreated",
@@ -213,9 +209,7 @@ fn delete(round: &mut Round<'_>, before: &Value, after: &mut Value, machines: &[
         return round.condition(after, "Deleting", true, "WaitingForWorkersDeletion", message);
     }
     if !machines.is_empty() {
-        for machine in machines.iter().filter(|one| !is_deleting(one)) {
-            round.act(Action::Delete(Kind::Machine.into(), key(machine)));
-        }
+        round.delete_all(&Kind::Machine.into(), machines.iter().copied());
         let names: Vec<String> = machines.iter().map(|one| format!("* {}", name(one))).collect();
         return round.condition(after, "Deleting", true, "WaitingForMachineDeletion", &names.join("\n"));
     }
@@ -229,9 +223,7 @@ fn summarize(round: &mut Round<'_>, before: &Value, after: &mut Value, machines:
         round.condition(after, "Deleting", false, "NotDeleting", "");
     }
     let counts = counts(wanted, machines);
-    for member in ["replicas", "readyReplicas", "availableReplicas", "upToDateReplicas"] {
-        after["status"][member] = counts[member].clone();
-    }
+    copy_members(&counts, &mut after["status"], &COUNTS);
     let updated = machines.iter().filter(|one| is_up_to_date(round, before, one)).count();
     after["status"]["upToDateReplicas"] = updated.into();
     let (count, ready) = (machines.len() as u64, number(&counts["readyReplicas"]));
@@ -245,16 +237,14 @@ fn summarize(round: &mut Round<'_>, before: &Value, after: &mut Value, machines:
     {
         after["status"]["version"] = lowest.into();
     }
-    if !after["metadata"]["generation"].is_null() {
-        after["status"]["observedGeneration"] = after["metadata"]["generation"].clone();
-    }
+    observed(after);
     let initialized = after["status"]["initialization"]["controlPlaneInitialized"] == true;
     round.named_condition(after, "Initialized", initialized);
     // etcd needs a majority of its members.
     let available = initialized && ready * 2 > count && ready > 0 && !is_deleting(before);
     round.named_condition(after, "Available", available);
     let all_ready = ready == count;
-    round.condition(after, "MachinesReady", all_ready, if all_ready { "Ready" } else { "NotReady" }, "");
+    round.worded_condition(after, "MachinesReady", all_ready, "Ready", "");
     let rolling = updated as u64 != count;
     round.named_condition(after, "RollingOut", rolling);
     round.named_condition(after, "ScalingUp", count < wanted);

@@ -4,7 +4,7 @@
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::names::{BOOTSTRAP, CONTROL_PLANE, CORE};
 use crate::part::Part;
@@ -18,14 +18,33 @@ pub struct ConversionWebhook {
     pub authority: String,
 }
 
-/// A column of `kubectl get`: its name, the JSON path in `v1beta1` and in `v1beta2`, its type, and whether only
-/// `-o wide` shows it.
-type Column = (&'static str, &'static str, &'static str, &'static str, bool);
+/// A column of `kubectl get`.
+struct Column {
+    name: &'static str,
+    /// The OpenAPI type of its cells.
+    form: &'static str,
+    /// The JSON path in `v1beta1`.
+    old: &'static str,
+    /// The JSON path in `v1beta2`.
+    new: &'static str,
+    /// Whether only `-o wide` shows it.
+    wide: bool,
+}
+
+impl Column {
+    const fn new(name: &'static str, form: &'static str, old: &'static str, new: &'static str) -> Self {
+        Self { name, form, old, new, wide: false }
+    }
+
+    /// A column with the same path in both versions.
+    const fn same(name: &'static str, form: &'static str, path: &'static str) -> Self {
+        Self::new(name, form, path, path)
+    }
+}
 
 struct Definition {
     group: &'static str,
     kind: &'static str,
-    plural: &'static str,
     short: &'static [&'static str],
     /// Whether the kind has a status subresource.
     status: bool,
@@ -35,219 +54,185 @@ struct Definition {
     required: &'static [&'static str],
 }
 
-const AGE: Column = ("Age", ".metadata.creationTimestamp", ".metadata.creationTimestamp", "date", false);
-const OF_CLUSTER: Column = ("Cluster", ".spec.clusterName", ".spec.clusterName", "string", false);
-const PHASE: Column = ("Phase", ".status.phase", ".status.phase", "string", false);
-const DESIRED: Column = ("Desired", ".spec.replicas", ".spec.replicas", "integer", false);
-const REPLICAS: Column = ("Replicas", ".status.replicas", ".status.replicas", "integer", false);
-const READY: Column = ("Ready", ".status.readyReplicas", ".status.readyReplicas", "integer", false);
-const AVAILABLE: Column =
-    ("Available", ".status.availableReplicas", ".status.availableReplicas", "integer", false);
+const AGE: Column = Column::same("Age", "date", ".metadata.creationTimestamp");
+const OF_CLUSTER: Column = Column::same("Cluster", "string", ".spec.clusterName");
+const LABEL_OF_CLUSTER: Column =
+    Column::same("Cluster", "string", r".metadata.labels['cluster\.x-k8s\.io/cluster-name']");
+const PHASE: Column = Column::same("Phase", "string", ".status.phase");
+const DESIRED: Column = Column::same("Desired", "integer", ".spec.replicas");
+const REPLICAS: Column = Column::same("Replicas", "integer", ".status.replicas");
+const READY: Column = Column::same("Ready", "integer", ".status.readyReplicas");
+const AVAILABLE: Column = Column::same("Available", "integer", ".status.availableReplicas");
 const UP_TO_DATE: Column =
-    ("Up-to-date", ".status.updatedReplicas", ".status.upToDateReplicas", "integer", false);
-const VERSION: Column =
-    ("Version", ".spec.template.spec.version", ".spec.template.spec.version", "string", false);
+    Column::new("Up-to-date", "integer", ".status.updatedReplicas", ".status.upToDateReplicas");
+const VERSION: Column = Column::same("Version", "string", ".spec.version");
+const VERSION_OF_TEMPLATE: Column = Column::same("Version", "string", ".spec.template.spec.version");
+
+/// A kind of the core whose objects name their cluster, with a status.
+const OF_A_CLUSTER: Definition = Definition {
+    group: CORE,
+    kind: "",
+    short: &[],
+    status: true,
+    scale: false,
+    columns: &[AGE],
+    required: &["clusterName"],
+};
 
 const DEFINITIONS: [Definition; 10] = [
     Definition {
-        group: CORE,
         kind: "Cluster",
-        plural: "clusters",
         short: &["cl"],
-        status: true,
-        scale: false,
         columns: &[
-            (
+            Column::new(
                 "Available",
+                "string",
                 ".status.v1beta2.conditions[?(@.type==\"Available\")].status",
                 ".status.conditions[?(@.type==\"Available\")].status",
-                "string",
-                false,
             ),
-            (
+            Column::new(
                 "CP Desired",
+                "integer",
                 ".status.v1beta2.controlPlane.desiredReplicas",
                 ".status.controlPlane.desiredReplicas",
-                "integer",
-                false,
             ),
-            (
+            Column::new(
                 "CP Ready",
+                "integer",
                 ".status.v1beta2.controlPlane.readyReplicas",
                 ".status.controlPlane.readyReplicas",
-                "integer",
-                false,
             ),
-            (
+            Column::new(
                 "W Desired",
+                "integer",
                 ".status.v1beta2.workers.desiredReplicas",
                 ".status.workers.desiredReplicas",
-                "integer",
-                false,
             ),
-            (
+            Column::new(
                 "W Ready",
+                "integer",
                 ".status.v1beta2.workers.readyReplicas",
                 ".status.workers.readyReplicas",
-                "integer",
-                false,
             ),
             PHASE,
             AGE,
         ],
         required: &[],
+        ..OF_A_CLUSTER
     },
     Definition {
-        group: CORE,
         kind: "Machine",
-        plural: "machines",
         short: &["ma"],
-        status: true,
-        scale: false,
         columns: &[
             OF_CLUSTER,
-            ("Node Name", ".status.nodeRef.name", ".status.nodeRef.name", "string", false),
-            ("Provider ID", ".spec.providerID", ".spec.providerID", "string", true),
-            (
+            Column::same("Node Name", "string", ".status.nodeRef.name"),
+            Column { wide: true, ..Column::same("Provider ID", "string", ".spec.providerID") },
+            Column::new(
                 "Ready",
+                "string",
                 ".status.v1beta2.conditions[?(@.type==\"Ready\")].status",
                 ".status.conditions[?(@.type==\"Ready\")].status",
-                "string",
-                false,
             ),
             PHASE,
             AGE,
-            ("Version", ".spec.version", ".spec.version", "string", false),
+            VERSION,
         ],
-        required: &["clusterName"],
+        ..OF_A_CLUSTER
     },
     Definition {
-        group: CORE,
         kind: "MachineSet",
-        plural: "machinesets",
         short: &["ms"],
-        status: true,
         scale: true,
-        columns: &[OF_CLUSTER, DESIRED, REPLICAS, READY, AVAILABLE, AGE, VERSION],
-        required: &["clusterName"],
+        columns: &[OF_CLUSTER, DESIRED, REPLICAS, READY, AVAILABLE, AGE, VERSION_OF_TEMPLATE],
+        ..OF_A_CLUSTER
     },
     Definition {
-        group: CORE,
         kind: "MachineDeployment",
-        plural: "machinedeployments",
         short: &["md"],
-        status: true,
         scale: true,
-        columns: &[OF_CLUSTER, DESIRED, REPLICAS, READY, UP_TO_DATE, PHASE, AGE, VERSION],
-        required: &["clusterName"],
+        columns: &[OF_CLUSTER, DESIRED, REPLICAS, READY, UP_TO_DATE, PHASE, AGE, VERSION_OF_TEMPLATE],
+        ..OF_A_CLUSTER
     },
     Definition {
-        group: CORE,
         kind: "MachinePool",
-        plural: "machinepools",
         short: &["mp"],
-        status: true,
         scale: true,
-        columns: &[OF_CLUSTER, DESIRED, REPLICAS, READY, PHASE, AGE, VERSION],
-        required: &["clusterName"],
+        columns: &[OF_CLUSTER, DESIRED, REPLICAS, READY, PHASE, AGE, VERSION_OF_TEMPLATE],
+        ..OF_A_CLUSTER
     },
     Definition {
-        group: CORE,
         kind: "MachineHealthCheck",
-        plural: "machinehealthchecks",
         short: &["mhc", "mhcs"],
-        status: true,
-        scale: false,
         columns: &[
             OF_CLUSTER,
-            ("Expected", ".status.expectedMachines", ".status.expectedMachines", "integer", false),
-            ("Healthy", ".status.currentHealthy", ".status.currentHealthy", "integer", false),
+            Column::same("Expected", "integer", ".status.expectedMachines"),
+            Column::same("Healthy", "integer", ".status.currentHealthy"),
             AGE,
         ],
-        required: &["clusterName"],
+        ..OF_A_CLUSTER
     },
     Definition {
         group: BOOTSTRAP,
         kind: "KubeadmConfig",
-        plural: "kubeadmconfigs",
-        short: &[],
-        status: true,
-        scale: false,
         columns: &[
-            (
-                "Cluster",
-                r".metadata.labels['cluster\.x-k8s\.io/cluster-name']",
-                r".metadata.labels['cluster\.x-k8s\.io/cluster-name']",
-                "string",
-                false,
-            ),
-            (
+            LABEL_OF_CLUSTER,
+            Column::new(
                 "Data secret created",
+                "boolean",
                 ".status.ready",
                 ".status.initialization.dataSecretCreated",
-                "boolean",
-                false,
             ),
             AGE,
         ],
         required: &[],
+        ..OF_A_CLUSTER
     },
     Definition {
         group: BOOTSTRAP,
         kind: "KubeadmConfigTemplate",
-        plural: "kubeadmconfigtemplates",
-        short: &[],
         status: false,
-        scale: false,
-        columns: &[AGE],
         required: &[],
+        ..OF_A_CLUSTER
     },
     Definition {
         group: CONTROL_PLANE,
         kind: "KubeadmControlPlane",
-        plural: "kubeadmcontrolplanes",
         short: &["kcp"],
-        status: true,
         scale: true,
         columns: &[
-            (
-                "Cluster",
-                r".metadata.labels['cluster\.x-k8s\.io/cluster-name']",
-                r".metadata.labels['cluster\.x-k8s\.io/cluster-name']",
-                "string",
-                false,
-            ),
-            (
+            LABEL_OF_CLUSTER,
+            Column::new(
                 "Initialized",
+                "boolean",
                 ".status.initialized",
                 ".status.initialization.controlPlaneInitialized",
-                "boolean",
-                false,
             ),
             DESIRED,
             REPLICAS,
             READY,
             UP_TO_DATE,
             AGE,
-            ("Version", ".spec.version", ".spec.version", "string", false),
+            VERSION,
         ],
         required: &["version"],
+        ..OF_A_CLUSTER
     },
     Definition {
         group: CONTROL_PLANE,
         kind: "KubeadmControlPlaneTemplate",
-        plural: "kubeadmcontrolplanetemplates",
-        short: &[],
         status: false,
-        scale: false,
-        columns: &[AGE],
         required: &[],
+        ..OF_A_CLUSTER
     },
 ];
 
 impl Definition {
+    fn plural(&self) -> String {
+        format!("{}s", self.kind.to_lowercase())
+    }
+
     fn name(&self) -> String {
-        format!("{}.{}", self.plural, self.group)
+        format!("{}.{}", self.plural(), self.group)
     }
 
     fn document(&self, webhook: &ConversionWebhook) -> Value {
@@ -264,7 +249,7 @@ impl Definition {
             "spec": {
                 "group": self.group,
                 "scope": "Namespaced",
-                "names": {"kind": self.kind, "listKind": format!("{}List", self.kind), "plural": self.plural,
+                "names": {"kind": self.kind, "listKind": format!("{}List", self.kind), "plural": self.plural(),
                     "singular": self.kind.to_lowercase(), "shortNames": self.short, "categories": ["cluster-api"]},
                 "versions": [self.version("v1beta1"), self.version("v1beta2")],
                 "conversion": {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1", "v1beta1"],
@@ -291,58 +276,32 @@ impl Definition {
 
     fn version(&self, version: &str) -> Value {
         let newer = version == "v1beta2";
-        let open = |properties: Value, required: Value| {
-            let mut schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-            for (member, value) in [("properties", properties), ("required", required)] {
-                if !value.is_null() {
-                    schema[member] = value;
-                }
-            }
-            schema
-        };
-        let mut members: Map<String, Value> = self
-            .required
-            .iter()
-            .map(|name| ((*name).to_owned(), json!({"type": "string", "minLength": 1})))
-            .collect();
-        if self.scale {
-            members
-                .insert("replicas".to_owned(), json!({"type": "integer", "format": "int32", "minimum": 0}));
+        let open = || json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let mut properties = json!({"apiVersion": {"type": "string"}, "kind": {"type": "string"},
+            "metadata": {"type": "object"}, "spec": open()});
+        let spec = &mut properties["spec"];
+        for name in self.required {
+            spec["properties"][name] = json!({"type": "string", "minLength": 1});
+            spec["required"] = json!(self.required);
         }
-        let required = if self.required.is_empty() { Value::Null } else { json!(self.required) };
-        let members = if members.is_empty() { Value::Null } else { members.into() };
-        let mut properties = json!({
-            "apiVersion": {"type": "string"},
-            "kind": {"type": "string"},
-            "metadata": {"type": "object"},
-            "spec": open(members, required),
-        });
-        let mut subresources = Map::new();
+        let mut subresources = json!({});
         if self.status {
-            let mut status = Map::new();
-            if self.scale {
-                status.insert("replicas".to_owned(), json!({"type": "integer", "format": "int32"}));
-                status.insert("selector".to_owned(), json!({"type": "string"}));
-            }
-            let status = if status.is_empty() { Value::Null } else { status.into() };
-            properties["status"] = open(status, Value::Null);
-            subresources.insert("status".to_owned(), json!({}));
+            properties["status"] = open();
+            subresources["status"] = json!({});
         }
         if self.scale {
-            subresources.insert(
-                "scale".to_owned(),
-                json!({"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas",
-                    "labelSelectorPath": ".status.selector"}),
-            );
+            let replicas = json!({"type": "integer", "format": "int32", "minimum": 0});
+            properties["spec"]["properties"]["replicas"] = replicas;
+            properties["status"]["properties"] =
+                json!({"replicas": {"type": "integer", "format": "int32"}, "selector": {"type": "string"}});
+            subresources["scale"] = json!({"specReplicasPath": ".spec.replicas",
+                "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector"});
         }
-        let columns: Vec<Value> = self
-            .columns
-            .iter()
-            .map(|(name, old, new, kind, wide)| {
-                json!({"name": name, "jsonPath": if newer { new } else { old }, "type": kind,
-                    "priority": u8::from(*wide)})
-            })
-            .collect();
+        let column = |column: &Column| {
+            json!({"name": column.name, "jsonPath": if newer { column.new } else { column.old },
+                "type": column.form, "priority": u8::from(column.wide)})
+        };
+        let columns: Vec<Value> = self.columns.iter().map(column).collect();
         json!({"name": version, "served": true, "storage": newer, "subresources": subresources,
             "additionalPrinterColumns": columns, "schema": {"openAPIV3Schema": {"type": "object",
                 "description": format!("{} as far as a stand-in for Cluster API looks.", self.kind),

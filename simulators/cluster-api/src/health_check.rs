@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::machine_deployment::{observed, scaled};
-use crate::objects::{Kind, is_deleting, list, name, selects, text, time};
+use crate::machine_deployment::scaled;
+use crate::objects::{Kind, is_deleting, list, name, observed, selects, text, time};
 use crate::round::{Round, condition_of};
 
 /// The default time limit for a node to join.

@@ -16,8 +16,8 @@ use crate::names::{
     PRE_TERMINATE_HOOK,
 };
 use crate::objects::{
-    Kind, add_finalizer, add_owner, annotation, has_finalizer, is_deleting, key, label, list, name, owner,
-    owner_of, remove_finalizer, seconds, text, time,
+    Kind, add_finalizer, add_owner, annotation, has_finalizer, is_deleting, key, label, list, name, observed,
+    owner, owner_of, remove_finalizer, seconds, text, time,
 };
 use crate::round::{Action, Round, condition_of, is_true};
 use crate::{control_plane, health_check, machine_deployment};
@@ -73,14 +73,8 @@ fn bootstrap(round: &mut Round<'_>, before: &Value, after: &mut Value) {
         return;
     }
     let Some((group_kind, config)) = found else {
-        round.condition(
-            after,
-            "BootstrapConfigReady",
-            false,
-            "ObjectDoesNotExist",
-            &format!("{kind} does not exist"),
-        );
-        return;
+        let message = format!("{kind} does not exist");
+        return round.condition(after, "BootstrapConfigReady", false, "ObjectDoesNotExist", &message);
     };
     let secret = ProviderStatus::by(round, &group_kind, config).data_secret();
     match secret {
@@ -115,7 +109,7 @@ fn infrastructure(round: &mut Round<'_>, before: &Value, after: &mut Value) {
     let said = ProviderStatus::by(round, &group_kind, object);
     ready_condition(round, after, "InfrastructureReady", kind, object, said.provisioned());
     round.mirror(after, "InfrastructureReady", Some(object), said.provisioned(), "WaitingForInfrastructure");
-    for (member, old) in [("failureReason", "failureReason"), ("failureMessage", "failureMessage")] {
+    for member in ["failureReason", "failureMessage"] {
         if let Some(failure) = object["status"][member].as_str().filter(|text| !text.is_empty()) {
             let failure = match member {
                 "failureMessage" => format!(
@@ -126,7 +120,7 @@ fn infrastructure(round: &mut Round<'_>, before: &Value, after: &mut Value) {
                 ),
                 _ => failure.to_owned(),
             };
-            after["status"]["deprecated"]["v1beta1"][old] = failure.into();
+            after["status"]["deprecated"]["v1beta1"][member] = failure.into();
         }
     }
     if !(said.provisioned() || was) || is_deleting(object) {
@@ -269,7 +263,7 @@ fn drained(round: &mut Round<'_>, before: &Value, after: &mut Value, node: &str)
     let over = limit.is_some_and(|limit| round.has_come(started + Duration::from_secs(limit)));
     let drain = round.objects.drains.get(&key(before)).copied();
     if over || drain.is_some_and(|drain| drain.remaining == Some(0)) {
-        round.old_condition(after, DONE, true, ("", "", ""));
+        round.old_condition_holds(after, DONE);
         return true;
     }
     let rest = drain
@@ -294,8 +288,7 @@ fn summarize(round: &mut Round<'_>, before: &Value, after: &mut Value) {
     round.condition(after, "Updating", false, "NotUpdating", "");
     round.condition(after, "Paused", false, "NotPaused", "");
     if let Some(up_to_date) = is_up_to_date(round, before) {
-        let reason = if up_to_date { "UpToDate" } else { "NotUpToDate" };
-        round.condition(after, "UpToDate", up_to_date, reason, "");
+        round.named_condition(after, "UpToDate", up_to_date);
     }
     node_conditions(round, after);
     if let Some(health) = health_check::check(round, before) {
@@ -321,7 +314,7 @@ fn summarize(round: &mut Round<'_>, before: &Value, after: &mut Value) {
         })
         .collect();
     let ready = missing.is_empty() && !deleting;
-    round.condition(after, "Ready", ready, if ready { "Ready" } else { "NotReady" }, &missing.join("\n"));
+    round.worded_condition(after, "Ready", ready, "Ready", &missing.join("\n"));
     available(round, after, ready);
     old_summary(round, after, &["BootstrapReady", "InfrastructureReady", "NodeHealthy"]);
     let is = |member: &str| after["status"]["initialization"][member] == true;
@@ -336,9 +329,7 @@ fn summarize(round: &mut Round<'_>, before: &Value, after: &mut Value) {
         after["status"]["lastUpdated"] = round.time().into();
     }
     after["status"]["phase"] = phase.into();
-    if !after["metadata"]["generation"].is_null() {
-        after["status"]["observedGeneration"] = after["metadata"]["generation"].clone();
-    }
+    observed(after);
 }
 
 fn node_conditions(round: &Round<'_>, after: &mut Value) {

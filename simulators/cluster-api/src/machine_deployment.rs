@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::names::{CLUSTER_NAME, DEPLOYMENT_NAME, MACHINE_DEPLOYMENT_FINALIZER, REVISION, TEMPLATE_HASH};
 use crate::objects::{
-    Kind, add_finalizer, add_owner, annotation, has_finalizer, is_deleting, is_owned_by, key, name, number,
-    owner, remove_finalizer, replicas, text,
+    Kind, add_finalizer, add_owner, annotation, copy_members, has_finalizer, hash, is_deleting, is_owned_by,
+    key, name, number, observed, owner, remove_finalizer, replicas, text,
 };
 use crate::round::{Action, Round};
 
@@ -85,7 +85,7 @@ fn defaults(round: &Round<'_>, before: &Value, after: &mut Value) {
 
 fn make_set(round: &mut Round<'_>, deployment: &Value, sets: &[&Value]) {
     let suffix = round.suffix();
-    let hash = format!("{}-{suffix}", hash(&deployment["spec"]["template"]));
+    let hash = format!("{}-{suffix}", hash(&deployment["spec"]["template"].to_string()));
     let mut template = deployment["spec"]["template"].clone();
     template["metadata"]["labels"][TEMPLATE_HASH] = hash.as_str().into();
     let mut selector = deployment["spec"]["selector"].clone();
@@ -97,23 +97,12 @@ fn make_set(round: &mut Round<'_>, deployment: &Value, sets: &[&Value]) {
     let count = if sets.is_empty() { replicas(deployment) } else { 0 };
     let mut spec = json!({"clusterName": round.cluster_name(), "replicas": count, "selector": selector,
         "template": template});
-    for member in ["deletion", "machineNaming"] {
-        if !deployment["spec"][member].is_null() {
-            spec[member] = deployment["spec"][member].clone();
-        }
-    }
+    copy_members(&deployment["spec"], &mut spec, &["deletion", "machineNaming"]);
     let set = json!({"apiVersion": Kind::MachineSet.api_version(), "kind": "MachineSet", "spec": spec,
         "metadata": {"namespace": round.namespace(), "name": format!("{}-{suffix}", name(deployment)),
             "labels": labels, "annotations": {REVISION: revision.to_string()},
             "ownerReferences": [owner(Kind::MachineDeployment, deployment, true)]}});
     round.act(Action::Create(Kind::MachineSet.into(), set));
-}
-
-fn hash(value: &Value) -> u32 {
-    value
-        .to_string()
-        .bytes()
-        .fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 fn scale(round: &mut Round<'_>, set: &Value, count: u64) {
@@ -187,9 +176,7 @@ fn delete(round: &mut Round<'_>, before: &Value, after: &mut Value, sets: &[&Val
     if sets.is_empty() {
         return remove_finalizer(after, MACHINE_DEPLOYMENT_FINALIZER);
     }
-    for set in sets.iter().filter(|one| !is_deleting(one)) {
-        round.act(Action::Delete(Kind::MachineSet.into(), key(set)));
-    }
+    round.delete_all(&Kind::MachineSet.into(), sets.iter().copied());
 }
 
 fn summarize(round: &mut Round<'_>, before: &Value, after: &mut Value, sets: &[&Value]) {
@@ -232,23 +219,15 @@ fn summarize(round: &mut Round<'_>, before: &Value, after: &mut Value, sets: &[&
     } else {
         format!("{available} available replicas, at least {wanted} required")
     };
-    round.condition(after, "Available", enough, if enough { "Available" } else { "NotAvailable" }, &message);
-    let rolling = updated != count;
-    round.named_condition(after, "RollingOut", rolling);
-    let deleting = is_deleting(before);
-    round.named_condition(after, "Deleting", deleting);
-    round.old_condition(after, "Available", enough, ("Warning", "WaitingForAvailableMachines", &message));
-    round.old_condition(after, "Ready", enough, ("Warning", "WaitingForAvailableMachines", &message));
+    round.worded_condition(after, "Available", enough, "Available", &message);
+    round.named_condition(after, "RollingOut", updated != count);
+    round.named_condition(after, "Deleting", is_deleting(before));
+    for kind in ["Available", "Ready"] {
+        round.old_condition(after, kind, enough, ("Warning", "WaitingForAvailableMachines", &message));
+    }
 }
 
 fn selector(labels: &Value) -> String {
     let labels = labels.as_object().into_iter().flatten();
     labels.map(|(name, value)| format!("{name}={}", text(value))).collect::<Vec<_>>().join(",")
-}
-
-/// Sets `observedGeneration`.
-pub(crate) fn observed(after: &mut Value) {
-    if !after["metadata"]["generation"].is_null() {
-        after["status"]["observedGeneration"] = after["metadata"]["generation"].clone();
-    }
 }

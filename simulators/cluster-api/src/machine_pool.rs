@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 
 use crate::clone::does_not_exist;
 use crate::contract::{ProviderStatus, claim};
-use crate::machine_deployment::observed;
 use crate::names::{CLUSTER_NAME, MACHINE_POOL_FINALIZER, POOL_NAME, REPLICAS_MANAGED_BY};
 use crate::objects::{
-    GroupKind, Kind, add_finalizer, add_owner, annotation, has_finalizer, is_deleting, key, label, list,
-    name, number, owner, reference_to, remove_finalizer, replicas, text, uid,
+    GroupKind, Kind, add_finalizer, add_owner, annotation, copy_members, has_finalizer, hash, is_deleting,
+    key, label, list, name, number, observed, owner, reference_to, remove_finalizer, replicas, text, uid,
 };
 use crate::round::{Action, Round, is_true};
 
@@ -77,9 +76,7 @@ fn infrastructure(round: &mut Round<'_>, before: &Value, after: &mut Value) {
         return;
     }
     let ids = &pool["spec"]["providerIDList"];
-    if !pool["status"]["replicas"].is_null() {
-        after["status"]["replicas"] = pool["status"]["replicas"].clone();
-    }
+    copy_members(&pool["status"], &mut after["status"], &["replicas"]);
     if list(ids).is_empty() && number(&pool["status"]["replicas"]) != 0 {
         return;
     }
@@ -107,9 +104,7 @@ fn machines(round: &mut Round<'_>, pool: &Value, kind: &GroupKind) {
         labels.insert(CLUSTER_NAME.to_owned(), round.cluster_name().into());
         let mut spec = json!({"clusterName": round.cluster_name(), "bootstrap": {"dataSecretName": ""},
             "infrastructureRef": reference_to(kind, name(theirs))});
-        if !pool["spec"]["template"]["spec"]["deletion"].is_null() {
-            spec["deletion"] = pool["spec"]["template"]["spec"]["deletion"].clone();
-        }
+        copy_members(&pool["spec"]["template"]["spec"], &mut spec, &["deletion"]);
         let version = theirs["spec"]["providerID"].as_str().and_then(|id| {
             let node = round.workload?.nodes().find(|node| node["spec"]["providerID"] == id)?;
             node["status"]["nodeInfo"]["kubeletVersion"].as_str()
@@ -131,9 +126,8 @@ fn label_value(name: &str) -> String {
     if name.len() <= 63 {
         return name.to_owned();
     }
-    let hash =
-        name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    format!("hash_{}_z", base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(hash.to_be_bytes()))
+    let hash = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(hash(name).to_be_bytes());
+    format!("hash_{hash}_z")
 }
 
 /// The nodes of the instances, and the number of ready ones.

@@ -7,12 +7,11 @@ use rand::Rng as _;
 use serde_json::{Value, json};
 
 use crate::clone::{Bootstrap, Plan, make, members};
-use crate::cluster::{claim_template, counts};
-use crate::machine_deployment;
+use crate::cluster::{COUNTS, claim_template, counts};
 use crate::names::{CLUSTER_NAME, DELETE_MACHINE, DEPLOYMENT_NAME, MACHINE_SET_FINALIZER, SET_NAME};
 use crate::objects::{
-    Kind, add_finalizer, add_owner, annotation, has_finalizer, is_deleting, is_owned_by, key, name, number,
-    owner, owner_of, remove_finalizer, replicas, text,
+    Kind, add_finalizer, add_owner, annotation, copy_members, has_finalizer, is_deleting, is_owned_by, key,
+    name, number, observed, owner, owner_of, remove_finalizer, replicas, text,
 };
 use crate::round::{Action, Round, condition_of, is_true};
 
@@ -61,7 +60,7 @@ fn keep(round: &mut Round<'_>, before: &Value, after: &mut Value, machines: &[&V
             return;
         }
         match make_machine(round, before) {
-            Ok(()) => round.old_condition(after, "MachinesCreated", true, ("", "", "")),
+            Ok(()) => round.old_condition_holds(after, "MachinesCreated"),
             Err(why) => {
                 let words = ("Error", "InfrastructureTemplateCloningFailed", why.as_str());
                 return round.old_condition(after, "MachinesCreated", false, words);
@@ -91,11 +90,8 @@ fn make_machine(round: &mut Round<'_>, set: &Value) -> Result<(), String> {
         labels.insert(DEPLOYMENT_NAME.to_owned(), deployment.into());
     }
     let mut spec = json!({});
-    for member in ["version", "failureDomain", "deletion", "readinessGates", "minReadySeconds", "bootstrap"] {
-        if !template["spec"][member].is_null() {
-            spec[member] = template["spec"][member].clone();
-        }
-    }
+    let copied = ["version", "failureDomain", "deletion", "readinessGates", "minReadySeconds", "bootstrap"];
+    copy_members(&template["spec"], &mut spec, &copied);
     let configuration = &template["spec"]["bootstrap"]["configRef"];
     let plan = Plan {
         name: format!("{}-{}", name(set), round.suffix()),
@@ -140,30 +136,23 @@ fn delete(round: &mut Round<'_>, before: &Value, after: &mut Value, machines: &[
     if machines.is_empty() {
         return remove_finalizer(after, MACHINE_SET_FINALIZER);
     }
-    for machine in machines.iter().filter(|one| !is_deleting(one)) {
-        round.act(Action::Delete(Kind::Machine.into(), key(machine)));
-    }
+    round.delete_all(&Kind::Machine.into(), machines.iter().copied());
 }
 
 fn summarize(round: &mut Round<'_>, before: &Value, after: &mut Value, machines: &[&Value]) {
     let wanted = replicas(before);
     let counts = counts(wanted, machines);
-    for member in ["replicas", "readyReplicas", "availableReplicas", "upToDateReplicas"] {
-        after["status"][member] = counts[member].clone();
-    }
-    for member in ["readyReplicas", "availableReplicas"] {
-        after["status"]["deprecated"]["v1beta1"][member] = counts[member].clone();
-    }
-    after["status"]["deprecated"]["v1beta1"]["fullyLabeledReplicas"] = counts["replicas"].clone();
+    copy_members(&counts, &mut after["status"], &COUNTS);
+    let old = &mut after["status"]["deprecated"]["v1beta1"];
+    copy_members(&counts, old, &["readyReplicas", "availableReplicas"]);
+    old["fullyLabeledReplicas"] = counts["replicas"].clone();
     after["status"]["selector"] = format!("{SET_NAME}={}", name(before)).into();
-    machine_deployment::observed(after);
+    observed(after);
     let count = number(&counts["replicas"]);
     round.named_condition(after, "ScalingUp", count < wanted);
-    let down = count > wanted;
-    round.named_condition(after, "ScalingDown", down);
+    round.named_condition(after, "ScalingDown", count > wanted);
     let ready = number(&counts["readyReplicas"]) == count;
-    round.condition(after, "MachinesReady", ready, if ready { "Ready" } else { "NotReady" }, "");
-    let deleting = is_deleting(before);
-    round.named_condition(after, "Deleting", deleting);
+    round.worded_condition(after, "MachinesReady", ready, "Ready", "");
+    round.named_condition(after, "Deleting", is_deleting(before));
     round.old_condition(after, "MachinesReady", ready, ("Info", "WaitingForReady", ""));
 }

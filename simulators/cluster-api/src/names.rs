@@ -1,4 +1,3 @@
-#![allow(dead_code)]
 //! Names that Cluster API defines: groups, labels, annotations, finalizers, types.
 
 /// The group of the core.

@@ -260,6 +260,26 @@ pub(crate) fn is_deleting(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
 }
 
+/// Copies those of these members that a map has.
+pub(crate) fn copy_members(from: &Value, to: &mut Value, members: &[&str]) {
+    for member in members.iter().filter(|member| !from[**member].is_null()) {
+        to[*member] = from[*member].clone();
+    }
+}
+
+/// Sets `observedGeneration`.
+pub(crate) fn observed(object: &mut Value) {
+    let generation = object["metadata"]["generation"].clone();
+    if !generation.is_null() {
+        object["status"]["observedGeneration"] = generation;
+    }
+}
+
+/// FNV-1a, as the established controllers hash.
+pub(crate) fn hash(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
 /// `spec.replicas`, by default 1.
 pub(crate) fn replicas(object: &Value) -> u64 {
     object["spec"]["replicas"].as_u64().unwrap_or(1)

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::names::PAUSED;
 use crate::objects::{
-    Contract, GroupKind, Key, Kind, Objects, annotation, difference, key, list, name, namespace, seconds,
-    text,
+    Contract, GroupKind, Key, Kind, Objects, annotation, difference, is_deleting, key, list, name, namespace,
+    seconds, text,
 };
 
 /// An action.
@@ -190,8 +190,20 @@ impl<'a> Round<'a> {
 
     /// Sets a condition without a message, whose reason is its name, after `Not` if it does not hold.
     pub(crate) fn named_condition(&self, object: &mut Value, name: &str, holds: bool) {
-        let reason = format!("{}{name}", if holds { "" } else { "Not" });
-        self.condition(object, name, holds, &reason, "");
+        self.worded_condition(object, name, holds, name, "");
+    }
+
+    /// Sets a condition whose reason is a word, after `Not` if it does not hold.
+    pub(crate) fn worded_condition(
+        &self,
+        object: &mut Value,
+        name: &str,
+        holds: bool,
+        word: &str,
+        message: &str,
+    ) {
+        let reason = format!("{}{word}", if holds { "" } else { "Not" });
+        self.condition(object, name, holds, &reason, message);
     }
 
     /// Sets a condition, with the transition time from the status.
@@ -221,6 +233,18 @@ impl<'a> Round<'a> {
             condition["observedGeneration"] = generation;
         }
         put_by_type(&mut object["status"]["conditions"], condition);
+    }
+
+    /// Sets a `v1beta1` condition that holds.
+    pub(crate) fn old_condition_holds(&self, object: &mut Value, kind: &str) {
+        self.old_condition(object, kind, true, ("", "", ""));
+    }
+
+    /// Deletes all of these objects that are not being deleted yet.
+    pub(crate) fn delete_all<'b>(&mut self, kind: &GroupKind, objects: impl IntoIterator<Item = &'b Value>) {
+        for object in objects.into_iter().filter(|object| !is_deleting(object)) {
+            self.act(Action::Delete(kind.clone(), key(object)));
+        }
     }
 
     /// Sets a `v1beta1` condition. A true condition has neither reason nor severity.
@@ -258,7 +282,7 @@ impl<'a> Round<'a> {
                 let words = (severity(theirs), text(&theirs["reason"]), text(&theirs["message"]));
                 self.old_condition(object, kind, false, words);
             }
-            Some(_) => self.old_condition(object, kind, true, ("", "", "")),
+            Some(_) => self.old_condition_holds(object, kind),
             None => self.old_condition(object, kind, ready, ("Info", waiting, "")),
         }
     }

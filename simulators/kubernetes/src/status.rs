@@ -44,31 +44,30 @@ impl ApiError {
         Self { pending: Some(Box::new(pending)), ..Self::internal(why) }
     }
 
-    pub(crate) fn about(mut self, kind: &Kind, name: &str) -> Self {
-        self.details = details(&kind.group, &kind.plural, name);
-        self
+    pub(crate) fn with_details(self, details: Value) -> Self {
+        Self { details, ..self }
     }
 
-    fn causes(mut self, causes: Value) -> Self {
+    pub(crate) fn about(self, kind: &Kind, name: &str) -> Self {
+        self.with_details(details(&kind.group, &kind.plural, name))
+    }
+
+    fn detail(mut self, member: &str, value: Value) -> Self {
         if !self.details.is_object() {
             self.details = json!({});
         }
-        if let Some(details) = self.details.as_object_mut() {
-            details.insert("causes".to_owned(), causes);
-        }
+        self.details[member] = value;
         self
+    }
+
+    fn causes(self, causes: Value) -> Self {
+        self.detail("causes", causes)
     }
 
     /// Sets the time until the next attempt, in seconds.
     #[must_use]
-    pub fn retry_after(mut self, seconds: u32) -> Self {
-        if !self.details.is_object() {
-            self.details = json!({});
-        }
-        if let Some(details) = self.details.as_object_mut() {
-            details.insert("retryAfterSeconds".to_owned(), Value::from(seconds));
-        }
-        self
+    pub fn retry_after(self, seconds: u32) -> Self {
+        self.detail("retryAfterSeconds", seconds.into())
     }
 
     /// Seconds that the client has to wait, if any.
@@ -82,9 +81,8 @@ impl ApiError {
     }
 
     pub(crate) fn no_such_resource() -> Self {
-        let mut error = Self::new(404, "NotFound", "the server could not find the requested resource");
-        error.details = json!({});
-        error
+        let message = "the server could not find the requested resource";
+        Self::new(404, "NotFound", message).with_details(json!({}))
     }
 
     pub(crate) fn already_exists(kind: &Kind, name: &str) -> Self {
@@ -100,9 +98,7 @@ impl ApiError {
     /// A delete whose preconditions are not met; it names the kind, unlike other conflicts.
     pub(crate) fn precondition(kind: &Kind, name: &str, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", kind.qualified_kind());
-        let mut error = Self::new(409, "Conflict", message);
-        error.details = details(&kind.group, &kind.kind, name);
-        error
+        Self::new(409, "Conflict", message).with_details(details(&kind.group, &kind.kind, name))
     }
 
     pub(crate) fn modified(kind: &Kind, name: &str) -> Self {
@@ -147,59 +143,50 @@ impl ApiError {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
         };
-        let message = format!("{} {name:?} is invalid: {said}", kind.qualified_kind());
-        let mut error = Self::new(422, "Invalid", message);
-        error.details = details(&kind.group, &kind.kind, name);
         let causes = causes.iter().map(|cause| {
-            let wrong_type = cause.is_wrong_type();
-            let reason = if wrong_type { "FieldValueTypeInvalid" } else { cause_reason(&cause.message) };
-            json!({ "reason": reason, "message": cause.message, "field": cause.field })
+            let reason = if cause.is_wrong_type() { Some("FieldValueTypeInvalid") } else { None };
+            field_cause(&cause.field, &cause.message, reason)
         });
-        error.causes(causes.collect())
+        Self::unprocessable((&kind.group, &kind.kind), name, &said, causes.collect())
+    }
+
+    fn unprocessable((group, kind): (&str, &str), name: &str, said: &str, causes: Value) -> Self {
+        let dot = if group.is_empty() { "" } else { "." };
+        let message = format!("{kind}{dot}{group} {name:?} is invalid: {said}");
+        Self::new(422, "Invalid", message).with_details(details(group, kind, name)).causes(causes)
     }
 
     /// A patch whose result is not an object of its kind.
     pub(crate) fn invalid_patch(cause: &Invalid) -> Self {
-        let reason = cause_reason(&cause.message);
-        Self::new(422, "Invalid", format!(" \"\" is invalid: {cause}"))
-            .causes(json!([{ "reason": reason, "message": cause.message, "field": cause.field }]))
+        Self::new(422, "Invalid", format!(" \"\" is invalid: {cause}")).causes(json!([field_cause(
+            &cause.field,
+            &cause.message,
+            None
+        )]))
     }
 
     /// A write without the `resourceVersion` that its kind requires; it names the resource, unlike other invalid
     /// objects.
     pub(crate) fn version_required(kind: &Kind, name: &str) -> Self {
-        const FIELD: &str = "metadata.resourceVersion";
-        const MESSAGE: &str = "Invalid value: 0: must be specified for an update";
-        Self::new(422, "Invalid", format!("{} {name:?} is invalid: {FIELD}: {MESSAGE}", kind.resource()))
-            .about(kind, name)
-            .causes(json!([{ "reason": cause_reason(MESSAGE), "message": MESSAGE, "field": FIELD }]))
+        let message = "Invalid value: 0: must be specified for an update";
+        Self::invalid_request((&kind.group, &kind.plural), name, "metadata.resourceVersion", message)
     }
 
     /// An invalid request option: `options` is `ListOptions`, `PatchOptions` and the like.
     pub(crate) fn invalid_option(options: &str, field: &str, message: &str) -> Self {
-        let text = format!("{options}.meta.k8s.io \"\" is invalid: {field}: {message}");
-        let mut error = Self::new(422, "Invalid", text);
-        error.details = details("meta.k8s.io", options, "");
-        error.causes(json!([{ "reason": cause_reason(message), "message": message, "field": field }]))
+        Self::invalid_request(("meta.k8s.io", options), "", field, message)
     }
 
     /// An invalid request that is not an object of the store, such as a TokenRequest.
-    pub(crate) fn invalid_request(
-        (group, kind): (&str, &str),
-        name: &str,
-        field: &str,
-        message: &str,
-    ) -> Self {
-        let text = format!("{kind}.{group} {name:?} is invalid: {field}: {message}");
-        let mut error = Self::new(422, "Invalid", text);
-        error.details = details(group, kind, name);
-        error.causes(json!([{ "reason": cause_reason(message), "message": message, "field": field }]))
+    pub(crate) fn invalid_request(kind: (&str, &str), name: &str, field: &str, message: &str) -> Self {
+        let said = format!("{field}: {message}");
+        Self::unprocessable(kind, name, &said, json!([field_cause(field, message, None)]))
     }
 
     /// A valid JSON patch that does not apply to the object. The message does not say which operation failed.
     pub(crate) fn patch_failed() -> Self {
         Self::new(422, "Invalid", "the server rejected our request due to an error in our request")
-            .with_empty_details()
+            .with_details(json!({}))
     }
 
     pub(crate) fn apply_conflict(message: String, conflicts: &[String]) -> Self {
@@ -215,9 +202,8 @@ impl ApiError {
 
     /// An error on the server's side.
     pub(crate) fn internal(why: &str) -> Self {
-        let mut error = Self::new(500, "InternalError", format!("Internal error occurred: {why}"));
-        error.details = json!({ "causes": [{ "message": why }] });
-        error
+        Self::new(500, "InternalError", format!("Internal error occurred: {why}"))
+            .causes(json!([{ "message": why }]))
     }
 
     /// A hook refused the request; `result` is its Status, if any.
@@ -229,9 +215,8 @@ impl ApiError {
             ("", said) | (said, _) => format!("admission webhook {hook:?} denied the request: {said}"),
         };
         let code = code.unwrap_or_default().max(400);
-        let mut error = Self::new(code, text("reason"), message);
-        error.details = result.get("details").cloned().unwrap_or(Value::Null);
-        error
+        let details = result.get("details").cloned().unwrap_or_default();
+        Self::new(code, text("reason"), message).with_details(details)
     }
 
     pub(crate) fn unauthorized() -> Self {
@@ -240,7 +225,7 @@ impl ApiError {
 
     pub(crate) fn method_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource";
-        Self::new(405, "MethodNotAllowed", message).with_empty_details()
+        Self::new(405, "MethodNotAllowed", message).with_details(json!({}))
     }
 
     pub(crate) fn not_acceptable() -> Self {
@@ -257,9 +242,7 @@ impl ApiError {
 
     /// A patch of a type that no kind supports.
     pub(crate) fn unknown_media_type() -> Self {
-        let mut error = Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
-        error.details = json!({});
-        error
+        Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").with_details(json!({}))
     }
 
     pub(crate) fn too_large(limit: usize) -> Self {
@@ -278,9 +261,7 @@ impl ApiError {
                        retrieve the remainder of the results. Continuing with the provided token results in an \
                        inconsistent list - objects that were created, modified, or deleted between the time the \
                        first chunk was returned and now may show up in the list.";
-        let mut error = Self::new(410, "Expired", message);
-        error.continue_token = Some(token);
-        error
+        Self { continue_token: Some(token), ..Self::new(410, "Expired", message) }
     }
 
     /// The requested version does not exist yet.
@@ -289,11 +270,6 @@ impl ApiError {
         Self::new(504, "Timeout", format!("Timeout: {message}"))
             .causes(json!([{ "reason": "ResourceVersionTooLarge", "message": "Too large resource version" }]))
             .retry_after(1)
-    }
-
-    fn with_empty_details(mut self) -> Self {
-        self.details = json!({});
-        self
     }
 
     /// The `Status` object.
@@ -307,16 +283,14 @@ impl ApiError {
             "message": self.message,
             "code": self.code,
         });
-        if let Some(members) = status.as_object_mut() {
-            if !self.reason.is_empty() {
-                members.insert("reason".to_owned(), Value::from(self.reason.as_str()));
-            }
-            if !self.details.is_null() {
-                members.insert("details".to_owned(), self.details.clone());
-            }
-            if let Some(token) = &self.continue_token {
-                members.insert("metadata".to_owned(), json!({ "continue": token }));
-            }
+        if !self.reason.is_empty() {
+            status["reason"] = self.reason.as_str().into();
+        }
+        if !self.details.is_null() {
+            status["details"] = self.details.clone();
+        }
+        if let Some(token) = &self.continue_token {
+            status["metadata"] = json!({ "continue": token });
         }
         status
     }
@@ -330,26 +304,22 @@ pub(crate) fn done() -> Value {
 /// The response to a delete that took effect at once.
 pub(crate) fn deleted(kind: &Kind, name: &str, uid: &str) -> Value {
     let mut details = details(&kind.group, &kind.plural, name);
-    if let Some(members) = details.as_object_mut() {
-        members.insert("uid".to_owned(), Value::from(uid));
-    }
+    details["uid"] = uid.into();
     json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details })
 }
 
 fn details(group: &str, kind: &str, name: &str) -> Value {
     let mut details = json!({ "kind": kind });
-    if let Some(members) = details.as_object_mut() {
-        for (member, value) in [("name", name), ("group", group)] {
-            if !value.is_empty() {
-                members.insert(member.to_owned(), Value::from(value));
-            }
+    for (member, value) in [("name", name), ("group", group)] {
+        if !value.is_empty() {
+            details[member] = value.into();
         }
     }
     details
 }
 
-/// The reason of a cause, from the wording of its message.
-fn cause_reason(message: &str) -> &'static str {
+/// The cause of an invalid field; the wording of its message tells the reason.
+fn field_cause(field: &str, message: &str, reason: Option<&str>) -> Value {
     const REASONS: &[(&str, &str)] = &[
         ("Required value", "FieldValueRequired"),
         ("Duplicate value", "FieldValueDuplicate"),
@@ -359,8 +329,7 @@ fn cause_reason(message: &str) -> &'static str {
         ("Too many", "FieldValueTooMany"),
         ("Too long", "FieldValueTooLong"),
     ];
-    REASONS
-        .iter()
-        .find(|(start, _)| message.starts_with(start))
-        .map_or("FieldValueInvalid", |(_, reason)| reason)
+    let by_wording = REASONS.iter().find(|(start, _)| message.starts_with(start));
+    let reason = reason.unwrap_or(by_wording.map_or("FieldValueInvalid", |(_, reason)| reason));
+    json!({ "reason": reason, "message": message, "field": field })
 }

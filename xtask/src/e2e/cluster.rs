@@ -14,7 +14,10 @@ use serde_json::Value;
 use simulated_cluster::client_of;
 
 use super::real_kubernetes::RealKubernetes;
-use crate::program::{Built, Program};
+use crate::program::{Built, Program, until, with_logs};
+
+/// The time limit for the cluster to start.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running `cerulean simulate cluster`.
 pub struct Cluster {
@@ -55,20 +58,11 @@ impl Cluster {
         let mut program = Program::start("simulate-cluster", directory, &mut command)?;
         // This file is written last: once it exists, all listeners are ready.
         let endpoints = files.join("endpoints.json");
-        let mut waited = Duration::ZERO;
-        let endpoints: Value = loop {
-            program.must_run()?;
-            if let Ok(text) = std::fs::read_to_string(&endpoints)
-                && let Ok(endpoints) = serde_json::from_str(&text)
-            {
-                break endpoints;
-            }
-            if waited > Duration::from_secs(30) {
-                bail!("the simulated cluster did not start:\n{}", program.last_words());
-            }
-            waited += Duration::from_millis(50);
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        };
+        let written =
+            async |_: &Program| Ok(Some(serde_json::from_str(&std::fs::read_to_string(&endpoints)?)?));
+        let what = "the simulated cluster is ready";
+        let endpoints = until(&mut program, Program::must_run, what, START_TIMEOUT, written).await;
+        let endpoints: Value = endpoints.map_err(|problem| with_logs(problem, &[&program]))?;
         let control =
             endpoints["control"].as_str().context("endpoints.json names no control API")?.to_owned();
         let kubernetes = client_of(&std::fs::read_to_string(files.join("kubeconfig"))?).await?;

@@ -14,7 +14,7 @@ use kube::Api;
 
 use super::cluster::Cluster;
 use crate::print;
-use crate::program::{Built, Program, with_logs};
+use crate::program::{Built, Program, until, with_logs};
 
 /// The name of the release binary.
 const BINARY: &str = "azure-cloud-node-manager";
@@ -92,19 +92,10 @@ pub async fn check(built: &Built, directory: &Path) -> anyhow::Result<()> {
 
 async fn describe(cluster: &Cluster, manager: &mut Program) -> anyhow::Result<()> {
     let nodes: Api<Node> = Api::all(cluster.kubernetes.clone());
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    let node = loop {
-        manager.must_run()?;
-        if let Some(node) = nodes.get_opt(NODE).await?
-            && !node.has_taint(TAINT_UNINITIALIZED)
-        {
-            break node;
-        }
-        if tokio::time::Instant::now() > deadline {
-            bail!("the node was not initialised within {} s", PATIENCE.as_secs());
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
+    let initialised = async |_: &Program| {
+        Ok(nodes.get_opt(NODE).await?.filter(|node| !node.has_taint(TAINT_UNINITIALIZED)))
     };
+    let node = until(manager, Program::must_run, "the node is initialised", PATIENCE, initialised).await?;
     if !node.spec.provider_id.starts_with("azure:///subscriptions/") {
         bail!("the node has the provider id {:?}", node.spec.provider_id);
     }

@@ -19,7 +19,7 @@ use anyhow::Context as _;
 
 use crate::kubernetes::{Api, Kubernetes};
 use crate::print;
-use crate::program::{Built, ProgramArguments, runtime};
+use crate::program::{Built, ProgramArguments, in_folder, runtime};
 use real_kubernetes::RealKubernetes;
 
 /// How to run the scenario.
@@ -65,12 +65,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     let Some(api) = Api::find(arguments.kubernetes)? else { return Ok(()) };
     let built = arguments.programs.or_built()?;
-    let directory = tempfile::Builder::new().prefix("cerulean-e2e-").tempdir()?;
-    let done = runtime()?.block_on(run_in(directory.path(), &built, api.assets()));
-    if arguments.keep || done.is_err() {
-        print::line(format_args!("files and logs: {}", directory.keep().display()));
-    }
-    done?;
+    let runtime = runtime()?;
+    in_folder("cerulean-e2e-", arguments.keep, |directory| {
+        runtime.block_on(run_in(directory, &built, api.assets()))
+    })?;
     print::line("all steps passed");
     Ok(())
 }

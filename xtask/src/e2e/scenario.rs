@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 use k8s::api::api::core::v1::{Event, Node, Service};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
@@ -16,7 +16,7 @@ use super::cluster::Cluster;
 use super::manager;
 use super::real_kubernetes::RealKubernetes;
 use crate::print;
-use crate::program::{Built, Program, root, with_logs};
+use crate::program::{Built, Program, root, until, with_logs};
 
 /// The time limit of a step. Azure is fast here; a real API server on a busy machine is not.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
@@ -192,20 +192,7 @@ impl Scenario<'_> {
         manager: &mut Program,
         condition: impl AsyncFn() -> anyhow::Result<Option<T>>,
     ) -> anyhow::Result<T> {
-        let deadline = Instant::now() + STEP_TIMEOUT;
-        loop {
-            manager.must_run()?;
-            let last = match condition().await {
-                Ok(Some(value)) => return Ok(value),
-                Ok(None) => None,
-                Err(error) => Some(error),
-            };
-            if Instant::now() > deadline {
-                let last = last.map(|error| format!(" (last error: {error:#})")).unwrap_or_default();
-                bail!("timed out after {} s waiting until {what}{last}", STEP_TIMEOUT.as_secs());
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        until(manager, Program::must_run, what, STEP_TIMEOUT, async |_| condition().await).await
     }
 
     /// Applies manifests: with kubectl to a real server, server-side to the simulated one.

@@ -27,7 +27,7 @@ use tokio::time::Instant;
 
 use crate::e2e::capz::objects::create;
 use crate::print;
-use crate::program::{Program, root, runtime, with_logs};
+use crate::program::{Program, in_folder, root, runtime, with_logs};
 use crate::world::{CLIENT_SECRET, World};
 use kube::Client;
 use objects::Objects;
@@ -71,11 +71,8 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = runtime()?;
     for flavor in &arguments.flavors {
-        let directory = tempfile::Builder::new().prefix("cerulean-record-").tempdir()?;
-        let recorded = runtime.block_on(record(arguments, flavor, directory.path()));
-        if arguments.keep || recorded.is_err() {
-            print::line(format_args!("files and logs: {}", directory.keep().display()));
-        }
+        let record = |directory: &Path| runtime.block_on(record(arguments, flavor, directory));
+        let recorded = in_folder("cerulean-record-", arguments.keep, record);
         let lines = recorded.with_context(|| flavor.clone())?;
         let path = root().join("tests/corpus/takeover-clusters").join(format!("{flavor}.jsonl"));
         std::fs::write(&path, lines).with_context(|| path.display().to_string())?;
@@ -145,15 +142,7 @@ pub async fn apply(
     shape: &Shape,
     edit: impl Fn(&mut Value),
 ) -> anyhow::Result<()> {
-    let group = azure_types::ResourceId::group(&shape.subscription, "capz-ci");
-    let identity = azure_types::ResourceId::parse(&format!(
-        "{group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/cloud-provider-user-identity"
-    ))?;
-    for (id, body) in
-        [(&group, json!({ "location": "eastus" })), (&identity, json!({ "location": "eastus" }))]
-    {
-        world.azure.azure.put(id, body).map_err(|refusal| anyhow::anyhow!("{id}: {refusal:?}"))?;
-    }
+    world.create_identity_for_machines()?;
     // With the label clusterctl moves it with the identity.
     let labels = json!({ "clusterctl.cluster.x-k8s.io/move-hierarchy": "true" });
     let secret = json!({ "apiVersion": "v1", "kind": "Secret",

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use crate::kubernetes::Kubernetes;
 use crate::print;
-use crate::program::build_release;
+use crate::program::{given_or_built, in_folder, runtime};
 use real::Counterparts;
 use stage::Programs;
 use story::Story;
@@ -68,19 +68,13 @@ pub struct Arguments {
 /// # Errors
 /// The first failed step.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let manager = match &arguments.manager {
-        Some(path) => path.clone(),
-        None => {
-            print::line("building the release binaries");
-            build_release()?.join("capz-controller-manager")
-        }
-    };
+    let manager = given_or_built(arguments.manager.as_deref(), "capz-controller-manager")?;
     let play: Play = match (arguments.kubernetes, &arguments.counterparts) {
         (Kubernetes::Real, Some(folder)) => {
             let counterparts = Counterparts::in_folder(folder, manager, arguments.cerulean.clone())?;
             let flavor = arguments.flavor.clone();
             Box::new(move |story, directory| {
-                crate::program::runtime()?.block_on(real::play(story, &counterparts, &flavor, directory))
+                runtime()?.block_on(real::play(story, &counterparts, &flavor, directory))
             })
         }
         _ => {
@@ -94,9 +88,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
                 manager,
                 flavor: arguments.flavor.clone(),
             };
-            Box::new(move |story, directory| {
-                crate::program::runtime()?.block_on(story.play(&programs, directory))
-            })
+            Box::new(move |story, directory| runtime()?.block_on(story.play(&programs, directory)))
         }
     };
     let stories = match (&arguments.stories, arguments.kubernetes) {
@@ -106,12 +98,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     for story in stories {
         print::line(format_args!("{}", story.title()));
-        let directory = tempfile::Builder::new().prefix("cerulean-seam-").tempdir()?;
         let begun = Instant::now();
-        let played = play(story, directory.path());
-        if arguments.keep || played.is_err() {
-            print::line(format_args!("files and logs: {}", directory.keep().display()));
-        }
+        let played = in_folder("cerulean-seam-", arguments.keep, |directory| play(story, directory));
         played.with_context(|| story.title())?;
         print::line(format_args!("passed in {:.0} s", begun.elapsed().as_secs_f64()));
     }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, bail};
 
 use crate::print;
-use crate::program::build_release;
+use crate::program::{given_or_built, runtime};
 use cases::Case;
 use manager::Manager;
 use trial::{Outcome, Trial};
@@ -57,13 +57,7 @@ pub struct Arguments {
 /// # Errors
 /// Something was written or changed, or a program failed.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let ours = match &arguments.manager {
-        Some(path) => path.clone(),
-        None => {
-            print::line("building the release binaries");
-            build_release()?.join("azure-cloud-controller-manager")
-        }
-    };
+    let ours = given_or_built(arguments.manager.as_deref(), "azure-cloud-controller-manager")?;
     let ours = Manager { name: "ours", binary: ours, is_peer: false };
     let ways = match &arguments.peer {
         Some(peer) => {
@@ -85,7 +79,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         bail!("--only or --case leaves nothing to do");
     }
     let directory = tempfile::Builder::new().prefix("cerulean-takeover-").tempdir()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = runtime()?;
     let mut bad = 0;
     let mut left_out = BTreeSet::new();
     for kind in kinds {

@@ -20,9 +20,9 @@ use tokio_util::sync::CancellationToken;
 use super::process::{Running, beside_this};
 use super::resident::{Memory, megabytes, processor_time};
 use super::services::calls::Calls;
-use super::statistics::percentile;
+use super::statistics::{percentile, seconds};
 use crate::runtime::{TWO_THREADS, runtime};
-use crate::screen::Screen;
+use crate::screen::{Screen, row};
 use crate::simulate::latency;
 use calls::{Round, by_minute, refusals};
 use critical_path::CriticalPath;
@@ -68,7 +68,7 @@ const KINDS: usize = 16;
 /// # Errors
 /// The binary is missing or fails.
 pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
-    let binary = beside_this(arguments.manager.clone(), "capz-controller-manager")?;
+    let binary = beside_this(arguments.manager.clone(), "capz-controller-manager", "--manager")?;
     runtime(TWO_THREADS)?.block_on(async {
         if !arguments.no_pace {
             pace(screen, &binary, arguments).await?;
@@ -100,10 +100,10 @@ async fn pace(screen: Screen, binary: &Path, arguments: &Arguments) -> anyhow::R
         ONE.control_planes, ONE.workers
     ));
     let rows = [
-        ["its network is there after".to_owned(), seconds(took.network), String::new()],
-        ["all its machines are there after".to_owned(), seconds(took.machines), String::new()],
-        ["the critical path".to_owned(), seconds(path.length()), String::new()],
-        ["time by critical path".to_owned(), ratio(took.machines, path.length()), "1.15".to_owned()],
+        row!["its network is there after", seconds(took.network), ""],
+        row!["all its machines are there after", seconds(took.machines), ""],
+        row!["the critical path", seconds(path.length()), ""],
+        row!["time by critical path", ratio(took.machines, path.length()), "1.15"],
     ];
     screen.table(["WHAT", "MEASURED", "GOAL"], &rows);
     screen.line(format_args!("  critical path: {path}"));
@@ -125,15 +125,8 @@ impl Phase {
 
     fn row(&self, goal: &str) -> [String; 6] {
         let Memory { resident, private, peak, .. } = self.memory;
-        let goal = goal.to_owned();
-        [
-            self.name.clone(),
-            goal,
-            megabytes(resident),
-            megabytes(private),
-            megabytes(peak),
-            seconds(self.worked),
-        ]
+        let [resident, private, peak] = [resident, private, peak].map(megabytes);
+        [self.name.clone(), goal.to_owned(), resident, private, peak, seconds(self.worked)]
     }
 }
 
@@ -206,21 +199,15 @@ async fn scale(screen: Screen, binary: &Path, arguments: &Arguments) -> anyhow::
     print_kinds(screen, &come);
 
     screen.heading("At rest");
-    let row = |what: String, journal: &Journal, objects: usize| {
+    let round = |what: &str, journal: &Journal, objects: usize| {
         let round = Round::of(journal);
         let mean = round.reads as f64 / arguments.clusters as f64;
-        [
-            what,
-            format!("{mean:.1}"),
-            round.most_reads.to_string(),
-            round.writes.to_string(),
-            objects.to_string(),
-        ]
+        row![what, format!("{mean:.1}"), round.most_reads, round.writes, objects]
     };
     let rows = [
-        row(format!("a period of {} s", arguments.sync_period), &rest, written.values().sum()),
-        row("a restart".to_owned(), &again, written_again.values().sum()),
-        ["goal".to_owned(), "12".to_owned(), "12".to_owned(), "0".to_owned(), "0".to_owned()],
+        round(&format!("a period of {} s", arguments.sync_period), &rest, written.values().sum()),
+        round("a restart", &again, written_again.values().sum()),
+        row!["goal", "12", "12", "0", "0"],
     ];
     screen.table(["WHILE", "READS OF A CLUSTER", "AT MOST", "WRITES", "WRITES TO KUBERNETES"], &rows);
     print_kinds(screen, &again);
@@ -260,8 +247,4 @@ fn print_kinds(screen: Screen, journal: &Journal) {
 
 fn ratio(time: Duration, path: Duration) -> String {
     if path.is_zero() { "-".to_owned() } else { format!("{:.2}", time.as_secs_f64() / path.as_secs_f64()) }
-}
-
-fn seconds(time: Duration) -> String {
-    format!("{:.1} s", time.as_secs_f64())
 }

@@ -7,18 +7,14 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use azure_simulator::{Journal, LatencyProfile};
-use clock::Clock;
 use indicatif::ProgressBar;
-use kubernetes_simulator::Token;
-use simulated_cluster::{
-    HostedAzure, HostedAzureOptions, HostedKubernetes, HostedKubernetesOptions, Shape, WebhookServer,
-};
+use simulated_cluster::{HostedAzure, HostedKubernetes, Shape, WebhookServer};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::objects::{self, Application};
 use crate::bench::process::Running;
-use crate::simulate::limits;
+use crate::bench::simulators::{Idle, start_azure, start_kubernetes};
 
 /// The maximum time without any progress.
 const STALL_TIMEOUT: Duration = Duration::from_secs(600);
@@ -69,25 +65,9 @@ impl Place {
         stop: &CancellationToken,
     ) -> anyhow::Result<Self> {
         let shape = Shape { region: "eastus".to_owned(), ..Shape::default() };
-        let now = Clock::system().now();
-        let options = azure_simulator::Options {
-            latency,
-            limits: limits::enough_cores(),
-            start: now,
-            ..azure_simulator::Options::default()
-        };
-        let azure = HostedAzureOptions {
-            client_secret: Some(Token::new(PASSWORD[0])),
-            ..HostedAzureOptions::of(&shape, options, directory)
-        };
-        let azure = HostedAzure::start(azure, stop).await?;
-        let kubernetes = HostedKubernetesOptions {
-            seed: 1,
-            directory: directory.to_owned(),
-            now,
-            ..HostedKubernetesOptions::default()
-        };
-        let kubernetes = HostedKubernetes::start(kubernetes, stop).await?;
+        let options = azure_simulator::Options { latency, ..azure_simulator::Options::default() };
+        let azure = start_azure(&shape, PASSWORD[0], options, directory, stop).await?;
+        let kubernetes = start_kubernetes(directory, stop).await?;
         let webhooks = WebhookServer::new(directory.join("webhooks"))?;
         let place = Self { azure, kubernetes, webhooks, shape, directory: directory.to_owned() };
         objects::install(&place.kubernetes.kubernetes, &place.application())?;
@@ -215,14 +195,10 @@ impl Place {
     /// Waits until there are no more requests to Azure. Returns how long that took, without the idle time at the end.
     pub async fn rest(&self, program: &mut Running) -> anyhow::Result<Duration> {
         let begun = Instant::now();
-        let (mut requests, mut since) = (u64::MAX, Instant::now());
-        while since.elapsed() < CALM {
+        let mut idle = Idle::begin();
+        while idle.time(&self.azure.azure) < CALM {
             sleep(POLL_INTERVAL).await;
             program.must_run()?;
-            let now = self.azure.azure.journal_after(u64::MAX).counts.requests;
-            if now != requests || self.azure.azure.running_operations() > 0 {
-                (requests, since) = (now, Instant::now());
-            }
         }
         Ok(begun.elapsed().saturating_sub(CALM))
     }

@@ -15,8 +15,9 @@ use tokio::time::{Instant, sleep, timeout};
 use super::calls::Calls;
 use super::critical_path::CriticalPath;
 use super::report::{Row, Time};
-use super::stage::{Stage, is_initialised};
+use super::stage::Stage;
 use crate::bench::process::Manager;
+use crate::bench::simulators::is_initialised;
 use crate::bench::statistics::{median, percentile};
 
 /// An event, and the time until a program has handled it.
@@ -224,7 +225,8 @@ async fn node_joins(stage: &mut Stage) -> anyhow::Result<Outcome> {
     stage.until("the new node to register", registered).await?;
     let mut times = vec![Time::new("node registered", stage.elapsed())];
     let initialised = async {
-        let found = |nodes: &[Arc<Object>]| node(nodes, &name).is_some_and(is_initialised).then_some(());
+        let found =
+            |nodes: &[Arc<Object>]| node(nodes, &name).is_some_and(|node| is_initialised(node)).then_some(());
         Ok(kubernetes.until("Node", found).await?)
     };
     stage.until("the new node to be initialised", initialised).await?;

@@ -22,6 +22,7 @@ use super::arguments::Arguments;
 use super::critical_path;
 use crate::bench::process::{Files, Manager, Running};
 use crate::bench::resident::{Memory, processor_time};
+use crate::bench::simulators::{Idle, is_initialised};
 
 /// The time until a silent kubelet's node is missed. In Kubernetes it is 40 s, which no controller manager can change,
 /// and which is not part of the measurement.
@@ -160,20 +161,17 @@ impl Stage {
         done: impl Future<Output = anyhow::Result<T>>,
     ) -> anyhow::Result<T> {
         let mut done = std::pin::pin!(done);
-        let (mut requests, mut since) = (self.requests(), Instant::now());
+        let mut idle = Idle::begin();
         loop {
             tokio::select! {
                 value = &mut done => return value,
                 () = sleep(POLL_INTERVAL) => {}
             }
-            let now = self.requests();
-            if now != requests || self.cluster.azure.running_operations() > 0 {
-                (requests, since) = (now, Instant::now());
-            }
+            let idle = idle.time(&self.cluster.azure);
             let Some(running) = &mut self.running else { continue };
             running.must_run()?;
             ensure!(
-                since.elapsed() < STALL_TIMEOUT,
+                idle < STALL_TIMEOUT,
                 "waited for {what}, and the program has sent no request to Azure for {} s; the end of its output:\n{}",
                 STALL_TIMEOUT.as_secs(),
                 running.last_words()
@@ -188,12 +186,8 @@ impl Stage {
     pub async fn rest(&mut self) -> anyhow::Result<()> {
         let azure = self.cluster.azure.clone();
         let calm = async {
-            let (mut requests, mut since) = (0, Instant::now());
-            while since.elapsed() < REST {
-                let now = azure.journal_after(u64::MAX).counts.requests;
-                if now != requests || azure.running_operations() > 0 {
-                    (requests, since) = (now, Instant::now());
-                }
+            let mut idle = Idle::begin();
+            while idle.time(&azure) < REST {
                 sleep(Duration::from_millis(50)).await;
             }
             Ok(())
@@ -238,10 +232,6 @@ impl Stage {
         Ok(self.running.as_ref().context("no program runs")?.id())
     }
 
-    fn requests(&self) -> u64 {
-        self.cluster.azure.journal_after(u64::MAX).counts.requests
-    }
-
     /// The scale set's machines: instance number and host name, which is the node's name.
     pub fn machines(&self) -> Vec<(String, String)> {
         let machine =
@@ -264,12 +254,6 @@ async fn initialise_nodes(kubernetes: Kubernetes, azure: Azure) {
         // A node that was deleted meanwhile needs nothing.
         let _gone = kubernetes.merge("Node", "", node.name(), &patch);
     }
-}
-
-/// Whether the node is initialised.
-pub fn is_initialised(node: &Object) -> bool {
-    let taints = node.value()["spec"]["taints"].as_array();
-    taints.is_none_or(|taints| taints.iter().all(|taint| taint["key"] != TAINT_UNINITIALIZED))
 }
 
 fn host_name(machine: &Value) -> Option<String> {

@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use anyhow::ensure;
 use azure_simulator::packet::{Packet, Protocol, Source, trace};
 use azure_simulator::{Actor, ActorAction};
 use k8s::{Node, Service};
@@ -17,7 +16,7 @@ use super::stage::{CLUSTER, Stage};
 use crate::manifests::Manifest;
 
 /// The manifests of the cluster, sorted by name.
-const EXAMPLES: [(&str, &str); 5] = [
+pub const EXAMPLES: [(&str, &str); 5] = [
     ("examples/clusters/cluster.yaml", include_str!("../../../../examples/clusters/cluster.yaml")),
     (
         "examples/clusters/control-plane.yaml",
@@ -43,23 +42,6 @@ const POOL_NAME: &str = "cluster.x-k8s.io/pool-name";
 const MACHINES: &str = "Microsoft.Compute/virtualMachines";
 const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
 const SETS: &str = "Microsoft.Compute/virtualMachineScaleSets";
-
-/// The manifests of the cluster.
-pub fn examples() -> anyhow::Result<Vec<Manifest>> {
-    let mut all = Vec::new();
-    for (source, text) in EXAMPLES {
-        let objects = manifests::read(source, text)?.into_iter();
-        all.extend(objects.map(|object| Manifest { source: source.to_owned(), object }));
-    }
-    Ok(all)
-}
-
-/// Prints a claim and whether it holds; fails if not.
-fn claim(stage: &Stage, holds: bool, text: &str) -> anyhow::Result<()> {
-    stage.screen.verdict(holds, text);
-    ensure!(holds, "this is not so: {text}");
-    Ok(())
-}
 
 /// Applies the examples, and waits until the cluster's nodes are ready.
 pub async fn apply(stage: &mut Stage, examples: &[Manifest]) -> anyhow::Result<()> {
@@ -87,19 +69,19 @@ pub async fn apply(stage: &mut Stage, examples: &[Manifest]) -> anyhow::Result<(
 
     let zones = zones_of_machines(stage, "control-plane");
     let text = format!("the control plane is spread over the zones {}", list(&zones));
-    claim(stage, zones.len() == CONTROL_PLANE, &text)?;
+    stage.screen.claim(zones.len() == CONTROL_PLANE, &text)?;
     let zones = zones_of_machines(stage, "workers");
     let text = format!("each worker is in the zone of its MachineDeployment: {}", list(&zones));
     let mut machines = stage.list("Machine");
     machines.retain(|machine| machine["spec"]["infrastructureRef"]["kind"] == "AzureMachine");
     let as_declared = machines.iter().all(|machine| is_where_declared(stage, machine));
-    claim(stage, zones.len() == WORKERS && as_declared, &text)?;
+    stage.screen.claim(zones.len() == WORKERS && as_declared, &text)?;
     claim_pool_zones(stage)?;
     let labelled = stage.nodes()?.iter().all(|node| {
         let zone = node.label(k8s::names::LABEL_ZONE).unwrap_or_default();
         zone.starts_with("westeurope-") && node.label(k8s::names::LABEL_INSTANCE_TYPE).is_some()
     });
-    claim(stage, labelled, "the nodes have their zones and sizes as labels")
+    stage.screen.claim(labelled, "the nodes have their zones and sizes as labels")
 }
 
 /// Waits until there is this number of nodes, all of them ready, and every Machine has its own.
@@ -160,7 +142,7 @@ pub async fn serve(stage: &mut Stage) -> anyhow::Result<()> {
             Ok(service.status.load_balancer.ingress.first().map(|ingress| ingress.ip.clone()))
         })
         .await?;
-    claim(stage, true, &format!("shop/web has the address {address}"))?;
+    stage.screen.claim(true, format!("shop/web has the address {address}"))?;
     let from = Source::Internet { address: "203.0.113.8".parse()? };
     let packet = Packet::new(from, address.parse()?, 80, Protocol::Tcp);
     let verdict = stage
@@ -172,7 +154,7 @@ pub async fn serve(stage: &mut Stage) -> anyhow::Result<()> {
         .await?;
     let sentence = verdict.sentence();
     let (fate, _) = sentence.split_once(" Way: ").unwrap_or((sentence, ""));
-    claim(stage, verdict.arrives, fate)
+    stage.screen.claim(verdict.arrives, fate)
 }
 
 /// Adds a worker, and removes one.
@@ -182,13 +164,13 @@ pub async fn scale(stage: &mut Stage) -> anyhow::Result<()> {
     let name = "harbour-workers-2";
     stage.change("MachineDeployment", name, json!({ "spec": { "replicas": 2 } })).await?;
     ready(stage, NODES + 1).await?;
-    claim(stage, true, "a fourth worker is a node, and ready")?;
+    stage.screen.claim(true, "a fourth worker is a node, and ready")?;
     stage.screen.heading("kubectl scale machinedeployment harbour-workers-2 --replicas 1");
     stage.change("MachineDeployment", name, json!({ "spec": { "replicas": 1 } })).await?;
     ready(stage, NODES).await?;
     // Cluster API chooses which of the two is deleted.
     let tidy = resources(stage).len() == before.len();
-    claim(stage, tidy, "its node is gone, and so are its virtual machine, interface and disk")
+    stage.screen.claim(tidy, "its node is gone, and so are its virtual machine, interface and disk")
 }
 
 /// The Azure resources of machines.
@@ -221,16 +203,16 @@ pub async fn replace(stage: &mut Stage) -> anyhow::Result<()> {
     let instances = stage.in_azure(INSTANCES);
     let image = |one: &Value| one["properties"]["storageProfile"]["imageReference"].to_string();
     let images = instances.iter().all(|one| image(one).contains(version.trim_start_matches('v')));
-    claim(stage, images, &format!("each of them has the image of {version}"))?;
+    stage.screen.claim(images, format!("each of them has the image of {version}"))?;
     let text = format!("never fewer than {POOLED} machines of the pool were ready");
-    claim(stage, fewest.get() >= POOLED, &text)
+    stage.screen.claim(fewest.get() >= POOLED, &text)
 }
 
 fn claim_pool_zones(stage: &Stage) -> anyhow::Result<()> {
     let instances = stage.in_azure(INSTANCES);
     let zones: BTreeSet<String> =
         instances.iter().filter_map(|one| one["zones"][0].as_str().map(str::to_owned)).collect();
-    claim(stage, zones.len() == POOLED, &format!("the pool is spread over the zones {}", list(&zones)))
+    stage.screen.claim(zones.len() == POOLED, format!("the pool is spread over the zones {}", list(&zones)))
 }
 
 /// The number of the pool's machines that are not being deleted and have a ready node.
@@ -275,7 +257,7 @@ pub async fn evict(stage: &mut Stage) -> anyhow::Result<()> {
         .await?;
     ready(stage, NODES).await?;
     let text = format!("instance {taken} is gone with its Machine and its node, and another one is ready");
-    claim(stage, ready_in_pool(stage)? == POOLED, &text)
+    stage.screen.claim(ready_in_pool(stage)? == POOLED, &text)
 }
 
 /// Deletes everything.
@@ -297,13 +279,13 @@ pub async fn delete(stage: &mut Stage) -> anyhow::Result<()> {
         .await?;
     let left: usize =
         ["AzureCluster", "AzureMachine", "Machine"].map(|kind| stage.list(kind).len()).iter().sum();
-    claim(stage, left == 0, "no object of the cluster is left in the management cluster")?;
+    stage.screen.claim(left == 0, "no object of the cluster is left in the management cluster")?;
     let left = stage.left_in_azure();
     let text = match left.first() {
         None => "Azure holds what it held before".to_owned(),
         Some(first) => format!("Azure holds what it held before; it holds {first}, too"),
     };
-    claim(stage, stage.azure_is_as_before(), &text)
+    stage.screen.claim(stage.azure_is_as_before(), &text)
 }
 
 /// Prints the total time, and the number of calls to Azure.

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::demo::running;
 use crate::leftover_variables;
-use crate::manifests::ManifestArguments;
+use crate::manifests::{Manifest, ManifestArguments};
 use crate::screen::Screen;
 use stage::Stage;
 
@@ -40,7 +40,7 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
     if !arguments.manifests.files.is_empty() {
         return run_own(screen, &arguments.manifests);
     }
-    let manifests = acts::examples()?;
+    let manifests = Manifest::read_all(&acts::EXAMPLES)?;
     running::run(arguments.keep, async |directory, stop| {
         let mut stage = Stage::set(screen, directory).await?;
         acts::apply(&mut stage, &manifests).await?;

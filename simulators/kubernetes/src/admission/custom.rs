@@ -25,6 +25,6 @@ fn scale(kind: &Kind, object: &Value, causes: &mut Causes) {
             _ if i32::try_from(count).is_err() => format!("should be less than or equal to {}", i32::MAX),
             _ => continue,
         };
-        causes.push(Invalid::value(format!(".{}", path.join(".")), &count.to_string(), &why));
+        causes.push(Invalid::value(format!(".{}", path.join(".")), count, &why));
     }
 }

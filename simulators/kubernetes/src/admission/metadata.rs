@@ -37,10 +37,10 @@ pub(super) fn validate(kind: &Kind, object: &Value, causes: &mut Causes) {
     if name.is_empty() {
         causes.push(Invalid::required("metadata.name", "name or generateName is required"));
     } else {
-        let rule = kind.builtin().map_or(dns_subdomain(name), |builtin| (builtin.name)(name));
-        causes.note(rule.map_err(|why| Invalid::text("metadata.name", name, &why)));
+        let rule = kind.builtin().map_or(dns_subdomain as fn(&str) -> _, |builtin| builtin.name);
+        causes.check("metadata.name", name, rule);
     }
-    labels(object, "metadata.labels", causes);
+    labels(object, "/metadata/labels", "metadata.labels", causes);
     annotations(object, "metadata.annotations", causes);
     for (index, finalizer) in list_at(object, "/metadata/finalizers").iter().enumerate() {
         let finalizer = finalizer.as_str().unwrap_or_default();

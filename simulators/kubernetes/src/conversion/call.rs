@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::review;
 use super::webhook::{ConversionWebhook, MissingConversion, SharedCall};
+use crate::object::go::group_version_kind;
 use crate::server::handle::Kubernetes;
 
 /// kube-apiserver's timeout for conversion webhooks.
@@ -46,7 +47,7 @@ impl ConversionWebhook {
     /// # Errors
     /// The API server's message: the webhook cannot be reached, fails, or returns an invalid response.
     async fn convert_one(&self, kubernetes: &Kubernetes, to: &str, object: &Value) -> Result<Value, String> {
-        let subject = review::group_version_kind(object);
+        let subject = group_version_kind(object);
         let failed = |why: String| format!("conversion webhook for {subject} failed: {why}");
         let config = self.config.as_ref().map_err(|error| format!("could not get REST client: {error}"))?;
         let version = self.review_version.ok_or("no supported conversion review versions")?;

@@ -5,6 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::kinds::shared::metadata::metadata_causes;
+use crate::object::go::{go_type, group_version_kind};
 use crate::object::{metadata, string_at};
 
 /// A version of `apiextensions.k8s.io` with ConversionReviews.
@@ -103,9 +104,7 @@ pub(super) fn check(object: &Value, converted: &Value, to: &str) -> Result<Value
     }
     let metadata = restored_metadata(object, converted).map_err(|why| wrong(&format!("metadata: {why}")))?;
     let mut converted = converted.clone();
-    if let Some(members) = converted.as_object_mut() {
-        members.insert("metadata".to_owned(), Value::Object(metadata));
-    }
+    converted["metadata"] = Value::Object(metadata);
     Ok(converted)
 }
 
@@ -148,27 +147,6 @@ fn restored_metadata(object: &Value, converted: &Value) -> Result<Map<String, Va
         metadata.insert(member.to_owned(), Value::Object(texts.clone()));
     }
     Ok(metadata)
-}
-
-/// Go's format: `example.com/v1, Kind=Widget`.
-pub(super) fn group_version_kind(object: &Value) -> String {
-    let text = |member: &str| string_at(object, &[member]).unwrap_or_default();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
-    let slash = if api_version.contains('/') { "" } else { "/" };
-    format!("{slash}{api_version}, Kind={kind}")
-}
-
-/// The name of the Go type that holds a JSON value.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
 }
 
 #[cfg(test)]

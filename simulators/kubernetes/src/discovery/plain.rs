@@ -140,10 +140,8 @@ fn group_named(registry: &Registry, name: &str) -> Option<Value> {
     let groups = group_versions(registry);
     let (group, versions) = groups.iter().find(|(group, _)| *group == name)?;
     let mut value = group_value(group, versions);
-    if let Some(members) = value.as_object_mut() {
-        members.insert("kind".to_owned(), Value::from("APIGroup"));
-        members.insert("apiVersion".to_owned(), Value::from("v1"));
-    }
+    value["kind"] = "APIGroup".into();
+    value["apiVersion"] = "v1".into();
     Some(value)
 }
 
@@ -152,20 +150,21 @@ fn resources(registry: &Registry, group: &str, version: &str) -> Value {
     for kind in registry.kinds().iter().filter(|kind| kind.group == group && kind.version == version) {
         rows.push(resource(kind));
         if kind.has_status() {
-            rows.push(subresource(kind, "status", json!({ "kind": kind.kind })));
+            rows.push(subresource(kind, "status", &kind.kind));
         }
         for own in kind.builtin().map(|builtin| builtin.subresources).unwrap_or_default() {
             let (group_version, takes) = own.takes;
-            let mut about = json!({ "kind": takes, "verbs": [own.verb] });
+            let mut row = subresource(kind, own.name, takes);
+            row["verbs"] = json!([own.verb]);
             if let Some((group, version)) = group_version {
-                about["group"] = group.into();
-                about["version"] = version.into();
+                (row["group"], row["version"]) = (group.into(), version.into());
             }
-            rows.push(subresource(kind, own.name, about));
+            rows.push(row);
         }
         if kind.scale {
-            let scale = json!({ "kind": "Scale", "group": "autoscaling", "version": "v1" });
-            rows.push(subresource(kind, "scale", scale));
+            let mut row = subresource(kind, "scale", "Scale");
+            (row["group"], row["version"]) = ("autoscaling".into(), "v1".into());
+            rows.push(row);
         }
     }
     let group_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
@@ -187,26 +186,22 @@ fn resource(kind: &Kind) -> Value {
         "kind": kind.kind,
         "verbs": verbs,
     });
-    if let Some(members) = row.as_object_mut() {
-        if !kind.short_names.is_empty() {
-            members.insert("shortNames".to_owned(), json!(kind.short_names));
-        }
-        if !kind.categories.is_empty() {
-            members.insert("categories".to_owned(), json!(kind.categories));
-        }
+    if !kind.short_names.is_empty() {
+        row["shortNames"] = json!(kind.short_names);
+    }
+    if !kind.categories.is_empty() {
+        row["categories"] = json!(kind.categories);
     }
     row
 }
 
-fn subresource(kind: &Kind, name: &str, about: Value) -> Value {
-    let mut row = json!({
+/// A row of a subresource; `takes` is the kind of its objects.
+fn subresource(kind: &Kind, name: &str, takes: &str) -> Value {
+    json!({
         "name": format!("{}/{name}", kind.plural),
         "singularName": "",
         "namespaced": kind.namespaced,
+        "kind": takes,
         "verbs": ["get", "patch", "update"],
-    });
-    if let (Some(members), Value::Object(about)) = (row.as_object_mut(), about) {
-        members.extend(about);
-    }
-    row
+    })
 }

@@ -48,8 +48,7 @@ impl Admission<'_> {
         write: &Write<'_>,
         propose: impl Fn(&mut State) -> Result<Proposal, ApiError>,
     ) -> Result<Outcome, ApiError> {
-        let operations = [Operation::Create, Operation::Update];
-        let hooks = self.kubernetes.hooks_for(self.kind, self.subresource, self.namespace, &operations);
+        let hooks = self.hooks(&[Operation::Create, Operation::Update]);
         if hooks.is_empty() {
             let whole = |state: &mut State| {
                 let proposal = propose(state)?;
@@ -65,6 +64,17 @@ impl Admission<'_> {
         Err(ApiError::modified(self.kind, self.name))
     }
 
+    /// The hooks whose rules match the request with one of these operations.
+    fn hooks(&self, operations: &[Operation]) -> Vec<Arc<Hook>> {
+        self.kubernetes.hooks_for(self.kind, self.subresource, self.namespace, operations)
+    }
+
+    /// The subject of an operation, without its objects.
+    fn subject<'s>(&'s self, name: &'s str, operation: Operation) -> AdmissionSubject<'s> {
+        let Self { kind, subresource, namespace, .. } = *self;
+        AdmissionSubject { kind, subresource, namespace, name, operation, object: None, old: None }
+    }
+
     /// One attempt, from stage to stage. `None` if the object changed meanwhile.
     async fn attempt(
         &self,
@@ -75,17 +85,14 @@ impl Admission<'_> {
         let mut proposal = self.kubernetes.settled(self.kind, propose).await?;
         let old = proposal.current.clone();
         let name = if old.is_some() { self.name } else { metadata(&proposal.object, "name") }.to_owned();
+        let operation = if old.is_some() { Operation::Update } else { Operation::Create };
         let mut subject = AdmissionSubject {
-            kind: self.kind,
-            subresource: self.subresource,
-            namespace: self.namespace,
-            name: &name,
-            operation: if old.is_some() { Operation::Update } else { Operation::Create },
             object: Some(self.shown(&proposal.object)),
             old: old.map(|old| match self.subresource {
                 "scale" => Arc::new(Object::new(self.shown(&old), old.version())),
                 _ => old,
             }),
+            ..self.subject(&name, operation)
         };
         self.mutate(hooks, &mut subject, write).await?;
         let mutated = subject.object.take().unwrap_or_default();
@@ -116,20 +123,12 @@ impl Admission<'_> {
     /// # Errors
     /// Refusals by hooks.
     pub(crate) async fn connect(&self, object: Value, write: &Write<'_>) -> Result<Value, ApiError> {
-        let operations = [Operation::Create];
-        let hooks = self.kubernetes.hooks_for(self.kind, self.subresource, self.namespace, &operations);
+        let hooks = self.hooks(&[Operation::Create]);
         if hooks.is_empty() {
             return Ok(object);
         }
-        let mut subject = AdmissionSubject {
-            kind: self.kind,
-            subresource: self.subresource,
-            namespace: self.namespace,
-            name: self.name,
-            operation: Operation::Create,
-            object: Some(object),
-            old: None,
-        };
+        let object = Some(object);
+        let mut subject = AdmissionSubject { object, ..self.subject(self.name, Operation::Create) };
         self.mutate(&hooks, &mut subject, write).await?;
         self.validate(&hooks, &subject, write).await?;
         Ok(subject.object.unwrap_or_default())
@@ -140,20 +139,12 @@ impl Admission<'_> {
     /// # Errors
     /// Refusals by hooks.
     pub(crate) async fn delete(&self, old: &Arc<Object>, write: &Write<'_>) -> Result<(), ApiError> {
-        let operations = [Operation::Delete];
-        let hooks = self.kubernetes.hooks_for(self.kind, self.subresource, self.namespace, &operations);
+        let hooks = self.hooks(&[Operation::Delete]);
         if hooks.is_empty() {
             return Ok(());
         }
-        let mut subject = AdmissionSubject {
-            kind: self.kind,
-            subresource: self.subresource,
-            namespace: self.namespace,
-            name: old.name(),
-            operation: Operation::Delete,
-            object: None,
-            old: Some(Arc::clone(old)),
-        };
+        let subject = self.subject(old.name(), Operation::Delete);
+        let mut subject = AdmissionSubject { old: Some(Arc::clone(old)), ..subject };
         self.mutate(&hooks, &mut subject, write).await?;
         self.validate(&hooks, &subject, write).await
     }

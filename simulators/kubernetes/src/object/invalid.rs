@@ -1,5 +1,7 @@
 //! The errors in the fields of an object.
 
+use std::fmt::Display;
+
 /// A field that is invalid; the object is refused with 422 and reason `Invalid`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {message}")]
@@ -21,12 +23,12 @@ impl Invalid {
         Invalid::new(field, message)
     }
 
-    pub(crate) fn value(field: impl Into<String>, value: &str, why: &str) -> Invalid {
+    pub(crate) fn value(field: impl Into<String>, value: impl Display, why: &str) -> Invalid {
         Invalid::new(field, format!("Invalid value: {value}: {why}"))
     }
 
     pub(crate) fn text(field: impl Into<String>, value: &str, why: &str) -> Invalid {
-        Invalid::value(field, &format!("{value:?}"), why)
+        Invalid::value(field, format!("{value:?}"), why)
     }
 
     /// Whether a value does not have the type that its schema requires.
@@ -34,7 +36,7 @@ impl Invalid {
         self.message.starts_with("Invalid value") && self.message.contains(" in body must be of type ")
     }
 
-    pub(crate) fn duplicate(field: impl Into<String>, value: &str) -> Invalid {
+    pub(crate) fn duplicate(field: impl Into<String>, value: impl Display) -> Invalid {
         Invalid::new(field, format!("Duplicate value: {value}"))
     }
 
@@ -48,6 +50,24 @@ impl Invalid {
             field,
             format!("Unsupported value: {value:?}: supported values: {}", supported.join(", ")),
         )
+    }
+
+    /// Refuses a text that breaks a rule.
+    pub(crate) fn check(
+        field: impl Into<String>,
+        text: &str,
+        rule: impl FnOnce(&str) -> Result<(), String>,
+    ) -> Result<(), Invalid> {
+        rule(text).map_err(|why| Invalid::text(field, text, &why))
+    }
+
+    /// Refuses a text that is none of the supported ones.
+    pub(crate) fn check_one_of(
+        field: impl Into<String>,
+        value: &str,
+        supported: &[&str],
+    ) -> Result<(), Invalid> {
+        if supported.contains(&value) { Ok(()) } else { Err(Invalid::unsupported(field, value, supported)) }
     }
 }
 
@@ -63,6 +83,21 @@ impl Causes {
     /// Adds an error, if there is one.
     pub(crate) fn note(&mut self, result: Result<(), Invalid>) {
         self.0.extend(result.err());
+    }
+
+    /// Adds an error, if a text breaks a rule.
+    pub(crate) fn check(
+        &mut self,
+        field: impl Into<String>,
+        text: &str,
+        rule: impl FnOnce(&str) -> Result<(), String>,
+    ) {
+        self.note(Invalid::check(field, text, rule));
+    }
+
+    /// Adds an error, if a text is none of the supported ones.
+    pub(crate) fn check_one_of(&mut self, field: impl Into<String>, value: &str, supported: &[&str]) {
+        self.note(Invalid::check_one_of(field, value, supported));
     }
 
     pub(crate) fn count(&self) -> usize {

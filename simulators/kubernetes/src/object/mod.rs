@@ -1,6 +1,8 @@
-//! Objects as JSON: their stored form, their members, quantities in them, and the errors in their fields.
+//! Objects as JSON: their stored form, their members, quantities in them, the errors in their fields, and Go's notation
+//! of them.
 
 mod fields;
+pub(crate) mod go;
 pub(crate) mod invalid;
 pub(crate) mod pointer;
 pub(crate) mod quantity;

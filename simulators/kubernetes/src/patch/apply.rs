@@ -10,6 +10,7 @@ use super::field_set::FieldSet;
 use super::managed_fields::{self, Entry, difference_at, keep_ownable};
 use super::typed::{check, compare, empty, fields, merge, remove, with_named_members};
 use super::types::{PatchError, PatchTarget};
+use crate::object::go::group_version_kind;
 use crate::object::{metadata, metadata_value, set_metadata};
 
 /// The manager of all fields that existed before the first apply.
@@ -79,14 +80,8 @@ fn check_configuration(subject: &PatchTarget<'_>, applied: &Value) -> Result<(),
     };
     let text = |member: &str| configuration.get(member).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
-    if api_version.is_empty() || kind.is_empty() {
-        return Err(PatchError::Invalid(format!(
-            "invalid object type: {}",
-            group_version_kind(api_version, kind)
-        )));
-    }
     if api_version != subject.api_version || kind != subject.kind {
-        let given = group_version_kind(api_version, kind);
+        let given = group_version_kind(applied);
         return Err(PatchError::Invalid(format!("invalid object type: {given}")));
     }
     if applied.pointer("/metadata/managedFields").is_some_and(|fields| !fields.is_null()) {
@@ -103,14 +98,8 @@ fn check_configuration(subject: &PatchTarget<'_>, applied: &Value) -> Result<(),
     Err(PatchError::Untyped(format!(
         "failed to create typed patch object ({named}{}; {}): {errors}",
         metadata(applied, "name"),
-        group_version_kind(api_version, kind)
+        group_version_kind(applied)
     )))
-}
-
-/// Go's format: `apps/v1, Kind=Deployment`; the core group is empty.
-fn group_version_kind(api_version: &str, kind: &str) -> String {
-    let slash = if api_version.contains('/') { "" } else { "/" };
-    format!("{slash}{api_version}, Kind={kind}")
 }
 
 /// Restores metadata that a configuration cannot change: it may carry the version and the UID as preconditions only.

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::field_set::{FieldSet, PathElement};
+use crate::object::go::go_type;
 use crate::schema::{Form, ListType, Schema};
 
 /// How the parts of a value are owned.
@@ -66,7 +67,7 @@ pub(super) fn check(schema: &Schema, value: &Value) -> Vec<String> {
 }
 
 fn check_at(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<String>) {
-    let told = |what: String| if path.is_empty() { what } else { format!("{path}: {what}") };
+    let at_path = |what: String| if path.is_empty() { what } else { format!("{path}: {what}") };
     match (value, schema.form) {
         (Value::Null, _) => {}
         (Value::Object(map), None | Some(Form::Object)) => {
@@ -86,12 +87,12 @@ fn check_at(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<String>
             let mut seen = BTreeSet::new();
             for (index, item) in items.iter().enumerate() {
                 let at = match element_of(schema, item) {
-                    Err(why) => return errors.push(told(format!("element {index}: {why}"))),
+                    Err(why) => return errors.push(at_path(format!("element {index}: {why}"))),
                     Ok(None) => format!("{path}[{index}]"),
                     Ok(Some(element)) => {
                         let readable = element.readable();
                         if !seen.insert(element) {
-                            errors.push(told(format!("duplicate entries for key {readable}")));
+                            errors.push(at_path(format!("duplicate entries for key {readable}")));
                         }
                         format!("{path}{readable}")
                     }
@@ -101,22 +102,22 @@ fn check_at(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<String>
         }
         (_, None) => {}
         (value, Some(Form::Object)) => {
-            errors.push(told(format!("expected map, got &{{{}}}", go_value(value))))
+            errors.push(at_path(format!("expected map, got &{{{}}}", go_value(value))))
         }
         (value, Some(Form::Array)) => {
-            errors.push(told(format!("expected list, got &{{{}}}", go_value(value))))
+            errors.push(at_path(format!("expected list, got &{{{}}}", go_value(value))))
         }
         (Value::String(_), Some(Form::String)) | (Value::Bool(_), Some(Form::Boolean)) => {}
         (Value::Number(_), Some(Form::Integer | Form::Number)) => {}
-        (value, Some(Form::String)) => errors.push(told(format!(
+        (value, Some(Form::String)) => errors.push(at_path(format!(
             "expected string, got &value.valueUnstructured{{Value:{}}}",
             go_value(value)
         ))),
         (value, Some(Form::Boolean)) => {
-            errors.push(told(format!("expected boolean, got &{{{}}}", go_value(value))))
+            errors.push(at_path(format!("expected boolean, got &{{{}}}", go_value(value))))
         }
         (value, Some(Form::Integer | Form::Number)) => {
-            errors.push(told(format!("expected numeric (int or float), got {}", go_type(value))))
+            errors.push(at_path(format!("expected numeric (int or float), got {}", go_type(value))))
         }
     }
 }
@@ -125,18 +126,6 @@ fn go_value(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
-    }
-}
-
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
     }
 }
 

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WARNING};
 use http::{HeaderValue, StatusCode};
 use parking_lot::Mutex;
+use serde_json::Value;
 
 use crate::object::to_bytes;
 use crate::status::ApiError;
@@ -19,6 +20,10 @@ pub(super) const JSON: &str = "application/json";
 
 pub(super) fn bytes(status: StatusCode, media_type: &'static str, body: Bytes) -> Response<Body> {
     stream(status, media_type, Body::from(body))
+}
+
+pub(super) fn json(status: StatusCode, body: &Value) -> Response<Body> {
+    bytes(status, JSON, to_bytes(body))
 }
 
 pub(super) fn stream(status: StatusCode, media_type: &'static str, body: Body) -> Response<Body> {
@@ -43,7 +48,7 @@ pub(super) fn warn(response: &mut Response<Body>, text: &str) {
 
 pub(super) fn error(error: &ApiError) -> Response<Body> {
     let status = StatusCode::from_u16(error.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = bytes(status, JSON, to_bytes(&error.to_status()));
+    let mut response = json(status, &error.to_status());
     if let Some(seconds) = error.retry_after_seconds() {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }

@@ -200,8 +200,8 @@ pub(crate) fn bookmark(
     initial_events_end: bool,
 ) -> Bytes {
     let mut metadata = json!({ "resourceVersion": version.to_string() });
-    if let (true, Some(members)) = (initial_events_end, metadata.as_object_mut()) {
-        members.insert("annotations".to_owned(), json!({ "k8s.io/initial-events-end": "true" }));
+    if initial_events_end {
+        metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
     }
     to_bytes(&match representation {
         Representation::Whole => {

@@ -16,16 +16,16 @@ use super::query::{Query, UnknownMembers};
 use super::representation::{self, Representation};
 use crate::hook::Admission;
 use crate::identity::{self, User};
-use crate::object::{Object, to_bytes};
+use crate::object::Object;
 use crate::registry::Kind;
 use crate::rest::watch::{Watch, WatchOptions, WatchStart};
 use crate::selector::{FieldSelector, LabelSelector, Selection};
 use crate::server::handle::Kubernetes;
 use crate::status;
 use crate::status::ApiError;
-use crate::verbs::shelves::{NAMESPACES, PODS};
+use crate::verbs::shelves::PODS;
 use crate::verbs::write::decode::cannot_be_handled;
-use crate::verbs::write::propose::Tracking;
+use crate::verbs::write::propose::{Proposal, Tracking};
 use crate::verbs::write::scale;
 use crate::verbs::{
     Deletion, FieldValidation, ListOptions, Page, Part, Propagation, Reaction, State, VersionMatch, Write,
@@ -79,7 +79,7 @@ pub(super) async fn serve(
         let bytes = body::read(request_body).await?;
         let (question, _) = body::object(&parts.headers, &kind, &bytes)?;
         let answer = identity::answer(&kubernetes, &kind, question, &user);
-        return Ok(answer::bytes(StatusCode::CREATED, answer::JSON, to_bytes(&answer)));
+        return Ok(answer::json(StatusCode::CREATED, &answer));
     }
     let representation =
         Representation::negotiate(representation::accept(&parts.headers), query.include_object.as_deref())?;
@@ -87,7 +87,7 @@ pub(super) async fn serve(
     let (headers, user) = (parts.headers, user.to_value());
     let call =
         ResourceRequest { kubernetes, kind, path, query, representation, headers, manager, user, warnings };
-    call.serve(verb, request_body).await
+    call.serve(verb, &body::read(request_body).await?).await
 }
 
 /// The program in `User-Agent`: the default field manager.
@@ -98,39 +98,27 @@ fn user_agent(headers: &HeaderMap) -> String {
 }
 
 impl ResourceRequest {
-    async fn serve(self, verb: &str, request_body: Body) -> Result<Response<Body>, ApiError> {
+    async fn serve(self, verb: &str, body: &Bytes) -> Result<Response<Body>, ApiError> {
         match (self.path.subresource.as_str(), verb) {
             ("" | "status", "get") => self.check_subresource()?.get().await,
             ("", "list") => self.list().await,
             ("", "watch") => self.watch().await,
-            ("", "create") => self.create(&body::read(request_body).await?).await,
-            ("" | "status", "update") => {
-                self.check_subresource()?.update(&body::read(request_body).await?).await
-            }
-            ("" | "status", "patch") => {
-                self.check_subresource()?.patch(&body::read(request_body).await?).await
-            }
-            ("", "delete") => self.delete(&body::read(request_body).await?).await,
-            ("", "deletecollection") => self.delete_collection(&body::read(request_body).await?).await,
-            ("scale", "get" | "update" | "patch") if self.kind.scale => {
-                self.scale(verb, &body::read(request_body).await?).await
-            }
+            ("", "create") => self.create(body).await,
+            ("" | "status", "update") => self.check_subresource()?.update(body).await,
+            ("" | "status", "patch") => self.check_subresource()?.patch(body).await,
+            ("", "delete") => self.delete(body).await,
+            ("", "deletecollection") => self.delete_collection(body).await,
+            ("scale", "get" | "update" | "patch") if self.kind.scale => self.scale(verb, body).await,
             ("token", "create") if self.serves("token") => {
-                let request = self.other(&body::read(request_body).await?)?;
+                let request = self.other(body)?;
                 let request = self.admission().connect(request, &self.write()).await?;
-                let (namespace, name) = (&self.path.namespace, &self.path.name);
+                let (namespace, name) = self.place();
                 let answer = self.kubernetes.request_token(&self.kind, namespace, name, request)?;
-                Ok(answer::bytes(StatusCode::CREATED, answer::JSON, to_bytes(&answer)))
+                Ok(answer::json(StatusCode::CREATED, &answer))
             }
-            ("finalize", "update") if self.serves("finalize") => {
-                self.update(&body::read(request_body).await?).await
-            }
-            ("binding", "create") if self.serves("binding") => {
-                self.bind(&body::read(request_body).await?).await
-            }
-            ("eviction", "create") if self.serves("eviction") => {
-                self.evict(&body::read(request_body).await?).await
-            }
+            ("finalize", "update") if self.serves("finalize") => self.update(body).await,
+            ("binding", "create") if self.serves("binding") => self.bind(body).await,
+            ("eviction", "create") if self.serves("eviction") => self.evict(body).await,
             ("log" | "exec" | "attach" | "portforward", _) if self.is_pod() => Err(self.runs_nothing()),
             ("" | "status" | "scale", _) => Err(ApiError::method_not_allowed()),
             _ => Err(ApiError::no_such_resource()),
@@ -169,6 +157,11 @@ impl ResourceRequest {
             return Err(ApiError::no_such_resource());
         }
         Ok(self)
+    }
+
+    /// The namespace and the name in the path.
+    fn place(&self) -> (&str, &str) {
+        (&self.path.namespace, &self.path.name)
     }
 
     fn part(&self) -> Part {
@@ -219,7 +212,7 @@ impl ResourceRequest {
 
     /// The object at the path.
     async fn current(&self) -> Result<Arc<Object>, ApiError> {
-        let (namespace, name) = (&self.path.namespace, &self.path.name);
+        let (namespace, name) = self.place();
         self.kubernetes.settled(&self.kind, |state| state.get(&self.kind, namespace, name)).await
     }
 
@@ -284,42 +277,41 @@ impl ResourceRequest {
 
     async fn create(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
         let (object, duplicates) = body::object(&self.headers, &self.kind, bytes)?;
-        let write = Write { fields: self.fields(&duplicates), ..self.write() };
-        let (created, _) = self
-            .admission()
-            .write(&write, |state| {
-                let namespace = &self.path.namespace;
-                state.propose_create(&self.kind, namespace, object.clone(), Tracking::Changes, &write)
-            })
-            .await?;
-        Ok(self.answer(StatusCode::CREATED, &created))
+        let namespace = &self.path.namespace;
+        self.store(&duplicates, |state, write| {
+            state.propose_create(&self.kind, namespace, object.clone(), Tracking::Changes, write)
+        })
+        .await
     }
 
     async fn update(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
         let (object, duplicates) = body::object(&self.headers, &self.kind, bytes)?;
-        let write = Write { fields: self.fields(&duplicates), ..self.write() };
-        let (namespace, name) = (&self.path.namespace, &self.path.name);
-        let (updated, created) = self
-            .admission()
-            .write(&write, |state| {
-                state.propose_update(&self.kind, namespace, name, self.part(), object.clone(), &write)
-            })
-            .await?;
-        Ok(self.answer(if created { StatusCode::CREATED } else { StatusCode::OK }, &updated))
+        let (namespace, name) = self.place();
+        self.store(&duplicates, |state, write| {
+            state.propose_update(&self.kind, namespace, name, self.part(), object.clone(), write)
+        })
+        .await
     }
 
     async fn patch(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
         let ((patch, duplicates), how) =
             body::patch(&self.headers, &self.query, self.kind.is_custom(), bytes)?;
-        let write = Write { fields: self.fields(&duplicates), ..self.write() };
-        let (namespace, name) = (&self.path.namespace, &self.path.name);
-        let (patched, created) = self
-            .admission()
-            .write(&write, |state| {
-                state.propose_patch(&self.kind, namespace, name, self.part(), (&patch, &how), &write)
-            })
-            .await?;
-        Ok(self.answer(if created { StatusCode::CREATED } else { StatusCode::OK }, &patched))
+        let (namespace, name) = self.place();
+        self.store(&duplicates, |state, write| {
+            state.propose_patch(&self.kind, namespace, name, self.part(), (&patch, &how), write)
+        })
+        .await
+    }
+
+    /// Stores what a write proposes; `duplicates` are the messages of the body's duplicate members.
+    async fn store(
+        &self,
+        duplicates: &[String],
+        propose: impl Fn(&mut State, &Write<'_>) -> Result<Proposal, ApiError>,
+    ) -> Result<Response<Body>, ApiError> {
+        let write = Write { fields: self.fields(duplicates), ..self.write() };
+        let (stored, is_new) = self.admission().write(&write, |state| propose(state, &write)).await?;
+        Ok(self.answer(if is_new { StatusCode::CREATED } else { StatusCode::OK }, &stored))
     }
 
     async fn delete(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
@@ -327,14 +319,8 @@ impl ResourceRequest {
         let write = Write { dry_run, ..self.write() };
         let current = self.current().await?;
         self.admission().delete(&current, &write).await?;
-        let delete = |state: &mut State| {
-            let deletion =
-                state.delete(&self.kind, &self.path.namespace, &self.path.name, &options, &write)?;
-            if !dry_run && *self.kind.shelf == *NAMESPACES {
-                state.plan_emptying(&self.path.name, false, &write);
-            }
-            Ok(deletion)
-        };
+        let delete =
+            |state: &mut State| state.delete_with_contents(&self.kind, self.place(), &options, false, &write);
         let deletion = self.kubernetes.settled(&self.kind, delete).await?;
         let builtin = self.kind.builtin();
         if options.propagation == Propagation::Default && builtin.is_some_and(|kind| kind.orphans_dependents)
@@ -351,7 +337,7 @@ impl ResourceRequest {
             }
             Deletion::Removed(last) => {
                 let status = status::deleted(&self.kind, last.name(), last.uid());
-                answer::bytes(StatusCode::OK, answer::JSON, to_bytes(&status))
+                answer::json(StatusCode::OK, &status)
             }
             Deletion::Waiting(object) => self.answer(StatusCode::OK, &object),
         })
@@ -370,9 +356,9 @@ impl ResourceRequest {
         let binding = self.other(bytes)?;
         let write = self.write();
         let binding = self.admission().connect(binding, &write).await?;
-        let (namespace, name) = (&self.path.namespace, &self.path.name);
+        let (namespace, name) = self.place();
         self.kubernetes.shared.state.lock().bind(&self.kind, namespace, name, &binding, &write)?;
-        Ok(answer::bytes(StatusCode::CREATED, answer::JSON, to_bytes(&status::done())))
+        Ok(answer::json(StatusCode::CREATED, &status::done()))
     }
 
     async fn evict(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
@@ -381,9 +367,9 @@ impl ResourceRequest {
         let options = eviction.get("deleteOptions").unwrap_or(&Value::Null);
         let (options, dry_run) = body::options_of_deletion(&self.query, options)?;
         let write = Write { dry_run, ..self.write() };
-        let (namespace, name) = (&self.path.namespace, &self.path.name);
+        let (namespace, name) = self.place();
         self.kubernetes.shared.state.lock().evict(&self.kind, namespace, name, &options, &write)?;
-        Ok(answer::bytes(StatusCode::CREATED, answer::JSON, to_bytes(&status::done())))
+        Ok(answer::json(StatusCode::CREATED, &status::done()))
     }
 
     async fn delete_collection(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
@@ -393,15 +379,11 @@ impl ResourceRequest {
         // One after the other, as kube-apiserver does: after an error the remaining objects are kept.
         for object in &page.items {
             self.admission().delete(object, &write).await?;
-            let delete = |state: &mut State| {
-                state.delete(&self.kind, object.namespace(), object.name(), &options, &write)?;
-                if !dry_run && *self.kind.shelf == *NAMESPACES {
-                    state.plan_emptying(object.name(), false, &write);
-                }
-                Ok(())
-            };
+            let place = (object.namespace(), object.name());
+            let delete =
+                |state: &mut State| state.delete_with_contents(&self.kind, place, &options, false, &write);
             match self.kubernetes.settled(&self.kind, delete).await {
-                Ok(()) => {}
+                Ok(_) => {}
                 // It was deleted with its owner, earlier in this collection.
                 Err(error) if error.code == 404 => {}
                 Err(error) => return Err(error),
@@ -413,7 +395,7 @@ impl ResourceRequest {
 
     /// The `scale` subresource: `spec.replicas` as a kind of its own.
     async fn scale(&self, verb: &str, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
-        let (namespace, name) = (&self.path.namespace, &self.path.name);
+        let (namespace, name) = self.place();
         let object = if verb == "get" {
             self.current().await?
         } else {
@@ -438,6 +420,6 @@ impl ResourceRequest {
             };
             self.admission().write(&write, propose).await?.0
         };
-        Ok(answer::bytes(StatusCode::OK, answer::JSON, to_bytes(&scale::of(&self.kind, &object))))
+        Ok(answer::json(StatusCode::OK, &scale::of(&self.kind, &object)))
     }
 }

@@ -23,12 +23,13 @@ static DEFINITIONS: LazyLock<HashMap<Box<str>, &'static Schema>> = LazyLock::new
         .map(|(name, document)| (name.as_str().into(), read(name, document)))
         .collect();
     for (name, member, merging, patch) in MERGE_RULES {
-        let Some(schema) = definitions.get_mut(*name) else { continue };
+        let Some(schema) = definitions.get_mut(&*full_name(name)) else { continue };
         let Some(link) = schema.properties.get_mut(*member) else { continue };
         change(link, |schema| set_merging(schema, merging, patch));
     }
     for (name, member, default) in KEY_DEFAULTS {
-        let link = definitions.get_mut(*name).and_then(|schema| schema.properties.get_mut(*member));
+        let definition = definitions.get_mut(&*full_name(name));
+        let link = definition.and_then(|schema| schema.properties.get_mut(*member));
         if let Some(link) = link {
             change(link, |schema| schema.default = Some(Value::from(*default)));
         }
@@ -40,10 +41,15 @@ static DEFINITIONS: LazyLock<HashMap<Box<str>, &'static Schema>> = LazyLock::new
     definitions
 });
 
+/// The name of a definition in the tables.
+pub(super) fn full_name(short: &str) -> String {
+    format!("io.k8s.{short}")
+}
+
 fn read(name: &str, document: &Value) -> Schema {
     let mut schema = Schema::parse(document);
     schema.definition = Some(name.into());
-    schema.atomic = ATOMIC_STRUCTURES.contains(&name);
+    schema.atomic = ATOMIC_STRUCTURES.iter().any(|short| full_name(short) == name);
     if ANY.contains(&name) {
         schema.form = None;
     }

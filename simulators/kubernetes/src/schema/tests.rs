@@ -1,5 +1,6 @@
 use serde_json::{Value, json};
 
+use super::builtin::full_name;
 use super::decode::{decode, remove_unknown};
 use super::merge_rules::{ATOMIC_STRUCTURES, KEY_DEFAULTS, MERGE_RULES};
 use super::*;
@@ -17,9 +18,9 @@ fn at<'a>(schema: &'a Schema, path: &str) -> &'a Schema {
 
 #[test]
 fn every_row_names_a_member_of_a_definition() {
-    let served = |name: &str| builtin::definition(name).is_some();
+    let served = |name: &str| builtin::definition(&full_name(name)).is_some();
     for (name, member, ..) in MERGE_RULES {
-        if let Some(schema) = builtin::definition(name) {
+        if let Some(schema) = builtin::definition(&full_name(name)) {
             assert!(schema.properties.contains_key(*member), "{name} has no {member}");
         }
     }
@@ -31,7 +32,7 @@ fn every_row_names_a_member_of_a_definition() {
 #[test]
 fn keys_of_lists_are_members_of_their_items() {
     for (name, member, ..) in MERGE_RULES {
-        let Some(schema) = builtin::definition(name) else { continue };
+        let Some(schema) = builtin::definition(&full_name(name)) else { continue };
         let list = at(schema, member);
         if let ListType::Map(keys) = &list.list {
             for key in keys {

@@ -17,7 +17,6 @@ use crate::server::options::Options;
 use crate::server::own_service;
 use crate::status::ApiError;
 use crate::verbs::lifecycle::namespace::INITIAL;
-use crate::verbs::shelves::NAMESPACES;
 use crate::verbs::{DeleteOptions, ListOptions, Part, State};
 
 impl Kubernetes {
@@ -211,10 +210,8 @@ impl Kubernetes {
     pub fn delete(&self, kind: &str, namespace: &str, name: &str) -> Result<(), ApiError> {
         let mut state = self.shared.state.lock();
         let kind = state.registry.by_name_at_once(kind).ok_or_else(ApiError::no_such_resource)?;
-        state.delete(&kind, namespace, name, &DeleteOptions::default(), &self.direct())?;
-        if *kind.shelf == *NAMESPACES {
-            state.plan_emptying(name, true, &self.direct());
-        }
+        let options = DeleteOptions::default();
+        state.delete_with_contents(&kind, (namespace, name), &options, true, &self.direct())?;
         drop(state);
         self.keep_house();
         Ok(())

@@ -137,7 +137,7 @@ fn refusal(field: String, kind: &str, message: &str, reason: Option<&str>) -> In
     match reason {
         Some("FieldValueForbidden") => Invalid::forbidden(field, message),
         Some("FieldValueRequired") => Invalid::required(field, message),
-        Some("FieldValueDuplicate") => Invalid::duplicate(field, &format!("{kind:?}")),
+        Some("FieldValueDuplicate") => Invalid::duplicate(field, format!("{kind:?}")),
         _ => Invalid::text(field, kind, message),
     }
 }

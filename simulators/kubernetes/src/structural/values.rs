@@ -127,7 +127,7 @@ fn check_number(constraints: &Constraints, number: &Number, path: &str, found: &
     let Some(value) = number.as_f64() else { return };
     let mut refuse = |why: String| {
         let why = format!("{} in body should be {why}", path);
-        found.push(Invalid::value(field(path), &number.to_string(), &why));
+        found.push(Invalid::value(field(path), number, &why));
     };
     if let Some(factor) = constraints.multiple_of.filter(|factor| *factor > 0.0)
         && (value / factor).fract() != 0.0
@@ -152,7 +152,7 @@ fn check_size(constraints: &Constraints, size: usize, path: &str, found: &mut Ve
     let size = size as u64;
     if let Some(limit) = constraints.min_items.filter(|limit| size < *limit) {
         let why = format!("{} in body should have at least {limit} items", path);
-        found.push(Invalid::value(field(path), &size.to_string(), &why));
+        found.push(Invalid::value(field(path), size, &why));
     }
     if let Some(limit) = constraints.max_items.filter(|limit| size > *limit) {
         found.push(Invalid::new(field(path), format!("Too many: {size}: must have at most {limit} items")));
@@ -187,7 +187,7 @@ fn check_members(
     let size = members.len() as u64;
     if let Some(limit) = constraints.min_properties.filter(|limit| size < *limit) {
         let why = format!("{} in body should have at least {limit} properties", path);
-        found.push(Invalid::value(field(path), &size.to_string(), &why));
+        found.push(Invalid::value(field(path), size, &why));
     }
     if let Some(limit) = constraints.max_properties.filter(|limit| size > *limit) {
         found.push(Invalid::new(field(path), format!("Too many: {size}: must have at most {limit} items")));

@@ -167,6 +167,23 @@ impl State {
         Ok(Deletion::Waiting(marked))
     }
 
+    /// Deletes an object for a client; the contents of a namespace go with it, and `at_once` if no client can expect to
+    /// see them.
+    pub(crate) fn delete_with_contents(
+        &mut self,
+        kind: &Kind,
+        (namespace, name): (&str, &str),
+        options: &DeleteOptions,
+        at_once: bool,
+        write: &Write<'_>,
+    ) -> Result<Deletion, ApiError> {
+        let deletion = self.delete(kind, namespace, name, options, write)?;
+        if !write.dry_run && *kind.shelf == *shelves::NAMESPACES {
+            self.plan_emptying(name, at_once, write);
+        }
+        Ok(deletion)
+    }
+
     /// Removes an object from the store, with all consequences.
     pub(crate) fn remove(&mut self, kind: &Kind, key: &str, write: &Write<'_>) -> Option<Arc<Object>> {
         let last = self.store.remove(&kind.shelf, key)?;

@@ -80,9 +80,8 @@ impl State {
 
 fn exhausted(why: &str) -> ApiError {
     let message = "Cannot evict pod as it would violate the pod's disruption budget.";
-    let mut error = ApiError::new(429, "TooManyRequests", message);
-    error.details = json!({"causes": [{"reason": "DisruptionBudget", "message": why}]});
-    error
+    ApiError::new(429, "TooManyRequests", message)
+        .with_details(json!({ "causes": [{ "reason": "DisruptionBudget", "message": why }] }))
 }
 
 /// Whether a budget selects this pod: an empty selector selects all pods, a missing one none.

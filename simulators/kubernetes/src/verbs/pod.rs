@@ -50,16 +50,12 @@ impl State {
         let current = self.get(kind, namespace, name)?;
         let refuse = |why: String| {
             let message = format!("Operation cannot be fulfilled on pods/binding {name:?}: {why}");
-            let mut error = ApiError::new(409, "Conflict", message);
-            error.details = json!({"name": name, "kind": "pods/binding"});
-            Err(error)
+            let details = json!({ "name": name, "kind": "pods/binding" });
+            Err(ApiError::new(409, "Conflict", message).with_details(details))
         };
         let node = string_at(binding, &["target", "name"]).unwrap_or_default();
         if node.is_empty() {
-            let mut error = ApiError::invalid(kind, name, "target.name", "Required value");
-            error.message = format!("Binding {name:?} is invalid: target.name: Required value");
-            error.details["kind"] = "Binding".into();
-            return Err(error);
+            return Err(ApiError::invalid_request(("", "Binding"), name, "target.name", "Required value"));
         }
         if is_terminating(&current) {
             return refuse(format!("pod {name} is being deleted, cannot be assigned to a host"));

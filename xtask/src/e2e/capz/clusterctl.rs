@@ -20,7 +20,6 @@ pub const INVENTORY_VERSION: &str = "clusterctl.cluster.x-k8s.io/v1alpha3";
 const INVENTORY: &str = "cmd/clusterctl/config/crd/bases/clusterctl.cluster.x-k8s.io_providers.yaml";
 /// The time limit of a command.
 const PATIENCE: Duration = Duration::from_secs(300);
-const LOOK: Duration = Duration::from_millis(200);
 
 /// A provider in the inventory.
 #[derive(Debug, Clone)]
@@ -93,18 +92,10 @@ pub async fn run(
     let mut command = bare(clusterctl, directory);
     command.args(arguments).arg("-v=5").envs(environment.iter().copied());
     let mut running = Program::start("clusterctl", directory, &mut command)?;
-    let status = tokio::time::timeout(PATIENCE, async {
-        loop {
-            if let Some(status) = running.ended()? {
-                return anyhow::Ok(status);
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-    });
-    let Ok(status) = status.await else {
+    let Some(status) = running.ends_within(PATIENCE).await? else {
         bail!("{title} did not end within {} s:\n{}", PATIENCE.as_secs(), running.last_words());
     };
-    ensure!(status?.success(), "{title} failed:\n{}", running.last_words());
+    ensure!(status.success(), "{title} failed:\n{}", running.last_words());
     Ok(())
 }
 

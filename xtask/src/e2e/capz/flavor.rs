@@ -1,14 +1,12 @@
 //! Flavors as a user generates them: with the real clusterctl if it is configured, otherwise with this repository's own
 //! replacement of variables.
 
-use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::clusterctl;
 use super::stage::{SECRET, Stage};
 use crate::program::root;
 use crate::record::flavor::{filled_in, variables};
-use crate::world::World;
 
 /// The objects of a flavor, for a cluster of this name. Its identity has a service principal's secret.
 ///
@@ -27,19 +25,4 @@ pub fn rendered(stage: &Stage<'_>, flavor: &str, cluster: &str) -> anyhow::Resul
         identity["spec"]["clientSecret"] = json!({ "name": SECRET, "namespace": "default" });
     }
     Ok(objects)
-}
-
-/// Creates the prerequisites of the flavors' machines in Azure.
-///
-/// # Errors
-/// Azure refuses one.
-pub fn identity_for_machines(place: &World) -> anyhow::Result<()> {
-    let group = ResourceId::group(&place.shape.subscription, "capz-ci");
-    let identity =
-        group.resource("Microsoft.ManagedIdentity", "userAssignedIdentities", "cloud-provider-user-identity");
-    for id in [&group, &identity] {
-        let made = place.azure.azure.put(id, json!({ "location": place.shape.region }));
-        made.map_err(|refusal| anyhow::anyhow!("{id}: {refusal:?}"))?;
-    }
-    Ok(())
 }

@@ -30,7 +30,7 @@ use tokio::time::Instant;
 
 use crate::kubernetes::{Api, Kubernetes};
 use crate::print;
-use crate::program::{build_release, runtime, with_logs};
+use crate::program::{given_or_built, in_folder, runtime, with_logs};
 use crate::world::World;
 use management::Programs;
 use provider::{PROVIDERS, Provider};
@@ -99,24 +99,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         None => true,
     });
     ensure!(!stories.is_empty(), "none of these stories can be played with these programs");
-    programs.manager = match &arguments.manager {
-        Some(path) => path.clone(),
-        None => {
-            print::line("building the release binaries");
-            build_release()?.join("capz-controller-manager")
-        }
-    };
+    programs.manager = given_or_built(arguments.manager.as_deref(), "capz-controller-manager")?;
     let runtime = runtime()?;
     let begun = Instant::now();
     for story in stories {
         print::line(story.title());
-        let directory = tempfile::Builder::new().prefix("cerulean-e2e-capz-").tempdir()?;
         let begun = Instant::now();
-        let played = runtime.block_on(play(story, &programs, directory.path()));
-        if arguments.keep || played.is_err() {
-            print::line(format_args!("files and logs: {}", directory.keep().display()));
-        }
-        played.with_context(|| story.title())?;
+        let play = |directory: &Path| runtime.block_on(play(story, &programs, directory));
+        in_folder("cerulean-e2e-capz-", arguments.keep, play).with_context(|| story.title())?;
         print::line(format_args!("passed in {:.1} s", begun.elapsed().as_secs_f64()));
     }
     print::line(format_args!("all steps passed in {:.1} s", begun.elapsed().as_secs_f64()));

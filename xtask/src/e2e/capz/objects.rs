@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail, ensure};
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Client, ResourceExt as _};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 /// The time limit for a server to serve a kind that was just defined, or for a program to serve its webhooks.
@@ -74,6 +74,20 @@ pub async fn define(client: &Client, definition: &Value) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The definition of a kind that accepts any object.
+pub fn definition_of_anything(group: &str, version: &str, kind: &str) -> Value {
+    let singular = kind.to_lowercase();
+    let plural = format!("{singular}s");
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": format!("{plural}.{group}") },
+        "spec": { "group": group, "scope": "Namespaced",
+            "names": { "kind": kind, "plural": plural, "singular": singular, "listKind": format!("{kind}List") },
+            "versions": [{ "name": version, "served": true, "storage": true, "subresources": { "status": {} },
+                "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } } }] },
+    })
 }
 
 /// Creates an object, without retries.

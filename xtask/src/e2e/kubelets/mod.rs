@@ -23,7 +23,7 @@ use tokio::time::Instant;
 
 use crate::kubernetes::{Api, Kubernetes};
 use crate::print;
-use crate::program::{build_release, runtime, with_logs};
+use crate::program::{given_or_built, in_folder, runtime, with_logs};
 use place::Place;
 
 /// The first address of the machines' subnet, which Azure reserves for its gateway.
@@ -56,22 +56,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if !is_possible(assets)? {
         return Ok(());
     }
-    let programs = match &arguments.programs {
-        Some(folder) => folder.canonicalize().with_context(|| folder.display().to_string())?,
-        None => {
-            print::line("building the release binaries");
-            build_release()?
-        }
-    };
-    let directory = tempfile::Builder::new().prefix("cerulean-e2e-kubelets-").tempdir()?;
+    let programs = given_or_built(arguments.programs.as_deref(), "")?;
+    let programs = programs.canonicalize().with_context(|| programs.display().to_string())?;
     let options = ["e2e", "kubelets", "--inside", "--programs"].map(str::to_owned);
     let options = [&options[..], &[programs.display().to_string()]].concat();
-    let ended = Enclosure::run(&std::env::current_exe()?, &options, directory.path())?;
-    if arguments.keep || !ended.success() {
-        print::line(format_args!("files and logs: {}", directory.keep().display()));
-    }
-    ensure!(ended.success(), "the story ended with {ended}");
-    Ok(())
+    in_folder("cerulean-e2e-kubelets-", arguments.keep, |directory| {
+        let ended = Enclosure::run(&std::env::current_exe()?, &options, directory)?;
+        ensure!(ended.success(), "the story ended with {ended}");
+        Ok(())
+    })
 }
 
 /// Whether this machine can run nodes; missing packages are installed. In CI it must.

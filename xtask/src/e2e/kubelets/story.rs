@@ -12,15 +12,13 @@ use k8s::names::{LABEL_INSTANCE_TYPE, LABEL_REGION, LABEL_ZONE, TAINT_SHUTDOWN, 
 use kube::api::ListParams;
 use kube::{Api, Client};
 use serde_json::json;
-use tokio::time::Instant;
 
 use super::place::{IMAGE, MACHINES, Place, WORDS};
 use crate::e2e::capz::objects::create;
-use crate::print;
+use crate::{print, program};
 
 /// The time limit of a step on a busy machine.
 const STEP_TIMEOUT: Duration = Duration::from_secs(120);
-const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 /// A host on the internet.
 const SENDER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 7));
 
@@ -151,26 +149,13 @@ async fn times_shut_down(client: &Client, node: &str) -> anyhow::Result<i32> {
     Ok(all.iter().filter(is_it).map(|event| event.count.unwrap_or(1)).sum())
 }
 
-/// Waits until `condition` returns a value. Its errors are retried; the last one is reported on a timeout.
+/// Waits until `condition` returns a value.
 async fn until<T>(
     place: &mut Place,
     what: &str,
     condition: impl AsyncFn(&Place) -> anyhow::Result<Option<T>>,
 ) -> anyhow::Result<T> {
-    let deadline = Instant::now() + STEP_TIMEOUT;
-    loop {
-        place.must_run()?;
-        let last = match condition(place).await {
-            Ok(Some(value)) => return Ok(value),
-            Ok(None) => None,
-            Err(error) => Some(error),
-        };
-        if Instant::now() > deadline {
-            let last = last.map(|error| format!(" (last: {error:#})")).unwrap_or_default();
-            bail!("timed out after {} s waiting until {what}{last}", STEP_TIMEOUT.as_secs());
-        }
-        tokio::time::sleep(LOOK_INTERVAL).await;
-    }
+    program::until(place, Place::must_run, what, STEP_TIMEOUT, condition).await
 }
 
 /// Fails unless a node is ready and matches its machine.

@@ -12,9 +12,8 @@ use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 
-use crate::e2e::capz::objects::{api, create};
+use crate::e2e::capz::objects::{api, create, definition_of_anything};
 
-const GROUP: &str = "cert-manager.io";
 const VERSION: &str = "cert-manager.io/v1";
 const INJECT: &str = "cert-manager.io/inject-ca-from";
 const LOOK: Duration = Duration::from_millis(300);
@@ -31,17 +30,8 @@ const INJECTABLE: [(&str, &str); 3] = [
 /// # Errors
 /// The API server refuses them.
 pub async fn define(client: &Client) -> anyhow::Result<()> {
-    for (kind, plural) in [("Certificate", "certificates"), ("Issuer", "issuers")] {
-        let anything = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
-        let definition = json!({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": { "name": format!("{plural}.{GROUP}") },
-            "spec": { "group": GROUP, "scope": "Namespaced",
-                "names": { "kind": kind, "plural": plural, "singular": kind.to_lowercase(), "listKind": format!("{kind}List") },
-                "versions": [{ "name": "v1", "served": true, "storage": true, "subresources": { "status": {} },
-                    "schema": { "openAPIV3Schema": anything } }] },
-        });
-        create(client, &definition).await?;
+    for kind in ["Certificate", "Issuer"] {
+        create(client, &definition_of_anything("cert-manager.io", "v1", kind)).await?;
     }
     Ok(())
 }

@@ -19,7 +19,6 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use simulated_cluster::free_port;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::time::Instant;
 
 use crate::e2e::capz::objects::{api, create};
 use crate::program::Program;
@@ -230,14 +229,8 @@ impl Node {
             let mut command = self.command(pod, container, &image, &kubeconfig).await?;
             let program = format!("{name}-{}", text(&container["name"]));
             let mut program = Program::start(&program, &self.environment.directory, &mut command)?;
-            let deadline = Instant::now() + PATIENCE;
-            let status = loop {
-                if let Some(status) = program.ended()? {
-                    break status;
-                }
-                ensure!(Instant::now() < deadline, "the init container of {name} does not end");
-                tokio::time::sleep(LOOK).await;
-            };
+            let status = program.ends_within(PATIENCE).await?;
+            let status = status.with_context(|| format!("the init container of {name} does not end"))?;
             ensure!(
                 status.success(),
                 "the init container of {name} ended with {status}: {}",

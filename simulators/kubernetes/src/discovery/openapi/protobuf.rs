@@ -58,13 +58,7 @@ fn query_parameter(name: &str, value_type: &str) -> Message {
     schema.text(2, "query");
     schema.text(4, name);
     schema.text(6, value_type);
-    let mut non_body = Message::default();
-    non_body.message(3, &schema);
-    let mut parameter = Message::default();
-    parameter.message(2, &non_body);
-    let mut item = Message::default();
-    item.message(1, &parameter);
-    item
+    Message::holding(1, &Message::holding(2, &Message::holding(3, &schema)))
 }
 
 /// Schema: the parts of JSON Schema that occur in the schemas of kinds.
@@ -79,9 +73,7 @@ fn schema(value: &Value) -> Message {
         message.text(19, required);
     }
     if let Some(additional) = value.get("additionalProperties").filter(|additional| additional.is_object()) {
-        let mut item = Message::default();
-        item.message(1, &schema(additional));
-        message.message(21, &item);
+        message.message(21, &Message::holding(1, &schema(additional)));
     }
     if let Some(kind) = value.get("type").and_then(Value::as_str) {
         let mut item = Message::default();
@@ -89,9 +81,7 @@ fn schema(value: &Value) -> Message {
         message.message(22, &item);
     }
     if let Some(element) = value.get("items") {
-        let mut item = Message::default();
-        item.message(1, &schema(element));
-        message.message(23, &item);
+        message.message(23, &Message::holding(1, &schema(element)));
     }
     let mut properties = Message::default();
     for (name, property) in members(value, "properties") {
@@ -138,6 +128,13 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
 struct Message(Vec<u8>);
 
 impl Message {
+    /// A message with another one as its only field.
+    fn holding(field: u64, inner: &Self) -> Self {
+        let mut message = Self::default();
+        message.message(field, inner);
+        message
+    }
+
     fn text(&mut self, field: u64, text: &str) {
         self.delimited(field, text.as_bytes());
     }

@@ -30,7 +30,7 @@ pub(crate) fn validate(object: &Value, causes: &mut Causes) {
             let why = "should be a domain with at least three segments separated by dots";
             causes.push(Invalid::text(at("name"), name, why));
         } else if !names.insert(name) {
-            causes.push(Invalid::duplicate(at("name"), &format!("{name:?}")));
+            causes.push(Invalid::duplicate(at("name"), format!("{name:?}")));
         }
         for (place, rule) in list_at(webhook, "/rules").iter().enumerate() {
             validate_rule(rule, &at(&format!("rules[{place}]")), causes);
@@ -42,15 +42,12 @@ pub(crate) fn validate(object: &Value, causes: &mut Causes) {
                 let why = "must specify one of None, NoneOnDryRun";
                 causes.push(Invalid::required(at("sideEffects"), why));
             }
-            "None" | "NoneOnDryRun" => {}
-            other => {
-                causes.push(Invalid::unsupported(at("sideEffects"), other, &["None", "NoneOnDryRun"]));
-            }
+            other => causes.check_one_of(at("sideEffects"), other, &["None", "NoneOnDryRun"]),
         }
         let seconds = webhook.get("timeoutSeconds").and_then(Value::as_i64).unwrap_or(10);
         if !(1..=30).contains(&seconds) {
             let why = "the timeout value must be between 1 and 30 seconds";
-            causes.push(Invalid::value(at("timeoutSeconds"), &seconds.to_string(), why));
+            causes.push(Invalid::value(at("timeoutSeconds"), seconds, why));
         }
         let client = |member: &str| webhook.pointer(&format!("/clientConfig/{member}")).is_some();
         if client("url") == client("service") {
@@ -72,8 +69,8 @@ fn optional_one_of(
     causes: &mut Causes,
 ) {
     let value = text_at(webhook, &format!("/{member}"));
-    if !value.is_empty() && !supported.contains(&value) {
-        causes.push(Invalid::unsupported(at(member), value, supported));
+    if !value.is_empty() {
+        causes.check_one_of(at(member), value, supported);
     }
 }
 
@@ -83,9 +80,7 @@ fn validate_rule(rule: &Value, field: &str, causes: &mut Causes) {
         causes.push(Invalid::required(format!("{field}.operations"), ""));
     }
     for (index, operation) in list_at(rule, "/operations").iter().filter_map(Value::as_str).enumerate() {
-        if !OPERATIONS.contains(&operation) {
-            causes.push(Invalid::unsupported(format!("{field}.operations[{index}]"), operation, OPERATIONS));
-        }
+        causes.check_one_of(format!("{field}.operations[{index}]"), operation, OPERATIONS);
     }
     for member in ["apiGroups", "apiVersions", "resources"].into_iter().filter(|member| none(member)) {
         causes.push(Invalid::required(format!("{field}.{member}"), ""));

@@ -59,8 +59,7 @@ fn validate(old: Option<&Value>, object: &Value, causes: &mut Causes) {
     }
     match text_at(object, "/spec/scope") {
         "" => causes.push(Invalid::required("spec.scope", "")),
-        "Cluster" | "Namespaced" => {}
-        other => causes.push(Invalid::unsupported("spec.scope", other, &["Cluster", "Namespaced"])),
+        other => causes.check_one_of("spec.scope", other, &["Cluster", "Namespaced"]),
     }
     versions(object, causes);
     names(object, causes);
@@ -179,7 +178,7 @@ fn selectable_fields(version: &Value, at: &str, causes: &mut Causes) {
             path => match field_path::selectable(schema, path) {
                 Err(why) => causes.push(Invalid::text(at, path, &why)),
                 Ok(members) if known.contains(&members) => {
-                    causes.push(Invalid::duplicate(at, &format!("{path:?}")));
+                    causes.push(Invalid::duplicate(at, format!("{path:?}")));
                 }
                 Ok(members) => known.push(members),
             },
@@ -213,18 +212,17 @@ fn names(object: &Value, causes: &mut Causes) {
     for member in ["plural", "singular"] {
         match text(member) {
             "" => causes.push(Invalid::required(at(member), "")),
-            name => causes.note(dns_1035_label(name).map_err(|why| Invalid::text(at(member), name, &why))),
+            name => causes.check(at(member), name, dns_1035_label),
         }
     }
     for member in ["kind", "listKind"] {
-        let name = text(member);
-        let told = |why: String| {
-            let why = format!("may have mixed case, but should otherwise match: {why}");
-            Invalid::text(at(member), name, &why)
+        let in_any_case = |name: &str| {
+            dns_1035_label(&name.to_lowercase())
+                .map_err(|why| format!("may have mixed case, but should otherwise match: {why}"))
         };
-        match name {
+        match text(member) {
             "" => causes.push(Invalid::required(at(member), "")),
-            name => causes.note(dns_1035_label(&name.to_lowercase()).map_err(told)),
+            name => causes.check(at(member), name, in_any_case),
         }
     }
     if text("kind") == text("listKind") && !text("kind").is_empty() {
@@ -234,8 +232,7 @@ fn names(object: &Value, causes: &mut Causes) {
     for member in ["shortNames", "categories"] {
         for (index, name) in list_at(object, &format!("/spec/names/{member}")).iter().enumerate() {
             let name = name.as_str().unwrap_or_default();
-            let field = format!("{}[{index}]", at(member));
-            causes.note(dns_1035_label(name).map_err(|why| Invalid::text(field, name, &why)));
+            causes.check(format!("{}[{index}]", at(member)), name, dns_1035_label);
         }
     }
 }
@@ -277,11 +274,8 @@ fn conversion(object: &Value, causes: &mut Causes) {
 }
 
 fn immutable(old: &Value, object: &Value, causes: &mut Causes) {
-    let established = list_at(old, "/status/conditions").iter().any(|condition| {
-        text_at(condition, "/type") == "Established" && text_at(condition, "/status") == "True"
-    });
     let mut fields = vec!["spec.group", "spec.names.plural"];
-    if established {
+    if condition(old, "Established") == Some("True") {
         fields.extend(["spec.scope", "spec.names.kind"]);
     }
     for field in fields {

@@ -49,7 +49,7 @@ fn validate(object: &Value, causes: &mut Causes) {
             } else {
                 "must be positive and less than 20000"
             };
-            causes.push(Invalid::value(format!("spec.{member}"), &priority(member).to_string(), why));
+            causes.push(Invalid::value(format!("spec.{member}"), priority(member), why));
         }
     }
 }

@@ -152,20 +152,20 @@ fn validate(object: &Value, causes: &mut Causes) {
         && least < 1
     {
         let why = "must be greater than or equal to 1";
-        causes.push(Invalid::value("spec.minReplicas", &least.to_string(), why));
+        causes.push(Invalid::value("spec.minReplicas", least, why));
     }
     let most = number("/spec/maxReplicas").unwrap_or(0);
     match most {
         0 => causes.push(Invalid::required("spec.maxReplicas", "must be set and greater than 0")),
         ..0 => {
             let why = "must be greater than or equal to 1";
-            causes.push(Invalid::value("spec.maxReplicas", &most.to_string(), why));
+            causes.push(Invalid::value("spec.maxReplicas", most, why));
         }
         _ => {}
     }
     if number("/spec/minReplicas").is_some_and(|least| most < least) {
         let why = "must be greater than or equal to `minReplicas`";
-        causes.push(Invalid::value("spec.maxReplicas", &most.to_string(), why));
+        causes.push(Invalid::value("spec.maxReplicas", most, why));
     }
     required(object, "/spec/scaleTargetRef/kind", causes);
     required(object, "/spec/scaleTargetRef/name", causes);

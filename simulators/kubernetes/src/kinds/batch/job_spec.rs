@@ -10,11 +10,8 @@ pub(crate) fn validate(object: &Value, at: &str, field: &str, causes: &mut Cause
     {
         not_negative(object, &format!("{at}/{member}"), causes);
     }
-    if let Some(mode) = spec.get("completionMode").and_then(Value::as_str)
-        && !matches!(mode, "NonIndexed" | "Indexed")
-    {
-        let field = format!("{field}.completionMode");
-        causes.push(Invalid::unsupported(field, mode, &["Indexed", "NonIndexed"]));
+    if let Some(mode) = spec.get("completionMode").and_then(Value::as_str) {
+        causes.check_one_of(format!("{field}.completionMode"), mode, &["Indexed", "NonIndexed"]);
     }
     let selector = spec.get("selector").filter(|selector| !selector.is_null());
     if selector.is_none() && at == "/spec" {
@@ -24,7 +21,7 @@ pub(crate) fn validate(object: &Value, at: &str, field: &str, causes: &mut Cause
     // A missing selector selects nothing; a CronJob's Jobs get theirs later.
     if selector.map_or(at == "/spec", |selector| !selects(selector, labels)) {
         let why = "`selector` does not match template `labels`";
-        causes.push(Invalid::value(format!("{field}.template.metadata.labels"), &labels.to_string(), why));
+        causes.push(Invalid::value(format!("{field}.template.metadata.labels"), labels, why));
     }
     template(spec, field, Restarts::AtMostOnFailure, causes);
 }

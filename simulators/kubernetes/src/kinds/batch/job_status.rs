@@ -41,7 +41,7 @@ pub(crate) fn validate(old: &Value, new: &Value, causes: &mut Causes) {
         let number = new.number(member);
         if number < 0 {
             let why = "must be greater than or equal to 0";
-            causes.push(Invalid::value(field(member), &number.to_string(), why));
+            causes.push(Invalid::value(field(member), number, why));
         }
     }
     if complete && failed && (turned("Complete") || turned("Failed")) {
@@ -54,7 +54,7 @@ pub(crate) fn validate(old: &Value, new: &Value, causes: &mut Causes) {
     if turned("Complete") || changed("completionTime") {
         if !completion.is_null() && !complete {
             let why = "cannot set completionTime when there is no Complete=True condition";
-            causes.push(Invalid::value(field("completionTime"), &completion.to_string(), why));
+            causes.push(Invalid::value(field("completionTime"), completion, why));
         }
         if completion.is_null() && complete {
             let why = "completionTime is required for Complete jobs";
@@ -68,7 +68,7 @@ pub(crate) fn validate(old: &Value, new: &Value, causes: &mut Causes) {
         && (changed("startTime") || changed("completionTime"))
     {
         let why = "must be equal to or after `startTime`";
-        causes.push(Invalid::value(field("completionTime"), &completion.to_string(), why));
+        causes.push(Invalid::value(field("completionTime"), completion, why));
     }
     if failed && !new.is("FailureTarget") && turned("Failed") {
         causes.push(condition("cannot set Failed=True condition without the FailureTarget=true condition"));
@@ -82,7 +82,7 @@ pub(crate) fn validate(old: &Value, new: &Value, causes: &mut Causes) {
         let number = new.number(member);
         if number > 0 && new.is_finished() && (ends || changed(member)) {
             let why = format!("{member}>0 is invalid for finished job");
-            causes.push(Invalid::value(field(member), &number.to_string(), &why));
+            causes.push(Invalid::value(field(member), number, &why));
         }
     }
     if new.at("startTime").is_null() && new.is_finished() && (ends || changed("startTime")) {
@@ -90,7 +90,7 @@ pub(crate) fn validate(old: &Value, new: &Value, causes: &mut Causes) {
     }
     if new.number("ready") > new.number("active") && (changed("ready") || changed("active")) {
         let why = "cannot set more ready pods than active";
-        causes.push(Invalid::value(field("ready"), &new.number("ready").to_string(), why));
+        causes.push(Invalid::value(field("ready"), new.number("ready"), why));
     }
     if new.is("SuccessCriteriaMet") && failed {
         causes.push(condition("cannot set SuccessCriteriaMet=True and Failed=true conditions"));
@@ -106,7 +106,7 @@ pub(crate) fn validate(old: &Value, new: &Value, causes: &mut Causes) {
     for member in ["failed", "succeeded"] {
         if new.number(member) < old.number(member) {
             let why = format!("cannot decrease the {member} counter");
-            causes.push(Invalid::value(field(member), &new.number(member).to_string(), &why));
+            causes.push(Invalid::value(field(member), new.number(member), &why));
         }
     }
     if old.is("SuccessCriteriaMet") && !new.is("SuccessCriteriaMet") {

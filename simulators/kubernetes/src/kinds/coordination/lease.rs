@@ -19,12 +19,7 @@ fn validate(object: &Value, causes: &mut Causes) {
         && seconds <= 0
     {
         let why = "must be greater than 0";
-        causes.push(Invalid::value("spec.leaseDurationSeconds", &seconds.to_string(), why));
+        causes.push(Invalid::value("spec.leaseDurationSeconds", seconds, why));
     }
-    if let Some(count) = object.pointer("/spec/leaseTransitions").and_then(Value::as_i64)
-        && count < 0
-    {
-        let why = "must be greater than or equal to 0";
-        causes.push(Invalid::value("spec.leaseTransitions", &count.to_string(), why));
-    }
+    not_negative(object, "/spec/leaseTransitions", causes);
 }

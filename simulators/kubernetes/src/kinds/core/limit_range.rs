@@ -41,7 +41,7 @@ fn validate(object: &Value, causes: &mut Causes) {
         if kind.is_empty() {
             causes.push(Invalid::required(at, ""));
         } else if !types.insert(kind) {
-            causes.push(Invalid::duplicate(at, &format!("{kind:?}")));
+            causes.push(Invalid::duplicate(at, format!("{kind:?}")));
         }
     }
 }

@@ -114,14 +114,12 @@ fn validate(object: &Value) -> Result<(), Invalid> {
         let field = format!("metadata.taints[{index}]");
         let (key, value, effect) =
             (text_at(taint, "/key"), text_at(taint, "/value"), text_at(taint, "/effect"));
-        qualified_name(key).map_err(|why| Invalid::text(format!("{field}.key"), key, &why))?;
-        label_value(value).map_err(|why| Invalid::text(format!("{field}.value"), value, &why))?;
+        Invalid::check(format!("{field}.key"), key, qualified_name)?;
+        Invalid::check(format!("{field}.value"), value, label_value)?;
         if effect.is_empty() {
             return Err(Invalid::required(format!("{field}.effect"), ""));
         }
-        if !EFFECTS.contains(&effect) {
-            return Err(Invalid::unsupported(format!("{field}.effect"), effect, &EFFECTS));
-        }
+        Invalid::check_one_of(format!("{field}.effect"), effect, &EFFECTS)?;
         if !seen.insert((key, effect)) {
             let why = format!(
                 "{{\"Key\":{key:?},\"Value\":{value:?},\"Effect\":{effect:?},\"TimeAdded\":null}}: taints must be unique by key and effect pair"
@@ -139,12 +137,12 @@ fn validate_ranges(ranges: &[Value]) -> Result<(), Invalid> {
         format!("[{}]", quoted.join(","))
     };
     if let Some(index) = ranges.iter().position(|range| !is_cidr(range)) {
-        return Err(Invalid::value(format!("spec.podCIDRs[{index}]"), &all(), "must be valid CIDR"));
+        return Err(Invalid::value(format!("spec.podCIDRs[{index}]"), all(), "must be valid CIDR"));
     }
     let of_v6 = ranges.iter().filter(|range| range.contains(':')).count();
     if ranges.len() > 2 || ranges.len() == 2 && of_v6 != 1 {
         let why = "may specify no more than one CIDR for each IP family";
-        return Err(Invalid::value("spec.podCIDRs", &all(), why));
+        return Err(Invalid::value("spec.podCIDRs", all(), why));
     }
     Ok(())
 }

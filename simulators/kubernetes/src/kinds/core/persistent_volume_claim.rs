@@ -49,8 +49,7 @@ fn validate(object: &Value, causes: &mut Causes) {
     one_of(object, "/spec/volumeMode", &["Block", "Filesystem"], causes);
     let class = text_at(object, "/spec/storageClassName");
     if !class.is_empty() {
-        let rule = dns_subdomain(class);
-        causes.note(rule.map_err(|why| Invalid::text("spec.storageClassName", class, &why)));
+        causes.check("spec.storageClassName", class, dns_subdomain);
     }
 }
 

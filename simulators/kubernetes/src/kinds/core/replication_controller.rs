@@ -47,7 +47,7 @@ fn validate(object: &Value, causes: &mut Causes) {
     let labels = spec.pointer("/template/metadata/labels").unwrap_or(&Value::Null);
     if !selects(&json!({ "matchLabels": selector }), labels) {
         let why = "`selector` does not match template `labels`";
-        causes.push(Invalid::value("spec.template.metadata.labels", &labels.to_string(), why));
+        causes.push(Invalid::value("spec.template.metadata.labels", labels, why));
     }
     template(spec, "spec", Restarts::Always, causes);
 }

@@ -11,8 +11,8 @@ pub(crate) fn validate_access_modes(object: &Value, why: &str, causes: &mut Caus
     if modes.is_empty() {
         causes.push(Invalid::required("spec.accessModes", why));
     }
-    for mode in modes.iter().filter_map(Value::as_str).filter(|mode| !ACCESS_MODES.contains(mode)) {
-        causes.push(Invalid::unsupported("spec.accessModes", mode, ACCESS_MODES));
+    for mode in modes.iter().filter_map(Value::as_str) {
+        causes.check_one_of("spec.accessModes", mode, ACCESS_MODES);
     }
 }
 

@@ -44,9 +44,7 @@ fn validate(object: &Value) -> Result<(), Invalid> {
     if family.is_empty() {
         return Err(Invalid::required("addressType", ""));
     }
-    if !matches!(family, "IPv4" | "IPv6" | "FQDN") {
-        return Err(Invalid::unsupported("addressType", family, &["FQDN", "IPv4", "IPv6"]));
-    }
+    Invalid::check_one_of("addressType", family, &["FQDN", "IPv4", "IPv6"])?;
     for (index, endpoint) in list_at(object, "/endpoints").iter().enumerate() {
         let field = format!("endpoints[{index}].addresses");
         let addresses = list_at(endpoint, "/addresses");
@@ -77,16 +75,13 @@ fn validate(object: &Value) -> Result<(), Invalid> {
         let name = text_at(port, "/name");
         let field = format!("ports[{index}].name");
         if !name.is_empty() {
-            dns_label(name).map_err(|why| Invalid::text(field.as_str(), name, &why))?;
+            Invalid::check(field.as_str(), name, dns_label)?;
         }
         if !names.insert(name) {
-            return Err(Invalid::duplicate(field, &format!("{name:?}")));
+            return Err(Invalid::duplicate(field, format!("{name:?}")));
         }
         let protocol = text_at(port, "/protocol");
-        if !matches!(protocol, "TCP" | "UDP" | "SCTP") {
-            let field = format!("ports[{index}].protocol");
-            return Err(Invalid::unsupported(field, protocol, &["SCTP", "TCP", "UDP"]));
-        }
+        Invalid::check_one_of(format!("ports[{index}].protocol"), protocol, &["SCTP", "TCP", "UDP"])?;
     }
     Ok(())
 }

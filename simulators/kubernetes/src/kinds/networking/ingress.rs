@@ -75,10 +75,9 @@ fn validate_path(path: &Value, field: &str, causes: &mut Causes) {
         "ImplementationSpecific" if !text.is_empty() && !text.starts_with('/') => {
             causes.push(Invalid::text(format!("{field}.path"), text, "must be an absolute path"));
         }
-        "Exact" | "Prefix" | "ImplementationSpecific" => {}
         other => {
             let supported = ["Exact", "ImplementationSpecific", "Prefix"];
-            causes.push(Invalid::unsupported(format!("{field}.pathType"), other, &supported));
+            causes.check_one_of(format!("{field}.pathType"), other, &supported);
         }
     }
     validate_backend(path.get("backend").unwrap_or(&Value::Null), &format!("{field}.backend"), causes);

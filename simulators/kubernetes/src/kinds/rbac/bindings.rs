@@ -41,15 +41,9 @@ pub(crate) fn group_subjects(object: &mut Value) {
 
 /// Validates a RoleBinding (`namespaced`) or ClusterRoleBinding.
 pub(crate) fn validate_binding(namespaced: bool, object: &Value, causes: &mut Causes) {
-    let group = text_at(object, "/roleRef/apiGroup");
-    if group != GROUP {
-        causes.push(Invalid::unsupported("roleRef.apiGroup", group, &[GROUP]));
-    }
+    causes.check_one_of("roleRef.apiGroup", text_at(object, "/roleRef/apiGroup"), &[GROUP]);
     let kinds: &[&str] = if namespaced { &["Role", "ClusterRole"] } else { &["ClusterRole"] };
-    let kind = text_at(object, "/roleRef/kind");
-    if !kinds.contains(&kind) {
-        causes.push(Invalid::unsupported("roleRef.kind", kind, kinds));
-    }
+    causes.check_one_of("roleRef.kind", text_at(object, "/roleRef/kind"), kinds);
     required(object, "/roleRef/name", causes);
     for (index, subject) in list_at(object, "/subjects").iter().enumerate() {
         let at = |member: &str| format!("subjects[{index}].{member}");
@@ -59,22 +53,15 @@ pub(crate) fn validate_binding(namespaced: bool, object: &Value, causes: &mut Ca
         }
         match text_at(subject, "/kind") {
             "ServiceAccount" => {
-                if !name.is_empty()
-                    && let Err(why) = dns_subdomain(name)
-                {
-                    causes.push(Invalid::text(at("name"), name, &why));
+                if !name.is_empty() {
+                    causes.check(at("name"), name, dns_subdomain);
                 }
-                if !group.is_empty() {
-                    causes.push(Invalid::unsupported(at("apiGroup"), group, &[""]));
-                }
+                causes.check_one_of(at("apiGroup"), group, &[""]);
                 if text_at(subject, "/namespace").is_empty() && !namespaced {
                     causes.push(Invalid::required(at("namespace"), ""));
                 }
             }
-            "User" | "Group" if group != GROUP => {
-                causes.push(Invalid::unsupported(at("apiGroup"), group, &[GROUP]));
-            }
-            "User" | "Group" => {}
+            "User" | "Group" => causes.check_one_of(at("apiGroup"), group, &[GROUP]),
             other => {
                 let supported = ["ServiceAccount", "User", "Group"];
                 causes.push(Invalid::unsupported(at("kind"), other, &supported));

@@ -13,11 +13,11 @@ pub(crate) fn validate_rules(namespaced: bool, object: &Value, causes: &mut Caus
         if !none("nonResourceURLs") {
             if namespaced {
                 let why = "namespaced rules cannot apply to non-resource URLs";
-                causes.push(Invalid::value(at("nonResourceURLs"), &rule["nonResourceURLs"].to_string(), why));
+                causes.push(Invalid::value(at("nonResourceURLs"), &rule["nonResourceURLs"], why));
             }
             if !none("apiGroups") || !none("resources") || !none("resourceNames") {
                 let why = "rules cannot apply to both regular resources and non-resource URLs";
-                causes.push(Invalid::value(at("nonResourceURLs"), &rule["nonResourceURLs"].to_string(), why));
+                causes.push(Invalid::value(at("nonResourceURLs"), &rule["nonResourceURLs"], why));
             }
             continue;
         }

@@ -31,8 +31,8 @@ pub(crate) fn check_immutable(members: &[Immutable], old: &Value, new: &Value, c
         let value = value.unwrap_or(&Value::Null);
         causes.push(match rule {
             Text(path) => Invalid::text(*path, value.as_str().unwrap_or_default(), "field is immutable"),
-            Selector(path) => Invalid::value(*path, &selector_text(value), "field is immutable"),
-            Json(path) => Invalid::value(*path, &value.to_string(), "field is immutable"),
+            Selector(path) => Invalid::value(*path, selector_text(value), "field is immutable"),
+            Json(path) => Invalid::value(*path, value, "field is immutable"),
             Forbidden(path, why) => Invalid::forbidden(*path, why),
         });
     }

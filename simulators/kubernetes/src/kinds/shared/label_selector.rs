@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::kinds::shared::names::{label_value, qualified_name};
+use crate::kinds::shared::metadata::labels;
+use crate::kinds::shared::names::qualified_name;
 use crate::object::invalid::{Causes, Invalid};
 use crate::object::pointer::{list_at, members, text_at};
 
@@ -12,12 +13,7 @@ pub(crate) fn is_empty(selector: &Value) -> bool {
 
 /// Validates keys, values and operators of a label selector.
 pub(crate) fn selector_is_sound(selector: &Value, field: &str, causes: &mut Causes) {
-    for (key, value) in members(selector, "/matchLabels") {
-        let field = format!("{field}.matchLabels");
-        let value = value.as_str().unwrap_or_default();
-        causes.note(qualified_name(key).map_err(|why| Invalid::text(field.as_str(), key, &why)));
-        causes.note(label_value(value).map_err(|why| Invalid::text(field.as_str(), value, &why)));
-    }
+    labels(selector, "/matchLabels", &format!("{field}.matchLabels"), causes);
     for (index, expression) in list_at(selector, "/matchExpressions").iter().enumerate() {
         let at = |member: &str| format!("{field}.matchExpressions[{index}].{member}");
         let (operator, values) = (text_at(expression, "/operator"), list_at(expression, "/values"));
@@ -34,7 +30,7 @@ pub(crate) fn selector_is_sound(selector: &Value, field: &str, causes: &mut Caus
             other => causes.push(Invalid::text(at("operator"), other, "not a valid selector operator")),
         }
         let key = text_at(expression, "/key");
-        causes.note(qualified_name(key).map_err(|why| Invalid::text(at("key"), key, &why)));
+        causes.check(at("key"), key, qualified_name);
     }
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::kinds::shared::names::{dns_label, dns_subdomain, label_value, port_name, qualified_name};
+use crate::kinds::shared::metadata::labels;
+use crate::kinds::shared::names::{dns_label, dns_subdomain, port_name, qualified_name};
 use crate::object::invalid::{Causes, Invalid};
 use crate::object::pointer::{list_at, members, text_at};
 use crate::object::quantity::Quantity;
@@ -35,14 +36,11 @@ fn validate_restarts(spec: &Value, field: &str, restarts: Restarts, causes: &mut
     let policy = text_at(spec, "/restartPolicy");
     let at = format!("{field}.restartPolicy");
     match restarts {
-        Restarts::Always if policy != "Always" => causes.push(Invalid::unsupported(at, policy, &["Always"])),
+        Restarts::Always => causes.check_one_of(at, policy, &["Always"]),
         Restarts::AtMostOnFailure if !matches!(policy, "OnFailure" | "Never") => {
             causes.push(Invalid::required(at, "valid values: \"OnFailure\", \"Never\""));
         }
-        _ if !matches!(policy, "Always" | "OnFailure" | "Never") => {
-            causes.push(Invalid::unsupported(at, policy, &["Always", "OnFailure", "Never"]));
-        }
-        _ => {}
+        _ => causes.check_one_of(at, policy, &["Always", "OnFailure", "Never"]),
     }
 }
 
@@ -60,20 +58,12 @@ pub(crate) fn validate(spec: &Value, field: &str, restarts: Restarts, causes: &m
     }
     validate_restarts(spec, field, restarts, causes);
     let policy = text_at(spec, "/dnsPolicy");
-    if !DNS_POLICIES.contains(&policy) {
-        causes.push(Invalid::unsupported(format!("{field}.dnsPolicy"), policy, DNS_POLICIES));
-    }
+    causes.check_one_of(format!("{field}.dnsPolicy"), policy, DNS_POLICIES);
     let account = text_at(spec, "/serviceAccountName");
     if !account.is_empty() {
-        let at = format!("{field}.serviceAccountName");
-        causes.note(dns_subdomain(account).map_err(|why| Invalid::text(at, account, &why)));
+        causes.check(format!("{field}.serviceAccountName"), account, dns_subdomain);
     }
-    for (key, value) in members(spec, "/nodeSelector") {
-        let at = format!("{field}.nodeSelector");
-        let value = value.as_str().unwrap_or_default();
-        causes.note(qualified_name(key).map_err(|why| Invalid::text(at.as_str(), key, &why)));
-        causes.note(label_value(value).map_err(|why| Invalid::text(at.as_str(), value, &why)));
-    }
+    labels(spec, "/nodeSelector", &format!("{field}.nodeSelector"), causes);
     validate_tolerations(spec, field, causes);
 }
 
@@ -82,19 +72,18 @@ fn validate_tolerations(spec: &Value, field: &str, causes: &mut Causes) {
         let at = |member: &str| format!("{field}.tolerations[{index}].{member}");
         let (key, operator) = (text_at(toleration, "/key"), text_at(toleration, "/operator"));
         if !key.is_empty() {
-            causes.note(qualified_name(key).map_err(|why| Invalid::text(at("key"), key, &why)));
+            causes.check(at("key"), key, qualified_name);
         } else if operator != "Exists" {
             let why =
                 "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
             causes.push(Invalid::text(at("operator"), operator, why));
         }
-        if !matches!(operator, "" | "Equal" | "Exists") {
-            causes.push(Invalid::unsupported(at("operator"), operator, &["Equal", "Exists"]));
+        if !operator.is_empty() {
+            causes.check_one_of(at("operator"), operator, &["Equal", "Exists"]);
         }
         let effect = text_at(toleration, "/effect");
-        if !matches!(effect, "" | "NoSchedule" | "PreferNoSchedule" | "NoExecute") {
-            let effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-            causes.push(Invalid::unsupported(at("effect"), effect, &effects));
+        if !effect.is_empty() {
+            causes.check_one_of(at("effect"), effect, &["NoSchedule", "PreferNoSchedule", "NoExecute"]);
         }
     }
 }
@@ -103,15 +92,7 @@ fn validate_tolerations(spec: &Value, field: &str, causes: &mut Causes) {
 fn validate_volumes<'a>(spec: &'a Value, field: &str, causes: &mut Causes) -> BTreeSet<&'a str> {
     let mut names = BTreeSet::new();
     for (index, volume) in list_at(spec, "/volumes").iter().enumerate() {
-        let at = format!("{field}.volumes[{index}].name");
-        let name = text_at(volume, "/name");
-        if name.is_empty() {
-            causes.push(Invalid::required(at, ""));
-        } else if let Err(why) = dns_label(name) {
-            causes.push(Invalid::text(at, name, &why));
-        } else if !names.insert(name) {
-            causes.push(Invalid::duplicate(at, &format!("{name:?}")));
-        }
+        unique_name(volume, &format!("{field}.volumes[{index}].name"), &mut names, causes);
         let mut sources = volume.as_object().into_iter().flatten().filter(|(member, _)| *member != "name");
         if let Some((source, _)) = sources.nth(1) {
             let why = "may not specify more than 1 volume type";
@@ -121,6 +102,18 @@ fn validate_volumes<'a>(spec: &'a Value, field: &str, causes: &mut Causes) -> BT
     names
 }
 
+/// Validates the name of a volume or container, and that no other one in `names` has it.
+fn unique_name<'a>(item: &'a Value, field: &str, names: &mut BTreeSet<&'a str>, causes: &mut Causes) {
+    let name = text_at(item, "/name");
+    if name.is_empty() {
+        causes.push(Invalid::required(field, ""));
+    } else if let Err(why) = dns_label(name) {
+        causes.push(Invalid::text(field, name, &why));
+    } else if !names.insert(name) {
+        causes.push(Invalid::duplicate(field, format!("{name:?}")));
+    }
+}
+
 fn validate_container<'a>(
     container: &'a Value,
     field: &str,
@@ -128,15 +121,7 @@ fn validate_container<'a>(
     names: &mut BTreeSet<&'a str>,
     causes: &mut Causes,
 ) {
-    let name = text_at(container, "/name");
-    let at = format!("{field}.name");
-    if name.is_empty() {
-        causes.push(Invalid::required(at, ""));
-    } else if let Err(why) = dns_label(name) {
-        causes.push(Invalid::text(at, name, &why));
-    } else if !names.insert(name) {
-        causes.push(Invalid::duplicate(at, &format!("{name:?}")));
-    }
+    unique_name(container, &format!("{field}.name"), names, causes);
     let image = text_at(container, "/image");
     if image.is_empty() {
         causes.push(Invalid::required(format!("{field}.image"), ""));
@@ -148,9 +133,7 @@ fn validate_container<'a>(
     validate_environment(container, field, causes);
     validate_mounts(container, field, volumes, causes);
     let policy = text_at(container, "/imagePullPolicy");
-    if !PULL_POLICIES.contains(&policy) {
-        causes.push(Invalid::unsupported(format!("{field}.imagePullPolicy"), policy, PULL_POLICIES));
-    }
+    causes.check_one_of(format!("{field}.imagePullPolicy"), policy, PULL_POLICIES);
     validate_resources(container, field, causes);
     for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
         validate_probe(container.get(probe), &format!("{field}.{probe}"), probe == "readinessProbe", causes);
@@ -166,7 +149,7 @@ fn validate_ports(container: &Value, field: &str, causes: &mut Causes) {
             match port_name(name) {
                 Err(why) => causes.push(Invalid::text(at("name"), name, why)),
                 Ok(()) if !names.insert(name) => {
-                    causes.push(Invalid::duplicate(at("name"), &format!("{name:?}")));
+                    causes.push(Invalid::duplicate(at("name"), format!("{name:?}")));
                 }
                 Ok(()) => {}
             }
@@ -174,12 +157,9 @@ fn validate_ports(container: &Value, field: &str, causes: &mut Causes) {
         match port.get("containerPort").and_then(Value::as_i64).unwrap_or(0) {
             0 => causes.push(Invalid::required(at("containerPort"), "")),
             1..=65535 => {}
-            other => causes.push(Invalid::value(at("containerPort"), &other.to_string(), PORT)),
+            other => causes.push(Invalid::value(at("containerPort"), other, PORT)),
         }
-        let protocol = text_at(port, "/protocol");
-        if !PROTOCOLS.contains(&protocol) {
-            causes.push(Invalid::unsupported(at("protocol"), protocol, PROTOCOLS));
-        }
+        causes.check_one_of(at("protocol"), text_at(port, "/protocol"), PROTOCOLS);
     }
 }
 
@@ -266,6 +246,6 @@ fn validate_probe(probe: Option<&Value>, field: &str, readiness: bool, causes: &
         && !readiness
         && times != 1
     {
-        causes.push(Invalid::value(format!("{field}.successThreshold"), &times.to_string(), "must be 1"));
+        causes.push(Invalid::value(format!("{field}.successThreshold"), times, "must be 1"));
     }
 }

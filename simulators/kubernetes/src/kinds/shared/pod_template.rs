@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 use super::defaults::fill;
 use super::pod_spec;
 use crate::kinds::shared::defaults::Row;
-use crate::kinds::shared::names::{label_value, qualified_name};
+use crate::kinds::shared::metadata::labels;
 use crate::kinds::shared::pod_spec::Restarts;
-use crate::object::invalid::{Causes, Invalid};
-use crate::object::pointer::{members, text_at};
+use crate::object::invalid::Causes;
+use crate::object::pointer::text_at;
 
 const CONTAINER: &[Row] = &[
     ("terminationMessagePath", r#""/dev/termination-log""#),
@@ -131,17 +131,7 @@ fn pull_policy(image: &str) -> &'static str {
 
 /// Validates a template's labels and pod specification.
 pub(crate) fn template(spec: &Value, field: &str, restarts: Restarts, causes: &mut Causes) {
-    template_labels(spec, field, causes);
+    labels(spec, "/template/metadata/labels", &format!("{field}.template.labels"), causes);
     let pods = spec.pointer("/template/spec").unwrap_or(&Value::Null);
     pod_spec::validate(pods, &format!("{field}.template.spec"), restarts, causes);
-}
-
-fn template_labels(spec: &Value, field: &str, causes: &mut Causes) {
-    let template = spec.get("template").unwrap_or(&Value::Null);
-    for (key, value) in members(template, "/metadata/labels") {
-        let field = format!("{field}.template.labels");
-        let value = value.as_str().unwrap_or_default();
-        causes.note(qualified_name(key).map_err(|why| Invalid::text(field.as_str(), key, &why)));
-        causes.note(label_value(value).map_err(|why| Invalid::text(field.as_str(), value, &why)));
-    }
 }

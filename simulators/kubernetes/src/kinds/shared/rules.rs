@@ -13,8 +13,8 @@ pub(crate) fn one_of(object: &Value, pointer: &str, supported: &[&str], causes: 
     let field = pointer.trim_start_matches('/').replace('/', ".");
     if value.is_empty() {
         causes.push(Invalid::required(field, ""));
-    } else if !supported.contains(&value) {
-        causes.push(Invalid::unsupported(field, value, supported));
+    } else {
+        causes.check_one_of(field, value, supported);
     }
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn not_negative(object: &Value, pointer: &str, causes: &mut Causes) {
         && number < 0
     {
         let field = pointer.trim_start_matches('/').replace('/', ".");
-        causes.push(Invalid::value(field, &number.to_string(), "must be greater than or equal to 0"));
+        causes.push(Invalid::value(field, number, "must be greater than or equal to 0"));
     }
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn amounts(object: &Value, pointer: &str, causes: &mut Causes) {
     for (resource, amount) in members(object, pointer) {
         let text = amount.as_str().unwrap_or_default();
         let at = format!("{field}[{resource}]");
-        causes.note(qualified_name(resource).map_err(|why| Invalid::text(at.as_str(), resource, &why)));
+        causes.check(at.as_str(), resource, qualified_name);
         if Quantity::parse(text).is_some_and(|amount| amount.nanos() < 0) {
             causes.push(Invalid::text(at, text, "must be greater than or equal to 0"));
         }

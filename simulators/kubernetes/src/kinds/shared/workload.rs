@@ -38,7 +38,7 @@ fn selected_template(kind: &str, spec: &Value, causes: &mut Causes) -> bool {
     const FIELD: &str = "spec.selector";
     const WHY: &str = "`selector` does not match template `labels`";
     let labels = spec.pointer("/template/metadata/labels").unwrap_or(&Value::Null);
-    let differ = || Invalid::value("spec.template.metadata.labels", &labels.to_string(), WHY);
+    let differ = || Invalid::value("spec.template.metadata.labels", labels, WHY);
     let Some(selector) = spec.get("selector").filter(|selector| !selector.is_null()) else {
         if kind != "DaemonSet" {
             causes.push(Invalid::required(FIELD, ""));
@@ -50,12 +50,12 @@ fn selected_template(kind: &str, spec: &Value, causes: &mut Causes) -> bool {
     let before = causes.count();
     selector_is_sound(selector, FIELD, causes);
     if causes.count() > before {
-        causes.push(Invalid::value(FIELD, &selector_text(selector), "invalid label selector"));
+        causes.push(Invalid::value(FIELD, selector_text(selector), "invalid label selector"));
         return false;
     }
     if is_empty(selector) {
         let why = format!("empty selector is invalid for {}", kind.to_lowercase());
-        causes.push(Invalid::value(FIELD, &selector_text(selector), &why));
+        causes.push(Invalid::value(FIELD, selector_text(selector), &why));
     } else if !selects(selector, labels) {
         causes.push(differ());
     }

@@ -23,7 +23,7 @@ fn validate(object: &Value, causes: &mut Causes) {
         if name.is_empty() {
             causes.push(Invalid::required(at("name"), ""));
         } else if !names.insert(name) {
-            causes.push(Invalid::duplicate(at("name"), &format!("{name:?}")));
+            causes.push(Invalid::duplicate(at("name"), format!("{name:?}")));
         }
         if text_at(driver, "/nodeID").is_empty() {
             causes.push(Invalid::required(at("nodeID"), ""));

@@ -16,24 +16,18 @@ use crate::verbs::lifecycle::finalizer::CLEANUP;
 use crate::verbs::shelves::DEFINITIONS;
 use crate::verbs::state::{State, Write};
 
-/// A condition of a definition.
-struct Condition<'a> {
-    kind: &'a str,
-    status: bool,
-    reason: &'a str,
-    message: &'a str,
-}
-
-/// Sets a condition. `lastTransitionTime` is the time of the last change of its status.
-fn set_condition(definition: &mut Value, condition: &Condition<'_>, now: Timestamp) {
-    let status = if condition.status { "True" } else { "False" };
-    let same = |other: &Value| string_at(other, &["type"]) == Some(condition.kind);
+/// Sets a condition; the words are its reason and its message. `lastTransitionTime` is the time of the last change of
+/// its status.
+fn set_condition(definition: &mut Value, kind: &str, holds: bool, words: (&str, &str), now: Timestamp) {
+    let status = if holds { "True" } else { "False" };
+    let same = |other: &Value| string_at(other, &["type"]) == Some(kind);
     let mut conditions = list_at(definition, &["status", "conditions"]).to_vec();
     let before = conditions.iter().find(|other| same(other) && other["status"] == status);
     let since =
         before.map_or_else(|| Value::from(rfc3339_seconds(now)), |other| other["lastTransitionTime"].clone());
-    let new = json!({ "type": condition.kind, "status": status, "reason": condition.reason,
-        "message": condition.message, "lastTransitionTime": since });
+    let (reason, message) = words;
+    let new = json!({ "type": kind, "status": status, "reason": reason, "message": message,
+        "lastTransitionTime": since });
     match conditions.iter_mut().find(|other| same(other)) {
         Some(other) => *other = new,
         None => conditions.push(new),
@@ -111,19 +105,18 @@ fn grant_names(definition: &mut Value, taken: &TakenNames, now: Timestamp) {
         granted.entry(member).or_insert_with(|| "".into());
     }
     set_status(definition, "acceptedNames", Value::Object(granted));
-    let (reason, message) = match &conflict {
-        Some((reason, message)) => (*reason, message.as_str()),
-        None => ("NoConflicts", "no conflicts found"),
+    let (names, established) = match &conflict {
+        Some((reason, message)) => {
+            ((*reason, message.as_str()), ("NotAccepted", "not all names are accepted"))
+        }
+        None => (
+            ("NoConflicts", "no conflicts found"),
+            ("InitialNamesAccepted", "the initial names have been accepted"),
+        ),
     };
-    let accepted = conflict.is_none();
-    set_condition(definition, &Condition { kind: "NamesAccepted", status: accepted, reason, message }, now);
+    set_condition(definition, "NamesAccepted", conflict.is_none(), names, now);
     if !is_true(definition, "Established") {
-        let (reason, message) = if accepted {
-            ("InitialNamesAccepted", "the initial names have been accepted")
-        } else {
-            ("NotAccepted", "not all names are accepted")
-        };
-        set_condition(definition, &Condition { kind: "Established", status: accepted, reason, message }, now);
+        set_condition(definition, "Established", conflict.is_none(), established, now);
     }
 }
 
@@ -197,13 +190,8 @@ impl State {
             return;
         };
         let mut marked = definition.value().clone();
-        let going = Condition {
-            kind: "Terminating",
-            status: true,
-            reason: "InstanceDeletionInProgress",
-            message: "CustomResource deletion is in progress",
-        };
-        set_condition(&mut marked, &going, write.now);
+        let words = ("InstanceDeletionInProgress", "CustomResource deletion is in progress");
+        set_condition(&mut marked, "Terminating", true, words, write.now);
         self.store.put(&kind.shelf, name, marked);
         if let Some(custom) = self.registry.by_shelf(name) {
             for key in self.store.keys(&custom.shelf) {
@@ -232,13 +220,8 @@ impl State {
             self.store.replace_unseen(&kind.shelf, name, done);
             self.remove(&kind, name, write);
         } else {
-            let gone = Condition {
-                kind: "Terminating",
-                status: false,
-                reason: "InstanceDeletionCompleted",
-                message: "removed all instances",
-            };
-            set_condition(&mut done, &gone, write.now);
+            let words = ("InstanceDeletionCompleted", "removed all instances");
+            set_condition(&mut done, "Terminating", false, words, write.now);
             self.store.put(&kind.shelf, name, done);
         }
     }

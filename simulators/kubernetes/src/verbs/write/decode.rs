@@ -117,18 +117,3 @@ fn into_type(kind: &Kind, object: &mut Value, validation: FieldValidation<'_>) -
 fn unknown(paths: &[String]) -> Vec<String> {
     paths.iter().map(|path| format!("unknown field {path:?}")).collect()
 }
-
-/// A value in Go's format, which messages use for strategic merge patches.
-pub(crate) fn go_text(value: &Value) -> String {
-    match value {
-        Value::Object(members) => {
-            let members: Vec<String> =
-                members.iter().map(|(name, value)| format!("{name}:{}", go_text(value))).collect();
-            format!("map[{}]", members.join(" "))
-        }
-        Value::Array(items) => format!("[{}]", items.iter().map(go_text).collect::<Vec<_>>().join(" ")),
-        Value::String(text) => text.clone(),
-        Value::Null => "<nil>".to_owned(),
-        other => other.to_string(),
-    }
-}

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::admission;
 use crate::kinds::builtin::StatusRule;
+use crate::object::go::go_text;
 use crate::object::{Object, metadata, rfc3339_seconds, set_metadata};
 use crate::patch::{self, PatchType};
 use crate::registry::Kind;
@@ -153,11 +154,10 @@ impl State {
             Err(error) if applies && part == Part::Main && error.code == 404 => None,
             Err(error) => return Err(error),
         };
-        let proposed = self.registry.subject(kind, part.subresource(), |subject| {
+        let mut proposed = self.registry.subject(kind, part.subresource(), |subject| {
             patch::patch(subject, current.as_deref().map(Object::value), body, how)
         })?;
         let Some(current) = current else {
-            let mut proposed = proposed;
             let given = metadata(&proposed, "name");
             if given.is_empty() {
                 set_metadata(&mut proposed, "name", Value::from(name));
@@ -166,10 +166,9 @@ impl State {
             }
             return self.propose_create(kind, namespace, proposed, tracking, write);
         };
-        let mut proposed = proposed;
         rules::settle_type(kind, &mut proposed)?;
         let shown = |object: &Value| match how {
-            PatchType::Strategic => decode::go_text(body),
+            PatchType::Strategic => go_text(body),
             _ => object.to_string(),
         };
         decode::patched(kind, &mut proposed, shown, write.fields)?;

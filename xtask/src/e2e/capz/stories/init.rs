@@ -6,11 +6,11 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use kube::Client;
 use kube::api::ListParams;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 
 use crate::e2e::capz::clusterctl::{self, Entry, LABEL};
-use crate::e2e::capz::objects::{api, define};
+use crate::e2e::capz::objects::{api, define, definition_of_anything};
 use crate::e2e::capz::server::Server;
 use crate::e2e::capz::stage::Stage;
 use crate::print;
@@ -36,7 +36,7 @@ const INSTALLED: [(&str, &str, usize); 7] = [
     (clusterctl::INVENTORY_VERSION, "Provider", 4),
 ];
 /// The kinds of cert-manager of which the manifests contain objects.
-const CERTIFICATES: [(&str, &str); 2] = [("certificates", "Certificate"), ("issuers", "Issuer")];
+const CERTIFICATES: [&str; 2] = ["Certificate", "Issuer"];
 
 /// Runs `clusterctl init` for all four providers, from folders, in an empty management cluster; then
 /// `clusterctl delete` for ours.
@@ -47,8 +47,8 @@ pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     let directory = stage.directory.join("empty");
     std::fs::create_dir_all(&directory)?;
     let server = Server::empty(&directory, stage.programs.assets.as_deref(), &stage.place.stop).await?;
-    for (plural, kind) in CERTIFICATES {
-        define(&server.client, &definition_of_certificates(plural, kind)).await?;
+    for kind in CERTIFICATES {
+        define(&server.client, &definition_of_anything("cert-manager.io", "v1", kind)).await?;
     }
     let entries = stage.management.entries.clone();
     let configuration = repository(stage, &directory, &entries)?;
@@ -136,13 +136,4 @@ async fn run(
     all.push(format!("--config={}", configuration.display()));
     all.push(format!("--kubeconfig={}", server.kubeconfig.display()));
     clusterctl::run(program, directory, &all, environment).await
-}
-
-fn definition_of_certificates(plural: &str, kind: &str) -> Value {
-    json!({ "apiVersion": EXTENSIONS, "kind": "CustomResourceDefinition",
-        "metadata": { "name": format!("{plural}.cert-manager.io") },
-        "spec": { "group": "cert-manager.io", "scope": "Namespaced", "names": {
-                "kind": kind, "listKind": format!("{kind}List"), "plural": plural, "singular": kind.to_lowercase() },
-            "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": {
-                "type": "object", "x-kubernetes-preserve-unknown-fields": true } } }] } })
 }

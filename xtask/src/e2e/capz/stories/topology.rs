@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::e2e::capz::example::larger;
-use crate::e2e::capz::flavor::{identity_for_machines, rendered};
+use crate::e2e::capz::flavor::rendered;
 use crate::e2e::capz::stage::Stage;
 use crate::e2e::capz::view::{CORE, View, is_true};
 
@@ -33,7 +33,7 @@ const TEMPLATES: [(&str, &str, &str); 2] = [
 /// # Errors
 /// The first failed step.
 pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
-    identity_for_machines(stage.place)?;
+    stage.place.create_identity_for_machines()?;
     stage.azure_has_more();
     let class = rendered(stage, "clusterclass", CLUSTER)?;
     stage.create(&class).await?;

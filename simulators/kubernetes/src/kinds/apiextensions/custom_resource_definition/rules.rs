@@ -31,10 +31,8 @@ pub(super) fn validate(schema: &Value, at: &str, causes: &mut Causes) {
             let why = "messageExpression must be non-empty if specified";
             causes.push(Invalid::required(at("messageExpression"), why));
         }
-        if let Some(reason) = rule.get("reason").and_then(Value::as_str)
-            && !REASONS.contains(&reason)
-        {
-            causes.push(Invalid::unsupported(at("reason"), reason, REASONS));
+        if let Some(reason) = rule.get("reason").and_then(Value::as_str) {
+            causes.check_one_of(at("reason"), reason, REASONS);
         }
         let path = text_at(rule, "/fieldPath");
         if path.is_empty() {
@@ -81,7 +79,7 @@ fn compile_rule(rule: &Value, at: &str, unordered: Option<&str>, causes: &mut Ca
         Ok(program) => program,
         Err(why) => {
             let why = format!("compilation failed: {why}");
-            causes.push(Invalid::value(format!("{at}.rule"), &printed(rule), &why));
+            causes.push(Invalid::value(format!("{at}.rule"), printed(rule), &why));
             return;
         }
     };
@@ -90,7 +88,7 @@ fn compile_rule(rule: &Value, at: &str, unordered: Option<&str>, causes: &mut Ca
         && let Err(why) = compile(message)
     {
         let why = format!("messageExpression compilation failed: {why}");
-        causes.push(Invalid::value(format!("{at}.messageExpression"), &printed(rule), &why));
+        causes.push(Invalid::value(format!("{at}.messageExpression"), printed(rule), &why));
     }
     let optional = rule.get("optionalOldSelf").and_then(Value::as_bool);
     match (program.names("oldSelf"), unordered, optional) {
@@ -101,7 +99,7 @@ fn compile_rule(rule: &Value, at: &str, unordered: Option<&str>, causes: &mut Ca
         }
         (false, _, Some(given)) => {
             let why = "may not be set if oldSelf is not used in rule";
-            causes.push(Invalid::value(format!("{at}.optionalOldSelf"), &given.to_string(), why));
+            causes.push(Invalid::value(format!("{at}.optionalOldSelf"), given, why));
         }
         _ => {}
     }

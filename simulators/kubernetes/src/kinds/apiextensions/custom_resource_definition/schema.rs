@@ -268,9 +268,7 @@ fn lists_and_maps(schema: &Value, kind: &str, at: &str, causes: &mut Causes) {
         if kind != "object" {
             causes.push(needs(MAP_TYPE, "object"));
         }
-        if !matches!(map, "atomic" | "granular") {
-            causes.push(Invalid::unsupported(format!("{at}.{MAP_TYPE}"), map, &["atomic", "granular"]));
-        }
+        causes.check_one_of(format!("{at}.{MAP_TYPE}"), map, &["atomic", "granular"]);
     }
     let list = schema.get(LIST_TYPE).and_then(Value::as_str);
     let keys = list_at(schema, &format!("/{KEYS}"));
@@ -278,9 +276,7 @@ fn lists_and_maps(schema: &Value, kind: &str, at: &str, causes: &mut Causes) {
         if kind != "array" {
             causes.push(needs(LIST_TYPE, "array"));
         }
-        if !matches!(list, "atomic" | "set" | "map") {
-            causes.push(Invalid::unsupported(format!("{at}.{LIST_TYPE}"), list, &["atomic", "set", "map"]));
-        }
+        causes.check_one_of(format!("{at}.{LIST_TYPE}"), list, &["atomic", "set", "map"]);
         if list == "set" && text_at(schema, "/items/type") == "object" {
             let atomic = text_at(schema, &format!("/items/{MAP_TYPE}")) == "atomic";
             if !atomic {
@@ -345,7 +341,7 @@ fn defaults(schema: &Value, at: &str, causes: &mut Causes) {
         crate::schema::decode::remove_unknown(&tree, &mut pruned);
         if pruned != *default {
             let why = "must not have unknown fields";
-            causes.push(Invalid::value(format!("{at}.default"), &default.to_string(), why));
+            causes.push(Invalid::value(format!("{at}.default"), default, why));
         } else {
             for cause in validate_default(&tree, &settled) {
                 let inner = if cause.field == "<nil>" { String::new() } else { format!(".{}", cause.field) };

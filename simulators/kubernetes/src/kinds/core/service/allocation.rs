@@ -102,10 +102,10 @@ fn allocate(old: Option<&Value>, object: &mut Value, allocators: &mut Allocators
             let why = format!(
                 "provided port is not in the valid range. The range of valid ports is {first}-{last}"
             );
-            return Err(Invalid::value(field, &port.to_string(), &why));
+            return Err(Invalid::value(field, port, &why));
         }
         if allocators.holds_node_port(port) && !before.ports.contains(&port) {
-            return Err(Invalid::value(field, &port.to_string(), "provided port is already allocated"));
+            return Err(Invalid::value(field, port, "provided port is already allocated"));
         }
     }
 

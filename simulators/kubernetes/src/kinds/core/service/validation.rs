@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use super::shape::{has_health_check, has_node_ports, is_headless, port_number, service_type};
 use crate::kinds::prelude::*;
+use crate::kinds::shared::metadata::labels;
 
 const IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 
@@ -15,10 +16,7 @@ const MAX_AFFINITY_SECONDS: i64 = 86400;
 
 pub(super) fn validate(object: &Value, causes: &mut Causes) {
     let kind = service_type(object);
-    if !matches!(kind, "ClusterIP" | "NodePort" | "LoadBalancer" | "ExternalName") {
-        let supported = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
-        causes.push(Invalid::unsupported("spec.type", kind, &supported));
-    }
+    causes.check_one_of("spec.type", kind, &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]);
     let ports = list_at(object, "/spec/ports");
     if ports.is_empty() && !is_headless(object) && kind != "ExternalName" {
         causes.push(Invalid::required("spec.ports", ""));
@@ -31,11 +29,7 @@ pub(super) fn validate(object: &Value, causes: &mut Causes) {
         causes.note(validate_port(index, port, ports.len() > 1, has_node_ports(object), kind, &mut names));
     }
     causes.note(validate_uniqueness(ports));
-    for (key, value) in members(object, "/spec/selector") {
-        let value = value.as_str().unwrap_or_default();
-        causes.note(qualified_name(key).map_err(|why| Invalid::text("spec.selector", key, &why)));
-        causes.note(label_value(value).map_err(|why| Invalid::text("spec.selector", value, &why)));
-    }
+    labels(object, "/spec/selector", "spec.selector", causes);
     causes.note(validate_affinity(object));
     causes.note(validate_addresses(object, kind));
     causes.note(validate_load_balancer(object, kind));
@@ -47,7 +41,7 @@ fn validate_external_name(name: &str) -> Result<(), Invalid> {
     if name.is_empty() {
         return Err(Invalid::required("spec.externalName", ""));
     }
-    dns_subdomain(name).map_err(|why| Invalid::text("spec.externalName", name, &why))
+    Invalid::check("spec.externalName", name, dns_subdomain)
 }
 
 fn validate_port(
@@ -65,19 +59,17 @@ fn validate_port(
             return Err(Invalid::required(field("name"), ""));
         }
     } else {
-        dns_label(name).map_err(|why| Invalid::text(field("name"), name, &why))?;
+        Invalid::check(field("name"), name, dns_label)?;
         if !names.insert(name.to_owned()) {
-            return Err(Invalid::duplicate(field("name"), &format!("{name:?}")));
+            return Err(Invalid::duplicate(field("name"), format!("{name:?}")));
         }
     }
     let service_port = port.get("port").and_then(Value::as_i64).unwrap_or(0);
     if !(1..=65535).contains(&service_port) {
-        return Err(Invalid::value(field("port"), &service_port.to_string(), PORT));
+        return Err(Invalid::value(field("port"), service_port, PORT));
     }
     let protocol = text_at(port, "/protocol");
-    if !matches!(protocol, "TCP" | "UDP" | "SCTP") {
-        return Err(Invalid::unsupported(field("protocol"), protocol, &["SCTP", "TCP", "UDP"]));
-    }
+    Invalid::check_one_of(field("protocol"), protocol, &["SCTP", "TCP", "UDP"])?;
     match port.get("targetPort") {
         Some(Value::String(name)) => {
             port_name(name).map_err(|why| Invalid::text(field("targetPort"), name, why))?;
@@ -85,7 +77,7 @@ fn validate_port(
         Some(target) => {
             let target = target.as_i64().unwrap_or(0);
             if !(1..=65535).contains(&target) {
-                return Err(Invalid::value(field("targetPort"), &target.to_string(), PORT));
+                return Err(Invalid::value(field("targetPort"), target, PORT));
             }
         }
         None => {}
@@ -97,7 +89,7 @@ fn validate_port(
     }
     if !(0..=65535).contains(&node_port) {
         let why = "provided port is not in the valid range. The range of valid ports is 30000-32767";
-        return Err(Invalid::value(field("nodePort"), &node_port.to_string(), why));
+        return Err(Invalid::value(field("nodePort"), node_port, why));
     }
     Ok(())
 }
@@ -108,7 +100,7 @@ fn validate_uniqueness(ports: &[Value]) -> Result<(), Invalid> {
     for (index, port) in ports.iter().enumerate() {
         let (protocol, node_port) = (text_at(port, "/protocol"), port_number(port, "/nodePort"));
         if node_port != 0 && !node_ports.insert((protocol, node_port)) {
-            return Err(Invalid::duplicate(format!("spec.ports[{index}].nodePort"), &node_port.to_string()));
+            return Err(Invalid::duplicate(format!("spec.ports[{index}].nodePort"), node_port));
         }
         let service_port = port_number(port, "/port");
         if !service_ports.insert((protocol, service_port)) {
@@ -124,16 +116,14 @@ fn validate_uniqueness(ports: &[Value]) -> Result<(), Invalid> {
 
 fn validate_affinity(object: &Value) -> Result<(), Invalid> {
     let affinity = text_at(object, "/spec/sessionAffinity");
-    if !matches!(affinity, "ClientIP" | "None") {
-        return Err(Invalid::unsupported("spec.sessionAffinity", affinity, &["ClientIP", "None"]));
-    }
+    Invalid::check_one_of("spec.sessionAffinity", affinity, &["ClientIP", "None"])?;
     if affinity == "ClientIP" {
         let pointer = "/spec/sessionAffinityConfig/clientIP/timeoutSeconds";
         let seconds = object.pointer(pointer).and_then(Value::as_i64).unwrap_or(0);
         if seconds <= 0 || seconds > MAX_AFFINITY_SECONDS {
             let why = format!("must be greater than 0 and less than {MAX_AFFINITY_SECONDS}");
             let field = "spec.sessionAffinityConfig.clientIP.timeoutSeconds";
-            return Err(Invalid::value(field, &seconds.to_string(), &why));
+            return Err(Invalid::value(field, seconds, &why));
         }
     }
     Ok(())
@@ -167,10 +157,7 @@ fn validate_addresses(object: &Value, kind: &str) -> Result<(), Invalid> {
     }
     for (index, family) in list_at(object, "/spec/ipFamilies").iter().enumerate() {
         let family = family.as_str().unwrap_or_default();
-        let field = format!("spec.ipFamilies[{index}]");
-        if !matches!(family, "IPv4" | "IPv6") {
-            return Err(Invalid::unsupported(field, family, &["IPv4", "IPv6"]));
-        }
+        Invalid::check_one_of(format!("spec.ipFamilies[{index}]"), family, &["IPv4", "IPv6"])?;
         let address = addresses.get(index).and_then(|address| address.as_str()?.parse::<IpAddr>().ok());
         if let Some(address) = address
             && address.is_ipv6() != (family == "IPv6")
@@ -181,9 +168,7 @@ fn validate_addresses(object: &Value, kind: &str) -> Result<(), Invalid> {
     }
     let policy = text_at(object, "/spec/ipFamilyPolicy");
     let policies = ["SingleStack", "PreferDualStack", "RequireDualStack"];
-    if !policies.contains(&policy) {
-        return Err(Invalid::unsupported("spec.ipFamilyPolicy", policy, &policies));
-    }
+    Invalid::check_one_of("spec.ipFamilyPolicy", policy, &policies)?;
     if policy == "SingleStack" && list_at(object, "/spec/ipFamilies").len() > 1 {
         let why = "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified";
         return Err(Invalid::text("spec.ipFamilyPolicy", policy, why));
@@ -233,15 +218,15 @@ fn validate_load_balancer(object: &Value, kind: &str) -> Result<(), Invalid> {
     }
     let class = text_at(object, "/spec/loadBalancerClass");
     if !class.is_empty() {
-        qualified_name(class).map_err(|why| Invalid::text("spec.loadBalancerClass", class, &why))?;
+        Invalid::check("spec.loadBalancerClass", class, qualified_name)?;
     }
     Ok(())
 }
 
 fn validate_policies(object: &Value, kind: &str) -> Result<(), Invalid> {
     let policy = text_at(object, "/spec/externalTrafficPolicy");
-    if !matches!(policy, "" | "Cluster" | "Local") {
-        return Err(Invalid::unsupported("spec.externalTrafficPolicy", policy, &["Cluster", "Local"]));
+    if !policy.is_empty() {
+        Invalid::check_one_of("spec.externalTrafficPolicy", policy, &["Cluster", "Local"])?;
     }
     let with_addresses = kind == "ClusterIP" && !list_at(object, "/spec/externalIPs").is_empty();
     if !policy.is_empty() && !has_node_ports(object) && !with_addresses {
@@ -249,16 +234,16 @@ fn validate_policies(object: &Value, kind: &str) -> Result<(), Invalid> {
         return Err(Invalid::text("spec.externalTrafficPolicy", policy, why));
     }
     let internal = text_at(object, "/spec/internalTrafficPolicy");
-    if !matches!(internal, "" | "Cluster" | "Local") {
-        return Err(Invalid::unsupported("spec.internalTrafficPolicy", internal, &["Cluster", "Local"]));
+    if !internal.is_empty() {
+        Invalid::check_one_of("spec.internalTrafficPolicy", internal, &["Cluster", "Local"])?;
     }
     let port = object.pointer("/spec/healthCheckNodePort").and_then(Value::as_i64).unwrap_or(0);
     if port != 0 && !has_health_check(object) {
         let why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
-        return Err(Invalid::value("spec.healthCheckNodePort", &port.to_string(), why));
+        return Err(Invalid::value("spec.healthCheckNodePort", port, why));
     }
     if !(0..=65535).contains(&port) {
-        return Err(Invalid::value("spec.healthCheckNodePort", &port.to_string(), PORT));
+        return Err(Invalid::value("spec.healthCheckNodePort", port, PORT));
     }
     Ok(())
 }
@@ -275,17 +260,17 @@ fn validate_status(object: &Value, kind: &str) -> Result<(), Invalid> {
             return Err(Invalid::text(field("ip"), ip, "must be a valid IP address"));
         }
         match (text_at(entry, "/ipMode"), ip.is_empty()) {
-            ("", true) | ("VIP" | "Proxy", false) => {}
+            ("", true) => {}
             ("", false) => {
                 return Err(Invalid::required(field("ipMode"), "must be specified when `ip` is set"));
             }
             (_, true) => {
                 return Err(Invalid::forbidden(field("ipMode"), "may not be specified when `ip` is not set"));
             }
-            (other, false) => return Err(Invalid::unsupported(field("ipMode"), other, &["Proxy", "VIP"])),
+            (mode, false) => Invalid::check_one_of(field("ipMode"), mode, &["Proxy", "VIP"])?,
         }
         if !host.is_empty() {
-            dns_subdomain(host).map_err(|why| Invalid::text(field("hostname"), host, &why))?;
+            Invalid::check(field("hostname"), host, dns_subdomain)?;
             if host.parse::<IpAddr>().is_ok() {
                 return Err(Invalid::text(field("hostname"), host, "must be a DNS name, not an IP address"));
             }
@@ -321,7 +306,7 @@ pub(super) fn validate_update(old: &Value, object: &Value) -> Result<(), Invalid
     if has_health_check(old) && has_health_check(object) {
         let port = port_number(object, "/spec/healthCheckNodePort");
         if port != port_number(old, "/spec/healthCheckNodePort") {
-            return Err(Invalid::value("spec.healthCheckNodePort", &port.to_string(), "field is immutable"));
+            return Err(Invalid::value("spec.healthCheckNodePort", port, "field is immutable"));
         }
     }
     Ok(())
