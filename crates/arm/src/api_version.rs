@@ -20,8 +20,6 @@ impl ApiVersion {
     pub const RESOURCES: Self = Self("2021-04-01");
     /// Registration of resource providers.
     pub const REGISTRATION: Self = Self("2019-05-01");
-    /// Key vaults.
-    pub const KEY_VAULT: Self = Self("2024-11-01");
 
     /// A version that this table does not hold.
     pub const fn new(version: &'static str) -> Self {

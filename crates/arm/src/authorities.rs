@@ -3,8 +3,7 @@
 //! should mention it.
 
 use std::ffi::OsString;
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
@@ -13,59 +12,31 @@ use rustls_pki_types::pem::PemObject as _;
 pub(crate) const FILE: &str = "SSL_CERT_FILE";
 const FOLDERS: &str = "SSL_CERT_DIR";
 
-/// A variable that provides no authority.
-#[derive(Debug)]
-pub(crate) enum Problem {
-    /// It is set and empty, which differs from unset.
-    Empty { variable: &'static str },
-    /// Its file or folder cannot be read.
-    Unreadable { variable: &'static str, path: PathBuf, error: std::io::Error },
-    /// The file has no certificates.
-    WithoutCertificates { variable: &'static str, path: PathBuf },
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty { variable } => write!(f, "{variable} is empty: unset it, or name a PEM bundle"),
-            Self::Unreadable { variable, path, error } => {
-                write!(f, "{variable}={} cannot be read: {error}; correct or unset it", path.display())
-            }
-            Self::WithoutCertificates { variable, path } => {
-                write!(f, "{variable}={} holds no PEM certificate; correct or unset it", path.display())
-            }
-        }
-    }
-}
-
-/// The problems of the variables, which are read from the environment by name.
-pub(crate) fn problems(variable: impl Fn(&str) -> Option<OsString>) -> Vec<Problem> {
+/// Why variables, which are read from the environment by name, provide no authority.
+pub(crate) fn problems(variable: impl Fn(&str) -> Option<OsString>) -> Vec<String> {
+    let unreadable = |variable: &str, path: &Path, error: std::io::Error| {
+        format!("{variable}={} cannot be read: {error}; correct or unset it", path.display())
+    };
     let mut problems = Vec::new();
     if let Some(file) = variable(FILE) {
-        problems.extend(judge_file(Path::new(&file)));
+        let path = Path::new(&file);
+        match std::fs::read(path) {
+            // It differs from unset.
+            _ if file.is_empty() => problems.push(format!("{FILE} is empty: unset it, or name a PEM bundle")),
+            Err(error) => problems.push(unreadable(FILE, path, error)),
+            Ok(pem) if CertificateDer::pem_slice_iter(&pem).any(|certificate| certificate.is_ok()) => {}
+            Ok(_) => problems
+                .push(format!("{FILE}={} holds no PEM certificate; correct or unset it", path.display())),
+        }
     }
     for folder in variable(FOLDERS).iter().flat_map(std::env::split_paths) {
-        if folder.as_os_str().is_empty() {
-            continue;
-        }
-        if let Err(error) = std::fs::read_dir(&folder) {
-            problems.push(Problem::Unreadable { variable: FOLDERS, path: folder, error });
+        if !folder.as_os_str().is_empty()
+            && let Err(error) = std::fs::read_dir(&folder)
+        {
+            problems.push(unreadable(FOLDERS, &folder, error));
         }
     }
     problems
-}
-
-fn judge_file(path: &Path) -> Option<Problem> {
-    if path.as_os_str().is_empty() {
-        return Some(Problem::Empty { variable: FILE });
-    }
-    match std::fs::read(path) {
-        Err(error) => Some(Problem::Unreadable { variable: FILE, path: path.to_owned(), error }),
-        Ok(pem) => {
-            let has_any = CertificateDer::pem_slice_iter(&pem).any(|certificate| certificate.is_ok());
-            (!has_any).then(|| Problem::WithoutCertificates { variable: FILE, path: path.to_owned() })
-        }
-    }
 }
 
 #[cfg(test)]

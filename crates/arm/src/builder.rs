@@ -17,19 +17,7 @@ use crate::{Budgets, CallObserver, Client, Cloud, Credential, RetryPolicy, Trans
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 /// Builds a [`Client`].
-pub struct ClientBuilder {
-    cloud: Cloud,
-    transport: Transport,
-    credential: Credential,
-    user_agent: String,
-    budgets: Budgets,
-    retry: RetryPolicy,
-    seed: u64,
-    clock: Clock,
-    observer: Option<Arc<dyn CallObserver>>,
-    minimum_retry_after: bool,
-    operation_deadline: Duration,
-}
+pub struct ClientBuilder(Connection);
 
 impl Client {
     /// Begins a client of this cloud.
@@ -40,68 +28,72 @@ impl Client {
 
 impl ClientBuilder {
     fn new(cloud: Cloud, transport: Transport, credential: Credential) -> Self {
-        Self {
+        let user_agent = concat!("kubernetes-cloudprovider/", env!("CARGO_PKG_VERSION"));
+        Self(Connection {
+            scope: cloud.scope(),
             cloud,
             transport,
             credential,
-            user_agent: format!("kubernetes-cloudprovider/{}", env!("CARGO_PKG_VERSION")),
+            user_agent: HeaderValue::from_static(user_agent),
             budgets: Budgets::new(),
             retry: RetryPolicy::default(),
-            seed: 0,
+            rng: Mutex::new(retry::seeded(0)),
             clock: Clock::system(),
             observer: None,
             minimum_retry_after: false,
             operation_deadline: OPERATION_TIMEOUT,
-        }
+            operation_durations: OperationDurations::default(),
+        })
     }
 
     /// The `User-Agent`; blank means the default, `kubernetes-cloudprovider/<version>`.
     pub fn user_agent(mut self, text: &str) -> Self {
         if !text.trim().is_empty() {
-            self.user_agent = text.trim().to_owned();
+            let fallback = HeaderValue::from_static("kubernetes-cloudprovider");
+            self.0.user_agent = HeaderValue::from_str(text.trim()).unwrap_or(fallback);
         }
         self
     }
 
     /// Budgets to share with another client (of another credential on the same subscriptions).
     pub fn budgets(mut self, budgets: Budgets) -> Self {
-        self.budgets = budgets;
+        self.0.budgets = budgets;
         self
     }
 
     /// How passing failures are retried.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
-        self.retry = policy;
+        self.0.retry = policy;
         self
     }
 
     /// The seed of the jitter between retries.
     pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
+        self.0.rng = Mutex::new(retry::seeded(seed));
         self
     }
 
     /// The wall clock.
     pub fn clock(mut self, clock: Clock) -> Self {
-        self.clock = clock;
+        self.0.clock = clock;
         self
     }
 
     /// The observer of every attempt.
     pub fn observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
-        self.observer = Some(observer);
+        self.0.observer = Some(observer);
         self
     }
 
     /// `enableMinimumRetryAfter`: a `Retry-After` below 5 s of a success is ignored.
     pub fn minimum_retry_after(mut self, on: bool) -> Self {
-        self.minimum_retry_after = on;
+        self.0.minimum_retry_after = on;
         self
     }
 
     /// How long operations are waited for; 30 minutes by default.
     pub fn operation_deadline(mut self, deadline: Duration) -> Self {
-        self.operation_deadline = deadline;
+        self.0.operation_deadline = deadline;
         self
     }
 
@@ -114,24 +106,6 @@ impl ClientBuilder {
 
     /// The client.
     pub fn build(self) -> Client {
-        let fallback = HeaderValue::from_static("kubernetes-cloudprovider");
-        Client {
-            connection: Arc::new(Connection {
-                scope: self.cloud.scope(),
-                user_agent: HeaderValue::from_str(&self.user_agent).unwrap_or(fallback),
-                cloud: self.cloud,
-                transport: self.transport,
-                credential: self.credential,
-                budgets: self.budgets,
-                retry: self.retry,
-                rng: Mutex::new(retry::seeded(self.seed)),
-                clock: self.clock,
-                observer: self.observer,
-                minimum_retry_after: self.minimum_retry_after,
-                operation_deadline: self.operation_deadline,
-                operation_durations: OperationDurations::default(),
-            }),
-            gives_faults_back: false,
-        }
+        Client { connection: Arc::new(self.0), gives_faults_back: false }
     }
 }

@@ -37,8 +37,13 @@ pub(crate) struct Answer {
 }
 
 impl<'a> Call<'a> {
+    /// A request without a body.
+    pub(crate) fn of(method: Method, uri: Uri, subject: &'a Subject, purpose: Purpose, class: Class) -> Self {
+        Self { method, uri, body: None, condition: None, subject, purpose, class }
+    }
+
     pub(crate) fn get(uri: Uri, subject: &'a Subject, purpose: Purpose, class: Class) -> Self {
-        Self { method: Method::GET, uri, body: None, condition: None, subject, purpose, class }
+        Self::of(Method::GET, uri, subject, purpose, class)
     }
 
     pub(crate) fn request(
@@ -71,12 +76,9 @@ impl<'a> Call<'a> {
             subject: self.subject.short.clone(),
             resource: self.subject.resource.clone(),
             status,
-            code: String::new(),
-            message: String::new(),
-            target: None,
-            details: Vec::new(),
             request_id: request_id(headers).map(str::to_owned),
             retry_after: retry::retry_after(headers, clock),
+            ..ServiceError::default()
         };
         error.read_body(body);
         error

@@ -97,10 +97,18 @@ impl Client {
         query: &[(&str, &str)],
         class: Class,
     ) -> Result<T, Error> {
-        let subject = Subject::of(id);
         let uri = self.url(id.as_str(), api_version, query)?;
-        let answer = self.send(&Call::get(uri, &subject, Purpose::Read, class)).await?;
-        answer.document(&subject)
+        self.read(uri, &Subject::of(id), Purpose::Read, class).await
+    }
+
+    async fn read<T: DeserializeOwned>(
+        &self,
+        uri: Uri,
+        subject: &Subject,
+        purpose: Purpose,
+        class: Class,
+    ) -> Result<T, Error> {
+        self.send(&Call::get(uri, subject, purpose, class)).await?.document(subject)
     }
 
     /// Reads a resource that may not exist. `None` means that Azure reported that the resource, its parent or its group
@@ -174,10 +182,8 @@ impl Client {
         class: Class,
     ) -> Result<T, Error> {
         let listing = Listing::provider(subscription, namespace);
-        let subject = Subject::of_listing(&listing);
         let uri = self.url(&listing.to_string(), ApiVersion::RESOURCES, &[])?;
-        let answer = self.send(&Call::get(uri, &subject, Purpose::Read, class)).await?;
-        answer.document(&subject)
+        self.read(uri, &Subject::of_listing(&listing), Purpose::Read, class).await
     }
 
     /// Creates or replaces a resource. With `if_match` only the version with that ETag is replaced
@@ -228,15 +234,8 @@ impl Client {
     ) -> Result<Accepted<T>, Error> {
         let subject = Subject::of(id);
         let uri = self.url(id.as_str(), api_version, &[])?;
-        let call = Call {
-            method,
-            uri,
-            body: Some(subject.encode(body)?),
-            condition,
-            subject: &subject,
-            purpose: Purpose::Write,
-            class,
-        };
+        let body = Some(subject.encode(body)?);
+        let call = Call { body, condition, ..Call::of(method, uri, &subject, Purpose::Write, class) };
         let answer = self.send(&call).await?;
         let operation = self.begun(&call, id, &answer)?;
         let body = if answer.body.is_empty() { None } else { Some(answer.document(&subject)?) };
@@ -266,15 +265,8 @@ impl Client {
     ) -> Result<Accepted<()>, Error> {
         let subject = Subject::of(id);
         let condition = matching(id, if_match)?;
-        let call = Call {
-            method: Method::DELETE,
-            uri: self.url(id.as_str(), api_version, query)?,
-            body: None,
-            condition,
-            subject: &subject,
-            purpose: Purpose::Delete,
-            class,
-        };
+        let uri = self.url(id.as_str(), api_version, query)?;
+        let call = Call { condition, ..Call::of(Method::DELETE, uri, &subject, Purpose::Delete, class) };
         match self.send(&call).await {
             Ok(answer) => Ok(Accepted { body: None, operation: self.begun(&call, id, &answer)? }),
             Err(error) if error.is_not_found() => Ok(Accepted { body: None, operation: None }),
@@ -292,15 +284,9 @@ impl Client {
         class: Class,
     ) -> Result<Accepted<T>, Error> {
         let subject = Subject::of_action(id, action);
-        let call = Call {
-            method: Method::POST,
-            uri: self.url(&format!("{id}/{action}"), api_version, &[])?,
-            body: body.map(|body| subject.encode(body)).transpose()?,
-            condition: None,
-            subject: &subject,
-            purpose: Purpose::Action,
-            class,
-        };
+        let uri = self.url(&format!("{id}/{action}"), api_version, &[])?;
+        let body = body.map(|body| subject.encode(body)).transpose()?;
+        let call = Call { body, ..Call::of(Method::POST, uri, &subject, Purpose::Action, class) };
         let answer = self.send(&call).await?;
         let operation = self.begun(&call, id, &answer)?;
         let body = match operation {
@@ -403,9 +389,8 @@ impl Client {
         if let Some(operation) = &accepted.operation {
             self.wait(operation).await?;
         }
-        let subject = Subject::of(id);
         let uri = self.url(id.as_str(), api_version, &[])?;
-        self.send(&Call::get(uri, &subject, Purpose::FinalRead, class)).await?.document(&subject)
+        self.read(uri, &Subject::of(id), Purpose::FinalRead, class).await
     }
 
     /// Deletes a resource and waits until it is gone. One that does not exist counts as deleted.
@@ -474,12 +459,8 @@ fn failed_operation(method: &str, operation: &Operation, word: &str, answer: &An
         subject: Subject::of(&operation.resource).short,
         resource: Some(operation.resource.clone()),
         status: 200,
-        code: String::new(),
-        message: String::new(),
-        target: None,
-        details: Vec::new(),
         request_id: request_id(&answer.headers).map(str::to_owned),
-        retry_after: None,
+        ..ServiceError::default()
     };
     error.read_body(&answer.body);
     if error.code.is_empty() {

@@ -31,52 +31,40 @@ pub struct Cloud {
     pub public_ip_suffix: String,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct Described {
-    #[serde(default)]
     name: String,
-    #[serde(default)]
     resource_manager: Option<String>,
-    #[serde(default)]
     authentication: Authentication,
-    #[serde(default)]
     suffixes: Suffixes,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 struct Authentication {
-    #[serde(default)]
     audiences: Vec<String>,
-    #[serde(default)]
     login_endpoint: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 struct Suffixes {
-    #[serde(default)]
     acr_login_server: Option<String>,
-    #[serde(default)]
     storage: Option<String>,
 }
 
 /// The environment file of an Azure Stack; only the members that are used.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct EnvironmentFile {
-    #[serde(default)]
     resource_manager_endpoint: String,
-    #[serde(default)]
     token_audience: String,
-    #[serde(default)]
     active_directory_endpoint: String,
-    #[serde(default, rename = "containerRegistryDNSSuffix")]
+    #[serde(rename = "containerRegistryDNSSuffix")]
     container_registry_suffix: String,
-    #[serde(default)]
     storage_endpoint_suffix: String,
-    #[serde(default, rename = "resourceManagerVMDNSSuffix")]
+    #[serde(rename = "resourceManagerVMDNSSuffix")]
     public_ip_suffix: String,
 }
 
@@ -157,7 +145,12 @@ impl Cloud {
         warnings: &mut Vec<String>,
     ) -> Result<(), Error> {
         let wanted = config.cloud.trim();
-        let names: Vec<String> = described.iter().map(|cloud| cloud.name.clone()).collect();
+        let names: Vec<&str> = described.iter().map(|cloud| cloud.name.as_str()).collect();
+        let names = if names.is_empty() { "no cloud".to_owned() } else { names.join(", ") };
+        let describes = format!(
+            "resourceManagerEndpoint={} describes {names} and not cloud={wanted}",
+            config.resource_manager_endpoint
+        );
         let is_known = config.names_known_cloud();
         // Azure has one name for a cloud, and configurations several.
         let is_wanted = |name: &str| {
@@ -165,36 +158,29 @@ impl Cloud {
                 || name.eq_ignore_ascii_case(wanted)
                 || is_known && name.eq_ignore_ascii_case(&self.name)
         };
-        let found = described.into_iter().find(|cloud| is_wanted(&cloud.name));
-        let Some(found) = found else {
+        let chosen = described.into_iter().find(|cloud| is_wanted(&cloud.name));
+        let Some(chosen) = chosen else {
             if !is_known {
                 return Err(Error::Configuration {
                     reason: format!(
-                        "resourceManagerEndpoint={} describes {} and not cloud={wanted}, which is not a known cloud: credentials \
-                         are not sent to another one. Set cloud to a name that it describes",
-                        config.resource_manager_endpoint,
-                        if names.is_empty() { "no cloud".to_owned() } else { names.join(", ") },
+                        "{describes}, which is not a known cloud: credentials are not sent to another one. Set cloud to a name that \
+                         it describes"
                     ),
                 });
             }
-            warnings.push(format!(
-                "resourceManagerEndpoint={} describes {} and not cloud={wanted}: the endpoints of {} are used",
-                config.resource_manager_endpoint,
-                if names.is_empty() { "no cloud".to_owned() } else { names.join(", ") },
-                self.name
-            ));
+            warnings.push(format!("{describes}: the endpoints of {} are used", self.name));
             return Ok(());
         };
-        let manager = found.resource_manager.filter(|url| !url.is_empty());
+        let manager = chosen.resource_manager.filter(|url| !url.is_empty());
         let manager = manager.as_deref().unwrap_or(&config.resource_manager_endpoint);
         self.resource_manager = endpoint("resourceManager of the cloud's metadata", manager)?;
-        set(&mut self.audience, found.authentication.audiences.into_iter().next());
-        if let Some(login) = found.authentication.login_endpoint.filter(|url| !url.is_empty()) {
+        set(&mut self.audience, chosen.authentication.audiences.into_iter().next());
+        if let Some(login) = chosen.authentication.login_endpoint.filter(|url| !url.is_empty()) {
             self.authority = endpoint("loginEndpoint of the cloud's metadata", &login)?;
         }
-        set(&mut self.name, Some(found.name));
-        set(&mut self.container_registry_suffix, found.suffixes.acr_login_server);
-        set(&mut self.storage_suffix, found.suffixes.storage);
+        set(&mut self.name, Some(chosen.name));
+        set(&mut self.container_registry_suffix, chosen.suffixes.acr_login_server);
+        set(&mut self.storage_suffix, chosen.suffixes.storage);
         Ok(())
     }
 

@@ -170,15 +170,17 @@ impl Credential {
                 (Arc::new(identity), "managed identity of Azure Arc".to_owned())
             }
             CredentialMethod::ManagedIdentity { id } => {
-                let (id, description) = match id.as_str() {
+                let (user_assigned_id, description) = match id.as_str() {
                     "" => (None, "system-assigned managed identity".to_owned()),
-                    id if id.to_ascii_uppercase().contains("/SUBSCRIPTIONS/") => {
-                        (Some(UserAssignedId::ResourceId(id.to_owned())), format!("managed identity {id}"))
+                    id => {
+                        let is_resource = id.to_ascii_uppercase().contains("/SUBSCRIPTIONS/");
+                        let kind =
+                            if is_resource { UserAssignedId::ResourceId } else { UserAssignedId::ClientId };
+                        (Some(kind(id.to_owned())), format!("managed identity {id}"))
                     }
-                    id => (Some(UserAssignedId::ClientId(id.to_owned())), format!("managed identity {id}")),
                 };
                 let made = ManagedIdentityCredential::new(Some(ManagedIdentityCredentialOptions {
-                    user_assigned_id: id,
+                    user_assigned_id,
                     client_options: options(),
                 }));
                 (made.map_err(|error| rejected(&description, error))?, description)
@@ -191,9 +193,7 @@ impl Credential {
                 (made.map_err(|error| rejected(&description, error))?, description)
             }
         };
-        // The library dates tokens by the machine's clock, whatever clock signs assertions.
-        let tokens = Arc::new(Tokens::new(Clock::system()));
-        Ok(Self { source, description: description.into(), last_answer, tokens })
+        Ok(Self::of_library(source, &description, last_answer))
     }
 
     /// The workload identity of a service account with a given token, such as the one that a kubelet sends for a pod.
@@ -228,9 +228,16 @@ impl Credential {
             ClientAssertionCredential::new(tenant.to_owned(), client.to_owned(), assertion, Some(options));
         let source =
             made.map_err(|error| setting(format!("{description}: {}", one_line(&error.to_string()))))?;
-        // The library dates tokens by the machine's clock, whatever clock signs assertions.
-        let tokens = Arc::new(Tokens::new(Clock::system()));
-        Ok(Self { source, description: description.into(), last_answer, tokens })
+        Ok(Self::of_library(source, &description, last_answer))
+    }
+
+    /// A credential of the library, which dates tokens by the machine's clock, whatever clock signs assertions.
+    fn of_library(
+        source: Arc<dyn TokenCredential>,
+        description: &str,
+        last_answer: Arc<Mutex<LastAnswer>>,
+    ) -> Self {
+        Self { last_answer, ..Self::from_source(source, description, Clock::system()) }
     }
 
     /// A token for this scope, for services other than Resource Manager.
@@ -311,7 +318,10 @@ impl Credential {
     fn header(&self, token: &AccessToken) -> Result<(HeaderValue, std::time::Duration), Error> {
         let mut value =
             HeaderValue::from_str(&format!("{BEARER}{}", token.token.secret())).map_err(|_| {
-                self.failure("the authority's token holds characters that no header may have".to_owned())
+                self.failure(
+                    "the authority's token holds characters that no header may have".to_owned(),
+                    false,
+                )
             })?;
         value.set_sensitive(true);
         let dated = u64::try_from(token.expires_on.unix_timestamp()).unwrap_or_default();
@@ -319,36 +329,23 @@ impl Credential {
         Ok((value, expires))
     }
 
-    fn failure(&self, reason: String) -> Error {
-        Error::Authentication {
-            credential: self.description.to_string(),
-            code: None,
-            reason,
-            request_id: None,
-            transient: false,
-        }
-    }
-
-    fn unreachable(&self, reason: String) -> Error {
-        Error::Authentication {
-            credential: self.description.to_string(),
-            code: None,
-            reason,
-            request_id: None,
-            transient: true,
-        }
+    fn failure(&self, reason: String, transient: bool) -> Error {
+        let credential = self.description.to_string();
+        Error::Authentication { credential, code: None, reason, request_id: None, transient }
     }
 
     fn overdue(&self, timeout: std::time::Duration) -> Error {
         match self.last_answer.lock().failure.clone() {
             Some(failure) => self.authority_failure(failure),
-            None => self.unreachable(format!("the authority did not answer within {} s", timeout.as_secs())),
+            None => {
+                self.failure(format!("the authority did not answer within {} s", timeout.as_secs()), true)
+            }
         }
     }
 
     fn authority_failure(&self, failure: AuthorityFailure) -> Error {
         match failure {
-            AuthorityFailure::Unreachable(reason) => self.unreachable(reason),
+            AuthorityFailure::Unreachable(reason) => self.failure(reason, true),
             AuthorityFailure::Refused(Refusal { status, code, description, request_id }) => {
                 let text = match &code {
                     Some(code) => {
@@ -379,7 +376,7 @@ impl Credential {
         let text = one_line(&innermost.to_string());
         // The library ends its messages with a link to its own troubleshooting page.
         let text = text.split(" To troubleshoot, visit").next().unwrap_or_default().to_owned();
-        self.failure(text)
+        self.failure(text, false)
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Detail {
 }
 
 /// An answer of Azure's that is an error, or an operation that ended with one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServiceError {
     /// The HTTP method of the call that failed.
     pub method: String,
@@ -48,11 +48,13 @@ pub struct ServiceError {
 }
 
 /// Why a call gave no result. Cheap to clone, so that one failed write can answer many callers.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// Azure answered with an error, or an accepted operation failed.
+    #[error("{0}")]
     Service(Arc<ServiceError>),
     /// The budget is closed for longer than calls wait; nothing was sent.
+    #[error("{subject}: Azure's request budget is used up; nothing was sent")]
     BudgetClosed {
         /// The subject of the call.
         subject: String,
@@ -60,6 +62,7 @@ pub enum Error {
         retry_after: Duration,
     },
     /// No answer: connection, TLS, timeout. Whether Azure received the request is unknown.
+    #[error("{subject}: no answer from Azure: {}", one_line(.reason))]
     Transport {
         /// The subject of the call.
         subject: String,
@@ -67,6 +70,11 @@ pub enum Error {
         reason: String,
     },
     /// No token is available.
+    #[error(
+        "no token for Azure with the {credential}: {}{}",
+        .code.as_ref().map(|code| format!("{code}: ")).unwrap_or_default(),
+        one_line(.reason)
+    )]
     Authentication {
         /// The credential: `client secret of client …`.
         credential: String,
@@ -80,6 +88,7 @@ pub enum Error {
         transient: bool,
     },
     /// The answer is not Azure's, or not the expected document.
+    #[error("{subject}: answer not understood: {}", one_line(.reason))]
     Malformed {
         /// The subject of the call.
         subject: String,
@@ -87,6 +96,7 @@ pub enum Error {
         reason: String,
     },
     /// An operation was still running at its deadline. It may yet end either way.
+    #[error("{subject}: operation still running after {} min", .after.as_secs() / 60)]
     OperationDeadline {
         /// The subject of the operation.
         subject: String,
@@ -94,11 +104,13 @@ pub enum Error {
         after: Duration,
     },
     /// Azure no longer knows the operation: read the resource to find its result.
+    #[error("{subject}: Azure no longer knows the operation")]
     OperationLost {
         /// The subject of the operation.
         subject: String,
     },
     /// The configuration is invalid: endpoints, certificates, credentials.
+    #[error("{}", one_line(.reason))]
     Configuration {
         /// One line, naming the setting and the remedy.
         reason: String,
@@ -396,34 +408,6 @@ impl fmt::Display for ServiceError {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Service(error) => error.fmt(f),
-            Self::BudgetClosed { subject, .. } => {
-                write!(f, "{subject}: Azure's request budget is used up; nothing was sent")
-            }
-            Self::Transport { subject, reason } => {
-                write!(f, "{subject}: no answer from Azure: {}", one_line(reason))
-            }
-            Self::Authentication { credential, code, reason, .. } => {
-                let code = code.as_ref().map(|code| format!("{code}: ")).unwrap_or_default();
-                write!(f, "no token for Azure with the {credential}: {code}{}", one_line(reason))
-            }
-            Self::Malformed { subject, reason } => {
-                write!(f, "{subject}: answer not understood: {}", one_line(reason))
-            }
-            Self::OperationDeadline { subject, after } => {
-                write!(f, "{subject}: operation still running after {} min", after.as_secs() / 60)
-            }
-            Self::OperationLost { subject } => write!(f, "{subject}: Azure no longer knows the operation"),
-            Self::Configuration { reason } => f.write_str(&one_line(reason)),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
 /// Callers that waited for the same request get its failure; a later one asks again, within the budget.
 impl freshness::SharedError for Error {}
 
@@ -435,14 +419,9 @@ mod tests {
         let mut error = ServiceError {
             method: "PUT".into(),
             subject: "loadBalancers/x".into(),
-            resource: None,
             status,
-            code: String::new(),
-            message: String::new(),
-            target: None,
-            details: Vec::new(),
             request_id: Some("r1".into()),
-            retry_after: None,
+            ..ServiceError::default()
         };
         error.read_body(body.as_bytes());
         Error::Service(Arc::new(error))

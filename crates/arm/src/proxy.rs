@@ -154,11 +154,11 @@ impl Proxy {
             )
         };
         let matcher = Matcher::builder().https(url.as_str()).build();
-        let found = matcher.intercept(&Uri::from_static("https://azure")).ok_or_else(no_url)?;
+        let interceptor = matcher.intercept(&Uri::from_static("https://azure")).ok_or_else(no_url)?;
         Ok(Self {
-            url: found.uri().clone(),
+            url: interceptor.uri().clone(),
             with_password: url.parse().map_err(|_| no_url())?,
-            authorization: found.basic_auth().cloned(),
+            authorization: interceptor.basic_auth().cloned(),
             variable,
         })
     }

@@ -20,40 +20,28 @@ impl Listing {
     /// All resources of a type in a group or subscription:
     /// `Listing::of(&group, "Microsoft.Network", "loadBalancers")`.
     pub fn of(scope: &ResourceId, namespace: &str, kind: &str) -> Self {
-        Self {
-            path: format!("{scope}/providers/{namespace}/{kind}"),
-            scope: scope.clone(),
-            resource_type: format!("{namespace}/{kind}"),
-        }
+        Self::below(scope.clone(), &format!("providers/{namespace}/{kind}"), format!("{namespace}/{kind}"))
     }
 
     /// All children of a resource: `Listing::children(&scale_set, "virtualMachines")`.
     pub fn children(parent: &ResourceId, kind: &str) -> Self {
-        Self {
-            path: format!("{parent}/{kind}"),
-            scope: parent.clone(),
-            resource_type: format!("{}/{kind}", parent.resource_type()),
-        }
+        Self::below(parent.clone(), kind, format!("{}/{kind}", parent.resource_type()))
     }
 
     /// The registration record of a resource provider, which is not a resource and has no ID.
     pub(crate) fn provider(subscription: &str, namespace: &str) -> Self {
         let scope = ResourceId::subscription(subscription);
-        Self {
-            path: format!("{scope}/providers/{namespace}"),
-            scope,
-            resource_type: "Microsoft.Resources/providers".into(),
-        }
+        Self::below(scope, &format!("providers/{namespace}"), "Microsoft.Resources/providers".into())
     }
 
     /// All resource groups of a subscription.
     pub fn groups(subscription: &str) -> Self {
         let scope = ResourceId::subscription(subscription);
-        Self {
-            path: format!("{scope}/resourceGroups"),
-            scope,
-            resource_type: "Microsoft.Resources/resourceGroups".into(),
-        }
+        Self::below(scope, "resourceGroups", "Microsoft.Resources/resourceGroups".into())
+    }
+
+    fn below(scope: ResourceId, place: &str, resource_type: String) -> Self {
+        Self { path: format!("{scope}/{place}"), scope, resource_type }
     }
 }
 

@@ -34,13 +34,13 @@ impl Service<Name> for Resolver {
     }
 
     fn call(&mut self, name: Name) -> Self::Future {
-        let given = self.given.iter().find(|(host, _)| host.eq_ignore_ascii_case(name.as_str()));
-        if let Some((_, address)) = given {
+        let own = self.given.iter().find(|(host, _)| host.eq_ignore_ascii_case(name.as_str()));
+        if let Some((_, address)) = own {
             // The connector sets the port.
             let addresses = vec![SocketAddr::new(*address, 0)];
             return Box::pin(async move { Ok(addresses.into_iter()) });
         }
-        let found = self.system.call(name);
-        Box::pin(async move { Ok(found.await?.collect::<Vec<_>>().into_iter()) })
+        let addresses = self.system.call(name);
+        Box::pin(async move { Ok(addresses.await?.collect::<Vec<_>>().into_iter()) })
     }
 }

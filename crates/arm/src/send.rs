@@ -82,15 +82,8 @@ impl Connection {
             provider = subject.namespace,
             "registering the resource provider with the subscription"
         );
-        let call = Call {
-            method: Method::POST,
-            uri: self.registration_url(&format!("{path}/register"))?,
-            body: None,
-            condition: None,
-            subject: &about,
-            purpose: Purpose::Register,
-            class,
-        };
+        let uri = self.registration_url(&format!("{path}/register"))?;
+        let call = Call::of(Method::POST, uri, &about, Purpose::Register, class);
         self.send_repeated(&call, false).await?;
         for _ in 0..MAX_REGISTRATION_POLLS {
             let uri = self.registration_url(&path)?;
@@ -131,12 +124,14 @@ impl Connection {
             let sending = self.transport.send(call.request(authorization.clone(), self.user_agent.clone()));
             let outcome = sending.instrument(span.clone()).await;
             let duration = sent.elapsed();
-            let attempt = repeated + 1;
+            let report = |answer, error| {
+                call.report(observer, repeated + 1, waited, duration, answer, error);
+            };
             let error = match outcome {
                 Err(error) => {
                     drop(permit);
                     span::unanswered(&span, error.reason());
-                    call.report(observer, attempt, waited, duration, None, None);
+                    report(None, None);
                     Error::Transport {
                         subject: call.subject.line(&call.method),
                         reason: error.reason().to_owned(),
@@ -148,26 +143,12 @@ impl Connection {
                     gate.observe(permit, &parts.headers);
                     span::answered(&span, status, &parts.headers);
                     if parts.status.is_success() {
-                        call.report(
-                            observer,
-                            attempt,
-                            waited,
-                            duration,
-                            Some((status, &parts.headers)),
-                            None,
-                        );
+                        report(Some((status, &parts.headers)), None);
                         return Ok(Answer { status, headers: parts.headers, body });
                     }
                     let error = call.error(status, &parts.headers, &body, &self.clock);
                     span::refused(&span, call.purpose, &error);
-                    call.report(
-                        observer,
-                        attempt,
-                        waited,
-                        duration,
-                        Some((status, &parts.headers)),
-                        Some(&error),
-                    );
+                    report(Some((status, &parts.headers)), Some(&error));
                     Error::Service(Arc::new(error))
                 }
             };

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::json;
+
 use crate::common::{Condition, LabelRequirement, LabelSelector, SecretReference};
-use crate::field_error::{FieldErrors, Path};
-use crate::immutable::{Fixed, Rule, check as check_rules};
+use crate::field_error::FieldErrors;
+use crate::immutable::{Fixed, check as check_rules};
 use crate::object::object;
+use crate::text::{is_set, text};
 
 object! {
     /// The identity with which a cluster's resources are created.
@@ -41,9 +44,7 @@ object! {
         /// The file with credentials, for UserAssignedIdentityCredential.
         user_assigned_identity_credentials_path: String,
     }
-}
 
-object! {
     /// Namespaces, by name or by label.
     AllowedNamespaces {
         /// Names of namespaces.
@@ -52,9 +53,7 @@ object! {
         #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
         selector: LabelSelector,
     }
-}
 
-object! {
     /// The observed state of an identity.
     AzureClusterIdentityStatus {
         /// Conditions of the identity.
@@ -62,42 +61,27 @@ object! {
     }
 }
 
-const RULES: [Rule; 1] = [("spec.type", Fixed::Always)];
-
 /// Validates an identity; `old` is its previous version.
 pub fn validate(new: &AzureClusterIdentitySpec, old: Option<&AzureClusterIdentitySpec>) -> FieldErrors {
-    let mut errors = FieldErrors::default();
-    let path = Path::new("spec");
-    let kind = new.kind.as_deref().unwrap_or_default();
-    for (member, value, wanted) in [
-        ("resourceID", &new.resource_id, "UserAssignedMSI"),
-        (
-            "userAssignedIdentityCredentialsPath",
-            &new.user_assigned_identity_credentials_path,
-            "UserAssignedIdentityCredential",
-        ),
-        (
-            "userAssignedIdentityCredentialsCloudType",
-            &new.user_assigned_identity_credentials_cloud_type,
-            "UserAssignedIdentityCredential",
-        ),
-    ] {
-        if value.as_deref().is_some_and(|value| !value.is_empty()) && kind != wanted {
-            errors.forbidden(
-                &path.child(member),
+    let kind = text(&new.kind);
+    let (path, cloud) =
+        (&new.user_assigned_identity_credentials_path, &new.user_assigned_identity_credentials_cloud_type);
+    FieldErrors::of(|object| {
+        let spec = object.child("spec");
+        for (member, value, wanted) in [
+            ("resourceID", &new.resource_id, "UserAssignedMSI"),
+            ("userAssignedIdentityCredentialsPath", path, "UserAssignedIdentityCredential"),
+            ("userAssignedIdentityCredentialsCloudType", cloud, "UserAssignedIdentityCredential"),
+        ] {
+            spec.child(member).forbidden_if(
+                is_set(value) && kind != wanted,
                 format_args!("it is only for identities of the type {wanted}; this one is {kind}"),
             );
         }
-    }
-    if let Some(old) = old {
-        check_rules(
-            &RULES,
-            &serde_json::json!({ "spec": old }),
-            &serde_json::json!({ "spec": new }),
-            &mut errors,
-        );
-    }
-    errors
+        if let Some(old) = old {
+            check_rules(&[("type", Fixed::Always)], &json!(old), &json!(new), &spec);
+        }
+    })
 }
 
 /// Whether clusters of a namespace with these labels may use an identity.

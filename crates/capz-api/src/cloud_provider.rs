@@ -11,9 +11,7 @@ object! {
         /// The rate limit of the cloud provider.
         rate_limits: Vec<RateLimit>,
     }
-}
 
-object! {
     /// The rate limit of the cloud provider for one kind of requests.
     RateLimit {
         /// The limit.
@@ -27,9 +25,7 @@ object! {
         ]))]
         name: String,
     }
-}
 
-object! {
     /// The rate limit of the cloud provider.
     RateLimitConfig {
         /// Whether there is a limit.
@@ -45,9 +41,7 @@ object! {
         #[serde(rename = "cloudProviderRateLimitQPSWrite")]
         cloud_provider_rate_limit_qps_write: Quantity,
     }
-}
 
-object! {
     /// The backoff of the cloud provider.
     BackOff {
         /// Whether it retries.

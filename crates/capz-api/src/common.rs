@@ -20,9 +20,7 @@ object! {
         /// The port.
         port: i32,
     }
-}
 
-object! {
     /// A reference to another object.
     ObjectReference {
         /// The API version of the object.
@@ -40,9 +38,7 @@ object! {
         /// The UID of the object.
         uid: String,
     }
-}
 
-object! {
     /// A reference to a Secret.
     SecretReference {
         /// The name of the Secret.
@@ -50,9 +46,7 @@ object! {
         /// The namespace of the Secret.
         namespace: String,
     }
-}
 
-object! {
     /// A condition of an object.
     Condition {
         /// The time at which the status last changed.
@@ -75,9 +69,7 @@ object! {
         #[schemars(required, length(min = 1, max = 256))]
         condition: String,
     }
-}
 
-object! {
     /// A long-running operation of Azure that had not ended at the last reconcile. The next reconcile resumes it.
     Future {
         /// The data for polling the operation, in URL-safe base64.
@@ -96,9 +88,7 @@ object! {
         #[schemars(required)]
         operation: String,
     }
-}
 
-object! {
     /// A failure domain: an availability zone of the region.
     FailureDomain {
         /// Further facts about the failure domain.
@@ -106,9 +96,7 @@ object! {
         /// Whether control plane machines may be placed in it.
         control_plane: bool,
     }
-}
 
-object! {
     /// A zone at the edge of the network that belongs to a region.
     ExtendedLocation {
         /// The name of the zone.
@@ -119,9 +107,7 @@ object! {
         #[schemars(required, extend("enum" = ["EdgeZone"]))]
         kind: String,
     }
-}
 
-object! {
     /// A query over labels. All of its parts must hold.
     LabelSelector {
         /// Requirements on labels.
@@ -130,9 +116,7 @@ object! {
         /// Labels that must have exactly these values.
         match_labels: BTreeMap<String, String>,
     }
-}
 
-object! {
     /// A requirement on one label.
     LabelRequirement {
         /// The key of the label.
@@ -145,9 +129,7 @@ object! {
         #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
         values: Vec<String>,
     }
-}
 
-object! {
     /// Labels and annotations of what is made from a template.
     TemplateMetadata {
         /// Annotations.

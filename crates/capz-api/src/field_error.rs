@@ -1,43 +1,10 @@
 //! Validation errors: the path, the reason, and what to do about it.
 
+use std::cell::RefCell;
 use std::fmt;
 
-use serde_json::Value;
-
-/// The path of a member, as Kubernetes writes it: `spec.networkSpec.subnets[0].name`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Path(String);
-
-impl Path {
-    /// A top-level member of the object.
-    pub fn new(member: &str) -> Self {
-        Self(member.to_owned())
-    }
-
-    /// A member below this one; a name with dots stands for several levels.
-    #[must_use]
-    pub fn child(&self, member: &str) -> Self {
-        Self(format!("{}.{member}", self.0))
-    }
-
-    /// An entry of a list.
-    #[must_use]
-    pub fn index(&self, index: usize) -> Self {
-        Self(format!("{}[{index}]", self.0))
-    }
-
-    /// An entry of a map.
-    #[must_use]
-    pub fn key(&self, key: &str) -> Self {
-        Self(format!("{}[{key}]", self.0))
-    }
-}
-
-impl fmt::Display for Path {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+use serde::Serialize;
+use serde_json::{Value, json};
 
 /// The reason of an error; the names are those of a Status' causes.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,8 +24,8 @@ pub enum Reason {
 /// One validation error.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldError {
-    /// The path.
-    pub path: Path,
+    /// The path, as Kubernetes writes it: `spec.networkSpec.subnets[0].name`.
+    pub path: String,
     /// The reason.
     pub reason: Reason,
     /// Why, and what to do.
@@ -101,38 +68,11 @@ impl fmt::Display for FieldError {
 pub struct FieldErrors(pub Vec<FieldError>);
 
 impl FieldErrors {
-    /// A value is missing.
-    pub fn required(&mut self, path: &Path, detail: impl fmt::Display) {
-        self.push(path, Reason::Required, detail);
-    }
-
-    /// A value is invalid.
-    pub fn invalid(&mut self, path: &Path, value: impl Into<Value>, detail: impl fmt::Display) {
-        self.push(path, Reason::Invalid(value.into()), detail);
-    }
-
-    /// A value is a duplicate.
-    pub fn duplicate(&mut self, path: &Path, value: impl Into<Value>) {
-        self.push(path, Reason::Duplicate(value.into()), "");
-    }
-
-    /// A value must not be set.
-    pub fn forbidden(&mut self, path: &Path, detail: impl fmt::Display) {
-        self.push(path, Reason::Forbidden, detail);
-    }
-
-    /// A value is not one of the supported words.
-    pub fn not_supported(&mut self, path: &Path, value: impl Into<Value>, words: &[&str]) {
-        let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
-        self.push(
-            path,
-            Reason::NotSupported(value.into()),
-            format_args!("supported values: {}", words.join(", ")),
-        );
-    }
-
-    fn push(&mut self, path: &Path, reason: Reason, detail: impl fmt::Display) {
-        self.0.push(FieldError { path: path.clone(), reason, detail: detail.to_string() });
+    /// The errors that a check finds in an object.
+    pub(crate) fn of(check: impl FnOnce(&Field<'_>)) -> Self {
+        let errors = RefCell::default();
+        check(&Field { path: String::new(), errors: &errors });
+        errors.into_inner()
     }
 
     /// Whether there are no errors.
@@ -147,5 +87,82 @@ impl FieldErrors {
             [one] => one.clone(),
             several => format!("[{}]", several.join(", ")),
         }
+    }
+}
+
+/// A member of an object that is being checked, and the list of errors to which its own are added.
+#[derive(Clone)]
+pub(crate) struct Field<'e> {
+    path: String,
+    errors: &'e RefCell<FieldErrors>,
+}
+
+impl Field<'_> {
+    /// A member below this one; a name with dots stands for several levels.
+    pub(crate) fn child(&self, member: &str) -> Self {
+        let dot = if self.path.is_empty() { "" } else { "." };
+        Self { path: format!("{}{dot}{member}", self.path), errors: self.errors }
+    }
+
+    /// An entry of a list.
+    pub(crate) fn index(&self, index: usize) -> Self {
+        Self { path: format!("{}[{index}]", self.path), errors: self.errors }
+    }
+
+    /// The value is missing.
+    pub(crate) fn required(&self, detail: impl fmt::Display) {
+        self.push(Reason::Required, detail);
+    }
+
+    /// The value is missing if this holds.
+    pub(crate) fn required_if(&self, is_missing: bool, detail: impl fmt::Display) {
+        if is_missing {
+            self.required(detail);
+        }
+    }
+
+    /// The value is invalid.
+    pub(crate) fn invalid(&self, value: impl Serialize, detail: impl fmt::Display) {
+        self.push(Reason::Invalid(json!(value)), detail);
+    }
+
+    /// The value is invalid if this holds.
+    pub(crate) fn invalid_if(&self, is_wrong: bool, value: impl Serialize, detail: impl fmt::Display) {
+        if is_wrong {
+            self.invalid(value, detail);
+        }
+    }
+
+    /// The value is a duplicate if this holds.
+    pub(crate) fn duplicate_if(&self, is_known: bool, value: impl Serialize) {
+        if is_known {
+            self.push(Reason::Duplicate(json!(value)), "");
+        }
+    }
+
+    /// The value must not be set.
+    pub(crate) fn forbidden(&self, detail: impl fmt::Display) {
+        self.push(Reason::Forbidden, detail);
+    }
+
+    /// The value must not be set if this holds.
+    pub(crate) fn forbidden_if(&self, is_wrong: bool, detail: impl fmt::Display) {
+        if is_wrong {
+            self.forbidden(detail);
+        }
+    }
+
+    /// The value must be one of these words.
+    pub(crate) fn one_of(&self, value: Option<&str>, words: &[&str]) {
+        if !value.is_some_and(|value| words.contains(&value)) {
+            let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+            let detail = format!("supported values: {}", quoted.join(", "));
+            self.push(Reason::NotSupported(json!(value)), detail);
+        }
+    }
+
+    fn push(&self, reason: Reason, detail: impl fmt::Display) {
+        let error = FieldError { path: self.path.clone(), reason, detail: detail.to_string() };
+        self.errors.borrow_mut().0.push(error);
     }
 }

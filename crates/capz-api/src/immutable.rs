@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::field_error::{FieldErrors, Path};
+use crate::field_error::Field;
 
 /// From when on a member is immutable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,41 +21,22 @@ pub enum Fixed {
 /// A member, and from when on it is immutable.
 pub type Rule = (&'static str, Fixed);
 
-/// Compares members of two objects. Rules name members by their path with dots; an empty value (no text, no entries,
-/// `false`, `null`) counts as absent, as for clients written in Go.
-pub fn check(rules: &[Rule], old: &Value, new: &Value, errors: &mut FieldErrors) {
+/// Compares members of two versions of `field`. Rules name members by their path with dots; an empty value (no text, no
+/// entries, `false`, `null`) counts as absent, as for clients written in Go.
+pub(crate) fn check(rules: &[Rule], old: &Value, new: &Value, field: &Field<'_>) {
     for (path, fixed) in rules {
-        check_member(&Path::new(path), *fixed, at(old, path), at(new, path), errors);
-    }
-}
-
-/// Compares one member.
-pub fn check_member(
-    path: &Path,
-    fixed: Fixed,
-    old: Option<&Value>,
-    new: Option<&Value>,
-    errors: &mut FieldErrors,
-) {
-    if old == new {
-        return;
-    }
-    let shown = new.cloned().unwrap_or_default();
-    match (old, new, fixed) {
-        (None, None, _)
-        | (None, _, Fixed::OnceSet | Fixed::NotReplaced)
-        | (Some(_), None, Fixed::OnlyCleared | Fixed::NotReplaced) => {}
-        (Some(_), None, _) => errors.invalid(
-            path,
-            shown,
-            "field is immutable, unable to set an empty value if it was already set",
-        ),
-        (None, Some(_), _) => errors.invalid(
-            path,
-            shown,
-            "field is immutable, unable to assign a value if it was already empty",
-        ),
-        (Some(_), Some(_), _) => errors.invalid(path, shown, "field is immutable"),
+        let (old, new) = (at(old, path), at(new, path));
+        if old == new {
+            continue;
+        }
+        let detail = match (old, new, fixed) {
+            (None, _, Fixed::OnceSet | Fixed::NotReplaced)
+            | (Some(_), None, Fixed::OnlyCleared | Fixed::NotReplaced) => continue,
+            (Some(_), None, _) => "field is immutable, unable to set an empty value if it was already set",
+            (None, _, _) => "field is immutable, unable to assign a value if it was already empty",
+            (Some(_), Some(_), _) => "field is immutable",
+        };
+        field.child(path).invalid(new, detail);
     }
 }
 
@@ -136,8 +117,7 @@ mod tests {
             (Fixed::OnlyCleared, &a, &none, None),
             (Fixed::OnlyCleared, &none, &a, Some("unable to assign a value")),
         ] {
-            let mut errors = FieldErrors::default();
-            check(&[("spec.x", fixed)], old, new, &mut errors);
+            let errors = FieldErrors::of(|object| check(&[("spec.x", fixed)], old, new, object));
             match expected {
                 None => assert!(errors.is_empty(), "{fixed:?} {old} {new}: {}", errors.message()),
                 Some(words) => {

@@ -26,6 +26,7 @@ pub mod machine;
 mod names;
 pub mod network;
 mod object;
+mod text;
 pub mod webhooks;
 
 pub use cloud_provider::{BackOff, CloudProviderConfigOverrides, RateLimit, RateLimitConfig};
@@ -34,4 +35,4 @@ pub use common::{
     LabelSelector, ObjectReference, Quantity, SecretReference, Tags, TemplateMetadata,
 };
 pub use context::{Context, Gates, Lookup, Random};
-pub use field_error::{FieldError, FieldErrors, Path, Reason};
+pub use field_error::{FieldError, FieldErrors, Reason};

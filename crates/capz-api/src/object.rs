@@ -2,9 +2,9 @@
 //! them; the schema says which are required in the end), absent members are not written, and members that a type does
 //! not name are kept.
 
-/// Declares an object of the API. Doc comments become the descriptions that `kubectl explain` shows.
+/// Declares objects of the API. Doc comments become the descriptions that `kubectl explain` shows.
 macro_rules! object {
-    ($(#[$doc:meta])* $name:ident { $($(#[$member:meta])* $field:ident: $kind:ty,)* }) => {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$member:meta])* $field:ident: $kind:ty,)* })*) => {$(
         $(#[$doc])*
         #[derive(
             Debug, Clone, Default, PartialEq, ::serde::Serialize, ::serde::Deserialize, ::schemars::JsonSchema,
@@ -21,6 +21,6 @@ macro_rules! object {
             #[schemars(skip)]
             pub rest: ::azure_types::Rest,
         }
-    };
+    )*};
 }
 pub(crate) use object;

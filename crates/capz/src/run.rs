@@ -10,8 +10,6 @@ use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::ApiResource;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use tokio::sync::SetOnce;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -23,14 +21,11 @@ use crate::azure::reads::Reads;
 use crate::azure::repeats::RecentWrites;
 use crate::azure::skus::SkuCache;
 use crate::azure::spans;
-use crate::context::manager::{CompleteLists, Events, MANAGER, Manager, SecretQueues, Stores};
+use crate::context::manager::{CompleteLists, Ended, Events, MANAGER, Manager, SecretQueues, Stores};
 use crate::kubernetes::concerns;
 use crate::kubernetes::controller;
 use crate::kubernetes::core;
-use crate::kubernetes::kinds::{
-    self, AzureCluster, AzureClusterIdentity, AzureMachine, AzureMachinePool, AzureMachinePoolMachine,
-    AzureMachineTemplate, Object,
-};
+use crate::kubernetes::kinds::{self, Object, ObjectKind};
 use crate::kubernetes::operator::Operator;
 use crate::kubernetes::queue::{Outcome, WorkQueue};
 use crate::kubernetes::store::{Key, Store, key_of};
@@ -80,20 +75,21 @@ pub async fn run(
         controllers::recorder(client.clone(), clock.clone(), "", MANAGER, Arc::clone(&observer));
     let client = controllers::watch::with_answer_timeout(&client);
     let operator = Operator::new(client.clone(), settings.namespace.clone(), settings.sync_period);
+    let queue = |controller| Arc::new(WorkQueue::new(controller, &observer));
     let manager = Arc::new(Manager {
         client,
         azure,
-        clusters: Arc::new(WorkQueue::new(&controller::CLUSTER, &observer)),
-        machines: Arc::new(WorkQueue::new(&controller::MACHINE, &observer)),
-        templates: Arc::new(WorkQueue::new(&controller::TEMPLATE, &observer)),
-        pools: Arc::new(WorkQueue::new(&controller::POOL, &observer)),
-        pool_machines: Arc::new(WorkQueue::new(&controller::POOL_MACHINE, &observer)),
+        clusters: queue(&controller::CLUSTER),
+        machines: queue(&controller::MACHINE),
+        templates: queue(&controller::TEMPLATE),
+        pools: queue(&controller::POOL),
+        pool_machines: queue(&controller::POOL_MACHINE),
         instances: Instances::default(),
         secrets: SecretQueues {
-            machines: Arc::new(WorkQueue::new(&controller::MACHINE_SECRET, &observer)),
-            templates: Arc::new(WorkQueue::new(&controller::TEMPLATE_SECRET, &observer)),
-            pools: Arc::new(WorkQueue::new(&controller::POOL_SECRET, &observer)),
-            clusters: Arc::new(WorkQueue::new(&controller::ASO_SECRET, &observer)),
+            machines: queue(&controller::MACHINE_SECRET),
+            templates: queue(&controller::TEMPLATE_SECRET),
+            pools: queue(&controller::POOL_SECRET),
+            clusters: queue(&controller::ASO_SECRET),
         },
         settings,
         clock,
@@ -113,34 +109,23 @@ pub async fn run(
     let limits = manager.settings.concurrency;
     let (secrets, listed) = (&manager.secrets, &manager.listed);
     let work = async {
+        let (all, pools) = (&listed.clusters, &listed.pools);
         tokio::join!(
-            manager.work(&manager.clusters, &listed.clusters, limits.clusters, &stop, |manager, key, not_before| async move {
-                manager.reconcile_cluster(&key, not_before).await
-            }),
-            manager.work(&manager.machines, &listed.clusters, limits.machines, &stop, |manager, key, not_before| async move {
-                manager.reconcile_machine(&key, not_before).await
-            }),
-            manager.work(&manager.templates, &listed.clusters, limits.machines, &stop, |manager, key, _| async move {
-                manager.reconcile_template(&key).await
-            }),
-            manager.work(&manager.pools, &listed.pools, limits.pools, &stop, |manager, key, not_before| async move {
-                manager.reconcile_pool(&key, not_before).await
-            }),
-            manager.work(&manager.pool_machines, &listed.pools, limits.pool_machines, &stop, |manager, key, not_before| async move {
-                manager.reconcile_pool_machine(&key, not_before).await
-            }),
-            manager.work(&secrets.machines, &listed.clusters, limits.machines, &stop, |manager, key, _| async move {
-                manager.reconcile_machine_secret(&key).await
-            }),
-            manager.work(&secrets.templates, &listed.clusters, limits.machines, &stop, |manager, key, _| async move {
-                manager.reconcile_template_secret(&key).await
-            }),
-            manager.work(&secrets.pools, &listed.pools, limits.pools, &stop, |manager, key, _| async move {
-                manager.reconcile_pool_secret(&key).await
-            }),
-            manager.work(&secrets.clusters, &listed.clusters, limits.clusters, &stop, |manager, key, _| async move {
-                manager.reconcile_aso_secret(&key).await
-            }),
+            manager.work(&manager.clusters, all, limits.clusters, &stop, Manager::reconcile_cluster),
+            manager.work(&manager.machines, all, limits.machines, &stop, Manager::reconcile_machine),
+            manager.work(&manager.templates, all, limits.machines, &stop, Manager::reconcile_template),
+            manager.work(&manager.pools, pools, limits.pools, &stop, Manager::reconcile_pool),
+            manager.work(
+                &manager.pool_machines,
+                pools,
+                limits.pool_machines,
+                &stop,
+                Manager::reconcile_pool_machine
+            ),
+            manager.work(&secrets.machines, all, limits.machines, &stop, Manager::reconcile_machine_secret),
+            manager.work(&secrets.templates, all, limits.machines, &stop, Manager::reconcile_template_secret),
+            manager.work(&secrets.pools, pools, limits.pools, &stop, Manager::reconcile_pool_secret),
+            manager.work(&secrets.clusters, all, limits.clusters, &stop, Manager::reconcile_aso_secret),
         )
     };
     let core = async {
@@ -194,7 +179,7 @@ impl Manager {
         reconcile: F,
     ) where
         F: Fn(Arc<Self>, Key, Instant) -> R + Clone + Send + 'static,
-        R: Future<Output = Outcome> + Send + 'static,
+        R: Future<Output = Result<Outcome, Ended>> + Send + 'static,
     {
         // An object that has not been listed yet is not absent.
         tokio::select! {
@@ -215,6 +200,12 @@ impl Manager {
                     }
                     let not_before = work.not_before(&key);
                     let loops = reconcile(Arc::clone(&manager), key.clone(), not_before);
+                    let loops = async {
+                        match loops.await {
+                            Ok(outcome) | Err(Ended::With(outcome)) => outcome,
+                            Err(Ended::Unwritten(error)) => manager.lost(&key, &error),
+                        }
+                    };
                     let outcome = bounded(&work, &key, settings.timeouts.reconcile, loops).await;
                     work.worked(&key);
                     work.ended(&key, outcome, settings.sync_period)
@@ -225,78 +216,41 @@ impl Manager {
 
     /// Watches all kinds until `stop`.
     async fn watches(self: &Arc<Self>, stop: &CancellationToken) {
-        let core_of = |kind: &str| core::resource(&self.core_version, kind);
+        let stores = &self.stores;
         tokio::join!(
-            self.follow(
-                kinds::resource("AzureClusterIdentity"),
-                stop,
-                &self.stores.identities,
-                concerns::same_identity,
-                |manager, it: &AzureClusterIdentity| {
-                    manager.identities_changed.notify_one();
-                    manager.wake_users_of(&key_of(it));
-                }
-            ),
+            self.follow_ours(stop, &stores.identities, concerns::same_identity, |it| {
+                self.identities_changed.notify_one();
+                self.wake_users_of(&key_of(it));
+            }),
             self.watch_identity_secrets(stop),
-            self.follow(
-                core_of("Cluster"),
-                stop,
-                &self.stores.clusters,
-                concerns::same_cluster,
-                |manager, it: &core::Cluster| {
-                    if it.spec.paused {
-                        let namespace = it.metadata.namespace.as_deref().unwrap_or_default();
-                        manager
-                            .infrastructure()
-                            .into_iter()
-                            .for_each(|work| work.end_rest(|key| key.namespace == namespace));
+            self.follow_core(stop, &stores.clusters, concerns::same_cluster, |it| {
+                if it.spec.paused {
+                    let namespace = it.metadata.namespace.as_deref().unwrap_or_default();
+                    for work in self.infrastructure() {
+                        work.end_rest(|key| key.namespace == namespace);
                     }
-                    manager.wake_all_of(&key_of(it));
                 }
-            ),
-            self.follow(
-                core_of("Machine"),
-                stop,
-                &self.stores.machines,
-                concerns::same_machine,
-                |manager, it: &core::Machine| {
-                    manager.wake_infrastructure_of(it);
-                }
-            ),
-            self.follow(
-                kinds::resource("AzureCluster"),
-                stop,
-                &self.stores.azure_clusters,
-                concerns::same_but_status,
-                |manager, it: &AzureCluster| {
-                    end_rest_if_paused(&manager.clusters, &it.metadata);
-                    manager.clusters.wake(key_of(it));
-                    manager.wake_namesakes_of(it);
-                    manager.wake_dependants_of(it);
-                }
-            ),
-            self.follow(
-                kinds::resource("AzureMachine"),
-                stop,
-                &self.stores.azure_machines,
-                concerns::same_but_status,
-                |manager, it: &AzureMachine| {
-                    manager.wake_cluster_that_waits_for(&it.metadata);
-                    end_rest_if_paused(&manager.machines, &it.metadata);
-                    manager.machines.wake(key_of(it));
-                    manager.wake_machine_secret(it);
-                }
-            ),
-            self.follow(
-                kinds::resource("AzureMachineTemplate"),
-                stop,
-                &self.stores.azure_machine_templates,
-                concerns::same_but_status,
-                |manager, it: &AzureMachineTemplate| {
-                    manager.templates.wake(key_of(it));
-                    manager.secrets.templates.wake(key_of(it));
-                }
-            ),
+                self.wake_all_of(&key_of(it));
+            }),
+            self.follow_core(stop, &stores.machines, concerns::same_machine, |it| {
+                self.wake_infrastructure_of(it);
+            }),
+            self.follow_ours(stop, &stores.azure_clusters, concerns::same_but_status, |it| {
+                end_rest_if_paused(&self.clusters, &it.metadata);
+                self.clusters.wake(key_of(it));
+                self.wake_namesakes_of(it);
+                self.wake_dependants_of(it);
+            }),
+            self.follow_ours(stop, &stores.azure_machines, concerns::same_but_status, |it| {
+                self.wake_cluster_that_waits_for(&it.metadata);
+                end_rest_if_paused(&self.machines, &it.metadata);
+                self.machines.wake(key_of(it));
+                self.wake_machine_secret(it);
+            }),
+            self.follow_ours(stop, &stores.azure_machine_templates, concerns::same_but_status, |it| {
+                self.templates.wake(key_of(it));
+                self.secrets.templates.wake(key_of(it));
+            }),
             async {
                 if self.settings.gates.machine_pool {
                     self.watch_pools(stop).await;
@@ -312,80 +266,63 @@ impl Manager {
 
     /// Watches the kinds of machine pools until `stop`.
     async fn watch_pools(self: &Arc<Self>, stop: &CancellationToken) {
+        let stores = &self.stores;
         tokio::join!(
-            self.follow(
-                core::resource(&self.core_version, "MachinePool"),
-                stop,
-                &self.stores.machine_pools,
-                concerns::same_but_status,
-                |manager, it: &core::MachinePool| {
-                    let pool = &it.spec.template.spec.infrastructure_ref.name;
-                    manager.pools.wake(key_of(it).beside(pool));
-                }
-            ),
-            self.follow(
-                kinds::resource("AzureMachinePool"),
-                stop,
-                &self.stores.azure_machine_pools,
-                concerns::same_but_status,
-                |manager, it: &AzureMachinePool| {
-                    manager.wake_cluster_that_waits_for(&it.metadata);
-                    end_rest_if_paused(&manager.pools, &it.metadata);
-                    manager.pools.wake(key_of(it));
-                    manager.secrets.pools.wake(key_of(it));
-                }
-            ),
-            self.follow(
-                kinds::resource("AzureMachinePoolMachine"),
-                stop,
-                &self.stores.azure_machine_pool_machines,
-                concerns::same_but_status,
-                |manager, it: &AzureMachinePoolMachine| {
-                    manager.pool_machines.wake(key_of(it));
-                    manager.wake_pool_of(it);
-                }
-            ),
+            self.follow_core(stop, &stores.machine_pools, concerns::same_but_status, |it| {
+                let pool = &it.spec.template.spec.infrastructure_ref.name;
+                self.pools.wake(key_of(it).beside(pool));
+            }),
+            self.follow_ours(stop, &stores.azure_machine_pools, concerns::same_but_status, |it| {
+                self.wake_cluster_that_waits_for(&it.metadata);
+                end_rest_if_paused(&self.pools, &it.metadata);
+                self.pools.wake(key_of(it));
+                self.secrets.pools.wake(key_of(it));
+            }),
+            self.follow_ours(stop, &stores.azure_machine_pool_machines, concerns::same_but_status, |it| {
+                self.pool_machines.wake(key_of(it));
+                self.wake_pool_of(it);
+            }),
         );
+    }
+
+    /// Watches one of our kinds.
+    async fn follow_ours<K: ObjectKind>(
+        &self,
+        stop: &CancellationToken,
+        store: &Store<K>,
+        same: impl Fn(&Object<K>, &Object<K>) -> bool,
+        wake: impl Fn(&Object<K>),
+    ) {
+        self.follow(kinds::resource(K::NAME), stop, store, same, wake).await;
+    }
+
+    /// Watches one of the core's kinds.
+    async fn follow_core<K: ObjectKind>(
+        &self,
+        stop: &CancellationToken,
+        store: &Store<K>,
+        same: impl Fn(&Object<K>, &Object<K>) -> bool,
+        wake: impl Fn(&Object<K>),
+    ) {
+        self.follow(core::resource(&self.core_version, K::NAME), stop, store, same, wake).await;
     }
 
     /// Watches one kind: stores its objects, and wakes the objects that depend on a change, unless `same` finds no
     /// relevant change.
-    async fn follow<S, T>(
-        self: &Arc<Self>,
+    async fn follow<K: ObjectKind>(
+        &self,
         resource: ApiResource,
         stop: &CancellationToken,
-        store: &Store<S, T>,
-        same: impl Fn(&Object<S, T>, &Object<S, T>) -> bool,
-        wake: impl Fn(&Self, &Object<S, T>),
-    ) where
-        S: Clone + std::fmt::Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static,
-        T: Clone
-            + Default
-            + std::fmt::Debug
-            + PartialEq
-            + Serialize
-            + DeserializeOwned
-            + Send
-            + Sync
-            + 'static,
-    {
-        let api: Api<Object<S, T>> = match &self.settings.namespace {
+        store: &Store<K>,
+        same: impl Fn(&Object<K>, &Object<K>) -> bool,
+        wake: impl Fn(&Object<K>),
+    ) {
+        let api: Api<Object<K>> = match &self.settings.namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
             None => Api::all_with(self.client.clone(), &resource),
         };
         let mut shown: Option<std::collections::HashSet<Key>> = None;
-        let what = match resource.kind.as_str() {
-            "AzureCluster" => "AzureClusters",
-            "AzureMachine" => "AzureMachines",
-            "AzureMachineTemplate" => "AzureMachineTemplates",
-            "AzureMachinePool" => "AzureMachinePools",
-            "AzureMachinePoolMachine" => "AzureMachinePoolMachines",
-            "MachinePool" => "MachinePools",
-            "AzureClusterIdentity" => "AzureClusterIdentities",
-            "Machine" => "Machines",
-            _ => "Clusters",
-        };
-        watch(api, Selector::default(), what, stop.clone(), |event| match event {
+        watch(api, Selector::default(), K::PLURAL, stop.clone(), |event| match event {
             Event::Init => shown = Some(std::collections::HashSet::new()),
             Event::InitApply(object) | Event::Apply(object) => {
                 if let Some(shown) = &mut shown {
@@ -393,14 +330,14 @@ impl Manager {
                 }
                 let before = store.show(object.clone());
                 if before.is_none_or(|before| !same(&before, &object)) {
-                    wake(self, &object);
+                    wake(&object);
                 }
             }
             Event::InitDone => {
                 if let Some(shown) = shown.take() {
                     let is_first = !store.is_complete();
                     for gone in store.retain(|key| shown.contains(key)) {
-                        wake(self, &gone);
+                        wake(&gone);
                     }
                     if is_first {
                         self.note_listed();
@@ -410,7 +347,7 @@ impl Manager {
             }
             Event::Delete(object) => {
                 store.remove(&key_of(&object));
-                wake(self, &object);
+                wake(&object);
             }
         })
         .await;
@@ -419,11 +356,7 @@ impl Manager {
 
 fn end_rest_if_paused(work: &WorkQueue, object: &ObjectMeta) {
     if object.annotations.as_ref().is_some_and(|all| all.contains_key(core::PAUSED)) {
-        let paused = Key {
-            namespace: object.namespace.clone().unwrap_or_default(),
-            name: object.name.clone().unwrap_or_default(),
-        };
-        work.end_rest(|key| *key == paused);
+        work.end_rest(|key| *key == Key::of(object));
     }
 }
 

@@ -1,10 +1,11 @@
 //! Defaults of an AzureCluster. They are applied at every write, so they must leave their own results unchanged.
 
 use super::preserved;
-use super::subnet_defaults::{self, fill, is, is_ipv6};
+use super::subnet_defaults::{self, fill_ranges, is, is_ipv6};
 use super::types::{AzureBastion, AzureClusterSpec, NetworkSpec};
 use crate::context::Gates;
-use crate::network::{BackendPool, FrontendIp, LoadBalancer, PUBLIC, PublicIp, STANDARD, Subnet, roles};
+use crate::network::{FrontendIp, LoadBalancer, PUBLIC, PublicIp, STANDARD, Subnet, roles};
+use crate::text::{fill, is_set, text};
 
 pub(crate) const DEFAULT_ENVIRONMENT: &str = "AzurePublicCloud";
 pub(crate) const DEFAULT_NETWORK_CIDR: &str = "10.0.0.0/8";
@@ -19,8 +20,8 @@ const INTERNAL_ADDRESS: &str = "10.0.0.100";
 
 /// Sets the defaults of the AzureCluster `name`; `old` is its previous version, whose defaults stay.
 pub fn set_defaults(name: &str, spec: &mut AzureClusterSpec, old: Option<&AzureClusterSpec>, gates: Gates) {
-    fill(&mut spec.azure_environment, DEFAULT_ENVIRONMENT.to_owned());
-    fill(&mut spec.resource_group, name.to_owned());
+    fill(&mut spec.azure_environment, DEFAULT_ENVIRONMENT);
+    fill(&mut spec.resource_group, name);
     let group = spec.resource_group.clone().unwrap_or_default();
     let control_plane_enabled = spec.control_plane_enabled.unwrap_or(true);
     if let Some(bastion) = spec.bastion_spec.as_mut().and_then(|bastion| bastion.azure_bastion.as_mut()) {
@@ -32,7 +33,7 @@ pub fn set_defaults(name: &str, spec: &mut AzureClusterSpec, old: Option<&AzureC
     subnet_defaults::set(network, known, name, control_plane_enabled);
     for rule in network.subnets.iter_mut().flatten().filter_map(|subnet| subnet.security_group.as_mut()) {
         for rule in rule.security_rules.iter_mut().flatten() {
-            fill(&mut rule.direction, "Inbound".to_owned());
+            fill(&mut rule.direction, "Inbound");
         }
     }
     if control_plane_enabled {
@@ -59,59 +60,53 @@ pub fn set_defaults(name: &str, spec: &mut AzureClusterSpec, old: Option<&AzureC
 
 /// Whether a subnet of workers has an IPv6 range: such subnets have no NAT gateway.
 pub(crate) fn has_ipv6(subnets: Option<&[Subnet]>) -> bool {
-    subnets
-        .into_iter()
-        .flatten()
-        .any(|subnet| (is(subnet, roles::NODE) || is(subnet, roles::CLUSTER)) && is_ipv6(subnet))
+    subnets.into_iter().flatten().any(|subnet| {
+        (is(subnet, roles::NODE) || is(subnet, roles::CLUSTER)) && is_ipv6(subnet.cidr_blocks.as_ref())
+    })
 }
 
 fn set_network(network: &mut NetworkSpec, name: &str, group: &str) {
     let vnet = network.vnet.get_or_insert_default();
-    fill(&mut vnet.resource_group, group.to_owned());
+    fill(&mut vnet.resource_group, group);
     fill(&mut vnet.name, format!("{name}-vnet"));
-    if vnet.cidr_blocks.as_ref().is_none_or(Vec::is_empty) {
-        vnet.cidr_blocks = Some(vec![DEFAULT_NETWORK_CIDR.to_owned()]);
-    }
+    fill_ranges(&mut vnet.cidr_blocks, DEFAULT_NETWORK_CIDR);
     for peering in vnet.peerings.iter_mut().flatten() {
-        fill(&mut peering.resource_group, group.to_owned());
+        fill(&mut peering.resource_group, group);
     }
 }
 
 fn set_bastion(bastion: &mut AzureBastion, name: &str) {
     fill(&mut bastion.name, format!("{name}-azure-bastion"));
     let subnet = bastion.subnet.get_or_insert_default();
-    fill(&mut subnet.name, BASTION_SUBNET.to_owned());
-    if subnet.cidr_blocks.as_ref().is_none_or(Vec::is_empty) {
-        subnet.cidr_blocks = Some(vec![DEFAULT_BASTION_CIDR.to_owned()]);
-    }
-    fill(&mut subnet.role, roles::BASTION.to_owned());
+    fill(&mut subnet.name, BASTION_SUBNET);
+    fill_ranges(&mut subnet.cidr_blocks, DEFAULT_BASTION_CIDR);
+    fill(&mut subnet.role, roles::BASTION);
     fill(&mut bastion.public_ip.get_or_insert_default().name, format!("{name}-azure-bastion-pip"));
 }
 
 fn set_api_server(balancer: &mut LoadBalancer, name: &str, gates: Gates) {
-    fill(&mut balancer.kind, PUBLIC.to_owned());
-    fill(&mut balancer.sku, STANDARD.to_owned());
+    fill(&mut balancer.kind, PUBLIC);
+    fill(&mut balancer.sku, STANDARD);
     balancer.idle_timeout_in_minutes.get_or_insert(IDLE_TIMEOUT_MINUTES);
     if balancer.kind.as_deref() == Some(PUBLIC) {
         fill(&mut balancer.name, format!("{name}-public-lb"));
         let frontends = balancer.frontend_ips.get_or_insert_default();
-        let frontend = format!("{}-frontEnd", balancer.name.as_deref().unwrap_or_default());
+        let frontend = format!("{}-frontEnd", text(&balancer.name));
         if frontends.is_empty() {
             frontends.push(public_frontend(&frontend, format!("pip-{name}-apiserver")));
         }
-        if gates.api_server_ilb && !frontends.iter().any(has_private_address) {
+        if gates.api_server_ilb && !frontends.iter().any(|frontend| is_set(&frontend.private_ip)) {
             frontends.push(private_frontend(format!("{frontend}-internal-ip")));
         }
     } else if balancer.is_internal() {
         fill(&mut balancer.name, format!("{name}-internal-lb"));
         let frontends = balancer.frontend_ips.get_or_insert_default();
         if frontends.is_empty() {
-            frontends
-                .push(private_frontend(format!("{}-frontEnd", balancer.name.as_deref().unwrap_or_default())));
+            frontends.push(private_frontend(format!("{}-frontEnd", text(&balancer.name))));
         }
     }
-    let pool = format!("{}-backendPool", balancer.name.as_deref().unwrap_or_default());
-    fill(&mut balancer.backend_pool.get_or_insert_with(BackendPool::default).name, pool);
+    let pool = format!("{}-backendPool", text(&balancer.name));
+    fill(&mut balancer.backend_pool.get_or_insert_default().name, pool);
 }
 
 /// Defaults of a load balancer for outbound traffic: its frontends are derived from their number.
@@ -119,7 +114,7 @@ fn set_outbound(balancer: &mut LoadBalancer, name: &str, address: &str, pool: Op
     balancer.kind = Some(PUBLIC.to_owned());
     balancer.sku = Some(STANDARD.to_owned());
     balancer.idle_timeout_in_minutes.get_or_insert(IDLE_TIMEOUT_MINUTES);
-    fill(&mut balancer.name, name.to_owned());
+    fill(&mut balancer.name, name);
     let name = balancer.name.clone().unwrap_or_default();
     let count = *balancer.frontend_ips_count.get_or_insert(1);
     let frontend = format!("{name}-frontEnd");
@@ -134,7 +129,7 @@ fn set_outbound(balancer: &mut LoadBalancer, name: &str, address: &str, pool: Op
         ),
     };
     let pool = pool.unwrap_or_else(|| format!("{name}-outboundBackendPool"));
-    fill(&mut balancer.backend_pool.get_or_insert_with(BackendPool::default).name, pool);
+    fill(&mut balancer.backend_pool.get_or_insert_default().name, pool);
 }
 
 fn public_frontend(name: &str, address: String) -> FrontendIp {
@@ -147,8 +142,4 @@ fn public_frontend(name: &str, address: String) -> FrontendIp {
 
 fn private_frontend(name: String) -> FrontendIp {
     FrontendIp { name: Some(name), private_ip: Some(INTERNAL_ADDRESS.to_owned()), ..FrontendIp::default() }
-}
-
-fn has_private_address(frontend: &FrontendIp) -> bool {
-    frontend.private_ip.as_deref().is_some_and(|address| !address.is_empty())
 }

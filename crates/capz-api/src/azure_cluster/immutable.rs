@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::defaults::{DEFAULT_ENVIRONMENT, has_ipv6};
 use super::types::AzureClusterSpec;
-use crate::field_error::{FieldErrors, Path};
-use crate::immutable::{Fixed, Rule, at, check as check_rules, check_member};
+use crate::field_error::Field;
+use crate::immutable::{Fixed, Rule, at, check as check_rules};
 use crate::network::{FrontendIp, LoadBalancer, Subnet, roles};
+use crate::text::text;
 
 /// The prefix of the owner tag, which the cluster's name follows; its value is `owned`.
 const OWNERSHIP_TAG: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster_";
@@ -16,90 +17,105 @@ const OWNERSHIP_TAG: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster_";
 /// With another name or in another place every resource would be created a second time, and the existing ones would be
 /// deleted or abandoned.
 const RULES: [Rule; 12] = [
-    ("spec.resourceGroup", Fixed::Always),
-    ("spec.subscriptionID", Fixed::Always),
-    ("spec.location", Fixed::Always),
-    ("spec.extendedLocation", Fixed::Always),
-    ("spec.networkSpec.vnet.name", Fixed::OnceSet),
-    ("spec.networkSpec.vnet.resourceGroup", Fixed::OnceSet),
-    ("spec.controlPlaneEndpoint.host", Fixed::OnceSet),
-    ("spec.controlPlaneEndpoint.port", Fixed::OnceSet),
-    ("spec.networkSpec.privateDNSZoneName", Fixed::Always),
-    ("spec.networkSpec.privateDNSZoneResourceGroup", Fixed::Always),
-    ("spec.networkSpec.privateDNSZone", Fixed::Always),
-    ("spec.networkSpec.controlPlaneOutboundLB", Fixed::Always),
+    ("resourceGroup", Fixed::Always),
+    ("subscriptionID", Fixed::Always),
+    ("location", Fixed::Always),
+    ("extendedLocation", Fixed::Always),
+    ("networkSpec.vnet.name", Fixed::OnceSet),
+    ("networkSpec.vnet.resourceGroup", Fixed::OnceSet),
+    ("controlPlaneEndpoint.host", Fixed::OnceSet),
+    ("controlPlaneEndpoint.port", Fixed::OnceSet),
+    ("networkSpec.privateDNSZoneName", Fixed::Always),
+    ("networkSpec.privateDNSZoneResourceGroup", Fixed::Always),
+    ("networkSpec.privateDNSZone", Fixed::Always),
+    ("networkSpec.controlPlaneOutboundLB", Fixed::Always),
 ];
 
 /// Of the API server's load balancer.
 const API_SERVER: [Rule; 5] = [
-    ("spec.networkSpec.apiServerLB.backendPool.name", Fixed::OnceSet),
-    ("spec.networkSpec.apiServerLB.name", Fixed::OnceSet),
-    ("spec.networkSpec.apiServerLB.sku", Fixed::OnceSet),
-    ("spec.networkSpec.apiServerLB.type", Fixed::OnceSet),
-    ("spec.networkSpec.apiServerLB.idleTimeoutInMinutes", Fixed::OnceSet),
+    ("networkSpec.apiServerLB.backendPool.name", Fixed::OnceSet),
+    ("networkSpec.apiServerLB.name", Fixed::OnceSet),
+    ("networkSpec.apiServerLB.sku", Fixed::OnceSet),
+    ("networkSpec.apiServerLB.type", Fixed::OnceSet),
+    ("networkSpec.apiServerLB.idleTimeoutInMinutes", Fixed::OnceSet),
 ];
 
 /// Of the load balancer for the outbound traffic of workers with IPv6.
 const NODE_OUTBOUND: [Rule; 5] = [
-    ("spec.networkSpec.nodeOutboundLB.id", Fixed::Always),
-    ("spec.networkSpec.nodeOutboundLB.name", Fixed::OnceSet),
-    ("spec.networkSpec.nodeOutboundLB.sku", Fixed::OnceSet),
-    ("spec.networkSpec.nodeOutboundLB.type", Fixed::OnceSet),
-    ("spec.networkSpec.nodeOutboundLB.idleTimeoutInMinutes", Fixed::OnceSet),
+    ("networkSpec.nodeOutboundLB.id", Fixed::Always),
+    ("networkSpec.nodeOutboundLB.name", Fixed::OnceSet),
+    ("networkSpec.nodeOutboundLB.sku", Fixed::OnceSet),
+    ("networkSpec.nodeOutboundLB.type", Fixed::OnceSet),
+    ("networkSpec.nodeOutboundLB.idleTimeoutInMinutes", Fixed::OnceSet),
 ];
 
 /// Of that load balancer in every cluster: it may be added and removed, but not replaced by another one under machines.
 const NODE_OUTBOUND_NAMES: [Rule; 2] = [
-    ("spec.networkSpec.nodeOutboundLB.name", Fixed::NotReplaced),
-    ("spec.networkSpec.nodeOutboundLB.backendPool.name", Fixed::NotReplaced),
+    ("networkSpec.nodeOutboundLB.name", Fixed::NotReplaced),
+    ("networkSpec.nodeOutboundLB.backendPool.name", Fixed::NotReplaced),
 ];
 
+/// Of a subnet in the network that the cluster has created.
+const SUBNET_RANGES: [Rule; 1] = [("cidrBlocks", Fixed::Always)];
+
+/// Of every subnet.
+const SUBNET: [Rule; 4] = [
+    ("role", Fixed::OnceSet),
+    ("routeTable.name", Fixed::OnceSet),
+    ("natGateway.name", Fixed::OnceSet),
+    ("securityGroup.name", Fixed::Always),
+];
+
+/// Of the API server's public address.
+const ADDRESS: [Rule; 2] = [("name", Fixed::OnceSet), ("dnsName", Fixed::OnceSet)];
+
 /// Compares the new spec with the old one.
-pub(super) fn check(name: &str, new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
-    let (new_value, old_value) = (json!({ "spec": new }), json!({ "spec": old }));
-    check_rules(&RULES, &old_value, &new_value, errors);
-    check_environment(new, old, errors);
-    check_control_plane(new, old, errors);
-    if let Some(bastion) = at(&old_value, "spec.bastionSpec.azureBastion")
-        && Some(bastion) != at(&new_value, "spec.bastionSpec.azureBastion")
-    {
-        errors.invalid(
-            &Path::new("spec.bastionSpec.azureBastion"),
-            at(&new_value, "spec.bastionSpec.azureBastion").cloned().unwrap_or_default(),
-            "azure bastion cannot be removed from a cluster, nor changed",
-        );
-    }
-    check_zones(new, old, errors);
-    check_subnets(name, new, old, errors);
-    check_rules(&API_SERVER, &old_value, &new_value, errors);
-    check_private_address(new, old, errors);
-    check_public_addresses(new, old, errors);
-    if has_ipv6(old.network_spec.as_ref().and_then(|network| network.subnets.as_deref())) {
-        check_rules(&NODE_OUTBOUND, &old_value, &new_value, errors);
-        check_frontends(&old_value, &new_value, errors);
+pub(super) fn check(name: &str, new: &AzureClusterSpec, old: &AzureClusterSpec, spec: &Field<'_>) {
+    let (new_value, old_value) = (json!(new), json!(old));
+    check_rules(&RULES, &old_value, &new_value, spec);
+    check_environment(new, old, spec);
+    check_control_plane(new, old, spec);
+    let bastion = "bastionSpec.azureBastion";
+    let (before, now) = (at(&old_value, bastion), at(&new_value, bastion));
+    let words = "azure bastion cannot be removed from a cluster, nor changed";
+    spec.child(bastion).invalid_if(before.is_some() && before != now, now, words);
+    check_zones(new, old, spec);
+    check_subnets(name, new, old, &spec.child("networkSpec.subnets"));
+    check_rules(&API_SERVER, &old_value, &new_value, spec);
+    let frontends = spec.child("networkSpec.apiServerLB.frontendIPs");
+    check_private_address(new, old, &frontends);
+    check_public_addresses(new, old, &frontends);
+    if has_ipv6(subnets_of(old)) {
+        check_rules(&NODE_OUTBOUND, &old_value, &new_value, spec);
+        check_frontends(&old_value, &new_value, spec);
     } else {
-        check_rules(&NODE_OUTBOUND_NAMES, &old_value, &new_value, errors);
+        check_rules(&NODE_OUTBOUND_NAMES, &old_value, &new_value, spec);
     }
+}
+
+fn subnets_of(spec: &AzureClusterSpec) -> Option<&[Subnet]> {
+    spec.network_spec.as_ref()?.subnets.as_deref()
+}
+
+fn api_server_frontends(spec: &AzureClusterSpec) -> &[FrontendIp] {
+    let balancer = spec.network_spec.as_ref().and_then(|network| network.api_server_lb.as_ref());
+    balancer.and_then(|balancer| balancer.frontend_ips.as_deref()).unwrap_or_default()
 }
 
 /// A control plane does not leave its network: its load balancer would be deleted with its address. An unset member
 /// means that it is there.
-fn check_control_plane(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
+fn check_control_plane(new: &AzureClusterSpec, old: &AzureClusterSpec, spec: &Field<'_>) {
     let of = |spec: &AzureClusterSpec| spec.control_plane_enabled.unwrap_or(true);
-    if of(new) != of(old) {
-        errors.invalid(&Path::new("spec.controlPlaneEnabled"), of(new), "field is immutable");
-    }
+    spec.child("controlPlaneEnabled").invalid_if(of(new) != of(old), of(new), "field is immutable");
 }
 
 /// An unset environment means the public cloud.
-fn check_environment(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
-    let of = |spec: &AzureClusterSpec| {
-        let environment = spec.azure_environment.clone().unwrap_or_default();
-        if environment.is_empty() { DEFAULT_ENVIRONMENT.to_owned() } else { environment }
+fn check_environment(new: &AzureClusterSpec, old: &AzureClusterSpec, spec: &Field<'_>) {
+    let of = |spec: &AzureClusterSpec| match text(&spec.azure_environment) {
+        "" => DEFAULT_ENVIRONMENT.to_owned(),
+        environment => environment.to_owned(),
     };
-    if of(new) != of(old) {
-        errors.invalid(&Path::new("spec.azureEnvironment"), of(new), "field is immutable");
-    }
+    spec.child("azureEnvironment").invalid_if(of(new) != of(old), of(new), "field is immutable");
 }
 
 type BalancerOf = fn(&AzureClusterSpec) -> Option<&LoadBalancer>;
@@ -111,62 +127,41 @@ const BALANCERS: [(&str, BalancerOf); 3] = [
 ];
 
 /// Azure fixes the zones of a frontend; their order is irrelevant.
-fn check_zones(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
+fn check_zones(new: &AzureClusterSpec, old: &AzureClusterSpec, spec: &Field<'_>) {
     for (member, balancer_of) in BALANCERS {
         let (Some(old), Some(new)) = (balancer_of(old), balancer_of(new)) else { continue };
-        let zones = |balancer: &LoadBalancer| -> Value {
+        let zones = |balancer: &LoadBalancer| {
             let sorted: BTreeSet<&String> = balancer.availability_zones.iter().flatten().collect();
-            json!(sorted)
+            json!({ "availabilityZones": sorted })
         };
-        let path = Path::new(&format!("spec.networkSpec.{member}.availabilityZones"));
-        let (old, new) = (zones(old), zones(new));
-        check_member(
-            &path,
-            Fixed::Always,
-            (!crate::immutable::is_empty(&old)).then_some(&old),
-            (!crate::immutable::is_empty(&new)).then_some(&new),
-            errors,
-        );
+        let field = spec.child("networkSpec").child(member);
+        check_rules(&[("availabilityZones", Fixed::Always)], &zones(old), &zones(new), &field);
     }
 }
 
 /// Subnets are matched by their names.
-fn check_subnets(name: &str, new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
+fn check_subnets(name: &str, new: &AzureClusterSpec, old: &AzureClusterSpec, list: &Field<'_>) {
     let tags = old.network_spec.as_ref().and_then(|network| network.vnet.as_ref()?.tags.as_ref());
     let owner = format!("{OWNERSHIP_TAG}{name}");
     let managed = tags.and_then(|tags| tags.get(&owner)).is_some_and(|value| value == "owned");
-    let subnets_of = |spec: &'_ AzureClusterSpec| -> Vec<Subnet> {
-        spec.network_spec.as_ref().and_then(|network| network.subnets.clone()).unwrap_or_default()
-    };
-    let before = subnets_of(old);
-    for (index, subnet) in subnets_of(new).iter().enumerate() {
+    let (before, now) = (subnets_of(old).unwrap_or_default(), subnets_of(new).unwrap_or_default());
+    for (index, subnet) in now.iter().enumerate() {
         let Some(before) = before.iter().find(|before| before.name == subnet.name) else { continue };
-        let path = Path::new("spec.networkSpec.subnets").index(index);
-        let (before, now) = (json!(before), json!(subnet));
-        let mut check = |member: &str, fixed: Fixed| {
-            check_member(&path.child(member), fixed, at(&before, member), at(&now, member), errors);
-        };
+        let (before, now, field) = (json!(before), json!(subnet), list.index(index));
         if managed {
-            check("cidrBlocks", Fixed::Always);
+            check_rules(&SUBNET_RANGES, &before, &now, &field);
         }
-        check("role", Fixed::OnceSet);
-        check("routeTable.name", Fixed::OnceSet);
-        check("natGateway.name", Fixed::OnceSet);
-        check("securityGroup.name", Fixed::Always);
+        check_rules(&SUBNET, &before, &now, &field);
     }
     // Subnets of workers may be added and removed (CAPZ-073). The control plane has one, and its machines do not move.
-    let now = subnets_of(new);
     for subnet in before.iter().filter(|before| holds_control_plane(before)) {
-        if now.iter().all(|now| now.name != subnet.name) {
-            let (name, role) = (subnet.name.as_deref(), subnet.role.as_deref());
-            let (name, role) = (name.unwrap_or_default(), role.unwrap_or_default());
-            errors.forbidden(
-                &Path::new("spec.networkSpec.subnets"),
-                format_args!(
-                    "subnet {name} holds the control plane (role {role}) and can be neither removed nor renamed: add it again"
-                ),
-            );
-        }
+        let (name, role) = (text(&subnet.name), text(&subnet.role));
+        list.forbidden_if(
+            now.iter().all(|now| now.name != subnet.name),
+            format_args!(
+                "subnet {name} holds the control plane (role {role}) and can be neither removed nor renamed: add it again"
+            ),
+        );
     }
 }
 
@@ -175,59 +170,41 @@ fn holds_control_plane(subnet: &Subnet) -> bool {
 }
 
 /// The private address of the API server cannot move.
-fn check_private_address(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
-    let address_of = |spec: &AzureClusterSpec| -> Option<String> {
-        let frontends = spec.network_spec.as_ref()?.api_server_lb.as_ref()?.frontend_ips.as_ref()?;
-        frontends
-            .iter()
-            .find_map(|frontend| frontend.private_ip.clone())
-            .filter(|address| !address.is_empty())
+fn check_private_address(new: &AzureClusterSpec, old: &AzureClusterSpec, frontends: &Field<'_>) {
+    let address_of = |spec| {
+        let address = api_server_frontends(spec).iter().find_map(|frontend| frontend.private_ip.clone());
+        address.filter(|address| !address.is_empty())
     };
-    if let Some(before) = address_of(old) {
-        let now = address_of(new);
-        if now.as_ref() != Some(&before) {
-            errors.forbidden(
-                &Path::new("spec.networkSpec.apiServerLB.frontendIPs[0].privateIP"),
-                format_args!("API Server load balancer private IP should not be modified after AzureCluster creation: it is {before}"),
-            );
-        }
-    }
+    let Some(before) = address_of(old) else { return };
+    frontends.index(0).child("privateIP").forbidden_if(
+        address_of(new).as_ref() != Some(&before),
+        format_args!("API Server load balancer private IP should not be modified after AzureCluster creation: it is {before}"),
+    );
 }
 
 /// The public address of the API server belongs to the cluster: a frontend that has one keeps its name, the address and
 /// the DNS name.
-fn check_public_addresses(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
-    let frontends_of = |spec: &'_ AzureClusterSpec| -> Vec<FrontendIp> {
-        let balancer = spec.network_spec.as_ref().and_then(|network| network.api_server_lb.as_ref());
-        balancer.and_then(|balancer| balancer.frontend_ips.clone()).unwrap_or_default()
-    };
-    let now = frontends_of(new);
-    let list = Path::new("spec.networkSpec.apiServerLB.frontendIPs");
-    for before in frontends_of(old) {
-        let Some(address) = before.public_ip else { continue };
-        let Some(index) = now.iter().position(|now| now.name == before.name) else {
-            errors.forbidden(
-                &list,
-                format_args!(
-                    "frontend {} is where the API server answers, and can be neither removed nor renamed: add it again",
-                    before.name.unwrap_or_default()
-                ),
-            );
-            continue;
-        };
-        let (before, now) = (json!(address), json!(now.get(index).and_then(|now| now.public_ip.as_ref())));
-        for member in ["name", "dnsName"] {
-            let path = list.index(index).child("publicIP").child(member);
-            check_member(&path, Fixed::OnceSet, at(&before, member), at(&now, member), errors);
+fn check_public_addresses(new: &AzureClusterSpec, old: &AzureClusterSpec, frontends: &Field<'_>) {
+    let now = api_server_frontends(new);
+    for before in api_server_frontends(old) {
+        let Some(address) = &before.public_ip else { continue };
+        match now.iter().enumerate().find(|(_, now)| now.name == before.name) {
+            Some((index, now)) => {
+                let field = frontends.index(index).child("publicIP");
+                check_rules(&ADDRESS, &json!(address), &json!(now.public_ip), &field);
+            }
+            None => frontends.forbidden(format_args!(
+                "frontend {} is where the API server answers, and can be neither removed nor renamed: add it again",
+                text(&before.name)
+            )),
         }
     }
 }
 
 /// Frontends change only with their number.
-fn check_frontends(old: &Value, new: &Value, errors: &mut FieldErrors) {
-    let count = "spec.networkSpec.nodeOutboundLB.frontendIPsCount";
-    let frontends = "spec.networkSpec.nodeOutboundLB.frontendIPs";
+fn check_frontends(old: &Value, new: &Value, spec: &Field<'_>) {
+    let count = "networkSpec.nodeOutboundLB.frontendIPsCount";
     if at(old, count) == at(new, count) {
-        check_member(&Path::new(frontends), Fixed::OnceSet, at(old, frontends), at(new, frontends), errors);
+        check_rules(&[("networkSpec.nodeOutboundLB.frontendIPs", Fixed::OnceSet)], old, new, spec);
     }
 }

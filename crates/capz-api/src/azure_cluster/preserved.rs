@@ -6,12 +6,13 @@ use super::types::AzureClusterSpec;
 use crate::network::{
     COMPLETED_RULES, FrontendIp, LoadBalancer, NatGateway, SecurityRule, Subnet, VirtualNetwork,
 };
+use crate::text::{keep as keep_text, text};
 
 /// Keeps the values of `old` in the endpoint, the network and its load balancers.
 pub(super) fn keep(new: &mut AzureClusterSpec, old: &AzureClusterSpec) {
     if let Some(known) = &old.control_plane_endpoint {
         let endpoint = new.control_plane_endpoint.get_or_insert_default();
-        keep_text(&mut endpoint.host, known.host.as_ref());
+        keep_text(&mut endpoint.host, &known.host);
         if endpoint.port.unwrap_or_default() == 0 {
             endpoint.port = known.port;
         }
@@ -39,7 +40,7 @@ pub(super) fn keep(new: &mut AzureClusterSpec, old: &AzureClusterSpec) {
 
 fn keep_network(vnet: &mut VirtualNetwork, known: &VirtualNetwork) {
     if vnet.name == known.name && vnet.resource_group == known.resource_group {
-        keep_text(&mut vnet.id, known.id.as_ref());
+        keep_text(&mut vnet.id, &known.id);
         if vnet.tags.is_none() {
             vnet.tags.clone_from(&known.tags);
         }
@@ -51,12 +52,12 @@ fn keep_route_table(subnet: &mut Subnet, known: Option<&Subnet>) {
         (subnet.route_table.as_mut(), known.and_then(|known| known.route_table.as_ref()))
         && table.name == known.name
     {
-        keep_text(&mut table.id, known.id.as_ref());
+        keep_text(&mut table.id, &known.id);
     }
 }
 
 fn keep_balancer(balancer: &mut LoadBalancer, known: &LoadBalancer) {
-    keep_text(&mut balancer.id, known.id.as_ref());
+    keep_text(&mut balancer.id, &known.id);
     let frontends = |balancer: &LoadBalancer| balancer.frontend_ips.clone().unwrap_or_default();
     let known = frontends(known);
     for frontend in balancer.frontend_ips.iter_mut().flatten() {
@@ -65,7 +66,7 @@ fn keep_balancer(balancer: &mut LoadBalancer, known: &LoadBalancer) {
         if let (Some(ip), Some(known)) = (frontend.public_ip.as_mut(), address)
             && ip.name == known.name
         {
-            keep_text(&mut ip.dns_name, known.dns_name.as_ref());
+            keep_text(&mut ip.dns_name, &known.dns_name);
         }
     }
 }
@@ -73,7 +74,7 @@ fn keep_balancer(balancer: &mut LoadBalancer, known: &LoadBalancer) {
 /// Keeps the values of a subnet of the same name: its ID, its outbound connectivity, and the rules that the controller
 /// has added.
 pub(super) fn keep_subnet(subnet: &mut Subnet, known: &Subnet) {
-    keep_text(&mut subnet.id, known.id.as_ref());
+    keep_text(&mut subnet.id, &known.id);
     if let Some(known) = &known.nat_gateway {
         keep_gateway(subnet.nat_gateway.get_or_insert_with(|| known.clone()), known);
     }
@@ -83,7 +84,7 @@ pub(super) fn keep_subnet(subnet: &mut Subnet, known: &Subnet) {
     if group.name != known.name {
         return;
     }
-    keep_text(&mut group.id, known.id.as_ref());
+    keep_text(&mut group.id, &known.id);
     if group.tags.is_none() {
         group.tags.clone_from(&known.tags);
     }
@@ -91,7 +92,7 @@ pub(super) fn keep_subnet(subnet: &mut Subnet, known: &Subnet) {
         .security_rules
         .iter()
         .flatten()
-        .filter(|rule| rule.name.as_deref().is_some_and(|name| COMPLETED_RULES.contains(&name)))
+        .filter(|rule| COMPLETED_RULES.contains(&text(&rule.name)))
         .filter(|rule| {
             let covers = |other: &SecurityRule| {
                 other.name == rule.name || other.destination_ports == rule.destination_ports
@@ -106,20 +107,11 @@ pub(super) fn keep_subnet(subnet: &mut Subnet, known: &Subnet) {
 }
 
 fn keep_gateway(gateway: &mut NatGateway, known: &NatGateway) {
-    if gateway.name.as_deref().unwrap_or_default().is_empty() {
-        gateway.name.clone_from(&known.name);
-    }
+    keep_text(&mut gateway.name, &known.name);
     if gateway.name == known.name {
-        keep_text(&mut gateway.id, known.id.as_ref());
+        keep_text(&mut gateway.id, &known.id);
         if gateway.ip.is_none() {
             gateway.ip.clone_from(&known.ip);
         }
-    }
-}
-
-/// Keeps a text if no new one is set.
-fn keep_text(member: &mut Option<String>, known: Option<&String>) {
-    if member.as_deref().unwrap_or_default().is_empty() && known.is_some() {
-        *member = known.cloned();
     }
 }

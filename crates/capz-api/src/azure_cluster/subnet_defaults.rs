@@ -4,7 +4,8 @@ use ipnet::IpNet;
 
 use super::preserved::keep_subnet;
 use super::types::NetworkSpec;
-use crate::network::{NatGateway, PublicIp, RouteTable, SecurityGroup, Subnet, roles};
+use crate::network::{Subnet, roles};
+use crate::text::{fill, is_set, text};
 
 /// The range of a subnet that contains the control plane.
 pub(crate) const CONTROL_PLANE_CIDR: &str = "10.0.0.0/16";
@@ -114,12 +115,14 @@ fn complete(subnet: &mut Subnet, known: &[Subnet], names: Names, cidr: &str) {
     let known = known.iter().find(|known| known.name == subnet.name);
     let asked_for = subnet.nat_gateway.is_some();
     if subnet.cidr_blocks.as_ref().is_none_or(Vec::is_empty) {
-        let range = || vec![cidr.to_owned()];
-        subnet.cidr_blocks = Some(known.and_then(|known| known.cidr_blocks.clone()).unwrap_or_else(range));
+        subnet.cidr_blocks = known.and_then(|known| known.cidr_blocks.clone());
     }
-    fill(&mut subnet.security_group.get_or_insert_with(SecurityGroup::default).name, names.security_group);
+    if subnet.cidr_blocks.is_none() {
+        fill_ranges(&mut subnet.cidr_blocks, cidr);
+    }
+    fill(&mut subnet.security_group.get_or_insert_default().name, names.security_group);
     if let Some(name) = names.route_table {
-        fill(&mut subnet.route_table.get_or_insert_with(RouteTable::default).name, name);
+        fill(&mut subnet.route_table.get_or_insert_default().name, name);
     }
     if let Some(known) = known {
         keep_subnet(subnet, known);
@@ -133,22 +136,21 @@ fn complete(subnet: &mut Subnet, known: &[Subnet], names: Names, cidr: &str) {
 
 /// An existing subnet keeps its outbound connectivity; workers with IPv6 use a load balancer.
 fn add_nat_gateway(subnet: &mut Subnet, name: String) {
-    let exists = subnet.id.as_deref().is_some_and(|id| !id.is_empty());
-    let ipv6 = is_ipv6(subnet);
-    if exists || (ipv6 && !is(subnet, roles::CLUSTER)) {
+    let ipv6 = is_ipv6(subnet.cidr_blocks.as_ref());
+    if is_set(&subnet.id) || (ipv6 && !is(subnet, roles::CLUSTER)) {
         return;
     }
-    let gateway = subnet.nat_gateway.get_or_insert_with(NatGateway::default);
+    let gateway = subnet.nat_gateway.get_or_insert_default();
     fill(&mut gateway.name, name);
     if !ipv6 {
-        let address = format!("pip-{}", gateway.name.as_deref().unwrap_or_default());
-        fill(&mut gateway.ip.get_or_insert_with(PublicIp::default).name, address);
+        let address = format!("pip-{}", text(&gateway.name));
+        fill(&mut gateway.ip.get_or_insert_default().name, address);
     }
 }
 
-/// Whether one of the subnet's ranges is an IPv6 range.
-pub(super) fn is_ipv6(subnet: &Subnet) -> bool {
-    subnet.cidr_blocks.iter().flatten().any(|range| matches!(range.parse(), Ok(IpNet::V6(_))))
+/// Whether one of a subnet's ranges is an IPv6 range.
+pub(super) fn is_ipv6(ranges: Option<&Vec<String>>) -> bool {
+    ranges.into_iter().flatten().any(|range| matches!(range.parse(), Ok(IpNet::V6(_))))
 }
 
 pub(super) fn is(subnet: &Subnet, role: &str) -> bool {
@@ -159,9 +161,9 @@ fn of_role(role: &str) -> Subnet {
     Subnet { role: Some(role.to_owned()), ..Subnet::default() }
 }
 
-/// Sets a member that is empty.
-pub(super) fn fill(member: &mut Option<String>, value: String) {
-    if member.as_deref().unwrap_or_default().is_empty() {
-        *member = Some(value);
+/// Sets ranges that are not declared.
+pub(super) fn fill_ranges(ranges: &mut Option<Vec<String>>, range: &str) {
+    if ranges.as_ref().is_none_or(Vec::is_empty) {
+        *ranges = Some(vec![range.to_owned()]);
     }
 }

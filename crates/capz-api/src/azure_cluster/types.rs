@@ -44,9 +44,7 @@ object! {
         #[serde(rename = "subscriptionID")]
         subscription_id: String,
     }
-}
 
-object! {
     /// The network of a cluster.
     NetworkSpec {
         /// Further ports of the API server's load balancer. Each leads to the same port of the control plane's machines.
@@ -83,9 +81,7 @@ object! {
         /// The virtual network. An existing network that was not created for this cluster is used as it is.
         vnet: VirtualNetwork,
     }
-}
 
-object! {
     /// A port of a load balancer that leads to the same port of the machines.
     LoadBalancerPort {
         /// The name of the rule.
@@ -95,17 +91,13 @@ object! {
         #[schemars(required)]
         port: i32,
     }
-}
 
-object! {
     /// Access for people to machines without a public address.
     BastionSpec {
         /// Azure Bastion.
         azure_bastion: AzureBastion,
     }
-}
 
-object! {
     /// Azure Bastion.
     AzureBastion {
         /// Whether native clients may tunnel. Needs the SKU Standard.
@@ -122,9 +114,7 @@ object! {
         /// The subnet of the bastion.
         subnet: Subnet,
     }
-}
 
-object! {
     /// The observed state of a cluster's network on Azure.
     AzureClusterStatus {
         /// Conditions of the network and its parts.

@@ -7,6 +7,7 @@ use crate::machine::{
     OsDisk, default_data_disks, default_diagnostics, default_interfaces, default_role, keep_interfaces,
     keep_role,
 };
+use crate::text::{is_set, keep as keep_text};
 
 /// Sets the defaults of a machine; `old` is its previous version, whose defaults stay.
 ///
@@ -20,9 +21,7 @@ pub fn set_defaults(
 ) -> Result<(), FieldErrors> {
     if let Some(old) = old {
         keep(spec, old);
-        if spec.provider_id.as_deref().unwrap_or_default().is_empty() {
-            spec.provider_id.clone_from(&old.provider_id);
-        }
+        keep_text(&mut spec.provider_id, &old.provider_id);
     }
     set_common_defaults(spec, random);
     set_eviction_policy(spec);
@@ -38,9 +37,7 @@ pub fn set_defaults(
 
 /// Keeps previous defaults, of a machine or a template of machines.
 pub(super) fn keep(spec: &mut AzureMachineSpec, old: &AzureMachineSpec) {
-    if spec.ssh_public_key.as_deref().unwrap_or_default().is_empty() {
-        spec.ssh_public_key.clone_from(&old.ssh_public_key);
-    }
+    keep_text(&mut spec.ssh_public_key, &old.ssh_public_key);
     keep_interfaces(
         &mut spec.network_interfaces,
         &mut spec.subnet_name,
@@ -57,7 +54,7 @@ pub(super) fn keep(spec: &mut AzureMachineSpec, old: &AzureMachineSpec) {
 
 /// Defaults that machines and templates of machines share.
 pub(super) fn set_common_defaults(spec: &mut AzureMachineSpec, random: &mut dyn Random) {
-    if spec.ssh_public_key.as_deref().unwrap_or_default().is_empty() {
+    if !is_set(&spec.ssh_public_key) {
         spec.ssh_public_key = Some(random.ssh_public_key());
     }
     default_data_disks(spec.data_disks.as_mut());

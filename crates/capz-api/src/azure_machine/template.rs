@@ -9,10 +9,11 @@ use super::types::AzureMachineSpec;
 use super::validation::check;
 use crate::common::{Quantity, TemplateMetadata};
 use crate::context::{Context, Random};
-use crate::field_error::{FieldErrors, Path};
+use crate::field_error::FieldErrors;
 use crate::immutable::changed;
-use crate::machine::check_role;
+use crate::machine::{SystemAssignedRole, check_role, identity_kinds};
 use crate::object::object;
+use crate::text::is_set;
 
 object! {
     /// The spec of a template of machines.
@@ -21,9 +22,7 @@ object! {
         #[schemars(required)]
         template: AzureMachineTemplateResource,
     }
-}
 
-object! {
     /// A template of machines.
     AzureMachineTemplateResource {
         /// Labels and annotations of the machines.
@@ -32,9 +31,7 @@ object! {
         #[schemars(required)]
         spec: AzureMachineSpec,
     }
-}
 
-object! {
     /// The capacity of a machine of this template, for scaling from zero.
     AzureMachineTemplateStatus {
         /// Processors and memory of a machine.
@@ -42,9 +39,7 @@ object! {
         /// The properties of a node.
         node_info: NodeInfo,
     }
-}
 
-object! {
     /// The properties of a node.
     NodeInfo {
         /// The architecture: amd64 or arm64.
@@ -76,46 +71,35 @@ pub fn validate_template(
     old: Option<&AzureMachineTemplateSpec>,
     context: &Context,
 ) -> FieldErrors {
-    let mut errors = FieldErrors::default();
-    let path = Path::new("spec.template.spec");
     let default = AzureMachineSpec::default();
     let machine = machine_of(new).unwrap_or(&default);
-    if let Some(old) = old {
-        let old = completed_as(machine, machine_of(old).unwrap_or(&default), false);
-        if !context.topology_dry_run && json!(old) != json!(machine) {
-            errors.invalid(
-                &path,
+    FieldErrors::of(|object| {
+        let spec = object.child("spec.template.spec");
+        if let Some(old) = old {
+            let old = completed_as(machine, machine_of(old).unwrap_or(&default), false);
+            return spec.invalid_if(
+                !context.topology_dry_run && json!(old) != json!(machine),
                 changed(&old, machine),
                 "AzureMachineTemplate.spec.template.spec field is immutable. Please create new resource instead.",
             );
         }
-        return errors;
-    }
-    check(machine, &path, &mut errors);
-    if machine.role_assignment_name.as_deref().is_some_and(|name| !name.is_empty()) {
-        errors.forbidden(
-            &path.child("roleAssignmentName"),
-            "a role assignment is of one machine: leave it away in a template",
-        );
-    }
-    if let Some(role) = &machine.system_assigned_identity_role {
-        if role.name.as_deref().is_some_and(|name| !name.is_empty()) {
-            errors.forbidden(
-                &path.child("systemAssignedIdentityRole.name"),
-                "a role assignment is of one machine: leave it away in a template",
-            );
-        } else {
-            // The machine gets the name; the rest is validated as if it were set.
-            let mut role = role.clone();
-            role.name = Some("00000000-0000-0000-0000-000000000000".to_owned());
-            let kind = machine.identity.as_deref();
-            if kind != Some("SystemAssigned") {
-                role.name = None;
+        check(machine, &spec);
+        let of_one_machine = "a role assignment is of one machine: leave it away in a template";
+        spec.child("roleAssignmentName").forbidden_if(is_set(&machine.role_assignment_name), of_one_machine);
+        match &machine.system_assigned_identity_role {
+            Some(role) if is_set(&role.name) => {
+                spec.child("systemAssignedIdentityRole.name").forbidden(of_one_machine);
             }
-            check_role(kind, Some(&role), None, &path, &mut errors);
+            Some(role) => {
+                // The machine gets the name; the rest is validated as if it were set.
+                let kind = machine.identity.as_deref();
+                let name = (kind == Some(identity_kinds::SYSTEM_ASSIGNED))
+                    .then(|| "00000000-0000-0000-0000-000000000000".to_owned());
+                check_role(kind, Some(&SystemAssignedRole { name, ..role.clone() }), None, &spec);
+            }
+            None => {}
         }
-    }
-    errors
+    })
 }
 
 fn machine_of(spec: &AzureMachineTemplateSpec) -> Option<&AzureMachineSpec> {

@@ -78,9 +78,7 @@ object! {
         #[schemars(required)]
         vm_size: String,
     }
-}
 
-object! {
     /// The observed state of a virtual machine.
     AzureMachineStatus {
         /// The addresses of the machine.
@@ -98,9 +96,7 @@ object! {
         /// The state of the machine in Azure.
         vm_state: String,
     }
-}
 
-object! {
     /// An address of a node.
     NodeAddress {
         /// The address.

@@ -4,6 +4,7 @@ use super::types::AzureMachinePoolSpec;
 use crate::context::{Context, Random};
 use crate::field_error::FieldErrors;
 use crate::machine::{default_diagnostics, default_interfaces, default_role, keep_interfaces, keep_role};
+use crate::text::{fill, is_set, keep as keep_text};
 
 /// Sets the defaults of a pool; `old` is its previous version, whose defaults stay.
 ///
@@ -19,7 +20,7 @@ pub fn set_defaults(
         keep(spec, old);
     }
     let template = spec.template.get_or_insert_default();
-    if template.ssh_public_key.as_deref().unwrap_or_default().is_empty() {
+    if !is_set(&template.ssh_public_key) {
         template.ssh_public_key = Some(random.ssh_public_key());
     }
     default_diagnostics(&mut template.diagnostics);
@@ -29,13 +30,8 @@ pub fn set_defaults(
         &mut template.accelerated_networking,
     );
     let disk = template.os_disk.get_or_insert_default();
-    let empty = |member: &Option<String>| member.as_deref().unwrap_or_default().is_empty();
-    if empty(&disk.os_type) {
-        disk.os_type = Some("Linux".to_owned());
-    }
-    if empty(&disk.caching_type) {
-        disk.caching_type = Some("None".to_owned());
-    }
+    fill(&mut disk.os_type, "Linux");
+    fill(&mut disk.caching_type, "None");
     default_role(
         spec.identity.as_deref(),
         &mut spec.system_assigned_identity_role,
@@ -47,9 +43,7 @@ pub fn set_defaults(
 
 /// Keeps previous defaults.
 fn keep(spec: &mut AzureMachinePoolSpec, old: &AzureMachinePoolSpec) {
-    if spec.provider_id.as_deref().unwrap_or_default().is_empty() {
-        spec.provider_id.clone_from(&old.provider_id);
-    }
+    keep_text(&mut spec.provider_id, &old.provider_id);
     if spec.provider_id_list.is_none() {
         spec.provider_id_list.clone_from(&old.provider_id_list);
     }
@@ -60,9 +54,7 @@ fn keep(spec: &mut AzureMachinePoolSpec, old: &AzureMachinePoolSpec) {
         old.system_assigned_identity_role.as_ref(),
     );
     let (Some(template), Some(old)) = (spec.template.as_mut(), old.template.as_ref()) else { return };
-    if template.ssh_public_key.as_deref().unwrap_or_default().is_empty() {
-        template.ssh_public_key.clone_from(&old.ssh_public_key);
-    }
+    keep_text(&mut template.ssh_public_key, &old.ssh_public_key);
     keep_interfaces(
         &mut template.network_interfaces,
         &mut template.subnet_name,

@@ -1,8 +1,9 @@
 //! AzureMachinePoolMachine: an instance of a scale set.
 
 use crate::common::{Condition, Future, ObjectReference};
-use crate::field_error::{FieldErrors, Path};
+use crate::field_error::FieldErrors;
 use crate::object::object;
+use crate::text::text;
 
 object! {
     /// The identity of an instance of a scale set.
@@ -15,9 +16,7 @@ object! {
         #[schemars(required)]
         provider_id: String,
     }
-}
 
-object! {
     /// The observed state of an instance of a scale set.
     AzureMachinePoolMachineStatus {
         /// Conditions of the instance.
@@ -49,11 +48,10 @@ pub fn validate_instance(
     new: &AzureMachinePoolMachineSpec,
     old: Option<&AzureMachinePoolMachineSpec>,
 ) -> FieldErrors {
-    let mut errors = FieldErrors::default();
-    let before = old.and_then(|old| old.provider_id.as_deref()).unwrap_or_default();
-    let now = new.provider_id.as_deref().unwrap_or_default();
-    if !before.is_empty() && before != now {
-        errors.invalid(&Path::new("spec.providerID"), now, "providerID is immutable");
-    }
-    errors
+    let before = old.map(|old| text(&old.provider_id)).unwrap_or_default();
+    let now = text(&new.provider_id);
+    FieldErrors::of(|object| {
+        let is_changed = !before.is_empty() && before != now;
+        object.child("spec.providerID").invalid_if(is_changed, now, "providerID is immutable");
+    })
 }

@@ -47,9 +47,7 @@ object! {
         /// Whether all zones must have the same number of machines, even if that means fewer.
         zone_balance: bool,
     }
-}
 
-object! {
     /// What the machines of a scale set are.
     AzureMachinePoolMachineTemplate {
         /// Whether packets bypass the host's switch. Deprecated: set it in networkInterfaces.
@@ -89,9 +87,7 @@ object! {
         #[schemars(required)]
         vm_size: String,
     }
-}
 
-object! {
     /// How outdated machines are replaced.
     DeploymentStrategy {
         /// The limits of a rolling update.
@@ -101,9 +97,7 @@ object! {
         #[schemars(extend("default" = "RollingUpdate", "enum" = ["RollingUpdate"]))]
         kind: String,
     }
-}
 
-object! {
     /// How many machines are replaced at a time.
     RollingUpdate {
         /// The machine to delete first: Random, Newest or Oldest.
@@ -116,9 +110,7 @@ object! {
         #[schemars(extend("default" = 0))]
         max_unavailable: IntOrPercent,
     }
-}
 
-object! {
     /// The observed state of a scale set.
     AzureMachinePoolStatus {
         /// Conditions of the scale set and its parts.
@@ -146,9 +138,7 @@ object! {
         /// The version of Kubernetes.
         version: String,
     }
-}
 
-object! {
     /// An instance of a scale set.
     AzureMachinePoolInstance {
         /// Its id in the scale set.

@@ -1,9 +1,8 @@
 //! Boot diagnostics.
 
-use serde_json::json;
-
-use crate::field_error::{FieldErrors, Path};
+use crate::field_error::Field;
 use crate::object::object;
+use crate::text::is_set;
 
 const USER_MANAGED: &str = "UserManaged";
 
@@ -13,9 +12,7 @@ object! {
         /// The output of the machine's boot.
         boot: BootDiagnostics,
     }
-}
 
-object! {
     /// Where the machine's screen and console go.
     BootDiagnostics {
         /// The storage account: Managed (Azure's), UserManaged or Disabled.
@@ -24,9 +21,7 @@ object! {
         /// The user's own storage account, for UserManaged.
         user_managed: UserManagedDiagnostics,
     }
-}
 
-object! {
     /// A storage account of one's own.
     UserManagedDiagnostics {
         /// The address of the storage account's blobs.
@@ -46,22 +41,16 @@ pub(crate) fn set_default(diagnostics: &mut Option<Diagnostics>) {
 }
 
 /// A storage account is named if, and only if, it is the user's own.
-pub(crate) fn check(diagnostics: Option<&Diagnostics>, path: &Path, errors: &mut FieldErrors) {
+pub(crate) fn check(diagnostics: Option<&Diagnostics>, field: &Field<'_>) {
     let Some(boot) = diagnostics.and_then(|diagnostics| diagnostics.boot.as_ref()) else { return };
-    let path = path.child("boot").child("userManaged");
-    let uri = boot.user_managed.as_ref().and_then(|account| account.storage_account_uri.as_deref());
+    let account = field.child("boot.userManaged.storageAccountURI");
+    let uri = boot.user_managed.as_ref().and_then(|account| account.storage_account_uri.clone());
     if boot.storage_account_type.as_deref() == Some(USER_MANAGED) {
-        if uri.unwrap_or_default().is_empty() {
-            errors.required(
-                &path.child("storageAccountURI"),
-                "storageAccountURI cannot be empty when storageAccountType is UserManaged",
-            );
-        }
-    } else if boot.user_managed.is_some() {
-        errors.invalid(
-            &path.child("storageAccountURI"),
-            json!(uri),
-            "a storage account is only for the storageAccountType UserManaged: leave userManaged away",
-        );
+        let words = "storageAccountURI cannot be empty when storageAccountType is UserManaged";
+        account.required_if(!is_set(&uri), words);
+    } else {
+        let words =
+            "a storage account is only for the storageAccountType UserManaged: leave userManaged away";
+        account.invalid_if(boot.user_managed.is_some(), uri, words);
     }
 }

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::json;
-
-use crate::field_error::{FieldErrors, Path};
+use crate::field_error::Field;
 use crate::object::object;
+use crate::text::{fill, is_set, text};
 
 /// The kind of disk that only some sizes in some zones can have, without a cache.
 pub const ULTRA_SSD: &str = "UltraSSD_LRS";
@@ -41,9 +40,7 @@ object! {
         #[schemars(required, extend("default" = "Linux"))]
         os_type: String,
     }
-}
 
-object! {
     /// A data disk.
     DataDisk {
         /// The cache: None, ReadOnly or ReadWrite.
@@ -61,9 +58,7 @@ object! {
         #[schemars(required)]
         name_suffix: String,
     }
-}
 
-object! {
     /// A disk on the host.
     DiffDiskSettings {
         /// Local.
@@ -73,9 +68,7 @@ object! {
         #[schemars(extend("enum" = ["CacheDisk", "NvmeDisk", "ResourceDisk"]))]
         placement: String,
     }
-}
 
-object! {
     /// A managed disk.
     ManagedDisk {
         /// The customer-managed keys that encrypt the disk.
@@ -85,17 +78,13 @@ object! {
         /// The kind, such as Premium_LRS.
         storage_account_type: String,
     }
-}
 
-object! {
     /// A set of keys of a customer.
     DiskEncryptionSet {
         /// The id of the disk encryption set.
         id: String,
     }
-}
 
-object! {
     /// The encryption of a confidential machine's disk.
     DiskSecurityProfile {
         /// The customer-managed keys, only for DiskWithVMGuestState.
@@ -127,128 +116,97 @@ pub(crate) fn default_data_disks(disks: Option<&mut Vec<DataDisk>>) {
         if disk.lun.is_none() {
             disk.lun = (0..MAX_LUNS).find(|lun| taken.insert(*lun));
         }
-        if disk.caching_type.as_deref().unwrap_or_default().is_empty() {
-            let kind = disk.managed_disk.as_ref().and_then(|disk| disk.storage_account_type.as_deref());
-            disk.caching_type = Some(if kind == Some(ULTRA_SSD) { "None" } else { "ReadWrite" }.to_owned());
-        }
+        let kind = disk.managed_disk.as_ref().and_then(|disk| disk.storage_account_type.as_deref());
+        fill(&mut disk.caching_type, if kind == Some(ULTRA_SSD) { "None" } else { "ReadWrite" });
     }
 }
 
 /// Validates the OS disk.
-pub(crate) fn check_os_disk(disk: Option<&OsDisk>, path: &Path, errors: &mut FieldErrors) {
+pub(crate) fn check_os_disk(disk: Option<&OsDisk>, field: &Field<'_>) {
     let Some(disk) = disk else { return };
-    if let Some(size) = disk.disk_size_gb
-        && !(1..=2048).contains(&size)
-    {
-        errors.invalid(&path.child("diskSizeGB"), size, "the Disk size should be a value between 1 and 2048");
+    if let Some(size) = disk.disk_size_gb {
+        let words = "the Disk size should be a value between 1 and 2048";
+        field.child("diskSizeGB").invalid_if(!(1..=2048).contains(&size), size, words);
     }
-    if disk.os_type.as_deref().unwrap_or_default().is_empty() {
-        errors.required(&path.child("osType"), "the OS type cannot be empty: Linux or Windows");
-    }
-    check_cache(disk.caching_type.as_deref(), path, errors);
+    let words = "the OS type cannot be empty: Linux or Windows";
+    field.child("osType").required_if(!is_set(&disk.os_type), words);
+    check_cache(&disk.caching_type, field);
     if let Some(managed) = &disk.managed_disk {
-        let path = path.child("managedDisk");
-        check_managed_disk(managed, &KINDS[..KINDS.len() - 1], &path, errors);
-        check_disk_security(managed.security_profile.as_ref(), &path.child("securityProfile"), errors);
+        let field = field.child("managedDisk");
+        check_managed_disk(managed, &KINDS[..KINDS.len() - 1], &field);
+        check_disk_security(managed.security_profile.as_ref(), &field.child("securityProfile"));
     }
-    let encrypted = disk.managed_disk.as_ref().is_some_and(|disk| disk.disk_encryption_set.is_some());
-    if disk.is_ephemeral() && encrypted {
-        errors.invalid(
-            &path.child("managedDisks").child("diskEncryptionSet"),
-            json!(disk.managed_disk.as_ref().and_then(|disk| disk.disk_encryption_set.as_ref())),
-            "diskEncryptionSet is not supported when diffDiskSettings.option is 'Local'",
-        );
-    }
-    if let Some(settings) = &disk.diff_disk_settings
-        && settings.placement.is_some()
-        && !disk.is_ephemeral()
-    {
-        errors.invalid(
-            &path.child("diffDiskSettings"),
-            json!(settings),
-            "placement is only supported when diffDiskSettings.option is 'Local'",
-        );
+    let encryption = disk.managed_disk.as_ref().and_then(|disk| disk.disk_encryption_set.as_ref());
+    field.child("managedDisks.diskEncryptionSet").invalid_if(
+        disk.is_ephemeral() && encryption.is_some(),
+        encryption,
+        "diskEncryptionSet is not supported when diffDiskSettings.option is 'Local'",
+    );
+    if let Some(settings) = &disk.diff_disk_settings {
+        let words = "placement is only supported when diffDiskSettings.option is 'Local'";
+        let is_wrong = settings.placement.is_some() && !disk.is_ephemeral();
+        field.child("diffDiskSettings").invalid_if(is_wrong, settings, words);
     }
 }
 
 /// Validates data disks.
-pub(crate) fn check_data_disks(disks: Option<&[DataDisk]>, path: &Path, errors: &mut FieldErrors) {
+pub(crate) fn check_data_disks(disks: Option<&[DataDisk]>, list: &Field<'_>) {
     let (mut names, mut luns) = (BTreeSet::new(), BTreeSet::new());
     for (index, disk) in disks.into_iter().flatten().enumerate() {
-        let path = path.index(index);
+        let field = list.index(index);
         let size = disk.disk_size_gb.unwrap_or_default();
-        if !(4..=32767).contains(&size) {
-            errors.invalid(
-                &path.child("diskSizeGB"),
-                size,
-                "the disk size should be a value between 4 and 32767",
-            );
-        }
-        let name = disk.name_suffix.as_deref().unwrap_or_default();
-        if name.is_empty() {
-            errors.required(&path.child("nameSuffix"), "the name suffix cannot be empty");
-        } else if !names.insert(name) {
-            errors.duplicate(&path.child("nameSuffix"), name);
+        let words = "the disk size should be a value between 4 and 32767";
+        field.child("diskSizeGB").invalid_if(!(4..=32767).contains(&size), size, words);
+        match text(&disk.name_suffix) {
+            "" => field.child("nameSuffix").required("the name suffix cannot be empty"),
+            name => field.child("nameSuffix").duplicate_if(!names.insert(name), name),
         }
         match disk.lun {
-            None => errors.required(&path.child("lun"), "LUN should not be nil"),
+            None => field.child("lun").required("LUN should not be nil"),
             Some(lun) if !(0..MAX_LUNS).contains(&lun) => {
-                errors.invalid(&path.child("lun"), lun, "logical unit number must be between 0 and 63");
+                field.child("lun").invalid(lun, "logical unit number must be between 0 and 63");
             }
-            Some(lun) if !luns.insert(lun) => errors.duplicate(&path.child("lun"), lun),
-            Some(_) => {}
+            Some(lun) => field.child("lun").duplicate_if(!luns.insert(lun), lun),
         }
-        let mut kind = None;
         if let Some(managed) = &disk.managed_disk {
-            kind = managed.storage_account_type.as_deref();
-            check_managed_disk(managed, &KINDS, &path.child("managedDisk"), errors);
+            check_managed_disk(managed, &KINDS, &field.child("managedDisk"));
         }
-        check_cache(disk.caching_type.as_deref(), &path, errors);
-        let cache = disk.caching_type.as_deref().unwrap_or_default();
-        if kind == Some(ULTRA_SSD) && cache != "None" {
-            errors.invalid(
-                &path.child("cachingType"),
-                cache,
-                "cachingType must be None when the storage account type is UltraSSD_LRS",
+        check_cache(&disk.caching_type, &field);
+        let kind = disk.managed_disk.as_ref().and_then(|managed| managed.storage_account_type.as_deref());
+        let cache = text(&disk.caching_type);
+        field.child("cachingType").invalid_if(
+            kind == Some(ULTRA_SSD) && cache != "None",
+            cache,
+            "cachingType must be None when the storage account type is UltraSSD_LRS",
+        );
+    }
+}
+
+fn check_cache(cache: &Option<String>, disk: &Field<'_>) {
+    if is_set(cache) {
+        disk.child("cachingType").one_of(cache.as_deref(), &CACHES);
+    }
+}
+
+fn check_managed_disk(disk: &ManagedDisk, kinds: &[&str], field: &Field<'_>) {
+    let field = field.child("storageAccountType");
+    match text(&disk.storage_account_type) {
+        "" => field.required("the Storage Account Type for Managed Disk cannot be empty"),
+        ULTRA_SSD if !kinds.contains(&ULTRA_SSD) => {
+            field.invalid(
+                ULTRA_SSD,
+                "UltraSSD_LRS can only be used with data disks, it cannot be used with OS Disks",
             );
         }
-    }
-}
-
-fn check_cache(cache: Option<&str>, path: &Path, errors: &mut FieldErrors) {
-    if let Some(cache) = cache
-        && !cache.is_empty()
-        && !CACHES.contains(&cache)
-    {
-        errors.not_supported(&path.child("cachingType"), cache, &CACHES);
-    }
-}
-
-fn check_managed_disk(disk: &ManagedDisk, kinds: &[&str], path: &Path, errors: &mut FieldErrors) {
-    let kind_path = path.child("storageAccountType");
-    match disk.storage_account_type.as_deref() {
-        None | Some("") => {
-            errors.required(&kind_path, "the Storage Account Type for Managed Disk cannot be empty")
-        }
-        Some(ULTRA_SSD) if !kinds.contains(&ULTRA_SSD) => errors.invalid(
-            &kind_path,
-            ULTRA_SSD,
-            "UltraSSD_LRS can only be used with data disks, it cannot be used with OS Disks",
-        ),
-        Some(kind) if !kinds.contains(&kind) => errors.not_supported(&kind_path, kind, kinds),
-        Some(_) => {}
+        kind => field.one_of(Some(kind), kinds),
     }
 }
 
 /// Encryption of the guest state only uses keys of Azure's.
-fn check_disk_security(profile: Option<&DiskSecurityProfile>, path: &Path, errors: &mut FieldErrors) {
+fn check_disk_security(profile: Option<&DiskSecurityProfile>, field: &Field<'_>) {
     let Some(profile) = profile else { return };
     let whole_disk = profile.security_encryption_type.as_deref() == Some("DiskWithVMGuestState");
-    if profile.disk_encryption_set.is_some() && !whole_disk {
-        errors.invalid(
-            &path.child("diskEncryptionSet"),
-            json!(profile.disk_encryption_set),
-            "diskEncryptionSet is only supported when securityEncryptionType is DiskWithVMGuestState",
-        );
-    }
+    let set = &profile.disk_encryption_set;
+    let words = "diskEncryptionSet is only supported when securityEncryptionType is DiskWithVMGuestState";
+    field.child("diskEncryptionSet").invalid_if(set.is_some() && !whole_disk, set, words);
 }

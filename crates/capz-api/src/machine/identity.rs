@@ -1,12 +1,12 @@
 //! The identity of a machine in Azure.
 
 use azure_types::ResourceId;
-use serde_json::json;
 
 use crate::context::{Context, Lookup, Random};
-use crate::field_error::{FieldErrors, Path};
+use crate::field_error::{Field, FieldErrors};
 use crate::names;
 use crate::object::object;
+use crate::text::{is_set, keep, text};
 
 /// Kinds of identities.
 pub mod kinds {
@@ -29,9 +29,7 @@ object! {
         #[schemars(required)]
         provider_id: String,
     }
-}
 
-object! {
     /// The role of the system-assigned identity.
     SystemAssignedRole {
         /// The id of the role's definition.
@@ -59,7 +57,6 @@ pub(crate) fn default_role(
     if kind != Some(kinds::SYSTEM_ASSIGNED) {
         return Ok(());
     }
-    let is_set = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
     let role = role.get_or_insert_default();
     // Setting both names is invalid, and is reported as it is.
     if is_set(&role.name) && is_set(former_name) {
@@ -85,12 +82,9 @@ pub(crate) fn default_role(
             Ok(())
         }
         Lookup::Failed(reason) => {
-            let mut errors = FieldErrors::default();
-            errors.required(
-                &Path::new("spec.systemAssignedIdentityRole.scope"),
-                format_args!("the subscription of the machine's cluster is unknown: {reason}"),
-            );
-            Err(errors)
+            let words = format!("the subscription of the machine's cluster is unknown: {reason}");
+            let scope = "spec.systemAssignedIdentityRole.scope";
+            Err(FieldErrors::of(|object| object.child(scope).required(words)))
         }
     }
 }
@@ -105,53 +99,37 @@ pub(crate) fn keep_role(
 ) {
     let Some(known) = known.filter(|_| kind == Some(kinds::SYSTEM_ASSIGNED)) else { return };
     let role = role.get_or_insert_default();
-    let is_set = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
     if is_set(former_name) && role.name == known.name {
         role.name = former_name.take();
     }
-    let named_elsewhere = is_set(former_name);
-    for (member, known) in [
-        (&mut role.name, known.name.as_ref().filter(|_| !named_elsewhere)),
-        (&mut role.scope, known.scope.as_ref()),
-        (&mut role.definition_id, known.definition_id.as_ref()),
-    ] {
-        if !is_set(member) {
-            *member = known.cloned();
-        }
+    if !is_set(former_name) {
+        keep(&mut role.name, &known.name);
     }
+    keep(&mut role.scope, &known.scope);
+    keep(&mut role.definition_id, &known.definition_id);
 }
 
 /// User-assigned identities are named if, and only if, the machine has such identities.
 pub(crate) fn check_user_assigned(
     kind: Option<&str>,
     identities: Option<&[UserAssignedIdentity]>,
-    path: &Path,
-    errors: &mut FieldErrors,
+    machine: &Field<'_>,
 ) {
+    let list = machine.child("userAssignedIdentities");
     let identities = identities.unwrap_or_default();
     let wanted = kind == Some(kinds::USER_ASSIGNED);
-    if wanted && identities.is_empty() {
-        errors.required(path, "must be specified for the 'UserAssigned' identity type");
-    }
-    if !wanted && !identities.is_empty() {
-        errors.invalid(
-            path,
-            json!(identities),
-            "userAssignedIdentities needs the identity type 'UserAssigned'",
-        );
-    }
+    let words = "must be specified for the 'UserAssigned' identity type";
+    list.required_if(wanted && identities.is_empty(), words);
+    let words = "userAssignedIdentities needs the identity type 'UserAssigned'";
+    list.invalid_if(!wanted && !identities.is_empty(), identities, words);
     for (index, identity) in identities.iter().enumerate() {
-        let id = identity.provider_id.as_deref().unwrap_or_default();
-        let plain = id.strip_prefix("azure://").unwrap_or(id);
-        let path = path.index(index).child("providerID");
-        match ResourceId::parse(plain) {
-            Ok(id) if id.resource_type().eq_ignore_ascii_case("Microsoft.ManagedIdentity/userAssignedIdentities") => {}
-            _ => errors.invalid(
-                &path,
-                id,
-                "must be the id of a user-assigned identity: /subscriptions/ID/resourceGroups/NAME/providers/Microsoft.ManagedIdentity/userAssignedIdentities/NAME",
-            ),
-        }
+        let id = text(&identity.provider_id);
+        let kind = ResourceId::parse(id.strip_prefix("azure://").unwrap_or(id)).map(|id| id.resource_type());
+        list.index(index).child("providerID").invalid_if(
+            !kind.is_ok_and(|kind| kind.eq_ignore_ascii_case("Microsoft.ManagedIdentity/userAssignedIdentities")),
+            id,
+            "must be the id of a user-assigned identity: /subscriptions/ID/resourceGroups/NAME/providers/Microsoft.ManagedIdentity/userAssignedIdentities/NAME",
+        );
     }
 }
 
@@ -161,41 +139,27 @@ pub(crate) fn check_role(
     kind: Option<&str>,
     role: Option<&SystemAssignedRole>,
     old_name: Option<&str>,
-    path: &Path,
-    errors: &mut FieldErrors,
+    machine: &Field<'_>,
 ) {
     let old_name = old_name.unwrap_or_default();
-    let name = role.and_then(|role| role.name.as_deref()).unwrap_or_default();
+    let name = role.map(|role| text(&role.name)).unwrap_or_default();
     let system = kind == Some(kinds::SYSTEM_ASSIGNED);
-    if !old_name.is_empty() && !name.is_empty() {
-        errors.invalid(
-            &path.child("roleAssignmentName"),
-            old_name,
-            "cannot set both roleAssignmentName and systemAssignedIdentityRole.name: use the latter",
-        );
-    }
-    let path = path.child("systemAssignedIdentityRole");
-    match role {
-        Some(role) if system => {
-            for (member, value) in [("definitionID", &role.definition_id), ("scope", &role.scope)] {
-                if value.as_deref().unwrap_or_default().is_empty() {
-                    errors.required(&path.child(member), "the role of a system-assigned identity needs it");
-                }
-            }
+    machine.child("roleAssignmentName").invalid_if(
+        !old_name.is_empty() && !name.is_empty(),
+        old_name,
+        "cannot set both roleAssignmentName and systemAssignedIdentityRole.name: use the latter",
+    );
+    let field = machine.child("systemAssignedIdentityRole");
+    if let Some(role) = role.filter(|_| system) {
+        for (member, value) in [("definitionID", &role.definition_id), ("scope", &role.scope)] {
+            let words = "the role of a system-assigned identity needs it";
+            field.child(member).required_if(!is_set(value), words);
         }
-        Some(_) => {
-            errors.forbidden(&path, "only a machine with the identity type 'SystemAssigned' has such a role")
-        }
-        None => {}
     }
-    let name_path = path.child("name");
-    if system && !names::is_guid(name) {
-        errors.invalid(&name_path, name, "the name of a role assignment must be a valid GUID");
-    }
-    if !system && !name.is_empty() {
-        errors.forbidden(
-            &name_path,
-            "only a machine with the identity type 'SystemAssigned' has a role assignment",
-        );
-    }
+    let words = "only a machine with the identity type 'SystemAssigned' has such a role";
+    field.forbidden_if(role.is_some() && !system, words);
+    let words = "the name of a role assignment must be a valid GUID";
+    field.child("name").invalid_if(system && !names::is_guid(name), name, words);
+    let words = "only a machine with the identity type 'SystemAssigned' has a role assignment";
+    field.child("name").forbidden_if(!system && !name.is_empty(), words);
 }

@@ -1,7 +1,8 @@
 //! Images of machines.
 
-use crate::field_error::{FieldErrors, Path};
+use crate::field_error::Field;
 use crate::object::object;
+use crate::text::is_set;
 
 object! {
     /// The image of a machine: one of an id, an image of the marketplace, or one of a gallery. Without any there is an image
@@ -16,9 +17,7 @@ object! {
         /// An image of a shared gallery. Deprecated: use computeGallery.
         shared_gallery: SharedGalleryImage,
     }
-}
 
-object! {
     /// An image of the marketplace.
     MarketplaceImage {
         /// The offer.
@@ -37,9 +36,7 @@ object! {
         #[schemars(required, length(min = 1))]
         version: String,
     }
-}
 
-object! {
     /// An image of a shared gallery.
     SharedGalleryImage {
         /// The gallery.
@@ -65,9 +62,7 @@ object! {
         #[schemars(required, length(min = 1))]
         version: String,
     }
-}
 
-object! {
     /// An image of a gallery of Azure Compute. Without a subscription and a resource group it is a community gallery.
     ComputeGalleryImage {
         /// The gallery.
@@ -87,9 +82,7 @@ object! {
         #[schemars(required, length(min = 1))]
         version: String,
     }
-}
 
-object! {
     /// The plan that an image was made from.
     ImagePlan {
         /// The offer.
@@ -105,58 +98,44 @@ object! {
 }
 
 /// Validates an image: exactly one source, and complete.
-pub(crate) fn check(image: Option<&Image>, path: &Path, errors: &mut FieldErrors) {
+pub(crate) fn check(image: Option<&Image>, field: &Field<'_>) {
     let Some(image) = image else { return };
-    let mut members: Vec<(Path, Option<&String>)> = Vec::new();
-    let mut sources = Vec::new();
-    if image.id.is_some() {
-        sources.push(path.child("id"));
-        members.push((path.child("id"), image.id.as_ref()));
+    let mut sources: Vec<(Field<'_>, Vec<(&str, &Option<String>)>)> = Vec::new();
+    if let Some(it) = &image.marketplace {
+        let members =
+            [("publisher", &it.publisher), ("offer", &it.offer), ("sku", &it.sku), ("version", &it.version)];
+        sources.push((field.child("marketplace"), members.into()));
     }
-    if let Some(marketplace) = &image.marketplace {
-        let path = path.child("marketplace");
-        sources.push(path.clone());
-        members.push((path.child("publisher"), marketplace.publisher.as_ref()));
-        members.push((path.child("offer"), marketplace.offer.as_ref()));
-        members.push((path.child("sku"), marketplace.sku.as_ref()));
-        members.push((path.child("version"), marketplace.version.as_ref()));
+    if let Some(it) = &image.shared_gallery {
+        let members = [
+            ("subscriptionID", &it.subscription_id),
+            ("resourceGroup", &it.resource_group),
+            ("gallery", &it.gallery),
+            ("name", &it.name),
+            ("version", &it.version),
+        ];
+        sources.push((field.child("sharedGallery"), members.into()));
     }
-    if let Some(gallery) = &image.shared_gallery {
-        let path = path.child("sharedGallery");
-        sources.push(path.clone());
-        members.push((path.child("subscriptionID"), gallery.subscription_id.as_ref()));
-        members.push((path.child("resourceGroup"), gallery.resource_group.as_ref()));
-        members.push((path.child("gallery"), gallery.gallery.as_ref()));
-        members.push((path.child("name"), gallery.name.as_ref()));
-        members.push((path.child("version"), gallery.version.as_ref()));
-    }
-    if let Some(gallery) = &image.compute_gallery {
-        let path = path.child("computeGallery");
-        sources.push(path.clone());
-        members.push((path.child("gallery"), gallery.gallery.as_ref()));
-        members.push((path.child("name"), gallery.name.as_ref()));
-        members.push((path.child("version"), gallery.version.as_ref()));
+    if let Some(it) = &image.compute_gallery {
+        let mut members = vec![("gallery", &it.gallery), ("name", &it.name), ("version", &it.version)];
         // Both make it a user's own gallery, neither one a community gallery.
-        let (subscription, group) = (gallery.subscription_id.as_ref(), gallery.resource_group.as_ref());
-        if subscription.is_some() || group.is_some() {
-            members.push((path.child("subscriptionID"), subscription));
-            members.push((path.child("resourceGroup"), group));
+        if it.subscription_id.is_some() || it.resource_group.is_some() {
+            members.extend([("subscriptionID", &it.subscription_id), ("resourceGroup", &it.resource_group)]);
+        }
+        sources.push((field.child("computeGallery"), members));
+    }
+    let has_id = image.id.is_some();
+    field.required_if(
+        !has_id && sources.is_empty(),
+        "an image has an id, or is one of marketplace, computeGallery and sharedGallery",
+    );
+    for (source, _) in sources.iter().skip(usize::from(!has_id)) {
+        source.forbidden("an image has one source: leave one of them");
+    }
+    field.child("id").required_if(has_id && !is_set(&image.id), "");
+    for (source, members) in sources {
+        for (member, value) in members {
+            source.child(member).required_if(!is_set(value), "");
         }
     }
-    if sources.is_empty() {
-        errors
-            .required(path, "an image has an id, or is one of marketplace, computeGallery and sharedGallery");
-    }
-    for source in sources.iter().skip(1) {
-        errors.forbidden(source, "an image has one source: leave one of them");
-    }
-    for (path, member) in members {
-        if !is_set(member) {
-            errors.required(&path, "");
-        }
-    }
-}
-
-fn is_set(member: Option<&String>) -> bool {
-    member.is_some_and(|text| !text.is_empty())
 }

@@ -39,18 +39,14 @@ object! {
         /// The highest price per hour in US dollars; -1 means up to the price of a machine on demand.
         max_price: Quantity,
     }
-}
 
-object! {
     /// Further capabilities of a machine.
     AdditionalCapabilities {
         /// Whether disks of the kind UltraSSD_LRS can be attached. The default depends on the data disks.
         #[serde(rename = "ultraSSDEnabled")]
         ultra_ssd_enabled: bool,
     }
-}
 
-object! {
     /// An extension of a machine.
     VmExtension {
         /// The name, which is also the type of the extension.

@@ -1,8 +1,6 @@
 //! Network interfaces of a machine.
 
-use serde_json::json;
-
-use crate::field_error::{FieldErrors, Path};
+use crate::field_error::Field;
 use crate::object::object;
 
 object! {
@@ -76,48 +74,38 @@ pub(crate) fn keep(
     }
 }
 
-/// Interfaces must not be declared in both ways. `path` is that of the machine.
+/// Interfaces must not be declared in both ways.
 pub(crate) fn check_subnet_name(
     interfaces: Option<&[NetworkInterface]>,
     subnet_name: Option<&str>,
-    path: &Path,
-    errors: &mut FieldErrors,
+    machine: &Field<'_>,
 ) {
     let interfaces = interfaces.unwrap_or_default();
-    if !interfaces.is_empty() && !subnet_name.unwrap_or_default().is_empty() {
-        errors.invalid(
-            &path.child("networkInterfaces"),
-            json!(interfaces),
-            "cannot set both networkInterfaces and machine subnetName: name the subnet in the interface",
-        );
-    }
+    machine.child("networkInterfaces").invalid_if(
+        !interfaces.is_empty() && !subnet_name.unwrap_or_default().is_empty(),
+        interfaces,
+        "cannot set both networkInterfaces and machine subnetName: name the subnet in the interface",
+    );
 }
 
-/// Interfaces must not be declared in both ways, and each has an address. `path` is that of the machine.
+/// Interfaces must not be declared in both ways, and each has an address.
 pub(crate) fn check(
     interfaces: Option<&[NetworkInterface]>,
     subnet_name: Option<&str>,
     accelerated_networking: Option<bool>,
-    path: &Path,
-    errors: &mut FieldErrors,
+    machine: &Field<'_>,
 ) {
-    check_subnet_name(interfaces, subnet_name, path, errors);
+    check_subnet_name(interfaces, subnet_name, machine);
     let interfaces = interfaces.unwrap_or_default();
-    if !interfaces.is_empty() && accelerated_networking.is_some() {
-        errors.invalid(
-            &path.child("networkInterfaces"),
-            json!(interfaces),
-            "cannot set both networkInterfaces and machine acceleratedNetworking: set it in the interface",
-        );
-    }
+    let list = machine.child("networkInterfaces");
+    list.invalid_if(
+        !interfaces.is_empty() && accelerated_networking.is_some(),
+        interfaces,
+        "cannot set both networkInterfaces and machine acceleratedNetworking: set it in the interface",
+    );
     for (index, interface) in interfaces.iter().enumerate() {
         let count = interface.private_ip_configs.unwrap_or_default();
-        if count < 1 {
-            errors.invalid(
-                &path.child("networkInterfaces").index(index).child("privateIPConfigs"),
-                count,
-                "networkInterface privateIPConfigs must be set to a minimum value of 1",
-            );
-        }
+        let words = "networkInterface privateIPConfigs must be set to a minimum value of 1";
+        list.index(index).child("privateIPConfigs").invalid_if(count < 1, count, words);
     }
 }

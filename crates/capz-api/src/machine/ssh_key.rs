@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::field_error::{FieldErrors, Path};
+use crate::field_error::Field;
 
 /// Names that begin a key's blob (RFC 4253 section 6.6, RFC 5656, RFC 8709, and OpenSSH's for security keys).
 const ALGORITHMS: [&str; 8] = [
@@ -18,18 +18,15 @@ const ALGORITHMS: [&str; 8] = [
 ];
 
 /// Validates that the member is a line of `authorized_keys` in base64.
-pub(crate) fn check(key: Option<&str>, path: &Path, errors: &mut FieldErrors) {
+pub(crate) fn check(key: Option<&str>, field: &Field<'_>) {
     let key = key.unwrap_or_default();
-    let Ok(line) = STANDARD.decode(key) else {
-        errors.invalid(path, key, "the SSH public key is not properly base64 encoded");
-        return;
-    };
-    if !String::from_utf8(line).is_ok_and(|line| is_authorized_key(&line)) {
-        errors.invalid(
-            path,
+    match STANDARD.decode(key) {
+        Err(_) => field.invalid(key, "the SSH public key is not properly base64 encoded"),
+        Ok(line) => field.invalid_if(
+            !String::from_utf8(line).is_ok_and(|line| is_authorized_key(&line)),
             key,
             "the SSH public key is not valid: it must be a line such as 'ssh-rsa AAAA… name', in base64",
-        );
+        ),
     }
 }
 

@@ -1,9 +1,7 @@
 //! Load balancers of a cluster: for the API server, and for outbound traffic.
 
-use serde_json::json;
-
 use super::PublicIp;
-use crate::field_error::{FieldErrors, Path};
+use crate::field_error::Field;
 use crate::object::object;
 
 /// The type of a load balancer with public addresses.
@@ -45,9 +43,7 @@ object! {
         #[serde(rename = "type")]
         kind: String,
     }
-}
 
-object! {
     /// A load balancer in a template.
     LoadBalancerClass {
         /// The idle timeout of TCP connections in minutes, from 4 to 30.
@@ -58,9 +54,7 @@ object! {
         #[serde(rename = "type")]
         kind: String,
     }
-}
 
-object! {
     /// A frontend of a load balancer.
     FrontendIp {
         /// The name of the frontend.
@@ -73,9 +67,7 @@ object! {
         #[serde(rename = "publicIP")]
         public_ip: PublicIp,
     }
-}
 
-object! {
     /// The backend pool of a load balancer.
     BackendPool {
         /// The name of the pool.
@@ -96,14 +88,9 @@ impl LoadBalancer {
 }
 
 /// Validates the idle timeout against Azure's limits.
-pub(crate) fn check_idle_timeout(minutes: Option<i32>, path: &Path, errors: &mut FieldErrors) {
-    if let Some(minutes) = minutes
-        && !(4..=30).contains(&minutes)
-    {
-        errors.invalid(
-            &path.child("idleTimeoutInMinutes"),
-            json!(minutes),
-            "Node outbound idle timeout should be between 4 and 30 minutes",
-        );
+pub(crate) fn check_idle_timeout(minutes: Option<i32>, balancer: &Field<'_>) {
+    if let Some(minutes) = minutes {
+        let words = "Node outbound idle timeout should be between 4 and 30 minutes";
+        balancer.child("idleTimeoutInMinutes").invalid_if(!(4..=30).contains(&minutes), minutes, words);
     }
 }

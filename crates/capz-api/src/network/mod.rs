@@ -19,4 +19,4 @@ pub use virtual_network::{Peering, PeeringProperties, VirtualNetwork, VirtualNet
 
 pub(crate) use load_balancer::check_idle_timeout;
 pub(crate) use subnet::{SubnetView, check_subnets};
-pub(crate) use virtual_network::{check_cidrs, check_peerings};
+pub(crate) use virtual_network::{check_address, check_cidrs, check_peerings};

@@ -1,14 +1,15 @@
 //! Private endpoints in a subnet.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
 
 use azure_types::ResourceId;
 use ipnet::IpNet;
 
-use crate::field_error::{FieldErrors, Path};
-use crate::names;
+use super::virtual_network::check_address;
+use crate::field_error::Field;
+use crate::names::{RESOURCE_NAME, is_resource_name};
 use crate::object::object;
+use crate::text::text;
 
 /// Azure's limit for the message to the approver of a connection.
 const MAX_REQUEST_MESSAGE: usize = 140;
@@ -33,9 +34,7 @@ object! {
         /// The targets of the endpoint.
         private_link_service_connections: Vec<PrivateLinkServiceConnection>,
     }
-}
 
-object! {
     /// A connection of a private endpoint to a resource.
     PrivateLinkServiceConnection {
         /// The sub-resources of the endpoint's target.
@@ -53,93 +52,56 @@ object! {
 }
 
 /// Validates the private endpoints of a subnet with these ranges.
-pub(crate) fn check(
-    endpoints: Option<&[PrivateEndpoint]>,
-    ranges: &[IpNet],
-    path: &Path,
-    errors: &mut FieldErrors,
-) {
-    let mut seen = BTreeSet::new();
+pub(crate) fn check(endpoints: Option<&[PrivateEndpoint]>, ranges: &[IpNet], list: &Field<'_>) {
+    let mut names = BTreeSet::new();
     for (index, endpoint) in endpoints.into_iter().flatten().enumerate() {
-        let path = path.index(index);
-        let name = endpoint.name.as_deref().unwrap_or_default();
-        if !seen.insert(name) {
-            errors.duplicate(&path.child("name"), name);
-        }
+        let field = list.index(index);
+        let name = text(&endpoint.name);
+        field.child("name").duplicate_if(!names.insert(name), name);
         if name.is_empty() {
-            errors.invalid(&path, name, "private endpoint must have a non-empty name");
-        } else if !names::is_resource_name(name) {
-            errors.invalid(&path.child("name"), name, names::RESOURCE_NAME);
+            field.invalid(name, "private endpoint must have a non-empty name");
+        } else {
+            field.child("name").invalid_if(!is_resource_name(name), name, RESOURCE_NAME);
         }
         let connections = endpoint.private_link_service_connections.as_deref().unwrap_or_default();
-        if connections.is_empty() {
-            errors.invalid(
-                &path.child("privateLinkServiceConnections"),
-                serde_json::json!([]),
-                "privateLinkServiceConnections cannot be empty: name the resource that the endpoint leads to",
-            );
-        }
+        let connection_list = field.child("privateLinkServiceConnections");
+        connection_list.invalid_if(
+            connections.is_empty(),
+            connections,
+            "privateLinkServiceConnections cannot be empty: name the resource that the endpoint leads to",
+        );
         for (index, connection) in connections.iter().enumerate() {
-            check_connection(connection, &path.child("privateLinkServiceConnections").index(index), errors);
+            check_connection(connection, &connection_list.index(index));
         }
         for (index, address) in endpoint.private_ip_addresses.iter().flatten().enumerate() {
-            let path = path.child("privateIPAddresses").index(index);
-            match address.parse::<IpAddr>() {
-                Err(_) => errors.invalid(
-                    &path,
-                    address.as_str(),
-                    "Private Endpoint IP address isn't a valid IPv4 or IPv6 address",
-                ),
-                Ok(ip) if !ranges.iter().any(|range| range.contains(&ip)) => errors.invalid(
-                    &path,
-                    address.as_str(),
-                    format_args!(
-                        "Private Endpoint IP address needs to be in subnet range ({})",
-                        listed(ranges)
-                    ),
-                ),
-                Ok(_) => {}
-            }
+            let field = field.child("privateIPAddresses").index(index);
+            check_address(address, ranges, "Private Endpoint", "subnet", &field);
         }
     }
 }
 
-fn check_connection(connection: &PrivateLinkServiceConnection, path: &Path, errors: &mut FieldErrors) {
-    match connection.private_link_service_id.as_deref() {
-        None | Some("") => errors.required(
-            &path.child("privateLinkServiceID"),
-            "private link service ID is required for all private endpoints",
-        ),
-        Some(id) if !is_resource(id) => errors.invalid(
-            &path.child("privateLinkServiceID"),
+fn check_connection(connection: &PrivateLinkServiceConnection, field: &Field<'_>) {
+    let service = field.child("privateLinkServiceID");
+    match text(&connection.private_link_service_id) {
+        "" => service.required("private link service ID is required for all private endpoints"),
+        id => service.invalid_if(
+            !is_resource(id),
             id,
             "private link service ID doesn't match regex: it must look like /subscriptions/ID/resourceGroups/NAME/providers/NAMESPACE/TYPE/NAME",
         ),
-        Some(_) => {}
     }
-    if let Some(name) = connection.name.as_deref()
-        && !name.is_empty()
-        && !names::is_resource_name(name)
-    {
-        errors.invalid(&path.child("name"), name, names::RESOURCE_NAME);
-    }
-    if let Some(message) = connection.request_message.as_deref()
-        && message.chars().count() > MAX_REQUEST_MESSAGE
-    {
-        errors.invalid(
-            &path.child("requestMessage"),
-            message,
-            format_args!("request message must be at most {MAX_REQUEST_MESSAGE} characters"),
-        );
-    }
+    let name = text(&connection.name);
+    field.child("name").invalid_if(!name.is_empty() && !is_resource_name(name), name, RESOURCE_NAME);
+    let message = text(&connection.request_message);
+    field.child("requestMessage").invalid_if(
+        message.chars().count() > MAX_REQUEST_MESSAGE,
+        message,
+        format_args!("request message must be at most {MAX_REQUEST_MESSAGE} characters"),
+    );
 }
 
 /// Whether it is the id of a resource in a group; a leading slash may be missing.
 fn is_resource(id: &str) -> bool {
     let id = if id.starts_with('/') { id.to_owned() } else { format!("/{id}") };
     ResourceId::parse(&id).is_ok_and(|id| id.group_name().is_some() && id.namespace().is_some())
-}
-
-fn listed(ranges: &[IpNet]) -> String {
-    ranges.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -13,9 +13,7 @@ object! {
         #[schemars(required)]
         name: String,
     }
-}
 
-object! {
     /// An IP tag of a public address.
     IpTag {
         /// The value, such as SQL.

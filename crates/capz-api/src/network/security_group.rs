@@ -1,8 +1,9 @@
 //! Network security groups.
 
 use crate::common::Tags;
-use crate::field_error::{FieldErrors, Path};
+use crate::field_error::Field;
 use crate::object::object;
+use crate::text::is_set;
 
 /// The default rules of a control plane's security group, unless another rule is for the same port: SSH and the API
 /// server. The controller adds them.
@@ -22,9 +23,7 @@ object! {
         /// Tags of the group.
         tags: Tags,
     }
-}
 
-object! {
     /// A network security group in a template: it has no name of its own.
     SecurityGroupClass {
         /// Rules of the group.
@@ -33,9 +32,7 @@ object! {
         /// Tags of the group.
         tags: Tags,
     }
-}
 
-object! {
     /// A rule of a network security group.
     SecurityRule {
         /// Whether traffic is allowed or denied: Allow or Deny.
@@ -70,26 +67,16 @@ object! {
 }
 
 /// Validates rules: priorities, and one of `source` and `sources`.
-pub(crate) fn check_rules(rules: Option<&[SecurityRule]>, path: &Path, errors: &mut FieldErrors) {
+pub(crate) fn check_rules(rules: Option<&[SecurityRule]>, list: &Field<'_>) {
     for (index, rule) in rules.into_iter().flatten().enumerate() {
-        let path = path.index(index);
-        if let Some(priority) = rule.priority
-            && !(100..=4096).contains(&priority)
-        {
-            errors.invalid(
-                &path.child("priority"),
-                priority,
-                "security rule priorities should be between 100 and 4096",
-            );
+        let field = list.index(index);
+        if let Some(priority) = rule.priority {
+            let words = "security rule priorities should be between 100 and 4096";
+            field.child("priority").invalid_if(!(100..=4096).contains(&priority), priority, words);
         }
-        if rule.source.as_deref().is_some_and(|source| !source.is_empty())
-            && let Some(sources) = rule.sources.as_ref().filter(|sources| !sources.is_empty())
-        {
-            errors.invalid(
-                &path.child("sources"),
-                sources.clone(),
-                "security rules cannot have source and sources",
-            );
-        }
+        let sources = rule.sources.as_deref().unwrap_or_default();
+        let has_both = is_set(&rule.source) && !sources.is_empty();
+        let words = "security rules cannot have source and sources";
+        field.child("sources").invalid_if(has_both, sources, words);
     }
 }

@@ -8,10 +8,11 @@ use super::private_endpoint::{self, PrivateEndpoint};
 use super::public_ip::PublicIp;
 use super::roles;
 use super::security_group::{SecurityGroup, SecurityGroupClass, SecurityRule, check_rules};
-use super::virtual_network::check_cidrs;
-use crate::field_error::{FieldErrors, Path};
+use super::virtual_network::{check_cidrs, joined};
+use crate::field_error::Field;
 use crate::names;
 use crate::object::object;
+use crate::text::text;
 
 object! {
     /// A subnet of a cluster's network.
@@ -39,9 +40,7 @@ object! {
         #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["service"]))]
         service_endpoints: Vec<ServiceEndpoint>,
     }
-}
 
-object! {
     /// A subnet of a cluster's network in a template.
     SubnetClass {
         /// The ranges of the subnet in CIDR notation.
@@ -63,9 +62,7 @@ object! {
         #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["service"]))]
         service_endpoints: Vec<ServiceEndpoint>,
     }
-}
 
-object! {
     /// A NAT gateway.
     NatGateway {
         /// The id of the NAT gateway in Azure. Set by the controller.
@@ -78,18 +75,14 @@ object! {
         /// The availability zones of the NAT gateway.
         zones: Vec<String>,
     }
-}
 
-object! {
     /// A NAT gateway in a template.
     NatGatewayClass {
         /// The name of the NAT gateway.
         #[schemars(required)]
         name: String,
     }
-}
 
-object! {
     /// A route table.
     RouteTable {
         /// The id of the route table in Azure. Set by the controller.
@@ -98,9 +91,7 @@ object! {
         #[schemars(required)]
         name: String,
     }
-}
 
-object! {
     /// A service of Azure that a subnet's machines reach without leaving Azure's network.
     ServiceEndpoint {
         /// The regions of the service, or `*`.
@@ -122,31 +113,23 @@ pub(crate) struct SubnetView<'a> {
     pub private_endpoints: Option<&'a [PrivateEndpoint]>,
 }
 
-impl<'a> From<&'a Subnet> for SubnetView<'a> {
-    fn from(subnet: &'a Subnet) -> Self {
-        Self {
-            name: subnet.name.as_deref().unwrap_or_default(),
-            role: subnet.role.as_deref().unwrap_or_default(),
-            cidr_blocks: subnet.cidr_blocks.as_deref(),
-            rules: subnet.security_group.as_ref().and_then(|group| group.security_rules.as_deref()),
-            service_endpoints: subnet.service_endpoints.as_deref(),
-            private_endpoints: subnet.private_endpoints.as_deref(),
-        }
-    }
+macro_rules! subnet_view {
+    ($($kind:ident),*) => {
+        $(impl<'a> From<&'a $kind> for SubnetView<'a> {
+            fn from(subnet: &'a $kind) -> Self {
+                Self {
+                    name: text(&subnet.name),
+                    role: text(&subnet.role),
+                    cidr_blocks: subnet.cidr_blocks.as_deref(),
+                    rules: subnet.security_group.as_ref().and_then(|group| group.security_rules.as_deref()),
+                    service_endpoints: subnet.service_endpoints.as_deref(),
+                    private_endpoints: subnet.private_endpoints.as_deref(),
+                }
+            }
+        })*
+    };
 }
-
-impl<'a> From<&'a SubnetClass> for SubnetView<'a> {
-    fn from(subnet: &'a SubnetClass) -> Self {
-        Self {
-            name: subnet.name.as_deref().unwrap_or_default(),
-            role: subnet.role.as_deref().unwrap_or_default(),
-            cidr_blocks: subnet.cidr_blocks.as_deref(),
-            rules: subnet.security_group.as_ref().and_then(|group| group.security_rules.as_deref()),
-            service_endpoints: subnet.service_endpoints.as_deref(),
-            private_endpoints: subnet.private_endpoints.as_deref(),
-        }
-    }
-}
+subnet_view!(Subnet, SubnetClass);
 
 /// Validates the subnets of a network with these ranges. `needed` are the required roles unless one subnet is for the
 /// whole cluster.
@@ -154,78 +137,55 @@ pub(crate) fn check_subnets(
     subnets: &[SubnetView<'_>],
     network: &[IpNet],
     needed: &[&str],
-    path: &Path,
-    errors: &mut FieldErrors,
+    list: &Field<'_>,
 ) {
-    let mut seen = BTreeSet::new();
+    let mut names = BTreeSet::new();
     for (index, subnet) in subnets.iter().enumerate() {
-        let path = path.index(index);
-        if !names::is_resource_name(subnet.name) {
-            errors.invalid(&path.child("name"), subnet.name, names::RESOURCE_NAME);
-        }
-        if !subnet.name.is_empty() && !seen.insert(subnet.name) {
-            errors.duplicate(&path, subnet.name);
-        }
-        check_rules(subnet.rules, &path.child("securityGroup").child("securityRules"), errors);
-        let cidrs = path.child("cidrBlocks");
-        let ranges = check_cidrs(subnet.cidr_blocks, &cidrs, errors);
+        let field = list.index(index);
+        let is_wrong = !names::is_resource_name(subnet.name);
+        field.child("name").invalid_if(is_wrong, subnet.name, names::RESOURCE_NAME);
+        field.duplicate_if(!subnet.name.is_empty() && !names.insert(subnet.name), subnet.name);
+        check_rules(subnet.rules, &field.child("securityGroup.securityRules"));
+        let cidrs = field.child("cidrBlocks");
+        let ranges = check_cidrs(subnet.cidr_blocks, &cidrs);
         for range in &ranges {
-            if !network.iter().any(|network| network.contains(&range.network())) {
-                errors.invalid(
-                    &cidrs,
-                    range.to_string(),
-                    format_args!("subnet CIDR not in the network's address space ({})", joined(network)),
-                );
-            }
+            cidrs.invalid_if(
+                !network.iter().any(|network| network.contains(&range.network())),
+                range.to_string(),
+                format_args!("subnet CIDR not in the network's address space ({})", joined(network)),
+            );
         }
-        check_service_endpoints(subnet.service_endpoints, &path.child("serviceEndpoints"), errors);
-        private_endpoint::check(subnet.private_endpoints, &ranges, &path.child("privateEndpoints"), errors);
+        check_service_endpoints(subnet.service_endpoints, &field.child("serviceEndpoints"));
+        private_endpoint::check(subnet.private_endpoints, &ranges, &field.child("privateEndpoints"));
     }
     let has = |role: &str| subnets.iter().any(|subnet| subnet.role == role);
-    if has(roles::CLUSTER) {
-        return;
-    }
-    for role in needed {
-        if !has(role) {
-            errors.required(path, format_args!("required role {role} not included in provided subnets"));
-        }
+    for role in needed.iter().filter(|role| !has(role) && !has(roles::CLUSTER)) {
+        list.required(format_args!("required role {role} not included in provided subnets"));
     }
 }
 
-fn joined(ranges: &[IpNet]) -> String {
-    ranges.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
-fn check_service_endpoints(endpoints: Option<&[ServiceEndpoint]>, path: &Path, errors: &mut FieldErrors) {
+fn check_service_endpoints(endpoints: Option<&[ServiceEndpoint]>, list: &Field<'_>) {
     let mut services = BTreeSet::new();
     for (index, endpoint) in endpoints.into_iter().flatten().enumerate() {
-        let path = path.index(index);
-        let service = endpoint.service.as_deref().unwrap_or_default();
-        if service.is_empty() {
-            errors.required(&path.child("service"), "service is required for all service endpoints");
-        } else if !is_service(service) {
-            errors.invalid(&path.child("service"), service, "it must be a name such as Microsoft.Storage");
+        let field = list.index(index);
+        let service = text(&endpoint.service);
+        match service {
+            "" => field.child("service").required("service is required for all service endpoints"),
+            _ => field.child("service").invalid_if(
+                !is_service(service),
+                service,
+                "it must be a name such as Microsoft.Storage",
+            ),
         }
-        if !services.insert(service) {
-            errors.duplicate(&path.child("service"), service);
-        }
+        field.child("service").duplicate_if(!services.insert(service), service);
         let locations = endpoint.locations.as_deref().unwrap_or_default();
-        if locations.is_empty() {
-            errors.required(&path.child("locations"), "locations are required for all service endpoints");
-        }
-        let mut seen = BTreeSet::new();
+        let list = field.child("locations");
+        list.required_if(locations.is_empty(), "locations are required for all service endpoints");
+        let mut known = BTreeSet::new();
         for (index, location) in locations.iter().enumerate() {
-            let path = path.child("locations").index(index);
-            if !is_location(location) {
-                errors.invalid(
-                    &path,
-                    location.as_str(),
-                    "it must be a region such as westeurope or eastus2, or *",
-                );
-            }
-            if !seen.insert(location) {
-                errors.duplicate(&path, location.as_str());
-            }
+            let words = "it must be a region such as westeurope or eastus2, or *";
+            list.index(index).invalid_if(!is_location(location), location, words);
+            list.index(index).duplicate_if(!known.insert(location), location);
         }
     }
 }

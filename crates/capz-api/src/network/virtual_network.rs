@@ -1,12 +1,14 @@
 //! Virtual networks and their peerings.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use ipnet::IpNet;
 
 use crate::common::Tags;
-use crate::field_error::{FieldErrors, Path};
+use crate::field_error::Field;
 use crate::object::object;
+use crate::text::text;
 
 object! {
     /// The virtual network of a cluster.
@@ -25,9 +27,7 @@ object! {
         /// Tags of the network.
         tags: Tags,
     }
-}
 
-object! {
     /// The virtual network of a cluster in a template.
     VirtualNetworkClass {
         /// The address space, as ranges in CIDR notation.
@@ -37,9 +37,7 @@ object! {
         /// Tags of the network.
         tags: Tags,
     }
-}
 
-object! {
     /// A network that is peered with a cluster's network, in both directions.
     Peering {
         /// The properties of the peering from the cluster's network to the other one.
@@ -52,9 +50,7 @@ object! {
         /// The properties of the peering from the other network to the cluster's one.
         reverse_peering_properties: PeeringProperties,
     }
-}
 
-object! {
     /// What a peering lets through.
     PeeringProperties {
         /// Whether traffic that did not originate in the network is permitted.
@@ -69,28 +65,41 @@ object! {
 }
 
 /// Parses ranges; an invalid one is an error.
-pub(crate) fn check_cidrs(texts: Option<&[String]>, path: &Path, errors: &mut FieldErrors) -> Vec<IpNet> {
+pub(crate) fn check_cidrs(texts: Option<&[String]>, list: &Field<'_>) -> Vec<IpNet> {
     let mut ranges = Vec::new();
     for (index, text) in texts.into_iter().flatten().enumerate() {
         match text.parse() {
             Ok(range) => ranges.push(range),
-            Err(_) => errors.invalid(
-                &path.index(index),
-                text.as_str(),
-                "invalid CIDR format: write it as 10.0.0.0/16",
-            ),
+            Err(_) => list.index(index).invalid(text, "invalid CIDR format: write it as 10.0.0.0/16"),
         }
     }
     ranges
 }
 
-/// A network must not be peered twice.
-pub(crate) fn check_peerings(peerings: Option<&[Peering]>, path: &Path, errors: &mut FieldErrors) {
-    let mut seen = BTreeSet::new();
-    for (index, peering) in peerings.into_iter().flatten().enumerate() {
-        let name = peering.remote_vnet_name.as_deref().unwrap_or_default();
-        if !seen.insert((peering.resource_group.as_deref().unwrap_or_default(), name)) {
-            errors.duplicate(&path.index(index), name);
+/// Validates an address of `owner`, which must be in one of these ranges of `place`.
+pub(crate) fn check_address(address: &str, ranges: &[IpNet], owner: &str, place: &str, field: &Field<'_>) {
+    match address.parse::<IpAddr>() {
+        Err(_) => {
+            field.invalid(address, format_args!("{owner} IP address isn't a valid IPv4 or IPv6 address"));
         }
+        Ok(ip) => field.invalid_if(
+            !ranges.iter().any(|range| range.contains(&ip)),
+            address,
+            format_args!("{owner} IP address needs to be in {place} range ({})", joined(ranges)),
+        ),
+    }
+}
+
+/// Ranges for a message.
+pub(super) fn joined(ranges: &[IpNet]) -> String {
+    ranges.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// A network must not be peered twice.
+pub(crate) fn check_peerings(peerings: Option<&[Peering]>, list: &Field<'_>) {
+    let mut known = BTreeSet::new();
+    for (index, peering) in peerings.into_iter().flatten().enumerate() {
+        let name = text(&peering.remote_vnet_name);
+        list.index(index).duplicate_if(!known.insert((text(&peering.resource_group), name)), name);
     }
 }

@@ -77,7 +77,7 @@ pub struct Azure {
     clock: Clock,
     observer: Option<Arc<dyn CallObserver>>,
     settings: Settings,
-    clients: Mutex<Recent<Fingerprint, Access>>,
+    clients: Mutex<Recent<Fingerprint, AzureAccess>>,
     /// Salts each fingerprint, so that fingerprints mean nothing outside of this process.
     salt: uuid::Uuid,
 }
@@ -87,7 +87,7 @@ type Fingerprint = [u8; 32];
 
 /// A client with the key that identifies its rights.
 #[derive(Clone)]
-pub struct Access {
+pub struct AzureAccess {
     /// The client.
     pub client: Client,
     /// Distinguishes clients with different rights.
@@ -134,7 +134,7 @@ impl Azure {
         environment: &str,
         identity: &AzureClusterIdentitySpec,
         material: &IdentitySecret,
-    ) -> Result<Access, AccessError> {
+    ) -> Result<AzureAccess, AccessError> {
         let name = if environment.is_empty() { "AzurePublicCloud" } else { environment };
         let (endpoints, known) = CloudEndpoints::named(name);
         if !known {
@@ -154,7 +154,7 @@ impl Azure {
         if let Some(observer) = &self.observer {
             builder = builder.observer(Arc::clone(observer));
         }
-        let access = Access { client: builder.build(), tenant: hex(&fingerprint).into() };
+        let access = AzureAccess { client: builder.build(), tenant: hex(&fingerprint).into() };
         self.clients.lock().insert(fingerprint, access.clone());
         Ok(access)
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use arm::Error;
+use capz_planner::GoalError;
 use capz_planner::terminal::Terminal;
 
 use crate::kubernetes::patch::PatchError;
@@ -35,10 +36,19 @@ pub enum Failure {
 /// The reason of a failed deletion. It stays until the next attempt has reached Azure.
 pub const DELETION_FAILED: &str = "DeletionFailed";
 
+impl From<GoalError> for Failure {
+    fn from(error: GoalError) -> Self {
+        match error {
+            GoalError::Terminal(terminal) => Self::Terminal(terminal),
+            GoalError::NotNow(words) => Self::Refused(words),
+        }
+    }
+}
+
 impl Failure {
     /// The reason and message for a condition; `None` for failures that pass. Existing resources keep running while
     /// Azure cannot be read, so such a refusal is not reported for them.
-    pub fn told(&self, deleting: bool, is_there: bool) -> Option<(&'static str, &str)> {
+    pub fn condition(&self, deleting: bool, is_there: bool) -> Option<(&'static str, &str)> {
         let reason = if deleting { DELETION_FAILED } else { "Failed" };
         match self {
             Self::Terminal(terminal) => Some((reason, &terminal.message)),

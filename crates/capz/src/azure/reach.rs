@@ -2,7 +2,6 @@
 //! whenever one ends. Running operations are kept in the object's status, so that the next reconcile resumes them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use arm::{Accepted, ApiVersion, Class, Client, Error, Operation};
@@ -19,6 +18,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
 
+use crate::azure::clients::AzureAccess;
 use crate::azure::failure::Failure;
 use crate::azure::operations;
 use crate::azure::reads::{self, Answer, Reads};
@@ -63,9 +63,7 @@ pub trait Subject: Send {
 /// The inputs for reconciling goals.
 pub struct Reach<'a> {
     /// Azure, with the rights of the cluster's identity.
-    pub client: &'a Client,
-    /// The key of the client's rights.
-    pub tenant: &'a Arc<str>,
+    pub access: &'a AzureAccess,
     /// Lists that reconciles share.
     pub reads: &'a Reads,
     /// Recently written differences, which reconciles share, too.
@@ -121,21 +119,7 @@ impl Reach<'_> {
         subject: &mut S,
         kept: &[Future],
     ) -> Result<(ObservedResources, Plan), Failure> {
-        let mut work = RunningReconcile {
-            observed: seen,
-            running: BTreeMap::new(),
-            operations: BTreeMap::new(),
-            refused: BTreeMap::new(),
-            held_back: BTreeMap::new(),
-            rereads: BTreeMap::new(),
-            contested: BTreeMap::new(),
-            tasks: FuturesUnordered::new(),
-            unanswered: BTreeSet::new(),
-            resumed: BTreeSet::new(),
-            read_again: BTreeSet::new(),
-            prints: BTreeMap::new(),
-            busy: BTreeMap::new(),
-        };
+        let mut work = RunningReconcile { observed: seen, ..RunningReconcile::default() };
         let mut last = None;
         let failure = match self.pursue(subject, kept, &mut work, &mut last).await {
             Ok(plan) => return work.end(plan, self.claimant),
@@ -219,7 +203,7 @@ impl Reach<'_> {
             return Ok(false);
         }
         let answers = missing.keys().map(|reading| async move {
-            let answer = self.reads.read(self.tenant, self.client, reading, self.not_before).await;
+            let answer = self.reads.read(self.access, reading, self.not_before).await;
             answer.map_err(|error| Failure::of(&error, self.requeue))
         });
         let answers = try_join_all(answers).await?;
@@ -238,7 +222,7 @@ impl Reach<'_> {
     /// # Errors
     /// Azure does not answer.
     pub async fn list(&self, reading: &Reading) -> Result<Vec<Value>, Failure> {
-        match self.reads.read(self.tenant, self.client, reading, self.not_before).await {
+        match self.reads.read(self.access, reading, self.not_before).await {
             Ok(Answer::List(listed)) => Ok(listed.all()),
             Ok(Answer::One(document)) => Ok(document.into_iter().collect()),
             Err(error) => Err(Failure::of(&error, self.requeue)),
@@ -253,7 +237,7 @@ impl Reach<'_> {
             {
                 let span = spans::step(goal.service, action, &goal.id, true);
                 work.wait_for(
-                    self.client,
+                    &self.access.client,
                     &goal.id,
                     ReportedStep { service: goal.service, span },
                     action,
@@ -268,7 +252,7 @@ impl Reach<'_> {
         let mut begun = Vec::new();
         for id in plan.left_to_others() {
             if work.read_again.insert(id.clone()) {
-                work.reread_after(self.client, id, Action::Delete, Duration::ZERO);
+                work.reread_after(&self.access.client, id, Action::Delete, Duration::ZERO);
             }
         }
         let writer = Writer::from(self.claimant);
@@ -291,7 +275,7 @@ impl Reach<'_> {
                     let document = step.document.take();
                     let span = spans::step(goal.service, step.action, &goal.id, false);
                     let reported = ReportedStep { service: goal.service, span: span.clone() };
-                    let (client, step) = (self.client.clone(), Step { document, ..step.clone() });
+                    let (client, step) = (self.access.client.clone(), Step { document, ..step.clone() });
                     begun.push((
                         goal.id.clone(),
                         async move {
@@ -304,7 +288,7 @@ impl Reach<'_> {
                     ));
                 }
                 State::Running(action) if !work.running.contains_key(&goal.id) => {
-                    work.reread_later(self.client, &goal.id, *action);
+                    work.reread_later(&self.access.client, &goal.id, *action);
                 }
                 _ => {}
             }
@@ -318,7 +302,7 @@ impl Reach<'_> {
         }
         match ended {
             TaskResult::Sent(reported, step, Ok(Accepted { operation: Some(operation), .. })) => {
-                work.wait_for(self.client, &step.target, reported, step.action, operation);
+                work.wait_for(&self.access.client, &step.target, reported, step.action, operation);
             }
             TaskResult::Sent(_, step, Ok(Accepted { body, operation: None })) => {
                 self.note(work, &step.target);
@@ -328,11 +312,11 @@ impl Reach<'_> {
                     // Azure accepts no condition on the creation of a group: another cluster may have created it at the
                     // same moment. The ID that it bears now decides who owns it.
                     _ if step.action == Action::Create && Kind::of(&step.target).is_group() => {
-                        work.reread_after(self.client, &step.target, step.action, Duration::ZERO);
+                        work.reread_after(&self.access.client, &step.target, step.action, Duration::ZERO);
                     }
                     // An answer without a body does not show the current state.
                     None if step.action != Action::Delete => {
-                        work.reread_later(self.client, &step.target, step.action);
+                        work.reread_later(&self.access.client, &step.target, step.action);
                     }
                     document => work.observed.take(&step.target, document),
                 }
@@ -341,7 +325,7 @@ impl Reach<'_> {
                 // Another writer changed the same document meanwhile: read it again.
                 work.running.remove(&step.target);
                 if let Some(parent) = step.target.parent() {
-                    work.reread_after(self.client, &parent, Action::Update, CONTESTED);
+                    work.reread_after(&self.access.client, &parent, Action::Update, CONTESTED);
                 }
             }
             TaskResult::Sent(_, step, Err(error)) => self.failed(work, &step.target, step.action, &error),
@@ -387,7 +371,7 @@ impl Reach<'_> {
         }
         if is_outdated {
             // Another writer was faster: read the current state.
-            work.reread_later(self.client, id, action);
+            work.reread_later(&self.access.client, id, action);
             return;
         }
         match Failure::of(error, self.requeue) {
@@ -402,6 +386,7 @@ impl Reach<'_> {
 }
 
 /// The state of a running reconcile.
+#[derive(Default)]
 struct RunningReconcile {
     observed: ObservedResources,
     running: BTreeMap<ResourceId, Action>,

@@ -13,6 +13,8 @@ use freshness::SharedReadings;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::azure::clients::AzureAccess;
+
 /// How long a list is kept for reconciles that accept its age.
 const KEPT: Duration = Duration::from_secs(60);
 
@@ -101,15 +103,13 @@ impl Default for Reads {
 }
 
 impl Reads {
-    /// Reads from Azure, or returns an answer newer than `not_before`. `tenant` identifies the rights of the client:
-    /// another client may see other resources.
+    /// Reads from Azure, or returns an answer newer than `not_before`. Clients with other rights may see other resources.
     ///
     /// # Errors
     /// Azure does not answer, or answers with an error. A group that does not exist has no resources.
     pub async fn read(
         &self,
-        tenant: &Arc<str>,
-        client: &Client,
+        AzureAccess { client, tenant }: &AzureAccess,
         reading: &Reading,
         not_before: Instant,
     ) -> Result<Answer, Error> {

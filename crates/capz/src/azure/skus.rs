@@ -9,7 +9,7 @@ use capz_planner::sku::Skus;
 use freshness::SharedReadings;
 use serde_json::Value;
 
-use crate::azure::clients::Access;
+use crate::azure::clients::AzureAccess;
 
 /// How long a list is valid.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -29,7 +29,12 @@ impl SkuCache {
     ///
     /// # Errors
     /// Azure does not list them.
-    pub async fn get(&self, access: &Access, subscription: &str, location: &str) -> Result<Arc<Skus>, Error> {
+    pub async fn get(
+        &self,
+        access: &AzureAccess,
+        subscription: &str,
+        location: &str,
+    ) -> Result<Arc<Skus>, Error> {
         let key = (Arc::clone(&access.tenant), format!("{subscription}/{location}"));
         let ask = async || {
             let listing = Listing::of(&ResourceId::subscription(subscription), "Microsoft.Compute", "skus");

@@ -1,5 +1,4 @@
 //! Clusters: their network, and its deletion.
 
-mod edited;
 pub mod reconcile;
 mod takeover;

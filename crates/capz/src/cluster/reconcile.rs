@@ -1,10 +1,11 @@
 //! The controller of AzureClusters.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use azure_types::ResourceId;
+use capz_api::azure_cluster::AzureClusterSpec;
 use capz_api::{FailureDomain, Future};
 use capz_planner::cluster::{
     CLUSTER_ID, Endpoint, Memory, complete, contact, endpoint, ends_beside, goals, linked_already,
@@ -18,87 +19,79 @@ use tokio::time::Instant;
 
 use crate::azure::failure::{DELETION_FAILED, Failure};
 use crate::azure::reach::Subject;
-use crate::cluster::edited::{EditedCluster, KIND, reference};
 use crate::context::cluster_context::ClusterContext;
 use crate::context::cluster_objects::{ClusterObjects, zones_of};
 use crate::context::ending::Ending;
 use crate::context::identity::IdentityError;
-use crate::context::manager::Manager;
+use crate::context::manager::{Ended, Manager, Stores};
 use crate::context::namesakes::{self, FINALIZER};
+use crate::context::reconcile::{Reconcile, Reconciled};
 use crate::kubernetes::core::{self, Cluster};
-use crate::kubernetes::kinds::AzureCluster;
-use crate::kubernetes::patch::{Edited, PatchError};
+use crate::kubernetes::kinds::{AzureCluster, NO_ENTRIES, reference};
+use crate::kubernetes::patch::PatchError;
 use crate::kubernetes::queue::Outcome;
-use crate::kubernetes::store::{Changes, Key, key_of};
+use crate::kubernetes::store::{Changes, Key, Store, key_of};
 
 /// The annotation of an AzureCluster that has no resources left in Azure; its value is the object's UID.
 const ENDED: &str = "sigs.k8s.io/cluster-api-provider-azure-deleted";
 const NETWORK_READY: &str = "NetworkInfrastructureReady";
 
+type ClusterReconcile<'a> = Reconcile<'a, AzureClusterSpec, &'a ClusterContext>;
+
+impl Reconciled for AzureClusterSpec {
+    const FINALIZER: &'static str = FINALIZER;
+    const RUNNING: &'static str = NETWORK_READY;
+
+    fn store(stores: &Stores) -> &Store<Self> {
+        &stores.azure_clusters
+    }
+}
+
 impl Manager {
     /// Reconciles an AzureCluster with Azure.
-    pub(crate) async fn reconcile_cluster(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
-        let object = match self.own(&self.stores.azure_clusters, key) {
-            Ok(object) => object,
-            Err(end) => return end,
-        };
+    pub(crate) async fn reconcile_cluster(
+        self: Arc<Self>,
+        key: Key,
+        not_before: Instant,
+    ) -> Result<Outcome, Ended> {
+        let object = self.own(&self.stores.azure_clusters, &key)?;
         let annotations = object.metadata.annotations.as_ref();
         if core::is_managed_elsewhere(&object.metadata) {
-            return Outcome::Idle;
+            return Ok(Outcome::Idle);
         }
-        let owners = object.metadata.owner_references.as_deref();
-        let Some(owner) = core::owner(owners, "Cluster") else {
+        let Some(owner) = core::owner(&object.metadata, "Cluster") else {
             self.recorder.normal(reference(&object), "OwnerRefNotSet", "waiting for its owner Cluster");
-            return Outcome::Idle;
+            return Ok(Outcome::Idle);
         };
-        let cluster = self.dependency((KIND, &object.metadata), "Cluster", &self.stores.clusters, owner);
-        let Some(cluster) = cluster else { return Outcome::Idle };
-        let mut edited = match Edited::of(&self.client, KIND, &object) {
-            Ok(edited) => edited,
-            Err(error) => return self.lost(key, &error),
-        };
+        let cluster = self.dependency(&object, &self.stores.clusters, owner).ok_or(Outcome::Idle)?;
+        let mut reconcile = Reconcile::of(&self, &key, &object, not_before, ())?;
         let is_paused = core::is_paused(&cluster, annotations);
-        if let Err(error) = self.take_over(&mut edited, is_paused, not_before).await {
-            return self.not_taken_over(edited, &error).await;
+        if let Err(error) = reconcile.take_over(is_paused).await {
+            return Ok(reconcile.not_taken_over(error).await?);
         }
         if is_paused {
-            edited.pause();
-            return match edited.save().await {
-                Ok(written) => {
-                    if written {
-                        let about = reference(&edited.object);
-                        self.recorder.normal(
-                            about,
-                            "ClusterPaused",
-                            "it, or its Cluster, is paused: it is left alone",
-                        );
-                        edited.keep_in(&self.stores.azure_clusters);
-                    }
-                    Outcome::Idle
-                }
-                Err(error) => self.lost(key, &error),
-            };
+            reconcile.edited.pause();
+            if reconcile.edited.save().await? {
+                let words = "it, or its Cluster, is paused: it is left alone";
+                self.recorder.normal(reconcile.about(), "ClusterPaused", words);
+                reconcile.edited.keep_in(&self.stores.azure_clusters);
+            }
+            return Ok(Outcome::Idle);
         }
-        let deleting = object.metadata.deletion_timestamp.is_some();
+        let deleting = reconcile.is_deleting();
         let ended = annotations.and_then(|annotations| annotations.get(ENDED));
         if deleting && ended.is_some() && ended == object.metadata.uid.as_ref() {
-            return match self.let_cluster_go(edited).await {
-                Ok(outcome) => outcome,
-                Err(error) => self.lost(key, &error),
-            };
+            return Ok(reconcile.let_go().await?);
         }
         let mut context = match self.context_if_allowed(&object, cluster).await {
             Ok(context) => context,
-            Err(error) => return self.without_access(edited, &error).await,
+            Err(error) => return Ok(reconcile.without_access(&error).await?),
         };
         if context.id.is_empty() {
             context.id = object.metadata.uid.clone().unwrap_or_default();
         }
-        let work = ClusterReconcile { manager: &self, key, context: &context, edited, not_before };
-        match if deleting { work.delete().await } else { work.reconcile().await } {
-            Ok(outcome) => outcome,
-            Err(error) => self.lost(key, &error),
-        }
+        let reconcile = reconcile.with(&context);
+        Ok(if deleting { reconcile.delete().await } else { reconcile.reconcile().await }?)
     }
 
     async fn context_if_allowed(
@@ -111,11 +104,12 @@ impl Manager {
         }
         self.cluster_context(ClusterObjects { cluster, azure_cluster: Arc::clone(object) }).await
     }
+}
 
+impl<T> Reconcile<'_, AzureClusterSpec, T> {
     /// Reports why a cluster cannot access Azure.
-    async fn without_access(&self, mut edited: EditedCluster, error: &IdentityError) -> Outcome {
-        let about = reference(&edited.object);
-        self.recorder.warning(about, "CreateClusterScopeFailed", error.to_string());
+    async fn without_access(mut self, error: &IdentityError) -> Result<Outcome, PatchError> {
+        self.manager.recorder.warning(self.about(), "CreateClusterScopeFailed", error.to_string());
         // Failures that need a change by the user are also set as the condition; an older condition would be out of
         // date.
         let reason = match error {
@@ -124,42 +118,23 @@ impl Manager {
             _ => Some("CreateClusterScopeFailed"),
         };
         if let Some(reason) = reason {
-            let condition = fails(NETWORK_READY, reason, Severity::Error, error.to_string());
-            set(&mut edited, self.now(), [condition]);
+            self.set([fails(NETWORK_READY, reason, Severity::Error, error.to_string())]);
         }
-        let key = key_of(&edited.object);
-        match edited.save_in(&self.stores.azure_clusters).await {
-            Ok(()) => Outcome::Retry,
-            Err(error) => self.lost(&key, &error),
-        }
+        self.save().await?;
+        Ok(Outcome::Retry)
     }
 
     /// Removes the finalizer of a cluster that has no resources left in Azure. An annotation records that first: once
     /// the identity is released it may be deleted, and Azure could not be read again.
-    async fn let_cluster_go(&self, mut edited: EditedCluster) -> Result<Outcome, PatchError> {
-        let uid = edited.object.metadata.uid.clone().unwrap_or_default();
-        edited.object.metadata.annotations.get_or_insert_default().insert(ENDED.to_owned(), uid);
-        edited.save_in(&self.stores.azure_clusters).await?;
-        self.hold_identity(&edited.object, false).await?;
-        edited.let_go(FINALIZER);
-        edited.save_in(&self.stores.azure_clusters).await?;
+    async fn let_go(mut self) -> Result<Outcome, PatchError> {
+        let uid = self.edited.object.metadata.uid.clone().unwrap_or_default();
+        self.edited.object.metadata.annotations.get_or_insert_default().insert(ENDED.to_owned(), uid);
+        self.save().await?;
+        self.manager.hold_identity(&self.edited.object, false).await?;
+        self.edited.let_go(FINALIZER);
+        self.save().await?;
         Ok(Outcome::Gone)
     }
-}
-
-/// Sets conditions, and the one that sums them up.
-fn set(edited: &mut EditedCluster, now: String, new: impl IntoIterator<Item = capz_api::Condition>) {
-    let conditions = edited.object.status.get_or_insert_default().conditions.get_or_insert_default();
-    condition::set_all(conditions, new, &now);
-}
-
-/// One reconcile of one AzureCluster.
-struct ClusterReconcile<'a> {
-    manager: &'a Manager,
-    key: &'a Key,
-    context: &'a ClusterContext,
-    edited: EditedCluster,
-    not_before: Instant,
 }
 
 /// The desired state of one reconcile.
@@ -169,34 +144,25 @@ enum ClusterTarget {
 }
 
 impl ClusterReconcile<'_> {
-    async fn save(&mut self) -> Result<(), PatchError> {
-        self.edited.save_in(&self.manager.stores.azure_clusters).await
-    }
-
     fn memory(&self) -> Memory {
-        let none = BTreeMap::new();
-        Memory::of(self.edited.object.metadata.annotations.as_ref().unwrap_or(&none))
+        Memory::of(self.edited.object.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES))
     }
 
     async fn reconcile(mut self) -> Result<Outcome, PatchError> {
-        if let Err(failure) = self.context.check_rival() {
+        if let Err(failure) = self.own.check_rival() {
             return self.failed(&failure, false).await;
         }
-        let cluster = self.context.cluster.metadata.name.clone().unwrap_or_default();
-        let port = self.context.cluster.spec.cluster_network.api_server_port.unwrap_or(6443);
-        complete(
-            &mut self.edited.object.spec,
-            &cluster,
-            &self.context.subscription,
-            port,
-            self.context.dns_suffix,
-        );
+        let context = self.own;
+        let cluster = context.cluster.metadata.name.as_deref().unwrap_or_default();
+        let port = context.cluster.spec.cluster_network.api_server_port.unwrap_or(6443);
+        let spec = &mut self.edited.object.spec;
+        complete(spec, cluster, &context.subscription, port, context.dns_suffix);
         if let Err(failure) = self.find_zones().await {
             return self.failed(&failure, false).await;
         }
         let before = self.memory();
-        let (strangers, seen) = match self.contact(&before).await {
-            Ok(found) => found,
+        let (strangers, observed) = match self.contact(&before).await {
+            Ok(contact) => contact,
             Err(failure) => return self.failed(&failure, false).await,
         };
         // The resources to create and the cluster's ID are recorded first: if this process ends in between, they are
@@ -204,12 +170,12 @@ impl ClusterReconcile<'_> {
         self.manager.hold_identity(&self.edited.object, true).await?;
         self.edited.hold(FINALIZER);
         let annotations = self.edited.object.metadata.annotations.get_or_insert_default();
-        annotations.insert(CLUSTER_ID.to_owned(), self.context.id.clone());
+        annotations.insert(CLUSTER_ID.to_owned(), self.own.id.clone());
         self.remember(&before.with(&self.new_memory().without(&strangers)));
         self.save().await?;
 
         let target = ClusterTarget::Declared { memory: before, strangers: strangers.clone() };
-        match self.reach_from(seen, target).await {
+        match self.drive(observed, target).await {
             Ok((observed, _)) => self.reached(&observed, &strangers).await,
             Err(failure) => self.failed(&failure, false).await,
         }
@@ -217,7 +183,7 @@ impl ClusterReconcile<'_> {
 
     fn new_memory(&self) -> Memory {
         let zones = zones_of(&self.edited.object);
-        remembered(self.context.scope_of(&self.edited.object.spec, &zones))
+        remembered(self.own.scope_of(&self.edited.object.spec, &zones))
     }
 
     fn remember(&mut self, memory: &Memory) {
@@ -227,51 +193,33 @@ impl ClusterReconcile<'_> {
     /// Reads the resources that the cluster has not recorded yet. Returns those that are foreign, and everything
     /// observed.
     async fn contact(&self, memory: &Memory) -> Result<(BTreeSet<ResourceId>, ObservedResources), Failure> {
-        let mut seen = ObservedResources::default();
+        let mut observed = ObservedResources::default();
         // Resources of the established provider bear no ID and are not recorded.
         if namesakes::is_taken_over(&self.edited.object) {
-            return Ok((BTreeSet::new(), seen));
+            return Ok((BTreeSet::new(), observed));
         }
         let zones = zones_of(&self.edited.object);
-        let scope = self.context.scope_of(&self.edited.object.spec, &zones);
+        let scope = self.own.scope_of(&self.edited.object.spec, &zones);
         let goals = unrecorded(goals(scope, memory), memory);
-        let reach = self.context.reach(self.manager, self.not_before, (KIND, &self.key.name));
-        reach.read_missing(&mut seen, &goals).await?;
-        let mut strangers = contact(scope, &goals, &seen).map_err(Failure::Refused)?;
-        for reading in links_of_zones(&goals, &seen) {
+        let reach = self.reach(self.own);
+        reach.read_missing(&mut observed, &goals).await?;
+        let mut strangers = contact(scope, &goals, &observed).map_err(Failure::Refused)?;
+        for reading in links_of_zones(&goals, &observed) {
             strangers.extend(linked_already(&goals, &reach.list(&reading).await?));
         }
-        Ok((strangers, seen))
+        Ok((strangers, observed))
     }
 
-    async fn reach(&mut self, target: ClusterTarget) -> Result<(ObservedResources, Plan), Failure> {
-        self.reach_from(ObservedResources::default(), target).await
-    }
-
-    async fn reach_from(
+    async fn drive(
         &mut self,
-        seen: ObservedResources,
+        observed: ObservedResources,
         target: ClusterTarget,
     ) -> Result<(ObservedResources, Plan), Failure> {
-        let operations: Vec<Future> = self
-            .edited
-            .object
-            .status
-            .as_ref()
-            .and_then(|status| status.long_running_operation_states.clone())
-            .unwrap_or_default();
-        let reach = self.context.reach(self.manager, self.not_before, (KIND, &self.key.name));
+        let (operations, reach) = (self.edited.operations(), self.reach(self.own));
         let zones = zones_of(&self.edited.object);
-        let mut subject = ClusterSubject {
-            manager: self.manager,
-            context: self.context,
-            key: self.key,
-            deleting: matches!(target, ClusterTarget::Ended { .. }),
-            edited: &mut self.edited,
-            zones,
-            target,
-        };
-        reach.run_from(seen, &mut subject, &operations).await
+        let deleting = matches!(target, ClusterTarget::Ended { .. });
+        let mut subject = ClusterSubject { context: self.own, reconcile: self, deleting, zones, target };
+        reach.run_from(observed, &mut subject, &operations).await
     }
 
     /// The observed state matches the desired state.
@@ -281,38 +229,37 @@ impl ClusterReconcile<'_> {
         strangers: &BTreeSet<ResourceId>,
     ) -> Result<Outcome, PatchError> {
         let zones = zones_of(&self.edited.object);
-        let now = self.manager.now();
         let declared = self.edited.object.spec.clone();
-        let scope = self.context.scope_of(&declared, &zones);
+        let scope = self.own.scope_of(&declared, &zones);
         let outcome = match endpoint(scope) {
             Endpoint::Known(endpoint) => {
                 self.edited.object.spec.control_plane_endpoint = Some(endpoint);
-                set(&mut self.edited, now, [holds(NETWORK_READY)]);
-                self.edited.object.status.get_or_insert_default().ready = Some(true);
+                self.set([holds(NETWORK_READY)]);
+                self.edited.status().ready = Some(true);
                 Outcome::Rest
             }
             Endpoint::Awaited(member) => {
                 let words = format!("waiting for the {member} of the externally managed control plane");
                 let reason = "ExternallyManagedControlPlane";
-                set(&mut self.edited, now, [fails(NETWORK_READY, reason, Severity::Info, words)]);
+                self.set([fails(NETWORK_READY, reason, Severity::Info, words)]);
                 Outcome::Idle
             }
         };
         read_back(&mut self.edited.object.spec, scope, observed);
         let memory = {
             let spec = &self.edited.object.spec;
-            let scope = self.context.scope_of(spec, &zones);
+            let scope = self.own.scope_of(spec, &zones);
             remembered_of(scope, observed).without(strangers).with(&self.memory().until_the_end())
         };
         self.remember(&memory);
         self.save().await?;
         // Wakes the machines that wait for their network without waiting for the watch.
-        self.manager.wake_machines_of(&key_of(&*self.context.cluster));
+        self.manager.wake_machines_of(&key_of(&*self.own.cluster));
         Ok(outcome)
     }
 
     async fn failed(mut self, failure: &Failure, deleting: bool) -> Result<Outcome, PatchError> {
-        let about = reference(&self.edited.object);
+        let about = self.about();
         let recorder = &self.manager.recorder;
         let (condition, outcome) = match failure {
             Failure::Later { after, words } => {
@@ -333,7 +280,7 @@ impl ClusterReconcile<'_> {
                 (fails(NETWORK_READY, "Failed", Severity::Error, words.clone()), Outcome::Retry)
             }
         };
-        set(&mut self.edited, self.manager.now(), [condition]);
+        self.set([condition]);
         self.save().await?;
         Ok(outcome)
     }
@@ -344,9 +291,9 @@ impl ClusterReconcile<'_> {
         if spec.extended_location.is_some() {
             return Ok(());
         }
-        let skus = self.context.skus(self.manager).await?;
+        let skus = self.own.skus(self.manager).await?;
         let declared = spec.failure_domains.clone().unwrap_or_default();
-        let status = self.edited.object.status.get_or_insert_default();
+        let status = self.edited.status();
         let zones = skus.zones();
         if zones.is_empty() {
             return Ok(());
@@ -366,28 +313,20 @@ impl ClusterReconcile<'_> {
         }
         // While the cluster has machines no resource is deleted, whatever the order of deletion: their nodes could not
         // be drained without the network.
-        match self.manager.left_in(&key_of(&*self.context.cluster)) {
+        match self.manager.left_in(&key_of(&*self.own.cluster)) {
             // The watch of the last of them wakes this cluster.
             None => return Ok(Outcome::Idle),
             Some(left) if !left.is_empty() => {
                 let words = format!("waiting for these to be deleted first: {}", left.join(", "));
-                set(
-                    &mut self.edited,
-                    self.manager.now(),
-                    [fails(NETWORK_READY, "Deleting", Severity::Info, words)],
-                );
+                self.set([fails(NETWORK_READY, "Deleting", Severity::Info, words)]);
                 self.save().await?;
                 return Ok(Outcome::Idle);
             }
             Some(_) => {}
         }
         // Set before Azure is asked, which may not answer.
-        let conditions = self.edited.object.status.as_ref().and_then(|status| status.conditions.as_ref());
-        if !["Deleting", DELETION_FAILED]
-            .iter()
-            .any(|reason| condition::has_reason(conditions, NETWORK_READY, reason))
-        {
-            set(&mut self.edited, self.manager.now(), [fails(NETWORK_READY, "Deleting", Severity::Info, "")]);
+        if !["Deleting", DELETION_FAILED].iter().any(|reason| self.edited.has_reason(NETWORK_READY, reason)) {
+            self.set([fails(NETWORK_READY, "Deleting", Severity::Info, "")]);
             self.save().await?;
         }
         let mut memory = self.memory();
@@ -395,11 +334,11 @@ impl ClusterReconcile<'_> {
         if namesakes::is_taken_over(&self.edited.object) {
             memory = memory.with(&self.new_memory());
         }
-        let cluster_is_deleted = self.context.cluster.metadata.deletion_timestamp.is_some();
+        let cluster_is_deleted = self.own.cluster.metadata.deletion_timestamp.is_some();
         let zones = zones_of(&self.edited.object);
         let declared = self.edited.object.spec.clone();
-        let scope = self.context.scope_of(&declared, &zones);
-        let ending = self.manager.ending(self.context, scope, cluster_is_deleted, self.not_before).await;
+        let scope = self.own.scope_of(&declared, &zones);
+        let ending = self.manager.ending(self.own, scope, cluster_is_deleted, self.not_before).await;
         let ending = match ending {
             Ok(ending) => ending,
             Err(failure) => return self.failed(&failure, true).await,
@@ -407,35 +346,33 @@ impl ClusterReconcile<'_> {
         let left = ending.left();
         if let Some(words) = &left {
             let waiting = fails(NETWORK_READY, "Deleting", Severity::Info, words.clone());
-            set(&mut self.edited, self.manager.now(), [waiting]);
+            self.set([waiting]);
         }
-        match self.reach(ClusterTarget::Ended { memory, ending }).await {
+        match self.drive(ObservedResources::default(), ClusterTarget::Ended { memory, ending }).await {
             Ok((_, plan)) => {
                 let left: Vec<String> = left.into_iter().chain(plan.in_use()).collect();
                 if !left.is_empty() {
                     let words = left.join(". ");
-                    self.manager.recorder.warning(reference(&self.edited.object), "ResourcesLeft", words);
+                    self.manager.recorder.warning(self.about(), "ResourcesLeft", words);
                 }
-                self.manager.let_cluster_go(self.edited).await
+                self.let_go().await
             }
             Err(failure) => self.failed(&failure, true).await,
         }
     }
 }
 
-struct ClusterSubject<'a> {
-    manager: &'a Manager,
+struct ClusterSubject<'s, 'a> {
+    reconcile: &'s mut ClusterReconcile<'a>,
     context: &'a ClusterContext,
-    key: &'a Key,
     deleting: bool,
-    edited: &'a mut EditedCluster,
     zones: Vec<String>,
     target: ClusterTarget,
 }
 
-impl Subject for ClusterSubject<'_> {
+impl Subject for ClusterSubject<'_, '_> {
     fn goals(&mut self, _: &ObservedResources) -> Result<Vec<Goal>, Failure> {
-        let spec = &self.edited.object.spec;
+        let spec = &self.reconcile.edited.object.spec;
         let scope = self.context.scope_of(spec, &self.zones);
         Ok(match &self.target {
             ClusterTarget::Declared { memory, strangers } => {
@@ -454,31 +391,22 @@ impl Subject for ClusterSubject<'_> {
     }
 
     async fn report(&mut self, plan: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
-        let conditions = condition::project(&CLUSTER, plan);
-        set(self.edited, self.manager.now(), conditions);
-        let spec = &self.edited.object.spec;
-        let group = self.context.scope_of(spec, &self.zones).group();
+        let object = &mut self.reconcile.edited.object;
+        let group = self.context.scope_of(&object.spec, &self.zones).group();
         // From here on another subscription is refused: the cluster would be created a second time, and the first one
         // abandoned.
         if !self.deleting && plan.state_of(&group).is_some_and(State::is_there) {
-            let annotations = self.edited.object.metadata.annotations.get_or_insert_default();
+            let annotations = object.metadata.annotations.get_or_insert_default();
             annotations.insert(elsewhere::SUBSCRIPTION.to_owned(), self.context.subscription.clone());
         }
-        let status = self.edited.object.status.get_or_insert_default();
-        status.long_running_operation_states = (!operations.is_empty()).then_some(operations);
-        let saved = self.edited.save_in(&self.manager.stores.azure_clusters).await;
-        saved.map_err(|error| Failure::of_write(&error, self.manager.settings.timeouts.requeue))
+        self.reconcile.report(condition::project(&CLUSTER, plan), operations).await
     }
 
     fn has_changed(&self) -> bool {
-        let Some(newest) = self.manager.stores.azure_clusters.get(self.key) else { return true };
-        self.edited.is_outdated(&newest.metadata)
-            || newest.metadata.deletion_timestamp.is_some() != self.deleting
-            || self.context.is_paused(self.manager, newest.metadata.annotations.as_ref())
+        self.reconcile.has_changed(self.context, self.deleting)
     }
 
     fn changes(&self) -> Changes {
-        let own = self.manager.stores.azure_clusters.changes_of(self.key);
-        Changes::of([own, self.context.cluster_changes(self.manager)])
+        self.reconcile.changes(self.context)
     }
 }

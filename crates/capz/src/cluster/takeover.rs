@@ -1,13 +1,12 @@
 //! Takes a cluster over from the established provider: Azure Service Operator stops writing to its resources.
 
-use tokio::time::Instant;
+use capz_api::azure_cluster::AzureClusterSpec;
+use capz_planner::operator::{KEPT, keeping};
 
-use crate::cluster::edited::{EditedCluster, reference};
-use crate::context::manager::Manager;
+use crate::context::reconcile::Reconcile;
 use crate::kubernetes::operator::{self, OperatorError};
 use crate::kubernetes::patch::PatchError;
 use crate::kubernetes::queue::Outcome;
-use crate::kubernetes::store::key_of;
 
 /// Why a cluster is not taken over yet.
 #[derive(Debug, thiserror::Error)]
@@ -20,56 +19,49 @@ pub(super) enum TakeoverError {
     Write(#[from] PatchError),
 }
 
-impl Manager {
+impl<T> Reconcile<'_, AzureClusterSpec, T> {
     /// Prevents Azure Service Operator from writing to and deleting from Azure for this cluster.
-    pub(super) async fn take_over(
-        &self,
-        edited: &mut EditedCluster,
-        is_paused: bool,
-        not_before: Instant,
-    ) -> Result<(), TakeoverError> {
-        let owner = edited.object.metadata.uid.clone().unwrap_or_default();
+    pub(super) async fn take_over(&mut self, is_paused: bool) -> Result<(), TakeoverError> {
+        let manager = self.manager;
+        let owner = self.edited.object.metadata.uid.clone().unwrap_or_default();
         // A paused cluster may be moved next, so its objects are read afresh; otherwise a recent list will do.
-        let not_before = if is_paused { not_before } else { operator::lately() };
-        let objects = self.operator.make_harmless(&owner, not_before).await?;
+        let not_before = if is_paused { self.not_before } else { operator::lately() };
+        let objects = manager.operator.make_harmless(&owner, not_before).await?;
         if is_paused || objects.is_empty() {
             return Ok(());
         }
-        let annotations = edited.object.metadata.annotations.get_or_insert_default();
-        if let Some((key, text)) = operator::kept_besides(annotations, &objects) {
+        let annotations = self.edited.object.metadata.annotations.get_or_insert_default();
+        if let Some(text) = keeping(annotations, &objects) {
             let words = format!(
-                "Azure Service Operator is configured not to delete these, so they are used as they are (annotation {key}): {text}"
+                "Azure Service Operator is configured not to delete these, so they are used as they are (annotation {KEPT}): {text}"
             );
-            annotations.insert(key, text);
-            edited.save_in(&self.stores.azure_clusters).await?;
-            self.recorder.normal(reference(&edited.object), "ResourcesKept", words);
+            annotations.insert(KEPT.to_owned(), text);
+            self.save().await?;
+            manager.recorder.normal(self.about(), "ResourcesKept", words);
         }
         let going = objects.iter().filter(|object| !object.is_deleted()).count();
         if going > 0 {
             let words = format!(
                 "deletes {going} objects of Azure Service Operator; their resources in Azure stay, and this program manages them"
             );
-            self.recorder.normal(reference(&edited.object), "TakenOver", words);
+            manager.recorder.normal(self.about(), "TakenOver", words);
         }
-        Ok(self.operator.remove(&owner).await?)
+        Ok(manager.operator.remove(&owner).await?)
     }
 
     /// Reports why a cluster is not taken over yet. Until then it cannot be moved.
-    pub(super) async fn not_taken_over(&self, mut edited: EditedCluster, error: &TakeoverError) -> Outcome {
-        let key = key_of(&edited.object);
+    pub(super) async fn not_taken_over(mut self, error: TakeoverError) -> Result<Outcome, PatchError> {
         let error = match error {
             TakeoverError::Operator(error) => error,
-            TakeoverError::Write(error) => return self.lost(&key, error),
+            TakeoverError::Write(error) => return Err(error),
         };
         if error.is_waiting() {
-            tracing::info!(cluster = %key, words = %error, "retrying later");
-            return Outcome::After(operator::GOING);
+            tracing::info!(cluster = %self.key, words = %error, "retrying later");
+            return Ok(Outcome::After(operator::GOING));
         }
-        self.recorder.warning(reference(&edited.object), "OperatorObjectsLeft", error.to_string());
-        edited.block_move();
-        match edited.save_in(&self.stores.azure_clusters).await {
-            Ok(()) => Outcome::Retry,
-            Err(error) => self.lost(&key, &error),
-        }
+        self.manager.recorder.warning(self.about(), "OperatorObjectsLeft", error.to_string());
+        self.edited.block_move();
+        self.save().await?;
+        Ok(Outcome::Retry)
     }
 }

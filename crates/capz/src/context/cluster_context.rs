@@ -12,7 +12,7 @@ use capz_planner::{Claimant, ClusterScope, elsewhere};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::azure::clients::{Access, AccessError, IdentitySecret};
+use crate::azure::clients::{AccessError, AzureAccess, IdentitySecret};
 use crate::azure::failure::Failure;
 use crate::azure::reach::Reach;
 use crate::context::cluster_objects::{ClusterObjects, zones_of};
@@ -20,7 +20,7 @@ use crate::context::identity::IdentityError;
 use crate::context::manager::Manager;
 use crate::context::namesakes;
 use crate::kubernetes::core::{self, Cluster};
-use crate::kubernetes::kinds::{AzureCluster, AzureClusterIdentity};
+use crate::kubernetes::kinds::{AzureCluster, AzureClusterIdentity, NO_ENTRIES};
 use crate::kubernetes::operator;
 use crate::kubernetes::store::key_of;
 
@@ -37,7 +37,7 @@ pub(crate) struct ClusterContext {
     /// The data of the identity's Secret.
     pub secret: IdentitySecret,
     /// Azure, with the rights of the identity.
-    pub access: Access,
+    pub access: AzureAccess,
     /// The subscription in effect.
     pub subscription: String,
     /// The cluster's ID; empty before its first resource is created.
@@ -93,6 +93,14 @@ impl ClusterContext {
         self.rival.clone().map_or(Ok(()), |words| Err(Failure::Refused(words)))
     }
 
+    /// The context, if no other cluster takes precedence over this one.
+    ///
+    /// # Errors
+    /// Another cluster does.
+    pub fn without_rival(self) -> Result<Self, Failure> {
+        self.check_rival().map(|()| self)
+    }
+
     /// The inputs for reconciling an object in this cluster's subscription, with reads no older than `not_before`.
     pub fn reach<'a>(
         &'a self,
@@ -101,8 +109,7 @@ impl ClusterContext {
         (kind, name): (&'static str, &'a str),
     ) -> Reach<'a> {
         Reach {
-            client: &self.access.client,
-            tenant: &self.access.tenant,
+            access: &self.access,
             reads: &manager.reads,
             written: &manager.written,
             claimant: Claimant {
@@ -200,8 +207,7 @@ impl Manager {
         let rival = self.rival_of(object);
         let is_copy = rival.as_ref().is_some_and(|rival| rival.is_original);
         let id = namesakes::id(object).filter(|_| !is_copy).unwrap_or_default().to_owned();
-        let none = BTreeMap::new();
-        let annotations = object.metadata.annotations.as_ref().unwrap_or(&none);
+        let annotations = object.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES);
         let context = ClusterContext {
             kept: kept_of(annotations),
             zones: zones_of(object),

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use controllers::Reference;
-use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use capz_api::azure_cluster::AzureClusterSpec;
 
 use crate::context::manager::Manager;
 use crate::kubernetes::core::{self, Cluster};
-use crate::kubernetes::kinds::{API_VERSION, AzureCluster, Object};
-use crate::kubernetes::store::{Key, Store};
+use crate::kubernetes::kinds::{AzureCluster, Object, ObjectKind, reference};
+use crate::kubernetes::store::{Store, key_of};
 
 /// The Cluster and the AzureCluster that an object belongs to.
 #[derive(Clone)]
@@ -21,48 +20,42 @@ impl Manager {
     /// The object of this name beside a dependent one, if a watch has shown it. Without it nothing can be deleted in
     /// Azure: a dependent object that is being deleted reports that the other one is missing, once the store is
     /// complete.
-    pub(crate) fn dependency<S: Clone, T: Clone>(
+    pub(crate) fn dependency<D: ObjectKind, K: ObjectKind>(
         &self,
-        dependent: (&'static str, &ObjectMeta),
-        kind: &str,
-        store: &Store<S, T>,
+        dependent: &Object<D>,
+        store: &Store<K>,
         name: &str,
-    ) -> Option<Arc<Object<S, T>>> {
-        let (dependent_kind, metadata) = dependent;
-        let namespace = metadata.namespace.clone().unwrap_or_default();
-        let found = store.get(&Key { namespace, name: name.to_owned() });
-        if found.is_none() && store.is_complete() && metadata.deletion_timestamp.is_some() {
-            let about = Reference::of(API_VERSION, dependent_kind, metadata);
+    ) -> Option<Arc<Object<K>>> {
+        let found = store.get(&key_of(dependent).beside(name));
+        if found.is_none() && store.is_complete() && dependent.metadata.deletion_timestamp.is_some() {
+            let kind = K::NAME;
             let words = format!(
                 "it waits for the {kind} {name}, which does not exist: create it again, or delete by hand what is left in Azure, and then the finalizer"
             );
-            self.recorder.warning(about, "OwnerNotFound", words);
+            self.recorder.warning(reference(dependent), "OwnerNotFound", words);
         }
         found
     }
 
     /// The cluster of an object, which its owner names where the object itself does not. `None` if an object is missing,
     /// whose creation wakes the reconcile, or if the cluster is of another kind, which an event reports.
-    pub(crate) fn cluster_of(
+    pub(crate) fn cluster_of<K: ObjectKind>(
         &self,
-        object: (&'static str, &ObjectMeta),
+        object: &Object<K>,
         named_by_owner: &str,
     ) -> Option<ClusterObjects> {
-        let (kind, metadata) = object;
-        let name = core::cluster_name(metadata).unwrap_or(named_by_owner);
-        let cluster = self.dependency(object, "Cluster", &self.stores.clusters, name)?;
+        let name = core::cluster_name(&object.metadata).unwrap_or(named_by_owner);
+        let cluster = self.dependency(object, &self.stores.clusters, name)?;
         let infrastructure = &cluster.spec.infrastructure_ref;
-        if infrastructure.kind != "AzureCluster" {
+        if infrastructure.kind != AzureClusterSpec::NAME {
             let words = format!(
                 "the infrastructure of its Cluster is the {} {}, not an AzureCluster: it is not served",
                 infrastructure.kind, infrastructure.name
             );
-            let about = Reference::of(API_VERSION, kind, metadata);
-            self.recorder.normal(about, "AzureClusterObjectNotFound", words);
+            self.recorder.normal(reference(object), "AzureClusterObjectNotFound", words);
             return None;
         }
-        let (store, name) = (&self.stores.azure_clusters, &infrastructure.name);
-        let azure_cluster = self.dependency(object, "AzureCluster", store, name)?;
+        let azure_cluster = self.dependency(object, &self.stores.azure_clusters, &infrastructure.name)?;
         Some(ClusterObjects { cluster, azure_cluster })
     }
 }

@@ -1,17 +1,18 @@
 //! Deletion of a cluster: its resource groups are deleted as a whole if everything in them is the cluster's.
 
 use arm::Class;
+use capz_api::azure_cluster::AzureClusterSpec;
 use capz_planner::cluster::{End, Inventory, end, groups, resources_of};
 use capz_planner::kind::Kind;
 use capz_planner::{ClusterScope, Observation, ObservedResources};
-use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::azure::failure::Failure;
-use crate::azure::reads::{self, Answer};
+use crate::azure::reads;
 use crate::context::cluster_context::ClusterContext;
 use crate::context::manager::Manager;
 use crate::kubernetes::core;
+use crate::kubernetes::kinds::ObjectKind;
 
 /// How a cluster is deleted.
 pub(crate) struct Ending {
@@ -58,41 +59,31 @@ impl Manager {
         if core::is_managed_elsewhere(&context.azure_cluster.metadata) {
             return Ok(ending);
         }
-        let requeue = self.settings.timeouts.requeue;
-        let access = &context.access;
+        let reach = context.reach(self, not_before, (AzureClusterSpec::NAME, scope.name));
         let mut observed = ObservedResources::default();
         let mut listed = Vec::new();
         for id in groups(scope) {
-            let document = reads::get(&access.client, &id, Kind::of(&id).api_version, Class::Refresh).await;
-            observed.take(&id, document.map_err(|error| Failure::of(&error, requeue))?);
+            let version = Kind::of(&id).api_version;
+            let document = reads::get(&context.access.client, &id, version, Class::Refresh).await;
+            observed.take(&id, document.map_err(|error| Failure::of(&error, reach.requeue))?);
             // The contents of a group that is being deleted already are not read.
             if let Observation::Present(held) = observed.get(&id)
                 && scope.claimant().owns(held)
                 && held["properties"]["provisioningState"] != "Deleting"
             {
-                let answer =
-                    self.reads.read(&access.tenant, &access.client, &resources_of(&id), not_before).await;
-                listed.extend(documents(answer.map_err(|error| Failure::of(&error, requeue))?));
+                listed.extend(reach.list(&resources_of(&id)).await?);
             }
         }
         ending.end = end(scope, cluster_is_deleted, &observed);
         ending.inventory = Inventory::of(scope, &listed);
         let mut more = Vec::new();
         for (reading, _) in ending.inventory.unsettled() {
-            let answer = self.reads.read(&access.tenant, &access.client, &reading, not_before).await;
-            more.extend(documents(answer.map_err(|error| Failure::of(&error, requeue))?));
+            more.extend(reach.list(&reading).await?);
         }
         ending.inventory.settle(scope, &more);
         if ending.end == End::WholeGroups && ending.inventory.others().next().is_some() {
             ending.end = End::OneByOne;
         }
         Ok(ending)
-    }
-}
-
-fn documents(answer: Answer) -> Vec<Value> {
-    match answer {
-        Answer::List(listed) => listed.all(),
-        Answer::One(document) => document.into_iter().collect(),
     }
 }

@@ -11,7 +11,7 @@ use kube::Api;
 use kube::api::ListParams;
 use sha2::{Digest, Sha224};
 
-use crate::azure::clients::{Access, AccessError, IdentitySecret, has_client_secret, kind_of};
+use crate::azure::clients::{AccessError, AzureAccess, IdentitySecret, has_client_secret, kind_of};
 use crate::context::manager::Manager;
 use crate::kubernetes::kinds::{AzureCluster, AzureClusterIdentity};
 use crate::kubernetes::patch::{Edited, PatchError};
@@ -118,7 +118,7 @@ impl Manager {
     pub(crate) async fn access(
         &self,
         cluster: &AzureCluster,
-    ) -> Result<(Arc<AzureClusterIdentity>, IdentitySecret, Access), IdentityError> {
+    ) -> Result<(Arc<AzureClusterIdentity>, IdentitySecret, AzureAccess), IdentityError> {
         let identity = self.identity_of(cluster)?;
         self.check_allowed(cluster, &identity).await?;
         let secret = self.secret_data(&identity).await?;
@@ -180,7 +180,7 @@ impl Manager {
         if is_settled || (hold && identity.metadata.deletion_timestamp.is_some()) {
             return Ok(());
         }
-        let mut edited = Edited::of(&self.client, "AzureClusterIdentity", &identity)?;
+        let mut edited = Edited::of(&self.client, &identity)?;
         let finalizers = edited.object.metadata.finalizers.get_or_insert_default();
         finalizers.retain(|known| *known != finalizer && *known != older);
         if hold {

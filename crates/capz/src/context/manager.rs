@@ -3,6 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use capz_api::azure_cluster::AzureClusterSpec;
+use capz_api::azure_cluster_identity::AzureClusterIdentitySpec;
+use capz_api::azure_machine::{AzureMachineSpec, AzureMachineTemplateSpec};
+use capz_api::azure_machine_pool::{AzureMachinePoolMachineSpec, AzureMachinePoolSpec};
 use capz_planner::terminal::Terminal;
 use capz_planner::{ObservedResources, Plan};
 use clock::Clock;
@@ -17,8 +21,8 @@ use crate::azure::reads::Reads;
 use crate::azure::repeats::RecentWrites;
 use crate::azure::skus::SkuCache;
 use crate::kubernetes::controller;
-use crate::kubernetes::core;
-use crate::kubernetes::kinds::Object;
+use crate::kubernetes::core::{ClusterSpec, MachinePoolSpec, MachineSpec};
+use crate::kubernetes::kinds::{Object, ObjectKind};
 use crate::kubernetes::operator::Operator;
 use crate::kubernetes::patch::PatchError;
 use crate::kubernetes::queue::{Outcome, WorkQueue};
@@ -29,37 +33,23 @@ use crate::settings::Settings;
 #[derive(Default)]
 pub struct Stores {
     /// AzureClusters.
-    pub azure_clusters:
-        Store<capz_api::azure_cluster::AzureClusterSpec, capz_api::azure_cluster::AzureClusterStatus>,
+    pub azure_clusters: Store<AzureClusterSpec>,
     /// AzureMachines.
-    pub azure_machines:
-        Store<capz_api::azure_machine::AzureMachineSpec, capz_api::azure_machine::AzureMachineStatus>,
+    pub azure_machines: Store<AzureMachineSpec>,
     /// AzureMachineTemplates.
-    pub azure_machine_templates: Store<
-        capz_api::azure_machine::AzureMachineTemplateSpec,
-        capz_api::azure_machine::AzureMachineTemplateStatus,
-    >,
+    pub azure_machine_templates: Store<AzureMachineTemplateSpec>,
     /// AzureMachinePools, if machine pools are enabled.
-    pub azure_machine_pools: Store<
-        capz_api::azure_machine_pool::AzureMachinePoolSpec,
-        capz_api::azure_machine_pool::AzureMachinePoolStatus,
-    >,
+    pub azure_machine_pools: Store<AzureMachinePoolSpec>,
     /// AzureMachinePoolMachines, if machine pools are enabled.
-    pub azure_machine_pool_machines: Store<
-        capz_api::azure_machine_pool::AzureMachinePoolMachineSpec,
-        capz_api::azure_machine_pool::AzureMachinePoolMachineStatus,
-    >,
+    pub azure_machine_pool_machines: Store<AzureMachinePoolMachineSpec>,
     /// AzureClusterIdentities.
-    pub identities: Store<
-        capz_api::azure_cluster_identity::AzureClusterIdentitySpec,
-        capz_api::azure_cluster_identity::AzureClusterIdentityStatus,
-    >,
+    pub identities: Store<AzureClusterIdentitySpec>,
     /// Clusters.
-    pub clusters: Store<core::ClusterSpec, core::ClusterStatus>,
+    pub clusters: Store<ClusterSpec>,
     /// Machines.
-    pub machines: Store<core::MachineSpec, core::MachineStatus>,
+    pub machines: Store<MachineSpec>,
     /// MachinePools, if they are enabled.
-    pub machine_pools: Store<core::MachinePoolSpec, core::NoStatus>,
+    pub machine_pools: Store<MachinePoolSpec>,
 }
 
 /// Which kinds have been listed completely since the start. Reconciles wait for that: before, an identity, an owner or
@@ -139,13 +129,29 @@ pub struct Manager {
     pub(crate) core_version: String,
 }
 
+/// Why a reconcile ends early.
+pub(crate) enum Ended {
+    /// There is nothing to do.
+    With(Outcome),
+    /// The object was not written.
+    Unwritten(PatchError),
+}
+
+impl From<Outcome> for Ended {
+    fn from(outcome: Outcome) -> Self {
+        Self::With(outcome)
+    }
+}
+
+impl From<PatchError> for Ended {
+    fn from(error: PatchError) -> Self {
+        Self::Unwritten(error)
+    }
+}
+
 impl Manager {
     /// Returns an object to reconcile; or the outcome if it is deleted, or belongs to another manager.
-    pub(crate) fn own<S: Clone, T: Clone>(
-        &self,
-        store: &Store<S, T>,
-        key: &Key,
-    ) -> Result<Arc<Object<S, T>>, Outcome> {
+    pub(crate) fn own<K: ObjectKind>(&self, store: &Store<K>, key: &Key) -> Result<Arc<Object<K>>, Outcome> {
         let object = store.get(key).ok_or(Outcome::Gone)?;
         if self.settings.takes(object.metadata.labels.as_ref()) { Ok(object) } else { Err(Outcome::Idle) }
     }

@@ -6,4 +6,5 @@ pub mod ending;
 pub mod identity;
 pub mod manager;
 pub mod namesakes;
+pub mod reconcile;
 pub mod wake;

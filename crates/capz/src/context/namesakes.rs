@@ -2,6 +2,7 @@
 //! precedence.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use capz_planner::cluster::{CLUSTER_ID, Claim, RESOURCES, SECURITY_RULES, TAGS, rival};
 use capz_planner::elsewhere::SUBSCRIPTION;
@@ -48,31 +49,28 @@ impl Manager {
     /// resources.
     pub(crate) fn rival_of(&self, object: &AzureCluster) -> Option<Rival> {
         let own = self.claim(object)?;
-        let all = self.stores.azure_clusters.all();
-        let others: Vec<Claim<'_>> = all
-            .iter()
-            .filter(|other| {
-                core::cluster_name(&other.metadata).is_some_and(|name| name.eq_ignore_ascii_case(own.cluster))
-                    && key_of(&***other) != key_of(object)
-            })
-            .filter_map(|other| self.claim(other))
-            .collect();
+        let namesakes = self.namesakes_of(object);
+        let others: Vec<Claim<'_>> = namesakes.iter().filter_map(|other| self.claim(other)).collect();
         let first = rival(&own, &others)?;
         Some(Rival { words: first.to_string(), is_original: own.id.is_some() && own.id == first.id })
     }
 
     /// Wakes clusters with the name of this one: it may have had precedence over them, and be deleted.
     pub(crate) fn wake_namesakes_of(&self, object: &AzureCluster) {
-        let Some(name) = core::cluster_name(&object.metadata) else { return };
-        let own = key_of(object);
-        for other in self.stores.azure_clusters.all() {
-            let key = key_of(&*other);
-            if key != own
-                && core::cluster_name(&other.metadata).is_some_and(|it| it.eq_ignore_ascii_case(name))
-            {
-                self.clusters.wake(key);
-            }
+        for other in self.namesakes_of(object) {
+            self.clusters.wake(key_of(&*other));
         }
+    }
+
+    /// Other AzureClusters whose Clusters have the same name.
+    fn namesakes_of(&self, object: &AzureCluster) -> Vec<Arc<AzureCluster>> {
+        let Some(name) = core::cluster_name(&object.metadata) else { return Vec::new() };
+        let mut all = self.stores.azure_clusters.all();
+        all.retain(|other| {
+            core::cluster_name(&other.metadata).is_some_and(|it| it.eq_ignore_ascii_case(name))
+                && key_of(&**other) != key_of(object)
+        });
+        all
     }
 
     /// The claim of an AzureCluster; `None` without an owner Cluster, or if an external tool manages its

@@ -1,11 +1,15 @@
 //! Which objects a change affects: a watch event of one object wakes others.
 
+use std::sync::Arc;
+
 use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::context::manager::Manager;
 use crate::kubernetes::core;
-use crate::kubernetes::kinds::{self, AzureCluster, AzureMachine, AzureMachinePoolMachine, POOL_MACHINE};
-use crate::kubernetes::store::{Key, key_of};
+use crate::kubernetes::kinds::{
+    self, AzureCluster, AzureMachine, AzureMachinePoolMachine, NO_ENTRIES, Object, ObjectKind, POOL_MACHINE,
+};
+use crate::kubernetes::store::{Key, Store, key_of};
 
 impl Manager {
     /// Wakes the clusters that use an identity, and the objects that belong to them: all of these may wait for the
@@ -14,7 +18,7 @@ impl Manager {
         for cluster in self.stores.azure_clusters.all() {
             if crate::context::identity::key(&cluster).is_ok_and(|key| key == *identity) {
                 let key = key_of(&*cluster);
-                if let Some(owner) = core::owner(cluster.metadata.owner_references.as_deref(), "Cluster") {
+                if let Some(owner) = core::owner(&cluster.metadata, "Cluster") {
                     self.wake_machines_of(&key.beside(owner));
                 }
                 self.clusters.wake(key);
@@ -47,37 +51,26 @@ impl Manager {
 
     /// Wakes the Secrets and templates of a Cluster.
     pub(crate) fn wake_secrets_of(&self, cluster: &Key, azure_cluster: &Key) {
-        let belongs = |key: &Key, name: Option<&str>| {
-            key.namespace == cluster.namespace && name == Some(cluster.name.as_str())
-        };
         if self.settings.aso_secrets {
             self.secrets.clusters.wake(azure_cluster.clone());
         }
-        for template in self.stores.azure_machine_templates.all() {
-            let key = key_of(&*template);
-            let owner = core::owner(template.metadata.owner_references.as_deref(), "Cluster");
-            if belongs(&key, owner) {
-                self.templates.wake(key.clone());
-                self.secrets.templates.wake(key);
-            }
+        let stores = &self.stores;
+        for template in of_cluster(&stores.azure_machine_templates, cluster, |it| core::owner(it, "Cluster"))
+        {
+            self.templates.wake(key_of(&*template));
+            self.secrets.templates.wake(key_of(&*template));
         }
-        for pool in self.stores.azure_machine_pools.all() {
-            let key = key_of(&*pool);
-            if belongs(&key, core::cluster_name(&pool.metadata)) {
-                self.secrets.pools.wake(key);
-            }
+        for pool in of_cluster(&stores.azure_machine_pools, cluster, core::cluster_name) {
+            self.secrets.pools.wake(key_of(&*pool));
         }
-        for machine in self.stores.azure_machines.all() {
-            if belongs(&key_of(&*machine), core::cluster_name(&machine.metadata)) {
-                self.wake_machine_secret(&machine);
-            }
+        for machine in of_cluster(&stores.azure_machines, cluster, core::cluster_name) {
+            self.wake_machine_secret(&machine);
         }
     }
 
     /// Wakes the Secret of an AzureMachine, if it has one of its own.
     pub(crate) fn wake_machine_secret(&self, machine: &AzureMachine) {
-        let none = std::collections::BTreeMap::new();
-        let annotations = machine.metadata.annotations.as_ref().unwrap_or(&none);
+        let annotations = machine.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES);
         if self.settings.machine_secrets && capz_planner::azure_json::machine_has_own(annotations) {
             self.secrets.machines.wake(key_of(machine));
         }
@@ -92,8 +85,7 @@ impl Manager {
 
     /// Wakes the pool that an instance belongs to.
     pub(crate) fn wake_pool_of(&self, machine: &AzureMachinePoolMachine) {
-        let owners = machine.metadata.owner_references.as_deref();
-        if let Some(pool) = kinds::owner(owners, "AzureMachinePool") {
+        if let Some(pool) = kinds::owner(&machine.metadata, "AzureMachinePool") {
             self.pools.wake(key_of(machine).beside(pool));
         }
     }
@@ -106,20 +98,11 @@ impl Manager {
 
     /// Wakes the pools of a Cluster, and their machines.
     pub(crate) fn wake_pools_of(&self, cluster: &Key) {
-        let belongs = |key: &Key, name: Option<&str>| {
-            key.namespace == cluster.namespace && name == Some(cluster.name.as_str())
-        };
-        for pool in self.stores.azure_machine_pools.all() {
-            let key = key_of(&*pool);
-            if belongs(&key, core::cluster_name(&pool.metadata)) {
-                self.pools.wake(key);
-            }
+        for pool in of_cluster(&self.stores.azure_machine_pools, cluster, core::cluster_name) {
+            self.pools.wake(key_of(&*pool));
         }
-        for machine in self.stores.azure_machine_pool_machines.all() {
-            let key = key_of(&*machine);
-            if belongs(&key, core::cluster_name(&machine.metadata)) {
-                self.pool_machines.wake(key);
-            }
+        for machine in of_cluster(&self.stores.azure_machine_pool_machines, cluster, core::cluster_name) {
+            self.pool_machines.wake(key_of(&*machine));
         }
     }
 
@@ -152,29 +135,23 @@ impl Manager {
     pub(crate) fn left_in(&self, cluster: &Key) -> Option<Vec<String>> {
         let stores = &self.stores;
         let belongs = |metadata: &ObjectMeta| {
-            let is_owned = ["Machine", "MachinePool"]
-                .iter()
-                .any(|kind| core::owner(metadata.owner_references.as_deref(), kind).is_some());
+            let is_owned =
+                ["Machine", "MachinePool"].iter().any(|kind| core::owner(metadata, kind).is_some());
             metadata.namespace.as_deref() == Some(&cluster.namespace)
                 && core::cluster_name(metadata) == Some(&cluster.name)
                 && (is_owned || metadata.finalizers.iter().flatten().next().is_some())
         };
-        let mut left = Vec::new();
-        if !stores.azure_machines.is_complete() {
-            return None;
+        fn names<K: ObjectKind>(
+            store: &Store<K>,
+            which: impl Fn(&ObjectMeta) -> bool,
+        ) -> Option<Vec<String>> {
+            let objects = store.is_complete().then(|| store.all())?;
+            let left = objects.iter().map(|it| &it.metadata).filter(|it| which(it));
+            Some(left.filter_map(|it| it.name.clone()).collect())
         }
-        let machines = stores.azure_machines.all();
-        left.extend(
-            machines.iter().map(|it| &it.metadata).filter(|it| belongs(it)).filter_map(|it| it.name.clone()),
-        );
+        let mut left = names(&stores.azure_machines, belongs)?;
         if self.settings.gates.machine_pool {
-            if !stores.azure_machine_pools.is_complete() {
-                return None;
-            }
-            let pools = stores.azure_machine_pools.all();
-            left.extend(
-                pools.iter().map(|it| &it.metadata).filter(|it| belongs(it)).filter_map(|it| it.name.clone()),
-            );
+            left.extend(names(&stores.azure_machine_pools, belongs)?);
         }
         left.sort();
         Some(left)
@@ -182,13 +159,22 @@ impl Manager {
 
     /// Wakes the machines of a Cluster.
     pub(crate) fn wake_machines_of(&self, cluster: &Key) {
-        for machine in self.stores.azure_machines.all() {
-            let labels = machine.metadata.labels.as_ref();
-            let name = labels.and_then(|labels| labels.get(core::CLUSTER_NAME));
-            let key = key_of(&*machine);
-            if key.namespace == cluster.namespace && name == Some(&cluster.name) {
-                self.machines.wake(key);
-            }
+        for machine in of_cluster(&self.stores.azure_machines, cluster, core::cluster_name) {
+            self.machines.wake(key_of(&*machine));
         }
     }
+}
+
+/// The objects of a cluster, whose name `name_of` reads.
+fn of_cluster<K: ObjectKind>(
+    store: &Store<K>,
+    cluster: &Key,
+    name_of: impl Fn(&ObjectMeta) -> Option<&str>,
+) -> Vec<Arc<Object<K>>> {
+    let mut all = store.all();
+    all.retain(|object| {
+        object.metadata.namespace.as_deref() == Some(&cluster.namespace)
+            && name_of(&object.metadata) == Some(&cluster.name)
+    });
+    all
 }

@@ -10,22 +10,16 @@
 //! | our own kinds | themselves, and objects made from them | everything but their status, which is written here |
 
 use crate::kubernetes::core::{Cluster, ClusterStatus, Machine};
-use crate::kubernetes::kinds::{AzureClusterIdentity, Object, POOL_MACHINE};
+use crate::kubernetes::kinds::{AzureClusterIdentity, Object, ObjectKind, POOL_MACHINE};
 
 /// Whether only the status changed.
-pub(crate) fn same_but_status<S: Clone + PartialEq, T: Clone>(
-    before: &Object<S, T>,
-    after: &Object<S, T>,
-) -> bool {
+pub(crate) fn same_but_status<K: ObjectKind>(before: &Object<K>, after: &Object<K>) -> bool {
     before.metadata.generation == after.metadata.generation && same_declaration(before, after)
 }
 
 /// Whether the declared parts are unchanged: everything but what this program writes itself, which also increases the
 /// generation.
-pub(crate) fn same_declaration<S: Clone + PartialEq, T: Clone>(
-    before: &Object<S, T>,
-    after: &Object<S, T>,
-) -> bool {
+pub(crate) fn same_declaration<K: ObjectKind>(before: &Object<K>, after: &Object<K>) -> bool {
     let (one, other) = (&before.metadata, &after.metadata);
     before.spec == after.spec
         && same_life(before, after)
@@ -54,7 +48,7 @@ pub(crate) fn same_machine(before: &Machine, after: &Machine) -> bool {
 }
 
 /// Whether both are the same object, and both or neither are being deleted.
-fn same_life<S: Clone, T: Clone>(before: &Object<S, T>, after: &Object<S, T>) -> bool {
+fn same_life<K: ObjectKind>(before: &Object<K>, after: &Object<K>) -> bool {
     let (one, other) = (&before.metadata, &after.metadata);
     one.uid == other.uid && one.deletion_timestamp.is_some() == other.deletion_timestamp.is_some()
 }

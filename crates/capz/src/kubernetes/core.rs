@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use capz_planner::pool::Node;
-use k8s::api::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{ApiResource, GroupVersionKind};
 use serde::{Deserialize, Serialize};
 
-use crate::kubernetes::kinds::Object;
+use crate::kubernetes::kinds::{Object, object_kinds, owner_in};
 
 /// The annotation that makes `clusterctl move` wait until an object is paused.
 pub(crate) const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
@@ -27,58 +27,68 @@ pub const DELETE_FIRST: &str = "cluster.x-k8s.io/delete-machine";
 const EXCLUDE_DRAINING: &str = "machine.cluster.x-k8s.io/exclude-node-draining";
 
 /// A Cluster.
-pub type Cluster = Object<ClusterSpec, ClusterStatus>;
+pub type Cluster = Object<ClusterSpec>;
 /// A Machine.
-pub type Machine = Object<MachineSpec, MachineStatus>;
+pub type Machine = Object<MachineSpec>;
 /// A MachinePool.
-pub type MachinePool = Object<MachinePoolSpec, NoStatus>;
+pub type MachinePool = Object<MachinePoolSpec>;
 
-/// The members of a Cluster's spec that are read.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ClusterSpec {
-    /// Whether everything that belongs to it is paused.
-    pub paused: bool,
-    /// Its network.
-    pub cluster_network: ClusterNetwork,
-    /// Its infrastructure.
-    pub infrastructure_ref: Reference,
+object_kinds! {
+    ClusterSpec, ClusterStatus, "Cluster", "Clusters";
+    MachineSpec, MachineStatus, "Machine", "Machines";
+    MachinePoolSpec, NoStatus, "MachinePool", "MachinePools";
 }
 
-/// The network of a Cluster.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ClusterNetwork {
-    /// The port of the API server.
-    pub api_server_port: Option<i32>,
+/// Declares objects of which only these members are read; absent ones are empty.
+macro_rules! slim_objects {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$member:meta])* $field:ident: $kind:ty,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "camelCase", default)]
+        pub struct $name {
+            $($(#[$member])* pub $field: $kind,)*
+        }
+    )*};
 }
 
-/// A reference to another object in the same namespace.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Reference {
-    /// Its kind.
-    pub kind: String,
-    /// Its name.
-    pub name: String,
-}
+slim_objects! {
+    /// The members of a Cluster's spec that are read.
+    ClusterSpec {
+        /// Whether everything that belongs to it is paused.
+        paused: bool,
+        /// Its network.
+        cluster_network: ClusterNetwork,
+        /// Its infrastructure.
+        infrastructure_ref: Reference,
+    }
 
-/// The members of a Cluster's status that are read.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ClusterStatus {
-    /// Its initialization, in v1beta2.
-    pub initialization: Initialization,
-    /// Whether the infrastructure is ready, in v1beta1.
-    pub infrastructure_ready: bool,
-}
+    /// The network of a Cluster.
+    ClusterNetwork {
+        /// The port of the API server.
+        api_server_port: Option<i32>,
+    }
 
-/// The initialization of a Cluster.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Initialization {
-    /// Whether the infrastructure is provisioned.
-    pub infrastructure_provisioned: Option<bool>,
+    /// A reference to another object in the same namespace.
+    Reference {
+        /// Its kind.
+        kind: String,
+        /// Its name.
+        name: String,
+    }
+
+    /// The members of a Cluster's status that are read.
+    ClusterStatus {
+        /// Its initialization, in v1beta2.
+        initialization: Initialization,
+        /// Whether the infrastructure is ready, in v1beta1.
+        infrastructure_ready: bool,
+    }
+
+    /// The initialization of a Cluster.
+    Initialization {
+        /// Whether the infrastructure is provisioned.
+        infrastructure_provisioned: Option<bool>,
+    }
 }
 
 impl ClusterStatus {
@@ -88,71 +98,61 @@ impl ClusterStatus {
     }
 }
 
-/// The members of a Machine's spec that are read.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct MachineSpec {
-    /// The Cluster.
-    pub cluster_name: String,
-    /// The source of its bootstrap data.
-    pub bootstrap: Bootstrap,
-    /// The version of Kubernetes.
-    pub version: Option<String>,
-    /// The failure domain.
-    pub failure_domain: Option<String>,
-    /// Its infrastructure.
-    pub infrastructure_ref: Reference,
-}
+slim_objects! {
+    /// The members of a Machine's spec that are read.
+    MachineSpec {
+        /// The Cluster.
+        cluster_name: String,
+        /// The source of its bootstrap data.
+        bootstrap: Bootstrap,
+        /// The version of Kubernetes.
+        version: Option<String>,
+        /// The failure domain.
+        failure_domain: Option<String>,
+        /// Its infrastructure.
+        infrastructure_ref: Reference,
+    }
 
-/// The source of bootstrap data.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Bootstrap {
-    /// The Secret that holds it.
-    pub data_secret_name: Option<String>,
-}
+    /// The source of bootstrap data.
+    Bootstrap {
+        /// The Secret that holds it.
+        data_secret_name: Option<String>,
+    }
 
-/// The members of a Machine's status that are read.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct MachineStatus {
-    /// Its node, once known.
-    pub node_ref: Option<Reference>,
-    /// What the node reports about itself.
-    pub node_info: NodeInfo,
-    /// Its conditions.
-    pub conditions: Vec<CoreCondition>,
-    /// Its conditions of v1beta2, where v1beta1 is served.
-    pub v1beta2: Conditions,
-}
+    /// The members of a Machine's status that are read.
+    MachineStatus {
+        /// Its node, once known.
+        node_ref: Option<Reference>,
+        /// What the node reports about itself.
+        node_info: NodeInfo,
+        /// Its conditions.
+        conditions: Vec<CoreCondition>,
+        /// Its conditions of v1beta2, where v1beta1 is served.
+        v1beta2: Conditions,
+    }
 
-/// What a node reports about itself.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct NodeInfo {
-    /// The version of its kubelet.
-    pub kubelet_version: Option<String>,
-}
+    /// What a node reports about itself.
+    NodeInfo {
+        /// The version of its kubelet.
+        kubelet_version: Option<String>,
+    }
 
-/// Conditions.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Conditions {
     /// Conditions.
-    pub conditions: Vec<CoreCondition>,
-}
+    Conditions {
+        /// Conditions.
+        conditions: Vec<CoreCondition>,
+    }
 
-/// A condition.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct CoreCondition {
-    /// The type.
-    #[serde(rename = "type")]
-    pub condition: String,
-    /// The status.
-    pub status: String,
-    /// The reason.
-    pub reason: String,
+    /// A condition.
+    CoreCondition {
+        /// The type.
+        #[serde(rename = "type")]
+        condition: String,
+        /// The status.
+        status: String,
+        /// The reason.
+        reason: String,
+    }
 }
 
 /// Reasons of a Machine that is being deleted once its node is drained.
@@ -200,26 +200,24 @@ pub fn is_drained(machine: &Machine) -> bool {
     }
 }
 
-/// The members of a MachinePool's spec that are read.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct MachinePoolSpec {
-    /// The Cluster.
-    pub cluster_name: String,
-    /// The desired number of machines.
-    pub replicas: Option<u32>,
-    /// The failure domains of the machines.
-    pub failure_domains: Vec<String>,
-    /// The template of the machines.
-    pub template: MachineTemplate,
-}
+slim_objects! {
+    /// The members of a MachinePool's spec that are read.
+    MachinePoolSpec {
+        /// The Cluster.
+        cluster_name: String,
+        /// The desired number of machines.
+        replicas: Option<u32>,
+        /// The failure domains of the machines.
+        failure_domains: Vec<String>,
+        /// The template of the machines.
+        template: MachineTemplate,
+    }
 
-/// The template of a MachinePool's machines.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct MachineTemplate {
-    /// The spec of one Machine.
-    pub spec: MachineSpec,
+    /// The template of a MachinePool's machines.
+    MachineTemplate {
+        /// The spec of one Machine.
+        spec: MachineSpec,
+    }
 }
 
 /// A status of which no member is read.
@@ -233,18 +231,14 @@ pub fn resource(version: &str, kind: &str) -> ApiResource {
 }
 
 /// The name of the owner of this kind in Cluster API's core group.
-pub fn owner<'a>(owners: Option<&'a [OwnerReference]>, kind: &str) -> Option<&'a str> {
-    owners
-        .into_iter()
-        .flatten()
-        .find(|owner| owner.kind == kind && owner.api_version.split('/').next() == Some(GROUP))
-        .map(|owner| owner.name.as_str())
+pub fn owner<'a>(object: &'a ObjectMeta, kind: &str) -> Option<&'a str> {
+    owner_in(GROUP, object, kind)
 }
 
 /// The name of the Cluster that an object belongs to.
 pub fn cluster_name(object: &ObjectMeta) -> Option<&str> {
     let labelled = object.labels.as_ref().and_then(|labels| labels.get(CLUSTER_NAME));
-    labelled.map(String::as_str).or_else(|| owner(object.owner_references.as_deref(), "Cluster"))
+    labelled.map(String::as_str).or_else(|| owner(object, "Cluster"))
 }
 
 /// Whether an external tool manages the infrastructure of an object: such infrastructure is never ours, whatever its

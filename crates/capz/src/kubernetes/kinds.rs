@@ -1,6 +1,7 @@
 //! The kinds that the controllers watch and change.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
 use capz_api::azure_cluster::{AzureClusterSpec, AzureClusterStatus};
 use capz_api::azure_cluster_identity::{AzureClusterIdentitySpec, AzureClusterIdentityStatus};
@@ -10,26 +11,59 @@ use capz_api::azure_machine::{
 use capz_api::azure_machine_pool::{
     AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus, AzureMachinePoolSpec, AzureMachinePoolStatus,
 };
-use k8s::api::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use controllers::Reference;
+use k8s::api::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::core::{ApiResource, GroupVersionKind};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A kind, which its spec stands for.
+pub trait ObjectKind:
+    Clone + PartialEq + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
+{
+    /// Its name.
+    const NAME: &'static str;
+    /// The name of several of its objects, for logs.
+    const PLURAL: &'static str;
+    /// The status of its objects.
+    type Status: Clone + Default + PartialEq + Debug + Serialize + DeserializeOwned + Send + Sync + 'static;
+}
+
+macro_rules! object_kinds {
+    ($($spec:ty, $status:ty, $name:literal, $plural:literal;)*) => {
+        $(impl $crate::kubernetes::kinds::ObjectKind for $spec {
+            const NAME: &'static str = $name;
+            const PLURAL: &'static str = $plural;
+            type Status = $status;
+        })*
+    };
+}
+pub(crate) use object_kinds;
+
+object_kinds! {
+    AzureClusterSpec, AzureClusterStatus, "AzureCluster", "AzureClusters";
+    AzureMachineSpec, AzureMachineStatus, "AzureMachine", "AzureMachines";
+    AzureMachineTemplateSpec, AzureMachineTemplateStatus, "AzureMachineTemplate", "AzureMachineTemplates";
+    AzureMachinePoolSpec, AzureMachinePoolStatus, "AzureMachinePool", "AzureMachinePools";
+    AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus, "AzureMachinePoolMachine", "AzureMachinePoolMachines";
+    AzureClusterIdentitySpec, AzureClusterIdentityStatus, "AzureClusterIdentity", "AzureClusterIdentities";
+}
 
 /// An object with a typed spec and status.
-pub type Object<S, T> = kube::core::Object<S, T>;
+pub type Object<K> = kube::core::Object<K, <K as ObjectKind>::Status>;
 /// The network of a cluster.
-pub type AzureCluster = Object<AzureClusterSpec, AzureClusterStatus>;
+pub type AzureCluster = Object<AzureClusterSpec>;
 /// One virtual machine.
-pub type AzureMachine = Object<AzureMachineSpec, AzureMachineStatus>;
-/// A template of virtual machines.
-pub type AzureMachineTemplate = Object<AzureMachineTemplateSpec, AzureMachineTemplateStatus>;
+pub type AzureMachine = Object<AzureMachineSpec>;
 /// One scale set.
-pub type AzureMachinePool = Object<AzureMachinePoolSpec, AzureMachinePoolStatus>;
+pub type AzureMachinePool = Object<AzureMachinePoolSpec>;
 /// One instance of a scale set.
-pub type AzureMachinePoolMachine = Object<AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus>;
+pub type AzureMachinePoolMachine = Object<AzureMachinePoolMachineSpec>;
 /// Credentials.
-pub type AzureClusterIdentity = Object<AzureClusterIdentitySpec, AzureClusterIdentityStatus>;
+pub type AzureClusterIdentity = Object<AzureClusterIdentitySpec>;
 
 /// The kind of the objects that represent instances of scale sets.
-pub const POOL_MACHINE: &str = "AzureMachinePoolMachine";
+pub const POOL_MACHINE: &str = AzureMachinePoolMachineSpec::NAME;
 /// The group of all kinds here.
 pub const GROUP: &str = "infrastructure.cluster.x-k8s.io";
 /// Their version.
@@ -40,13 +74,22 @@ pub const API_VERSION: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
 /// The labels or annotations of an object that has none.
 pub static NO_ENTRIES: BTreeMap<String, String> = BTreeMap::new();
 
+/// An object of ours, for events.
+pub fn reference<K: ObjectKind>(object: &Object<K>) -> Reference {
+    Reference::of(API_VERSION, K::NAME, &object.metadata)
+}
+
 /// The name of the owner of this kind in our group.
-pub fn owner<'a>(owners: Option<&'a [OwnerReference]>, kind: &str) -> Option<&'a str> {
-    owners
-        .into_iter()
-        .flatten()
-        .find(|owner| owner.kind == kind && owner.api_version.split('/').next() == Some(GROUP))
-        .map(|owner| owner.name.as_str())
+pub fn owner<'a>(object: &'a ObjectMeta, kind: &str) -> Option<&'a str> {
+    owner_in(GROUP, object, kind)
+}
+
+/// The name of the owner of this kind in a group.
+pub fn owner_in<'a>(group: &str, object: &'a ObjectMeta, kind: &str) -> Option<&'a str> {
+    let mut owners = object.owner_references.iter().flatten();
+    let is_it =
+        |owner: &&OwnerReference| owner.kind == kind && owner.api_version.split('/').next() == Some(group);
+    owners.find(is_it).map(|owner| owner.name.as_str())
 }
 
 /// The API resource of a kind of ours.

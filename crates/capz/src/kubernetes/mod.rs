@@ -8,5 +8,6 @@ pub mod operator;
 pub mod operator_objects;
 pub mod patch;
 pub mod queue;
+pub mod status;
 pub mod store;
 pub mod unserved;

@@ -5,20 +5,18 @@
 //! One observation serves all clusters. If the operator was never installed, it costs a few requests in each sync
 //! period.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use capz_planner::operator::{
-    Converter, Definition, KEPT, KINDS, OperatorKind, OperatorObject, Step, keeping,
-};
+use capz_planner::operator::{Converter, Definition, KINDS, OperatorKind, OperatorObject, Step};
 use futures::future::join_all;
-use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, Preconditions, PropagationPolicy};
+use kube::api::{DeleteParams, DynamicObject, Patch, Preconditions, PropagationPolicy};
 use kube::{Api, Client};
 use tokio::time::Instant;
 
 use crate::kubernetes::operator_objects::{OperatorObjects, definitions, resource};
-use crate::kubernetes::patch::FIELD_MANAGER;
+use crate::kubernetes::patch::params;
 
 /// How long a failed observation is shared: clusters that waited for it do not repeat it one after the other.
 const SHARED_FAILURE: Duration = Duration::from_secs(5);
@@ -207,9 +205,7 @@ impl Operator {
         let name = &object.name;
         let (verb, answer) = match step {
             Step::Skip(patch) | Step::Release(patch) => {
-                let params =
-                    PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-                ("patch", api.patch(name, &params, &Patch::Merge(&patch)).await.map(|_| ()))
+                ("patch", api.patch(name, &params(), &Patch::Merge(&patch)).await.map(|_| ()))
             }
             Step::Delete => {
                 let preconditions = Preconditions {
@@ -363,16 +359,7 @@ impl Operator {
         let name = kind.definition();
         tracing::info!(definition = %name, "The Service that converts objects is gone: they are shown as they are stored");
         let patch = Patch::Merge(Definition::without_converter());
-        let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-        let done = definitions(&self.client).patch(&name, &params, &patch).await;
+        let done = definitions(&self.client).patch(&name, &params(), &patch).await;
         done.map(|_| ()).map_err(|error| OperatorError::refused(format!("patch definition {name}"), &error))
     }
-}
-
-/// The AzureCluster's annotation for kept resources with those of these objects, if they add any.
-pub(crate) fn kept_besides(
-    annotations: &BTreeMap<String, String>,
-    objects: &[OperatorObject],
-) -> Option<(String, String)> {
-    keeping(annotations, objects).map(|text| (KEPT.to_owned(), text))
 }

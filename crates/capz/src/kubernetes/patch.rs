@@ -1,15 +1,16 @@
 //! Writes objects as JSON merge patches of the differences, so that members of other writers and other versions stay.
 
+use capz_api::{Condition, Future};
+use capz_planner::condition;
 use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::kubernetes::concerns;
 use crate::kubernetes::core::BLOCK_MOVE;
-use crate::kubernetes::kinds::Object;
+use crate::kubernetes::kinds::{self, Object, ObjectKind};
+use crate::kubernetes::status::ReportedStatus;
 use crate::kubernetes::store::Store;
 
 /// The name under which this program's writes appear in `managedFields`.
@@ -44,16 +45,11 @@ pub fn difference(before: &Value, after: &Value) -> Option<Value> {
         (Value::Object(before), Value::Object(after)) => {
             let mut patch = Map::new();
             for (name, value) in after {
-                match before.get(name) {
-                    Some(known) => {
-                        if let Some(change) = difference(known, value) {
-                            patch.insert(name.clone(), change);
-                        }
-                    }
-                    None => {
-                        patch.insert(name.clone(), value.clone());
-                    }
-                }
+                let change = match before.get(name) {
+                    Some(known) => difference(known, value),
+                    None => Some(value.clone()),
+                };
+                patch.extend(change.map(|change| (name.clone(), change)));
             }
             for name in before.keys().filter(|name| !after.contains_key(*name)) {
                 patch.insert(name.clone(), Value::Null);
@@ -65,32 +61,28 @@ pub fn difference(before: &Value, after: &Value) -> Option<Value> {
 }
 
 /// An object during a reconcile: its original and its desired version.
-pub struct Edited<S: Clone, T: Clone> {
-    api: Api<Object<S, T>>,
+pub struct Edited<K: ObjectKind> {
+    api: Api<Object<K>>,
     name: String,
     /// The original, as JSON text: the parsed value is several times as large, and a thousand machines may be
     /// reconciled at a time.
     before: String,
     /// The desired version.
-    pub object: Object<S, T>,
+    pub object: Object<K>,
     /// The generation of the spec that is reconciled.
     generation: Option<i64>,
     /// Whether an answer contained changes of other writers that preceded our write.
     overtaken: bool,
 }
 
-impl<S, T> Edited<S, T>
-where
-    S: Clone + PartialEq + Serialize + DeserializeOwned + std::fmt::Debug,
-    T: Clone + Default + Serialize + DeserializeOwned + std::fmt::Debug,
-{
+impl<K: ObjectKind> Edited<K> {
     /// Begins the reconcile of an object.
     ///
     /// # Errors
     /// It cannot be serialized.
-    pub fn of(client: &Client, kind: &str, object: &Object<S, T>) -> Result<Self, PatchError> {
+    pub fn of(client: &Client, object: &Object<K>) -> Result<Self, PatchError> {
         let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
-        let api = Api::namespaced_with(client.clone(), namespace, &crate::kubernetes::kinds::resource(kind));
+        let api = Api::namespaced_with(client.clone(), namespace, &kinds::resource(K::NAME));
         let name = object.metadata.name.clone().unwrap_or_default();
         let generation = object.metadata.generation;
         let before = serde_json::to_string(object)?;
@@ -184,7 +176,7 @@ where
     ///
     /// # Errors
     /// The API server refuses it.
-    pub async fn save_in(&mut self, store: &Store<S, T>) -> Result<(), PatchError> {
+    pub async fn save_in(&mut self, store: &Store<K>) -> Result<(), PatchError> {
         if self.save().await? {
             self.keep_in(store);
         }
@@ -192,7 +184,7 @@ where
     }
 
     /// Stores the written version, so that the next reconcile sees it before the watch shows it.
-    pub fn keep_in(&mut self, store: &Store<S, T>) {
+    pub fn keep_in(&mut self, store: &Store<K>) {
         if std::mem::take(&mut self.overtaken) {
             store.put_overtaken(self.object.clone());
         } else {
@@ -201,7 +193,7 @@ where
     }
 
     /// Continues with the API server's answer; the status that is not written yet stays.
-    fn take(&mut self, mut answer: Object<S, T>) -> Result<(), PatchError> {
+    fn take(&mut self, mut answer: Object<K>) -> Result<(), PatchError> {
         answer.metadata.managed_fields = None;
         self.overtaken |= !concerns::same_declaration(&self.object, &answer);
         self.before = serde_json::to_string(&answer)?;
@@ -211,11 +203,39 @@ where
     }
 }
 
+impl<K: ObjectKind<Status: ReportedStatus>> Edited<K> {
+    /// Its status.
+    pub fn status(&mut self) -> &mut K::Status {
+        self.object.status.get_or_insert_default()
+    }
+
+    /// Azure's operations that an earlier reconcile has begun.
+    pub fn operations(&mut self) -> Vec<Future> {
+        self.status().operations().clone().unwrap_or_default()
+    }
+
+    /// Records Azure's operations that are running.
+    pub fn set_operations(&mut self, operations: Vec<Future>) {
+        *self.status().operations() = (!operations.is_empty()).then_some(operations);
+    }
+
+    /// Whether a condition has this reason.
+    pub fn has_reason(&mut self, condition: &str, reason: &str) -> bool {
+        condition::has_reason(self.status().conditions().as_ref(), condition, reason)
+    }
+
+    /// Sets conditions, and the one that sums them up.
+    pub fn set(&mut self, new: impl IntoIterator<Item = Condition>, now: &str) {
+        condition::set_all(self.status().conditions().get_or_insert_default(), new, now);
+    }
+}
+
 fn take(object: &mut Value, member: &str) -> Value {
     object.as_object_mut().and_then(|members| members.remove(member)).unwrap_or_else(|| json!({}))
 }
 
-fn params() -> PatchParams {
+/// The parameters of our patches.
+pub fn params() -> PatchParams {
     PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
 }
 

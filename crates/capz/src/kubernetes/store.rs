@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::select_all;
+use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::kubernetes::kinds::Object;
+use crate::kubernetes::kinds::{Object, ObjectKind};
 
 /// An object's namespace and name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,6 +22,12 @@ pub struct Key {
 }
 
 impl Key {
+    /// The key of an object with this metadata.
+    pub fn of(metadata: &ObjectMeta) -> Self {
+        let text = |member: &Option<String>| member.clone().unwrap_or_default();
+        Self { namespace: text(&metadata.namespace), name: text(&metadata.name) }
+    }
+
     /// The key of an object with this name in the same namespace.
     pub fn beside(&self, name: &str) -> Self {
         Self { namespace: self.namespace.clone(), name: name.to_owned() }
@@ -34,8 +41,8 @@ impl std::fmt::Display for Key {
 }
 
 /// Objects of one kind.
-pub struct Store<S: Clone, T: Clone> {
-    objects: Mutex<HashMap<Key, Arc<Object<S, T>>>>,
+pub struct Store<K: ObjectKind> {
+    objects: Mutex<HashMap<Key, Arc<Object<K>>>>,
     /// Objects for which the answer to one of our writes contained earlier changes of other writers: when the watch
     /// shows these later, they would look like no change.
     overtaken: Mutex<HashSet<Key>>,
@@ -54,6 +61,12 @@ impl Changes {
         Self(objects.into_iter().collect())
     }
 
+    /// These changes, and those of another object.
+    pub fn and(mut self, object: watch::Receiver<()>) -> Self {
+        self.0.push(object);
+        self
+    }
+
     /// Waits until one of the objects was stored or removed since the last call, or since this value was made.
     pub async fn next(&mut self) {
         if !self.0.is_empty() {
@@ -67,7 +80,7 @@ impl Changes {
     }
 }
 
-impl<S: Clone, T: Clone> Default for Store<S, T> {
+impl<K: ObjectKind> Default for Store<K> {
     fn default() -> Self {
         Self {
             objects: Mutex::default(),
@@ -79,16 +92,13 @@ impl<S: Clone, T: Clone> Default for Store<S, T> {
 }
 
 /// The key of an object.
-pub fn key_of<S: Clone, T: Clone>(object: &Object<S, T>) -> Key {
-    Key {
-        namespace: object.metadata.namespace.clone().unwrap_or_default(),
-        name: object.metadata.name.clone().unwrap_or_default(),
-    }
+pub fn key_of<K: ObjectKind>(object: &Object<K>) -> Key {
+    Key::of(&object.metadata)
 }
 
-impl<S: Clone, T: Clone> Store<S, T> {
+impl<K: ObjectKind> Store<K> {
     /// An object, if a watch has shown it.
-    pub fn get(&self, key: &Key) -> Option<Arc<Object<S, T>>> {
+    pub fn get(&self, key: &Key) -> Option<Arc<Object<K>>> {
         self.objects.lock().get(key).cloned()
     }
 
@@ -106,7 +116,7 @@ impl<S: Clone, T: Clone> Store<S, T> {
     }
 
     /// Stores an object, unless a newer version of it is stored. Returns the previous version.
-    pub fn put(&self, mut object: Object<S, T>) -> Option<Arc<Object<S, T>>> {
+    pub fn put(&self, mut object: Object<K>) -> Option<Arc<Object<K>>> {
         // Managed fields are not used here, and are half of many objects.
         object.metadata.managed_fields = None;
         let key = key_of(&object);
@@ -123,14 +133,14 @@ impl<S: Clone, T: Clone> Store<S, T> {
     }
 
     /// Stores an answer to one of our writes that contains earlier changes of other writers.
-    pub fn put_overtaken(&self, object: Object<S, T>) {
+    pub fn put_overtaken(&self, object: Object<K>) {
         self.overtaken.lock().insert(key_of(&object));
         self.put(object);
     }
 
     /// Stores an object that a watch shows. Returns the previous version, unless an answer was ahead of the watch: the
     /// stored version has not been compared then.
-    pub fn show(&self, object: Object<S, T>) -> Option<Arc<Object<S, T>>> {
+    pub fn show(&self, object: Object<K>) -> Option<Arc<Object<K>>> {
         let overtaken = self.overtaken.lock().remove(&key_of(&object));
         self.put(object).filter(|_| !overtaken)
     }
@@ -143,7 +153,7 @@ impl<S: Clone, T: Clone> Store<S, T> {
     }
 
     /// Keeps only these objects, after a restarted watch has shown all that exist. Returns the removed ones.
-    pub fn retain(&self, keep: impl Fn(&Key) -> bool) -> Vec<Arc<Object<S, T>>> {
+    pub fn retain(&self, keep: impl Fn(&Key) -> bool) -> Vec<Arc<Object<K>>> {
         self.overtaken.lock().retain(&keep);
         let gone: Vec<_> =
             self.objects.lock().extract_if(|key, _| !keep(key)).map(|(_, object)| object).collect();
@@ -158,36 +168,36 @@ impl<S: Clone, T: Clone> Store<S, T> {
     }
 
     /// All objects.
-    pub fn all(&self) -> Vec<Arc<Object<S, T>>> {
+    pub fn all(&self) -> Vec<Arc<Object<K>>> {
         self.objects.lock().values().cloned().collect()
     }
 }
 
 /// Whether an object is deleted and has no finalizers left: the writer that removed the last finalizer may store its
 /// answer after the watch has removed the object.
-fn is_gone<S: Clone, T: Clone>(object: &Object<S, T>) -> bool {
+fn is_gone<K: ObjectKind>(object: &Object<K>) -> bool {
     let metadata = &object.metadata;
     metadata.deletion_timestamp.is_some() && metadata.finalizers.as_ref().is_none_or(Vec::is_empty)
 }
 
 /// Whether `known` is a later version of the same object. Versions are numbers on every existing API server; where they
 /// are not, the latest arrival wins.
-fn is_newer<S: Clone, T: Clone>(known: &Object<S, T>, other: &Object<S, T>) -> bool {
-    let version = |object: &Object<S, T>| object.resource_version().and_then(|text| text.parse::<u64>().ok());
+fn is_newer<K: ObjectKind>(known: &Object<K>, other: &Object<K>) -> bool {
+    let version = |object: &Object<K>| object.resource_version().and_then(|text| text.parse::<u64>().ok());
     known.metadata.uid == other.metadata.uid && version(known) > version(other)
 }
 
 #[cfg(test)]
 mod tests {
-    use capz_api::azure_machine::{AzureMachineSpec, AzureMachineStatus};
     use serde_json::json;
 
     use super::*;
+    use crate::kubernetes::kinds::AzureMachine;
 
     /// The watch may show the deletion of an object before the writer that removed the last finalizer has its answer.
     #[test]
     fn an_object_that_nobody_holds_back_is_not_kept() {
-        let object = |finalizers: &[&str]| -> Object<AzureMachineSpec, AzureMachineStatus> {
+        let object = |finalizers: &[&str]| -> AzureMachine {
             serde_json::from_value(json!({
                 "apiVersion": crate::kubernetes::kinds::API_VERSION, "kind": "AzureMachine", "spec": {},
                 "metadata": { "name": "m", "namespace": "n", "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": finalizers },
@@ -207,7 +217,7 @@ mod tests {
     /// event still counts as a change, once (C1).
     #[test]
     fn what_an_answer_overtook_is_news_when_the_watch_shows_it() {
-        let object = |version: u32, tag: &str| -> Object<AzureMachineSpec, AzureMachineStatus> {
+        let object = |version: u32, tag: &str| -> AzureMachine {
             serde_json::from_value(json!({
                 "apiVersion": crate::kubernetes::kinds::API_VERSION, "kind": "AzureMachine",
                 "spec": { "additionalTags": { "a": tag } },
@@ -228,7 +238,7 @@ mod tests {
     /// A running reconcile learns of each change of the objects that it depends on, and of no other.
     #[tokio::test(start_paused = true)]
     async fn changes_are_announced_for_each_object() {
-        let object = |name: &str, version: u32| -> Object<AzureMachineSpec, AzureMachineStatus> {
+        let object = |name: &str, version: u32| -> AzureMachine {
             serde_json::from_value(json!({
                 "apiVersion": crate::kubernetes::kinds::API_VERSION, "kind": "AzureMachine", "spec": {},
                 "metadata": { "name": name, "namespace": "n", "uid": name, "resourceVersion": version.to_string() },

@@ -4,106 +4,97 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capz_api::Future;
-use capz_api::azure_machine::{AzureMachineSpec, AzureMachineStatus};
-use capz_planner::condition::{self, Severity, fails};
+use capz_api::azure_machine::AzureMachineSpec;
+use capz_planner::condition::{Severity, fails};
 use capz_planner::machine::{
-    CONTROL_PLANE_LABEL, GoalError, MADE_ANNOTATION, MachineInputs, MachineScope, OwnerMachine, TRIED_ZONES,
-    complete, conditions, ends, goals, next_zone, observed_machine, remembered, stopped, unproven_end,
+    CONTROL_PLANE_LABEL, MADE_ANNOTATION, MachineInputs, MachineScope, OwnerMachine, TRIED_ZONES, complete,
+    conditions, ends, goals, next_zone, observed_machine, remembered, stopped, unproven_end,
 };
 use capz_planner::sku::VIRTUAL_MACHINES;
 use capz_planner::terminal::{Reason, Terminal};
 use capz_planner::{Goal, Observation, ObservedResources, Plan};
-use controllers::Reference;
 use tokio::time::Instant;
 
-use crate::azure::failure::{DELETION_FAILED, Failure};
+use crate::azure::failure::Failure;
 use crate::azure::reach::Subject;
 use crate::azure::reads;
 use crate::context::cluster_context::ClusterContext;
 use crate::context::cluster_objects::ClusterObjects;
-use crate::context::manager::Manager;
+use crate::context::manager::{Ended, Manager, Stores};
+use crate::context::reconcile::{Reconcile, Reconciled};
 use crate::kubernetes::core::{self, Machine};
-use crate::kubernetes::kinds::{API_VERSION, AzureMachine, NO_ENTRIES};
-use crate::kubernetes::patch::{Edited, PatchError};
+use crate::kubernetes::kinds::{AzureMachine, NO_ENTRIES, reference};
+use crate::kubernetes::patch::PatchError;
 use crate::kubernetes::queue::Outcome;
-use crate::kubernetes::store::{Changes, Key, key_of};
+use crate::kubernetes::status::ReportedStatus;
+use crate::kubernetes::store::{Changes, Key, Store, key_of};
 use crate::secrets::bootstrap::password;
 
-const KIND: &str = "AzureMachine";
-/// The finalizer by which an AzureMachine waits for the deletion of its virtual machine.
-const FINALIZER: &str = "azuremachine.infrastructure.cluster.x-k8s.io";
 const RUNNING: &str = "VMRunning";
 /// The interval at which a machine that does not run is read again: no watch shows that it was started.
 const STOPPED: Duration = Duration::from_secs(60);
 
-type EditedMachine = Edited<AzureMachineSpec, AzureMachineStatus>;
+/// The Machine that owns an AzureMachine, and its cluster.
+struct MachineOwner {
+    owner: Arc<Machine>,
+    cluster: ClusterObjects,
+}
 
-impl Manager {
-    /// Reconciles an AzureMachine with Azure.
-    pub(crate) async fn reconcile_machine(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
-        let object = match self.own(&self.stores.azure_machines, key) {
-            Ok(object) => object,
-            Err(end) => return end,
-        };
-        let Some((owner, cluster)) = self.owner_of(&object) else { return Outcome::Idle };
-        let edited = match Edited::of(&self.client, KIND, &object) {
-            Ok(edited) => edited,
-            Err(error) => return self.lost(key, &error),
-        };
-        let work = MachineReconcile { manager: &self, key, owner, cluster, edited, not_before };
-        match work.run().await {
-            Ok(outcome) => outcome,
-            Err(error) => self.lost(key, &error),
-        }
-    }
+type MachineReconcile<'a> = Reconcile<'a, AzureMachineSpec, MachineOwner>;
 
-    /// The Machine that owns an AzureMachine, and its cluster; `None` while an object is missing, whose creation wakes the
-    /// reconcile.
-    fn owner_of(&self, object: &AzureMachine) -> Option<(Arc<Machine>, ClusterObjects)> {
-        let Some(owner) = core::owner(object.metadata.owner_references.as_deref(), "Machine") else {
-            let about = Reference::of(API_VERSION, KIND, &object.metadata);
-            let reason = "Machine controller dependency not yet met";
-            self.recorder.normal(about, reason, "waiting for its owner Machine");
-            return None;
-        };
-        let object = (KIND, &object.metadata);
-        let owner = self.dependency(object, "Machine", &self.stores.machines, owner)?;
-        let cluster = self.cluster_of(object, &owner.spec.cluster_name)?;
-        Some((owner, cluster))
+impl Reconciled for AzureMachineSpec {
+    const FINALIZER: &'static str = "azuremachine.infrastructure.cluster.x-k8s.io";
+    const RUNNING: &'static str = RUNNING;
+
+    fn store(stores: &Stores) -> &Store<Self> {
+        &stores.azure_machines
     }
 }
 
-/// One reconcile of one AzureMachine.
-struct MachineReconcile<'a> {
-    manager: &'a Manager,
-    key: &'a Key,
-    owner: Arc<Machine>,
-    cluster: ClusterObjects,
-    edited: EditedMachine,
-    not_before: Instant,
+impl Manager {
+    /// Reconciles an AzureMachine with Azure.
+    pub(crate) async fn reconcile_machine(
+        self: Arc<Self>,
+        key: Key,
+        not_before: Instant,
+    ) -> Result<Outcome, Ended> {
+        let object = self.own(&self.stores.azure_machines, &key)?;
+        let owner = self.owner_of(&object).ok_or(Outcome::Idle)?;
+        Ok(Reconcile::of(&self, &key, &object, not_before, owner)?.run().await?)
+    }
+
+    /// The owner of an AzureMachine; `None` while an object is missing, whose creation wakes the reconcile.
+    fn owner_of(&self, object: &AzureMachine) -> Option<MachineOwner> {
+        let Some(owner) = core::owner(&object.metadata, "Machine") else {
+            let reason = "Machine controller dependency not yet met";
+            self.recorder.normal(reference(object), reason, "waiting for its owner Machine");
+            return None;
+        };
+        let owner = self.dependency(object, &self.stores.machines, owner)?;
+        let cluster = self.cluster_of(object, &owner.spec.cluster_name)?;
+        Some(MachineOwner { owner, cluster })
+    }
 }
 
 impl MachineReconcile<'_> {
     async fn run(mut self) -> Result<Outcome, PatchError> {
-        let annotations = self.edited.object.metadata.annotations.clone();
-        if core::is_paused(&self.cluster.cluster, annotations.as_ref()) {
-            self.edited.pause();
-            self.save().await?;
+        let cluster = self.own.cluster.clone();
+        if self.is_left_alone(&cluster.cluster).await? {
             return Ok(Outcome::Idle);
         }
-        if self.edited.object.metadata.deletion_timestamp.is_some() {
+        if self.is_deleting() {
             return self.delete().await;
         }
-        let status = self.edited.object.status.get_or_insert_default();
+        let status = self.edited.status();
         // A terminal failure is not retried: the machine has to be replaced.
         if status.failure_reason.is_some() || status.failure_message.is_some() {
             return Ok(Outcome::Idle);
         }
-        self.edited.hold(FINALIZER);
-        if !self.cluster.has_network() {
+        self.edited.hold(AzureMachineSpec::FINALIZER);
+        if !cluster.has_network() {
             return self.wait("WaitingForClusterInfrastructure").await;
         }
-        let Some(secret) = self.owner.spec.bootstrap.data_secret_name.clone() else {
+        let Some(secret) = self.own.owner.spec.bootstrap.data_secret_name.clone() else {
             return self.wait("WaitingForBootstrapData").await;
         };
         self.save().await?;
@@ -117,29 +108,47 @@ impl MachineReconcile<'_> {
         }
     }
 
-    async fn save(&mut self) -> Result<(), PatchError> {
-        self.edited.save_in(&self.manager.stores.azure_machines).await
-    }
-
     async fn wait(mut self, reason: &str) -> Result<Outcome, PatchError> {
         self.set([fails(RUNNING, reason, Severity::Info, "")]);
         self.save().await?;
         Ok(Outcome::Idle)
     }
 
-    fn set(&mut self, new: impl IntoIterator<Item = capz_api::Condition>) {
-        set(&mut self.edited, self.manager.now(), new);
+    /// The machine as the planner sees it. `earlier` are the machines of the control plane that come before it.
+    fn scope<'s>(&'s self, context: &'s ClusterContext, earlier: &'s [String]) -> MachineScope<'s> {
+        let (object, owner) = (&self.edited.object, &self.own.owner);
+        MachineScope {
+            cluster: context.scope(),
+            name: &self.key.name,
+            spec: &object.spec,
+            annotations: object.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES),
+            owner: OwnerMachine {
+                version: owner.spec.version.as_deref(),
+                failure_domain: owner.spec.failure_domain.as_deref(),
+                labels: owner.metadata.labels.as_ref().unwrap_or(&NO_ENTRIES),
+            },
+            earlier,
+        }
+    }
+
+    /// Records the provider ID of a machine that exists. From now on its bootstrap data counts as used, whatever becomes
+    /// of its extensions: the machine is not created again.
+    fn note_made(&mut self, provider_id: String) {
+        let object = &mut self.edited.object;
+        object.spec.provider_id = Some(provider_id);
+        let annotations = object.metadata.annotations.get_or_insert_default();
+        annotations.insert(MADE_ANNOTATION.0.to_owned(), MADE_ANNOTATION.1.to_owned());
     }
 
     /// Reconciles until the machine is as declared.
     async fn pursue(&mut self, context: &ClusterContext, secret: &str) -> Result<ObservedResources, Failure> {
         context.check_rival()?;
         let inputs = self.inputs(context, secret).await?;
-        let role = machine_scope(context, &self.owner, &self.edited.object, &[]).role();
+        let role = self.scope(context, &[]).role();
         let mut spec = self.edited.object.spec.clone();
         complete(&mut spec, context.scope(), role).map_err(Failure::Refused)?;
         self.edited.object.spec = spec;
-        let reached = self.reach(context, Some(&inputs)).await;
+        let reached = self.drive(context, Some(&inputs)).await;
         if let Err(failure) = &reached
             && self.goes_to_another_zone(context, &inputs, failure)
         {
@@ -165,13 +174,10 @@ impl MachineReconcile<'_> {
             Failure::Terminal(terminal) => &terminal.message,
             Failure::Later { .. } | Failure::Changed => return false,
         };
-        let scope = machine_scope(context, &self.owner, &self.edited.object, &[]);
-        let next = next_zone(&scope, &inputs.size, words);
-        let Some(next) = next else { return false };
+        let Some(next) = next_zone(&self.scope(context, &[]), &inputs.size, words) else { return false };
         let zone = next.rsplit(',').next().unwrap_or_default();
-        let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
         let message = format!("{words}: trying zone {zone}, because no failure domain is set");
-        self.manager.recorder.warning(about, "NoRoomForMachine", message);
+        self.manager.recorder.warning(self.about(), "NoRoomForMachine", message);
         self.edited.object.metadata.annotations.get_or_insert_default().insert(TRIED_ZONES.to_owned(), next);
         true
     }
@@ -191,15 +197,15 @@ impl MachineReconcile<'_> {
     }
 
     async fn context(&self) -> Result<ClusterContext, Failure> {
-        self.cluster.context_for(self.manager, self.edited.object.spec.provider_id.as_deref()).await
+        self.own.cluster.context_for(self.manager, self.edited.object.spec.provider_id.as_deref()).await
     }
 
     async fn inputs(&self, context: &ClusterContext, secret: &str) -> Result<MachineInputs, Failure> {
         let skus = context.skus(self.manager).await?;
         let size = self.edited.object.spec.vm_size.as_deref().unwrap_or_default();
         let size = skus.get(size, VIRTUAL_MACHINES).map_err(Failure::Terminal)?.clone();
-        let scope = machine_scope(context, &self.owner, &self.edited.object, &[]);
-        let image = scope.image().map_err(|error| Failure::Refused(error.to_string()))?;
+        let image = self.scope(context, &[]).image();
+        let image = image.map_err(|error| Failure::Refused(error.to_string()))?;
         let bootstrap = self.manager.bootstrap_data(&self.key.namespace, secret).await?;
         Ok(MachineInputs { bootstrap, password: password(), image, size, skus })
     }
@@ -209,7 +215,7 @@ impl MachineReconcile<'_> {
         let is_control_plane = |machine: &Machine| {
             machine.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(CONTROL_PLANE_LABEL))
         };
-        let owner = &self.owner;
+        let owner = &self.own.owner;
         if !is_control_plane(owner) {
             return Vec::new();
         }
@@ -226,36 +232,28 @@ impl MachineReconcile<'_> {
     }
 
     /// Reconciles until the machine is as desired: created from the inputs, or, without inputs, deleted.
-    async fn reach(
+    async fn drive(
         &mut self,
         context: &ClusterContext,
         inputs: Option<&MachineInputs>,
     ) -> Result<ObservedResources, Failure> {
-        let status = self.edited.object.status.as_ref();
-        let operations: Vec<Future> =
-            status.and_then(|status| status.long_running_operation_states.clone()).unwrap_or_default();
-        let reach = context.reach(self.manager, self.not_before, (KIND, &self.key.name));
+        let (operations, reach) = (self.edited.operations(), self.reach(context));
+        let earlier = self.earlier();
         let mut subject = MachineSubject {
-            manager: self.manager,
-            key: self.key,
+            reconcile: self,
             context,
-            owner: &self.owner,
-            earlier: self.earlier(),
+            earlier,
             inputs,
-            edited: &mut self.edited,
             was_present: false,
             stopped: None,
             made: None,
         };
         let (observed, plan) = reach.run(&mut subject, &operations).await?;
-        let about = Reference::of(API_VERSION, KIND, &subject.edited.object.metadata);
-        self.manager.recorder.changed_by_others(&about, &plan, &observed);
-        let vm = subject.scope().vm();
+        let was_present = subject.was_present;
+        self.manager.recorder.changed_by_others(&self.about(), &plan, &observed);
+        let vm = self.scope(context, &[]).vm();
         // A machine that no list has shown may exist all the same, and would run on forever.
-        if inputs.is_none()
-            && !subject.was_present
-            && !reads::is_absent(&context.access.client, vm.as_str()).await
-        {
+        if inputs.is_none() && !was_present && !reads::is_absent(&context.access.client, vm.as_str()).await {
             let words = format!("{vm} is missing in lists, but Azure does not report it as deleted");
             return Err(Failure::Later { after: self.manager.settings.timeouts.requeue, words });
         }
@@ -268,138 +266,78 @@ impl MachineReconcile<'_> {
         context: &ClusterContext,
         observed: &ObservedResources,
     ) -> Result<Outcome, PatchError> {
-        let scope = machine_scope(context, &self.owner, &self.edited.object, &[]);
+        let scope = self.scope(context, &[]);
         let (machine, memory) = (observed_machine(&scope, observed), remembered(&scope, observed));
         let vm = scope.vm().to_string();
         // Azure reports neither success nor failure, and no operation runs: the time to wait is unknown.
         let Some(machine) = machine else { return Ok(Outcome::Retry) };
         if let Some(identity) = machine.missing_identity {
             let words = format!("the machine no longer has the user-assigned identity {identity}");
-            self.set([fails(
-                "VMIdentitiesReady",
-                "UserAssignedIdentityMissing",
-                Severity::Warning,
-                words.clone(),
-            )]);
-            return self
-                .failed(&Failure::Terminal(Terminal { reason: Reason::UnsupportedChange, message: words }))
-                .await;
+            let reason = "UserAssignedIdentityMissing";
+            self.set([fails("VMIdentitiesReady", reason, Severity::Warning, words.clone())]);
+            let terminal = Terminal { reason: Reason::UnsupportedChange, message: words };
+            return self.failed(&Failure::Terminal(terminal)).await;
         }
-        self.edited.object.spec.provider_id = Some(machine.provider_id);
-        let annotations = self.edited.object.metadata.annotations.get_or_insert_default();
-        annotations.extend(memory);
-        annotations.insert(MADE_ANNOTATION.0.to_owned(), MADE_ANNOTATION.1.to_owned());
-        let status = self.edited.object.status.get_or_insert_default();
-        let ran = status.ready == Some(true);
+        self.note_made(machine.provider_id);
+        self.edited.object.metadata.annotations.get_or_insert_default().extend(memory);
+        let status = self.edited.status();
+        let ran = status.is_ready();
         status.vm_state = Some(machine.stopped.map_or(machine.vm_state, str::to_owned));
         status.ready = Some(machine.stopped.is_none());
         if machine.addresses.is_some() {
             status.addresses = machine.addresses;
         }
         if let Some(state) = machine.stopped.filter(|_| ran) {
-            let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
-            let condition = stopped(state, &vm);
-            self.manager.recorder.warning(about, "VMStopped", condition.message.unwrap_or_default());
+            let words = stopped(state, &vm).message.unwrap_or_default();
+            self.manager.recorder.warning(self.about(), "VMStopped", words);
         }
         self.save().await?;
         Ok(if machine.stopped.is_some() { Outcome::After(STOPPED) } else { Outcome::Rest })
     }
 
     async fn failed(mut self, failure: &Failure) -> Result<Outcome, PatchError> {
-        let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
-        let deleting = self.edited.object.metadata.deletion_timestamp.is_some();
-        let status = self.edited.object.status.get_or_insert_default();
-        if let Some((reason, words)) = failure.told(deleting, status.ready == Some(true)) {
-            let condition = condition::untold(status.conditions.as_ref(), RUNNING, reason, words);
-            self.set(condition);
-        }
-        let terminal = match self.manager.again(failure, about.clone()) {
-            Ok(outcome) => {
-                self.save().await?;
-                return Ok(outcome);
+        let outcome = self.report_failure(failure, RUNNING);
+        if let Err(terminal) = &outcome {
+            let status = self.edited.status();
+            status.ready = Some(false);
+            status.failure_reason = Some(terminal.reason.as_str().to_owned());
+            status.failure_message = Some(terminal.message.clone());
+            match terminal.reason {
+                Reason::UpdateError => status.vm_state = Some("Deleted".to_owned()),
+                Reason::CreateError => status.vm_state = Some("Failed".to_owned()),
+                Reason::InvalidConfiguration | Reason::UnsupportedChange => {}
             }
-            Err(terminal) => terminal,
-        };
-        self.manager.recorder.warning(about, terminal.reason.event(), terminal.message.clone());
-        let state = match terminal.reason {
-            Reason::UpdateError => Some("Deleted"),
-            Reason::CreateError => Some("Failed"),
-            _ => None,
-        };
-        let status = self.edited.object.status.get_or_insert_default();
-        status.ready = Some(false);
-        status.failure_reason = Some(terminal.reason.as_str().to_owned());
-        status.failure_message = Some(terminal.message.clone());
-        if let Some(state) = state {
-            status.vm_state = Some(state.to_owned());
         }
         self.save().await?;
-        Ok(Outcome::Idle)
+        Ok(outcome.unwrap_or(Outcome::Idle))
     }
 
     async fn delete(mut self) -> Result<Outcome, PatchError> {
-        if !self.edited.is_held(FINALIZER) {
+        if !self.begin_deletion("Deleting").await? {
             return Ok(Outcome::Gone);
         }
-        let conditions = self.edited.object.status.as_ref().and_then(|status| status.conditions.as_ref());
-        if !condition::has_reason(conditions, RUNNING, DELETION_FAILED) {
-            self.set([fails(RUNNING, "Deleting", Severity::Info, "")]);
-        }
-        self.save().await?;
         let gone = async {
             let context = self.context().await?;
             // The resource group is deleted as a whole, including the machine.
             if self.manager.goes_with_its_group(&context, self.not_before).await? {
                 return Ok(());
             }
-            self.reach(&context, None).await.map(|_| ())
+            self.drive(&context, None).await.map(|_| ())
         };
-        if let Err(failure) = gone.await {
-            return self.failed(&failure).await;
+        match gone.await {
+            Ok(()) => self.end_deletion().await,
+            Err(failure) => self.failed(&failure).await,
         }
-        self.edited.let_go(FINALIZER);
-        self.save().await?;
-        self.manager.wake_cluster_that_waits_for(&self.edited.object.metadata);
-        Ok(Outcome::Gone)
     }
 }
 
-fn set(edited: &mut EditedMachine, now: String, new: impl IntoIterator<Item = capz_api::Condition>) {
-    let conditions = edited.object.status.get_or_insert_default().conditions.get_or_insert_default();
-    condition::set_all(conditions, new, &now);
-}
-
-/// A machine as the planner sees it. `earlier` are the machines of the control plane that come before it.
-fn machine_scope<'a>(
-    context: &'a ClusterContext,
-    owner: &'a Machine,
-    object: &'a AzureMachine,
-    earlier: &'a [String],
-) -> MachineScope<'a> {
-    MachineScope {
-        cluster: context.scope(),
-        name: object.metadata.name.as_deref().unwrap_or_default(),
-        spec: &object.spec,
-        annotations: object.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES),
-        owner: OwnerMachine {
-            version: owner.spec.version.as_deref(),
-            failure_domain: owner.spec.failure_domain.as_deref(),
-            labels: owner.metadata.labels.as_ref().unwrap_or(&NO_ENTRIES),
-        },
-        earlier,
-    }
-}
-
-struct MachineSubject<'a> {
-    manager: &'a Manager,
-    key: &'a Key,
-    context: &'a ClusterContext,
-    owner: &'a Machine,
+struct MachineSubject<'s, 'a> {
+    reconcile: &'s mut MachineReconcile<'a>,
+    context: &'s ClusterContext,
     /// The names of the control plane's machines that come before this one.
     earlier: Vec<String>,
     /// What it is created from; `None` if it is deleted.
-    inputs: Option<&'a MachineInputs>,
-    edited: &'a mut EditedMachine,
+    inputs: Option<&'s MachineInputs>,
     /// Whether a virtual machine of its name existed at any time.
     was_present: bool,
     /// The condition of a virtual machine that exists and does not run.
@@ -408,15 +346,9 @@ struct MachineSubject<'a> {
     made: Option<String>,
 }
 
-impl MachineSubject<'_> {
-    fn scope(&self) -> MachineScope<'_> {
-        machine_scope(self.context, self.owner, &self.edited.object, &self.earlier)
-    }
-}
-
-impl Subject for MachineSubject<'_> {
+impl Subject for MachineSubject<'_, '_> {
     fn goals(&mut self, observed: &ObservedResources) -> Result<Vec<Goal>, Failure> {
-        let scope = machine_scope(self.context, self.owner, &self.edited.object, &self.earlier);
+        let scope = self.reconcile.scope(self.context, &self.earlier);
         self.was_present |= matches!(observed.get(&scope.vm()), Observation::Present(_));
         let machine = observed_machine(&scope, observed);
         let state = machine.as_ref().and_then(|machine| machine.stopped);
@@ -428,14 +360,10 @@ impl Subject for MachineSubject<'_> {
                 None => Ok(ends(&scope, observed)),
             };
         };
-        goals(&scope, inputs, observed).map_err(|error| match error {
-            GoalError::Terminal(terminal) => Failure::Terminal(terminal),
-            GoalError::NotNow(words) => Failure::Refused(words),
-        })
+        Ok(goals(&scope, inputs, observed)?)
     }
 
     async fn report(&mut self, plan: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
-        let manager = self.manager;
         let mut conditions = conditions(plan);
         // A machine that does not run may match the declaration in everything else.
         if let Some(stopped) = self.stopped.clone().filter(|_| self.inputs.is_some())
@@ -444,31 +372,17 @@ impl Subject for MachineSubject<'_> {
         {
             *running = stopped;
         }
-        set(self.edited, manager.now(), conditions);
-        // From now on its bootstrap data counts as used, whatever becomes of its extensions: the machine is not created
-        // again.
         if let Some(made) = self.made.take().filter(|_| self.inputs.is_some()) {
-            self.edited.object.spec.provider_id = Some(made);
-            let annotations = self.edited.object.metadata.annotations.get_or_insert_default();
-            annotations.insert(MADE_ANNOTATION.0.to_owned(), MADE_ANNOTATION.1.to_owned());
+            self.reconcile.note_made(made);
         }
-        let status = self.edited.object.status.get_or_insert_default();
-        status.long_running_operation_states = (!operations.is_empty()).then_some(operations);
-        let saved = self.edited.save_in(&manager.stores.azure_machines).await;
-        saved.map_err(|error| Failure::of_write(&error, manager.settings.timeouts.requeue))
+        self.reconcile.report(conditions, operations).await
     }
 
     fn has_changed(&self) -> bool {
-        let manager = self.manager;
-        let Some(newest) = manager.stores.azure_machines.get(self.key) else { return true };
-        let annotations = newest.metadata.annotations.as_ref();
-        self.edited.is_outdated(&newest.metadata)
-            || newest.metadata.deletion_timestamp.is_some() != self.inputs.is_none()
-            || self.context.is_paused(manager, annotations)
+        self.reconcile.has_changed(self.context, self.inputs.is_none())
     }
 
     fn changes(&self) -> Changes {
-        let own = self.manager.stores.azure_machines.changes_of(self.key);
-        Changes::of([own, self.context.cluster_changes(self.manager)])
+        self.reconcile.changes(self.context)
     }
 }

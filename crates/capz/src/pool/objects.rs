@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use capz_api::azure_machine_pool::AzureMachinePoolMachineSpec;
+use capz_api::azure_machine_pool::{AzureMachinePoolMachineSpec, AzureMachinePoolSpec};
 use capz_planner::pool::{
     Instance, ObservedPool, Pending, PoolMachine, PoolTarget, delete_policy, instance_labels,
     max_unavailable, pending, pool_status, sync,
 };
 use capz_planner::provider_id;
-use controllers::Reference;
 use k8s::api::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
@@ -21,12 +20,12 @@ use crate::azure::instances::PoolObservation;
 use crate::azure::reads;
 use crate::context::cluster_context::ClusterContext;
 use crate::context::manager::Manager;
+use crate::context::reconcile::Reconciled;
 use crate::kubernetes::core::{self, Machine, MachinePool};
-use crate::kubernetes::kinds::{self, API_VERSION, AzureMachinePoolMachine};
+use crate::kubernetes::kinds::{self, API_VERSION, AzureMachinePoolMachine, ObjectKind, POOL_MACHINE};
 use crate::kubernetes::patch::PatchError;
 use crate::kubernetes::store::{Key, key_of};
-use crate::pool::pool_machine::FINALIZER;
-use crate::pool::reconcile::{KIND, MACHINE_KIND, PoolReconcile};
+use crate::pool::reconcile::PoolReconcile;
 
 /// A machine of a pool: the object that represents its instance, and the Machine that owns it.
 pub(crate) struct Member {
@@ -66,7 +65,7 @@ impl Manager {
             .all()
             .into_iter()
             .filter(|object| {
-                let owner = kinds::owner(object.metadata.owner_references.as_deref(), KIND);
+                let owner = kinds::owner(&object.metadata, AzureMachinePoolSpec::NAME);
                 key_of(&**object).namespace == pool.namespace && owner == Some(&pool.name)
             })
             .map(|object| Member { machine: self.machine_of(&object), object })
@@ -77,7 +76,7 @@ impl Manager {
 
     /// The Machine that owns the object of an instance.
     pub(crate) fn machine_of(&self, object: &AzureMachinePoolMachine) -> Option<Arc<Machine>> {
-        let owner = core::owner(object.metadata.owner_references.as_deref(), "Machine")?;
+        let owner = core::owner(&object.metadata, "Machine")?;
         self.stores.machines.get(&key_of(object).beside(owner))
     }
 
@@ -104,7 +103,7 @@ impl Manager {
     }
 
     fn pool_machines_api(&self, namespace: &str) -> Api<AzureMachinePoolMachine> {
-        Api::namespaced_with(self.client.clone(), namespace, &kinds::resource(MACHINE_KIND))
+        Api::namespaced_with(self.client.clone(), namespace, &kinds::resource(POOL_MACHINE))
     }
 
     /// Copies the number of machines that an external autoscaler decided into the MachinePool.
@@ -145,7 +144,7 @@ impl PoolReconcile<'_> {
             keep_old_models,
             seed: seed(&self.edited.object.metadata),
         };
-        let status = self.edited.object.status.get_or_insert_default();
+        let status = self.edited.status();
         let pool = ObservedPool {
             scale_set,
             instances,
@@ -166,11 +165,11 @@ impl PoolReconcile<'_> {
         let (created, are_outdated) = self.create_objects(&sync.create, observation).await?;
         let are_unlisted =
             self.delete_machines(context, &sync.delete, &members, &mut machines, observation).await?;
-        if external && Some(desired) != self.owner.spec.replicas {
-            manager.copy_replicas(&self.owner, desired).await?;
+        if external && Some(desired) != self.own.owner.spec.replicas {
+            manager.copy_replicas(&self.own.owner, desired).await?;
         }
         if let Some(last) = sync.last_reconciled {
-            self.edited.object.status.get_or_insert_default().last_reconciled_replicas = last.try_into().ok();
+            self.edited.status().last_reconciled_replicas = last.try_into().ok();
         }
         let ids: BTreeSet<String> = members.iter().map(Member::provider_id).chain(created).collect();
         let spec = &mut self.edited.object.spec;
@@ -243,7 +242,7 @@ impl PoolReconcile<'_> {
     /// Sets the pool's status and conditions.
     pub fn set_status(&mut self, state: &str, desired: u32, ready: u32) {
         let new = pool_status(state, desired, ready);
-        let status = self.edited.object.status.get_or_insert_default();
+        let status = self.edited.status();
         let before = status.provisioning_state.replace(new.provisioning_state.clone());
         status.replicas = ready.try_into().ok();
         if let Some(ready) = new.ready {
@@ -264,24 +263,23 @@ impl PoolReconcile<'_> {
             _ => None,
         };
         if let Some((reason, words)) = event {
-            let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
-            self.manager.recorder.warning(about, reason, words);
+            self.manager.recorder.warning(self.about(), reason, words);
         }
     }
 
     /// Creates the object that represents an instance.
     async fn create(&self, instance: &Instance) -> Result<(), PatchError> {
         let pool = &self.edited.object.metadata;
-        let cluster = self.cluster.cluster.metadata.name.as_deref().unwrap_or_default();
-        let owner = self.owner.metadata.name.as_deref().unwrap_or_default();
+        let cluster = self.own.cluster.cluster.metadata.name.as_deref().unwrap_or_default();
+        let owner = self.own.owner.metadata.name.as_deref().unwrap_or_default();
         let metadata = ObjectMeta {
             name: Some(instance.object_name(&self.key.name)),
             namespace: Some(self.key.namespace.clone()),
             labels: Some(instance_labels(cluster, &self.key.name, owner)),
-            finalizers: Some(vec![FINALIZER.to_owned()]),
+            finalizers: Some(vec![AzureMachinePoolMachineSpec::FINALIZER.to_owned()]),
             owner_references: Some(vec![OwnerReference {
                 api_version: API_VERSION.to_owned(),
-                kind: KIND.to_owned(),
+                kind: AzureMachinePoolSpec::NAME.to_owned(),
                 name: self.key.name.clone(),
                 uid: pool.uid.clone().unwrap_or_default(),
                 block_owner_deletion: Some(true),
@@ -294,7 +292,7 @@ impl PoolReconcile<'_> {
             provider_id: Some(instance.provider_id.clone()),
             ..AzureMachinePoolMachineSpec::default()
         };
-        let mut object = AzureMachinePoolMachine::new("", &kinds::resource(MACHINE_KIND), spec);
+        let mut object = AzureMachinePoolMachine::new("", &kinds::resource(POOL_MACHINE), spec);
         object.metadata = metadata;
         let api = self.manager.pool_machines_api(&self.key.namespace);
         match api.create(&PostParams::default(), &object).await {

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use capz_api::azure_machine_pool::{AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus};
+use capz_api::azure_machine_pool::{
+    AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus, AzureMachinePoolSpec,
+};
 use capz_api::{Future, ObjectReference};
-use capz_planner::condition::{self, Severity, fails, holds};
+use capz_planner::condition::{Severity, fails, holds};
 use capz_planner::pool::{Instance, Node, instance_end, is_instance_of};
 use capz_planner::{Claimant, Goal, Observation, ObservedResources, Plan};
-use controllers::Reference;
 use kube::Api;
 use tokio::time::Instant;
 
@@ -17,43 +18,39 @@ use crate::azure::instances::{PoolObservation, is_within};
 use crate::azure::reach::Subject;
 use crate::context::cluster_context::ClusterContext;
 use crate::context::cluster_objects::ClusterObjects;
-use crate::context::manager::Manager;
+use crate::context::manager::{Ended, Manager, Stores};
+use crate::context::reconcile::{Reconcile, Reconciled};
 use crate::kubernetes::core::{self, MachinePool};
-use crate::kubernetes::kinds::{self, API_VERSION, AzureMachinePool};
-use crate::kubernetes::patch::{Edited, PatchError};
+use crate::kubernetes::kinds::{self, AzureMachinePool, ObjectKind};
+use crate::kubernetes::patch::PatchError;
 use crate::kubernetes::queue::Outcome;
-use crate::kubernetes::store::{Changes, Key};
-use crate::pool::reconcile::{self, MACHINE_KIND};
+use crate::kubernetes::store::{Changes, Key, Store};
+use crate::pool::reconcile::pool_scope;
 
-/// The finalizer by which an AzureMachinePoolMachine waits for the deletion of its instance.
-pub(crate) const FINALIZER: &str = "azuremachinepoolmachine.infrastructure.cluster.x-k8s.io";
 const RUNNING: &str = "VMRunning";
 
-type EditedPoolMachine = Edited<AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus>;
+type PoolMachineReconcile<'a> = Reconcile<'a, AzureMachinePoolMachineSpec, ()>;
+
+impl Reconciled for AzureMachinePoolMachineSpec {
+    const FINALIZER: &'static str = "azuremachinepoolmachine.infrastructure.cluster.x-k8s.io";
+    const RUNNING: &'static str = RUNNING;
+
+    fn store(stores: &Stores) -> &Store<Self> {
+        &stores.azure_machine_pool_machines
+    }
+}
 
 impl Manager {
     /// Reports the state of its instance in an AzureMachinePoolMachine; or deletes the instance, once its node is
     /// drained.
-    pub(crate) async fn reconcile_pool_machine(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
-        let Some(object) = self.stores.azure_machine_pool_machines.get(key) else { return Outcome::Gone };
-        let edited = match Edited::of(&self.client, MACHINE_KIND, &object) {
-            Ok(edited) => edited,
-            Err(error) => return self.lost(key, &error),
-        };
-        let work = PoolMachineReconcile { manager: &self, key, edited, not_before };
-        match work.run().await {
-            Ok(outcome) => outcome,
-            Err(error) => self.lost(key, &error),
-        }
+    pub(crate) async fn reconcile_pool_machine(
+        self: Arc<Self>,
+        key: Key,
+        not_before: Instant,
+    ) -> Result<Outcome, Ended> {
+        let object = self.stores.azure_machine_pool_machines.get(&key).ok_or(Outcome::Gone)?;
+        Ok(Reconcile::of(&self, &key, &object, not_before, ())?.run().await?)
     }
-}
-
-/// One reconcile of one AzureMachinePoolMachine.
-struct PoolMachineReconcile<'a> {
-    manager: &'a Manager,
-    key: &'a Key,
-    edited: EditedPoolMachine,
-    not_before: Instant,
 }
 
 impl PoolMachineReconcile<'_> {
@@ -66,7 +63,7 @@ impl PoolMachineReconcile<'_> {
         if cluster.is_some_and(|cluster| core::is_paused(&cluster, metadata.annotations.as_ref())) {
             return Ok(Outcome::Idle);
         }
-        let name = kinds::owner(metadata.owner_references.as_deref(), reconcile::KIND);
+        let name = kinds::owner(metadata, AzureMachinePoolSpec::NAME);
         let pool = name.map(|name| self.key.beside(name));
         let Some((pool_key, pool)) =
             pool.clone().and_then(|key| Some((key.clone(), stores.azure_machine_pools.get(&key)?)))
@@ -104,20 +101,16 @@ impl PoolMachineReconcile<'_> {
         let node =
             machine.as_ref().and_then(|machine| machine.status.as_ref()).map(core::MachineStatus::node);
         let node = node.unwrap_or_default();
-        let status = self.edited.object.status.get_or_insert_default();
+        let status = self.edited.status();
         let before = status.clone();
         let version =
             machine.as_ref().and_then(|machine| machine.status.as_ref()?.node_info.kubelet_version.clone());
         set_status(status, instance, &observation, &node, version);
-        let now = manager.now();
-        let conditions = status.conditions.get_or_insert_default();
         let running = match instance.state.as_str() {
             "Succeeded" => holds(RUNNING),
             "Failed" => fails(RUNNING, "VMProvisionFailed", Severity::Error, ""),
             state => fails(RUNNING, state, Severity::Info, ""),
         };
-        let new = [Some(running), instance.bootstrap_condition(), Some(node.condition(&instance.state))];
-        condition::set_all(conditions, new.into_iter().flatten(), &now);
         let counts = |status: &AzureMachinePoolMachineStatus| {
             let node = status.node_ref.as_ref().and_then(|node| node.name.clone());
             (status.ready, node, status.version.clone())
@@ -127,14 +120,12 @@ impl PoolMachineReconcile<'_> {
         let lost_node = before.ready == Some(true) && status.ready != Some(true);
         let failed = instance.state == "Failed" && before.provisioning_state.as_deref() != Some("Failed");
         let deleted = instance.state == "Deleting";
-        self.edited.save_in(&manager.stores.azure_machine_pool_machines).await?;
+        let new = [Some(running), instance.bootstrap_condition(), Some(node.condition(&instance.state))];
+        self.set(new.into_iter().flatten());
+        self.save().await?;
         if failed {
-            let about = Reference::of(API_VERSION, MACHINE_KIND, &self.edited.object.metadata);
-            manager.recorder.warning(
-                about,
-                "FailedVMState",
-                "the provisioning state of the instance is Failed: it is replaced",
-            );
+            let words = "the provisioning state of the instance is Failed: it is replaced";
+            manager.recorder.warning(self.about(), "FailedVMState", words);
         }
         if lost_node {
             manager.instances.outdate(pool);
@@ -152,7 +143,7 @@ impl PoolMachineReconcile<'_> {
     }
 
     async fn delete(mut self, pool_key: &Key, pool: &AzureMachinePool) -> Result<Outcome, PatchError> {
-        if !self.edited.is_held(FINALIZER) {
+        if !self.edited.is_held(AzureMachinePoolMachineSpec::FINALIZER) {
             return Ok(Outcome::Gone);
         }
         // The scale set is deleted with all its instances.
@@ -173,13 +164,10 @@ impl PoolMachineReconcile<'_> {
         let Some((owner, cluster)) = self.manager.pool_owner_of(pool) else { return Ok(Outcome::Idle) };
         match self.end(&owner, &cluster, pool_key, pool).await {
             Ok(()) => self.let_go(Some(pool_key)).await,
-            Err(failure) => {
-                let about = Reference::of(API_VERSION, MACHINE_KIND, &self.edited.object.metadata);
-                Ok(self.manager.again(&failure, about.clone()).unwrap_or_else(|terminal| {
-                    self.manager.recorder.warning(about, "ReconcileError", terminal.to_string());
-                    Outcome::Retry
-                }))
-            }
+            Err(failure) => Ok(self.manager.again(&failure, self.about()).unwrap_or_else(|terminal| {
+                self.manager.recorder.warning(self.about(), "ReconcileError", terminal.to_string());
+                Outcome::Retry
+            })),
         }
     }
 
@@ -187,11 +175,9 @@ impl PoolMachineReconcile<'_> {
     /// for certain.
     async fn delete_without(self, pool: Option<Key>) -> Result<Outcome, PatchError> {
         if let Some(pool) = pool {
-            let pools: Api<AzureMachinePool> = Api::namespaced_with(
-                self.manager.client.clone(),
-                &pool.namespace,
-                &kinds::resource(reconcile::KIND),
-            );
+            let resource = kinds::resource(AzureMachinePoolSpec::NAME);
+            let client = self.manager.client.clone();
+            let pools: Api<AzureMachinePool> = Api::namespaced_with(client, &pool.namespace, &resource);
             if pools.get_metadata_opt(&pool.name).await?.is_some() {
                 return Ok(Outcome::After(self.manager.settings.timeouts.requeue));
             }
@@ -213,7 +199,7 @@ impl PoolMachineReconcile<'_> {
         if manager.goes_with_its_group(&context, self.not_before).await? {
             return Ok(());
         }
-        let scope = reconcile::pool_scope(&context, owner, pool);
+        let scope = pool_scope(&context, owner, pool);
         let (scale_set, flexible) = (scope.scale_set(), scope.is_flexible());
         let goal = instance_end(&id, &scale_set).filter(|_| flexible || is_within(&id, &scale_set));
         let Some(goal) = goal else {
@@ -221,23 +207,20 @@ impl PoolMachineReconcile<'_> {
                 "{id} is not an instance of the scale set {scale_set}: it is left alone"
             )));
         };
-        let status = self.edited.object.status.get_or_insert_default();
-        let operations: Vec<Future> = status.long_running_operation_states.clone().unwrap_or_default();
-        let reach = context.reach(manager, self.not_before, (MACHINE_KIND, &self.key.name));
+        let (operations, reach) = (self.edited.operations(), self.reach(&context));
         // The pool's observation of the set saves another read.
         let mut observed = ObservedResources::default();
         if let Some(observation) = manager.instances.latest(pool_key) {
             observed.take(&scale_set, Some(observation.scale_set.clone()));
         }
         let mut subject = EndSubject {
-            manager,
+            reconcile: self,
             context: &context,
             pool: pool_key,
             goal,
             scale_set,
             flexible,
             claimant: context.scope().claimant(),
-            edited: &mut self.edited,
         };
         let ended = reach.run_from(observed, &mut subject, &operations).await;
         manager.see_anew(pool_key);
@@ -246,7 +229,7 @@ impl PoolMachineReconcile<'_> {
 
     /// Removes the finalizer: the instance is deleted, or is deleted with its scale set.
     async fn let_go(mut self, pool: Option<&Key>) -> Result<Outcome, PatchError> {
-        self.edited.let_go(FINALIZER);
+        self.edited.let_go(AzureMachinePoolMachineSpec::FINALIZER);
         self.edited.save().await?;
         if let Some(pool) = pool {
             self.manager.pools.wake(pool.clone());
@@ -281,20 +264,19 @@ fn set_status(
     }
 }
 
-struct EndSubject<'a> {
-    manager: &'a Manager,
-    context: &'a ClusterContext,
-    pool: &'a Key,
+struct EndSubject<'s, 'a> {
+    reconcile: &'s mut PoolMachineReconcile<'a>,
+    context: &'s ClusterContext,
+    pool: &'s Key,
     goal: Goal,
     /// The scale set that the machine must belong to.
     scale_set: azure_types::ResourceId,
     /// Whether the machine's ID does not contain its scale set.
     flexible: bool,
-    claimant: Claimant<'a>,
-    edited: &'a mut EditedPoolMachine,
+    claimant: Claimant<'s>,
 }
 
-impl Subject for EndSubject<'_> {
+impl Subject for EndSubject<'_, '_> {
     fn goals(&mut self, observed: &ObservedResources) -> Result<Vec<Goal>, Failure> {
         let (scale_set, id) = (&self.scale_set, &self.goal.id);
         if let Observation::Present(held) = observed.get(scale_set)
@@ -315,25 +297,24 @@ impl Subject for EndSubject<'_> {
     }
 
     async fn report(&mut self, _: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
-        let status = self.edited.object.status.get_or_insert_default();
-        let operations = (!operations.is_empty()).then_some(operations);
         // The set no longer counts an instance once Azure has begun to delete it.
-        if operations.is_some() && status.long_running_operation_states.is_none() {
-            self.manager.see_anew(self.pool);
+        if !operations.is_empty() && self.reconcile.edited.operations().is_empty() {
+            self.reconcile.manager.see_anew(self.pool);
         }
-        status.long_running_operation_states = operations;
-        let now = self.manager.now();
         let deleting = fails(RUNNING, "Deleting", Severity::Info, "");
-        condition::set_all(status.conditions.get_or_insert_default(), [deleting], &now);
-        let saved = self.edited.save().await;
-        saved.map(drop).map_err(|error| Failure::of_write(&error, self.manager.settings.timeouts.requeue))
+        self.reconcile.set([deleting]);
+        self.reconcile.edited.set_operations(operations);
+        let saved = self.reconcile.edited.save().await;
+        let requeue = self.reconcile.manager.settings.timeouts.requeue;
+        saved.map(drop).map_err(|error| Failure::of_write(&error, requeue))
     }
 
     fn has_changed(&self) -> bool {
-        self.context.is_paused(self.manager, self.edited.object.metadata.annotations.as_ref())
+        let annotations = self.reconcile.edited.object.metadata.annotations.as_ref();
+        self.context.is_paused(self.reconcile.manager, annotations)
     }
 
     fn changes(&self) -> Changes {
-        Changes::of([self.context.cluster_changes(self.manager)])
+        Changes::of([self.context.cluster_changes(self.reconcile.manager)])
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use arm::Class;
 use capz_api::Future;
-use capz_api::azure_machine_pool::{AzureMachinePoolSpec, AzureMachinePoolStatus};
-use capz_planner::condition::{self, Severity, fails};
+use capz_api::azure_machine_pool::AzureMachinePoolSpec;
+use capz_planner::condition;
 use capz_planner::kind::Kind;
 use capz_planner::pool::{
     Claim, EXTENSIONS, Instance, MachineInputs, OwnerMachinePool, PoolScope, TAGS, complete, ends, goals,
@@ -14,61 +14,61 @@ use capz_planner::pool::{
 };
 use capz_planner::sku::VIRTUAL_MACHINES;
 use capz_planner::terminal::Reason;
-use capz_planner::{
-    Goal, GoalError, OWNER_TAGS, Observation, ObservedResources, Plan, State, Upkeep, service,
-};
-use controllers::Reference;
+use capz_planner::{Goal, OWNER_TAGS, Observation, ObservedResources, Plan, State, Upkeep, service};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::azure::failure::{DELETION_FAILED, Failure};
+use crate::azure::failure::Failure;
 use crate::azure::instances::{ObservationTurn, PoolObservation};
-use crate::azure::reach::Subject;
-use crate::azure::reads::{self, Answer};
+use crate::azure::reach::{Reach, Subject};
+use crate::azure::reads;
 use crate::context::cluster_context::ClusterContext;
 use crate::context::cluster_objects::ClusterObjects;
-use crate::context::manager::Manager;
+use crate::context::manager::{Ended, Manager, Stores};
+use crate::context::reconcile::{Reconcile, Reconciled};
 use crate::kubernetes::core::{self, MachinePool};
-use crate::kubernetes::kinds::{API_VERSION, AzureMachinePool, NO_ENTRIES};
-use crate::kubernetes::patch::{Edited, PatchError};
+use crate::kubernetes::kinds::{AzureMachinePool, NO_ENTRIES, POOL_MACHINE};
+use crate::kubernetes::patch::PatchError;
 use crate::kubernetes::queue::Outcome;
-use crate::kubernetes::store::{Changes, Key, key_of};
+use crate::kubernetes::store::{Changes, Key, Store, key_of};
 use crate::secrets::bootstrap::password;
-
-pub(crate) const KIND: &str = "AzureMachinePool";
-/// The finalizer by which an AzureMachinePool waits for the deletion of its scale set and its machines.
-const FINALIZER: &str = "machinepool.cluster.x-k8s.io";
-/// The kind of the objects that represent instances.
-pub(crate) const MACHINE_KIND: &str = crate::kubernetes::kinds::POOL_MACHINE;
 
 /// The condition of the scale set's machines.
 const RUNNING: &str = "ScaleSetRunning";
 /// The condition of the scale set itself, with the name that established installations use.
 const MADE: &str = "BootstrapSucceeded";
 
-pub(crate) type EditedPool = Edited<AzureMachinePoolSpec, AzureMachinePoolStatus>;
+/// The MachinePool that owns an AzureMachinePool, its cluster, and what is observed of its scale set.
+pub(crate) struct PoolOwner {
+    pub owner: Arc<MachinePool>,
+    pub cluster: ClusterObjects,
+    /// The latest observation of this reconcile.
+    observation: Option<Arc<PoolObservation>>,
+}
+
+pub(crate) type PoolReconcile<'a> = Reconcile<'a, AzureMachinePoolSpec, PoolOwner>;
+
+impl Reconciled for AzureMachinePoolSpec {
+    const FINALIZER: &'static str = "machinepool.cluster.x-k8s.io";
+    const RUNNING: &'static str = RUNNING;
+
+    fn store(stores: &Stores) -> &Store<Self> {
+        &stores.azure_machine_pools
+    }
+}
 
 impl Manager {
     /// Reconciles an AzureMachinePool with Azure, and its objects with the instances in Azure.
-    pub(crate) async fn reconcile_pool(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
-        let object = match self.own(&self.stores.azure_machine_pools, key) {
-            Ok(object) => object,
-            Err(end) => {
-                self.instances.forget(key);
-                return end;
-            }
-        };
-        let Some((owner, cluster)) = self.pool_owner_of(&object) else { return Outcome::Idle };
-        let edited = match Edited::of(&self.client, KIND, &object) {
-            Ok(edited) => edited,
-            Err(error) => return self.lost(key, &error),
-        };
-        let work =
-            PoolReconcile { manager: &self, key, owner, cluster, edited, observation: None, not_before };
-        match work.run().await {
-            Ok(outcome) => outcome,
-            Err(error) => self.lost(key, &error),
-        }
+    pub(crate) async fn reconcile_pool(
+        self: Arc<Self>,
+        key: Key,
+        not_before: Instant,
+    ) -> Result<Outcome, Ended> {
+        let object = self.own(&self.stores.azure_machine_pools, &key);
+        let object = object.inspect_err(|_| self.instances.forget(&key))?;
+        let (owner, cluster) = self.pool_owner_of(&object).ok_or(Outcome::Idle)?;
+        let own = PoolOwner { owner, cluster, observation: None };
+        Ok(Reconcile::of(&self, &key, &object, not_before, own)?.run().await?)
     }
 
     /// The MachinePool that owns an AzureMachinePool, and its cluster; `None` while an object is missing, whose creation
@@ -77,24 +77,11 @@ impl Manager {
         &self,
         object: &AzureMachinePool,
     ) -> Option<(Arc<MachinePool>, ClusterObjects)> {
-        let owner = core::owner(object.metadata.owner_references.as_deref(), "MachinePool")?;
-        let object = (KIND, &object.metadata);
-        let owner = self.dependency(object, "MachinePool", &self.stores.machine_pools, owner)?;
+        let owner = core::owner(&object.metadata, "MachinePool")?;
+        let owner = self.dependency(object, &self.stores.machine_pools, owner)?;
         let cluster = self.cluster_of(object, &owner.spec.cluster_name)?;
         Some((owner, cluster))
     }
-}
-
-/// One reconcile of one AzureMachinePool.
-pub(crate) struct PoolReconcile<'a> {
-    pub manager: &'a Manager,
-    pub key: &'a Key,
-    pub owner: Arc<MachinePool>,
-    pub cluster: ClusterObjects,
-    pub edited: EditedPool,
-    /// The latest observation of this reconcile.
-    observation: Option<Arc<PoolObservation>>,
-    not_before: Instant,
 }
 
 /// The result of reconciling the scale set.
@@ -111,23 +98,21 @@ enum Reached {
 
 impl PoolReconcile<'_> {
     async fn run(mut self) -> Result<Outcome, PatchError> {
-        let annotations = self.edited.object.metadata.annotations.clone();
-        if core::is_paused(&self.cluster.cluster, annotations.as_ref()) {
-            self.edited.pause();
-            self.save().await?;
+        let cluster = self.own.cluster.clone();
+        if self.is_left_alone(&cluster.cluster).await? {
             return Ok(Outcome::Idle);
         }
-        if self.edited.object.metadata.deletion_timestamp.is_some() {
+        if self.is_deleting() {
             return self.delete().await;
         }
-        let status = self.edited.object.status.get_or_insert_default();
+        let status = self.edited.status();
         // Cluster API's core treats these as a permanent failure of the pool: failures are reported by conditions only.
         (status.failure_reason, status.failure_message) = (None, None);
-        status.infrastructure_machine_kind = Some(MACHINE_KIND.to_owned());
-        self.edited.hold(FINALIZER);
+        status.infrastructure_machine_kind = Some(POOL_MACHINE.to_owned());
+        self.edited.hold(AzureMachinePoolSpec::FINALIZER);
         self.save().await?;
-        let has_network = self.cluster.has_network();
-        let secret = self.owner.spec.template.spec.bootstrap.data_secret_name.clone();
+        let has_network = cluster.has_network();
+        let secret = self.own.owner.spec.template.spec.bootstrap.data_secret_name.clone();
         let Some(secret) = secret.filter(|_| has_network) else { return Ok(Outcome::Idle) };
         if let Some(rival) = self.rival() {
             let name = &self.key.name;
@@ -136,13 +121,10 @@ impl PoolReconcile<'_> {
             );
             return self.failed(&Failure::Refused(words), None).await;
         }
-        let context = match self.context().await {
+        let context = match self.context().await.and_then(ClusterContext::without_rival) {
             Ok(context) => context,
             Err(failure) => return self.failed(&failure, None).await,
         };
-        if let Err(failure) = context.check_rival() {
-            return self.failed(&failure, None).await;
-        }
         let failure = match self.pursue(&context, &secret).await {
             Ok(observation) => return self.reached(&context, observation).await,
             Err(Failure::Changed) => return Ok(Outcome::After(Duration::ZERO)),
@@ -160,22 +142,13 @@ impl PoolReconcile<'_> {
 
     /// Another pool of the cluster that owns the scale set.
     fn rival(&self) -> Option<String> {
-        let cluster = self.cluster.cluster.metadata.name.as_deref();
+        let cluster = self.own.cluster.cluster.metadata.name.as_deref();
         let pools = self.manager.stores.azure_machine_pools.all();
         let ours = pools.iter().filter(|pool| {
             pool.metadata.namespace.as_deref() == Some(&self.key.namespace)
                 && core::cluster_name(&pool.metadata) == cluster
         });
         rival(claim(&self.edited.object), ours.map(|pool| claim(pool))).map(str::to_owned)
-    }
-
-    pub async fn save(&mut self) -> Result<(), PatchError> {
-        self.edited.save_in(&self.manager.stores.azure_machine_pools).await
-    }
-
-    pub fn set(&mut self, new: impl IntoIterator<Item = capz_api::Condition>) {
-        let conditions = self.edited.object.status.get_or_insert_default().conditions.get_or_insert_default();
-        condition::set_all(conditions, new, &self.manager.now());
     }
 
     /// Reconciles until the scale set is as declared, and returns the observed state.
@@ -188,7 +161,7 @@ impl PoolReconcile<'_> {
         let mut spec = self.edited.object.spec.clone();
         complete(&mut spec, context.scope()).map_err(Failure::Refused)?;
         self.edited.object.spec = spec;
-        self.edited.object.status.get_or_insert_default().image = Some(inputs.image.clone());
+        self.edited.status().image = Some(inputs.image.clone());
         let serving = self.manager.instances.serving(self.key);
         let mut is_new = serving.is_none();
         let mut observation = match serving {
@@ -200,11 +173,10 @@ impl PoolReconcile<'_> {
             let status = self.edited.object.status.as_ref();
             let ready = status.and_then(|status| status.replicas?.try_into().ok()).unwrap_or_default();
             self.set_status("Deleting", ready, ready);
-            let saved = self.save().await;
-            saved.map_err(|error| Failure::of_write(&error, self.manager.settings.timeouts.requeue))?;
+            self.save_progress().await?;
         }
         let (observed, written) = loop {
-            match self.reach(context, Some(&inputs), observation.as_deref(), is_new).await? {
+            match self.drive(context, Some(&inputs), observation.as_deref(), is_new).await? {
                 Reached::Done { observed, written } => break (observed, written),
                 Reached::Unchecked => {
                     observation = self.observe(context).await?;
@@ -224,7 +196,7 @@ impl PoolReconcile<'_> {
     }
 
     async fn context(&self) -> Result<ClusterContext, Failure> {
-        self.cluster.context_for(self.manager, self.edited.object.spec.provider_id.as_deref()).await
+        self.own.cluster.context_for(self.manager, self.edited.object.spec.provider_id.as_deref()).await
     }
 
     async fn inputs(&self, context: &ClusterContext, secret: &str) -> Result<MachineInputs, Failure> {
@@ -238,14 +210,14 @@ impl PoolReconcile<'_> {
     }
 
     pub fn scope<'a>(&'a self, context: &'a ClusterContext) -> PoolScope<'a> {
-        pool_scope(context, &self.owner, &self.edited.object)
+        pool_scope(context, &self.own.owner, &self.edited.object)
     }
 
     /// The observed state, independent of the desired state: the latest observation, if it may still be used. `None` if
     /// there is no scale set.
     async fn latest(&mut self, context: &ClusterContext) -> Result<Option<Arc<PoolObservation>>, Failure> {
         let instances = &self.manager.instances;
-        let ours = self.observation.clone().filter(|ours| instances.is_current(self.key, ours));
+        let ours = self.own.observation.clone().filter(|ours| instances.is_current(self.key, ours));
         match ours.or_else(|| instances.serving(self.key)) {
             Some(observation) => Ok(Some(observation)),
             None => self.observe(context).await,
@@ -254,7 +226,7 @@ impl PoolReconcile<'_> {
 
     /// Whether this reconcile has read Azure itself.
     pub fn has_observed(&self) -> bool {
-        self.observation.is_some()
+        self.own.observation.is_some()
     }
 
     /// Reads the current state from Azure; `None` if there is no scale set.
@@ -280,42 +252,31 @@ impl PoolReconcile<'_> {
         // because it is in the list.
         let known = self.manager.members(self.key).iter().map(|it| it.provider_id().to_lowercase()).collect();
         let scope = self.scope(context);
-        let access = &context.access;
-        let reading = scope.instances_reading();
-        let answer = self.manager.reads.read(&access.tenant, &access.client, &reading, Instant::now()).await;
-        let instances =
-            match answer.map_err(|error| Failure::of(&error, self.manager.settings.timeouts.requeue))? {
-                Answer::List(listed) => scope.read_instances(&listed.all()),
-                Answer::One(_) => Vec::new(),
-            };
+        let reach = Reach { not_before: Instant::now(), ..self.reach(context) };
+        let instances = scope.read_instances(&reach.list(&scope.instances_reading()).await?);
         let observation = Arc::new(PoolObservation::new(turn, scale_set, instances, known));
         self.manager.instances.take(self.key, Arc::clone(&observation));
-        self.observation = Some(Arc::clone(&observation));
+        self.own.observation = Some(Arc::clone(&observation));
         Ok(observation)
     }
 
     /// Reconciles until the scale set is as desired: created from the inputs, or, without inputs, deleted. An existing
     /// set is written only in the version that preceded the list of its instances, and only after a new observation.
-    async fn reach(
+    async fn drive(
         &mut self,
         context: &ClusterContext,
         inputs: Option<&MachineInputs>,
         observation: Option<&PoolObservation>,
         is_new: bool,
     ) -> Result<Reached, Failure> {
-        let status = self.edited.object.status.as_ref();
-        let operations: Vec<Future> =
-            status.and_then(|status| status.long_running_operation_states.clone()).unwrap_or_default();
-        let reach = context.reach(self.manager, self.not_before, (KIND, &self.key.name));
+        let (operations, reach) = (self.edited.operations(), self.reach(context));
         let mut observed = ObservedResources::default();
         if let Some(observation) = observation {
             observed.take(&self.scope(context).scale_set(), Some(observation.scale_set.clone()));
         }
         let mut subject = PoolSubject {
-            manager: self.manager,
-            key: self.key,
+            reconcile: self,
             context,
-            owner: &self.owner,
             inputs,
             instances: observation.map_or(&[], |observation| &observation.instances),
             checked: observation
@@ -323,7 +284,6 @@ impl PoolReconcile<'_> {
                 .and_then(|observation| observation.scale_set["etag"].as_str()),
             is_unchecked: false,
             written: false,
-            edited: &mut self.edited,
         };
         let reached = reach.run_from(observed, &mut subject, &operations).await;
         let (written, is_unchecked) = (subject.written, subject.is_unchecked);
@@ -332,8 +292,7 @@ impl PoolReconcile<'_> {
         }
         match reached {
             Ok((observed, plan)) => {
-                let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
-                self.manager.recorder.changed_by_others(&about, &plan, &observed);
+                self.manager.recorder.changed_by_others(&self.about(), &plan, &observed);
                 Ok(Reached::Done { observed, written })
             }
             Err(Failure::Changed) if is_unchecked => Ok(Reached::Unchecked),
@@ -361,47 +320,27 @@ impl PoolReconcile<'_> {
 
     /// `again` is when to reconcile next because something is under way in the scale set.
     async fn failed(mut self, failure: &Failure, again: Option<Duration>) -> Result<Outcome, PatchError> {
-        let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
-        let deleting = self.edited.object.metadata.deletion_timestamp.is_some();
-        let status = self.edited.object.status.get_or_insert_default();
-        if let Some((reason, words)) = failure.told(deleting, status.ready == Some(true)) {
-            let name = if deleting { RUNNING } else { MADE };
-            let condition = condition::untold(status.conditions.as_ref(), name, reason, words);
-            self.set(condition);
-        }
-        let terminal = match self.manager.again(failure, about.clone()) {
-            Ok(outcome) => {
-                self.save().await?;
-                return Ok(outcome);
-            }
-            Err(terminal) => terminal,
-        };
-        self.manager.recorder.warning(about, terminal.reason.event(), terminal.message.clone());
-        if terminal.reason == Reason::InvalidConfiguration {
-            let status = self.edited.object.status.get_or_insert_default();
-            status.ready = Some(false);
+        let condition = if self.is_deleting() { RUNNING } else { MADE };
+        let outcome = self.report_failure(failure, condition);
+        if matches!(&outcome, Err(terminal) if terminal.reason == Reason::InvalidConfiguration) {
+            self.edited.status().ready = Some(false);
         }
         self.save().await?;
         // The failure is not retried before something changes, but machines may be on their way.
-        Ok(again.map_or(Outcome::Idle, Outcome::After))
+        Ok(outcome.unwrap_or(again.map_or(Outcome::Idle, Outcome::After)))
     }
 
     async fn delete(mut self) -> Result<Outcome, PatchError> {
-        if !self.edited.is_held(FINALIZER) {
+        if !self.begin_deletion("ScaleSetDeleting").await? {
             return Ok(Outcome::Gone);
         }
-        let conditions = self.edited.object.status.as_ref().and_then(|status| status.conditions.as_ref());
-        if !condition::has_reason(conditions, RUNNING, DELETION_FAILED) {
-            self.set([fails(RUNNING, "ScaleSetDeleting", Severity::Info, "")]);
-        }
-        self.save().await?;
         let gone = async {
             let context = self.context().await?;
             // The scale set belongs to another pool, or is deleted with its resource group as a whole.
             if self.rival().is_some() || self.manager.goes_with_its_group(&context, self.not_before).await? {
                 return Ok(());
             }
-            self.reach(&context, None, None, true).await.map(|_| ())
+            self.drive(&context, None, None, true).await.map(|_| ())
         };
         if let Err(failure) = gone.await {
             return self.failed(&failure, None).await;
@@ -410,11 +349,8 @@ impl PoolReconcile<'_> {
             // The watch shows the deletion of the last one.
             return Ok(Outcome::Idle);
         }
-        self.edited.let_go(FINALIZER);
-        self.save().await?;
         self.manager.instances.forget(self.key);
-        self.manager.wake_cluster_that_waits_for(&self.edited.object.metadata);
-        Ok(Outcome::Gone)
+        self.end_deletion().await
     }
 }
 
@@ -449,37 +385,31 @@ pub(crate) fn pool_scope<'a>(
     }
 }
 
-struct PoolSubject<'a> {
-    manager: &'a Manager,
-    key: &'a Key,
-    context: &'a ClusterContext,
-    owner: &'a MachinePool,
+struct PoolSubject<'s, 'a> {
+    reconcile: &'s mut PoolReconcile<'a>,
+    context: &'s ClusterContext,
     /// What its machines are created from; `None` if it is deleted.
-    inputs: Option<&'a MachineInputs>,
-    instances: &'a [Instance],
+    inputs: Option<&'s MachineInputs>,
+    instances: &'s [Instance],
     /// The version of the set in which it may be written: it was read before the instances were listed, and both are
     /// recent.
-    checked: Option<&'a str>,
+    checked: Option<&'s str>,
     /// Whether the set needed a write in another version.
     is_unchecked: bool,
     /// Whether anything was written, or an operation was running already.
     written: bool,
-    edited: &'a mut EditedPool,
 }
 
-impl Subject for PoolSubject<'_> {
+impl Subject for PoolSubject<'_, '_> {
     fn goals(&mut self, observed: &ObservedResources) -> Result<Vec<Goal>, Failure> {
-        let scope = pool_scope(self.context, self.owner, &self.edited.object);
+        let scope = self.reconcile.scope(self.context);
         let Some(inputs) = self.inputs else {
             return match unproven_end(&scope, observed) {
                 Some(words) => Err(Failure::Refused(words)),
                 None => Ok(ends(&scope)),
             };
         };
-        let goals = goals(&scope, inputs, observed, Some(self.instances)).map_err(|error| match error {
-            GoalError::Terminal(terminal) => Failure::Terminal(terminal),
-            GoalError::NotNow(words) => Failure::Refused(words),
-        })?;
+        let goals = goals(&scope, inputs, observed, Some(self.instances))?;
         let id = scope.scale_set();
         let writes = goals.iter().any(|goal| goal.id == id && goal.upkeep == Upkeep::Always);
         // A set that has lost a machine since its instances were listed would become larger than desired.
@@ -494,33 +424,21 @@ impl Subject for PoolSubject<'_> {
     }
 
     async fn report(&mut self, plan: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
-        let manager = self.manager;
         self.written |=
             plan.items.iter().any(|(_, state)| matches!(state, State::Now(_) | State::Running(_)));
-        let status = self.edited.object.status.get_or_insert_default();
-        let conditions = status.conditions.get_or_insert_default();
-        condition::set_all(conditions, condition::project(&service::POOL, plan), &manager.now());
-        status.long_running_operation_states = (!operations.is_empty()).then_some(operations);
-        let saved = self.edited.save_in(&manager.stores.azure_machine_pools).await;
-        saved.map_err(|error| Failure::of_write(&error, manager.settings.timeouts.requeue))
+        self.reconcile.report(condition::project(&service::POOL, plan), operations).await
     }
 
     fn has_changed(&self) -> bool {
-        let manager = self.manager;
-        let stores = &manager.stores;
-        let Some(newest) = stores.azure_machine_pools.get(self.key) else { return true };
-        let annotations = newest.metadata.annotations.as_ref();
-        let owner = stores.machine_pools.get(&key_of(self.owner));
-        self.edited.is_outdated(&newest.metadata)
-            || newest.metadata.deletion_timestamp.is_some() != self.inputs.is_none()
-            || (self.inputs.is_some() && owner.is_none_or(|owner| owner.spec != self.owner.spec))
-            || self.context.is_paused(manager, annotations)
+        let owner = &self.reconcile.own.owner;
+        let newest = self.reconcile.manager.stores.machine_pools.get(&key_of(&**owner));
+        self.reconcile.has_changed(self.context, self.inputs.is_none())
+            || (self.inputs.is_some() && newest.is_none_or(|newest| newest.spec != owner.spec))
     }
 
     fn changes(&self) -> Changes {
-        let stores = &self.manager.stores;
-        let own = stores.azure_machine_pools.changes_of(self.key);
-        let owner = stores.machine_pools.changes_of(&key_of(self.owner));
-        Changes::of([own, owner, self.context.cluster_changes(self.manager)])
+        let owner = key_of(&*self.reconcile.own.owner);
+        let owner = self.reconcile.manager.stores.machine_pools.changes_of(&owner);
+        self.reconcile.changes(self.context).and(owner)
     }
 }

@@ -6,21 +6,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use capz_api::azure_cluster::AzureClusterSpec;
 use capz_api::azure_cluster_identity::AzureClusterIdentitySpec;
-use controllers::Reference;
 use k8s::api::api::core::v1::Secret as KubernetesSecret;
 use kube::Api;
+use tokio::time::Instant;
 
 use crate::azure::clients::{AccessError, IdentitySecret, certificate, kind_of};
 use crate::context::cluster_objects::ClusterObjects;
-use crate::context::manager::Manager;
+use crate::context::identity::IdentityError;
+use crate::context::manager::{Ended, Manager};
 use crate::kubernetes::core;
-use crate::kubernetes::kinds::API_VERSION;
+use crate::kubernetes::kinds::{ObjectKind, reference};
 use crate::kubernetes::queue::Outcome;
 use crate::kubernetes::store::Key;
 use crate::secrets::owned_secret::OwnedSecret;
 
-const KIND: &str = "AzureCluster";
 /// A group that the operator always serves.
 const GROUP: &str = "resources.azure.com";
 /// The reason of the event for a failure.
@@ -28,52 +29,40 @@ const FAILED: &str = "Error reconciling ASO secret";
 
 impl Manager {
     /// Reconciles the Secret of an AzureCluster.
-    pub(crate) async fn reconcile_aso_secret(self: Arc<Self>, key: &Key) -> Outcome {
-        let object = match self.own(&self.stores.azure_clusters, key) {
-            Ok(object) => object,
-            Err(end) => return end,
-        };
+    pub(crate) async fn reconcile_aso_secret(
+        self: Arc<Self>,
+        key: Key,
+        _: Instant,
+    ) -> Result<Outcome, Ended> {
+        let object = self.own(&self.stores.azure_clusters, &key)?;
         let annotations = object.metadata.annotations.as_ref();
         if annotations.is_some_and(|annotations| annotations.contains_key(core::MANAGED_BY)) {
-            return Outcome::Idle;
+            return Ok(Outcome::Idle);
         }
-        let owners = object.metadata.owner_references.as_deref();
-        let about = || Reference::of(API_VERSION, KIND, &object.metadata);
-        let Some(name) = core::owner(owners, "Cluster") else {
-            self.recorder.normal(about(), "OwnerRefNotFound", "waiting for its owner Cluster");
-            return Outcome::Idle;
+        let Some(name) = core::owner(&object.metadata, "Cluster") else {
+            self.recorder.normal(reference(&object), "OwnerRefNotFound", "waiting for its owner Cluster");
+            return Ok(Outcome::Idle);
         };
-        let Some(cluster) = self.working_cluster(key, name, &object.metadata) else {
-            return Outcome::Idle;
-        };
+        let cluster = self.working_cluster(&key, name, &object.metadata).ok_or(Outcome::Idle)?;
         let secret_name = format!("{name}-aso-secret");
         match self.is_secret_wanted(&key.namespace, &secret_name).await {
             Ok(true) => {}
-            Ok(false) => return Outcome::Rest,
-            Err(error) => return self.after_refusal(&secret_name, &error),
+            Ok(false) => return Ok(Outcome::Rest),
+            Err(error) => return Ok(self.after_refusal(&secret_name, &error)),
         }
+        let cluster = ClusterObjects { azure_cluster: Arc::clone(&object), ..cluster };
         let data = async {
-            let cluster = ClusterObjects { azure_cluster: Arc::clone(&object), ..cluster };
             let context = self.cluster_context(cluster).await?;
-            contents(&context.subscription, &context.identity.spec, &context.secret).map_err(Into::into)
+            let data = contents(&context.subscription, &context.identity.spec, &context.secret);
+            Ok::<_, IdentityError>(data?)
         };
-        let data = match data.await {
-            Ok(data) => data,
-            Err(error) => {
-                let error: crate::context::identity::IdentityError = error;
-                self.recorder.warning(about(), FAILED, error.to_string());
-                return Outcome::Retry;
-            }
-        };
-        let secret =
-            OwnedSecret { name: secret_name, cluster: name, kind: KIND, owner: &object.metadata, data };
-        match self.keep_secret(&secret).await {
-            Ok(()) => Outcome::Rest,
-            Err(error) => {
-                self.recorder.warning(about(), FAILED, format!("Secret {}: {error}", secret.name));
-                self.after_refusal(&secret.name, &error)
-            }
-        }
+        let data = data.await.map_err(|error| {
+            self.recorder.warning(reference(&object), FAILED, error.to_string());
+            Outcome::Retry
+        })?;
+        let (kind, owner) = (AzureClusterSpec::NAME, &object.metadata);
+        let secret = OwnedSecret { name: secret_name, cluster: name, kind, owner, data };
+        Ok(self.keep_or_report(&secret, FAILED).await)
     }
 
     async fn is_secret_wanted(&self, namespace: &str, name: &str) -> Result<bool, kube::Error> {

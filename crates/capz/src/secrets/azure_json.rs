@@ -10,13 +10,14 @@ use capz_planner::azure_json::{Credentials, KEYS, carries_secret, contents, mach
 use controllers::Reference;
 use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::azure::clients::{has_client_secret, kind_of};
 use crate::context::cluster_context::ClusterContext;
 use crate::context::cluster_objects::ClusterObjects;
-use crate::context::manager::Manager;
+use crate::context::manager::{Ended, Manager};
 use crate::kubernetes::core;
-use crate::kubernetes::kinds::API_VERSION;
+use crate::kubernetes::kinds::{API_VERSION, NO_ENTRIES, Object, ObjectKind};
 use crate::kubernetes::queue::Outcome;
 use crate::kubernetes::store::Key;
 use crate::secrets::owned_secret::OwnedSecret;
@@ -35,85 +36,75 @@ struct Machines<'a> {
     identities: &'a [UserAssignedIdentity],
 }
 
+impl<'a> Machines<'a> {
+    fn of<K: ObjectKind>(
+        object: &'a Object<K>,
+        failed: &'static str,
+        cluster: &'a str,
+        identity: Option<&'a str>,
+        identities: Option<&'a [UserAssignedIdentity]>,
+    ) -> Self {
+        let identities = identities.unwrap_or_default();
+        Self { kind: K::NAME, failed, object: &object.metadata, cluster, identity, identities }
+    }
+}
+
 impl Manager {
     /// Reconciles the Secret of an AzureMachine without a template.
-    pub(crate) async fn reconcile_machine_secret(self: Arc<Self>, key: &Key) -> Outcome {
-        let object = match self.own(&self.stores.azure_machines, key) {
-            Ok(object) => object,
-            Err(end) => return end,
-        };
-        if !machine_has_own(object.metadata.annotations.as_ref().unwrap_or(&Default::default())) {
-            return Outcome::Idle;
+    pub(crate) async fn reconcile_machine_secret(
+        self: Arc<Self>,
+        key: Key,
+        _: Instant,
+    ) -> Result<Outcome, Ended> {
+        let object = self.own(&self.stores.azure_machines, &key)?;
+        if !machine_has_own(object.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES)) {
+            return Ok(Outcome::Idle);
         }
-        let Some(cluster) = core::cluster_name(&object.metadata) else { return Outcome::Idle };
-        let machines = Machines {
-            kind: "AzureMachine",
-            failed: "Error reconciling cloud provider secret for AzureMachine",
-            object: &object.metadata,
-            cluster,
-            identity: object.spec.identity.as_deref(),
-            identities: object.spec.user_assigned_identities.as_deref().unwrap_or_default(),
-        };
-        self.keep_azure_json(key, &machines).await
+        let cluster = core::cluster_name(&object.metadata).ok_or(Outcome::Idle)?;
+        let failed = "Error reconciling cloud provider secret for AzureMachine";
+        let (identity, identities) = (&object.spec.identity, &object.spec.user_assigned_identities);
+        let machines = Machines::of(&object, failed, cluster, identity.as_deref(), identities.as_deref());
+        self.keep_azure_json(&key, &machines).await
     }
 
-    /// Reconciles the Secret of an AzureMachineTemplate.
-    pub(crate) async fn reconcile_template_secret(self: Arc<Self>, key: &Key) -> Outcome {
-        let object = match self.own(&self.stores.azure_machine_templates, key) {
-            Ok(object) => object,
-            Err(end) => return end,
-        };
-        let owners = object.metadata.owner_references.as_deref();
-        let Some(cluster) = core::owner(owners, "Cluster") else { return Outcome::Idle };
+    /// Reconciles the Secret of an AzureMachineTemplate, for all machines that are made from it.
+    pub(crate) async fn reconcile_template_secret(
+        self: Arc<Self>,
+        key: Key,
+        _: Instant,
+    ) -> Result<Outcome, Ended> {
+        let object = self.own(&self.stores.azure_machine_templates, &key)?;
+        let cluster = core::owner(&object.metadata, "Cluster").ok_or(Outcome::Idle)?;
         let machine = object.spec.template.as_ref().and_then(|template| template.spec.as_ref());
-        let machines = Machines {
-            kind: "AzureMachineTemplate",
-            failed: "Error reconciling cloud provider secret for AzureMachineTemplate",
-            object: &object.metadata,
-            cluster,
-            identity: machine.and_then(|it| it.identity.as_deref()),
-            identities: machine.and_then(|it| it.user_assigned_identities.as_deref()).unwrap_or_default(),
-        };
-        self.keep_azure_json(key, &machines).await
+        let failed = "Error reconciling cloud provider secret for AzureMachineTemplate";
+        let identity = machine.and_then(|it| it.identity.as_deref());
+        let identities = machine.and_then(|it| it.user_assigned_identities.as_deref());
+        let machines = Machines::of(&object, failed, cluster, identity, identities);
+        self.keep_azure_json(&key, &machines).await
     }
 
     /// Reconciles the Secret of an AzureMachinePool.
-    pub(crate) async fn reconcile_pool_secret(self: Arc<Self>, key: &Key) -> Outcome {
-        let object = match self.own(&self.stores.azure_machine_pools, key) {
-            Ok(object) => object,
-            Err(end) => return end,
-        };
-        let Some(cluster) = core::cluster_name(&object.metadata) else { return Outcome::Idle };
-        let machines = Machines {
-            kind: "AzureMachinePool",
-            failed: "Error reconciling cloud provider secret for AzureMachinePool",
-            object: &object.metadata,
-            cluster,
-            identity: object.spec.identity.as_deref(),
-            identities: object.spec.user_assigned_identities.as_deref().unwrap_or_default(),
-        };
-        self.keep_azure_json(key, &machines).await
+    pub(crate) async fn reconcile_pool_secret(
+        self: Arc<Self>,
+        key: Key,
+        _: Instant,
+    ) -> Result<Outcome, Ended> {
+        let object = self.own(&self.stores.azure_machine_pools, &key)?;
+        let cluster = core::cluster_name(&object.metadata).ok_or(Outcome::Idle)?;
+        let failed = "Error reconciling cloud provider secret for AzureMachinePool";
+        let (identity, identities) = (&object.spec.identity, &object.spec.user_assigned_identities);
+        let machines = Machines::of(&object, failed, cluster, identity.as_deref(), identities.as_deref());
+        self.keep_azure_json(&key, &machines).await
     }
 
-    async fn keep_azure_json(&self, key: &Key, machines: &Machines<'_>) -> Outcome {
-        let Some(cluster) = self.working_cluster(key, machines.cluster, machines.object) else {
-            return Outcome::Idle;
-        };
-        let about = || Reference::of(API_VERSION, machines.kind, machines.object);
-        let secret = match self.azure_json(machines, cluster).await {
-            Ok(secret) => secret,
-            Err(words) => {
-                self.recorder.warning(about(), machines.failed, words);
-                return Outcome::Retry;
-            }
-        };
-        match self.keep_secret(&secret).await {
-            Ok(()) => Outcome::Rest,
-            Err(error) => {
-                self.recorder.warning(about(), machines.failed, format!("Secret {}: {error}", secret.name));
-                self.after_refusal(&secret.name, &error)
-            }
-        }
+    async fn keep_azure_json(&self, key: &Key, machines: &Machines<'_>) -> Result<Outcome, Ended> {
+        let cluster = self.working_cluster(key, machines.cluster, machines.object).ok_or(Outcome::Idle)?;
+        let secret = self.azure_json(machines, cluster).await.map_err(|words| {
+            let about = Reference::of(API_VERSION, machines.kind, machines.object);
+            self.recorder.warning(about, machines.failed, words);
+            Outcome::Retry
+        })?;
+        Ok(self.keep_or_report(&secret, machines.failed).await)
     }
 
     /// The Cluster of this name and its AzureCluster; `None` if there is nothing to do for their objects because one of

@@ -8,16 +8,17 @@
 use std::collections::BTreeMap;
 
 use capz_planner::azure_json::{is_ours, owner_label};
+use controllers::Reference;
 use k8s::api::ByteString;
 use k8s::api::api::core::v1::Secret;
 use k8s::api::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Api;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{Patch, PostParams};
 use serde_json::json;
 
 use crate::context::manager::Manager;
 use crate::kubernetes::kinds::{API_VERSION, GROUP};
-use crate::kubernetes::patch::{FIELD_MANAGER, difference};
+use crate::kubernetes::patch::{difference, params};
 use crate::kubernetes::queue::Outcome;
 
 /// The desired Secret. It cannot be printed.
@@ -93,12 +94,12 @@ impl OwnedSecret<'_> {
 
 impl Manager {
     /// Creates a Secret, or repairs it if it is ours.
-    pub(crate) async fn keep_secret(&self, wanted: &OwnedSecret<'_>) -> Result<(), kube::Error> {
+    async fn keep_secret(&self, wanted: &OwnedSecret<'_>) -> Result<(), kube::Error> {
         let namespace = wanted.owner.namespace.as_deref().unwrap_or_default();
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
         let Some(existing) = secrets.get_opt(&wanted.name).await? else {
-            let params =
-                PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+            let field_manager = params().field_manager;
+            let params = PostParams { field_manager, ..PostParams::default() };
             secrets.create(&params, &wanted.fresh()).await?;
             return Ok(());
         };
@@ -106,11 +107,17 @@ impl Manager {
         let as_json = |secret: &Secret| serde_json::to_value(secret).map_err(kube::Error::SerdeError);
         if let Some(mut patch) = difference(&as_json(&existing)?, &as_json(&mended)?) {
             patch["metadata"]["resourceVersion"] = json!(existing.metadata.resource_version);
-            let params =
-                PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-            secrets.patch(&wanted.name, &params, &Patch::Merge(&patch)).await?;
+            secrets.patch(&wanted.name, &params(), &Patch::Merge(&patch)).await?;
         }
         Ok(())
+    }
+
+    /// Creates or repairs a Secret, and reports a refusal in an event with this reason.
+    pub(crate) async fn keep_or_report(&self, secret: &OwnedSecret<'_>, failed: &'static str) -> Outcome {
+        let Err(error) = self.keep_secret(secret).await else { return Outcome::Rest };
+        let about = Reference::of(API_VERSION, secret.kind, secret.owner);
+        self.recorder.warning(about, failed, format!("Secret {}: {error}", secret.name));
+        self.after_refusal(&secret.name, &error)
     }
 
     /// The outcome of a reconcile after the API server refused a request.

@@ -1,7 +1,5 @@
 //! Feature gates.
 
-use std::fmt;
-
 /// The state of the feature gates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gates {
@@ -87,11 +85,13 @@ const OF_CLUSTER_API: [&str; 9] = [
 ];
 
 /// Why `--feature-gates` is invalid.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GateError {
     /// The gate does not exist.
+    #[error("there is no feature gate {0:?}")]
     Unknown(String),
     /// The value is neither true nor false.
+    #[error("the feature gate {gate} is {}", no_truth(gate, value))]
     NoTruth {
         /// The gate.
         gate: String,
@@ -99,28 +99,16 @@ pub enum GateError {
         value: String,
     },
     /// The gate cannot be turned off.
+    #[error("the feature gate {0} cannot be turned off any more")]
     Locked(&'static str),
 }
 
-impl fmt::Display for GateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(name) => write!(f, "there is no feature gate {name:?}"),
-            Self::NoTruth { gate, value } if value.is_empty() => {
-                write!(
-                    f,
-                    "the feature gate {gate} is neither true nor false: write {gate}=true or {gate}=false"
-                )
-            }
-            Self::NoTruth { gate, value } => {
-                write!(f, "the feature gate {gate} is {value:?}, which is neither true nor false")
-            }
-            Self::Locked(name) => write!(f, "the feature gate {name} cannot be turned off any more"),
-        }
+fn no_truth(gate: &str, value: &str) -> String {
+    match value {
+        "" => format!("neither true nor false: write {gate}=true or {gate}=false"),
+        _ => format!("{value:?}, which is neither true nor false"),
     }
 }
-
-impl std::error::Error for GateError {}
 
 impl Gates {
     /// All gates with a known name.

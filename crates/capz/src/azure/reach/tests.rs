@@ -56,10 +56,10 @@ async fn reach<F>(client: &Client, goals: F, kept: &[Future]) -> (Result<Plan, F
 where
     F: FnMut(&ObservedResources) -> Result<Vec<Goal>, Failure> + Send,
 {
-    let (tenant, reads, written) = ("t".into(), Reads::default(), RecentWrites::default());
+    let access = AzureAccess { client: client.clone(), tenant: "t".into() };
+    let (reads, written) = (Reads::default(), RecentWrites::default());
     let reach = Reach {
-        client,
-        tenant: &tenant,
+        access: &access,
         reads: &reads,
         written: &written,
         claimant: "c".into(),
