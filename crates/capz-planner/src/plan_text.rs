@@ -100,3 +100,28 @@ pub(crate) fn facts(document: &Value) -> String {
     words.extend(names("/properties/loadBalancingRules", "rules"));
     words.join("; ")
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_document_is_described_by_its_facts() {
+        for (document, expected) in [
+            (json!({}), ""),
+            (json!({ "sku": { "name": "Standard", "capacity": 3 } }), "Standard; machines 3"),
+            (json!({ "sku": { "name": "" }, "zones": [] }), ""),
+            (json!({ "sku": { "name": true } }), ""),
+            (json!({ "zones": ["1"] }), "zone 1"),
+            (json!({ "zones": ["1", "2"] }), "zones 1, 2"),
+            (json!({ "properties": { "addressPrefixes": ["a", "b"], "frontendPort": 22 } }), "a, b; port 22"),
+            (json!({ "properties": { "securityRules": [] } }), ""),
+            (json!({ "properties": { "securityRules": [{ "name": "a" }, { "name": "b" }] } }), "rules a, b"),
+            (json!({ "properties": { "loadBalancingRules": [{ "name": "a" }] } }), "rules a"),
+        ] {
+            assert_eq!(facts(&document), expected, "{document}");
+        }
+    }
+}

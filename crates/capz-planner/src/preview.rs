@@ -217,3 +217,77 @@ impl fmt::Display for Outlook {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service;
+
+    #[test]
+    fn a_partial_document_is_merged_as_azure_does() {
+        for (held, patch, expected) in [
+            (json!({ "a": 1 }), json!({ "b": 2 }), json!({ "a": 1, "b": 2 })),
+            (json!({ "a": { "b": 1 } }), json!({ "a": { "c": 2 } }), json!({ "a": { "b": 1, "c": 2 } })),
+            (json!({ "a": [1, 2] }), json!({ "a": [3] }), json!({ "a": [3] })),
+            (json!({ "a": 1 }), json!({ "a": { "b": 2 } }), json!({ "a": { "b": 2 } })),
+            (json!(1), json!(2), json!(2)),
+        ] {
+            assert_eq!(merged(held.clone(), &patch), expected, "{held} {patch}");
+        }
+    }
+
+    /// A subnet is shown in its network, whole or in part, until it is deleted.
+    #[test]
+    fn steps_show_in_the_observed_state() {
+        let network = ResourceId::group("s", "g").resource("Microsoft.Network", "virtualNetworks", "n");
+        let subnet = network.child("subnets", "one");
+        let mut preview = Preview::default();
+        preview.observed.take(
+            &network,
+            Some(json!({ "properties": { "subnets": [{ "name": "ONE" }, { "name": "two" }] } })),
+        );
+        let step = |action: Action, partial: bool, document: Value| Step {
+            action,
+            target: subnet.clone(),
+            if_match: None,
+            document,
+            partial,
+            changes: Vec::new(),
+            proof: None,
+            forced: false,
+        };
+        let shown = |preview: &Preview| {
+            let Observation::Present(held) = preview.observed.get(&network) else { panic!("no network") };
+            let names = held["properties"]["subnets"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|one| one["name"].as_str().unwrap());
+            let names = names.collect::<Vec<_>>().join(" ");
+            let own = match preview.observed.get(&subnet) {
+                Observation::Present(held) => held["properties"].clone(),
+                _ => Value::Null,
+            };
+            (names, own)
+        };
+        let state = json!("Succeeded");
+        preview.take(&step(Action::Create, false, json!({ "properties": { "a": 1 } })));
+        assert_eq!(shown(&preview), ("two one".into(), json!({ "a": 1, "provisioningState": state })));
+        preview.take(&step(Action::Update, true, json!({ "properties": { "b": 2 } })));
+        assert_eq!(
+            shown(&preview),
+            ("two one".into(), json!({ "a": 1, "b": 2, "provisioningState": state }))
+        );
+        preview.take(&step(Action::Update, false, json!({ "properties": { "b": 3 } })));
+        assert_eq!(shown(&preview), ("two one".into(), json!({ "b": 3, "provisioningState": state })));
+        preview.take(&step(Action::Delete, false, Value::Null));
+        assert_eq!(shown(&preview), ("two".into(), Value::Null));
+        let goal = Goal::new(subnet.clone(), &service::SUBNETS, Value::Null);
+        let (rest, open) = (
+            Plan { items: vec![(goal.clone(), State::Reached)] },
+            Plan { items: vec![(goal, State::Unknown)] },
+        );
+        assert_eq!(preview.end(rest).unreached().count(), 0);
+        assert_eq!(preview.end(open).unreached().count(), 1);
+    }
+}

@@ -49,6 +49,8 @@ mod tests {
         assert_eq!(name("AzurePublicCloud"), "my-cluster-3f5c6fa8.eastus.cloudapp.azure.com");
         assert_eq!(name(""), "my-cluster-3f5c6fa8.eastus.cloudapp.azure.com");
         assert_eq!(name("AzureUSGovernmentCloud"), "my-cluster-3f5c6fa8.eastus.cloudapp.usgovcloudapi.net");
+        assert_eq!(dns_suffix("AzureChinaCloud"), Some("cloudapp.chinacloudapi.cn"));
+        assert_eq!(dns_suffix("AzureGermanCloud"), Some("cloudapp.microsoftazure.de"));
         assert_eq!(dns_suffix("AzureStackCloud"), None);
     }
 }

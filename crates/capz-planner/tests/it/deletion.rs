@@ -158,6 +158,85 @@ fn a_group_is_looked_at_as_a_whole() {
     inventory.settle(scope, &[with_members(&interface.child("ipConfigurations", "ip")), endpoint]);
     assert_eq!(names(&inventory), ["pvc", "rival", "other"]);
     assert!(inventory.others_for_people().contains("Microsoft.Compute/disks pvc"));
+    // What lies in a resource of the cluster's is deleted with it.
+    let ends = inventory.ends();
+    let ended: Vec<_> = ends.iter().map(|goal| (goal.id.name(), goal.service.name, goal.wanted)).collect();
+    assert_eq!(
+        ended,
+        [
+            ("attached", "group", false),
+            ("vm", "group", false),
+            ("my-cluster", "loadbalancers", false),
+            ("endpoint", "group", false),
+            ("pe", "group", false),
+            ("service", "publicips", false),
+        ]
+    );
+}
+
+/// A group with resources of others stays, and what is proven to be the cluster's is deleted one by one.
+#[test]
+fn a_group_that_others_use_stays() {
+    let cluster = Cluster::new(json!({}));
+    let (scope, memory) = (cluster.scope(), remembered(cluster.scope()));
+    let ours = json!({ "sigs.k8s.io_cluster-api-provider-azure_cluster_my-cluster": "owned" });
+    let disk = |name: &str| scope.group().resource("Microsoft.Compute", "disks", name);
+    let network = listed(&scope.network(), ours.clone());
+    let empty = Inventory::of(scope, &[listed(&disk("ours"), ours.clone()), network.clone()]);
+    let shared =
+        Inventory::of(scope, &[listed(&disk("ours"), ours), network, listed(&disk("theirs"), json!({}))]);
+    assert_eq!(
+        (empty.others_for_people(), shared.others_for_people()),
+        (String::new(), "Microsoft.Compute/disks theirs".to_owned())
+    );
+    for (end, inventory, has_group, has_disk) in [
+        (End::WholeGroups, &empty, true, false),
+        (End::WholeGroups, &shared, false, false),
+        (End::OneByOne, &empty, true, true),
+        (End::OneByOne, &shared, false, true),
+        (End::Unknown, &shared, false, false),
+    ] {
+        let goals = capz_planner::cluster::ends_beside(scope, &memory, end, inventory);
+        let count = |name: &str| goals.iter().filter(|goal| goal.id.name() == name).count();
+        assert_eq!(
+            (count("my-rg"), count("ours")),
+            (usize::from(has_group), usize::from(has_disk)),
+            "{end:?}"
+        );
+        assert!(count("my-cluster-vnet") <= 1 && count("theirs") == 0, "{goals:?}");
+    }
+}
+
+#[test]
+fn a_cluster_has_the_groups_of_its_own_and_of_its_network() {
+    let groups = |spec| {
+        let cluster = Cluster::new(spec);
+        capz_planner::cluster::groups(cluster.scope())
+            .iter()
+            .map(|id| id.name().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(groups(json!({})), ["my-rg"]);
+    let mut both = groups(json!({ "networkSpec": { "vnet": { "resourceGroup": "net-rg", "name": "v" } } }));
+    both.sort();
+    assert_eq!(both, ["my-rg", "net-rg"]);
+}
+
+/// The first few are named.
+#[test]
+fn many_resources_of_others_are_counted() {
+    let cluster = Cluster::new(json!({}));
+    let scope = cluster.scope();
+    let all = |count: usize| -> Vec<_> {
+        let disk = |number| scope.group().resource("Microsoft.Compute", "disks", &format!("d{number}"));
+        (0..count).map(|number| listed(&disk(number), json!({}))).collect()
+    };
+    for (count, end) in
+        [(1, "disks d0"), (5, "disks d4"), (6, "disks d4 and 1 more"), (8, "disks d4 and 3 more")]
+    {
+        let words = Inventory::of(scope, &all(count)).others_for_people();
+        assert!(words.ends_with(end), "{count}: {words}");
+    }
 }
 
 /// The plan after Azure refused these deletions.

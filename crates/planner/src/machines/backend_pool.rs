@@ -43,11 +43,6 @@ pub fn is_eligible(cluster: &Cluster, node: &Node) -> bool {
     exclusion::of(cluster, node).next().is_none()
 }
 
-/// The nodes that belong in pools.
-pub fn eligible_nodes(cluster: &Cluster, nodes: &[Arc<Node>]) -> Vec<Arc<Node>> {
-    nodes.iter().filter(|node| is_eligible(cluster, node)).cloned().collect()
-}
-
 /// Whether a node's address can be relied on. A node without a provider ID is not initialised yet, or never will be: it
 /// is unknown whether its machine still exists, and its address may belong to another machine by now (LB-450). A node
 /// with a foreign provider ID is in no pool of interfaces.

@@ -147,3 +147,25 @@ impl Cluster {
         self.config.pre_configured_backend_pool_load_balancer_types.covers(balancer.flavor.is_internal())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::order::tests::cluster_with;
+
+    #[test]
+    fn resources_that_are_not_configured_have_no_id() {
+        let configured = cluster_with(json!({
+            "securityGroupName": "nsg", "securityGroupResourceGroup": "a",
+            "routeTableName": "routes", "routeTableResourceGroup": "b",
+        }));
+        let id = |group: &str, kind: &str, name: &str| {
+            Some(configured.network_group(group).resource("Microsoft.Network", kind, name))
+        };
+        assert_eq!(configured.security_group_id(), id("a", "networkSecurityGroups", "nsg"));
+        assert_eq!(configured.route_table_id(), id("b", "routeTables", "routes"));
+        let empty = cluster_with(json!({"securityGroupName": "", "routeTableName": ""}));
+        assert_eq!((empty.security_group_id(), empty.route_table_id()), (None, None));
+    }
+}

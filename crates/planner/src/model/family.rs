@@ -60,3 +60,42 @@ pub(crate) fn is_public(address: IpAddr) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_that_azure_assigns_as_public_ips() {
+        for (address, expected) in [
+            ("20.0.0.1", true),
+            ("9.255.255.255", true),
+            ("10.0.0.1", false),
+            ("172.16.0.1", false),
+            ("192.168.0.1", false),
+            ("127.0.0.1", false),
+            ("169.254.169.254", false),
+            ("224.0.0.1", false),
+            ("255.255.255.255", false),
+            ("0.0.0.0", false),
+            // Shared address space (RFC 6598), and its neighbours.
+            ("100.63.255.255", true),
+            ("100.64.0.0", false),
+            ("100.127.255.255", false),
+            ("100.128.0.0", true),
+            ("101.64.0.1", true),
+            // Azure's platform, and its neighbours.
+            ("168.63.129.16", false),
+            ("168.63.129.17", true),
+            ("2001:db8::1", true),
+            ("2603:1030::1", true),
+            ("::", false),
+            ("::1", false),
+            ("ff02::1", false),
+            ("fe80::1", false),
+            ("fd00::1", false),
+        ] {
+            assert_eq!(is_public(address.parse().unwrap()), expected, "{address}");
+        }
+    }
+}

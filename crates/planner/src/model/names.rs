@@ -143,13 +143,7 @@ pub(crate) fn with_suffix(name: &str, suffix: &str) -> String {
 
 /// Cuts a name to at most `length` bytes, at a character boundary.
 fn cut(name: &mut String, length: usize) {
-    if name.len() > length {
-        let mut end = length;
-        while !name.is_char_boundary(end) {
-            end -= 1;
-        }
-        name.truncate(end);
-    }
+    name.truncate(name.floor_char_boundary(length));
 }
 
 #[cfg(test)]
@@ -238,6 +232,22 @@ mod tests {
         assert_eq!(naming.public_ip("azure", None, Family::V6), "azure-auid-IPv6");
         let long = naming.public_ip(&"c".repeat(90), None, Family::V6);
         assert_eq!(long, format!("{}-IPv6", "c".repeat(75)));
+    }
+
+    #[test]
+    fn a_name_is_cut_at_a_character_boundary() {
+        for (name, length, expected) in [
+            ("abc", 3, "abc"),
+            ("abcd", 3, "abc"),
+            ("aéé", 4, "aé"),
+            ("aéé", 3, "aé"),
+            ("a€", 3, "a"),
+            ("€", 2, ""),
+        ] {
+            let mut cut_name = name.to_owned();
+            cut(&mut cut_name, length);
+            assert_eq!(cut_name, expected, "{name} {length}");
+        }
     }
 
     #[test]

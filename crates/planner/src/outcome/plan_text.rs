@@ -159,3 +159,35 @@ impl fmt::Display for ClusterPlan {
         f.write_str(".\n")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_are_described_by_kind_and_name() {
+        let group = ResourceId::group("s", "rg");
+        let network = |kind: &str| group.resource("Microsoft.Network", kind, "one");
+        let compute = |kind: &str| group.resource("Microsoft.Compute", kind, "one");
+        for (id, expected) in [
+            (network("loadBalancers"), "load balancer one"),
+            (network("LOADBALANCERS"), "load balancer one"),
+            (network("publicIPAddresses"), "public IP one"),
+            (network("privateLinkServices"), "private link service one"),
+            (
+                network("privateLinkServices").child("privateEndpointConnections", "two"),
+                "private endpoint connection one/two",
+            ),
+            (network("virtualNetworks").child("subnets", "two"), "subnet one/two"),
+            (network("networkSecurityGroups"), "security group one"),
+            (network("routeTables"), "route table one"),
+            (network("networkInterfaces"), "network interface one"),
+            (compute("virtualMachineScaleSets"), "scale set one"),
+            (compute("virtualMachineScaleSets").child("virtualMachines", "2"), "instance one/2"),
+        ] {
+            assert_eq!(describe_resource(&id), expected);
+        }
+        let other = network("natGateways");
+        assert_eq!(describe_resource(&other), other.to_string());
+    }
+}

@@ -247,6 +247,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::Flavor;
     use crate::order::tests::properties::cases;
     use crate::order::tests::{cluster_with, node, nodes};
     use crate::outcome::Document;
@@ -387,6 +388,22 @@ mod tests {
             }
             panic!("it never settles: {self:?}");
         }
+    }
+
+    #[test]
+    fn a_load_balancer_without_nodes_names_the_holders_of_its_own() {
+        let mut world = World::new(&[(0, Some(1)), (0, Some(1)), (1, Some(1)), (2, None)]);
+        // The external load balancer that has the nodes: they are divided over both flavors in turn.
+        let on = |name: &str| Balancer { name: name.to_owned(), flavor: Flavor::External };
+        assert_eq!(world.sharing.holders_of_all(&on("a")), Vec::new(), "nothing is divided yet");
+        world.divide();
+        assert!(!world.sharing.is_settled(), "writes are due");
+        let started = world.start();
+        for (name, expected) in [("a", vec![(on("c"), 2)]), ("b", vec![(on("c"), 1)]), ("c", Vec::new())] {
+            assert_eq!(world.sharing.holders_of_all(&on(name)), expected, "{name}");
+        }
+        assert!(!started.is_empty());
+        assert_eq!(world.sharing.in_flight().collect::<BTreeSet<_>>(), started.iter().collect());
     }
 
     fn places() -> impl Strategy<Value = Vec<(usize, Option<usize>)>> {

@@ -266,16 +266,6 @@ impl ServiceIntent {
         &self.removal
     }
 
-    /// The resource group of the Service's public IPs.
-    pub fn public_ip_group(&self) -> &str {
-        &self.removal.public_ip_group
-    }
-
-    /// The addresses that the Service asks for, by family.
-    pub fn requested_addresses(&self) -> &BTreeMap<Family, IpAddr> {
-        &self.removal.requested_addresses
-    }
-
     /// Where the packets of a family arrive.
     pub fn arrival(&self, family: Family) -> Arrival {
         self.removal.arrival(family)

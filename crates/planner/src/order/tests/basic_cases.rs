@@ -72,6 +72,14 @@ fn lb_014_to_017_the_annotation_chooses_a_set() {
     known.nodes = nodes([node("alpha", 0), fresh]);
     let waits = known.try_place(&cluster, &web().annotate(MODE, "beta")).unwrap_err();
     assert!(matches!(waits, Stop::NotYet(Wait::MachineSetUnknown { .. })), "a node may be of it: {waits:?}");
+    assert_eq!(
+        known.place(&cluster, &web().annotate(MODE, "__auto__")).unwrap(),
+        "testCluster",
+        "one is known"
+    );
+    known.nodes.remove(0);
+    let waits = known.try_place(&cluster, &web().annotate(MODE, "__auto__")).unwrap_err();
+    assert!(matches!(waits, Stop::NotYet(Wait::MachineSetUnknown { .. })), "no set is known: {waits:?}");
     // A Service that is on a load balancer stays there, unless it names another set.
     let here: &[(&str, &[(&str, usize)])] = &[("testCluster", &[("x", 1)]), ("beta", &[("web", 4)])];
     assert_eq!(place(here, Some("__auto__")).unwrap(), "beta");

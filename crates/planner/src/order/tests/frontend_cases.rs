@@ -724,3 +724,66 @@ fn a_shared_frontend_goes_with_its_last_user_although_its_first_one_lives_elsewh
     azure.converge(&[first.arc(), second.arc(), other.arc()], &[]);
     assert_eq!(names(&azure), ["ac1"]);
 }
+
+/// Azure's limits of frontends and rules, for a Service that comes and for one that is there.
+#[test]
+fn a_full_load_balancer_takes_no_more() {
+    let cluster = cluster();
+    let balancer = cluster.placement(Flavor::External);
+    let others = |kind: &str, count: usize| -> Vec<Value> {
+        (0..count)
+            .map(|number| {
+                json!({"name": format!("theirs-{number}"), "id":
+            cluster.load_balancer_id(&balancer).child(kind, &format!("theirs-{number}")), "properties": {}})
+            })
+            .collect()
+    };
+    let service = svc("test1").tcp(80).tcp(81);
+    let address = cluster.public_ip_id("rg", "testCluster-atest1");
+    let intent = LoadBalancerIntent::Present {
+        service: service.intent(&cluster),
+        public_ips: [(crate::model::Family::V4, address)].into(),
+        subnet: None,
+    };
+    let run = |document: &LoadBalancer| {
+        let batch = std::slice::from_ref(&intent);
+        plan(&cluster, &balancer, Some(document), batch, ClusterFacts::default())
+    };
+    for (frontends, rules, nat_rules, full) in [
+        (599, 0, 0, None),
+        (600, 0, 0, Some("frontends")),
+        (700, 0, 0, Some("frontends")),
+        (0, 1498, 0, None),
+        (0, 1499, 0, Some("rules")),
+        (0, 1000, 498, None),
+        (0, 1000, 499, Some("rules")),
+    ] {
+        let document: LoadBalancer = serde_json::from_value(json!({
+            "id": cluster.load_balancer_id(&balancer), "name": balancer.name, "etag": "l0", "sku": {"name": "Standard"},
+            "properties": {
+                "frontendIPConfigurations": others("frontendIPConfigurations", frontends),
+                "loadBalancingRules": others("loadBalancingRules", rules),
+                "inboundNatRules": others("inboundNatRules", nat_rules),
+            },
+        }))
+        .unwrap();
+        let planned = run(&document);
+        let why = match planned.refused.as_slice() {
+            [] => None,
+            [(_, Refusal::LoadBalancerFull { what, .. })] => Some(*what),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(why, full, "{frontends} {rules} {nat_rules}");
+        // Once it is there, it stays, whatever others add.
+        let Some(step) = planned.step else { continue };
+        let mut there = load_balancer_of(&step).clone();
+        let properties = there.properties.as_mut().unwrap();
+        let more =
+            |kind: &str| others(kind, 1600).into_iter().map(|one| serde_json::to_string(&one).unwrap());
+        let frontends = more("frontendIPConfigurations").map(|one| serde_json::from_str(&one).unwrap());
+        properties.frontend_ip_configurations.get_or_insert_default().extend(frontends);
+        let rules = more("loadBalancingRules").map(|one| serde_json::from_str(&one).unwrap());
+        properties.load_balancing_rules.get_or_insert_default().extend(rules);
+        assert!(run(&there).refused.is_empty());
+    }
+}

@@ -379,6 +379,12 @@ fn lb_234_a_private_address_decides() {
     let service = web().internal().annotate("azure-load-balancer-ipv4", "10.0.0.9");
     let mut known = PlacementWorld::of(&cluster, &[("lb1", &[]), ("lb2-internal", &[("other", 4)])]);
     assert_eq!(known.place(&cluster, &service).as_deref(), Ok("lb2-internal"));
+    // No load balancer has the address, or one that is not configured.
+    let another = web().internal().annotate("azure-load-balancer-ipv4", "10.0.0.8");
+    let mut known = PlacementWorld::of(&cluster, &[("lb1", &[]), ("lb2-internal", &[("other", 4)])]);
+    assert_eq!(known.place(&cluster, &another).as_deref(), Ok("lb1-internal"));
+    let mut known = PlacementWorld::of(&cluster, &[("lb9-internal", &[("other", 4)])]);
+    assert_eq!(known.place(&cluster, &service).as_deref(), Ok("lb1-internal"));
 }
 
 /// LB-431: a full load balancer is skipped; if all are full, the Service is refused.

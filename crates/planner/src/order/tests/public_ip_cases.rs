@@ -533,6 +533,19 @@ fn a_prefix_wins_over_a_requested_address_and_the_owner_is_told() {
     let intent = service.intent(&cluster());
     let [notice] = &intent.notices[..] else { panic!("{:?}", intent.notices) };
     assert!(notice.warning && notice.message.contains("20.1.2.3 is not used"), "{}", notice.message);
+    // It is used, or nothing is asked for beside the prefix.
+    for other in [
+        service.clone().annotate("azure-pip-name", "theirs"),
+        service.clone().change(|s| s.spec.load_balancer_ip = "10.0.0.9".into()).internal(),
+        web().change(|s| s.spec.load_balancer_ip = "20.1.2.3".into()),
+        web().annotate("azure-pip-prefix-id", prefix),
+    ] {
+        let notices = other.intent(&cluster()).notices.clone();
+        assert!(
+            notices.iter().all(|notice| !notice.message.contains("is not used")),
+            "{other:?}: {notices:?}"
+        );
+    }
 }
 
 /// LB-124.
@@ -572,6 +585,13 @@ fn a_service_tag_that_azure_would_refuse_is_told() {
     let pip = public_ip(&cluster(), "pip1", Some("20.0.0.1"), tags(&many.join(",")));
     let refusal = refused(&web().annotate("azure-pip-name", "pip1"), &[pip]);
     assert!(matches!(refusal, Refusal::PublicIpSharedByTooMany { limit: 256, .. }), "{refusal}");
+    // With `,default/test1` behind them, the longest users that fit, and one character more.
+    for (length, fits) in [(242, true), (243, false)] {
+        let users = format!("default/{}", "s".repeat(length - "default/".len()));
+        let pip = public_ip(&cluster(), "pip1", Some("20.0.0.1"), tags(&users));
+        let planned = run_in(&cluster(), &web().annotate("azure-pip-name", "pip1"), &[pip]);
+        assert_eq!(planned.is_ok(), fits, "{length}: {planned:?}");
+    }
 }
 
 /// LB-079.

@@ -719,3 +719,8 @@ fn what_may_pass_without_a_change_of_the_service_is_not_terminal() {
 fn keys_are_named_with_their_prefix() {
     assert_eq!(full_key(INTERNAL), key("azure-load-balancer-internal"));
 }
+
+#[test]
+fn the_highest_port_of_a_rule_is_accepted() {
+    assert!(ServiceIntent::from_service(&cluster(), &svc("test1").tcp(65534).0).is_ok());
+}

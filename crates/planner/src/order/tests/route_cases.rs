@@ -246,6 +246,27 @@ fn node_231_a_range_that_has_a_route_already_is_refused_alone() {
     assert_eq!((plan.step, plan.refused[0].0.node.as_str()), (None, "a"));
 }
 
+/// A route of the desired name that leads to another range is set aside for the route to be added. If that cannot be
+/// added, it stays, unless its own range is taken by now.
+#[test]
+fn a_route_that_was_set_aside_in_vain_stays() {
+    let aside = route("a____102444024", "10.244.1.0/24", "10.0.1.1");
+    let before = table(&[aside, route("theirs", "10.244.4.0/24", "10.0.0.4")]);
+    let (vain, other) =
+        (present("a", "10.244.4.0/24", "10.0.1.1"), present("b", "10.244.1.0/24", "10.0.1.2"));
+    for (batch, expected) in [
+        (vec![vain.clone()], ["a____102444024", "theirs"]),
+        (vec![vain, other], ["b____102441024", "theirs"]),
+    ] {
+        let plan = planned(Some(&before), &batch);
+        assert_eq!(plan.refused.len(), 1);
+        let after = plan.step.map_or(before.clone(), |step| table_of(&step).clone());
+        let mut names = names_of(&after);
+        names.sort_unstable();
+        assert_eq!(names, expected);
+    }
+}
+
 /// NODE-232: a range that moves from node to node, or from an old name to the current one.
 #[test]
 fn node_232_a_range_that_is_given_on_changes_its_route_in_one_write() {

@@ -119,3 +119,49 @@ impl RuleIndex {
         self.by_pool.get(pool).map(Vec::as_slice).unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn rules_are_found_by_all_that_they_refer_to() {
+        let id = |kind: &str, name: &str| {
+            let group = ResourceId::group("s", "rg");
+            group.resource("Microsoft.Network", "loadBalancers", "one").child(kind, name)
+        };
+        let (frontend, pool) =
+            (|name: &str| id("frontendIPConfigurations", name), |name: &str| id("backendAddressPools", name));
+        let rule = |name: &str, at: &str, to: &str, port: i32, floats: Option<bool>| {
+            json!({"name": name, "properties": {
+                "frontendIPConfiguration": {"id": frontend(at)}, "backendAddressPool": {"id": pool(to)},
+                "backendPort": port, "enableFloatingIP": floats,
+            }})
+        };
+        let properties: LoadBalancerProperties = serde_json::from_value(json!({
+            "loadBalancingRules": [
+                rule("a-TCP-1", "f", "p", 1, Some(true)),
+                rule("a-TCP-2", "f", "q", 2, Some(false)),
+                rule("b-TCP-2", "g", "q", 2, None),
+                {"name": "bare"},
+            ],
+            "probes": [{"name": "a-TCP-1"}, {"name": "B"}],
+        }))
+        .unwrap();
+        let index = RuleIndex::new(&properties);
+        let names = ["A-tcp-2", "bare", "none"].map(|name| index.rule(name));
+        assert_eq!(names, [Some(1), Some(3), None]);
+        assert_eq!(["a-TCP-1", "b", "none"].map(|name| index.probe(name)), [Some(0), Some(1), None]);
+        for (name, expected) in [("p", &[0][..]), ("q", &[1, 2]), ("none", &[])] {
+            assert_eq!(index.leading_to(&pool(name)), expected, "{name}");
+        }
+        // Rules with floating IP are met by their frontend alone.
+        for (name, port, expected) in
+            [("f", 2, &[0, 1, 2][..]), ("g", 2, &[1, 2]), ("g", 1, &[2]), ("none", 1, &[]), ("f", 9, &[0, 1])]
+        {
+            assert_eq!(index.meeting(&frontend(name), port), expected, "{name} {port}");
+        }
+    }
+}

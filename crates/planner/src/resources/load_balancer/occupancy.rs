@@ -161,3 +161,70 @@ impl Occupancy {
         self.promised.retain(|_, need| !holders.contains(&need.base_name));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Flavor;
+    use crate::order::tests::{Svc, cluster, svc};
+
+    fn balancer(name: &str, flavor: Flavor) -> Balancer {
+        Balancer { name: name.to_owned(), flavor }
+    }
+
+    /// A promise is adapted to what its Service wants by now, as far as it suffices, and released elsewhere.
+    #[test]
+    fn a_promise_follows_its_service() {
+        let (here, other) = (balancer("here", Flavor::External), balancer("other", Flavor::External));
+        let web = || svc("web").tcp(80).tcp(81);
+        let key = web().arc().key();
+        for (service, destination, expected) in [
+            (web(), None, Some((1, 2))),
+            (svc("web").tcp(80), None, Some((1, 1))),
+            (svc("web").tcp(80), Some(&here), Some((1, 1))),
+            (web().tcp(82), None, None),
+            (web().dual(), None, None),
+            // A frontend more, and no rule more.
+            (svc("web").tcp(80).dual(), None, None),
+            (web().annotate("azure-load-balancer-ipv4", "20.0.0.1"), None, Some((0, 2))),
+            // A rule more, and a frontend less.
+            (web().tcp(82).annotate("azure-load-balancer-ipv4", "20.0.0.1"), None, None),
+            (web(), Some(&other), None),
+            (web().internal(), None, None),
+            (svc("another").tcp(80).tcp(81).tcp(82), None, Some((1, 2))),
+        ] {
+            let mut places = Places::default();
+            places.of(&here).reserve(&here, None, &web().intent(&cluster())).unwrap();
+            places.revise(&service.intent(&cluster()), destination);
+            let promised = places.of(&here).promised.get(&key).map(|need| (need.frontends, need.rules));
+            assert_eq!(promised, expected, "{service:?} {destination:?}");
+            assert_eq!(places.promised().collect::<Vec<_>>(), Vec::from_iter(expected.map(|_| key.clone())));
+            assert_eq!(places.has_promised(&here, &key), expected.is_some());
+        }
+    }
+
+    /// `count` Services with this many ports each are promised places, and then one more.
+    fn reserve(count: usize, ports: i32, last: Svc) -> Result<(), Refusal> {
+        let here = balancer("here", Flavor::External);
+        let mut places = Occupancy::default();
+        for number in 0..count {
+            let service =
+                (0..ports).fold(svc(&format!("svc{number}")), |service, port| service.tcp(port + 1));
+            places.reserve(&here, None, &service.intent(&cluster()))?;
+        }
+        places.reserve(&here, None, &last.intent(&cluster()))
+    }
+
+    #[test]
+    fn places_are_promised_up_to_azures_limits() {
+        assert_eq!(reserve(MAX_FRONTENDS - 1, 1, svc("last").tcp(80)), Ok(()));
+        assert_eq!(
+            reserve(MAX_FRONTENDS, 1, svc("last").tcp(80)),
+            Err(full("here", "frontends", MAX_FRONTENDS))
+        );
+        assert_eq!(reserve(MAX_FRONTENDS, 1, svc("svc0").tcp(80)), Ok(()), "it has one");
+        let last = |ports| (0..ports).fold(svc("last"), |service, port| service.tcp(port + 1));
+        assert_eq!(reserve(MAX_RULES / 100 - 1, 100, last(100)), Ok(()));
+        assert_eq!(reserve(MAX_RULES / 100 - 1, 100, last(101)), Err(full("here", "rules", MAX_RULES)));
+    }
+}

@@ -86,3 +86,29 @@ impl RuleEntry {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_managed_rule_without_destinations_is_empty() {
+        const MANAGED: &str = "k8s-azure-lb_allow_IPv4_556f7044ec033071ec0dfcf7cd85bc93";
+        let group = || json!([{"id": "/subscriptions/s/resourceGroups/g"}]);
+        for (name, addresses, groups, expected) in [
+            (MANAGED, json!([]), json!(null), true),
+            (MANAGED, json!([]), json!([]), true),
+            (MANAGED, json!(["20.0.0.1"]), json!([]), false),
+            (MANAGED, json!([]), group(), false),
+            ("theirs", json!([]), json!(null), false),
+        ] {
+            let document: SecurityRule = serde_json::from_value(json!({"name": name, "properties": {
+                "priority": 500, "destinationAddressPrefixes": addresses, "destinationApplicationSecurityGroups": groups,
+            }}))
+            .unwrap();
+            assert_eq!(RuleEntry::observed(&document).is_empty(), expected, "{document:?}");
+        }
+    }
+}

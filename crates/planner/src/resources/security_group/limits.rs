@@ -110,3 +110,16 @@ impl Exceeded {
         Refusal::SecurityGroupFull { service: service.clone(), what, count, limit }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_quantity_grows_by_itself() {
+        let counts = |rules, sources, destinations| Counts { rules, sources, destinations, new_names: 0 };
+        let mut sum = counts(2, 30, 400);
+        sum.add(&counts(3, 50, 700));
+        assert_eq!(sum, counts(5, 80, 1100));
+    }
+}

@@ -218,3 +218,60 @@ impl WantedRule {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Each difference counts, whichever others there are.
+    #[test]
+    fn every_set_of_differences_is_a_change() {
+        let right: SecurityRuleProperties = serde_json::from_value(json!({
+            "protocol": "Tcp", "access": "Allow", "direction": "Inbound", "sourceAddressPrefix": "Internet",
+            "sourcePortRange": "*", "destinationPortRange": "80",
+        }))
+        .unwrap();
+        let edits: [fn(&mut SecurityRuleProperties); 6] = [
+            |p| p.protocol = Some("Udp".into()),
+            |p| p.access = None,
+            |p| p.direction = Some("Outbound".into()),
+            |p| p.source_address_prefix = Some("10.0.0.0/8".into()),
+            |p| p.source_port_range = Some("1".into()),
+            |p| p.destination_port_range = Some("81".into()),
+        ];
+        let sources = BTreeSet::from(["Internet".to_owned()]);
+        for set in 0..1_u32 << edits.len() {
+            let mut properties = right.clone();
+            edits
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| set & (1 << at) != 0)
+                .for_each(|(_, edit)| edit(&mut properties));
+            let mut assert = || assert_rule(&mut properties, "Tcp", "Allow", &sources, &["80".to_owned()]);
+            assert_eq!((assert(), assert()), (set != 0, false), "{set:b}");
+        }
+    }
+
+    #[test]
+    fn ports_are_sorted_disjoint_ranges() {
+        for (items, expected) in [
+            (&["80"][..], Some(&[(80, 80)][..])),
+            (&["81", "80"], Some(&[(80, 81)])),
+            (&["80-81", "82-90", "92"], Some(&[(80, 90), (92, 92)])),
+            (&["80-90", "85"], Some(&[(80, 90)])),
+            (&["85", "80-90", "84-95"], Some(&[(80, 95)])),
+            (&["80-80"], Some(&[(80, 80)])),
+            (&["*"], Some(&[(0, u16::MAX)])),
+            (&["65535", "1"], Some(&[(1, 1), (65535, 65535)])),
+            (&[" 80 - 81 "], Some(&[(80, 81)])),
+            (&[], Some(&[])),
+            (&["81-80"], None),
+            (&["80", "http"], None),
+            (&["65536"], None),
+        ] {
+            assert_eq!(port_ranges(items.iter().copied()).as_deref(), expected, "{items:?}");
+        }
+    }
+}

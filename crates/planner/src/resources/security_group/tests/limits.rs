@@ -262,3 +262,15 @@ fn priorities_are_given_out_once_and_their_end_is_told() {
     let rules = summary(&after(&group, &run(&group, &batch, &world(&[&a, &b]))));
     assert!(rules[900].starts_with("1400 ") && rules[901].starts_with("1401 "), "{:?}", &rules[900..]);
 }
+
+/// In a full group, a Service whose rules exist may still get destinations more.
+#[test]
+fn a_rule_that_exists_grows_in_a_full_group() {
+    let services: Vec<(Svc, String)> = (0..10).map(lonely).collect();
+    let group = filled(990, &services);
+    let grown = present(&services[3].0, &[&services[3].1, "20.8.8.8"]);
+    let planned = run(&group, &[grown], &usage(&services));
+    assert_eq!(planned.refused, []);
+    let grown = summary(&after(&group, &planned)).into_iter().find(|line| line.contains("20.8.8.8")).unwrap();
+    assert!(grown.contains(&*services[3].1), "{grown}");
+}
