@@ -12,7 +12,7 @@ use crate::model::{Balancer, Flavor};
 use crate::outcome::{Action, Purpose};
 use crate::resources::foreign_entries::ForeignEntries;
 use crate::resources::load_balancer::ListedLoadBalancer;
-use crate::resources::security_group::{self, ClusterUsage, rules_with_foreign};
+use crate::resources::security_group::{self, ClusterUsage, addresses_of_nodes, rules_with_foreign};
 use crate::resources::{load_balancer, private_link, public_ip};
 use crate::service::ParsedServices;
 
@@ -28,7 +28,15 @@ fn web() -> Svc {
 fn usage(service: &Svc, is_complete: bool) -> ClusterUsage {
     let nodes = nodes([node("alpha", 0), node("alpha", 1)]);
     let mut parsed = ParsedServices::default();
-    ClusterUsage::of_known(&cluster(), &mut parsed, &[service.arc()], &nodes, &[], &[], is_complete)
+    ClusterUsage::of_known(
+        &cluster(),
+        &mut parsed,
+        &[service.arc()],
+        Arc::new(addresses_of_nodes(&nodes)),
+        &[],
+        &[],
+        is_complete,
+    )
 }
 
 /// A rule to these addresses, managed by its name.
@@ -94,8 +102,15 @@ fn an_owner_hears_of_addresses_of_unknown_origin_beside_its_own() {
         let other = svc("other").tcp(81).published(&["20.0.0.1"]);
         let nodes = nodes([node("alpha", 0)]);
         let all = [service.arc(), other.arc()];
-        let usage =
-            ClusterUsage::of_known(&cluster(), &mut ParsedServices::default(), &all, &nodes, &[], &[], true);
+        let usage = ClusterUsage::of_known(
+            &cluster(),
+            &mut ParsedServices::default(),
+            &all,
+            Arc::new(addresses_of_nodes(&nodes)),
+            &[],
+            &[],
+            true,
+        );
         let group = security_group(json!([rule(MANAGED, &[to, "20.0.0.9"])]));
         let entries = ForeignEntries::of_rules(&group, &usage);
         let intent = service.intent(&cluster());
