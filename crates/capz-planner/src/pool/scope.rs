@@ -132,7 +132,7 @@ impl<'a> PoolScope<'a> {
         json!(self.additional_tags()).to_string()
     }
 
-    /// The annotation [`OWNER_TAGS`] for this observed scale set.
+    /// The annotation [`crate::OWNER_TAGS`] for this observed scale set.
     pub fn remembered_owner(&self, scale_set: &Value) -> Option<&'static str> {
         Borne::of(self.cluster.claimant(), scale_set).word()
     }
