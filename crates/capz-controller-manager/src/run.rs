@@ -155,8 +155,8 @@ where
 /// Checks that there are no objects of unserved kinds: as long as this program does not start, the program that serves
 /// them goes on.
 async fn check_unserved(client: &Client, settings: &Settings) -> anyhow::Result<()> {
-    let found = once_served(|| capz::unserved(client, settings)).await;
-    let found = found.map_err(|error| {
+    let unserved = once_served(|| capz::unserved(client, settings)).await;
+    let unserved = unserved.map_err(|error| {
         let remedy = match &error {
             kube::Error::Api(status) if status.is_forbidden() => {
                 "give capz-manager the rights of deploy/capz/parts/40-rights.yaml"
@@ -168,11 +168,11 @@ async fn check_unserved(client: &Client, settings: &Settings) -> anyhow::Result<
             controllers::answer(&error)
         )
     })?;
-    if found.is_empty() {
+    if unserved.is_empty() {
         return Ok(());
     }
-    let more = found.len().saturating_sub(NAMED);
-    let named: Vec<String> = found.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = unserved.len().saturating_sub(NAMED);
+    let named: Vec<String> = unserved.iter().take(NAMED).map(ToString::to_string).collect();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     anyhow::bail!(
         "clusters that Azure manages (AKS) are not served, and nothing would look after these objects: {}{more}; keep the established provider, \

@@ -6,7 +6,7 @@ use capz_api::machine::identity_kinds;
 use capz_api::network::roles;
 use capz_api::{BackOff, Quantity, RateLimit, RateLimitConfig};
 use cloud_config::Secret;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Number, Value};
 
 use crate::extension::PUBLIC_CLOUD;
@@ -98,40 +98,45 @@ pub fn contents(
         }
         _ => None,
     };
-    let config = AzureJson {
-        cloud: spec.azure_environment.as_deref().filter(|cloud| !cloud.is_empty()).unwrap_or(PUBLIC_CLOUD),
-        tenant_id: credentials.tenant,
-        subscription_id: scope.subscription,
-        aad_client_id: if own_identity.is_some() { "" } else { credentials.client_id },
-        aad_client_secret: if own_identity.is_some() { "" } else { secret },
-        resource_group: scope.group_name(),
-        security_group_name: group.unwrap_or_default(),
-        security_group_resource_group: scope.network_group_name(),
-        location: scope.location(),
-        extended_location_type: edge.and_then(|edge| edge.kind.as_deref()).unwrap_or_default(),
-        extended_location_name: edge.and_then(|edge| edge.name.as_deref()).unwrap_or_default(),
-        vm_type: SCALE_SETS,
-        vnet_name: scope.network_name(),
-        vnet_resource_group: scope.network_group_name(),
-        subnet_name: subnet.and_then(|subnet| subnet.name.as_deref()).unwrap_or_default(),
-        route_table_name: table.unwrap_or_default(),
-        load_balancer_sku: "Standard",
-        load_balancer_name: balancer.unwrap_or_default(),
-        maximum_load_balancer_rule_count: MAX_RULES,
-        use_managed_identity_extension: own_identity.is_some(),
-        use_instance_metadata: true,
-        enable_vmss_flex_nodes: machine_pools,
-        user_assigned_identity_id: identity_client.unwrap_or_default(),
-        default_limit: limit(limits, "defaultRateLimit").unwrap_or_default(),
-        limits: Limits::of(limits),
-        back_off: overrides.and_then(|it| it.back_offs.as_ref()).map(BackOffs::of).unwrap_or_default(),
-    };
-    Ok(Secret::new(text(&config)))
+    let cloud = spec.azure_environment.as_deref().filter(|cloud| !cloud.is_empty()).unwrap_or(PUBLIC_CLOUD);
+    let mut members = Members::default();
+    members.add("cloud", cloud);
+    members.add("tenantId", credentials.tenant);
+    members.add("subscriptionId", scope.subscription);
+    if own_identity.is_none() {
+        members.add_unless_zero("aadClientId", credentials.client_id);
+        members.add_unless_zero("aadClientSecret", secret);
+    }
+    members.add("resourceGroup", scope.group_name());
+    members.add("securityGroupName", group.unwrap_or_default());
+    members.add("securityGroupResourceGroup", scope.network_group_name());
+    members.add("location", scope.location());
+    members.add_unless_zero("extendedLocationType", edge.and_then(|edge| edge.kind.as_deref()));
+    members.add_unless_zero("extendedLocationName", edge.and_then(|edge| edge.name.as_deref()));
+    members.add("vmType", SCALE_SETS);
+    members.add("vnetName", scope.network_name());
+    members.add("vnetResourceGroup", scope.network_group_name());
+    members.add("subnetName", subnet.and_then(|subnet| subnet.name.as_deref()).unwrap_or_default());
+    members.add("routeTableName", table.unwrap_or_default());
+    members.add("loadBalancerSku", "Standard");
+    members.add("loadBalancerName", balancer.unwrap_or_default());
+    members.add("maximumLoadBalancerRuleCount", MAX_RULES);
+    members.add("useManagedIdentityExtension", own_identity.is_some());
+    members.add("useInstanceMetadata", true);
+    members.add_unless_zero("enableVmssFlexNodes", machine_pools);
+    members.add_unless_zero("userAssignedIdentityID", identity_client);
+    members.0.extend(limit(limits, "defaultRateLimit").unwrap_or_default().0);
+    let known = LIMITS.into_iter().filter_map(|name| Some((name, Member::Nested(limit(limits, name)?))));
+    members.0.extend(known);
+    if let Some(back_off) = overrides.and_then(|it| it.back_offs.as_ref()) {
+        members.add_back_off(back_off);
+    }
+    Ok(Secret::new(text(&members)))
 }
 
 /// A configuration exactly as the established provider writes it, so that a Secret that it has written is not written
 /// again.
-fn text(config: &AzureJson<'_>) -> String {
+fn text(config: &Members) -> String {
     let mut bytes = Vec::new();
     let formatter = serde_json::ser::PrettyFormatter::with_indent(INDENTATION);
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
@@ -147,143 +152,87 @@ fn text(config: &AzureJson<'_>) -> String {
     text
 }
 
+/// Members in the order in which they are written. They cannot be printed.
+#[derive(Default)]
+struct Members(Vec<(&'static str, Member)>);
+
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct AzureJson<'a> {
-    cloud: &'a str,
-    tenant_id: &'a str,
-    subscription_id: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    aad_client_id: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    aad_client_secret: &'a str,
-    resource_group: &'a str,
-    security_group_name: &'a str,
-    security_group_resource_group: &'a str,
-    location: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    extended_location_type: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    extended_location_name: &'a str,
-    vm_type: &'a str,
-    vnet_name: &'a str,
-    vnet_resource_group: &'a str,
-    subnet_name: &'a str,
-    route_table_name: &'a str,
-    load_balancer_sku: &'a str,
-    load_balancer_name: &'a str,
-    maximum_load_balancer_rule_count: u32,
-    use_managed_identity_extension: bool,
-    use_instance_metadata: bool,
-    #[serde(skip_serializing_if = "is_false")]
-    enable_vmss_flex_nodes: bool,
-    #[serde(rename = "userAssignedIdentityID", skip_serializing_if = "str::is_empty")]
-    user_assigned_identity_id: &'a str,
-    #[serde(flatten)]
-    default_limit: Limit,
-    #[serde(flatten)]
-    limits: Limits,
-    #[serde(flatten)]
-    back_off: BackOffs,
+#[serde(untagged)]
+enum Member {
+    Value(Value),
+    Nested(Members),
 }
 
-/// A limit for requests of one kind. Zero is not written.
-#[derive(Serialize, Default)]
-#[serde(rename_all = "camelCase")]
-struct Limit {
-    #[serde(skip_serializing_if = "is_false")]
-    cloud_provider_rate_limit: bool,
-    #[serde(rename = "cloudProviderRateLimitQPS", skip_serializing_if = "Option::is_none")]
-    queries: Option<Number>,
-    #[serde(rename = "cloudProviderRateLimitBucket", skip_serializing_if = "is_zero")]
-    bucket: i64,
-    #[serde(rename = "cloudProviderRateLimitQPSWrite", skip_serializing_if = "Option::is_none")]
-    queries_write: Option<Number>,
-    #[serde(rename = "cloudProviderRateLimitBucketWrite", skip_serializing_if = "is_zero")]
-    bucket_write: i64,
+impl Serialize for Members {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, member)| (name, member)))
+    }
 }
 
-impl Limit {
-    fn of(config: &RateLimitConfig) -> Self {
+impl Members {
+    fn add(&mut self, name: &'static str, value: impl Into<Value>) {
+        self.0.push((name, Member::Value(value.into())));
+    }
+
+    /// Adds a member, unless it is absent, or has the value that Go does not write.
+    fn add_unless_zero(&mut self, name: &'static str, value: impl Into<Value>) {
+        let value = value.into();
+        if !(value.is_null() || value == "" || value == false || value == 0) {
+            self.add(name, value);
+        }
+    }
+
+    fn add_back_off(&mut self, declared: &BackOff) {
+        let double = |quantity: &Option<Quantity>| number(approximate(quantity.as_ref()), false);
+        self.add_unless_zero("cloudProviderBackoff", declared.cloud_provider_backoff);
+        self.add_unless_zero("cloudProviderBackoffRetries", declared.cloud_provider_backoff_retries);
+        self.add_unless_zero(
+            "cloudProviderBackoffExponent",
+            double(&declared.cloud_provider_backoff_exponent),
+        );
+        self.add_unless_zero("cloudProviderBackoffDuration", declared.cloud_provider_backoff_duration);
+        self.add_unless_zero("cloudProviderBackoffJitter", double(&declared.cloud_provider_backoff_jitter));
+    }
+
+    /// A limit for requests of one kind.
+    fn of_limit(config: &RateLimitConfig) -> Self {
         let single =
             |quantity: &Option<Quantity>| number(f64::from(approximate(quantity.as_ref()) as f32), true);
-        Self {
-            cloud_provider_rate_limit: config.cloud_provider_rate_limit.unwrap_or_default(),
-            queries: single(&config.cloud_provider_rate_limit_qps),
-            bucket: config.cloud_provider_rate_limit_bucket.unwrap_or_default(),
-            queries_write: single(&config.cloud_provider_rate_limit_qps_write),
-            bucket_write: config.cloud_provider_rate_limit_bucket_write.unwrap_or_default(),
-        }
+        let mut limit = Self::default();
+        limit.add_unless_zero("cloudProviderRateLimit", config.cloud_provider_rate_limit);
+        limit.add_unless_zero("cloudProviderRateLimitQPS", single(&config.cloud_provider_rate_limit_qps));
+        limit.add_unless_zero("cloudProviderRateLimitBucket", config.cloud_provider_rate_limit_bucket);
+        let writes = single(&config.cloud_provider_rate_limit_qps_write);
+        limit.add_unless_zero("cloudProviderRateLimitQPSWrite", writes);
+        let bucket = config.cloud_provider_rate_limit_bucket_write;
+        limit.add_unless_zero("cloudProviderRateLimitBucketWrite", bucket);
+        limit
     }
 }
 
 /// The limit of this name; the last one, if there are several.
-fn limit(limits: &[RateLimit], name: &str) -> Option<Limit> {
-    let found = limits.iter().rev().find(|limit| limit.name.as_deref() == Some(name))?;
-    Some(found.config.as_ref().map(Limit::of).unwrap_or_default())
+fn limit(limits: &[RateLimit], name: &str) -> Option<Members> {
+    let limit = limits.iter().rev().find(|limit| limit.name.as_deref() == Some(name))?;
+    Some(limit.config.as_ref().map(Members::of_limit).unwrap_or_default())
 }
 
-macro_rules! limits {
-    ($($field:ident = $name:literal;)*) => {
-        /// Limits of kinds of requests, in the order in which they are written.
-        #[derive(Serialize, Default)]
-        struct Limits {
-            $(#[serde(rename = $name, skip_serializing_if = "Option::is_none")] $field: Option<Limit>,)*
-        }
-
-        impl Limits {
-            fn of(limits: &[RateLimit]) -> Self {
-                Self { $($field: limit(limits, $name),)* }
-            }
-        }
-    };
-}
-
-limits! {
-    route = "routeRateLimit";
-    subnets = "subnetsRateLimit";
-    interface = "interfaceRateLimit";
-    route_table = "routeTableRateLimit";
-    load_balancer = "loadBalancerRateLimit";
-    public_ip = "publicIPAddressRateLimit";
-    security_group = "securityGroupRateLimit";
-    virtual_machine = "virtualMachineRateLimit";
-    storage_account = "storageAccountRateLimit";
-    disk = "diskRateLimit";
-    snapshot = "snapshotRateLimit";
-    scale_set = "virtualMachineScaleSetRateLimit";
-    sizes = "virtualMachineSizesRateLimit";
-    availability_set = "availabilitySetRateLimit";
-}
-
-/// The backoff of the cloud provider. Zero is not written.
-#[derive(Serialize, Default)]
-#[serde(rename_all = "camelCase")]
-struct BackOffs {
-    #[serde(skip_serializing_if = "is_false")]
-    cloud_provider_backoff: bool,
-    #[serde(skip_serializing_if = "is_zero")]
-    cloud_provider_backoff_retries: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cloud_provider_backoff_exponent: Option<Number>,
-    #[serde(skip_serializing_if = "is_zero")]
-    cloud_provider_backoff_duration: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cloud_provider_backoff_jitter: Option<Number>,
-}
-
-impl BackOffs {
-    fn of(declared: &BackOff) -> Self {
-        let double = |quantity: &Option<Quantity>| number(approximate(quantity.as_ref()), false);
-        Self {
-            cloud_provider_backoff: declared.cloud_provider_backoff.unwrap_or_default(),
-            cloud_provider_backoff_retries: declared.cloud_provider_backoff_retries.unwrap_or_default(),
-            cloud_provider_backoff_exponent: double(&declared.cloud_provider_backoff_exponent),
-            cloud_provider_backoff_duration: declared.cloud_provider_backoff_duration.unwrap_or_default(),
-            cloud_provider_backoff_jitter: double(&declared.cloud_provider_backoff_jitter),
-        }
-    }
-}
+/// Limits of kinds of requests, in the order in which they are written.
+const LIMITS: [&str; 14] = [
+    "routeRateLimit",
+    "subnetsRateLimit",
+    "interfaceRateLimit",
+    "routeTableRateLimit",
+    "loadBalancerRateLimit",
+    "publicIPAddressRateLimit",
+    "securityGroupRateLimit",
+    "virtualMachineRateLimit",
+    "storageAccountRateLimit",
+    "diskRateLimit",
+    "snapshotRateLimit",
+    "virtualMachineScaleSetRateLimit",
+    "virtualMachineSizesRateLimit",
+    "availabilitySetRateLimit",
+];
 
 /// A number as Go writes it: integers without a decimal point, numbers of single precision with as few digits as
 /// distinguish them. Zero is not written.
@@ -310,12 +259,4 @@ fn approximate(quantity: Option<&Quantity>) -> f64 {
     let digits: f64 = format!("{whole}{fraction}").parse().unwrap_or_default();
     let scale = thousandths - i32::try_from(fraction.len()).unwrap_or_default();
     if scale == 0 { digits } else { digits * 10f64.powi(scale) }
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
-fn is_zero(value: &i64) -> bool {
-    *value == 0
 }

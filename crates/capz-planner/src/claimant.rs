@@ -6,6 +6,7 @@ use azure_types::ResourceId;
 use ownership::{Evidence, Owner, Ownership, Proof, Rival};
 use serde_json::Value;
 
+use crate::document::id_of;
 use crate::operator::KEPT;
 use crate::tags::{ID, OWNED, SHARED, owner_key};
 
@@ -81,11 +82,7 @@ impl Claimant<'_> {
 
     /// Like [`Self::keeps`], for the resource that a document describes.
     pub(crate) fn keeps_what(&self, document: &Value) -> bool {
-        !self.kept.is_empty()
-            && document["id"]
-                .as_str()
-                .and_then(|id| ResourceId::parse(id).ok())
-                .is_some_and(|id| self.keeps(&id))
+        !self.kept.is_empty() && id_of(&document["id"]).is_some_and(|id| self.keeps(&id))
     }
 
     /// The ownership of a kept resource: foreign.

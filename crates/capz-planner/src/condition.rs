@@ -76,40 +76,30 @@ fn of_service(service: &'static Service, plan: &Plan) -> Option<Condition> {
         State::Missing => Some((Action::Create, "a resource that is not ours does not exist".to_owned())),
         _ => None,
     });
-    if let Some((action, words)) = failed {
-        return Some(match action {
-            Action::Delete => fails(
-                condition,
-                "DeletionFailed",
-                Severity::Error,
-                format!("{name} failed to delete. err: {words}"),
-            ),
-            _ => fails(
-                condition,
-                "Failed",
-                Severity::Error,
-                format!("{name} failed to create or update. err: {words}"),
-            ),
-        });
+    let failing =
+        |reason, severity, words: &str| Some(fails(condition, reason, severity, format!("{name} {words}")));
+    match failed {
+        Some((Action::Delete, words)) => {
+            return failing("DeletionFailed", Severity::Error, &format!("failed to delete. err: {words}"));
+        }
+        Some((_, words)) => {
+            return failing("Failed", Severity::Error, &format!("failed to create or update. err: {words}"));
+        }
+        None => {}
     }
     if states.iter().all(|(_, state)| state.is_there()) {
         // An object that is being deleted has no desired resources any more.
-        return Some(if plan.items.iter().any(|(goal, _)| goal.wanted) {
-            holds(condition)
-        } else {
-            fails(condition, "Deleted", Severity::Info, format!("{name} successfully deleted"))
-        });
+        return match plan.items.iter().any(|(goal, _)| goal.wanted) {
+            true => Some(holds(condition)),
+            false => failing("Deleted", Severity::Info, "successfully deleted"),
+        };
     }
     let begun = |state: &State| matches!(state, State::Running(_) | State::Now(_));
-    let deleting = states.iter().any(|(wanted, state)| !wanted && begun(state));
-    let making = states.iter().any(|(wanted, state)| *wanted && begun(state));
-    match (making, deleting) {
-        (true, _) => {
-            Some(fails(condition, "Creating", Severity::Info, format!("{name} creating or updating")))
-        }
-        (false, true) => Some(fails(condition, "Deleting", Severity::Info, format!("{name} deleting"))),
-        (false, false) => None,
+    if states.iter().any(|(wanted, state)| *wanted && begun(state)) {
+        return failing("Creating", Severity::Info, "creating or updating");
     }
+    let deleting = states.iter().any(|(wanted, state)| !wanted && begun(state));
+    deleting.then(|| failing("Deleting", Severity::Info, "deleting")).flatten()
 }
 
 /// The longest message that the definitions permit, in characters.
@@ -179,8 +169,8 @@ pub fn untold(
     let words_begin: String = words.chars().take(LONGEST_MESSAGE / 2).collect();
     let says =
         |known: &Condition| known.message.as_deref().is_some_and(|message| message.contains(&words_begin));
-    let told = conditions.into_iter().flatten().any(says);
-    (!told).then(|| fails(condition, reason, Severity::Error, words))
+    let is_told = conditions.into_iter().flatten().any(says);
+    (!is_told).then(|| fails(condition, reason, Severity::Error, words))
 }
 
 /// The condition that sums up all others.

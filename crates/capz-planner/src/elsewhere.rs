@@ -21,8 +21,7 @@ pub const SUBSCRIPTION: &str = "sigs.k8s.io/cluster-api-provider-azure-last-appl
 /// message names both, and says what to do.
 pub fn check_cluster(scope: ClusterScope<'_>, annotations: &BTreeMap<String, String>) -> Result<(), String> {
     let subscription = scope.subscription;
-    let vnet = scope.spec.network_spec.as_ref().and_then(|network| network.vnet.as_ref());
-    let network = vnet.and_then(|vnet| ResourceId::parse(vnet.id.as_deref()?).ok());
+    let network = scope.vnet().and_then(|vnet| ResourceId::parse(vnet.id.as_deref()?).ok());
     let known =
         annotations.get(SUBSCRIPTION).map(|known| (known.as_str(), format!("annotation {SUBSCRIPTION}")));
     let network_is = network.as_ref().map(|id| (id.subscription_id(), "spec.networkSpec.vnet.id".to_owned()));

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::claimant::Claimant;
 use crate::compare::Withdrawn;
+use crate::document::without_nulls;
 use crate::kind::{Kind, describe};
 use crate::owner_tags::Borne;
 use crate::service::{self, Service};
@@ -98,12 +99,12 @@ pub struct Goal {
 }
 
 impl Goal {
-    /// A goal with this document, always enforced, ours by its tag.
+    /// A goal with this document, always enforced, ours by its tag. Its members that are null are absent.
     pub fn new(id: ResourceId, service: &'static Service, document: Value) -> Self {
         Self {
             id,
             service,
-            document,
+            document: without_nulls(document),
             wanted: true,
             ownership: OwnershipRule::Tagged,
             upkeep: Upkeep::Always,

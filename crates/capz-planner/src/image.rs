@@ -97,27 +97,20 @@ pub fn choose(
         .find(|(kubernetes, ..)| *kubernetes == version)
         .map(|(_, linux, on_windows)| if windows { *on_windows } else { *linux })
         .filter(|version| !version.is_empty());
-    Ok(match published {
-        Some(version) => Image {
-            marketplace: Some(MarketplaceImage {
-                publisher: Some("cncf-upstream".into()),
-                offer: Some(offer.into()),
-                sku: Some(sku.into()),
-                version: Some(version.into()),
-                ..MarketplaceImage::default()
-            }),
-            ..Image::default()
-        },
-        None => Image {
-            compute_gallery: Some(ComputeGalleryImage {
-                gallery: Some(GALLERY.into()),
-                name: Some(name),
-                version: Some(version),
-                ..ComputeGalleryImage::default()
-            }),
-            ..Image::default()
-        },
-    })
+    let marketplace = published.map(|version| MarketplaceImage {
+        publisher: Some("cncf-upstream".into()),
+        offer: Some(offer.into()),
+        sku: Some(sku.into()),
+        version: Some(version.into()),
+        ..MarketplaceImage::default()
+    });
+    let compute_gallery = marketplace.is_none().then(|| ComputeGalleryImage {
+        gallery: Some(GALLERY.into()),
+        name: Some(name),
+        version: Some(version),
+        ..ComputeGalleryImage::default()
+    });
+    Ok(Image { marketplace, compute_gallery, ..Image::default() })
 }
 
 /// The name of the image of Windows that annotations select.
@@ -153,30 +146,28 @@ pub fn reference(image: &Image) -> Result<Value, ImageError> {
             "version": image.version,
         }));
     }
-    let text = |member: &Option<String>| member.clone().unwrap_or_default();
-    if let Some(image) = &image.shared_gallery {
-        return Ok(json!({ "id": in_gallery(
-            [&image.subscription_id, &image.resource_group, &image.gallery, &image.name, &image.version].map(text),
-        )}));
-    }
-    let Some(image) = &image.compute_gallery else { return Err(ImageError::Empty) };
-    Ok(if image.subscription_id.is_some() && image.resource_group.is_some() {
-        json!({ "id": in_gallery(
-            [&image.subscription_id, &image.resource_group, &image.gallery, &image.name, &image.version].map(text),
+    // An image version in a user's gallery.
+    let own = |place: [&Option<String>; 5]| {
+        let [subscription, group, gallery, name, version] = place.map(text);
+        json!({ "id": format!(
+            "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/galleries/{gallery}/images/{name}/versions/{version}"
         )})
-    } else {
-        let [gallery, name, version] = [&image.gallery, &image.name, &image.version].map(text);
-        json!({
-            "communityGalleryImageId": format!("/CommunityGalleries/{gallery}/Images/{name}/Versions/{version}"),
-        })
-    })
+    };
+    if let Some(it) = &image.shared_gallery {
+        return Ok(own([&it.subscription_id, &it.resource_group, &it.gallery, &it.name, &it.version]));
+    }
+    let it = image.compute_gallery.as_ref().ok_or(ImageError::Empty)?;
+    if it.subscription_id.is_some() && it.resource_group.is_some() {
+        return Ok(own([&it.subscription_id, &it.resource_group, &it.gallery, &it.name, &it.version]));
+    }
+    let [gallery, name, version] = [&it.gallery, &it.name, &it.version].map(text);
+    Ok(json!({
+        "communityGalleryImageId": format!("/CommunityGalleries/{gallery}/Images/{name}/Versions/{version}"),
+    }))
 }
 
-/// The ID of an image version in a user's gallery.
-fn in_gallery([subscription, group, gallery, name, version]: [String; 5]) -> String {
-    format!(
-        "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/galleries/{gallery}/images/{name}/versions/{version}"
-    )
+fn text(member: &Option<String>) -> &str {
+    member.as_deref().unwrap_or_default()
 }
 
 /// Whether two references are to the same image. Azure changes the case of IDs, and adds the version that `latest` was.

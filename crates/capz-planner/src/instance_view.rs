@@ -34,12 +34,12 @@ pub fn stopped(document: &Value) -> Option<&'static str> {
 
 /// Why an operation on a resource failed, in Azure's words: code and message. `state` is its provisioning state.
 pub(crate) fn cause(document: &Value, state: &str) -> String {
-    let found = codes(document, "ProvisioningState").find_map(|(state, status)| {
+    let cause = codes(document, "ProvisioningState").find_map(|(state, status)| {
         let (_, code) = state.split_once('/')?;
         let message = status["message"].as_str().unwrap_or_default();
         Some(if message.is_empty() { code.to_owned() } else { format!("{code}: {message}") })
     });
-    found.unwrap_or_else(|| format!("{NO_CAUSE} {state}"))
+    cause.unwrap_or_else(|| format!("{NO_CAUSE} {state}"))
 }
 
 #[cfg(test)]

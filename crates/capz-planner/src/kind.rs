@@ -73,6 +73,11 @@ const PLAIN: Kind = Kind {
     secret: &[],
 };
 
+/// A kind of Microsoft.Network whose writes can be conditional.
+const CONDITIONAL: Kind = Kind { conditional: true, ..PLAIN };
+const DNS: Kind = Kind { api_version: PRIVATE_DNS, read_by: ReadBy::Id, ..PLAIN };
+const MACHINES: Kind = Kind { api_version: COMPUTE, ..PLAIN };
+
 /// Azure cannot change any of these members of a public IP. A region may have got zones since.
 const PUBLIC_IP_RULES: [(&str, Rule); 4] = [
     ("location", Rule::AtCreation),
@@ -111,55 +116,49 @@ pub static KINDS: [Kind; 23] = [
     Kind {
         resource_type: "Microsoft.Network/virtualNetworks",
         noun: "virtual network",
-        conditional: true,
         rules: &[("location", Rule::AtCreation)],
-        ..PLAIN
+        ..CONDITIONAL
     },
     Kind {
         resource_type: "Microsoft.Network/virtualNetworks/subnets",
         noun: "subnet",
         read_by: ReadBy::Parent("subnets"),
-        conditional: true,
         rules: &[("properties/addressPrefixes", Rule::Whole), ("properties/serviceEndpoints", Rule::Whole)],
         back: &[
             "properties/ipConfigurations",
             "properties/ipConfigurationProfiles",
             "properties/privateEndpoints",
         ],
-        ..PLAIN
+        ..CONDITIONAL
     },
     Kind {
         resource_type: "Microsoft.Network/virtualNetworks/virtualNetworkPeerings",
         noun: "peering",
         read_by: ReadBy::Parent("virtualNetworkPeerings"),
-        conditional: true,
         // The other peering is gone: neither one can be written any more.
         beyond_repair: Some(("/properties/peeringState", "Disconnected")),
-        ..PLAIN
+        ..CONDITIONAL
     },
     Kind {
         resource_type: "Microsoft.Network/networkSecurityGroups",
         noun: "security group",
-        conditional: true,
         rules: &[("location", Rule::AtCreation)],
         back: &["properties/subnets", "properties/networkInterfaces"],
-        ..PLAIN
+        ..CONDITIONAL
     },
     Kind {
         resource_type: "Microsoft.Network/routeTables",
         noun: "route table",
-        conditional: true,
         rules: &[("location", Rule::AtCreation)],
         back: &["properties/subnets"],
-        ..PLAIN
+        ..CONDITIONAL
     },
     Kind {
         resource_type: "Microsoft.Network/publicIPAddresses",
         noun: "public IP",
-        conditional: true,
         rules: &PUBLIC_IP_RULES,
         back: &["properties/ipConfiguration", "properties/natGateway"],
-        ..PLAIN
+        ..CONDITIONAL
     },
     Kind {
         resource_type: "Microsoft.Network/natGateways",
@@ -171,7 +170,6 @@ pub static KINDS: [Kind; 23] = [
     Kind {
         resource_type: "Microsoft.Network/loadBalancers",
         noun: "load balancer",
-        conditional: true,
         rules: &[
             ("location", Rule::AtCreation),
             ("properties/frontendIPConfigurations/*/zones", Rule::AtCreation),
@@ -180,15 +178,14 @@ pub static KINDS: [Kind; 23] = [
             "properties/backendAddressPools/*/properties/backendIPConfigurations",
             "properties/backendAddressPools/*/properties/loadBalancerBackendAddresses",
         ],
-        ..PLAIN
+        ..CONDITIONAL
     },
     Kind {
         resource_type: "Microsoft.Network/loadBalancers/inboundNatRules",
         noun: "inbound NAT rule",
         read_by: ReadBy::Parent("inboundNatRules"),
-        conditional: true,
         back: &["properties/backendIPConfiguration"],
-        ..PLAIN
+        ..CONDITIONAL
     },
     Kind {
         resource_type: "Microsoft.Network/privateEndpoints",
@@ -205,72 +202,59 @@ pub static KINDS: [Kind; 23] = [
     },
     Kind {
         resource_type: "Microsoft.Network/privateDnsZones",
-        api_version: PRIVATE_DNS,
         noun: "private DNS zone",
-        read_by: ReadBy::Id,
         conditional: true,
-        ..PLAIN
+        ..DNS
     },
     Kind {
         resource_type: "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
-        api_version: PRIVATE_DNS,
         noun: "link of a private DNS zone",
-        read_by: ReadBy::Id,
         conditional: true,
-        ..PLAIN
+        ..DNS
     },
     Kind {
         resource_type: "Microsoft.Network/privateDnsZones/A",
-        api_version: PRIVATE_DNS,
         noun: "DNS record",
-        read_by: ReadBy::Id,
         rules: &[("properties/aRecords", Rule::Whole), METADATA],
-        ..PLAIN
+        ..DNS
     },
     Kind {
         resource_type: "Microsoft.Network/privateDnsZones/AAAA",
-        api_version: PRIVATE_DNS,
         noun: "DNS record",
-        read_by: ReadBy::Id,
         rules: &[("properties/aaaaRecords", Rule::Whole), METADATA],
-        ..PLAIN
+        ..DNS
     },
     Kind {
         resource_type: "Microsoft.Network/networkInterfaces",
         noun: "network interface",
-        conditional: true,
         rules: &INTERFACE_RULES,
         back: &["properties/virtualMachine", "properties/privateEndpoint"],
-        ..PLAIN
+        ..CONDITIONAL
     },
     Kind {
         resource_type: "Microsoft.Compute/availabilitySets",
-        api_version: COMPUTE,
         noun: "availability set",
         back: &["properties/virtualMachines"],
-        ..PLAIN
+        ..MACHINES
     },
     Kind {
         resource_type: "Microsoft.Compute/virtualMachines",
-        api_version: COMPUTE,
         noun: "virtual machine",
         // Its power state, and the cause of a failure.
         query: &[("$expand", "instanceView")],
         conditional: true,
         secret: &MACHINE_SECRETS,
-        ..PLAIN
+        ..MACHINES
     },
     Kind {
         resource_type: "Microsoft.Compute/virtualMachines/extensions",
-        api_version: COMPUTE,
         noun: "extension",
         read_by: ReadBy::Id,
         secret: &EXTENSION_SECRETS,
-        ..PLAIN
+        ..MACHINES
     },
     Kind {
         resource_type: "Microsoft.Compute/virtualMachineScaleSets",
-        api_version: COMPUTE,
         noun: "scale set",
         read_by: ReadBy::Id,
         conditional: true,
@@ -288,14 +272,13 @@ pub static KINDS: [Kind; 23] = [
             ("zones", Rule::Whole),
         ],
         secret: &SET_SECRETS,
-        ..PLAIN
+        ..MACHINES
     },
     Kind {
         resource_type: "Microsoft.Compute/virtualMachineScaleSets/virtualMachines",
-        api_version: COMPUTE,
         noun: "instance",
         read_by: ReadBy::Id,
-        ..PLAIN
+        ..MACHINES
     },
     Kind {
         resource_type: "Microsoft.Authorization/roleAssignments",

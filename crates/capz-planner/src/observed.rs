@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use azure_types::ResourceId;
 use serde_json::Value;
 
+use crate::document::{id_of, list};
 use crate::goal::{Goal, OwnershipRule};
 use crate::kind::{Kind, ReadBy};
 
@@ -56,7 +57,7 @@ impl ObservedResources {
             self.documents.insert(id.clone(), None);
         }
         for document in documents {
-            if let Some(id) = document["id"].as_str().and_then(|id| ResourceId::parse(id).ok())
+            if let Some(id) = id_of(&document["id"])
                 && asked.contains(&id)
             {
                 self.documents.insert(id, Some(document.clone()));
@@ -120,32 +121,21 @@ impl ObservedResources {
             None => {}
         }
         // A resource in an absent one is absent.
-        let mut above = id.parent();
-        while let Some(parent) = above {
-            if self.documents.get(&parent).is_some_and(Option::is_none) {
-                return Observation::Absent;
-            }
-            above = parent.parent();
+        let mut above = std::iter::successors(id.parent(), ResourceId::parent);
+        if above.any(|parent| self.documents.get(&parent).is_some_and(Option::is_none)) {
+            return Observation::Absent;
         }
         let kind = Kind::of(id);
-        match kind.read_by {
-            ReadBy::GroupList | ReadBy::Id => Observation::Unknown,
-            ReadBy::Parent(member) => {
-                let Some(parent) = id.parent() else { return Observation::Unknown };
-                match self.get(&parent) {
-                    Observation::Present(document) => document["properties"][member]
-                        .as_array()
-                        .into_iter()
-                        .flatten()
-                        .find(|child| {
-                            child["name"].as_str().is_some_and(|name| name.eq_ignore_ascii_case(id.name()))
-                        })
-                        .map_or(Observation::Absent, Observation::Present),
-                    Observation::Absent => Observation::Absent,
-                    Observation::Unknown => Observation::Unknown,
-                }
-            }
-        }
+        let (ReadBy::Parent(member), Some(parent)) = (kind.read_by, id.parent()) else {
+            return Observation::Unknown;
+        };
+        let document = match self.get(&parent) {
+            Observation::Present(document) => document,
+            absent_or_unknown => return absent_or_unknown,
+        };
+        let is_it =
+            |child: &&Value| child["name"].as_str().is_some_and(|name| name.eq_ignore_ascii_case(id.name()));
+        list(&document["properties"][member]).find(is_it).map_or(Observation::Absent, Observation::Present)
     }
 }
 

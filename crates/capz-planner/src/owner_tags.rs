@@ -1,7 +1,9 @@
 //! The tags that proved ownership when a resource was last as desired. An annotation records them: removing all tags
 //! from a resource does not end the ownership.
 
-use ownership::{Evidence, Ownership, Rival};
+use std::collections::BTreeMap;
+
+use ownership::{Evidence, Ownership};
 use serde_json::Value;
 
 use crate::claimant::{Claimant, tag};
@@ -33,6 +35,11 @@ impl Borne {
         }
     }
 
+    /// The owner tags in the annotations of a machine or a pool.
+    pub(crate) fn recorded(annotations: &BTreeMap<String, String>) -> Self {
+        annotations.get(OWNER_TAGS).map_or(Self::Nothing, |word| Self::read(word))
+    }
+
     /// Parses the word of an annotation.
     pub fn read(word: &str) -> Self {
         match word {
@@ -54,27 +61,20 @@ impl Borne {
     /// The ownership according to the tags, and to those that a resource had before they were removed. Another
     /// cluster's ID on it is a claim of another writer, and the value `shared` ends the ownership.
     pub(crate) fn ownership(self, claimant: Claimant<'_>, held: &Value) -> Ownership {
-        let found = claimant.by_tags(held);
+        let by_tags = claimant.by_tags(held);
         if self == Self::Nothing
             || claimant.marked_only
             || claimant.keeps_what(held)
-            || !matches!(found, Ownership::Unproven(_))
+            || !matches!(by_tags, Ownership::Unproven(_))
         {
-            return found;
+            return by_tags;
         }
         if tag(held, &owner_key(claimant.cluster)) == Some(SHARED) {
-            return found;
+            return by_tags;
         }
-        match tag(held, ID).filter(|id| !id.is_empty() && claimant.id.is_some_and(|own| own != *id)) {
-            Some(id) => Ownership::Disputed(Rival {
-                owner: "another cluster".to_owned(),
-                evidence: Evidence::Tag { key: ID.to_owned(), value: id.to_owned() },
-            }),
-            None => {
-                let place = format!("annotation {OWNER_TAGS}");
-                Ownership::Proven(claimant.proof(Evidence::Recorded { place }))
-            }
-        }
+        let place = format!("annotation {OWNER_TAGS}");
+        let recorded = || Ownership::Proven(claimant.proof(Evidence::Recorded { place }));
+        claimant.rival_by_id(held).map_or_else(recorded, Ownership::Disputed)
     }
 }
 

@@ -7,6 +7,7 @@ use ownership::{Evidence, Ownership, Rival};
 use serde_json::Value;
 
 use crate::claimant::Claimant;
+use crate::document::id_of;
 use crate::kind::Kind;
 
 const REMOTE: &str = "/properties/remoteVirtualNetwork/id";
@@ -47,7 +48,7 @@ fn led_to(other: &ResourceId) -> Rival {
 }
 
 fn remote(document: &Value) -> Option<ResourceId> {
-    ResourceId::parse(document.pointer(REMOTE)?.as_str()?).ok()
+    id_of(document.pointer(REMOTE)?)
 }
 
 #[cfg(test)]

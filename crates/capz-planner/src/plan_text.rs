@@ -18,8 +18,6 @@ impl fmt::Display for Plan {
             let name = describe(&goal.id);
             let count = |counts: &mut [usize; 3], action: Action| counts[action as usize] += 1;
             match state {
-                State::Reached | State::Foreign => continue,
-                State::InUse(user) => writeln!(f, "  ! {name} stays: {} uses it", user.name())?,
                 State::Now(step) => {
                     count(&mut counts, step.action);
                     writeln!(f, "  {} {name}", sign(step.action))?;
@@ -30,22 +28,17 @@ impl fmt::Display for Plan {
                         writeln!(f, "      it belongs to {proof}")?;
                     }
                 }
-                State::Disputed(rival) => writeln!(f, "  ! {name} belongs to {rival}: it is left alone")?,
                 State::Waits(first) => {
                     let action = if goal.wanted { Action::Create } else { Action::Delete };
                     count(&mut counts, action);
                     let names: Vec<String> = first.iter().map(describe).collect();
                     writeln!(f, "  {} {name}\n      after {}", sign(action), names.join(", "))?;
                 }
-                State::Running(_) => writeln!(f, "  … {name}: an operation is running in Azure")?,
-                State::Refused(_, words) => writeln!(f, "  ! {name}: {words}")?,
-                State::Missing => {
-                    writeln!(
-                        f,
-                        "  ! {name} does not exist, and this program does not create it: create it, or name another"
-                    )?;
+                _ => {
+                    if let Some(remark) = state.remark(&name) {
+                        writeln!(f, "  {remark}")?;
+                    }
                 }
-                State::Unknown => writeln!(f, "  ? {name}: its state in Azure is unknown")?,
             }
         }
         let [create, update, delete] = counts;

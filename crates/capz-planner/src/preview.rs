@@ -187,12 +187,6 @@ impl fmt::Display for Outlook {
         for (goal, state) in self.unreached() {
             let name = describe(&goal.id);
             match state {
-                State::Missing => writeln!(
-                    f,
-                    "    ! {name} does not exist, and this program does not create it: create it, or name another"
-                )?,
-                State::Refused(_, words) => writeln!(f, "    ! {name}: {words}")?,
-                State::Running(_) => writeln!(f, "    … {name}: an operation is running in Azure")?,
                 State::Waits(first) => {
                     let names: Vec<String> = first.iter().map(describe).collect();
                     writeln!(f, "    ! {name} waits for {}", names.join(", "))?;
@@ -203,15 +197,13 @@ impl fmt::Display for Outlook {
                         writeln!(f, "        {change}")?;
                     }
                 }
-                State::Unknown => writeln!(f, "    ? {name}: its state in Azure is unknown")?,
-                State::Disputed(rival) => {
-                    writeln!(
-                        f,
-                        "    ! {name} belongs to {rival}: it is left alone, and the object is refused"
-                    )?;
+                _ => {
+                    let refused = matches!(state, State::Disputed(_));
+                    let words = if refused { ", and the object is refused" } else { "" };
+                    if let Some(remark) = state.remark(&name) {
+                        writeln!(f, "    {remark}{words}")?;
+                    }
                 }
-                State::Reached | State::Foreign => {}
-                State::InUse(user) => writeln!(f, "    ! {name} stays: {} uses it", user.name())?,
             }
         }
         Ok(())

@@ -2,14 +2,15 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use capz_api::Quantity;
 use capz_api::machine::{
     AdditionalCapabilities, DataDisk, Diagnostics, ManagedDisk, OsDisk, SpotVmOptions, UserAssignedIdentity,
     identity_kinds,
 };
-use capz_api::{Quantity, Tags};
 use cloud_config::Secret;
 use serde_json::{Map, Value, json};
 
+use crate::document::text;
 use crate::image::WINDOWS;
 use crate::size_check::is_ultra_disk;
 use crate::terminal::Terminal;
@@ -58,7 +59,7 @@ pub(crate) fn os_disk(disk: Option<&OsDisk>, name: Option<String>) -> Value {
         "osType": disk.os_type,
         "createOption": "FromImage",
         "diskSizeGB": disk.disk_size_gb,
-        "caching": disk.caching_type.as_deref().filter(|caching| !caching.is_empty()),
+        "caching": text(&disk.caching_type),
         "diffDiskSettings": settings.map(|it| json!({ "option": it.option, "placement": it.placement })),
         "managedDisk": disk.managed_disk.as_ref().map(managed_disk),
     })
@@ -75,7 +76,7 @@ pub(crate) fn data_disks(disks: Option<&[DataDisk]>, owner: &str, with_caching: 
                 "createOption": "Empty",
                 "diskSizeGB": disk.disk_size_gb,
                 "lun": disk.lun,
-                "caching": disk.caching_type.as_deref().filter(|caching| with_caching && !caching.is_empty()),
+                "caching": text(&disk.caching_type).filter(|_| with_caching),
                 "managedDisk": disk.managed_disk.as_ref().map(managed_disk),
             })
         })
@@ -90,25 +91,25 @@ pub(crate) fn data_disk_name(owner: &str, disk: &DataDisk) -> String {
 fn managed_disk(disk: &ManagedDisk) -> Value {
     let security = disk.security_profile.as_ref();
     json!({
-        "storageAccountType": disk.storage_account_type.as_deref().filter(|kind| !kind.is_empty()),
+        "storageAccountType": text(&disk.storage_account_type),
         "diskEncryptionSet": disk.disk_encryption_set.as_ref().map(|set| json!({ "id": set.id })),
         "securityProfile": security.map(|profile| json!({
-            "securityEncryptionType": profile.security_encryption_type.as_deref().filter(|it| !it.is_empty()),
+            "securityEncryptionType": text(&profile.security_encryption_type),
             "diskEncryptionSet": profile.disk_encryption_set.as_ref().map(|set| json!({ "id": set.id })),
         })),
     })
 }
 
 /// The members of the properties that make a spot machine.
-pub(crate) fn spot(options: Option<&SpotVmOptions>) -> Map<String, Value> {
-    let mut members = Map::new();
-    if let Some(options) = options {
-        members.insert("priority".into(), json!("Spot"));
-        members.insert("evictionPolicy".into(), json!(options.eviction_policy));
-        let price = options.max_price.as_ref().and_then(Quantity::as_f64);
-        members.insert("billingProfile".into(), json!(price.map(|price| json!({ "maxPrice": price }))));
-    }
-    members
+pub(crate) fn spot(options: Option<&SpotVmOptions>) -> Option<Map<String, Value>> {
+    let options = options?;
+    let price = options.max_price.as_ref().and_then(Quantity::as_f64);
+    let members = json!({
+        "priority": "Spot",
+        "evictionPolicy": options.eviction_policy,
+        "billingProfile": price.map(|price| json!({ "maxPrice": price })),
+    });
+    members.as_object().cloned()
 }
 
 /// The diagnostics of a machine's boot.
@@ -156,15 +157,6 @@ pub(crate) fn capabilities(
     let needed = disks.unwrap_or_default().iter().any(is_ultra_disk).then_some(true);
     let enabled = declared.and_then(|it| it.ultra_ssd_enabled).or(needed)?;
     Some(json!({ "ultraSSDEnabled": enabled }))
-}
-
-/// The user's tags for a machine or a scale set: the cluster's, its own, and the one by which the cloud controller
-/// manager recognizes it.
-pub(crate) fn additional_tags(cluster: &str, of_cluster: Option<&Tags>, own: Option<&Tags>) -> Tags {
-    let mut tags = of_cluster.cloned().unwrap_or_default();
-    tags.extend(own.cloned().unwrap_or_default());
-    tags.insert(crate::tags::cloud_provider_key(cluster), crate::tags::OWNED.to_owned());
-    tags
 }
 
 /// The provider ID of a resource, as nodes and the cloud controller manager have it: with the prefix `azure://`, and

@@ -3,6 +3,7 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
+use crate::document::{id_of, list};
 use crate::kind::Kind;
 
 /// All resource IDs anywhere in the document.
@@ -31,8 +32,8 @@ pub fn own_ids_in(kind: &Kind, document: &Value) -> Vec<ResourceId> {
 pub fn ids_in_whole(kind: &Kind, document: &Value) -> Vec<ResourceId> {
     let mut ids = own_ids_in(kind, document);
     for member in kind.children() {
-        for child in document["properties"][member].as_array().into_iter().flatten() {
-            let Some(id) = child["id"].as_str().and_then(|id| ResourceId::parse(id).ok()) else { continue };
+        for child in list(&document["properties"][member]) {
+            let Some(id) = id_of(&child["id"]) else { continue };
             ids.extend(own_ids_in(Kind::of(&id), child));
         }
     }

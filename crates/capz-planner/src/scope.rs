@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use azure_types::ResourceId;
 use capz_api::azure_cluster::AzureClusterSpec;
-use capz_api::network::{LoadBalancer, NatGateway, Subnet, roles};
+use capz_api::network::{LoadBalancer, NatGateway, Peering, Subnet, VirtualNetwork, roles};
 use capz_api::{Gates, Tags};
 use serde_json::{Value, json};
 
 use crate::claimant::Claimant;
+use crate::document::text;
 use crate::tags;
 
 /// The default port of an API server.
@@ -73,13 +74,19 @@ impl<'a> ClusterScope<'a> {
         self.spec.resource_group.as_deref().unwrap_or(self.name)
     }
 
+    /// The declared network.
+    pub(crate) fn vnet(&self) -> Option<&'a VirtualNetwork> {
+        self.spec.network_spec.as_ref()?.vnet.as_ref()
+    }
+
+    /// The declared peerings of the network.
+    pub(crate) fn peerings(&self) -> &'a [Peering] {
+        self.vnet().and_then(|vnet| vnet.peerings.as_deref()).unwrap_or_default()
+    }
+
     /// The name of the resource group of the network, its security groups and route tables.
     pub fn network_group_name(&self) -> &'a str {
-        let network = self.spec.network_spec.as_ref();
-        network
-            .and_then(|network| network.vnet.as_ref()?.resource_group.as_deref())
-            .filter(|group| !group.is_empty())
-            .unwrap_or_else(|| self.group_name())
+        self.vnet().and_then(|vnet| text(&vnet.resource_group)).unwrap_or_else(|| self.group_name())
     }
 
     /// The resource group of the network.
@@ -89,8 +96,7 @@ impl<'a> ClusterScope<'a> {
 
     /// The name of the network.
     pub fn network_name(&self) -> &'a str {
-        let network = self.spec.network_spec.as_ref();
-        network.and_then(|network| network.vnet.as_ref()?.name.as_deref()).unwrap_or_default()
+        self.vnet().and_then(|vnet| vnet.name.as_deref()).unwrap_or_default()
     }
 
     /// The network.
@@ -113,6 +119,11 @@ impl<'a> ClusterScope<'a> {
         self.network_group().resource("Microsoft.Network", kind, name)
     }
 
+    /// A resource of Microsoft.Compute in the cluster's group.
+    pub(crate) fn compute(&self, kind: &str, name: &str) -> ResourceId {
+        self.group().resource("Microsoft.Compute", kind, name)
+    }
+
     /// A public IP of the cluster.
     pub fn public_ip(&self, name: &str) -> ResourceId {
         self.in_group("publicIPAddresses", name)
@@ -129,15 +140,15 @@ impl<'a> ClusterScope<'a> {
     pub fn way_out(&self, subnet: &str) -> Option<&'a NatGateway> {
         let subnet = self.subnets().iter().find(|known| known.name.as_deref() == Some(subnet))?;
         let gateway = subnet.nat_gateway.as_ref()?;
-        let named = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
         // The observed state is in the spec: who owns the network, and which gateway the subnet has.
-        (named(&gateway.name) && (named(&gateway.id) || !self.is_network_foreign())).then_some(gateway)
+        let is_there = text(&gateway.id).is_some() || !self.is_network_foreign();
+        (is_there && text(&gateway.name).is_some()).then_some(gateway)
     }
 
     /// Whether the network was read, and is foreign.
     fn is_network_foreign(&self) -> bool {
-        let vnet = self.spec.network_spec.as_ref().and_then(|network| network.vnet.as_ref());
-        vnet.is_some_and(|vnet| vnet.id.is_some() && !self.claimant().owns(&json!({ "tags": vnet.tags })))
+        self.vnet()
+            .is_some_and(|vnet| vnet.id.is_some() && !self.claimant().owns(&json!({ "tags": vnet.tags })))
     }
 
     /// Subnets for machines of this role: those of the role, otherwise those for all roles.
@@ -196,19 +207,26 @@ impl<'a> ClusterScope<'a> {
 
     /// The tags of a resource: additional tags of the cluster, owner, role and name.
     pub fn tags(&self, role: Option<&str>, name: Option<&str>) -> Tags {
-        let none = Tags::new();
-        tags::build(
-            self.cluster,
-            self.id.unwrap_or_default(),
-            self.spec.additional_tags.as_ref().unwrap_or(&none),
-            role,
-            name,
-        )
+        self.tags_with(self.spec.additional_tags.clone().unwrap_or_default(), role, name)
     }
 
     /// The tags of a resource without additional tags: owner, role and name.
     pub fn plain_tags(&self, role: Option<&str>, name: Option<&str>) -> Tags {
-        tags::build(self.cluster, self.id.unwrap_or_default(), &Tags::new(), role, name)
+        self.tags_with(Tags::new(), role, name)
+    }
+
+    /// The tags of a resource with these additional tags: owner, role and name.
+    pub(crate) fn tags_with(&self, additional: Tags, role: Option<&str>, name: Option<&str>) -> Tags {
+        tags::build(self.cluster, self.id.unwrap_or_default(), &additional, role, name)
+    }
+
+    /// The user's tags for a machine or a scale set with tags of its `own`: the cluster's as well, and the one by which
+    /// the cloud controller manager recognizes it.
+    pub(crate) fn additional_tags(&self, own: Option<&Tags>) -> Tags {
+        let mut tags = self.spec.additional_tags.clone().unwrap_or_default();
+        tags.extend(own.cloned().unwrap_or_default());
+        tags.insert(tags::cloud_provider_key(self.cluster), tags::OWNED.to_owned());
+        tags
     }
 
     /// The edge zone of the cluster, in the form of documents.
@@ -219,9 +237,8 @@ impl<'a> ClusterScope<'a> {
 
     /// Whether the cluster, or a resource that it names, also uses IPv6.
     pub fn has_ipv6(&self) -> bool {
-        let vnet = self.spec.network_spec.as_ref().and_then(|network| network.vnet.as_ref());
-        vnet.and_then(|vnet| vnet.cidr_blocks.as_ref())
-            .is_some_and(|blocks| blocks.iter().any(|it| it.contains(':')))
+        let mut ranges = self.vnet().and_then(|vnet| vnet.cidr_blocks.as_ref()).into_iter().flatten();
+        ranges.any(|range| range.contains(':'))
     }
 }
 

@@ -68,30 +68,34 @@ pub fn check_pool(
 fn check_strength(size: &Sku) -> Result<(), Terminal> {
     let name = size.name();
     let enough = |capability: &str| size.amount(capability).is_some_and(|amount| amount.round() >= MINIMUM);
-    if !enough(capability::VCPUS) {
-        return Err(Terminal::create(format!(
+    refuse_if(!enough(capability::VCPUS), || {
+        format!(
             "VM size should be bigger or equal to at least 2 vCPUs: {name} has {}",
             size.capability(capability::VCPUS).unwrap_or("none")
-        )));
-    }
-    if !enough(capability::MEMORY_GB) {
-        return Err(Terminal::create(format!(
+        )
+    })?;
+    refuse_if(!enough(capability::MEMORY_GB), || {
+        format!(
             "VM memory should be bigger or equal to at least 2Gi: {name} has {}",
             size.capability(capability::MEMORY_GB).unwrap_or("none")
-        )));
-    }
+        )
+    })?;
     Ok(())
 }
 
 fn check_ephemeral(disk: Option<&OsDisk>, size: &Sku) -> Result<(), Terminal> {
     let ephemeral = disk.is_some_and(|disk| disk.diff_disk_settings.is_some());
-    if ephemeral && !size.can(capability::EPHEMERAL_OS_DISK) {
-        return Err(Terminal::create(format!(
+    refuse_if(ephemeral && !size.can(capability::EPHEMERAL_OS_DISK), || {
+        format!(
             "VM size {} does not support ephemeral os. Select a different VM size or disable ephemeral os",
             size.name()
-        )));
-    }
+        )
+    })?;
     Ok(())
+}
+
+fn refuse_if(is_wrong: bool, words: impl FnOnce() -> String) -> Result<(), Terminal> {
+    if is_wrong { Err(Terminal::create(words())) } else { Ok(()) }
 }
 
 fn has_ultra_disk(disks: Option<&[DataDisk]>) -> bool {
@@ -123,11 +127,11 @@ fn check_security(
 ) -> Result<(), Terminal> {
     let name = size.name();
     let secured = disk.and_then(|disk| disk.managed_disk.as_ref()?.security_profile.as_ref()).is_some();
-    if secured && size.capability(capability::CONFIDENTIAL_COMPUTING).is_none() {
-        return Err(Terminal::create(format!(
+    refuse_if(secured && size.capability(capability::CONFIDENTIAL_COMPUTING).is_none(), || {
+        format!(
             "VM size {name} does not support confidential computing. Select a different VM size or remove the security profile of the OS disk"
-        )));
-    }
+        )
+    })?;
     let Some(profile) = profile else { return Ok(()) };
     let encrypts = profile.encryption_at_host == Some(true);
     let confidential = disk.and_then(OsDisk::security_encryption_type);
@@ -145,38 +149,30 @@ fn check_security(
         if wanted != Some(true) {
             continue;
         }
-        if size.can(capability::TRUSTED_LAUNCH_DISABLED) {
-            return Err(Terminal::create(format!("{what} is not supported for VM type {name}")));
-        }
-        if profile.security_type.as_deref() != Some(TRUSTED) {
-            return Err(Terminal::create(format!(
-                "securityType should be set to {TRUSTED} when {member} is true"
-            )));
-        }
+        refuse_if(size.can(capability::TRUSTED_LAUNCH_DISABLED), || {
+            format!("{what} is not supported for VM type {name}")
+        })?;
+        refuse_if(profile.security_type.as_deref() != Some(TRUSTED), || {
+            format!("securityType should be set to {TRUSTED} when {member} is true")
+        })?;
     }
     Ok(())
 }
 
 fn check_confidential(encryption: &str, profile: &SecurityProfile) -> Result<(), Terminal> {
     let whole_disk = encryption == WHOLE_DISK;
-    if whole_disk && profile.encryption_at_host == Some(true) {
-        return Err(Terminal::create(format!(
-            "encryption at host is not supported when securityEncryptionType is set to {WHOLE_DISK}"
-        )));
-    }
-    if profile.security_type.as_deref() != Some(CONFIDENTIAL) {
-        return Err(Terminal::create(format!(
-            "securityType should be set to {CONFIDENTIAL} when securityEncryptionType is set"
-        )));
-    }
+    refuse_if(whole_disk && profile.encryption_at_host == Some(true), || {
+        format!("encryption at host is not supported when securityEncryptionType is set to {WHOLE_DISK}")
+    })?;
+    refuse_if(profile.security_type.as_deref() != Some(CONFIDENTIAL), || {
+        format!("securityType should be set to {CONFIDENTIAL} when securityEncryptionType is set")
+    })?;
     let Some(uefi) = profile.uefi_settings.as_ref().filter(|uefi| uefi.v_tpm_enabled != Some(false)) else {
         return Err(Terminal::create("vTpmEnabled should be true when securityEncryptionType is set"));
     };
-    if whole_disk && uefi.secure_boot_enabled != Some(true) {
-        return Err(Terminal::create(format!(
-            "secureBootEnabled should be true when securityEncryptionType is set to {WHOLE_DISK}"
-        )));
-    }
+    refuse_if(whole_disk && uefi.secure_boot_enabled != Some(true), || {
+        format!("secureBootEnabled should be true when securityEncryptionType is set to {WHOLE_DISK}")
+    })?;
     Ok(())
 }
 

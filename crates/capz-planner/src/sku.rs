@@ -7,6 +7,7 @@ use capz_api::Quantity;
 use capz_api::azure_machine::{AzureMachineTemplateStatus, NodeInfo};
 use serde_json::Value;
 
+use crate::document::list;
 use crate::image::WINDOWS;
 use crate::terminal::Terminal;
 
@@ -215,10 +216,6 @@ fn gibibytes(amount: f64) -> String {
         return format!("{:.0}Mi", (amount * 1024.0).floor());
     }
     if amount % 1024.0 == 0.0 { format!("{:.0}Ti", amount / 1024.0) } else { format!("{amount:.0}Gi") }
-}
-
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
 }
 
 fn texts(value: &Value) -> impl Iterator<Item = &str> {

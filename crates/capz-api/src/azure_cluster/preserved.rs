@@ -88,7 +88,7 @@ pub(super) fn keep_subnet(subnet: &mut Subnet, known: &Subnet) {
     if group.tags.is_none() {
         group.tags.clone_from(&known.tags);
     }
-    let kept: Vec<SecurityRule> = known
+    let completed: Vec<SecurityRule> = known
         .security_rules
         .iter()
         .flatten()
@@ -101,8 +101,8 @@ pub(super) fn keep_subnet(subnet: &mut Subnet, known: &Subnet) {
         })
         .cloned()
         .collect();
-    if !kept.is_empty() {
-        group.security_rules.get_or_insert_default().extend(kept);
+    if !completed.is_empty() {
+        group.security_rules.get_or_insert_default().extend(completed);
     }
 }
 

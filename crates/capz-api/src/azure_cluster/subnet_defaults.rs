@@ -50,8 +50,8 @@ pub(super) fn set(network: &mut NetworkSpec, known: &[Subnet], name: &str, contr
 }
 
 fn add_control_plane(subnets: &mut Vec<Subnet>, known: &[Subnet], name: &str, has_cluster: bool) {
-    let found = subnets.iter().position(|subnet| is(subnet, roles::CONTROL_PLANE));
-    if found.is_none() && has_cluster {
+    let index_of_own = subnets.iter().position(|subnet| is(subnet, roles::CONTROL_PLANE));
+    if index_of_own.is_none() && has_cluster {
         return;
     }
     let names = Names {
@@ -60,7 +60,7 @@ fn add_control_plane(subnets: &mut Vec<Subnet>, known: &[Subnet], name: &str, ha
         route_table: None,
         nat_gateway: None,
     };
-    match found.and_then(|index| subnets.get_mut(index)) {
+    match index_of_own.and_then(|index| subnets.get_mut(index)) {
         Some(subnet) => complete(subnet, known, names, CONTROL_PLANE_CIDR),
         None => {
             let mut subnet = of_role(roles::CONTROL_PLANE);

@@ -97,10 +97,13 @@ object! {
     }
 }
 
+/// A member that a source needs, and its name.
+type RequiredMember<'a> = (&'static str, &'a Option<String>);
+
 /// Validates an image: exactly one source, and complete.
 pub(crate) fn check(image: Option<&Image>, field: &Field<'_>) {
     let Some(image) = image else { return };
-    let mut sources: Vec<(Field<'_>, Vec<(&str, &Option<String>)>)> = Vec::new();
+    let mut sources: Vec<(Field<'_>, Vec<RequiredMember<'_>>)> = Vec::new();
     if let Some(it) = &image.marketplace {
         let members =
             [("publisher", &it.publisher), ("offer", &it.offer), ("sku", &it.sku), ("version", &it.version)];

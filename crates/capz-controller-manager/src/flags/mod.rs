@@ -279,15 +279,14 @@ impl CommandLine {
     /// The kubeconfig, in the order of controller-runtime: the flag, the environment, the pod's service account (an
     /// empty path), the user's own.
     pub fn kubeconfig(&self, environment: &ProcessEnvironment) -> String {
-        let given = Some(self.flags.kubeconfig.clone()).filter(|path| !path.is_empty());
+        let flag = Some(self.flags.kubeconfig.clone()).filter(|path| !path.is_empty());
         let own = || {
             let home = PathBuf::from(environment.variable("HOME")?);
             let path = home.join(".kube/config");
             path.exists().then(|| path.to_string_lossy().into_owned())
         };
         let in_pod = environment.variable("KUBERNETES_SERVICE_HOST").is_some();
-        given
-            .or_else(|| environment.variable("KUBECONFIG"))
+        flag.or_else(|| environment.variable("KUBECONFIG"))
             .or_else(|| if in_pod { None } else { own() })
             .unwrap_or_default()
     }

@@ -25,7 +25,7 @@ impl CommandLine {
 
     fn judge_gates(&self) -> Option<Problem> {
         let error = self.gates().err()?;
-        let given = self.flags.feature_gates.join(",");
+        let gates = self.flags.feature_gates.join(",");
         let (wrong, instead) = match &error {
             GateError::Unknown(name) => {
                 let meant = nearest(name, Gates::known().map(|gate| gate.name));
@@ -39,7 +39,7 @@ impl CommandLine {
             self.flags.feature_gates.iter().filter(is_right).cloned().chain(instead).collect();
         let remedy = format!("--feature-gates={}", mended.join(","));
         let known: Vec<&str> = Gates::known().map(|gate| gate.name).collect();
-        let problem = Problem::new("feature-gates", given, error.to_string(), &[&remedy]);
+        let problem = Problem::new("feature-gates", gates, error.to_string(), &[&remedy]);
         Some(match error {
             GateError::Unknown(_) => problem.note(format!("; there are {}", known.join(", "))),
             _ => problem,
@@ -48,12 +48,12 @@ impl CommandLine {
 
     fn judge_disabled(&self) -> Option<Problem> {
         let known = [DISABLE_ASO_SECRETS, DISABLE_MACHINE_SECRETS];
-        let given: Vec<&str> = self.disabled().collect();
-        let wrong = given.iter().find(|entry| !known.contains(entry))?;
-        let mended: Vec<&str> = given.iter().filter_map(|entry| nearest(entry, known)).collect();
+        let disabled: Vec<&str> = self.disabled().collect();
+        let wrong = disabled.iter().find(|entry| !known.contains(entry))?;
+        let mended: Vec<&str> = disabled.iter().filter_map(|entry| nearest(entry, known)).collect();
         let remedy = format!("--disable-controllers-or-webhooks={}", mended.join(","));
         let reason = format!("{wrong:?} is not one of {}", known.join(", "));
-        Some(Problem::new("disable-controllers-or-webhooks", given.join(","), reason, &[&remedy]))
+        Some(Problem::new("disable-controllers-or-webhooks", disabled.join(","), reason, &[&remedy]))
     }
 
     fn judge_election(&self) -> Option<Problem> {
@@ -69,14 +69,14 @@ impl CommandLine {
     fn judge_suites(&self) -> Option<Problem> {
         let unknown = self.suites().err()?;
         let names = Suites::names();
-        let given = &self.flags.tls_cipher_suites;
+        let suites = &self.flags.tls_cipher_suites;
         let is_right = |name: &&String| **name != unknown;
         let meant = nearest(&unknown, names.iter().map(String::as_str)).map(str::to_owned);
-        let mended: Vec<String> = given.iter().filter(is_right).cloned().chain(meant).collect();
+        let mended: Vec<String> = suites.iter().filter(is_right).cloned().chain(meant).collect();
         let remedy = format!("--tls-cipher-suites={}", mended.join(","));
         let reason = format!("no cipher suite is called {unknown}");
         let note = format!("; there are {}", names.join(", "));
-        Some(Problem::new("tls-cipher-suites", given.join(","), reason, &[&remedy]).note(note))
+        Some(Problem::new("tls-cipher-suites", suites.join(","), reason, &[&remedy]).note(note))
     }
 
     fn judge_addresses(&self) -> impl Iterator<Item = Problem> {

@@ -57,26 +57,26 @@ impl Lookups {
             return LookupResults::default();
         }
         let patience = if dry_run { REST } else { PATIENCE };
-        let mut found = self.look_up(kind, object, needs, Instant::now() + patience).await;
-        if dry_run && matches!(found.pool_version, Lookup::Failed(_)) {
-            found.pool_version = Lookup::NotNeeded;
+        let mut results = self.look_up(kind, object, needs, Instant::now() + patience).await;
+        if dry_run && matches!(results.pool_version, Lookup::Failed(_)) {
+            results.pool_version = Lookup::NotNeeded;
         }
-        if dry_run && matches!(found.subscription, Lookup::Failed(_)) {
+        if dry_run && matches!(results.subscription, Lookup::Failed(_)) {
             let own = self.subscription.clone();
-            found.subscription = Lookup::Found(own.unwrap_or_else(|| UNKNOWN_SUBSCRIPTION.to_owned()));
+            results.subscription = Lookup::Found(own.unwrap_or_else(|| UNKNOWN_SUBSCRIPTION.to_owned()));
         }
-        found
+        results
     }
 
     async fn look_up(&self, kind: &str, object: &Value, needs: Needs, deadline: Instant) -> LookupResults {
-        let mut found = LookupResults::default();
+        let mut results = LookupResults::default();
         let pool = if kind == "AzureMachinePool" {
             Some(until(deadline, || self.machine_pool(object)).await)
         } else {
             None
         };
         if needs.pool_version {
-            found.pool_version = lookup(
+            results.pool_version = lookup(
                 pool.clone().unwrap_or_else(|| Err("the object is not a pool".to_owned())).and_then(|pool| {
                     text(
                         &pool,
@@ -93,12 +93,12 @@ impl Lookups {
                 }
                 None => cluster_of(object),
             };
-            found.subscription = lookup(match cluster {
+            results.subscription = lookup(match cluster {
                 Ok(cluster) => until(deadline, || self.subscription(object, &cluster)).await,
                 Err(why) => Err(why),
             });
         }
-        found
+        results
     }
 
     /// The MachinePool that refers to an AzureMachinePool.
@@ -118,9 +118,10 @@ impl Lookups {
     /// The subscription of a cluster.
     async fn subscription(&self, object: &Value, cluster: &str) -> Result<String, String> {
         let (namespace, _) = place(object);
-        let found = self.core("Cluster", "clusters", &namespace, Some(cluster)).await?;
-        let found = found.first().ok_or_else(|| format!("there is no Cluster {namespace}/{cluster}"))?;
-        let name = text(found, "/spec/infrastructureRef/name", "the Cluster refers to no AzureCluster")?;
+        let clusters = self.core("Cluster", "clusters", &namespace, Some(cluster)).await?;
+        let declared =
+            clusters.first().ok_or_else(|| format!("there is no Cluster {namespace}/{cluster}"))?;
+        let name = text(declared, "/spec/infrastructureRef/name", "the Cluster refers to no AzureCluster")?;
         let kind = GroupVersionKind::gvk(capz_api::crd::GROUP, capz_api::crd::VERSION, "AzureCluster");
         let kind = ApiResource::from_gvk_with_plural(&kind, "azureclusters");
         let clusters: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &namespace, &kind);

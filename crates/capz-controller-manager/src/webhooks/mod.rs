@@ -77,11 +77,11 @@ impl Webhooks {
             needs.subscription &= admission::needs(webhook.kind, &request.old_object).subscription;
         }
         let dry_run = request.dry_run == Some(true);
-        let found = self.lookups.find(webhook.kind, &request.object, needs, dry_run).await;
+        let results = self.lookups.find(webhook.kind, &request.object, needs, dry_run).await;
         let context = Context {
             gates: self.gates,
-            subscription: found.subscription,
-            pool_version: found.pool_version,
+            subscription: results.subscription,
+            pool_version: results.pool_version,
             topology_dry_run: admission::is_topology_dry_run(dry_run, &request.object),
         };
         let (new, old) = (request.object.clone(), request.old_object.clone());

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::memory::Memory;
 use crate::compare;
+use crate::document::id_of;
 use crate::goal::{Goal, OwnershipRule};
 use crate::observed::{Observation, ObservedResources, Reading};
 use crate::peering;
@@ -47,7 +48,7 @@ pub fn links_of_zones(goals: &[Goal], observed: &ObservedResources) -> BTreeSet<
 pub fn linked_already(goals: &[Goal], links: &[Value]) -> BTreeSet<ResourceId> {
     let network =
         |document: &Value| document.pointer("/properties/virtualNetwork/id")?.as_str().map(str::to_lowercase);
-    let zone = |link: &Value| ResourceId::parse(link["id"].as_str()?).ok()?.parent();
+    let zone = |link: &Value| id_of(&link["id"])?.parent();
     let goals = goals.iter().filter(|goal| *goal.service == service::DNS_LINKS);
     goals
         .filter(|goal| {

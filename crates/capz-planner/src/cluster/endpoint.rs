@@ -25,7 +25,7 @@ pub fn endpoint(scope: ClusterScope<'_>) -> Endpoint {
             _ => Endpoint::Known(declared),
         };
     }
-    let found = || match scope.api_server_balancer() {
+    let derived = || match scope.api_server_balancer() {
         Some(balancer) if !balancer.is_internal() => balancer
             .frontend_ips
             .iter()
@@ -34,7 +34,7 @@ pub fn endpoint(scope: ClusterScope<'_>) -> Endpoint {
         Some(_) => Some(format!("{}.{}", super::private_dns::RECORD, super::private_dns::zone_name(scope))),
         None => None,
     };
-    match host.or_else(found) {
+    match host.or_else(derived) {
         Some(host) => Endpoint::Known(ApiEndpoint {
             host: Some(host),
             port: Some(port.unwrap_or_else(|| scope.port())),

@@ -8,6 +8,7 @@ use ownership::Evidence;
 use serde_json::Value;
 
 use crate::claimant::tag;
+use crate::document::{id_of, list};
 use crate::goal::{Goal, OwnershipRule};
 use crate::kind::Kind;
 use crate::observed::Reading;
@@ -48,14 +49,14 @@ impl Inventory {
         let mut inventory = Self::default();
         let mut managed = BTreeMap::new();
         for document in listed {
-            let Some(id) = parsed(&document["id"]) else { continue };
+            let Some(id) = id_of(&document["id"]) else { continue };
             if let Some(evidence) = by_tags(scope, document) {
                 inventory.ours.insert(id, evidence);
                 continue;
             }
             // With another cluster's ID on it the owner is certain.
             if tag(document, tags::ID).is_none()
-                && let Some(by) = parsed(&document["managedBy"])
+                && let Some(by) = id_of(&document["managedBy"])
             {
                 managed.insert(id.clone(), by);
             }
@@ -70,9 +71,7 @@ impl Inventory {
         let mut readings: BTreeMap<Reading, BTreeSet<ResourceId>> = BTreeMap::new();
         for id in &self.others {
             let kind = Kind::of(id);
-            let is_referring =
-                REFERRING.iter().any(|(name, _)| name.eq_ignore_ascii_case(&id.resource_type()));
-            if let (true, Some(group)) = (is_referring, id.group_name()) {
+            if let (Some(_), Some(group)) = (references_of(id), id.group_name()) {
                 let reading = Reading::List {
                     group: ResourceId::group(id.subscription_id(), group),
                     resource_type: kind.resource_type,
@@ -87,13 +86,14 @@ impl Inventory {
     /// Reads these lists.
     pub fn settle(&mut self, scope: ClusterScope<'_>, documents: &[Value]) {
         let known: BTreeMap<ResourceId, &Value> =
-            documents.iter().filter_map(|document| Some((parsed(&document["id"])?, document))).collect();
+            documents.iter().filter_map(|document| Some((id_of(&document["id"])?, document))).collect();
         self.follow(|id| {
             let Some(document) = known.get(id) else { return Vec::new() };
-            let resource_type = id.resource_type();
-            let pointers = REFERRING.iter().find(|(name, _)| name.eq_ignore_ascii_case(&resource_type));
-            let pointers = pointers.map_or(&[][..], |(_, pointers)| pointers);
-            pointers.iter().filter_map(|pointer| parsed(document.pointer(pointer)?)).collect()
+            references_of(id)
+                .into_iter()
+                .flatten()
+                .filter_map(|pointer| id_of(document.pointer(pointer)?))
+                .collect()
         });
         let balancers: Vec<ResourceId> = self
             .others
@@ -125,22 +125,21 @@ impl Inventory {
         {
             return false;
         }
-        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let properties = &document["properties"];
         let mut references: Vec<Option<ResourceId>> = Vec::new();
         for frontend in list(&properties["frontendIPConfigurations"]) {
             for member in ["publicIPAddress", "subnet"] {
                 references.extend(
-                    frontend["properties"].get(member).filter(|it| !it.is_null()).map(|it| parsed(&it["id"])),
+                    frontend["properties"].get(member).filter(|it| !it.is_null()).map(|it| id_of(&it["id"])),
                 );
             }
         }
         for pool in list(&properties["backendAddressPools"]) {
             let members = list(&pool["properties"]["backendIPConfigurations"]);
-            references.extend(members.iter().map(|member| parsed(&member["id"])));
+            references.extend(members.map(|member| id_of(&member["id"])));
             for address in list(&pool["properties"]["loadBalancerBackendAddresses"]) {
                 let network = &address["properties"]["virtualNetwork"]["id"];
-                references.extend((!network.is_null()).then(|| parsed(network)));
+                references.extend((!network.is_null()).then(|| id_of(network)));
             }
         }
         !references.is_empty()
@@ -151,20 +150,13 @@ impl Inventory {
 
     /// Whether a resource, or the one it lies in, is the cluster's.
     fn holds(&self, id: &ResourceId) -> bool {
-        let mut above = Some(id.clone());
-        while let Some(id) = above {
-            if self.ours.contains_key(&id) {
-                return true;
-            }
-            above = id.parent();
-        }
-        false
+        std::iter::successors(Some(id.clone()), ResourceId::parent).any(|id| self.ours.contains_key(&id))
     }
 
     /// Adds resources that lie in, or are tied to, those of the cluster, until there are no more.
     fn follow(&mut self, tied: impl Fn(&ResourceId) -> Vec<ResourceId>) {
         loop {
-            let found: Vec<(ResourceId, Evidence)> = self
+            let more: Vec<(ResourceId, Evidence)> = self
                 .others
                 .iter()
                 .filter_map(|id| {
@@ -177,10 +169,10 @@ impl Inventory {
                     Some((id.clone(), within.or_else(refers)?))
                 })
                 .collect();
-            if found.is_empty() {
+            if more.is_empty() {
                 return;
             }
-            for (id, evidence) in found {
+            for (id, evidence) in more {
                 self.others.remove(&id);
                 self.ours.insert(id, evidence);
             }
@@ -230,6 +222,13 @@ fn by_tags(scope: ClusterScope<'_>, document: &Value) -> Option<Evidence> {
     })
 }
 
+/// The members with which documents of this type refer to their owner; `None` for other types.
+fn references_of(id: &ResourceId) -> Option<&'static [&'static str]> {
+    let resource_type = id.resource_type();
+    let row = REFERRING.iter().find(|(name, _)| name.eq_ignore_ascii_case(&resource_type));
+    row.map(|(_, members)| *members)
+}
+
 /// The service for a resource of this type; `None` for types that are not deleted here.
 fn service_of(id: &ResourceId) -> Option<&'static Service> {
     let kind = Kind::of(id);
@@ -238,8 +237,4 @@ fn service_of(id: &ResourceId) -> Option<&'static Service> {
         "public IP" => &service::PUBLIC_IPS,
         _ => &service::GROUP,
     })
-}
-
-fn parsed(id: &Value) -> Option<ResourceId> {
-    ResourceId::parse(id.as_str().filter(|id| !id.is_empty())?).ok()
 }

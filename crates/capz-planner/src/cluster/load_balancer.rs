@@ -1,9 +1,9 @@
 //! Load balancers: for the API servers, and for outbound traffic.
 
-use azure_types::ResourceId;
 use capz_api::network::{FrontendIp, LoadBalancer, roles};
 use serde_json::{Value, json};
 
+use crate::document::items;
 use crate::goal::Goal;
 use crate::scope::{ClusterScope, reference};
 use crate::service;
@@ -38,215 +38,177 @@ pub fn control_plane_outbound_pool_name(scope: ClusterScope<'_>) -> String {
 
 pub(super) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
     let mut goals = Vec::new();
-    if let Some(balancer) = scope.api_server_balancer() {
-        goals.push(api_server(scope, balancer));
+    if let Some(declared) = scope.api_server_balancer() {
+        let internal = declared.is_internal();
+        // A private address of a public load balancer belongs to the internal one beside it.
+        let frontend = frontends(declared).find(|frontend| internal || frontend.public_ip.is_some());
+        let of = if internal { private_frontend } else { public_frontend };
+        let balancer = Balancer {
+            declared,
+            name: declared.name.clone().unwrap_or_default(),
+            role: "apiserver",
+            pool: pool_name(declared),
+            frontends: frontend.map(|frontend| of(scope, declared, frontend)).into_iter().collect(),
+            serves_api: true,
+            lets_out: !internal,
+        };
+        goals.push(balancer.goal(scope));
         if scope.has_internal_twin() {
-            goals.push(internal_twin(scope, balancer));
+            let name = format!("{}-internal", balancer.name);
+            let default = FrontendIp {
+                name: Some(format!("{name}-ip")),
+                private_ip: Some(TWIN_ADDRESS.into()),
+                ..FrontendIp::default()
+            };
+            let private = frontends(declared).find(|frontend| frontend.private_ip.is_some());
+            let twin = Balancer {
+                name,
+                role: "apiserver-internal",
+                pool: internal_pool_name(declared),
+                frontends: vec![private_frontend(scope, declared, private.unwrap_or(&default))],
+                lets_out: false,
+                ..balancer
+            };
+            goals.push(twin.goal(scope));
         }
     }
-    if let Some(balancer) = scope.node_outbound_balancer() {
-        goals.push(outbound(scope, balancer, "nodeOutbound", &pool_name(balancer)));
-    }
-    if let Some(balancer) = scope.control_plane_outbound_balancer() {
-        let pool = control_plane_outbound_pool_name(scope);
-        goals.push(outbound(scope, balancer, "controlPlaneOutbound", &pool));
+    let nodes = scope.node_outbound_balancer().map(|it| (it, "nodeOutbound", pool_name(it)));
+    let control_plane = scope.control_plane_outbound_balancer();
+    let control_plane =
+        control_plane.map(|it| (it, "controlPlaneOutbound", control_plane_outbound_pool_name(scope)));
+    for (declared, role, pool) in nodes.into_iter().chain(control_plane) {
+        let frontends: Vec<Value> =
+            frontends(declared).map(|frontend| public_frontend(scope, declared, frontend)).collect();
+        let balancer = Balancer {
+            declared,
+            name: declared.name.clone().unwrap_or_default(),
+            role,
+            pool,
+            lets_out: !frontends.is_empty(),
+            frontends,
+            serves_api: false,
+        };
+        goals.push(balancer.goal(scope));
     }
     goals
 }
 
-fn api_server(scope: ClusterScope<'_>, balancer: &LoadBalancer) -> Goal {
-    let name = balancer.name.as_deref().unwrap_or_default();
-    let id = scope.balancer(name);
-    let internal = balancer.is_internal();
-    let frontends: Vec<Value> = balancer
-        .frontend_ips
-        .iter()
-        .flatten()
-        // A private address of a public load balancer belongs to the internal one beside it.
-        .filter(|frontend| internal || frontend.public_ip.is_some())
-        .take(1)
-        .map(|frontend| frontend_of(scope, frontend, internal.then_some(balancer)))
-        .collect();
-    let pool = pool_name(balancer);
-    let outbound = if internal { Vec::new() } else { vec![outbound_rule(&id, &frontends, &pool, balancer)] };
-    balancer_goal(
-        scope,
-        &id,
-        "apiserver",
-        Parts {
-            rules: rules(scope, &id, &frontends, &pool, balancer),
-            probes: vec![probe(scope)],
-            frontends,
-            pools: vec![pool],
-            outbound,
-        },
-    )
+fn frontends(balancer: &LoadBalancer) -> impl Iterator<Item = &FrontendIp> {
+    balancer.frontend_ips.iter().flatten()
 }
 
-fn internal_twin(scope: ClusterScope<'_>, balancer: &LoadBalancer) -> Goal {
-    let name = format!("{}-internal", balancer.name.as_deref().unwrap_or_default());
-    let id = scope.balancer(&name);
-    let private = balancer.frontend_ips.iter().flatten().find(|frontend| frontend.private_ip.is_some());
-    let default = FrontendIp {
-        name: Some(format!("{name}-ip")),
-        private_ip: Some(TWIN_ADDRESS.into()),
-        ..FrontendIp::default()
-    };
-    let frontends = vec![frontend_of(scope, private.unwrap_or(&default), Some(balancer))];
-    let pool = internal_pool_name(balancer);
-    balancer_goal(
-        scope,
-        &id,
-        "apiserver-internal",
-        Parts {
-            rules: rules(scope, &id, &frontends, &pool, balancer),
-            probes: vec![probe(scope)],
-            frontends,
-            pools: vec![pool],
-            outbound: Vec::new(),
-        },
-    )
-}
-
-fn outbound(scope: ClusterScope<'_>, balancer: &LoadBalancer, role: &str, pool: &str) -> Goal {
-    let id = scope.balancer(balancer.name.as_deref().unwrap_or_default());
-    let frontends: Vec<Value> =
-        balancer.frontend_ips.iter().flatten().map(|frontend| frontend_of(scope, frontend, None)).collect();
-    let rules = vec![outbound_rule(&id, &frontends, pool, balancer)];
-    let outbound = if frontends.is_empty() { Vec::new() } else { rules };
-    balancer_goal(
-        scope,
-        &id,
-        role,
-        Parts { frontends, pools: vec![pool.to_owned()], outbound, ..Parts::default() },
-    )
-}
-
-#[derive(Default)]
-struct Parts {
+/// A load balancer of the cluster.
+struct Balancer<'a> {
+    declared: &'a LoadBalancer,
+    name: String,
+    role: &'static str,
+    /// The name of its backend pool.
+    pool: String,
     frontends: Vec<Value>,
-    pools: Vec<String>,
-    rules: Vec<Value>,
-    probes: Vec<Value>,
-    outbound: Vec<Value>,
+    /// Whether it leads to the API servers.
+    serves_api: bool,
+    /// Whether its members reach the internet through it.
+    lets_out: bool,
 }
 
-fn balancer_goal(scope: ClusterScope<'_>, id: &ResourceId, role: &str, parts: Parts) -> Goal {
-    let pools: Vec<Value> = parts.pools.iter().map(|name| json!({ "name": name })).collect();
-    let mut document = json!({
-        "location": scope.location(),
-        "sku": { "name": "Standard" },
-        "tags": scope.tags(Some(role), None),
-        "properties": {
-            "frontendIPConfigurations": parts.frontends,
-            "backendAddressPools": pools,
-            "loadBalancingRules": parts.rules,
-            "probes": parts.probes,
-            "outboundRules": parts.outbound,
-        },
-    });
-    if let Some(edge) = scope.extended_location() {
-        document["extendedLocation"] = edge;
-    }
-    Goal::new(id.clone(), &service::LOAD_BALANCERS, document)
-}
-
-/// A frontend. Zones are set on frontends with private addresses; otherwise they are set on the public IP.
-fn frontend_of(scope: ClusterScope<'_>, frontend: &FrontendIp, private_of: Option<&LoadBalancer>) -> Value {
-    let name = frontend.name.as_deref().unwrap_or_default();
-    let Some(balancer) = private_of else {
-        let ip = frontend.public_ip.as_ref().and_then(|ip| ip.name.as_deref()).unwrap_or_default();
-        let id = scope.public_ip(ip);
-        return json!({ "name": name, "properties": { "publicIPAddress": reference(&id) } });
-    };
-    let subnets = scope.subnets_for(roles::CONTROL_PLANE);
-    let subnet = subnets.first().and_then(|subnet| subnet.name.as_deref()).unwrap_or_default();
-    let mut document = json!({
-        "name": name,
-        "properties": {
-            "privateIPAllocationMethod": "Static",
-            "privateIPAddress": frontend.private_ip,
-            "subnet": reference(&scope.subnet(subnet)),
-        },
-    });
-    if let Some(zones) = balancer.availability_zones.as_deref().filter(|zones| !zones.is_empty()) {
-        document["zones"] = json!(zones);
-    }
-    document
-}
-
-fn child_of(id: &ResourceId, kind: &str, name: &str) -> Value {
-    reference(&id.child(kind, name))
-}
-
-fn frontend_references(id: &ResourceId, frontends: &[Value]) -> Vec<Value> {
-    frontends
-        .iter()
-        .filter_map(|frontend| frontend["name"].as_str())
-        .map(|name| child_of(id, "frontendIPConfigurations", name))
-        .collect()
-}
-
-/// A rule for the API server's port, and one for each further port.
-fn rules(
-    scope: ClusterScope<'_>,
-    id: &ResourceId,
-    frontends: &[Value],
-    pool: &str,
-    balancer: &LoadBalancer,
-) -> Vec<Value> {
-    let Some(frontend) = frontend_references(id, frontends).into_iter().next() else { return Vec::new() };
-    let rule = |name: &str, front: i32, back: i32| {
-        json!({
-            "name": name,
+impl Balancer<'_> {
+    fn goal(&self, scope: ClusterScope<'_>) -> Goal {
+        let id = scope.balancer(&self.name);
+        let child = |kind: &str, name: &str| reference(&id.child(kind, name));
+        let pool = child("backendAddressPools", &self.pool);
+        let frontends: Vec<Value> = self
+            .frontends
+            .iter()
+            .filter_map(|frontend| frontend["name"].as_str())
+            .map(|name| child("frontendIPConfigurations", name))
+            .collect();
+        let timeout = self.declared.idle_timeout_in_minutes;
+        let rule = |(name, front, back): (&str, i32, i32), frontend: &Value| {
+            json!({
+                "name": name,
+                "properties": {
+                    "protocol": "Tcp",
+                    "frontendPort": front,
+                    "backendPort": back,
+                    "idleTimeoutInMinutes": timeout,
+                    "enableFloatingIP": false,
+                    "loadDistribution": "Default",
+                    "disableOutboundSnat": true,
+                    "frontendIPConfiguration": frontend,
+                    "backendAddressPool": pool,
+                    "probe": child("probes", PROBE),
+                },
+            })
+        };
+        let probe = json!({
+            "name": PROBE,
             "properties": {
-                "protocol": "Tcp",
-                "frontendPort": front,
-                "backendPort": back,
-                "idleTimeoutInMinutes": balancer.idle_timeout_in_minutes,
-                "enableFloatingIP": false,
-                "loadDistribution": "Default",
-                "disableOutboundSnat": true,
-                "frontendIPConfiguration": frontend,
-                "backendAddressPool": child_of(id, "backendAddressPools", pool),
-                "probe": child_of(id, "probes", PROBE),
+                "protocol": "Https",
+                "port": scope.port(),
+                "requestPath": "/readyz",
+                "intervalInSeconds": PROBE_SECONDS,
+                // Azure reads this member, and shows the other one.
+                "probeThreshold": 1,
             },
-        })
-    };
+        });
+        let outbound = json!({
+            "name": OUTBOUND_RULE,
+            "properties": {
+                "protocol": "All",
+                "idleTimeoutInMinutes": timeout,
+                "frontendIPConfigurations": frontends,
+                "backendAddressPool": pool,
+            },
+        });
+        let frontend = frontends.first().filter(|_| self.serves_api);
+        let rules = frontend.into_iter().flat_map(|it| ports(scope).map(move |ports| rule(ports, it)));
+        let document = json!({
+            "location": scope.location(),
+            "extendedLocation": scope.extended_location(),
+            "sku": { "name": "Standard" },
+            "tags": scope.tags(Some(self.role), None),
+            "properties": {
+                "frontendIPConfigurations": self.frontends,
+                "backendAddressPools": [{ "name": self.pool }],
+                "loadBalancingRules": rules.collect::<Vec<_>>(),
+                "probes": Vec::from_iter(self.serves_api.then_some(probe)),
+                "outboundRules": Vec::from_iter(self.lets_out.then_some(outbound)),
+            },
+        });
+        Goal::new(id, &service::LOAD_BALANCERS, document)
+    }
+}
+
+/// The names and ports (of the frontend, of the backend) of the rule for the API server, and of further ones.
+fn ports(scope: ClusterScope<'_>) -> impl Iterator<Item = (&str, i32, i32)> {
     let endpoint = scope.spec.control_plane_endpoint.as_ref().and_then(|endpoint| endpoint.port);
     let front = endpoint.filter(|port| *port != 0).unwrap_or_else(|| scope.port());
     let network = scope.spec.network_spec.as_ref();
     let further = network.and_then(|network| network.additional_api_server_lb_ports.as_deref());
-    std::iter::once(rule(API_SERVER_RULE, front, scope.port()))
-        .chain(further.unwrap_or_default().iter().map(|further| {
-            let port = further.port.unwrap_or_default();
-            rule(further.name.as_deref().unwrap_or_default(), port, port)
-        }))
-        .collect()
+    let further = further.unwrap_or_default().iter().map(|further| {
+        let port = further.port.unwrap_or_default();
+        (further.name.as_deref().unwrap_or_default(), port, port)
+    });
+    std::iter::once((API_SERVER_RULE, front, scope.port())).chain(further)
 }
 
-fn probe(scope: ClusterScope<'_>) -> Value {
-    json!({
-        "name": PROBE,
-        "properties": {
-            "protocol": "Https",
-            "port": scope.port(),
-            "requestPath": "/readyz",
-            "intervalInSeconds": PROBE_SECONDS,
-            // Azure reads this member, and shows the other one.
-            "probeThreshold": 1,
-        },
-    })
+fn public_frontend(scope: ClusterScope<'_>, _: &LoadBalancer, frontend: &FrontendIp) -> Value {
+    let ip = frontend.public_ip.as_ref().and_then(|ip| ip.name.as_deref()).unwrap_or_default();
+    let name = frontend.name.as_deref().unwrap_or_default();
+    json!({ "name": name, "properties": { "publicIPAddress": reference(&scope.public_ip(ip)) } })
 }
 
-fn outbound_rule(id: &ResourceId, frontends: &[Value], pool: &str, balancer: &LoadBalancer) -> Value {
+/// A frontend with a private address. It has zones itself; otherwise they are set on the public IP.
+fn private_frontend(scope: ClusterScope<'_>, balancer: &LoadBalancer, frontend: &FrontendIp) -> Value {
+    let subnets = scope.subnets_for(roles::CONTROL_PLANE);
+    let subnet = subnets.first().and_then(|subnet| subnet.name.as_deref()).unwrap_or_default();
     json!({
-        "name": OUTBOUND_RULE,
+        "name": frontend.name.as_deref().unwrap_or_default(),
+        "zones": items(&balancer.availability_zones),
         "properties": {
-            "protocol": "All",
-            "idleTimeoutInMinutes": balancer.idle_timeout_in_minutes,
-            "frontendIPConfigurations": frontend_references(id, frontends),
-            "backendAddressPool": child_of(id, "backendAddressPools", pool),
+            "privateIPAllocationMethod": "Static",
+            "privateIPAddress": frontend.private_ip,
+            "subnet": reference(&scope.subnet(subnet)),
         },
     })
 }

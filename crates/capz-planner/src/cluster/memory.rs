@@ -7,6 +7,7 @@ use azure_types::ResourceId;
 use capz_api::Tags;
 use serde_json::{Value, json};
 
+use crate::document::{id_of, list};
 use crate::goal::{Goal, OwnershipRule};
 use crate::observed::{Observation, ObservedResources};
 use crate::owner_tags::{Borne, OWNER_TAGS};
@@ -58,10 +59,7 @@ impl Memory {
             let text = |value: Value| value.as_str().unwrap_or_default().to_owned();
             members(value).into_iter().map(|(key, value)| (key, text(value))).collect()
         };
-        let ids = |value: &Value| -> BTreeSet<ResourceId> {
-            let ids = value.as_array().into_iter().flatten();
-            ids.filter_map(|id| ResourceId::parse(id.as_str()?).ok()).collect()
-        };
+        let ids = |value: &Value| -> BTreeSet<ResourceId> { list(value).filter_map(id_of).collect() };
         let borne = |(id, word): (String, String)| Some((ResourceId::parse(&id).ok()?, Borne::read(&word)));
         let rules = members(&read(SECURITY_RULES));
         let resources = members(&read(RESOURCES));

@@ -3,6 +3,7 @@
 use capz_api::network::{NatGateway, Subnet, roles};
 use serde_json::json;
 
+use crate::document::{items, text};
 use crate::goal::{Goal, OwnershipRule};
 use crate::scope::{ClusterScope, reference};
 use crate::service;
@@ -10,8 +11,7 @@ use crate::service;
 /// The NAT gateway of a subnet: only for subnets of nodes.
 pub(super) fn of(subnet: &Subnet) -> Option<&NatGateway> {
     let has_nodes = matches!(subnet.role.as_deref(), Some(roles::NODE | roles::CLUSTER));
-    let named = |gateway: &&NatGateway| gateway.name.as_deref().is_some_and(|name| !name.is_empty());
-    subnet.nat_gateway.as_ref().filter(named).filter(|_| has_nodes)
+    subnet.nat_gateway.as_ref().filter(|gateway| has_nodes && text(&gateway.name).is_some())
 }
 
 /// The subnets that use this NAT gateway. It is created only if one of them is the cluster's or not created yet: the
@@ -38,15 +38,13 @@ pub(super) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
             continue;
         }
         let ip = gateway.ip.as_ref().and_then(|ip| ip.name.as_deref()).unwrap_or_default();
-        let mut document = json!({
+        let document = json!({
             "location": scope.location(),
             "sku": { "name": "Standard" },
             "tags": scope.tags(None, Some(name)),
+            "zones": items(&gateway.zones),
             "properties": { "publicIpAddresses": [reference(&scope.public_ip(ip))] },
         });
-        if let Some(zones) = gateway.zones.as_deref().filter(|zones| !zones.is_empty()) {
-            document["zones"] = json!(zones);
-        }
         let users = users(scope, |other| other.name == gateway.name);
         goals.push(Goal::new(id, &service::NAT_GATEWAYS, document).owned(users));
     }

@@ -2,8 +2,9 @@
 
 use azure_types::ResourceId;
 use capz_api::network::{Peering, PeeringProperties, Subnet};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
+use crate::document::{items, text};
 use crate::goal::{Goal, OwnershipRule};
 use crate::scope::{ClusterScope, reference};
 use crate::service;
@@ -17,57 +18,47 @@ pub(super) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
 }
 
 fn network(scope: ClusterScope<'_>) -> Goal {
-    let vnet = scope.spec.network_spec.as_ref().and_then(|network| network.vnet.as_ref());
-    let ranges = vnet.and_then(|vnet| vnet.cidr_blocks.clone()).unwrap_or_default();
-    let mut document = json!({
+    let ranges = scope.vnet().and_then(|vnet| vnet.cidr_blocks.clone()).unwrap_or_default();
+    let document = json!({
         "location": scope.location(),
+        "extendedLocation": scope.extended_location(),
         "tags": scope.tags(Some("common"), Some(scope.network_name())),
         "properties": { "addressSpace": { "addressPrefixes": ranges } },
     });
-    if let Some(edge) = scope.extended_location() {
-        document["extendedLocation"] = edge;
-    }
     Goal::new(scope.network(), &service::VIRTUAL_NETWORK, document)
 }
 
 fn subnet(scope: ClusterScope<'_>, subnet: &Subnet) -> Goal {
-    let ranges = subnet.cidr_blocks.as_deref().unwrap_or_default();
-    let mut properties = Map::new();
     // Azure stores a single range in another member, and answers with that.
-    match ranges {
-        [range] => properties.insert("addressPrefix".into(), json!(range)),
-        ranges => properties.insert("addressPrefixes".into(), json!(ranges)),
+    let (range, ranges) = match subnet.cidr_blocks.as_deref().unwrap_or_default() {
+        [range] => (Some(range), None),
+        ranges => (None, Some(ranges)),
     };
-    let mut refer = |member: &str, id: Option<ResourceId>| {
-        if let Some(id) = id {
-            properties.insert(member.to_owned(), reference(&id));
-        }
-    };
-    let group = subnet.security_group.as_ref().and_then(|group| named(group.name.as_deref()));
-    refer("networkSecurityGroup", group.map(|name| scope.in_network_group("networkSecurityGroups", name)));
-    let table = subnet.route_table.as_ref().and_then(|table| named(table.name.as_deref()));
-    refer("routeTable", table.map(|name| scope.in_network_group("routeTables", name)));
-    let gateway = super::nat_gateway::of(subnet).and_then(|gateway| named(gateway.name.as_deref()));
-    refer("natGateway", gateway.map(|name| scope.in_group("natGateways", name)));
-    let endpoints: Vec<Value> = subnet
-        .service_endpoints
-        .iter()
-        .flatten()
-        .map(|endpoint| json!({ "service": endpoint.service, "locations": endpoint.locations }))
-        .collect();
-    if !endpoints.is_empty() {
-        properties.insert("serviceEndpoints".into(), json!(endpoints));
-    }
+    let group = subnet.security_group.as_ref().and_then(|group| text(&group.name));
+    let table = subnet.route_table.as_ref().and_then(|table| text(&table.name));
+    let gateway = super::nat_gateway::of(subnet).and_then(|gateway| text(&gateway.name));
+    let endpoints = items(&subnet.service_endpoints).map(|endpoints| {
+        let endpoints = endpoints.iter();
+        endpoints.map(|it| json!({ "service": it.service, "locations": it.locations })).collect::<Vec<_>>()
+    });
+    let of_network = |kind: &str, name: &str| reference(&scope.in_network_group(kind, name));
+    let document = json!({
+        "properties": {
+            "addressPrefix": range,
+            "addressPrefixes": ranges,
+            "networkSecurityGroup": group.map(|name| of_network("networkSecurityGroups", name)),
+            "routeTable": table.map(|name| of_network("routeTables", name)),
+            "natGateway": gateway.map(|name| reference(&scope.in_group("natGateways", name))),
+            "serviceEndpoints": endpoints,
+        },
+    });
     let id = scope.subnet(subnet.name.as_deref().unwrap_or_default());
-    Goal::new(id, &service::SUBNETS, json!({ "properties": properties }))
-        .owned(OwnershipRule::Inside(scope.network()))
+    Goal::new(id, &service::SUBNETS, document).owned(OwnershipRule::Inside(scope.network()))
 }
 
 /// Peerings in both directions.
 fn peerings(scope: ClusterScope<'_>) -> Vec<Goal> {
-    let vnet = scope.spec.network_spec.as_ref().and_then(|network| network.vnet.as_ref());
-    let peerings = vnet.and_then(|vnet| vnet.peerings.as_deref()).unwrap_or_default();
-    peerings.iter().flat_map(|peering| both_ways(scope, peering)).collect()
+    scope.peerings().iter().flat_map(|peering| both_ways(scope, peering)).collect()
 }
 
 fn both_ways(scope: ClusterScope<'_>, peering: &Peering) -> [Goal; 2] {
@@ -81,7 +72,7 @@ fn both_ways(scope: ClusterScope<'_>, peering: &Peering) -> [Goal; 2] {
 
 /// The other network of a peering.
 pub(super) fn remote(scope: ClusterScope<'_>, peering: &Peering) -> ResourceId {
-    let group = named(peering.resource_group.as_deref()).unwrap_or_else(|| scope.group_name());
+    let group = text(&peering.resource_group).unwrap_or_else(|| scope.group_name());
     ResourceId::group(scope.subscription, group).resource(
         "Microsoft.Network",
         "virtualNetworks",
@@ -90,24 +81,16 @@ pub(super) fn remote(scope: ClusterScope<'_>, peering: &Peering) -> ResourceId {
 }
 
 fn one_way(from: &ResourceId, to: &ResourceId, wishes: Option<&PeeringProperties>) -> Goal {
-    let mut properties = Map::new();
-    properties.insert("remoteVirtualNetwork".into(), reference(to));
-    if let Some(wishes) = wishes {
-        for (member, wish) in [
-            ("allowForwardedTraffic", wishes.allow_forwarded_traffic),
-            ("allowGatewayTransit", wishes.allow_gateway_transit),
-            ("allowVirtualNetworkAccess", wishes.allow_virtual_network_access),
-            ("useRemoteGateways", wishes.use_remote_gateways),
-        ] {
-            if let Some(wish) = wish {
-                properties.insert(member.into(), json!(wish));
-            }
-        }
-    }
+    let wish = |wish: fn(&PeeringProperties) -> Option<bool>| wishes.and_then(wish);
+    let document = json!({
+        "properties": {
+            "remoteVirtualNetwork": reference(to),
+            "allowForwardedTraffic": wish(|it| it.allow_forwarded_traffic),
+            "allowGatewayTransit": wish(|it| it.allow_gateway_transit),
+            "allowVirtualNetworkAccess": wish(|it| it.allow_virtual_network_access),
+            "useRemoteGateways": wish(|it| it.use_remote_gateways),
+        },
+    });
     let id = from.child("virtualNetworkPeerings", &format!("{}-To-{}", from.name(), to.name()));
-    Goal::new(id, &service::PEERINGS, json!({ "properties": properties }))
-}
-
-fn named(name: Option<&str>) -> Option<&str> {
-    name.filter(|name| !name.is_empty())
+    Goal::new(id, &service::PEERINGS, document)
 }

@@ -4,6 +4,7 @@ use azure_types::ResourceId;
 use serde_json::json;
 use std::net::IpAddr;
 
+use crate::document::text;
 use crate::goal::{Goal, OwnershipRule};
 use crate::scope::{ClusterScope, reference};
 use crate::service;
@@ -32,11 +33,8 @@ pub(super) fn wait(goals: &mut [Goal]) {
 
 /// The name of the zone.
 pub(super) fn zone_name(scope: ClusterScope<'_>) -> String {
-    let network = scope.spec.network_spec.as_ref();
-    network
-        .and_then(|network| network.private_dns_zone_name.clone())
-        .filter(|name| !name.is_empty())
-        .unwrap_or_else(|| format!("{}.capz.io", scope.cluster))
+    let name = scope.spec.network_spec.as_ref().and_then(|network| text(&network.private_dns_zone_name));
+    name.map_or_else(|| format!("{}.capz.io", scope.cluster), str::to_owned)
 }
 
 pub(super) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
@@ -47,17 +45,13 @@ pub(super) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
     if network.private_dns_zone.as_deref() == Some("None") {
         return Vec::new();
     }
-    let group = network.private_dns_zone_resource_group.as_deref().filter(|group| !group.is_empty());
-    let zone = ResourceId::group(scope.subscription, group.unwrap_or_else(|| scope.group_name())).resource(
-        "Microsoft.Network",
-        "privateDnsZones",
-        &zone_name(scope),
-    );
+    let group = text(&network.private_dns_zone_resource_group).unwrap_or_else(|| scope.group_name());
+    let group = ResourceId::group(scope.subscription, group);
+    let zone = group.resource("Microsoft.Network", "privateDnsZones", &zone_name(scope));
     let tags = scope.tags(None, None);
     let mut goals =
         vec![Goal::new(zone.clone(), &service::DNS_ZONE, json!({ "location": "global", "tags": tags }))];
-    let peerings = network.vnet.as_ref().and_then(|vnet| vnet.peerings.as_deref()).unwrap_or_default();
-    let remote = peerings.iter().map(|peering| super::network::remote(scope, peering));
+    let remote = scope.peerings().iter().map(|peering| super::network::remote(scope, peering));
     for network in std::iter::once(scope.network()).chain(remote) {
         let id = zone.child("virtualNetworkLinks", &format!("{}-link", network.name()));
         let document = json!({
@@ -70,19 +64,17 @@ pub(super) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
     let address = balancer.frontend_ips.iter().flatten().find_map(|frontend| frontend.private_ip.clone());
     if let Some(address) = address {
         let is_ipv6 = address.parse::<IpAddr>().is_ok_and(|address| address.is_ipv6());
-        let (kind, mut properties) = if is_ipv6 {
-            ("AAAA", json!({ "ttl": TIME_TO_LIVE, "aaaaRecords": [{ "ipv6Address": address }] }))
-        } else {
-            ("A", json!({ "ttl": TIME_TO_LIVE, "aRecords": [{ "ipv4Address": address }] }))
-        };
-        if let Some(own) = scope.id.filter(|id| !id.is_empty()) {
-            properties["metadata"] = json!({ tags::ID: own });
-        }
-        let id = zone.child(kind, RECORD);
-        goals.push(
-            Goal::new(id, &service::DNS_RECORD, json!({ "properties": properties }))
-                .owned(OwnershipRule::Recorded),
-        );
+        let own = scope.id.filter(|id| !id.is_empty());
+        let document = json!({
+            "properties": {
+                "ttl": TIME_TO_LIVE,
+                "aRecords": (!is_ipv6).then(|| json!([{ "ipv4Address": address }])),
+                "aaaaRecords": is_ipv6.then(|| json!([{ "ipv6Address": address }])),
+                "metadata": own.map(|own| json!({ tags::ID: own })),
+            },
+        });
+        let id = zone.child(if is_ipv6 { "AAAA" } else { "A" }, RECORD);
+        goals.push(Goal::new(id, &service::DNS_RECORD, document).owned(OwnershipRule::Recorded));
     }
     goals
 }

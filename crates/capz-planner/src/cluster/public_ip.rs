@@ -1,8 +1,9 @@
 //! Public IPs: of the API server, of outbound traffic, of NAT gateways and the bastion host.
 
 use capz_api::network::{LoadBalancer, NatGateway, PublicIp};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use crate::document::{items, text};
 use crate::goal::Goal;
 use crate::scope::ClusterScope;
 use crate::service;
@@ -39,10 +40,7 @@ pub(super) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
 
 /// The zones of a load balancer, by default all zones of the region.
 fn zones<'a>(scope: ClusterScope<'a>, balancer: &'a LoadBalancer) -> &'a [String] {
-    match balancer.availability_zones.as_deref() {
-        Some(zones) if !zones.is_empty() => zones,
-        _ => scope.zones,
-    }
+    items(&balancer.availability_zones).unwrap_or(scope.zones)
 }
 
 fn goal(scope: ClusterScope<'_>, ip: &PublicIp, zones: &[String], at_the_edge: bool) -> Goal {
@@ -59,30 +57,22 @@ pub(crate) fn goal_of(
     zones: &[String],
     edge: Option<Value>,
 ) -> Goal {
-    let mut properties = Map::from_iter([
-        ("publicIPAddressVersion".to_owned(), json!("IPv4")),
-        ("publicIPAllocationMethod".to_owned(), json!("Static")),
-    ]);
-    if let Some(dns_name) = ip.dns_name.as_deref().filter(|name| !name.is_empty()) {
-        let label = dns_name.split('.').next().unwrap_or_default();
-        properties.insert("dnsSettings".into(), json!({ "domainNameLabel": label.to_lowercase() }));
-    }
-    let ip_tags: Vec<Value> =
-        ip.ip_tags.iter().flatten().map(|tag| json!({ "ipTagType": tag.kind, "tag": tag.tag })).collect();
-    if !ip_tags.is_empty() {
-        properties.insert("ipTags".into(), json!(ip_tags));
-    }
-    let mut document = json!({
+    let label = |name: &str| name.split('.').next().unwrap_or_default().to_lowercase();
+    let ip_tags = items(&ip.ip_tags).map(|tags| {
+        tags.iter().map(|tag| json!({ "ipTagType": tag.kind, "tag": tag.tag })).collect::<Vec<_>>()
+    });
+    let document = json!({
         "location": scope.location(),
+        "extendedLocation": edge,
         "sku": { "name": "Standard" },
         "tags": scope.tags(None, Some(name)),
-        "properties": properties,
+        "zones": (!zones.is_empty()).then_some(zones),
+        "properties": {
+            "publicIPAddressVersion": "IPv4",
+            "publicIPAllocationMethod": "Static",
+            "dnsSettings": text(&ip.dns_name).map(|name| json!({ "domainNameLabel": label(name) })),
+            "ipTags": ip_tags,
+        },
     });
-    if !zones.is_empty() {
-        document["zones"] = json!(zones);
-    }
-    if let Some(edge) = edge {
-        document["extendedLocation"] = edge;
-    }
     Goal::new(scope.public_ip(name), &service::PUBLIC_IPS, document)
 }

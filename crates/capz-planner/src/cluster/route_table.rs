@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::document::text;
 use crate::goal::{Goal, OwnershipRule};
 use crate::scope::ClusterScope;
 use crate::service;
@@ -9,7 +10,7 @@ use crate::service;
 pub(super) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
     let mut goals: Vec<Goal> = Vec::new();
     for table in scope.subnets().iter().filter_map(|subnet| subnet.route_table.as_ref()) {
-        let Some(name) = table.name.as_deref().filter(|name| !name.is_empty()) else { continue };
+        let Some(name) = text(&table.name) else { continue };
         let id = scope.in_network_group("routeTables", name);
         if goals.iter().any(|goal| goal.id == id) {
             continue;

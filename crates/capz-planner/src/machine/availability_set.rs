@@ -26,7 +26,7 @@ pub(super) fn id(scope: &MachineScope<'_>) -> Option<ResourceId> {
     } else {
         GROUP_LABELS.iter().find_map(|label| scope.owner.labels.get(*label))?
     };
-    Some(scope.compute("availabilitySets", &names::availability_set(scope.cluster.cluster, group)))
+    Some(scope.cluster.compute("availabilitySets", &names::availability_set(scope.cluster.cluster, group)))
 }
 
 pub(super) fn goal(scope: &MachineScope<'_>, inputs: &MachineInputs) -> Result<Option<Goal>, GoalError> {

@@ -3,17 +3,19 @@
 use azure_types::ResourceId;
 use capz_api::network::PublicIp;
 use ownership::Ownership;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::memory::{TAGS, applied_tags};
 use super::scope::{MADE_ANNOTATION, MachineScope};
 use super::{availability_set, inbound_nat_rule, names, network_interface, placement, virtual_machine};
 use crate::cluster;
-use crate::document::without_nulls;
+use crate::document::text;
 use crate::extension::{Extension, extensions};
 use crate::goal::{Goal, GoalError, OwnershipRule, Upkeep};
+use crate::kind::describe;
 use crate::machine_inputs::MachineInputs;
 use crate::observed::{Observation, ObservedResources};
+use crate::owner_tags::Borne;
 use crate::plan::failure_cause;
 use crate::role_assignment;
 use crate::scope::ClusterScope;
@@ -39,7 +41,7 @@ pub fn goals(
     }
     match observed.get(&vm) {
         Observation::Absent => {
-            if let Some(id) = scope.spec.provider_id.as_deref().filter(|id| !id.is_empty()) {
+            if let Some(id) = text(&scope.spec.provider_id) {
                 let message = format!("VM with provider id {id:?} has been deleted");
                 return Err(Terminal { reason: Reason::UpdateError, message }.into());
             }
@@ -72,7 +74,7 @@ pub fn goals(
     goals.extend(role_assignment::goal(&vm, scope.spec.identity.as_deref(), role, observed)?);
     goals.extend(extension_goals(scope, inputs));
     let applied = applied_tags(scope.annotations.get(TAGS));
-    let borne = scope.borne();
+    let borne = Borne::recorded(scope.annotations);
     for goal in &mut goals {
         goal.without_tags(&applied);
         // Other machines use the availability set, too, and it may be older.
@@ -86,23 +88,26 @@ pub fn goals(
 /// Why the machine in `spec.providerID` cannot be deleted, and what to do. A provider ID is no proof: any user can
 /// write it.
 pub fn unproven_end(scope: &MachineScope<'_>, observed: &ObservedResources) -> Option<String> {
-    let vm = scope.vm();
-    let (Observation::Present(held), true) = (observed.get(&vm), scope.has_provider_id()) else {
-        return None;
-    };
-    unproven(scope.cluster, "virtual machine", vm.name(), held)
+    unproven_end_of(scope.cluster, &scope.vm(), scope.has_provider_id(), observed)
 }
 
 /// Why a resource in `spec.providerID` cannot be deleted, and what to do; `None` if it is proven to be the cluster's,
 /// or another cluster's.
-pub(crate) fn unproven(cluster: ClusterScope<'_>, noun: &str, name: &str, held: &Value) -> Option<String> {
-    if cluster.marked_only {
+pub(crate) fn unproven_end_of(
+    cluster: ClusterScope<'_>,
+    id: &ResourceId,
+    is_recorded: bool,
+    observed: &ObservedResources,
+) -> Option<String> {
+    let Observation::Present(held) = observed.get(id) else { return None };
+    if cluster.marked_only || !is_recorded {
         return None;
     }
     let Ownership::Unproven(lacks) = cluster.claimant().by_tags(held) else { return None };
     Some(format!(
-        "{noun} {name} is named by spec.providerID, but it is not proven to be this cluster's, and is left alone: {lacks}. Give it \
-         that tag if it is to be deleted, or delete it by hand"
+        "{} is named by spec.providerID, but it is not proven to be this cluster's, and is left alone: {lacks}. Give it \
+         that tag if it is to be deleted, or delete it by hand",
+        describe(id)
     ))
 }
 
@@ -168,10 +173,7 @@ fn extension_goals(scope: &MachineScope<'_>, inputs: &MachineInputs) -> Vec<Goal
     );
     let mut goals: Vec<Goal> = Vec::new();
     for Extension { name, properties } in declared {
-        let document = without_nulls(json!({
-            "location": scope.cluster.location(),
-            "properties": properties,
-        }));
+        let document = json!({ "location": scope.cluster.location(), "properties": properties });
         let before = goals.last().map(|goal| goal.id.clone());
         goals.push(
             Goal::new(scope.vm().child("extensions", &name), &service::EXTENSIONS, document)

@@ -7,6 +7,7 @@ use capz_api::network::LoadBalancer;
 use serde_json::{Value, json};
 
 use super::scope::MachineScope;
+use crate::document::text;
 use crate::goal::{Goal, GoalError, OwnershipRule};
 use crate::observed::{Observation, ObservedResources};
 use crate::scope::reference;
@@ -22,7 +23,7 @@ const FURTHER: std::ops::RangeInclusive<i64> = 2201..=2219;
 /// The load balancer that the rule is on.
 fn balancer<'a>(scope: &MachineScope<'a>) -> Option<(&'a LoadBalancer, ResourceId)> {
     let balancer = scope.cluster.api_server_balancer().filter(|_| scope.is_control_plane())?;
-    let name = balancer.name.as_deref().filter(|name| !name.is_empty())?;
+    let name = text(&balancer.name)?;
     Some((balancer, scope.cluster.balancer(name)))
 }
 
@@ -95,8 +96,8 @@ fn port(
     let taken: BTreeSet<i64> =
         rules.iter().filter(|other| !is_named(other, rule.name())).filter_map(port_of).collect();
     let recorded = scope.annotations.get(SSH_PORT).and_then(|port| port.parse().ok());
-    let given = recorded.filter(|port| !taken.contains(port));
-    if let Some(port) = given.or_else(|| known_port(scope, observed)) {
+    let recorded = recorded.filter(|port| !taken.contains(port));
+    if let Some(port) = recorded.or_else(|| known_port(scope, observed)) {
         return Some(port);
     }
     let has_rule = |name: &String| rules.iter().any(|rule| is_named(rule, name));

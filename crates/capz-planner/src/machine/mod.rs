@@ -16,7 +16,7 @@ mod virtual_machine;
 pub use completion::complete;
 pub(crate) use completion::complete_first;
 pub use conditions::{conditions, stopped};
-pub(crate) use goals::unproven;
+pub(crate) use goals::unproven_end_of;
 pub use goals::{ends, goals, unproven_end};
 pub(crate) use memory::applied_tags;
 pub use memory::{TAGS, remembered};

@@ -2,12 +2,11 @@
 
 use azure_types::ResourceId;
 use capz_api::machine::NetworkInterface;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::inbound_nat_rule;
 use super::scope::MachineScope;
 use crate::cluster::{control_plane_outbound_pool_name, internal_pool_name, pool_name};
-use crate::document::without_nulls;
 use crate::goal::{Goal, GoalError};
 use crate::machine_inputs::MachineInputs;
 use crate::observed::{Observation, ObservedResources};
@@ -79,7 +78,7 @@ fn goal(
         }));
     }
     let dns = scope.spec.dns_servers.as_deref().filter(|servers| first && !servers.is_empty());
-    let document: Value = without_nulls(json!({
+    let document = json!({
         "location": cluster.location(),
         "extendedLocation": cluster.extended_location(),
         "tags": scope.tags(None, name),
@@ -89,7 +88,7 @@ fn goal(
             "dnsSettings": dns.map(|servers| json!({ "dnsServers": servers })),
             "ipConfigurations": configurations,
         },
-    }));
+    });
     Ok(Goal::new(id, &service::INTERFACES, document))
 }
 

@@ -1,10 +1,10 @@
 //! The observed state of an existing machine, for the AzureMachine's spec and status.
 
-use azure_types::ResourceId;
 use capz_api::azure_machine::NodeAddress;
 use serde_json::Value;
 
 use super::scope::MachineScope;
+use crate::document::{id_of, list};
 use crate::instance_view;
 use crate::observed::{Observation, ObservedResources};
 use crate::profile::{identity_id, provider_id};
@@ -29,8 +29,7 @@ pub fn observed_machine(scope: &MachineScope<'_>, observed: &ObservedResources) 
     let vm = scope.vm();
     let Observation::Present(held) = observed.get(&vm) else { return None };
     let state = held["properties"]["provisioningState"].as_str().unwrap_or_default();
-    let made = scope.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty());
-    if scope.is_foreign(held) || (!made && state != "Succeeded") {
+    if scope.is_foreign(held) || (!scope.has_provider_id() && state != "Succeeded") {
         return None;
     }
     Some(ObservedMachine {
@@ -45,7 +44,7 @@ pub fn observed_machine(scope: &MachineScope<'_>, observed: &ObservedResources) 
 fn addresses(held: &Value, observed: &ObservedResources) -> Option<Vec<NodeAddress>> {
     let mut addresses = vec![address("InternalDNS", held["name"].as_str().unwrap_or_default())];
     for interface in list(&held["properties"]["networkProfile"]["networkInterfaces"]) {
-        let Some(id) = id_of(interface) else { continue };
+        let Some(id) = id_of(&interface["id"]) else { continue };
         let Observation::Present(interface) = observed.get(&id) else { return None };
         for configuration in list(&interface["properties"]["ipConfigurations"]) {
             let properties = &configuration["properties"];
@@ -53,7 +52,7 @@ fn addresses(held: &Value, observed: &ObservedResources) -> Option<Vec<NodeAddre
                 addresses.push(address("InternalIP", private));
             }
             // A public IP that another writer attached may be unknown.
-            if let Some(id) = id_of(&properties["publicIPAddress"])
+            if let Some(id) = id_of(&properties["publicIPAddress"]["id"])
                 && let Observation::Present(public) = observed.get(&id)
                 && let Some(public) = public["properties"]["ipAddress"].as_str()
             {
@@ -76,12 +75,4 @@ fn missing_identity(scope: &MachineScope<'_>, held: &Value) -> Option<String> {
     };
     let declared = scope.spec.user_assigned_identities.iter().flatten();
     declared.map(identity_id).find(|id| !has(id)).map(str::to_owned)
-}
-
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
-}
-
-fn id_of(value: &Value) -> Option<ResourceId> {
-    ResourceId::parse(value["id"].as_str()?).ok()
 }

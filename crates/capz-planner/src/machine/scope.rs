@@ -11,11 +11,10 @@ use ownership::Ownership;
 use serde_json::Value;
 
 use super::names;
+use crate::document::text;
 use crate::image::{self, ImageError};
-use crate::owner_tags::{Borne, OWNER_TAGS};
 use crate::profile;
 use crate::scope::ClusterScope;
-use crate::tags;
 
 /// The annotation of AzureMachines with the zones that were tried, the latest one last: `"1,3"`.
 pub const TRIED_ZONES: &str = "sigs.k8s.io/cluster-api-provider-azure-tried-zones";
@@ -60,19 +59,14 @@ impl<'a> MachineScope<'a> {
         names::virtual_machine(self.name, self.spec)
     }
 
-    /// The owner tags of its resources when they were last as desired.
-    pub(super) fn borne(&self) -> Borne {
-        self.annotations.get(OWNER_TAGS).map_or(Borne::Nothing, |word| Borne::read(word))
-    }
-
     /// The virtual machine.
     pub fn vm(&self) -> ResourceId {
-        self.compute("virtualMachines", &self.vm_name())
+        self.cluster.compute("virtualMachines", &self.vm_name())
     }
 
     /// Whether the object records a machine by its provider ID.
     pub(super) fn has_provider_id(&self) -> bool {
-        self.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty())
+        text(&self.spec.provider_id).is_some()
     }
 
     /// Whether it is a machine of the control plane.
@@ -106,33 +100,20 @@ impl<'a> MachineScope<'a> {
 
     /// The zone that its owner has chosen: the Machine's failure domain takes precedence.
     pub(super) fn chosen_zone(&self) -> Option<&'a str> {
-        let named = |zone: &&str| !zone.is_empty();
-        self.owner.failure_domain.filter(named).or(self.spec.failure_domain.as_deref().filter(named))
+        self.owner.failure_domain.filter(|zone| !zone.is_empty()).or(text(&self.spec.failure_domain))
     }
 
     /// The user's tags for it.
     pub fn additional_tags(&self) -> Tags {
-        let cluster = &self.cluster;
-        let own = self.spec.additional_tags.as_ref();
-        profile::additional_tags(cluster.cluster, cluster.spec.additional_tags.as_ref(), own)
+        self.cluster.additional_tags(self.spec.additional_tags.as_ref())
     }
 
     pub(super) fn tags(&self, role: Option<&str>, name: &str) -> Tags {
-        tags::build(
-            self.cluster.cluster,
-            self.cluster.id.unwrap_or_default(),
-            &self.additional_tags(),
-            role,
-            Some(name),
-        )
+        self.cluster.tags_with(self.additional_tags(), role, Some(name))
     }
 
     pub(super) fn os_type(&self) -> Option<&'a str> {
         self.spec.os_disk.as_ref()?.os_type.as_deref()
-    }
-
-    pub(super) fn compute(&self, kind: &str, name: &str) -> ResourceId {
-        self.cluster.group().resource("Microsoft.Compute", kind, name)
     }
 
     pub(super) fn interfaces(&self) -> Vec<ResourceId> {
@@ -145,7 +126,8 @@ impl<'a> MachineScope<'a> {
     pub(super) fn disks(&self) -> Vec<ResourceId> {
         let vm = self.vm_name();
         let data = self.spec.data_disks.iter().flatten().map(|disk| profile::data_disk_name(&vm, disk));
-        std::iter::once(names::os_disk(&vm)).chain(data).map(|name| self.compute("disks", &name)).collect()
+        let names = std::iter::once(names::os_disk(&vm)).chain(data);
+        names.map(|name| self.cluster.compute("disks", &name)).collect()
     }
 
     pub(super) fn public_ip(&self) -> Option<ResourceId> {

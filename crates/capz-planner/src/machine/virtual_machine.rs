@@ -1,12 +1,11 @@
 //! The virtual machine. It is created once; afterwards only its tags are enforced.
 
-use capz_api::machine::OsDisk;
-use capz_api::machine::SecurityProfile;
-use serde_json::{Map, Value, json};
+use capz_api::machine::{OsDisk, SecurityProfile};
+use serde_json::{Value, json};
 
 use super::scope::MachineScope;
 use super::{availability_set, names};
-use crate::document::without_nulls;
+use crate::document::text;
 use crate::goal::{Goal, GoalError, Upkeep};
 use crate::machine_inputs::MachineInputs;
 use crate::profile::{self, PROVIDER_ID};
@@ -48,7 +47,7 @@ fn document(scope: &MachineScope<'_>, inputs: &MachineInputs) -> Result<Value, T
     let scale_set = spec.virtual_machine_scale_set_id.as_deref();
     let scale_set =
         scale_set.map(|id| id.strip_prefix(PROVIDER_ID).unwrap_or(id)).filter(|id| !id.is_empty());
-    let reservation = spec.capacity_reservation_group_id.as_deref().filter(|id| !id.is_empty());
+    let reservation = text(&spec.capacity_reservation_group_id);
     let interfaces: Vec<Value> = scope
         .interfaces()
         .iter()
@@ -73,9 +72,9 @@ fn document(scope: &MachineScope<'_>, inputs: &MachineInputs) -> Result<Value, T
         "capacityReservation": reservation.map(|id| json!({ "capacityReservationGroup": { "id": id } })),
     });
     if let Some(properties) = properties.as_object_mut() {
-        properties.extend(profile::spot(spec.spot_vm_options.as_ref()));
+        properties.extend(profile::spot(spec.spot_vm_options.as_ref()).unwrap_or_default());
     }
-    Ok(without_nulls(json!({
+    Ok(json!({
         "location": cluster.location(),
         "extendedLocation": cluster.extended_location(),
         "tags": scope.tags(Some(scope.role()), &name),
@@ -83,24 +82,21 @@ fn document(scope: &MachineScope<'_>, inputs: &MachineInputs) -> Result<Value, T
         "zones": scope.zone().map(|zone| [zone]),
         "identity": profile::identity(spec.identity.as_deref(), spec.user_assigned_identities.as_deref()),
         "properties": properties,
-    })))
+    }))
 }
 
 /// How the machine is protected from its host. Its requirements were checked before.
 fn security(profile: &SecurityProfile, disk: Option<&OsDisk>) -> Value {
-    let mut members = Map::new();
-    members.insert("encryptionAtHost".into(), json!(profile.encryption_at_host));
     let uefi = profile.uefi_settings.as_ref();
-    let secure_boot = uefi.and_then(|uefi| uefi.secure_boot_enabled);
-    let tpm = uefi.and_then(|uefi| uefi.v_tpm_enabled);
     let confidential = disk.and_then(OsDisk::security_encryption_type).is_some();
     // Except for confidential machines, a setting that is off is left out.
     let said = |setting: Option<bool>| setting.filter(|on| confidential || *on);
-    let (secure_boot, tpm) = (said(secure_boot), said(tpm));
-    if confidential || secure_boot.is_some() || tpm.is_some() {
-        members.insert("securityType".into(), json!(profile.security_type));
-        members
-            .insert("uefiSettings".into(), json!({ "secureBootEnabled": secure_boot, "vTpmEnabled": tpm }));
-    }
-    members.into()
+    let secure_boot = said(uefi.and_then(|uefi| uefi.secure_boot_enabled));
+    let tpm = said(uefi.and_then(|uefi| uefi.v_tpm_enabled));
+    let has_type = confidential || secure_boot.is_some() || tpm.is_some();
+    json!({
+        "encryptionAtHost": profile.encryption_at_host,
+        "securityType": profile.security_type.as_ref().filter(|_| has_type),
+        "uefiSettings": has_type.then(|| json!({ "secureBootEnabled": secure_boot, "vTpmEnabled": tpm })),
+    })
 }

@@ -85,14 +85,11 @@ impl Judge<'_> {
     pub(super) fn absent(&self, goal: &Goal) -> State {
         match &goal.ownership {
             OwnershipRule::Foreign => State::Missing,
-            OwnershipRule::TaggedWith(other) => match self.whose_is(other) {
-                Ownership::Proven(_) => self.create(goal),
-                Ownership::Disputed(rival) => State::Disputed(rival),
-                Ownership::Unproven(_) => State::Foreign,
-                Ownership::Unknown => State::Unknown,
-            },
             OwnershipRule::TaggedFor(users) => self.absent_for(goal, users),
-            OwnershipRule::Inside(other) => match self.whose_is(other) {
+            OwnershipRule::TaggedWith(other) | OwnershipRule::Inside(other) => match self.whose_is(other) {
+                Ownership::Unproven(_) if matches!(goal.ownership, OwnershipRule::TaggedWith(_)) => {
+                    State::Foreign
+                }
                 Ownership::Proven(_) | Ownership::Unproven(_) => self.create(goal),
                 Ownership::Disputed(rival) => State::Disputed(rival),
                 Ownership::Unknown => State::Unknown,
@@ -130,16 +127,7 @@ impl Judge<'_> {
     }
 
     pub(super) fn create(&self, goal: &Goal) -> State {
-        State::Now(Step {
-            action: Action::Create,
-            target: goal.id.clone(),
-            if_match: None,
-            document: goal.document.clone(),
-            partial: false,
-            changes: Vec::new(),
-            proof: None,
-            forced: false,
-        })
+        State::Now(Step { document: goal.document.clone(), ..Step::new(Action::Create, &goal.id) })
     }
 
     pub(super) fn update(&self, goal: &Goal, held: &Value, proof: Proof) -> State {
@@ -174,16 +162,8 @@ impl Judge<'_> {
         if goal.upkeep == Upkeep::Once {
             document = goal.document.clone();
         }
-        State::Now(Step {
-            action: Action::Update,
-            target: goal.id.clone(),
-            if_match: if_match(kind, held),
-            document,
-            partial: false,
-            changes,
-            proof: Some(proof),
-            forced: false,
-        })
+        let (if_match, proof) = (if_match(kind, held), Some(proof));
+        State::Now(Step { if_match, document, changes, proof, ..Step::new(Action::Update, &goal.id) })
     }
 
     /// Whether the enforced members are as desired, whatever else is going on.
@@ -200,16 +180,9 @@ impl Judge<'_> {
         if changes.is_empty() {
             return State::Reached;
         }
-        State::Now(Step {
-            action: Action::Update,
-            target: goal.id.clone(),
-            if_match: if_match(kind, held),
-            document,
-            partial: true,
-            changes,
-            proof: Some(proof),
-            forced: false,
-        })
+        let (if_match, proof) = (if_match(kind, held), Some(proof));
+        let step = Step { if_match, document, changes, proof, ..Step::new(Action::Update, &goal.id) };
+        State::Now(Step { partial: true, ..step })
     }
 
     pub(super) fn delete(&self, goal: &Goal, held: &Value, proof: Proof) -> State {
@@ -222,16 +195,8 @@ impl Judge<'_> {
         if used.is_some_and(|users| users.iter().any(is_there)) {
             return State::Foreign;
         }
-        State::Now(Step {
-            action: Action::Delete,
-            target: goal.id.clone(),
-            if_match: None,
-            document: Value::Null,
-            partial: false,
-            changes: Vec::new(),
-            proof: Some(proof),
-            forced: goal.forced,
-        })
+        let (proof, forced) = (Some(proof), goal.forced);
+        State::Now(Step { proof, forced, ..Step::new(Action::Delete, &goal.id) })
     }
 }
 

@@ -215,12 +215,12 @@ impl<'a> Order<'a> {
 
 /// The goal for the resource with this ID, or for the nearest one that it lies in.
 fn nearest(goals: &[Goal], id: &ResourceId, index: usize) -> Option<usize> {
-    let found = (0..goals.len())
+    let nearest = (0..goals.len())
         .filter(|other| id.is_within(&goals[*other].id))
         .max_by_key(|other| goals[*other].id.as_str().len())?;
     // A resource that lies in another one is no reference.
-    let (one, other) = (&goals[index].id, &goals[found].id);
-    (found != index && !one.is_within(other) && !other.is_within(one)).then_some(found)
+    let (one, other) = (&goals[index].id, &goals[nearest].id);
+    (nearest != index && !one.is_within(other) && !other.is_within(one)).then_some(nearest)
 }
 
 /// The resource in whose document this one is embedded: Azure executes one write to it at a time.

@@ -41,6 +41,22 @@ pub struct Step {
     pub forced: bool,
 }
 
+impl Step {
+    /// A step without a condition, that writes nothing.
+    pub(super) fn new(action: Action, target: &ResourceId) -> Self {
+        Self {
+            action,
+            target: target.clone(),
+            if_match: None,
+            document: Value::Null,
+            partial: false,
+            changes: Vec::new(),
+            proof: None,
+            forced: false,
+        }
+    }
+}
+
 /// Documents hold bootstrap data: a step in a log shows its action, and not its document.
 impl fmt::Debug for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -80,6 +96,21 @@ pub enum State {
 }
 
 impl State {
+    /// Why it stays as it is, behind a mark; `None` if it does not, or there is nothing to say.
+    pub(crate) fn remark(&self, name: &str) -> Option<String> {
+        Some(match self {
+            Self::InUse(user) => format!("! {name} stays: {} uses it", user.name()),
+            Self::Disputed(rival) => format!("! {name} belongs to {rival}: it is left alone"),
+            Self::Running(_) => format!("… {name}: an operation is running in Azure"),
+            Self::Refused(_, words) => format!("! {name}: {words}"),
+            Self::Missing => format!(
+                "! {name} does not exist, and this program does not create it: create it, or name another"
+            ),
+            Self::Unknown => format!("? {name}: its state in Azure is unknown"),
+            Self::Reached | Self::Foreign | Self::Now(_) | Self::Waits(_) => return None,
+        })
+    }
+
     /// Whether other goals can depend on it.
     pub fn is_there(&self) -> bool {
         matches!(self, Self::Reached | Self::Foreign | Self::InUse(_))

@@ -10,7 +10,7 @@ use super::scope::PoolScope;
 use crate::goal::{Goal, GoalError};
 use crate::machine;
 use crate::machine_inputs::MachineInputs;
-use crate::observed::{Observation, ObservedResources};
+use crate::observed::ObservedResources;
 use crate::role_assignment;
 use crate::scope::ClusterScope;
 use crate::service;
@@ -50,10 +50,8 @@ pub fn goals(
 /// Why the scale set in `spec.providerID` cannot be deleted, and what to do. A provider ID is no proof: any user can
 /// write it.
 pub fn unproven_end(scope: &PoolScope<'_>, observed: &ObservedResources) -> Option<String> {
-    let made = scope.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty());
-    let id = scope.scale_set();
-    let (Observation::Present(held), true) = (observed.get(&id), made) else { return None };
-    machine::unproven(scope.cluster, "scale set", id.name(), held)
+    let set = scope.scale_set();
+    machine::unproven_end_of(scope.cluster, &set, scope.has_provider_id(), observed)
 }
 
 /// The goals of the pool's deletion. Its instances are deleted with it.

@@ -12,16 +12,16 @@ use super::resize::{Numbers, Resize, resize};
 use super::scope::{PoolScope, TAGS};
 use crate::cluster::pool_name;
 use crate::compare::Withdrawn;
-use crate::document::without_nulls;
 use crate::extension::extensions;
 use crate::goal::{Goal, GoalError, Upkeep};
 use crate::machine::applied_tags;
 use crate::machine_inputs::MachineInputs;
 use crate::observed::{Observation, ObservedResources};
+use crate::owner_tags::Borne;
 use crate::scope::reference;
 use crate::sku::capability;
 use crate::terminal::Terminal;
-use crate::{image, profile, service, size_check, tags};
+use crate::{image, profile, service, size_check};
 
 /// The tag with a hash of the bootstrap data, which Azure does not show.
 pub const HASH_TAG: &str = "capz-custom-data-hash";
@@ -67,7 +67,7 @@ pub(super) fn goal(
         let goal = Goal::new(id.clone(), &service::SCALE_SET, document).held_to(upkeep);
         let mut goal = Goal { reported: reported.clone(), ..goal.without(withdrawn) };
         goal.without_tags(&applied_tags(scope.annotations.get(TAGS)));
-        goal.borne = scope.borne();
+        goal.borne = Borne::recorded(scope.annotations);
         goal
     };
     let held_hash = held["tags"][HASH_TAG].as_str();
@@ -112,8 +112,8 @@ fn check(scope: &PoolScope<'_>, inputs: &MachineInputs) -> Result<(), Terminal> 
 /// The observed and the declared set, in numbers. `document` is the declared one.
 fn numbers(scope: &PoolScope<'_>, held: &Value, document: &Value, instances: &[Instance]) -> Numbers {
     let count = |which: &dyn Fn(&Instance) -> bool| {
-        let found = instances.iter().filter(|instance| !instance.is_leaving() && which(instance)).count();
-        u32::try_from(found).unwrap_or(u32::MAX)
+        let counted = instances.iter().filter(|instance| !instance.is_leaving() && which(instance)).count();
+        u32::try_from(counted).unwrap_or(u32::MAX)
     };
     let desired = scope.owner.replicas;
     Numbers {
@@ -146,13 +146,7 @@ fn has_other_model(held: &Value, wanted: &Value) -> bool {
 
 fn tags_of(scope: &PoolScope<'_>, hash: &str) -> Tags {
     let name = scope.scale_set_name();
-    let mut tags = tags::build(
-        scope.cluster.cluster,
-        scope.cluster.id.unwrap_or_default(),
-        &scope.additional_tags(),
-        Some(ROLE),
-        Some(&name),
-    );
+    let mut tags = scope.cluster.tags_with(scope.additional_tags(), Some(ROLE), Some(&name));
     tags.insert(HASH_TAG.to_owned(), hash.to_owned());
     tags
 }
@@ -223,11 +217,11 @@ fn document(scope: &PoolScope<'_>, inputs: &MachineInputs, tags: &Tags) -> Resul
         })),
     });
     if let Some(machines) = machines.as_object_mut() {
-        machines.extend(profile::spot(template.spot_vm_options.as_ref()));
+        machines.extend(profile::spot(template.spot_vm_options.as_ref()).unwrap_or_default());
     }
     let zones = scope.owner.failure_domains;
     let domains = spec.platform_fault_domain_count.or(flexible.then_some(1));
-    Ok(without_nulls(json!({
+    Ok(json!({
         "location": spec.location.as_deref().unwrap_or_else(|| cluster.location()),
         "sku": { "name": template.vm_size, "tier": "Standard", "capacity": scope.owner.replicas },
         "zones": (!zones.is_empty()).then_some(zones),
@@ -248,7 +242,7 @@ fn document(scope: &PoolScope<'_>, inputs: &MachineInputs, tags: &Tags) -> Resul
             ),
             "virtualMachineProfile": machines,
         },
-    })))
+    }))
 }
 
 fn interfaces(scope: &PoolScope<'_>, inputs: &MachineInputs, name: &str) -> Vec<Value> {

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use super::instance::{self, Instance};
 use super::memory::{self, EXTENSIONS};
+use crate::document::text;
 use crate::image::{self, ImageError, WINDOWS};
 use crate::kind::Kind;
 use crate::observed::Reading;
-use crate::owner_tags::{Borne, OWNER_TAGS};
-use crate::profile;
+use crate::owner_tags::Borne;
 use crate::scope::ClusterScope;
 use crate::tags;
 
@@ -63,19 +63,23 @@ impl<'a> PoolScope<'a> {
     /// Whether a scale set with the pool's name is not known to be this cluster's: its tags name another cluster, or
     /// neither its tags name an owner nor does the object record it.
     pub fn is_foreign(&self, held: &Value) -> bool {
-        let made = self.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty());
         match self.cluster.claimant().by_tags(held) {
             Ownership::Proven(_) => false,
             Ownership::Disputed(_) => true,
             Ownership::Unproven(_) | Ownership::Unknown => {
-                !made || tags::owner_in(held, self.cluster.cluster).is_some()
+                !self.has_provider_id() || tags::owner_in(held, self.cluster.cluster).is_some()
             }
         }
     }
 
+    /// Whether the object records a scale set by its provider ID.
+    pub(super) fn has_provider_id(&self) -> bool {
+        text(&self.spec.provider_id).is_some()
+    }
+
     /// The scale set.
     pub fn scale_set(&self) -> ResourceId {
-        self.cluster.group().resource("Microsoft.Compute", "virtualMachineScaleSets", &self.scale_set_name())
+        self.cluster.compute("virtualMachineScaleSets", &self.scale_set_name())
     }
 
     /// Whether the instances are virtual machines of their own.
@@ -120,9 +124,7 @@ impl<'a> PoolScope<'a> {
 
     /// The user's tags for the scale set.
     pub fn additional_tags(&self) -> Tags {
-        let cluster = &self.cluster;
-        let own = self.spec.additional_tags.as_ref();
-        profile::additional_tags(cluster.cluster, cluster.spec.additional_tags.as_ref(), own)
+        self.cluster.additional_tags(self.spec.additional_tags.as_ref())
     }
 
     /// The annotation [`TAGS`] once the tags are applied.
@@ -130,14 +132,9 @@ impl<'a> PoolScope<'a> {
         json!(self.additional_tags()).to_string()
     }
 
-    /// The annotation [`OWNER_TAGS`] for this observed scale set.
+    /// The annotation [`crate::OWNER_TAGS`] for this observed scale set.
     pub fn remembered_owner(&self, scale_set: &Value) -> Option<&'static str> {
         Borne::of(self.cluster.claimant(), scale_set).word()
-    }
-
-    /// The owner tags of its scale set when it was last as desired.
-    pub(super) fn borne(&self) -> Borne {
-        self.annotations.get(OWNER_TAGS).map_or(Borne::Nothing, |word| Borne::read(word))
     }
 
     /// The annotation [`EXTENSIONS`] for this observed scale set.

@@ -79,11 +79,11 @@ pub fn select(machines: &[PoolMachine], target: PoolTarget) -> Vec<usize> {
             let mut spare = spare;
             let mut unready = of(&unready);
             unready.retain(|index| {
-                let kept = unready_latest.contains(index) && spare == 0;
+                let stays = unready_latest.contains(index) && spare == 0;
                 if unready_latest.contains(index) {
                     spare = spare.saturating_sub(1);
                 }
-                !kept
+                !stays
             });
             unready.into_iter().chain(of(&ready)).collect()
         } else {

@@ -305,7 +305,7 @@ fn fingerprint(
         | CredentialMethod::ManagedIdentity { .. }
         | CredentialMethod::Arc { .. } => ("", None, ""),
     };
-    let parts: [Option<&[u8]>; 9] = [
+    let parts: [Option<&[u8]>; 10] = [
         Some(salt.as_bytes()),
         Some(cloud.as_bytes()),
         identity.kind.as_deref().map(str::as_bytes),
@@ -315,10 +315,10 @@ fn fingerprint(
         certificate,
         Some(password.as_bytes()),
         credential.authority.as_deref().map(str::as_bytes),
+        identity.resource_id.as_deref().map(str::as_bytes),
     ];
-    let resource = identity.resource_id.as_deref().map(str::as_bytes);
     let mut digest = Sha256::new();
-    for part in parts.into_iter().chain([resource]) {
+    for part in parts {
         // The length of each part is included, so that parts cannot run into each other.
         digest.update(part.map_or(u64::MAX, |part| part.len() as u64).to_be_bytes());
         digest.update(part.unwrap_or_default());

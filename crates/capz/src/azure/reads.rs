@@ -57,7 +57,7 @@ pub struct Listed(Vec<(Option<ResourceId>, Box<str>)>);
 
 impl Listed {
     fn of(documents: Vec<Value>) -> Self {
-        let kept = |mut document: Value| {
+        let slimmed = |mut document: Value| {
             // Only the statuses of an instance view are used.
             if let Some(view) = document.pointer_mut("/properties/instanceView") {
                 *view = json!({ "statuses": view["statuses"].take() });
@@ -65,7 +65,7 @@ impl Listed {
             let id = document["id"].as_str().and_then(|id| ResourceId::parse(id).ok());
             (id, document.to_string().into())
         };
-        Self(documents.into_iter().map(kept).collect())
+        Self(documents.into_iter().map(slimmed).collect())
     }
 
     /// The resources with these IDs.

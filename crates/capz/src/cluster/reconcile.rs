@@ -91,7 +91,7 @@ impl Manager {
             context.id = object.metadata.uid.clone().unwrap_or_default();
         }
         let reconcile = reconcile.with(&context);
-        Ok(if deleting { reconcile.delete().await } else { reconcile.reconcile().await }?)
+        Ok(if deleting { Box::pin(reconcile.delete()).await } else { Box::pin(reconcile.reconcile()).await }?)
     }
 
     async fn context_if_allowed(

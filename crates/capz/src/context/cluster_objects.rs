@@ -26,15 +26,15 @@ impl Manager {
         store: &Store<K>,
         name: &str,
     ) -> Option<Arc<Object<K>>> {
-        let found = store.get(&key_of(dependent).beside(name));
-        if found.is_none() && store.is_complete() && dependent.metadata.deletion_timestamp.is_some() {
+        let object = store.get(&key_of(dependent).beside(name));
+        if object.is_none() && store.is_complete() && dependent.metadata.deletion_timestamp.is_some() {
             let kind = K::NAME;
             let words = format!(
                 "it waits for the {kind} {name}, which does not exist: create it again, or delete by hand what is left in Azure, and then the finalizer"
             );
             self.recorder.warning(reference(dependent), "OwnerNotFound", words);
         }
-        found
+        object
     }
 
     /// The cluster of an object, which its owner names where the object itself does not. `None` if an object is missing,

@@ -58,6 +58,10 @@ pub enum IdentityError {
 }
 
 impl IdentityError {
+    fn unread(what: String, source: kube::Error) -> Self {
+        Self::Kubernetes { what, source: Box::new(source) }
+    }
+
     /// Whether the failure may pass without a change by the user.
     pub fn may_pass(&self) -> bool {
         match self {
@@ -89,15 +93,15 @@ pub fn older_finalizer(cluster: &Key) -> String {
 
 /// The key of the identity that a cluster names.
 pub fn key(cluster: &AzureCluster) -> Result<Key, IdentityError> {
-    let own = key_of(cluster);
     let reference = cluster.spec.identity_ref.as_ref();
-    let name = reference.and_then(|it| it.name.as_deref()).unwrap_or_default();
-    if name.is_empty() {
-        return Err(IdentityError::Missing("name an AzureClusterIdentity".into()));
-    }
-    let namespace =
-        reference.and_then(|it| it.namespace.as_deref()).filter(|namespace| !namespace.is_empty());
-    Ok(Key { namespace: namespace.unwrap_or(&own.namespace).to_owned(), name: name.to_owned() })
+    let key = reference.and_then(|it| referenced(key_of(cluster), &it.name, &it.namespace));
+    key.ok_or_else(|| IdentityError::Missing("name an AzureClusterIdentity".into()))
+}
+
+/// The key in a reference; its namespace is that of the object with the reference unless it names another one.
+fn referenced(own: Key, name: &Option<String>, namespace: &Option<String>) -> Option<Key> {
+    let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    Some(Key { name: text(name)?, namespace: text(namespace).unwrap_or(own.namespace) })
 }
 
 /// The Secret with the credential of an identity; `None` for types that need none.
@@ -106,10 +110,7 @@ pub fn secret_of(identity: &AzureClusterIdentity) -> Option<Key> {
     let has_file = spec.cert_path.as_deref().is_some_and(|path| !path.trim().is_empty());
     let reads = has_client_secret(spec) || kind_of(spec) == "ServicePrincipalCertificate" && !has_file;
     let reference = spec.client_secret.as_ref().filter(|_| reads)?;
-    let name = reference.name.as_deref().filter(|name| !name.is_empty())?;
-    let own = key_of(identity);
-    let namespace = reference.namespace.as_deref().filter(|namespace| !namespace.is_empty());
-    Some(Key { namespace: namespace.unwrap_or(&own.namespace).to_owned(), name: name.to_owned() })
+    referenced(key_of(identity), &reference.name, &reference.namespace)
 }
 
 impl Manager {
@@ -131,11 +132,9 @@ impl Manager {
     async fn secret_data(&self, identity: &AzureClusterIdentity) -> Result<IdentitySecret, IdentityError> {
         let Some(key) = secret_of(identity) else { return Ok(IdentitySecret::default()) };
         let secrets: Api<KubernetesSecret> = Api::namespaced(self.client.clone(), &key.namespace);
-        let found = secrets.get(&key.name).await.map_err(|source| IdentityError::Kubernetes {
-            what: format!("Secret {key}"),
-            source: Box::new(source),
-        })?;
-        let mut data = found.data.unwrap_or_default();
+        let secret = secrets.get(&key.name).await;
+        let secret = secret.map_err(|error| IdentityError::unread(format!("Secret {key}"), error))?;
+        let mut data = secret.data.unwrap_or_default();
         let mut bytes = |key: &str| data.remove(key).map(|bytes| bytes.0);
         Ok(IdentitySecret {
             client_secret: bytes("clientSecret"),
@@ -204,11 +203,10 @@ impl Manager {
             let namespaces: Api<Namespace> = Api::all(self.client.clone());
             // The role of established installations permits to list namespaces, not to get one.
             let this = ListParams::default().fields(&format!("metadata.name={namespace}"));
-            let found = namespaces.list(&this).await.map_err(|source| IdentityError::Kubernetes {
-                what: format!("Namespace {namespace}"),
-                source: Box::new(source),
-            })?;
-            found.items.into_iter().next().and_then(|it| it.metadata.labels).unwrap_or_default()
+            let listed = namespaces.list(&this).await;
+            let listed =
+                listed.map_err(|error| IdentityError::unread(format!("Namespace {namespace}"), error))?;
+            listed.items.into_iter().next().and_then(|it| it.metadata.labels).unwrap_or_default()
         } else {
             BTreeMap::new()
         };

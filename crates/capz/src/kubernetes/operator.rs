@@ -160,12 +160,10 @@ impl Operator {
             if may_go {
                 unknown = self.do_without_converters(&observed.defined, &objects).await?;
             }
-            let mut steps = Vec::new();
-            for object in &objects {
-                if let Some(step) = object.next(!may_go) {
-                    steps.push(self.take(&observed, object, step));
-                }
-            }
+            let steps: Vec<_> = objects
+                .iter()
+                .filter_map(|object| Some(self.take(&observed, object, object.next(!may_go)?)))
+                .collect();
             if steps.is_empty() {
                 break;
             }
@@ -179,11 +177,8 @@ impl Operator {
         }
         // The current observation does not show the change that the caller waits for.
         *self.latest.lock().await = None;
-        let mut names = Vec::new();
-        for object in &objects {
-            names.push(format!("{} {}/{}", object.kind.kind, object.namespace, object.name));
-        }
-        Err(OperatorError::Left(names.join(", ")))
+        let name = |it: &OperatorObject| format!("{} {}/{}", it.kind.kind, it.namespace, it.name);
+        Err(OperatorError::Left(objects.iter().map(name).collect::<Vec<_>>().join(", ")))
     }
 
     /// Takes one step with one object. If the object was changed or deleted since it was read, the next observation
@@ -244,16 +239,10 @@ impl Operator {
 
     async fn observe(&self) -> Result<ObservedObjects, OperatorError> {
         let mut observed = ObservedObjects::default();
-        let (mut definitions, mut lists) = (Vec::new(), Vec::new());
-        for kind in &KINDS {
-            definitions.push(self.definition(kind));
-        }
-        for found in join_all(definitions).await {
+        for found in join_all(KINDS.iter().map(|kind| self.definition(kind))).await {
             observed.defined.extend(found?);
         }
-        for (kind, definition) in &observed.defined {
-            lists.push(self.read(kind, definition));
-        }
+        let lists = observed.defined.iter().map(|(kind, definition)| self.read(kind, definition));
         for found in join_all(lists).await {
             for object in found? {
                 observed.objects.entry(object.owner.clone()).or_default().push(object);
@@ -266,11 +255,11 @@ impl Operator {
         &self,
         kind: &'static OperatorKind,
     ) -> Result<Option<(&'static OperatorKind, Definition)>, OperatorError> {
-        let found = self.objects.definition(kind).await;
-        let found = found.map_err(|error| {
+        let definition = self.objects.definition(kind).await;
+        let definition = definition.map_err(|error| {
             OperatorError::refused(format!("read definition {}", kind.definition()), &error)
         })?;
-        Ok(found.map(|definition| (kind, definition)))
+        Ok(definition.map(|definition| (kind, definition)))
     }
 
     /// Lists the objects of a kind that AzureClusters own. If listing fails because their conversion webhook no longer
@@ -292,10 +281,8 @@ impl Operator {
                 Ok(true) => {
                     self.do_without_converter(kind).await?;
                     let again = self.objects.list(kind, &definition.storage).await;
-                    return match again {
-                        Ok(found) => Ok(found.of_clusters),
-                        Err(error) => Err(Self::not_listed(kind, definition, &error)),
-                    };
+                    let again = again.map_err(|error| Self::not_listed(kind, definition, &error))?;
+                    return Ok(again.of_clusters);
                 }
                 Err(kube::Error::Api(status)) if status.is_forbidden() => {
                     return Err(Self::not_known(&definition.converter, &kube::Error::Api(status)));

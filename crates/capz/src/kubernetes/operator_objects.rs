@@ -34,8 +34,8 @@ impl OperatorObjects {
     /// # Errors
     /// The API server refuses the request.
     pub async fn definition(&self, kind: &OperatorKind) -> Result<Option<Definition>, kube::Error> {
-        let found = definitions(&self.client).get_opt(&kind.definition()).await?;
-        Ok(found.and_then(|found| Definition::of(&serde_json::to_value(found).ok()?)))
+        let definition = definitions(&self.client).get_opt(&kind.definition()).await?;
+        Ok(definition.and_then(|definition| Definition::of(&serde_json::to_value(definition).ok()?)))
     }
 
     /// Lists the objects of a kind.

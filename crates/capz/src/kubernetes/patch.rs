@@ -67,8 +67,8 @@ pub struct Edited<K: ObjectKind> {
     /// The original, as JSON text: the parsed value is several times as large, and a thousand machines may be
     /// reconciled at a time.
     before: String,
-    /// The desired version.
-    pub object: Object<K>,
+    /// The desired version, which is large: reconciles pass it on.
+    pub object: Box<Object<K>>,
     /// The generation of the spec that is reconciled.
     generation: Option<i64>,
     /// Whether an answer contained changes of other writers that preceded our write.
@@ -86,7 +86,7 @@ impl<K: ObjectKind> Edited<K> {
         let name = object.metadata.name.clone().unwrap_or_default();
         let generation = object.metadata.generation;
         let before = serde_json::to_string(object)?;
-        Ok(Self { api, name, before, object: object.clone(), generation, overtaken: false })
+        Ok(Self { api, name, before, object: Box::new(object.clone()), generation, overtaken: false })
     }
 
     /// Whether another writer has changed the spec since the reconcile began, according to the newest version or to the
@@ -186,9 +186,9 @@ impl<K: ObjectKind> Edited<K> {
     /// Stores the written version, so that the next reconcile sees it before the watch shows it.
     pub fn keep_in(&mut self, store: &Store<K>) {
         if std::mem::take(&mut self.overtaken) {
-            store.put_overtaken(self.object.clone());
+            store.put_overtaken((*self.object).clone());
         } else {
-            store.put(self.object.clone());
+            store.put((*self.object).clone());
         }
     }
 
@@ -198,7 +198,7 @@ impl<K: ObjectKind> Edited<K> {
         self.overtaken |= !concerns::same_declaration(&self.object, &answer);
         self.before = serde_json::to_string(&answer)?;
         answer.status = self.object.status.clone();
-        self.object = answer;
+        *self.object = answer;
         Ok(())
     }
 }

@@ -38,7 +38,7 @@ impl std::fmt::Display for Unserved {
 pub async fn unserved(client: &Client, settings: &Settings) -> Result<Vec<Unserved>, kube::Error> {
     let groups = client.list_api_groups().await?;
     let Some(group) = groups.groups.iter().find(|group| group.name == GROUP) else { return Ok(Vec::new()) };
-    let mut found = Vec::new();
+    let mut unserved = Vec::new();
     let mut known: Vec<String> = Vec::new();
     for version in &group.versions {
         let served = client.list_api_group_resources(&version.group_version).await?;
@@ -50,12 +50,12 @@ pub async fn unserved(client: &Client, settings: &Settings) -> Result<Vec<Unserv
             }
             let kind = GroupVersionKind::gvk(GROUP, &version.version, &resource.kind);
             let kind = ApiResource::from_gvk_with_plural(&kind, &resource.name);
-            found.extend(objects(client, settings, &kind).await?);
+            unserved.extend(objects(client, settings, &kind).await?);
             known.push(resource.kind);
         }
     }
-    found.sort();
-    Ok(found)
+    unserved.sort();
+    Ok(unserved)
 }
 
 async fn objects(
@@ -68,12 +68,12 @@ async fn objects(
         None => Api::all_with(client.clone(), kind),
     };
     let mut params = ListParams::default().limit(PAGE_SIZE);
-    let mut found = Vec::new();
+    let mut objects = Vec::new();
     loop {
         let page = api.list_metadata(&params).await?;
         for object in page.items {
             if settings.takes(object.metadata.labels.as_ref()) {
-                found.push(Unserved {
+                objects.push(Unserved {
                     kind: kind.kind.clone(),
                     namespace: object.metadata.namespace.unwrap_or_default(),
                     name: object.metadata.name.unwrap_or_default(),
@@ -82,7 +82,7 @@ async fn objects(
         }
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => params = ListParams::default().limit(PAGE_SIZE).continue_token(&token),
-            None => return Ok(found),
+            None => return Ok(objects),
         }
     }
 }

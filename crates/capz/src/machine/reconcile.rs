@@ -60,7 +60,8 @@ impl Manager {
     ) -> Result<Outcome, Ended> {
         let object = self.own(&self.stores.azure_machines, &key)?;
         let owner = self.owner_of(&object).ok_or(Outcome::Idle)?;
-        Ok(Reconcile::of(&self, &key, &object, not_before, owner)?.run().await?)
+        let reconcile = Reconcile::of(&self, &key, &object, not_before, owner)?;
+        Ok(Box::pin(reconcile.run()).await?)
     }
 
     /// The owner of an AzureMachine; `None` while an object is missing, whose creation wakes the reconcile.

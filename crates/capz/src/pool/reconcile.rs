@@ -68,7 +68,8 @@ impl Manager {
         let object = object.inspect_err(|_| self.instances.forget(&key))?;
         let (owner, cluster) = self.pool_owner_of(&object).ok_or(Outcome::Idle)?;
         let own = PoolOwner { owner, cluster, observation: None };
-        Ok(Reconcile::of(&self, &key, &object, not_before, own)?.run().await?)
+        let reconcile = Reconcile::of(&self, &key, &object, not_before, own)?;
+        Ok(Box::pin(reconcile.run()).await?)
     }
 
     /// The MachinePool that owns an AzureMachinePool, and its cluster; `None` while an object is missing, whose creation
