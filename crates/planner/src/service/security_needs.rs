@@ -14,26 +14,52 @@ use crate::model::{Family, Flavor};
 /// The source of Azure's health probes.
 const PROBES: &str = "AzureLoadBalancer";
 
-/// Ports by the protocol's name in security rules.
-pub(crate) type Ports = BTreeMap<&'static str, BTreeSet<i32>>;
+/// The ports at which packets arrive, by family and by the protocol's name in security rules. A sorted list, because
+/// thousands of Services have one or two.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct ArrivingPorts(Vec<(Family, &'static str, i32)>);
 
-/// The ports at which packets arrive, by protocol; each port is given as protocol, number and node port.
-fn ports(ports: impl Iterator<Item = (Transport, i32, i32)>, arrival: Arrival) -> Ports {
-    let mut arriving = Ports::new();
-    for (protocol, port, node_port) in ports {
-        let number = arrival.port(port, node_port);
-        if number > 0 {
-            arriving.entry(protocol.in_security_rule()).or_default().insert(number);
+impl ArrivingPorts {
+    /// Reads the ports of a Service.
+    fn of_service(service: &Service, arrival: impl Fn(Family) -> Arrival) -> Self {
+        let mut arriving = Self::default();
+        for port in &service.spec.ports {
+            let Some(protocol) = Transport::parse(&port.protocol) else { continue };
+            for family in Family::BOTH {
+                let number = arrival(family).port(port.port, port.node_port);
+                if number > 0 {
+                    arriving.insert(family, protocol.in_security_rule(), number);
+                }
+            }
+        }
+        arriving
+    }
+
+    /// Adds a port.
+    pub(crate) fn insert(&mut self, family: Family, protocol: &'static str, port: i32) {
+        let port = (family, protocol, port);
+        if let Err(at) = self.0.binary_search(&port) {
+            self.0.insert(at, port);
         }
     }
-    arriving
+
+    /// The protocols and ports of a family.
+    pub(crate) fn of_family(&self, family: Family) -> impl Iterator<Item = (&'static str, i32)> {
+        let of_family = self.0.iter().filter(move |(of, ..)| *of == family);
+        of_family.map(|(_, protocol, port)| (*protocol, *port))
+    }
+
+    /// The ports of a family and a protocol.
+    pub(crate) fn of(&self, family: Family, protocol: &str) -> BTreeSet<i32> {
+        self.of_family(family).filter(|(of, _)| *of == protocol).map(|(_, port)| port).collect()
+    }
 }
 
 /// What one Service needs of the security group, as far as its object says.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SecurityNeeds {
     /// The ports at which packets of each family arrive.
-    pub(crate) ports: BTreeMap<Family, Ports>,
+    pub(crate) ports: ArrivingPorts,
     /// The families whose packets arrive at nodes' own addresses.
     pub(crate) at_nodes: BTreeSet<Family>,
     /// The rules that it asks for.
@@ -43,15 +69,7 @@ pub(crate) struct SecurityNeeds {
 impl SecurityNeeds {
     /// Reads what a Service needs. Never fails: unreadable values are left out.
     pub fn of(service: &Service, owner: &ServiceRemoval, access: &Access) -> Self {
-        let listed = |arrival| {
-            let ports = service.spec.ports.iter();
-            let listed = ports.filter_map(|port| {
-                let protocol = Transport::parse(&port.protocol)?;
-                Some((protocol, port.port, port.node_port))
-            });
-            self::ports(listed, arrival)
-        };
-        let ports = Family::BOTH.map(|family| (family, listed(owner.arrival(family)))).into();
+        let ports = ArrivingPorts::of_service(service, |family| owner.arrival(family));
         let at_nodes = owner.families.iter().copied();
         let at_nodes = at_nodes.filter(|family| !owner.arrival(*family).is_floating()).collect();
         let demand = RuleDemand::of(access, owner.flavor, &ports, &at_nodes);
@@ -91,27 +109,20 @@ pub(crate) struct RuleDemand(Vec<DemandedRule>);
 impl RuleDemand {
     /// The demand of a Service with these ports by family. `at_nodes` are the families whose packets arrive at nodes'
     /// own addresses.
-    fn of(
-        access: &Access,
-        flavor: Flavor,
-        ports: &BTreeMap<Family, Ports>,
-        at_nodes: &BTreeSet<Family>,
-    ) -> Self {
+    fn of(access: &Access, flavor: Flavor, ports: &ArrivingPorts, at_nodes: &BTreeSet<Family>) -> Self {
         let mut demand = Self::default();
         if access.disabled {
             return demand;
         }
         for protocol in security_rule::PROTOCOLS {
-            for (family, ports) in ports {
-                let Some(ports) = ports.get(protocol) else { continue };
-                let sources = access.sources(flavor, *family);
-                demand.extend(
-                    *family,
-                    DestinationScope::All,
-                    sources
-                        .into_iter()
-                        .map(|sources| WantedRule::allow(Traffic::new(protocol, *family, sources, ports))),
-                );
+            for family in Family::BOTH {
+                let ports = ports.of(family, protocol);
+                if ports.is_empty() {
+                    continue;
+                }
+                let rule = |sources| WantedRule::allow(Traffic::new(protocol, family, sources, &ports));
+                let sources = access.sources(flavor, family).into_iter();
+                demand.extend(family, DestinationScope::All, sources.map(rule));
             }
         }
         if access.denies_all_else() {
@@ -122,17 +133,19 @@ impl RuleDemand {
 
     /// Denies what no other rule allows: all traffic at the Service's own addresses; at nodes only its ports, and
     /// health probes still reach them.
-    fn deny(&mut self, ports: &BTreeMap<Family, Ports>, at_nodes: &BTreeSet<Family>) {
-        for family in ports.keys() {
-            self.extend(*family, DestinationScope::Own, [WantedRule::deny_all(*family)]);
+    fn deny(&mut self, ports: &ArrivingPorts, at_nodes: &BTreeSet<Family>) {
+        for family in Family::BOTH {
+            self.extend(family, DestinationScope::Own, [WantedRule::deny_all(family)]);
         }
-        for (family, ports) in ports.iter().filter(|(family, _)| at_nodes.contains(family)) {
-            for (protocol, ports) in ports {
-                let from = |source: &str| Traffic::new(protocol, *family, [source.to_owned()], ports);
+        for family in Family::BOTH.into_iter().filter(|family| at_nodes.contains(family)) {
+            let protocols: BTreeSet<&str> = ports.of_family(family).map(|(protocol, _)| protocol).collect();
+            for protocol in protocols {
+                let ports = ports.of(family, protocol);
+                let from = |source: &str| Traffic::new(protocol, family, [source.to_owned()], &ports);
                 // Azure probes only with TCP.
-                let probes = (*protocol == "Tcp").then(|| WantedRule::allow(from(PROBES)));
+                let probes = (protocol == "Tcp").then(|| WantedRule::allow(from(PROBES)));
                 let denied = WantedRule::deny(from("*"));
-                self.extend(*family, DestinationScope::Nodes, probes.into_iter().chain([denied]));
+                self.extend(family, DestinationScope::Nodes, probes.into_iter().chain([denied]));
             }
         }
     }

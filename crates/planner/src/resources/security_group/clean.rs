@@ -1,6 +1,7 @@
 //! Removes what Services of a batch had, and keeps what other Services share.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use k8s::ObjectKey;
 
@@ -20,7 +21,7 @@ type NodeArrival = (Family, &'static str, i32);
 /// The needs of the Services outside of the batch.
 struct OtherServices<'a> {
     by_address: BTreeMap<String, Vec<OtherService<'a>>>,
-    nodes: BTreeSet<String>,
+    nodes: &'a BTreeSet<IpAddr>,
     /// The Services whose packets arrive at nodes, by the ports at which they do.
     at_nodes: BTreeMap<NodeArrival, Vec<OtherService<'a>>>,
 }
@@ -34,35 +35,30 @@ enum Verdict {
 
 impl<'a> OtherServices<'a> {
     fn new(usage: &'a ClusterUsage, batch: &BTreeSet<&ObjectKey>) -> Self {
-        let mut others = Self {
-            by_address: BTreeMap::new(),
-            nodes: usage.node_addresses.iter().map(ToString::to_string).collect(),
-            at_nodes: BTreeMap::new(),
-        };
+        let mut others =
+            Self { by_address: BTreeMap::new(), nodes: &usage.node_addresses, at_nodes: BTreeMap::new() };
         for (key, footprint) in usage.footprints.iter().filter(|(key, _)| !batch.contains(key)) {
             for address in &footprint.addresses {
                 others.by_address.entry(address.to_string()).or_default().push((key, footprint));
             }
             for family in &footprint.needs.at_nodes {
-                for (protocol, ports) in footprint.needs.ports.get(family).into_iter().flatten() {
-                    for port in ports {
-                        others
-                            .at_nodes
-                            .entry((*family, *protocol, *port))
-                            .or_default()
-                            .push((key, footprint));
-                    }
+                for (protocol, port) in footprint.needs.ports.of_family(*family) {
+                    others.at_nodes.entry((*family, protocol, port)).or_default().push((key, footprint));
                 }
             }
         }
         others
     }
 
+    fn is_node(&self, destination: &str) -> bool {
+        destination.parse().is_ok_and(|address| self.nodes.contains(&address))
+    }
+
     /// Whether others need a destination in a rule, judged by their own demand: a rule of the batch must not allow
     /// traffic for them that they did not ask for.
     fn judge(&self, draft: &SecurityGroupEdit<'_>, entry: &RuleEntry, destination: &str) -> Verdict {
         let family = family_of(destination);
-        let is_node = self.nodes.contains(destination);
+        let is_node = self.is_node(destination);
         let here = self.by_address.get(destination).map(Vec::as_slice).unwrap_or_default();
         let ports = entry.document.properties.as_ref().and_then(rule::destination_ports);
         // A Service's own address does not count as a node's: Azure may have assigned the address of a deleted machine
@@ -89,8 +85,10 @@ impl<'a> OtherServices<'a> {
         let mut served = BTreeSet::new();
         let mut missing = Vec::new();
         for ((_, at_node), footprint) in &concerned {
-            let theirs = footprint.needs.ports.get(&family).and_then(|of| of.get(protocol));
-            let Some(theirs) = theirs.filter(|theirs| !theirs.is_disjoint(&ports)) else { continue };
+            let theirs = footprint.needs.ports.of(family, protocol);
+            if theirs.is_disjoint(&ports) {
+                continue;
+            }
             let wanted = footprint.needs.demand.at(family, *at_node);
             let wanted: Vec<&WantedRule> =
                 wanted.filter(|rule| !rule.is_deny() && rule.is_for(protocol)).collect();
@@ -126,7 +124,7 @@ pub(super) fn clean(
     let mut replacements = Vec::new();
     for (index, entry) in draft.entries.iter().enumerate().filter(|(_, entry)| entry.managed) {
         for destination in entry.destinations.iter().filter(|one| !usage.is_of_others(one)) {
-            let is_judged = owners.contains_key(destination) || others.nodes.contains(destination);
+            let is_judged = owners.contains_key(destination) || others.is_node(destination);
             // A tag alone may name a Service of another cluster with the same namespace and name.
             let is_theirs =
                 || others.by_address.contains_key(destination) && usage.proven.contains_key(destination);

@@ -70,11 +70,11 @@ impl Footprint {
     /// Whether its rules allow the traffic that a load-balancing rule delivers.
     fn covers(&self, owner: &ServiceRemoval, delivery: &Delivery) -> bool {
         let is_floating = owner.arrival(delivery.family).is_floating();
-        let mut ports = self.needs.ports.get(&delivery.family).into_iter().flat_map(BTreeMap::values);
+        let mut ports = self.needs.ports.of_family(delivery.family);
         delivery.flavor == owner.flavor
             && owner.families.contains(&delivery.family)
             && delivery.is_floating == is_floating
-            && (delivery.port == 0 || ports.any(|ports| ports.contains(&delivery.port)))
+            && (delivery.port == 0 || ports.any(|(_, port)| port == delivery.port))
     }
 
     /// Keeps everything that the Service may depend on: all its addresses, and its ports at nodes.
@@ -87,7 +87,7 @@ impl Footprint {
         for family in Family::BOTH {
             needs.at_nodes.insert(family);
             for protocol in security_rule::PROTOCOLS {
-                needs.ports.entry(family).or_default().entry(protocol).or_default().extend(&ports);
+                ports.iter().for_each(|port| needs.ports.insert(family, protocol, *port));
             }
         }
     }
