@@ -48,3 +48,37 @@ pub(super) fn wait(group: &ResourceId, goals: &mut [Goal]) {
         goal.after.push(first.clone());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_first_resource_depends_on_no_other() {
+        let group = ResourceId::group("s", "g");
+        let goal = |group: &ResourceId, kind: &str, name: &str, service: &'static Service| {
+            Goal::new(group.resource("Microsoft.Network", kind, name), service, json!({}))
+        };
+        let network =
+            |group: &ResourceId| goal(group, "virtualNetworks", "network", &service::VIRTUAL_NETWORK);
+        let for_gateway = |goal: Goal| goal.owned(OwnershipRule::TaggedFor(Vec::new()));
+        let address = || goal(&group, "publicIPAddresses", "address", &service::PUBLIC_IPS);
+        let gateway = || for_gateway(goal(&group, "publicIPAddresses", "gateway", &service::PUBLIC_IPS));
+        let balancer = || goal(&group, "loadBalancers", "balancer", &service::LOAD_BALANCERS);
+        let other = || for_gateway(goal(&group, "routeTables", "other", &service::ROUTE_TABLES));
+        for (goals, expected) in [
+            (vec![other(), address(), network(&group), gateway()], Some("gateway")),
+            (vec![other(), address(), network(&group), balancer()], Some("network")),
+            (vec![other(), gateway(), balancer(), address()], Some("address")),
+            (vec![other(), gateway(), balancer()], Some("balancer")),
+            (vec![other(), gateway()], None),
+            (vec![balancer(), network(&ResourceId::group("s", "theirs")), gateway()], Some("balancer")),
+            (vec![balancer(), network(&group).ended(), gateway()], Some("balancer")),
+        ] {
+            let found = of(&group, &goals);
+            assert_eq!(found.as_ref().map(|id| id.name()), expected, "{goals:?}");
+        }
+    }
+}

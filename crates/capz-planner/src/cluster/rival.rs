@@ -90,6 +90,15 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_cluster_that_comes_first_is_named() {
+        let words = claim("green", None, true, 1).to_string();
+        assert!(
+            words.starts_with("AzureCluster green/app comes first, which belongs to a Cluster"),
+            "{words}"
+        );
+    }
+
     /// S1: the earlier cluster takes precedence, also after a restart and after a move, where all objects are new and
     /// keep their annotations.
     #[test]

@@ -501,3 +501,50 @@ fn ids_and_ranges_are_read_back() {
     cluster.complete();
     assert_eq!(azure.plan("my-cluster", cluster.goals()).steps().count(), 0);
 }
+
+#[test]
+fn the_default_rules_are_those_of_the_control_planes_own_subnet() {
+    for roles in [["cluster", "control-plane"], ["control-plane", "cluster"]] {
+        let subnets = roles.map(|role| json!({ "role": role, "name": role }));
+        let cluster = Cluster::new(json!({ "networkSpec": { "subnets": subnets } }));
+        let subnets = cluster.spec.network_spec.as_ref().unwrap().subnets.clone().unwrap();
+        let with_rules = subnets.iter().filter(|subnet| {
+            subnet
+                .security_group
+                .as_ref()
+                .is_some_and(|group| group.security_rules.iter().flatten().next().is_some())
+        });
+        let names: Vec<&str> = with_rules.filter_map(|subnet| subnet.name.as_deref()).collect();
+        assert_eq!(names, ["control-plane"], "{roles:?}");
+    }
+}
+
+/// Subnets may share a security group: it has the rules of all of them, each once.
+#[test]
+fn a_shared_security_group_has_the_rules_of_all_subnets() {
+    let rule = |name: &str| json!({ "name": name, "description": name, "protocol": "Tcp", "priority": 500 });
+    let subnet = |role: &str, rules: &[&str]| {
+        let rules: Vec<Value> = rules.iter().map(|name| rule(name)).collect();
+        json!({ "role": role, "name": role, "securityGroup": { "name": "shared", "securityRules": rules } })
+    };
+    let subnets = [subnet("control-plane", &["a", "b"]), subnet("node", &["b", "c"])];
+    let cluster = Cluster::new(json!({ "networkSpec": { "subnets": subnets } }));
+    let document = cluster.document("shared");
+    let rules = document["properties"]["securityRules"].as_array().unwrap();
+    let names: Vec<&str> = rules.iter().filter_map(|rule| rule["name"].as_str()).collect();
+    assert_eq!(names, ["a", "b", "allow_ssh", "allow_apiserver", "c"]);
+}
+
+#[test]
+fn a_nat_gateway_is_in_the_declared_zones() {
+    for (zones, expected) in
+        [(json!(["1"]), json!(["1"])), (json!([]), Value::Null), (Value::Null, Value::Null)]
+    {
+        let subnets = json!([
+            { "role": "control-plane", "name": "cp" },
+            { "role": "node", "name": "n", "natGateway": { "name": "gateway", "zones": zones } },
+        ]);
+        let cluster = Cluster::new(json!({ "networkSpec": { "subnets": subnets } }));
+        assert_eq!(cluster.document("gateway")["zones"], expected, "{zones}");
+    }
+}

@@ -368,3 +368,27 @@ fn a_group_of_a_cluster_of_another_name_is_used_and_not_written() {
         assert_eq!(*state == capz_planner::State::Foreign, foreign, "{state:?}");
     }
 }
+
+/// A zone to which another cluster's network is linked stays. Azure names that link among others.
+#[test]
+fn a_zone_stays_with_the_link_of_others() {
+    let cluster = Cluster::new(json!({ "networkSpec": { "apiServerLB": { "type": "Internal" } } }));
+    let mut azure = Azure::default();
+    azure.put(&cluster.scope().group(), json!({ "location": "eastus" }));
+    assert!(azure.settle("my-cluster", &cluster.goals()).is_reached());
+    let is_zone = |id: &&azure_types::ResourceId| id.resource_type().ends_with("/privateDnsZones");
+    let zone = azure.documents.keys().find(is_zone).unwrap().clone();
+    azure.documents.retain(|id, _| *id == zone || !id.is_within(&zone));
+    let goals = ends(cluster.scope(), &remembered(cluster.scope()), End::OneByOne);
+    let theirs = zone.child("virtualNetworkLinks", "theirs");
+    for (words, stays) in [
+        (format!("409: nested resources exist: '{zone}', '{theirs}'."), true),
+        (format!("409: nested resources exist: '{zone}'."), false),
+        (format!("409: nested resources exist: '{}'.", cluster.scope().network()), false),
+        (format!("409: conflict with '{theirs}'."), false),
+    ] {
+        let plan = planned(&azure, &goals, [(zone.clone(), words.clone())].into());
+        let state = plan.state_of(&zone).unwrap();
+        assert_eq!(*state == capz_planner::State::InUse(theirs.clone()), stays, "{words}: {state:?}");
+    }
+}

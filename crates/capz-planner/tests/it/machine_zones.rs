@@ -1,7 +1,7 @@
 //! Machines that are tried in one zone after the other, because Azure lacks capacity.
 
 use capz_planner::ObservedResources;
-use capz_planner::machine::{TRIED_ZONES, next_zone, unproven_end};
+use capz_planner::machine::{TRIED_ZONES, next_zone, observed_machine, unproven_end};
 use capz_planner::sku::{Skus, VIRTUAL_MACHINES};
 use capz_planner::tags::{OWNED, owner_key};
 use serde_json::{Value, json};
@@ -147,4 +147,32 @@ fn a_machine_that_is_not_proven_is_not_deleted() {
     }
     machine.spec.provider_id = Some("azure:///vm".into());
     assert_eq!(unproven_end(&machine.scope(), &ObservedResources::default()), None, "nothing is known");
+}
+
+/// A machine is observed once it is created, or recorded.
+#[test]
+fn a_machine_is_observed_from_its_creation() {
+    for (id, state, expected) in [
+        (None, "Creating", false),
+        (Some(""), "Creating", false),
+        (None, "Failed", false),
+        (None, "Succeeded", true),
+        (Some("azure:///vm"), "Creating", true),
+    ] {
+        let mut machine = Machine::worker(json!({}));
+        machine.spec.provider_id = id.map(str::to_owned);
+        let tags = json!({ owner_key("my-cluster"): OWNED });
+        let mut observed = ObservedResources::default();
+        let held =
+            json!({ "name": "my-machine", "tags": tags, "properties": { "provisioningState": state } });
+        observed.take(&machine.scope().vm(), Some(held));
+        let found = observed_machine(&machine.scope(), &observed);
+        assert_eq!(found.map(|found| found.vm_state), expected.then(|| state.to_owned()), "{id:?} {state}");
+    }
+    let machine = Machine::worker(json!({}));
+    assert_eq!(
+        observed_machine(&machine.scope(), &ObservedResources::default()).map(|found| found.vm_state),
+        None
+    );
+    assert_ne!(machine.scope().image().unwrap(), capz_api::machine::Image::default());
 }
