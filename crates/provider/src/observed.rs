@@ -52,8 +52,8 @@ pub(crate) struct Observed {
     security_group: Option<ResourceList<SecurityGroup>>,
     route_table: Option<ResourceList<RouteTable>>,
     public_ips: ById<PublicIpAddress>,
-    /// The public IPs of the subscription, by id; empty if it may not be read, because the program only requires access to
-    /// the groups of daily use.
+    /// The public IPs of the subscription, by id, with their tags alone; empty if it may not be read, because the program
+    /// only requires access to the groups of daily use.
     pub(crate) all_public_ips: ResourceList<PublicIpAddress>,
     scale_sets: ById<ScaleSet>,
     instances: ById<ScaleSetInstance>,
@@ -99,7 +99,10 @@ impl Observed {
             is_empty: |failure| failure.kind == Kind::PermissionDenied,
             ..ListRequest::within::<PublicIpAddress>(&subscription)
         };
-        let all_public_ips = all_public_ips.list(&azure, |one: &PublicIpAddress| by_id(one.id.as_ref()));
+        let all_public_ips = ResourceList::new(
+            |one: &PublicIpAddress| by_id(one.id.as_ref()),
+            all_public_ips.fetch(&azure, compact::tagged),
+        );
         let all_private_links = ListRequest::within::<PrivateLinkService>(&subscription)
             .list(&azure, |one: &PrivateLinkService| by_id(one.id.as_ref()));
         Self {

@@ -9,9 +9,9 @@ use std::sync::{Arc, Weak};
 use azure_types::{
     HardwareProfile, InstanceView, InstanceViewStatus, InterfaceConfigurations, InterfaceIpConfiguration,
     InterfaceIpConfigurationProperties, LoadBalancer, NetworkInterface, NetworkInterfaceProperties,
-    NetworkInterfaceReference, NetworkInterfaceReferenceProperties, NetworkProfile, OsProfile, ResourceId,
-    Rest, ScaleSetInstance, ScaleSetInstanceProperties, SharedIds, Sku, SubResource, VirtualMachine,
-    VirtualMachineProperties,
+    NetworkInterfaceReference, NetworkInterfaceReferenceProperties, NetworkProfile, OsProfile,
+    PublicIpAddress, ResourceId, Rest, ScaleSetInstance, ScaleSetInstanceProperties, SharedIds, Sku,
+    SubResource, VirtualMachine, VirtualMachineProperties,
 };
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -124,6 +124,12 @@ pub(super) fn virtual_machine(machine: VirtualMachine) -> VirtualMachine {
         }),
         ..VirtualMachine::default()
     }
+}
+
+/// Reduces a public IP of any group to what shows whose it is.
+pub(super) fn tagged(address: PublicIpAddress) -> PublicIpAddress {
+    let PublicIpAddress { id, name, tags, .. } = address;
+    PublicIpAddress { id, name, tags, ..PublicIpAddress::default() }
 }
 
 /// Frees the spare capacity of a list that grew while it was read.
