@@ -98,6 +98,10 @@ impl ContractSubject<'_> {
         answer: &Answer,
         deviating: &mut DeviatingResources,
     ) -> Result<()> {
+        if self.method == "POST" && !self.is_ours() && body.readable().is_some() {
+            // An action writes parts of its resource; the contract lacks the documents of actions.
+            deviating.extend(self.located.resolved.as_ref().map(|one| one.id.to_lower()));
+        }
         let (Some(contract), Some(resource_type)) = (&*CONTRACT, self.resource_type()) else { return Ok(()) };
         if !matches!(self.method, "GET" | "PUT" | "PATCH") {
             return Ok(());
