@@ -61,6 +61,8 @@ struct FilledPool {
     nodes: Arc<NodeIdentities>,
     /// The nodes among them that are not in it.
     unserved: Vec<Unserved>,
+    /// The holders that could not be written then. The next change of nodes tries them again.
+    failed: BTreeSet<ResourceId>,
 }
 
 /// The outcome of an attempt to fill pools.
@@ -185,13 +187,13 @@ impl Membership {
         pools: &[PoolMembership],
         newer_than: LogicalTime,
     ) -> Result<(), Failure> {
-        let settled = self.settled_holders(pools);
-        self.join_except(&settled, pools, newer_than).await
+        let nodes = self.eligible_nodes();
+        let settled = self.settled_holders(&nodes, pools);
+        self.join_except(nodes, &settled, pools, newer_than).await
     }
 
-    /// The holders whose eligible nodes are all in each of these pools, as far as known.
-    fn settled_holders(&self, pools: &[PoolMembership]) -> HashSet<ResourceId> {
-        let now = self.eligible_nodes();
+    /// The holders of these nodes whose nodes are all in each of these pools, as far as known.
+    fn settled_holders(&self, now: &NodeIdentities, pools: &[PoolMembership]) -> HashSet<ResourceId> {
         let filled = self.filled.lock();
         let mut settled: HashSet<ResourceId> = now.holders().cloned().collect();
         for membership in pools {
@@ -199,7 +201,8 @@ impl Membership {
             let Some(known) = known.filter(|known| known.membership == *membership) else {
                 return HashSet::new();
             };
-            settled.retain(|holder| known.nodes.of_holder(holder) == now.of_holder(holder));
+            let is_same = |holder: &ResourceId| known.nodes.of_holder(holder) == now.of_holder(holder);
+            settled.retain(|holder| is_same(holder) && !known.failed.contains(holder));
             for node in known.unserved.iter().filter_map(|one| self.state.node(&one.node)) {
                 holder_of(&node).map(|holder| settled.remove(&holder));
             }
@@ -207,8 +210,11 @@ impl Membership {
         settled
     }
 
+    /// Adds the eligible nodes to the pools, except those of settled holders. `nodes` are the ones by which these were
+    /// found: a node that changes since is a change for the next call.
     async fn join_except(
         &self,
+        nodes: Arc<NodeIdentities>,
         settled: &HashSet<ResourceId>,
         pools: &[PoolMembership],
         newer_than: LogicalTime,
@@ -219,15 +225,13 @@ impl Membership {
         if !self.state.nodes_synced() {
             return Err(Failure::new(Kind::Unavailable, NODES_UNKNOWN));
         }
-        let nodes = self.eligible_nodes();
         let Filled { unserved, failed } =
             self.fill(pools, newer_than, |holder| !settled.contains(holder)).await?;
-        let nodes = if failed.is_empty() { nodes } else { Arc::new(nodes.without(&failed)) };
         let mut filled = self.filled.lock();
         for membership in pools {
             let unserved = unserved.iter().filter(|one| one.pool == membership.pool).cloned().collect();
-            let known = FilledPool { membership: membership.clone(), nodes: Arc::clone(&nodes), unserved };
-            filled.insert(membership.pool.clone(), known);
+            let (membership, nodes, failed) = (membership.clone(), Arc::clone(&nodes), failed.clone());
+            filled.insert(membership.pool.clone(), FilledPool { membership, nodes, unserved, failed });
         }
         Ok(())
     }
@@ -275,7 +279,7 @@ impl Membership {
         if is_same && !has_left {
             return Ok(false);
         }
-        self.join_except(&HashSet::new(), &pools, since).await?;
+        self.join_except(nodes, &HashSet::new(), &pools, since).await?;
         std::mem::swap(&mut *self.compared.lock(), &mut shown);
         if let Some(failure) = self.not_kept.lock().take() {
             return Err(failure);

@@ -34,8 +34,8 @@ static CONTRACT: LazyLock<Option<Contract>> = LazyLock::new(|| {
     Contract::read(folder).inspect_err(|error| tracing::error!("{error}")).ok()
 });
 
-/// The resources, in lower case, that other clients than our programs have written against the contract: what they sent
-/// is shown again.
+/// The resources, in lower case, that other clients than our programs have written against the contract, or in a way about
+/// which it says nothing: what they sent is shown again.
 pub(crate) type DeviatingResources = BTreeSet<String>;
 
 /// A request as far as the contract says something about it.

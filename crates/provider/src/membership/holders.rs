@@ -106,12 +106,6 @@ impl NodeIdentities {
     pub(super) fn of_holder(&self, holder: &ResourceId) -> Option<u64> {
         self.0.get(holder).copied()
     }
-
-    /// The same without these holders.
-    pub(super) fn without(&self, holders: &BTreeSet<ResourceId>) -> Self {
-        let others = self.0.iter().filter(|(holder, _)| !holders.contains(holder));
-        Self(others.map(|(holder, print)| (holder.clone(), *print)).collect())
-    }
 }
 
 /// The nodes as scale sets look for them.
@@ -201,7 +195,6 @@ mod tests {
                 );
             }
         }
-        assert_eq!(known.without(&BTreeSet::from([a.clone()])).of_holder(&a), None);
         assert_eq!(known, NodeIdentities::of(nodes(&before).iter()));
     }
 
