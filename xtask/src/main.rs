@@ -6,10 +6,12 @@ mod azure_clients;
 mod e2e;
 mod explore;
 mod fuzz;
+mod images;
 mod kubernetes;
 mod manifests;
 mod print;
 mod program;
+mod provenance;
 mod record;
 mod replay;
 mod rules;
@@ -36,6 +38,8 @@ enum Chore {
     Explore(explore::Arguments),
     /// Send hostile requests to the simulated Azure, which must refuse them without a crash.
     Fuzz(fuzz::Arguments),
+    /// Build images of the programs without a container engine, the same bytes from the same commit.
+    Images(images::Arguments),
     /// Print manifests from the code that they describe, such as custom resource definitions, to deploy/.
     Manifests(manifests::Arguments),
     /// Record the state of Azure and Kubernetes after the established provider has created clusters.
@@ -61,6 +65,7 @@ fn main() -> ExitCode {
         Chore::E2e(arguments) => e2e::run(&arguments),
         Chore::Explore(arguments) => explore::run(&arguments),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
+        Chore::Images(arguments) => images::run(&arguments),
         Chore::Manifests(arguments) => manifests::run(&arguments),
         Chore::Record(arguments) => record::run(&arguments),
         Chore::Replay(arguments) => replay::run(&arguments),

@@ -28,27 +28,29 @@ pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
 }
 
+/// Cargo at the workspace's root, as if it was started by hand. Cargo sets variables about this package: some build scripts watch
+/// them, and would compile half of the workspace again.
+pub fn own_cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let of_cargo = std::env::vars_os().map(|(name, _)| name).filter(|name| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+    });
+    of_cargo.for_each(|name| {
+        cargo.env_remove(name);
+    });
+    cargo.current_dir(root());
+    cargo
+}
+
 /// Builds the release binaries of all programs that users run, and returns their folder.
 ///
 /// # Errors
 /// The build fails.
 fn build_release() -> anyhow::Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // Cargo sets variables about this package. Some build scripts watch them, and would compile half of the workspace
-    // again.
-    let of_cargo = std::env::vars_os().map(|(name, _)| name).filter(|name| {
-        let name = name.to_string_lossy();
-        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
-    });
-    let mut build = Command::new(cargo);
-    of_cargo.for_each(|name| {
-        build.env_remove(name);
-    });
-    let status = build
-        .current_dir(root())
-        .args(["build", "--release", "--locked", "--quiet"])
-        .status()
-        .context("cannot start cargo")?;
+    let mut build = own_cargo();
+    let status =
+        build.args(["build", "--release", "--locked", "--quiet"]).status().context("cannot start cargo")?;
     if !status.success() {
         bail!("the release build failed");
     }

@@ -49,6 +49,7 @@ fn run() -> Result<String, Error> {
             }
         },
     };
+    (environment.log)(2, format_args!("v{}: answering the kubelet", version::Version));
     let outcome = runtime.block_on(answer(&line, &input, &environment));
     // A name look-up blocks a thread until its servers answer, and its result is no longer needed.
     runtime.shutdown_background();

@@ -1,0 +1,106 @@
+//! An image layout of the Open Container Initiative: blobs named by their digests, and an index that names the image. As a folder
+//! it is what tools read in place, as an archive what is passed on.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use anyhow::Context as _;
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::layer::{self, File, Files};
+
+/// The hexadecimal SHA-256 of bytes.
+pub fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A blob, as other documents refer to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Descriptor {
+    /// What it is.
+    pub media_type: &'static str,
+    /// `sha256:` and its hexadecimal sum.
+    pub digest: String,
+    /// Its length in bytes.
+    pub size: usize,
+}
+
+impl Descriptor {
+    /// As JSON, with further members.
+    pub fn with(&self, members: Value) -> Value {
+        let mut value = json!(self);
+        if let (Value::Object(value), Value::Object(members)) = (&mut value, members) {
+            value.extend(members);
+        }
+        value
+    }
+}
+
+/// The media type of an index.
+pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+
+/// A layout that is being written.
+#[derive(Debug, Default)]
+pub struct Layout {
+    blobs: BTreeMap<String, Vec<u8>>,
+}
+
+impl Layout {
+    /// Adds a blob; equal ones are kept once.
+    pub fn add(&mut self, media_type: &'static str, bytes: Vec<u8>) -> Descriptor {
+        let sum = sha256(&bytes);
+        let descriptor = Descriptor { media_type, digest: format!("sha256:{sum}"), size: bytes.len() };
+        self.blobs.insert(sum, bytes);
+        descriptor
+    }
+
+    /// Adds a document.
+    pub fn add_json(&mut self, media_type: &'static str, document: &Value) -> Descriptor {
+        self.add(media_type, document.to_string().into_bytes())
+    }
+
+    /// The files of the layout. `names` are annotations of its one image.
+    pub fn files(self, image: &Descriptor, names: Value) -> Files {
+        let index = json!({
+            "schemaVersion": 2,
+            "mediaType": INDEX,
+            "manifests": [image.with(json!({"annotations": names}))],
+        });
+        let blobs = self.blobs.into_iter().map(|(sum, bytes)| (format!("blobs/sha256/{sum}"), bytes));
+        let documents = [
+            ("index.json".to_owned(), index.to_string().into_bytes()),
+            ("oci-layout".to_owned(), br#"{"imageLayoutVersion":"1.0.0"}"#.to_vec()),
+        ];
+        blobs.chain(documents).map(|(path, bytes)| (path, File::plain(bytes))).collect()
+    }
+}
+
+/// Writes the files of a layout in place of a former one.
+///
+/// # Errors
+/// The folder cannot be written.
+pub fn write_folder(files: &Files, folder: &Path) -> anyhow::Result<()> {
+    let cannot = || format!("cannot write {}", folder.display());
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error).with_context(cannot),
+        _ => {}
+    }
+    std::fs::create_dir_all(folder.join("blobs/sha256")).with_context(cannot)?;
+    for (path, file) in files {
+        std::fs::write(folder.join(path), &file.bytes).with_context(cannot)?;
+    }
+    Ok(())
+}
+
+/// Writes the files of a layout as an archive.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_archive(files: &Files, path: &Path) -> anyhow::Result<()> {
+    let bytes = layer::archive(files, 0)?;
+    std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}

@@ -1,0 +1,250 @@
+//! Images of the programs, without a container engine: each program is built statically and put above certificate
+//! authorities and two users, for each platform; equal sources give equal bytes.
+
+mod assemble;
+mod base;
+pub mod catalogue;
+mod check;
+pub mod layer;
+pub mod layout;
+pub mod platform;
+mod sbom;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+use assemble::{Assembled, Program, Size};
+use catalogue::{IMAGES, Image};
+use platform::{Folders, Platform};
+
+use crate::print;
+use crate::program::{own_cargo, root};
+use crate::provenance::{Provenance, uncommitted};
+
+/// What to build.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Option<Task>,
+    #[command(flatten)]
+    build: Build,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Task {
+    /// Read images with skopeo, unpack them with umoci, and run them as their user with a read-only root.
+    Check(check::Arguments),
+}
+
+/// Which images, for what, and where they are written.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Build {
+    /// Folder for layouts and archives.
+    #[arg(long, value_name = "FOLDER", default_value = "target/images")]
+    pub out: PathBuf,
+    /// Platforms: amd64, arm64, windows-amd64 (only of the node manager).
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "amd64", value_parser = Platform::parse)]
+    pub arch: Vec<&'static Platform>,
+    /// Only the images with these names.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = named)]
+    pub only: Vec<&'static Image>,
+    /// Cargo's profile: small is for production, image-trial builds in half of the time.
+    #[arg(long, value_name = "NAME", default_value = "small")]
+    pub profile: String,
+    /// Registry before the names under which archives are imported by containerd and Docker.
+    #[arg(long, value_name = "HOST", default_value = "localhost")]
+    pub registry: String,
+    /// Address of the published sources, for the label org.opencontainers.image.source.
+    #[arg(long, value_name = "URL")]
+    pub source: Option<String>,
+}
+
+fn named(name: &str) -> Result<&'static Image, String> {
+    IMAGES.iter().find(|image| image.name == name).ok_or_else(|| {
+        let names = IMAGES.each_ref().map(|image| image.name);
+        format!("choose from {}", names.join(", "))
+    })
+}
+
+/// Builds images, or checks them.
+///
+/// # Errors
+/// A tool is missing, a build fails, a file cannot be written, or a check fails.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    match &arguments.command {
+        Some(Task::Check(arguments)) => check::run(arguments),
+        None => {
+            build(&arguments.build, &print::line)?;
+            Ok(())
+        }
+    }
+}
+
+/// An image that was written.
+#[derive(Debug)]
+pub struct Written {
+    /// The image.
+    pub image: &'static Image,
+    /// The digest of its index.
+    pub digest: String,
+    /// The archive.
+    pub archive: PathBuf,
+    /// Its bills of materials.
+    pub bills: Vec<PathBuf>,
+    /// Its programs, each with its platform.
+    pub programs: Vec<(&'static Platform, PathBuf)>,
+}
+
+/// Builds the images and writes each as a folder, an archive, and bills of materials.
+///
+/// # Errors
+/// A tool is missing, a build fails, or a file cannot be written.
+pub fn build(wanted: &Build, say: &dyn Fn(String)) -> anyhow::Result<Vec<Written>> {
+    let provenance = Provenance::of(&root(), wanted.source.clone())?;
+    if !uncommitted(&root()).is_empty() {
+        say(format!(
+            "files are changed that commit {} has not: the images name that commit",
+            provenance.short_commit()
+        ));
+    }
+    if provenance.source.is_none() {
+        say("the label org.opencontainers.image.source is left out: --source gives the address of the sources".to_owned());
+    }
+    let builder = Builder::new(wanted, &provenance)?;
+    std::fs::create_dir_all(&wanted.out).with_context(|| format!("cannot make {}", wanted.out.display()))?;
+    let all: Vec<&Image> = IMAGES.iter().collect();
+    let images = if wanted.only.is_empty() { &all } else { &wanted.only };
+    let mut written = Vec::new();
+    for image in images {
+        let platforms: Vec<_> =
+            wanted.arch.iter().copied().filter(|platform| image.platforms.contains(platform)).collect();
+        if platforms.is_empty() {
+            say(format!("{}: it has none of these platforms", image.name));
+            continue;
+        }
+        let (mut programs, mut bills, mut files) = (Vec::new(), Vec::new(), Vec::new());
+        for platform in platforms {
+            say(format!("{}: building for {}", image.name, platform.name));
+            let (program, file) = builder.program(image, platform)?;
+            let bill = wanted.out.join(format!("{}-{}.cdx.json", image.name, platform.name));
+            std::fs::write(&bill, format!("{:#}\n", program.bill))
+                .with_context(|| format!("cannot write {}", bill.display()))?;
+            bills.push(bill);
+            programs.push(program);
+            files.push((platform, file));
+        }
+        let Assembled { digest, files: layout, sizes } =
+            assemble::assemble(image, programs, &provenance, &wanted.registry)?;
+        layout::write_folder(&layout, &wanted.out.join(image.name))?;
+        let archive = wanted.out.join(format!("{}.tar", image.name));
+        layout::write_archive(&layout, &archive)?;
+        say(format!("{}: {digest}{}", archive.display(), in_words(&sizes)));
+        written.push(Written { image, digest, archive, bills, programs: files });
+    }
+    Ok(written)
+}
+
+/// The sizes of an image, after its digest.
+fn in_words(sizes: &[Size]) -> String {
+    let megabytes = |bytes: usize| format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000);
+    let size = |size: &Size| {
+        format!(
+            "; {} {} compressed, {} unpacked",
+            size.platform,
+            megabytes(size.compressed),
+            megabytes(size.unpacked)
+        )
+    };
+    sizes.iter().map(size).collect()
+}
+
+/// Builds programs.
+struct Builder<'a> {
+    profile: &'a str,
+    provenance: &'a Provenance,
+    folders: Folders,
+    compiler: String,
+    checksums: std::collections::BTreeMap<sbom::Crate, String>,
+}
+
+impl<'a> Builder<'a> {
+    /// A builder, if the machine has the tools for all platforms.
+    fn new(wanted: &'a Build, provenance: &'a Provenance) -> anyhow::Result<Self> {
+        let installed =
+            output(Command::new("rustup").args(["target", "list", "--installed"]).current_dir(root()))
+                .context("rustup is needed for targets: install it from https://rustup.rs")?;
+        let installed: Vec<String> = installed.lines().map(str::to_owned).collect();
+        let path = std::env::var("PATH").unwrap_or_default();
+        for platform in &wanted.arch {
+            platform.ready(&installed, &path).map_err(anyhow::Error::msg)?;
+        }
+        let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let home = variable("HOME").unwrap_or_default();
+        let folders = Folders {
+            root: root(),
+            cargo: variable("CARGO_HOME").unwrap_or_else(|| home.join(".cargo")),
+            target: variable("CARGO_TARGET_DIR").unwrap_or_else(|| root().join("target")),
+        };
+        let lock = std::fs::read_to_string(root().join("Cargo.lock")).context("cannot read Cargo.lock")?;
+        let compiler = output(Command::new("rustc").arg("--version").current_dir(root()))?;
+        let (profile, checksums) = (wanted.profile.as_str(), sbom::checksums(&lock));
+        Ok(Self { profile, provenance, folders, compiler: compiler.trim().to_owned(), checksums })
+    }
+
+    /// Builds a program for a platform.
+    fn program(
+        &self,
+        image: &'static Image,
+        platform: &'static Platform,
+    ) -> anyhow::Result<(Program, PathBuf)> {
+        let arguments = platform::arguments(platform, image.package, self.profile, &self.folders);
+        let status = self.cargo().args(arguments).arg("--quiet").status().context("cannot start cargo")?;
+        if !status.success() {
+            bail!("{} does not build for {}", image.package, platform.target);
+        }
+        let file = platform::program(platform, image.binary, self.profile, &self.folders);
+        let bytes = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let tree = output(self.cargo().args(sbom::tree_arguments(platform, image.package)))?;
+        let subject = sbom::Subject {
+            image,
+            platform,
+            provenance: self.provenance,
+            program: layout::sha256(&bytes),
+            compiler: self.compiler.clone(),
+        };
+        let bill = sbom::bill(&subject, &sbom::crates(&tree)?, &self.checksums);
+        Ok((Program { platform, bytes, bill }, file))
+    }
+
+    /// Cargo, without variables of this process that would change what it builds.
+    fn cargo(&self) -> Command {
+        let mut cargo = own_cargo();
+        cargo
+            .env("CERULEAN_COMMIT", self.provenance.short_commit())
+            .env("SOURCE_DATE_EPOCH", self.provenance.date.as_second().to_string())
+            .env_remove("RUSTFLAGS")
+            .env_remove("CARGO_ENCODED_RUSTFLAGS");
+        cargo
+    }
+}
+
+/// The standard output of a command that succeeds.
+fn output(command: &mut Command) -> anyhow::Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| format!("cannot start {name}"))?;
+    if !output.status.success() {
+        bail!("{name}: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("{name} printed something that is no text"))
+}
+
+/// The digest of the index in a layout's `index.json`.
+fn named_index(layout: &Path) -> anyhow::Result<String> {
+    let path = layout.join("index.json");
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let index: serde_json::Value = serde_json::from_str(&text)?;
+    let digest = index["manifests"][0]["digest"].as_str();
+    digest.map(str::to_owned).with_context(|| format!("{} names no image", path.display()))
+}
