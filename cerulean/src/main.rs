@@ -1,7 +1,8 @@
-//! `cerulean`: run a demo, simulate Azure and Kubernetes, show plans, measure, compare runs.
+//! `cerulean`: run a demo, simulate Azure and Kubernetes, show plans and rights, measure, compare runs.
 
 mod bench;
 mod check;
+mod completion;
 mod demo;
 mod http_client;
 mod journal;
@@ -19,17 +20,29 @@ mod watch_writes;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::builder::Styles;
+use clap::builder::styling::AnsiColor;
+use clap::{CommandFactory as _, Parser, Subcommand};
 use cloud_controller_manager::last_words;
 use screen::Screen;
 
 /// Kubernetes on Azure, on your own machine: both are simulated.
 #[derive(Debug, Parser)]
-#[command(name = "cerulean", version = version_line())]
+#[command(name = "cerulean", version = version_line(), styles = STYLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+/// The colours of help and of refused command lines: those of cargo.
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default())
+    .error(AnsiColor::Red.on_default().bold())
+    .valid(AnsiColor::Green.on_default())
+    .invalid(AnsiColor::Yellow.on_default());
 
 fn version_line() -> String {
     version::Version.to_string()
@@ -53,6 +66,10 @@ enum Command {
     /// Export a run's requests to Azure, and compare two runs.
     #[command(subcommand)]
     Journal(journal::Command),
+    /// Print the completions of this command line for a shell.
+    Completion(completion::Arguments),
+    /// Print the version, with the commit that it was built from.
+    Version,
 }
 
 fn main() -> ExitCode {
@@ -76,6 +93,14 @@ fn main() -> ExitCode {
         Command::Check(command) => check::run(screen, &command),
         Command::Bench(bench) => bench::run(screen, bench).map(|()| ExitCode::SUCCESS),
         Command::Journal(command) => journal::run(screen, command),
+        Command::Completion(arguments) => {
+            completion::run(screen, &arguments, Cli::command());
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Version => {
+            screen.line(format_args!("cerulean {}", version_line()));
+            Ok(ExitCode::SUCCESS)
+        }
     };
     done.unwrap_or_else(|problem| {
         screen.complain(last_words(&problem));
@@ -85,11 +110,11 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
+    use super::*;
 
     #[test]
     fn commands_and_flags_fit_together() {
-        super::Cli::command().debug_assert();
+        Cli::command().debug_assert();
     }
 
     #[test]
@@ -102,8 +127,7 @@ mod tests {
             ("--threads", "0"),
         ];
         for (flag, value) in refused {
-            let parsed =
-                super::Cli::command().try_get_matches_from(["cerulean", "simulate", "azure", flag, value]);
+            let parsed = Cli::command().try_get_matches_from(["cerulean", "simulate", "azure", flag, value]);
             let said = parsed.expect_err(flag).to_string();
             assert!(
                 said.contains(flag) && said.contains(value.rsplit(',').next().unwrap_or(value)),
@@ -111,6 +135,6 @@ mod tests {
             );
         }
         let empty = ["cerulean", "simulate", "azure", "--zones=", "--region", "eastus2"];
-        super::Cli::command().try_get_matches_from(empty).expect("no zones at all");
+        Cli::command().try_get_matches_from(empty).expect("no zones at all");
     }
 }

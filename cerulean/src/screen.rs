@@ -36,10 +36,10 @@ pub enum Tone {
 }
 
 impl Screen {
-    /// The process's own standard output, in colour where that is a terminal and `NO_COLOR` is not set.
+    /// The process's own standard output, in colour as [`has_colour`] says.
     pub fn of_this_process() -> Self {
-        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Self { colour: wanted && std::io::stdout().is_terminal() }
+        let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+        Self { colour: has_colour(variable, std::io::stdout().is_terminal()) }
     }
 
     /// Writes a line. A closed pipe is ignored: there is no reader any more.
@@ -143,6 +143,20 @@ impl Screen {
     }
 }
 
+/// Whether output has colour, by the variables that command-line programs share (no-color.org, bixense.com/clicolors).
+/// Clap decides in the same way for help and errors.
+fn has_colour(variable: impl Fn(&str) -> Option<String>, is_terminal: bool) -> bool {
+    let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    let is = |name: &str, wanted: &str| variable(name).as_deref() == Some(wanted);
+    if set("NO_COLOR") {
+        return false;
+    }
+    if set("CLICOLOR_FORCE") && !is("CLICOLOR_FORCE", "0") {
+        return true;
+    }
+    is_terminal && !is("CLICOLOR", "0") && !is("TERM", "dumb")
+}
+
 /// Splits a line of a plan with a sign: before it are spaces and the number of a round, after it a space. The lines of
 /// a step are indented further.
 fn signed(line: &str) -> Option<(&str, &str, &str)> {
@@ -184,6 +198,29 @@ mod tests {
             \x20 \x1b[31m!\x1b[0m d is refused: why\n";
         assert_eq!(Screen { colour: true }.paint_signs(plan), painted);
         assert_eq!(Screen { colour: false }.paint_signs(plan), plan);
+    }
+
+    #[test]
+    fn colour_follows_the_terminal_and_the_variables_that_programs_share() {
+        let cases: [(&[(&str, &str)], bool, bool); 11] = [
+            (&[], true, true),
+            (&[], false, false),
+            (&[("NO_COLOR", "1")], true, false),
+            (&[("NO_COLOR", "")], true, true),
+            (&[("CLICOLOR_FORCE", "1")], false, true),
+            (&[("CLICOLOR_FORCE", "0")], false, false),
+            (&[("CLICOLOR_FORCE", "")], false, false),
+            (&[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")], true, false),
+            (&[("CLICOLOR", "0")], true, false),
+            (&[("CLICOLOR", "1")], false, false),
+            (&[("TERM", "dumb")], true, false),
+        ];
+        for (variables, is_terminal, expected) in cases {
+            let variable = |name: &str| {
+                variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+            };
+            assert_eq!(has_colour(variable, is_terminal), expected, "{variables:?} {is_terminal}");
+        }
     }
 
     #[test]

@@ -124,11 +124,13 @@ impl RealKubernetes {
             ("--token-auth-file", "tokens.csv"),
             ("--authorization-mode", "Node,RBAC"),
             ("--enable-admission-plugins", "NodeRestriction"),
-            ("--disable-admission-plugins", "ServiceAccount"),
             // Kubelets are reached at the addresses that a cloud provider writes to nodes.
             ("--kubelet-preferred-address-types", "InternalIP"),
         ];
-        this.run("kube-apiserver", &[&own, more].concat())?;
+        // Without the controllers that come with nodes no service account exists by itself, and no pod could be created.
+        let without_controllers = [("--disable-admission-plugins", "ServiceAccount")];
+        let of_pods = if nodes.is_empty() { &without_controllers[..] } else { &[] };
+        this.run("kube-apiserver", &[&own, of_pods, more].concat())?;
         let authority = directory.join(CERTIFICATE);
         this.until("made no certificate", async || authority.exists()).await?;
         this.write_kubeconfig("administrator", TOKEN)?;
@@ -203,6 +205,11 @@ impl RealKubernetes {
         let text = kubeconfig::text(self.address, &self.directory.join(CERTIFICATE), token);
         fs::write(&path, text).map_err(failed(&path))?;
         Ok(path)
+    }
+
+    /// The address of the API server.
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// The folder with the programs.

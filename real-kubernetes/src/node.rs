@@ -157,7 +157,8 @@ pub struct RealCluster {
 }
 
 impl RealCluster {
-    /// Starts the servers, the controllers and the nodes from the programs in `assets`, in this order.
+    /// Starts the servers, the controllers and the nodes from the programs in `assets`, in this order. `flags` are
+    /// further ones of kube-apiserver, each a name and a value. Pods get tokens of their service accounts.
     ///
     /// # Errors
     /// The first program that does not start, with the end of its log.
@@ -165,10 +166,12 @@ impl RealCluster {
         enclosure: &Enclosure,
         assets: &Path,
         nodes: Vec<NodeSettings>,
+        flags: &[(&str, &str)],
     ) -> Result<Self, StartError> {
         let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
         let folder = enclosure.folder().join("kubernetes");
-        let mut servers = RealKubernetes::start_at(enclosure.gateway(), &names, &[], assets, &folder).await?;
+        let mut servers =
+            RealKubernetes::start_at(enclosure.gateway(), &names, flags, assets, &folder).await?;
         servers.start_controllers()?;
         let mut this = Self { nodes: Vec::new(), servers };
         for (number, settings) in nodes.into_iter().enumerate() {

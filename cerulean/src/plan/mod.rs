@@ -11,9 +11,10 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use cloud::ClusterState;
+use cloud_controller_manager::configuration::sources;
 use cloud_controller_manager::environment::ProcessEnvironment;
 use cloud_controller_manager::flags::ranges::Ranges;
-use cloud_controller_manager::{azure, pod_routes, run as manager, settings};
+use cloud_controller_manager::{azure, pod_routes, run as manager};
 use ipnet::IpNet;
 use k8s::{Namespace, Node, Service};
 use kube::Api;
@@ -130,7 +131,7 @@ async fn plan_clusters(
     let source = match &arguments.cloud_config {
         None => clusters::Source::Empty,
         Some(file) => {
-            let config = settings::read(file, &environment)?;
+            let config = sources::read(file, &environment)?;
             subscription = Some(config.subscription_id.clone());
             let observer = Arc::new(|_: &arm::CallRecord<'_>| {});
             clusters::Source::Real(azure::connect(&config, &environment, observer).await?)
@@ -166,7 +167,7 @@ async fn plan(screen: Screen, arguments: &Arguments, manifests: &[Manifest]) -> 
         "--cloud-config FILE is missing: it names the cluster's azure.json. Only manifests with an AzureCluster are planned \
          without",
     )?;
-    let config = settings::read(file, &environment)?;
+    let config = sources::read(file, &environment)?;
     let cluster = arguments.cluster.connect().await?;
     let state = ClusterState::default();
     list(&cluster, &state, config.follows_namespace_labels()).await?;

@@ -4,3 +4,4 @@
 mod commands;
 mod journal;
 mod routes;
+mod shells;

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::document::{self, Keys};
+use crate::document::Keys;
 use crate::encoding::decode;
 use crate::keys::{Effect, KEYS};
 use crate::tags::{self, Tags};
 use crate::{
-    BackendPoolType, ConfigError, HealthProbeMode, LoadBalancerSku,
+    BackendPoolType, ConfigError, ConfigType, Document, HealthProbeMode, LoadBalancerSku,
     MultipleStandardLoadBalancerConfiguration, PreConfiguredBackendPools, Problem, Secret, VmType, Warning,
 };
 
@@ -169,6 +169,12 @@ pub struct CloudConfig {
     /// `cloudProviderBackoff…`.
     pub backoff: Backoff,
 
+    // --- the documents themselves
+    /// `cloudConfigType`: which documents count where there is a Secret beside the file.
+    pub cloud_config_type: ConfigType,
+    /// `disableCloudProvider`: whether a program that reloads its configuration rests.
+    pub disable_cloud_provider: bool,
+
     // --- beside the document
     /// `AZURE_ENVIRONMENT_FILEPATH`: the endpoints of an Azure Stack; empty when not set.
     pub environment_file: String,
@@ -182,7 +188,7 @@ impl CloudConfig {
     /// Parses the text of a file. Invalid values are refused; whether a program can work with the rest is a separate
     /// question, because programs need different parts: see [`CloudConfig::runnable`].
     pub fn from_file(text: &str, environment: Environment<'_>) -> Result<Self, ConfigError> {
-        let (config, problems) = Self::read_document(text, environment)?;
+        let (config, problems) = Self::read_document(Document::from_text(text)?, environment);
         if problems.is_empty() { Ok(config) } else { Err(ConfigError::Invalid(problems)) }
     }
 
@@ -199,21 +205,23 @@ impl CloudConfig {
     /// Parses the bytes of a file into a configuration with which a controller manager of this release can run. All
     /// problems are named at once.
     pub fn runnable(bytes: &[u8], environment: Environment<'_>) -> Result<Self, ConfigError> {
-        let text = decode(bytes)?;
-        let (config, mut problems) = Self::read_document(&text, environment)?;
+        Self::runnable_document(Document::parse(bytes)?, environment)
+    }
+
+    /// [`CloudConfig::runnable`] for a document that has been parsed, such as a file with a Secret over it.
+    pub fn runnable_document(document: Document, environment: Environment<'_>) -> Result<Self, ConfigError> {
+        let (config, mut problems) = Self::read_document(document, environment);
         problems.extend(config.refusals());
         if problems.is_empty() { Ok(config) } else { Err(ConfigError::Invalid(problems)) }
     }
 
-    fn read_document(text: &str, environment: Environment<'_>) -> Result<(Self, Vec<Problem>), ConfigError> {
-        let mut map = document::parse(text)?;
-        map.retain(|_, value| !value.is_null());
+    pub(crate) fn read_document(document: Document, environment: Environment<'_>) -> (Self, Vec<Problem>) {
         let mut problems = Vec::new();
-        let mut config = Self::read(map, &mut problems);
+        let mut config = Self::read(document.0, &mut problems);
         config.resource_group.make_ascii_lowercase();
         config.apply_environment(environment);
         problems.extend(config.impossible_values());
-        Ok((config, problems))
+        (config, problems)
     }
 
     fn read(map: Map<String, Value>, problems: &mut Vec<Problem>) -> Self {
@@ -302,6 +310,8 @@ impl CloudConfig {
             list_vmss_virtual_machines_without_instance_view: keys
                 .boolean("listVmssVirtualMachinesWithoutInstanceView"),
             backoff: read_backoff(&mut keys),
+            cloud_config_type: keys.word("cloudConfigType", ConfigType::Merge),
+            disable_cloud_provider: keys.boolean("disableCloudProvider"),
             environment_file: String::new(),
             arc_endpoint: String::new(),
             remarks,

@@ -302,13 +302,6 @@ impl<'a> Keys<'a> {
                 let text = self.string(key);
                 !text.is_empty() && text != default
             }
-            ValueType::Word(words) => {
-                let text = self.string(key);
-                if !text.is_empty() && !words.iter().any(|word| word.eq_ignore_ascii_case(text.trim())) {
-                    self.not_a_word(key, &text, words, default);
-                }
-                !text.is_empty() && !text.trim().eq_ignore_ascii_case(default)
-            }
             ValueType::Boolean => self.boolean(key),
             ValueType::Whole => {
                 let value = self.integer(key);
@@ -335,7 +328,7 @@ impl<'a> Keys<'a> {
     }
 
     /// Refuses a text that is not one of the key's words, and proposes one that this release supports.
-    pub(crate) fn not_a_word(&mut self, key: &str, text: &str, words: &[&str], proposed: &str) {
+    fn not_a_word(&mut self, key: &str, text: &str, words: &[&str], proposed: &str) {
         let reason = format!("is not one of {}", words.join(", "));
         let remedy = Remedy::set(&self.path(key), proposed);
         self.wrong(key, &shorten(&Value::String(text.to_owned())), &reason, remedy);

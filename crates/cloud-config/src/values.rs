@@ -54,6 +54,18 @@ words! {
 }
 
 words! {
+    /// `cloudConfigType`: which documents count where a file and a Secret are given.
+    ConfigType {
+        /// The file with the Secret's keys over it (the default).
+        Merge = "merge",
+        /// The file alone.
+        File = "file",
+        /// The Secret alone.
+        Secret = "secret",
+    }
+}
+
+words! {
     /// `clusterServiceLoadBalancerHealthProbeMode`: the target of the probe of a Service with `externalTrafficPolicy:
     /// Cluster`.
     HealthProbeMode {

@@ -13,8 +13,10 @@ use std::time::Duration;
 
 use clap::builder::ArgAction;
 use clap::{Args as _, Command, FromArgMatches as _};
+use cloud_config::CloudConfig;
 use command_line::{describe, is_set};
 use controllers::leader_election;
+use planner::Cluster;
 
 use crate::go_values::{duration, truth};
 use accepted::ACCEPTED;
@@ -34,7 +36,7 @@ pub const CONTROLLERS: [(&str, &str); 5] = [
 #[derive(Debug, Clone, PartialEq, clap::Args)]
 #[command(next_help_heading = "Cluster")]
 pub struct Flags {
-    /// The cloud configuration (azure.json), YAML or JSON.
+    /// The file of the cloud configuration (azure.json), YAML or JSON.
     #[arg(long, default_value = "", hide_default_value = true)]
     pub cloud_config: String,
     /// The name of the cloud provider: azure.
@@ -99,9 +101,20 @@ pub struct Flags {
     /// Only nodes that match this label selector are watched.
     #[arg(long, default_value = "", hide_default_value = true)]
     pub node_filter_requirements: String,
-    /// Whether a change of the cloud configuration restarts the controllers; this release refuses true.
+    /// Whether a changed cloud configuration takes effect while the program runs: the controllers end and start again
+    /// with it, under the same Lease. Without it, only renewed certificates do.
     #[arg(long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false")]
     pub enable_dynamic_reloading: bool,
+    /// The Secret with the cloud configuration; with --cloud-config its keys go over those of the file, unless
+    /// cloudConfigType says otherwise.
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub cloud_config_secret_name: String,
+    /// The namespace of that Secret.
+    #[arg(long, default_value = "kube-system")]
+    pub cloud_config_secret_namespace: String,
+    /// The key in the data of that Secret.
+    #[arg(long, default_value = "cloud-config")]
+    pub cloud_config_key: String,
     /// Whether replicas use leader election.
     #[arg(help_heading = "Leader election", long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true")]
     pub leader_elect: bool,
@@ -199,6 +212,11 @@ impl CommandLine {
             }
         }
         entries.iter().any(|entry| entry == "*")
+    }
+
+    /// The cluster of this command line, whose zones are not known yet.
+    pub fn cluster(&self, config: CloudConfig) -> Cluster {
+        Cluster { config, name: self.flags.cluster_name.clone(), region_zones: Vec::new() }
     }
 
     /// The configuration of leader election, for a process of this name.

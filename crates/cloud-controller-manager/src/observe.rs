@@ -6,12 +6,14 @@ use arm::{CallObserver, CallRecord};
 use clock::Clock;
 use cloud::Looked;
 use manager::Calls;
-use telemetry::metrics::{CloudMetrics, Metrics};
+use telemetry::metrics::{CloudMetrics, ConfigMetrics, Metrics};
 
 /// Counts calls to Azure and the reports of the controllers.
 pub struct Meter {
     /// All served metrics.
     pub metrics: Metrics,
+    /// The configuration in force.
+    pub configuration: ConfigMetrics,
     cloud: CloudMetrics,
     clock: Clock,
 }
@@ -19,7 +21,8 @@ pub struct Meter {
 impl Default for Meter {
     fn default() -> Self {
         let metrics = Metrics::default();
-        Self { cloud: CloudMetrics::of(&metrics), metrics, clock: Clock::system() }
+        let (cloud, configuration) = (CloudMetrics::of(&metrics), ConfigMetrics::of(&metrics));
+        Self { cloud, configuration, metrics, clock: Clock::system() }
     }
 }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use cloud::{ClusterState, ServiceError};
-use cloud_config::CloudConfig;
 use controllers::leader_election::{self, Elector};
 use controllers::{HealthCheck, HealthChecks};
 use k8s::{EndpointSlice, Namespace, Node, Service};
@@ -19,13 +18,17 @@ use telemetry::health::{Check, Health};
 use telemetry::metrics::Metrics;
 use telemetry::server::{self, Readers, metrics_router};
 use telemetry::tls::{Certificate, TlsOptions};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
+use crate::configuration::sources::{self, Reading, Sources};
+use crate::configuration::{self, Generation, Reloader};
 use crate::environment::ProcessEnvironment;
 use crate::flags::ranges::Ranges;
 use crate::flags::{CommandLine, Flags};
 use crate::observe::Meter;
-use crate::{azure, in_one_line, kubernetes, pod_routes, settings};
+use crate::{azure, in_one_line, kubernetes};
 use command_line::{InputRefusal, StartRefusal};
 
 /// Runs the program until `stop`, or, with `--dry-run`, returns the plan as text.
@@ -41,49 +44,43 @@ pub async fn run(
     for (flags, reason) in &line.without_effect {
         tracing::warn!(flags = flags.join(","), reason, "Flags accepted without effect");
     }
-    let config = judge(&line, &environment)?;
+    judge(&line, &environment)?;
     tracing::info!(version = %version::Version, "Starting azure-cloud-controller-manager");
     // No lease is held and nothing was written yet: the program may be stopped at any point here.
-    let Some(started) = stop.run_until_cancelled(connect(&line, config, &environment)).await else {
+    let Some(started) = stop.run_until_cancelled(connect(&line, &environment)).await else {
         return Ok(None);
     };
-    let Started { client, azure, cluster, meter } = started?;
-    let ranges = ranges(&line, &cluster);
-    let Some(findings) = stop.run_until_cancelled(pod_routes::examine(&azure, &cluster, &ranges)).await
-    else {
-        return Ok(None);
-    };
-    let findings = findings?;
-    let ranges = ranges.without(&findings.reserved);
+    let Started { client, reading, generation, meter } = started?;
     if line.flags.dry_run {
-        let plan =
-            stop.run_until_cancelled(dry_run(&client, azure, cluster, ranges, findings.warnings)).await;
+        let plan = stop.run_until_cancelled(dry_run(&client, generation)).await;
         return plan.transpose();
     }
 
-    for warning in &findings.warnings {
+    for warning in &generation.warnings {
         tracing::warn!("{warning}");
     }
     let checks = HealthChecks::default();
     serve(&line.flags, &client, health_of(&checks), meter.metrics.clone(), &stop).await?;
     let host = environment.host_name();
-    let options = options(&line, &ranges, &checks, Arc::clone(&meter), &host);
+    let (next, generations) = watch::channel(Arc::new(generation));
+    let reloader = Reloader {
+        line: line.clone(),
+        sources: Sources::of(&line.flags),
+        client: client.clone(),
+        environment,
+        meter: Arc::clone(&meter),
+    };
+    let _until_the_end = AbortOnDropHandle::new(tokio::spawn(reloader.follow(reading, next)));
     let lead = {
-        let client = client.clone();
-        async move |stop: CancellationToken| -> anyhow::Result<()> {
-            let region_zones = stop.run_until_cancelled(azure::region_zones(&azure, &cluster.config)).await;
-            let Some(region_zones) = region_zones.transpose()? else { return Ok(()) };
-            let cluster = Cluster { region_zones, ..cluster };
-            let state = ClusterState::default();
-            // The provider ends with its last user, after the controllers have ended their work: their own stop signal
-            // would interrupt its writes.
-            let provider_options =
-                provider::Options { cluster_ranges: ranges.cluster, ..provider::Options::default() };
-            let provider = Provider::new(cluster, azure, state.clone(), provider_options);
-            let cloud = controllers::Cloud::of(provider.clone(), state);
-            let cloud = cloud.with_routes(provider.clone()).with_node_ranges(provider);
-            controllers::run(client, cloud, options, stop).await?;
-            Ok(())
+        let (client, line) = (client.clone(), &line);
+        let options = {
+            let (checks, meter, host) = (checks.clone(), Arc::clone(&meter), host.clone());
+            move |generation: &Generation| {
+                options(line, &generation.ranges, &checks, Arc::clone(&meter), &host)
+            }
+        };
+        async move |stop: CancellationToken| {
+            configuration::serve(client, line, generations, options, stop).await
         }
     };
     if !line.flags.leader_elect {
@@ -97,17 +94,22 @@ pub async fn run(
     Ok(None)
 }
 
-/// The configuration, or all problems of the command line and of azure.json.
-fn judge(line: &CommandLine, environment: &ProcessEnvironment) -> anyhow::Result<CloudConfig> {
+/// Fails with all problems of the command line, and those of azure.json if they can be seen without a Secret.
+fn judge(line: &CommandLine, environment: &ProcessEnvironment) -> anyhow::Result<()> {
     let problems: Vec<String> = line.problems().iter().map(ToString::to_string).collect();
-    let file = &line.flags.cloud_config;
+    let Sources { file, secret } = Sources::of(&line.flags);
+    let of_file = || {
+        if file.is_empty() || secret.is_some() {
+            return Ok(());
+        }
+        let config = sources::read(&file, environment)?;
+        Generation::check(line, &line.cluster(config))
+    };
     if problems.is_empty() {
-        return settings::read(file, environment);
+        return of_file();
     }
     let mut refused = StartRefusal::one("the command line", problems);
-    if !file.is_empty()
-        && let Err(error) = settings::read(file, environment)
-    {
+    if let Err(error) = of_file() {
         match error.downcast::<StartRefusal>() {
             Ok(also) => refused.inputs.extend(also.inputs),
             Err(error) => {
@@ -121,35 +123,28 @@ fn judge(line: &CommandLine, environment: &ProcessEnvironment) -> anyhow::Result
 /// The clients and facts of a started program.
 struct Started {
     client: Client,
-    azure: arm::Client,
-    cluster: Cluster,
+    reading: Reading,
+    generation: Generation,
     meter: Arc<Meter>,
 }
 
 /// Runs before any election: a replica with wrong credentials reports that at once, not when it is needed.
-async fn connect(
-    line: &CommandLine,
-    config: CloudConfig,
-    environment: &ProcessEnvironment,
-) -> anyhow::Result<Started> {
-    let cluster = Cluster { config, name: line.flags.cluster_name.clone(), region_zones: Vec::new() };
-    if line.enabled("service-lb-controller") {
-        planner::placement::check(&cluster)?;
-    }
+async fn connect(line: &CommandLine, environment: &ProcessEnvironment) -> anyhow::Result<Started> {
+    let sources = Sources::of(&line.flags);
     let client = kubernetes::connect(&line.flags, &environment.proxy()?).await?;
     kubernetes::check_selector(&client, &line.flags.node_filter_requirements).await?;
+    let reading = sources.read(&client, environment).await?;
+    if sources.secret.is_some() {
+        sources.warn(&reading.config);
+    }
     let meter = Arc::new(Meter::default());
-    let azure = azure::connect(&cluster.config, environment, meter.clone()).await?;
-    Ok(Started { client, azure, cluster, meter })
+    let generation =
+        Generation::prepare(1, line, line.cluster(reading.config.clone()), environment, &meter).await?;
+    Ok(Started { client, reading, generation, meter })
 }
 
-async fn dry_run(
-    client: &Client,
-    azure: arm::Client,
-    cluster: Cluster,
-    ranges: Ranges,
-    warnings: Vec<String>,
-) -> anyhow::Result<String> {
+async fn dry_run(client: &Client, generation: Generation) -> anyhow::Result<String> {
+    let Generation { azure, cluster, ranges, warnings, .. } = generation;
     azure::check_resource_groups(&azure, &cluster.config).await?;
     let region_zones = azure::region_zones(&azure, &cluster.config).await?;
     let cluster = Cluster { region_zones, ..cluster };
@@ -196,29 +191,6 @@ fn health_of(checks: &HealthChecks) -> Health {
         checks.all().into_iter().map(check).collect()
     };
     Health::new(all, &["leaderElection"])
-}
-
-/// The handling of pod CIDRs. Routes are enabled by default, and most clusters need none: without a table there are
-/// none, and the rest runs.
-fn ranges(line: &CommandLine, cluster: &Cluster) -> Ranges {
-    // Validated before.
-    let ranges = line.ranges().unwrap_or_default();
-    if !ranges.unreadable.is_empty() {
-        let entries = ranges.unreadable.join(",");
-        tracing::warn!(
-            entries,
-            "--service-cluster-ip-range: no range of addresses, so that nodes may get addresses of Services for their \
-             pods; pass the range of the cluster's Services, such as 10.0.0.0/16"
-        );
-    }
-    let has_table = cluster.route_table_id().is_some();
-    if ranges.routes && !has_table {
-        tracing::warn!(
-            "no routes to pods are written: routeTableName is not set in the cloud configuration; name the route table of \
-             the nodes' subnet there, or pass --configure-cloud-routes=false where the pod network needs none"
-        );
-    }
-    Ranges { routes: ranges.routes && has_table, ..ranges }
 }
 
 /// The options of the controllers, from the flags.

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use azure_simulator::entra::Entra;
 use azure_simulator::packet::{Packet, Verdict};
 use azure_simulator::page::{self, AzurePage};
 use azure_simulator::view::Topology;
@@ -67,6 +68,8 @@ impl HostedOptions {
 pub struct HostedCluster {
     /// The simulated Azure.
     pub azure: Azure,
+    /// The simulated Entra.
+    pub entra: Entra,
     /// The simulated Kubernetes, unless another one is used.
     pub kubernetes: Option<Kubernetes>,
     /// Its URL.
@@ -184,6 +187,7 @@ impl HostedCluster {
             proxy: azure.proxy,
             metadata: azure.metadata,
             azure: azure.azure,
+            entra: azure.entra,
             files,
         };
         let mut azure_json = shape.azure_json(&cluster.resource_manager, azure.client_secret.reveal());

@@ -7,9 +7,11 @@ mod bad_input;
 pub mod capz;
 mod cluster;
 mod kubelets;
+mod machines;
 mod manager;
 mod metadata;
 mod real_kubernetes;
+mod registry;
 mod scenario;
 mod service_account;
 

@@ -20,8 +20,6 @@ pub enum ValueType {
     Text,
     /// A text that is never printed.
     Secret,
-    /// One of these words, without regard to case.
-    Word(&'static [&'static str]),
     /// `true` or `false` without quotes.
     Boolean,
     /// A whole number without quotes.
@@ -51,7 +49,7 @@ impl ValueType {
     /// The type in words, for the documentation.
     pub fn describe(self) -> &'static str {
         match self {
-            Self::Text | Self::Word(_) => "text",
+            Self::Text => "text",
             Self::Secret => "text, secret",
             Self::Boolean => "boolean",
             Self::Whole => "integer",

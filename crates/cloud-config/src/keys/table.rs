@@ -1,6 +1,6 @@
 //! The table of keys, in the order of the documentation.
 
-use super::key::ValueType::{self, Boolean, List, MapOf, Mapping, Number, Secret, Text, Whole, Word};
+use super::key::ValueType::{self, Boolean, List, MapOf, Mapping, Number, Secret, Text, Whole};
 use super::key::{Effect, Key};
 
 const fn applies(
@@ -45,7 +45,6 @@ const ROUTES: &str =
 const CACHE: &str = "there is no cache lifetime to set: every read is as fresh as its use needs";
 const RATE: &str = "client-side limits are not applied: call budgets are learned from Azure's answers";
 const PAUSES: &str = "pauses double, whatever is set here";
-const RELOADING: &str = "this release does not reload its configuration: restart it after a change";
 const KMS: &str = "belongs to the KMS plugin";
 const RETIRED: &str = "earlier controller managers read it, the one of today does not";
 
@@ -318,13 +317,16 @@ pub const KEYS: &[Key] = &[
     limit("virtualMachineScaleSetRateLimit"),
     limit("virtualNetworkRateLimit"),
     // The source of the configuration.
-    idle(
+    applies(
         "cloudConfigType",
-        Word(&["file", "secret", "merge"]),
+        Text,
         "merge",
-        "--cloud-config names the file, and nothing else is read",
+        "with a Secret (--cloud-config-secret-name) beside the file: file or secret alone, or merge, the Secret's keys over the file's",
     ),
-    foreign("disableCloudProvider", RELOADING),
+    flag(
+        "disableCloudProvider",
+        "no controller runs while it is true; read where --enable-dynamic-reloading is set",
+    ),
     // Keys of other programs and of older versions, which installers still write.
     foreign("providerVaultName", KMS),
     foreign("providerKeyName", KMS),

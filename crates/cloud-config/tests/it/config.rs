@@ -182,22 +182,6 @@ fn the_environment_lies_over_the_document() {
     assert_eq!(config.environment_file, "/env.json");
 }
 
-/// NODE-138: whatever `cloudConfigType` says, only the file is read, and a warning names a value without effect.
-#[test]
-fn node_138_the_file_alone_is_read() {
-    for (kind, is_told) in [("file", true), ("secret", true), ("merge", false)] {
-        let config =
-            parse(&format!("cloud: AzurePublicCloud\ndisableOutboundSNAT: true\ncloudConfigType: {kind}\n"));
-        assert_eq!(
-            (config.cloud.as_str(), config.disable_outbound_snat),
-            ("AzurePublicCloud", true),
-            "{kind}"
-        );
-        let told = warnings(&config).iter().any(|warning| warning.contains("cloudConfigType"));
-        assert_eq!(told, is_told, "{kind}: {:?}", warnings(&config));
-    }
-}
-
 /// LB-168, NODE-144.
 #[test]
 fn lb_168_node_144_outbound_snat_needs_the_standard_sku() {

@@ -17,8 +17,8 @@ fn sample(key: &str, value_type: ValueType) -> Value {
         ValueType::Text if key.ends_with("Type") && key.starts_with("loadBalancer") => json!("nodeIP"),
         ValueType::Text if key == "clusterServiceLoadBalancerHealthProbeMode" => json!("shared"),
         ValueType::Text if key == "vmType" => json!("standard"),
+        ValueType::Text if key == "cloudConfigType" => json!("secret"),
         ValueType::Text | ValueType::Secret => json!("x"),
-        ValueType::Word(words) => json!(words[0]),
         ValueType::Boolean if key == "excludeMasterFromStandardLB" => json!(false),
         ValueType::Boolean => json!(true),
         ValueType::Whole => json!(77),
@@ -59,7 +59,7 @@ fn keys_with_effect_change_the_configuration_and_others_are_named_in_a_warning()
 fn a_key_that_asks_for_what_happens_anyway_is_no_warning() {
     for key in KEYS {
         let empty = match key.value_type {
-            ValueType::Text | ValueType::Secret | ValueType::Word(_) | ValueType::Any => json!(""),
+            ValueType::Text | ValueType::Secret | ValueType::Any => json!(""),
             ValueType::Boolean => json!(false),
             ValueType::Whole | ValueType::Number => json!(0),
             ValueType::List => json!([]),

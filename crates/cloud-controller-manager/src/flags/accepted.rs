@@ -81,12 +81,4 @@ pub(super) const ACCEPTED: FlagsWithoutEffect = FlagsWithoutEffect(&[
             ("node-cidr-mask-size", Text),
         ],
     ),
-    (
-        "it belongs to dynamic reloading, which this release does not have",
-        &[
-            ("cloud-config-secret-name", Text),
-            ("cloud-config-secret-namespace", Text),
-            ("cloud-config-key", Text),
-        ],
-    ),
 ]);

@@ -5,6 +5,7 @@ use command_line::Problem;
 use controllers::leader_election;
 
 use super::{CONTROLLERS, CommandLine};
+use crate::configuration::Sources;
 
 /// The usual path of azure.json.
 const USUAL_FILE: &str = "--cloud-config=/etc/kubernetes/azure.json";
@@ -49,20 +50,26 @@ impl CommandLine {
             let reason = "this program knows no cloud but azure";
             problems.push(Problem::new("cloud-provider", provider, reason, &["--cloud-provider=azure"]));
         }
-        if flags.enable_dynamic_reloading {
-            let mut arguments = vec!["--enable-dynamic-reloading=false"];
-            let mut note = ", and restart the program after a change".to_owned();
-            if flags.cloud_config.is_empty() {
-                arguments.push(USUAL_FILE);
-                note = format!(", mount the Secret as that file{note}");
-            }
-            let reason = "not supported by this release";
-            problems.push(Problem::new("enable-dynamic-reloading", true, reason, &arguments).note(note));
-        } else if flags.cloud_config.is_empty() {
-            let reason = "no file is named, and the program needs azure.json to know subscription, resource group and \
-                          credential";
-            let note = ", or wherever azure.json is";
+        let sources = Sources::of(flags);
+        if sources == Sources::default() {
+            let reason = "--cloud-config cannot be empty when --enable-dynamic-reloading is not set to true and no Secret \
+                          is named";
+            let note = ", or wherever azure.json is; --cloud-config-secret-name names a Secret";
             problems.push(Problem::new("cloud-config", "", reason, &[USUAL_FILE]).note(note));
+        }
+        for (flag, value, usual) in [
+            ("cloud-config-secret-namespace", &flags.cloud_config_secret_namespace, "kube-system"),
+            ("cloud-config-key", &flags.cloud_config_key, "cloud-config"),
+        ] {
+            if sources.secret.is_some() && value.is_empty() {
+                let remedy = format!("--{flag}={usual}");
+                problems.push(Problem::new(
+                    flag,
+                    "",
+                    "it is needed to find the Secret's document",
+                    &[&remedy],
+                ));
+            }
         }
         if flags.cluster_name.is_empty() {
             let reason = "names in Azure are made of it";

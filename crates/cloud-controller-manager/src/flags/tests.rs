@@ -2,6 +2,7 @@
 
 use super::ranges::Ranges;
 use super::*;
+use crate::configuration::{SecretKey, Sources};
 
 fn read(arguments: &[&str]) -> Result<CommandLine, EarlyExit> {
     parse(std::iter::once("ccm").chain(arguments.iter().copied()).map(Into::into))
@@ -86,7 +87,8 @@ fn node_276_arguments_that_say_nothing_are_all_named_at_once() {
         "--cloud-provider=external",
         "--no-such",
         "value",
-        "--enable-dynamic-reloading=true",
+        "--cloud-config-secret-name=s",
+        "--cloud-config-key=",
         "--route-reconciliation-period=10",
         "--cluster-cidr=foo",
         "--node-monitor-period=abc",
@@ -99,7 +101,7 @@ fn node_276_arguments_that_say_nothing_are_all_named_at_once() {
         "--node-monitor-period=abc",
         "--v=two",
         "--cloud-provider=external",
-        "--enable-dynamic-reloading=true",
+        "--cloud-config-key",
         "--cluster-cidr=foo",
     ];
     assert_eq!(given, expected);
@@ -136,9 +138,15 @@ fn node_137_values_that_cannot_be_are_refused_with_a_remedy_that_holds() {
     for (arguments, words) in [
         (&["--cloud-provider="][..], "--cloud-provider cannot be empty"),
         (&["--cloud-provider=aws"], "--cloud-provider=aws: this program knows no cloud but azure"),
-        (&["--cloud-config="], "--cloud-config: no file is named, and the program needs azure.json"),
-        (&["--cloud-config=", "--enable-dynamic-reloading"], "mount the Secret as that file"),
-        (&["--enable-dynamic-reloading"], "restart the program"),
+        (
+            &["--cloud-config="],
+            "--cloud-config: --cloud-config cannot be empty when --enable-dynamic-reloading is not set to true and no \
+             Secret is named (pass --cloud-config=/etc/kubernetes/azure.json",
+        ),
+        (
+            &["--cloud-config-secret-name=s", "--cloud-config-secret-namespace="],
+            "--cloud-config-secret-namespace: it",
+        ),
         (&["--cluster-name="], "--cluster-name: names in Azure are made of it"),
         (
             &["--allocate-node-cidrs=true"],
@@ -319,4 +327,34 @@ fn the_first_entry_that_names_a_controller_decides() {
     assert!(!good(&["--controllers=-service,service"]).enabled("service-lb-controller"));
     assert!(!good(&["--controllers=cloud-node"]).enabled("service-lb-controller"));
     assert!(good(&["--controllers=cloud-node"]).enabled("cloud-node-controller"));
+}
+
+/// NODE-138, for the flags: which documents a command line names.
+#[test]
+fn node_138_a_file_and_a_secret_can_be_named() {
+    let secret = |namespace: &str, name: &str, key: &str| {
+        let [namespace, name, key] = [namespace, name, key].map(str::to_owned);
+        Some(SecretKey { namespace, name, key })
+    };
+    let usual = secret("kube-system", "azure-cloud-provider", "cloud-config");
+    for (arguments, file, expected) in [
+        (&["--cloud-config=a.json"][..], "a.json", None),
+        (&["--cloud-config=a.json", "--enable-dynamic-reloading"], "a.json", None),
+        (&["--enable-dynamic-reloading=true"], "", usual),
+        (&["--cloud-config-secret-name=s"], "", secret("kube-system", "s", "cloud-config")),
+        (
+            &[
+                "--cloud-config=a.json",
+                "--cloud-config-secret-name=s",
+                "--cloud-config-secret-namespace=n",
+                "--cloud-config-key=k",
+            ],
+            "a.json",
+            secret("n", "s", "k"),
+        ),
+    ] {
+        let line = good(arguments);
+        assert_eq!(line.problems(), [], "{arguments:?}");
+        assert_eq!(Sources::of(&line.flags), Sources { file: file.to_owned(), secret: expected });
+    }
 }

@@ -10,6 +10,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use cloud_controller_manager::configuration::Sources;
 use cloud_controller_manager::flags::{self, CONTROLLERS, EarlyExit};
 
 fn or<'a>(text: &'a str, instead: &'a str) -> &'a str {
@@ -42,7 +43,13 @@ fn outcome(arguments: &[&str]) -> String {
             let given = masks.map_or_else(String::new, |m| format!(", given out as /{} and /{}", m.v4, m.v6));
             writeln!(text, "pods: {}{given}", all.join(", ")).unwrap();
         }
-        writeln!(text, "cluster: {}, described in {}", flags.cluster_name, flags.cloud_config).unwrap();
+        let Sources { file, secret } = Sources::of(flags);
+        let secret = secret.map(|it| format!("Secret {}/{}, key {}", it.namespace, it.name, it.key));
+        let documents: Vec<String> =
+            Some(file).filter(|file| !file.is_empty()).into_iter().chain(secret).collect();
+        let changes = if flags.enable_dynamic_reloading { ", which may change" } else { "" };
+        let (name, documents) = (&flags.cluster_name, documents.join(" and "));
+        writeln!(text, "cluster: {name}, described in {documents}{changes}").unwrap();
         let api = or(&flags.kubeconfig, "the pod's service account");
         let at = or(&flags.master, "there");
         writeln!(text, "Kubernetes API: {api}, at the address {at}").unwrap();

@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use azure_simulator::packet::{AlwaysHealthy, Hop, Packet, Protocol, Source, trace};
 use azure_simulator::{Fault, FaultAction, Options};
+use k8s::api::api::core::v1::Secret;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
 use serde_json::{Map, Value, json};
 use simulated_cluster::{HostedCluster, HostedOptions, Shape};
 use tokio::process::{Child, Command};
@@ -18,7 +21,7 @@ fn corpus(name: &str) -> Vec<PathBuf> {
     files
 }
 
-async fn hosted(directory: &Path, stop: &CancellationToken) -> HostedCluster {
+pub async fn hosted(directory: &Path, stop: &CancellationToken) -> HostedCluster {
     hosted_as(Shape::default(), directory, stop).await
 }
 
@@ -26,6 +29,19 @@ async fn hosted_as(shape: Shape, directory: &Path, stop: &CancellationToken) -> 
     let start = jiff::Timestamp::from_second(1_760_000_000).unwrap();
     let options = HostedOptions::of(shape, Options { seed: 7, start, ..Options::default() }, directory);
     HostedCluster::start(options, stop).await.unwrap()
+}
+
+/// Writes a cloud configuration into a Secret of `kube-system`, in place of an earlier one.
+pub async fn keep_in_secret(cluster: &HostedCluster, name: &str, document: &str) {
+    let secret = json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name},
+        "stringData": {"cloud-config": document},
+    });
+    let secrets: Api<Secret> = Api::namespaced(cluster.client.clone(), "kube-system");
+    let applied = PatchParams::apply("test").force();
+    secrets.patch(name, &applied, &Patch::Apply(&secret)).await.unwrap();
 }
 
 /// A proxy without a listener, and exceptions as users write them.
@@ -49,6 +65,9 @@ async fn accepted_command_lines_run_with_and_without_a_proxy_and_say_which_autho
     let cluster = hosted(folder.path(), &stop).await;
     let files = &cluster.files;
     let authority = files.certificate_authority.to_str().unwrap().to_owned();
+    // Some command lines name this Secret.
+    keep_in_secret(&cluster, "azure-cloud-config", &std::fs::read_to_string(&files.azure_json).unwrap())
+        .await;
     let overrides = [
         format!("--cloud-config={}", files.azure_json.display()),
         format!("--kubeconfig={}", files.kubeconfig.display()),

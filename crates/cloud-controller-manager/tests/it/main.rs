@@ -4,4 +4,5 @@
 mod command_lines;
 mod from_outside;
 mod proxy;
+mod reloading;
 mod stopping;

@@ -10,24 +10,20 @@
 //! ```
 
 mod place;
-mod registry;
 mod rights;
 mod story;
 
-use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail, ensure};
-use real_kubernetes::{Enclosure, Lack};
+use anyhow::{Context as _, ensure};
+use real_kubernetes::Enclosure;
 use tokio::time::Instant;
 
+use crate::e2e::machines;
 use crate::kubernetes::{Api, Kubernetes};
 use crate::print;
 use crate::program::{given_or_built, in_folder, runtime, with_logs};
 use place::Place;
-
-/// The first address of the machines' subnet, which Azure reserves for its gateway.
-const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 240, 0, 1);
 
 /// How to run it.
 #[derive(Debug, clap::Args)]
@@ -53,7 +49,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let (true, Some(programs)) = (arguments.inside, &arguments.programs) {
         return runtime()?.block_on(inside(assets, programs));
     }
-    if !is_possible(assets)? {
+    if !machines::is_possible(assets)? {
         return Ok(());
     }
     let programs = given_or_built(arguments.programs.as_deref(), "")?;
@@ -67,33 +63,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     })
 }
 
-/// Whether this machine can run nodes; missing packages are installed. In CI it must.
-fn is_possible(assets: &Path) -> anyhow::Result<bool> {
-    let mut lacks = real_kubernetes::lacks(assets);
-    if !lacks.is_empty() && lacks.iter().all(|lack| matches!(lack, Lack::Package(_))) {
-        let words: Vec<String> = lacks.iter().map(ToString::to_string).collect();
-        print::line(format_args!("installing, because {}", words.join(", ")));
-        if let Err(problem) = real_kubernetes::install(&lacks) {
-            print::line(format_args!("cannot install them: {problem}"));
-        }
-        lacks = real_kubernetes::lacks(assets);
-    }
-    if lacks.is_empty() {
-        return Ok(true);
-    }
-    let words: Vec<String> = lacks.iter().map(ToString::to_string).collect();
-    let words = words.join("; ");
-    if std::env::var_os("CI").is_some() {
-        bail!("no nodes can run on this machine, and in CI they must: {words}");
-    }
-    print::line(format_args!("skipped: no nodes can run on this machine: {words}"));
-    Ok(false)
-}
-
 /// The part that runs in separate namespaces.
 async fn inside(assets: &Path, programs: &Path) -> anyhow::Result<()> {
     let begun = Instant::now();
-    let enclosure = Enclosure::enter(GATEWAY, &[place::METADATA])?;
+    let enclosure = Enclosure::enter(machines::GATEWAY, &[machines::METADATA])?;
     let mut place = Place::start(&enclosure, assets, programs).await?;
     print::line(format_args!("  ok  a cluster of two nodes after {:.1} s", begun.elapsed().as_secs_f64()));
     let played = story::play(&mut place).await;

@@ -1,41 +1,26 @@
 //! Azure with machines and registries, the cluster of these machines, and our programs.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::Context as _;
-use azure_simulator::tunnel::Tunnels;
-use azure_simulator::{LatencyProfile, Options};
-use azure_types::ResourceId;
-use clock::Clock;
-use kube::Client;
-use kubernetes_simulator::Token;
-use real_kubernetes::{Enclosure, Image, NodeSettings, RealCluster, RealNode};
+use real_kubernetes::{Enclosure, Image};
 use serde_json::{Value, json};
-use simulated_cluster::{HostedAzure, HostedAzureOptions, Shape, StandaloneMachine};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use simulated_cluster::{Shape, StandaloneMachine};
 
-use super::registry::Pusher;
 use super::rights;
+use crate::e2e::machines::{CLIENT_SECRET, EmptyCluster, Machines, registry};
 use crate::program::Program;
 
-/// The address of instance metadata in Azure.
-pub const METADATA: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
 /// The machines, which are also the nodes.
 pub const MACHINES: [&str; 2] = ["node-a", "node-b"];
 /// The image that only clients with a role may pull.
 pub const IMAGE: &str = "harbour.azurecr.io/team/app:v1";
 /// The output of its container.
 pub const WORDS: &str = "pulled from the simulated registry";
-/// The image of pods' sandboxes, which all clients may pull.
-const SANDBOX_IMAGE: &str = "anchors.azurecr.io/pause:1";
 /// The role for pulling images.
 const ACR_PULL: &str = "7f951dda-4ed3-4680-a7ca-43fe172d538d";
-/// The latency of each write to Azure.
-const LATENCY: Duration = Duration::from_millis(300);
-const CLIENT_SECRET: &str = "of-the-end-to-end-test";
 const CONTROLLER_MANAGER: &str = "azure-cloud-controller-manager";
 const NODE_MANAGER: &str = "azure-cloud-node-manager";
 const CREDENTIAL_PROVIDER: &str = "acr-credential-provider";
@@ -44,21 +29,17 @@ const CREDENTIAL_PROVIDER: &str = "acr-credential-provider";
 pub struct Place {
     /// Our running programs.
     pub programs: Vec<Program>,
-    /// The cluster.
-    pub cluster: RealCluster,
-    /// A client with an administrator's rights.
-    pub client: Client,
-    /// Azure on sockets.
-    pub azure: HostedAzure,
-    /// Names and sizes of the cluster's resources in Azure.
-    pub shape: Shape,
-    /// The folder for all files.
-    pub folder: PathBuf,
-    /// The folder of the real programs.
-    pub assets: PathBuf,
+    /// Azure and the cluster.
+    pub machines: Machines,
     binaries: PathBuf,
-    _proxy: Tunnels,
-    _stop: DropGuard,
+}
+
+impl Deref for Place {
+    type Target = Machines;
+
+    fn deref(&self) -> &Machines {
+        &self.machines
+    }
 }
 
 impl Place {
@@ -67,61 +48,13 @@ impl Place {
     /// # Errors
     /// Something does not start.
     pub async fn start(enclosure: &Enclosure, assets: &Path, binaries: &Path) -> anyhow::Result<Self> {
-        let stop = CancellationToken::new();
-        let folder = enclosure.folder().to_owned();
-        let machines = MACHINES.map(StandaloneMachine::new).to_vec();
-        let shape = Shape { pools: Vec::new(), machines, ..Shape::default() };
-        let options = Options {
-            latency: LatencyProfile::instant().with("*", "*", LATENCY),
-            start: Clock::system().now(),
-            ..Options::default()
-        };
-        let azure = HostedAzureOptions {
-            client_secret: Some(Token::new(CLIENT_SECRET)),
-            metadata: Some(SocketAddr::from((METADATA, 80))),
-            record: Some(folder.join("azure-exchanges.jsonl")),
-            ..HostedAzureOptions::of(&shape, options, &folder)
-        };
-        let azure = HostedAzure::start(azure, &stop).await?;
-        shape.lay_out(&azure.azure)?;
-        for machine in &shape.machines {
-            let id = shape.machine(machine);
-            azure.azure.edit(&id, |document| document["identity"] = json!({"type": "SystemAssigned"}))?;
-        }
-        push_images(&azure, &shape, &folder).await?;
-
-        // Machines do not share this process' loopback: the proxy to Azure's names listens at their gateway.
-        let proxy =
-            Tunnels::start_at((enclosure.gateway(), 0).into(), azure.https_address, stop.clone()).await?;
-        let environment = vec![
-            ("HTTPS_PROXY".to_owned(), format!("http://{}", proxy.address())),
-            ("SSL_CERT_FILE".to_owned(), azure.certificate_authority.display().to_string()),
-        ];
-        let provider = credential_provider(&folder, &shape, &environment)?;
-        let node = |machine: &StandaloneMachine| {
-            Ok(NodeSettings {
-                name: machine.name.clone(),
-                address: address(&azure, &shape.interface(machine))?,
-                sandbox_image: SANDBOX_IMAGE.to_owned(),
-                environment: environment.clone(),
-                credential_provider: Some((provider.clone(), binaries.to_owned())),
-            })
-        };
-        let nodes = shape.machines.iter().map(node).collect::<anyhow::Result<Vec<_>>>()?;
-        let cluster = RealCluster::start(enclosure, assets, nodes).await?;
-        let client = cluster.servers.client().await?;
-        Ok(Self {
-            programs: Vec::new(),
-            cluster,
-            client,
-            azure,
-            shape,
-            folder,
-            assets: assets.to_owned(),
-            binaries: binaries.to_owned(),
-            _proxy: proxy,
-            _stop: stop.drop_guard(),
-        })
+        let empty = EmptyCluster::start(enclosure, assets, &MACHINES).await?;
+        let image = Image::of_busybox(enclosure.folder(), &format!("echo {WORDS}; sleep 2000000000"))?;
+        empty.create_registry(host_of(IMAGE), false)?;
+        empty.push(IMAGE, &image).await?;
+        let provider = credential_provider(enclosure.folder(), &empty.shape, &empty.environment)?;
+        let machines = empty.start_nodes(Some((provider, binaries.to_owned())), &[]).await?;
+        Ok(Self { programs: Vec::new(), machines, binaries: binaries.to_owned() })
     }
 
     /// Starts the controller manager, and a node manager on each machine, with the arguments of their charts.
@@ -157,7 +90,7 @@ impl Place {
             rights::NODE_MANAGER,
         )
         .await?;
-        for node in &self.cluster.nodes {
+        for node in &self.machines.cluster.nodes {
             let mut command = node.command(&self.binaries.join(NODE_MANAGER));
             command
                 .arg(format!("--node-name={}", node.name()))
@@ -187,7 +120,7 @@ impl Place {
     /// # Errors
     /// The program with the end of its log.
     pub fn must_run(&mut self) -> anyhow::Result<()> {
-        self.cluster.nodes.iter_mut().try_for_each(RealNode::must_run)?;
+        self.machines.must_run()?;
         self.programs.iter_mut().try_for_each(Program::must_run)
     }
 
@@ -213,38 +146,8 @@ pub fn host_of(image: &str) -> &str {
     image.split('/').next().unwrap_or_default()
 }
 
-fn registry(shape: &Shape, host: &str) -> ResourceId {
-    let name = host.split('.').next().unwrap_or_default();
-    shape.group().resource("Microsoft.ContainerRegistry", "registries", name)
-}
-
-/// The address that Azure has assigned to a network interface.
-fn address(azure: &HostedAzure, interface: &ResourceId) -> anyhow::Result<Ipv4Addr> {
-    let document = azure.azure.document(interface).context("there is no such interface")?;
-    let address = document["properties"]["ipConfigurations"][0]["properties"]["privateIPAddress"].as_str();
-    Ok(address.context("the interface has no address")?.parse()?)
-}
-
-/// Creates two registries, one of them with anonymous pull, and pushes an image to each.
-async fn push_images(azure: &HostedAzure, shape: &Shape, folder: &Path) -> anyhow::Result<()> {
-    let image = Image::of_busybox(folder, &format!("echo {WORDS}; sleep 2000000000"))?;
-    for (name, anonymous) in [(IMAGE, false), (SANDBOX_IMAGE, true)] {
-        let host = host_of(name);
-        let document = json!({
-            "location": shape.region, "sku": {"name": "Standard"}, "properties": {"anonymousPullEnabled": anonymous},
-        });
-        azure.azure.put(&registry(shape, host), document)?;
-        let (_, path) = name.split_once('/').context("an image has a host")?;
-        let (repository, tag) = path.split_once(':').context("an image has a tag")?;
-        let pusher = Pusher { azure: &azure.http, host, client_id: &shape.client_id, secret: CLIENT_SECRET };
-        pusher.push(repository, tag, &image).await?;
-    }
-    Ok(())
-}
-
 /// The kubelet's configuration for our credential provider, as in `docs/acr-credential-provider.md`, and the azure.json
 /// of a machine with a managed identity.
-/// with a managed identity.
 fn credential_provider(
     folder: &Path,
     shape: &Shape,

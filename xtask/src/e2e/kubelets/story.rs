@@ -107,14 +107,14 @@ pub async fn play(place: &mut Place) -> anyhow::Result<()> {
     print::line(format_args!("  ok  {second} was given the role, and pulled the image"));
 
     let machine = place.shape.machine(&place.shape.machines[1]);
-    place.cluster.nodes[1].stop_kubelet();
+    place.machines.cluster.nodes[1].stop_kubelet();
     place.azure.azure.set_power_state(&machine, PowerState::Deallocated)?;
     until(place, "the stopped machine's node is tainted", async |_| {
         Ok(has_taint(&nodes.get(second).await?, TAINT_SHUTDOWN).then_some(()))
     })
     .await?;
     place.azure.azure.set_power_state(&machine, PowerState::Running)?;
-    place.cluster.nodes[1].start_kubelet()?;
+    place.machines.cluster.nodes[1].start_kubelet()?;
     until(place, "the node is ready again, and without the taint", async |_| {
         let node = nodes.get(second).await?;
         Ok((is_ready(&node) && !has_taint(&node, TAINT_SHUTDOWN)).then_some(()))
@@ -122,7 +122,7 @@ pub async fn play(place: &mut Place) -> anyhow::Result<()> {
     .await?;
     print::line(format_args!("  ok  {second} was stopped and tainted, started and used again"));
 
-    place.cluster.nodes[1].stop_kubelet();
+    place.machines.cluster.nodes[1].stop_kubelet();
     place.azure.azure.delete(&machine)?;
     until(place, "the lost machine's node is gone", async |_| {
         Ok(nodes.get_opt(second).await?.is_none().then_some(()))

@@ -26,6 +26,8 @@ pub fn value(c: &CloudConfig, key: &str) -> String {
         "userAssignedIdentityID" => c.user_assigned_identity_id.clone(),
         "useFederatedWorkloadIdentityExtension" => c.use_federated_workload_identity_extension.to_string(),
         "aadFederatedTokenFile" => c.aad_federated_token_file.clone(),
+        "cloudConfigType" => c.cloud_config_type.to_string(),
+        "disableCloudProvider" => c.disable_cloud_provider.to_string(),
         "aadMSIDataPlaneIdentityPath" => c.aad_msi_data_plane_identity_path.clone(),
         "resourceGroup" => c.resource_group.clone(),
         "location" => c.location.clone(),
