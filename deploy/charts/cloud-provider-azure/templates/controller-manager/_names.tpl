@@ -36,12 +36,6 @@ useServiceAccountCredentials use-service-account-credentials
 {{- if kindIs "invalid" $port }}10268{{ else }}{{ int $port }}{{ end -}}
 {{- end -}}
 
-{{- /* Whether azure.json comes from a Secret, too. */ -}}
-{{- define "controller-manager.readsSecret" -}}
-{{- $values := .Values.cloudControllerManager -}}
-{{- if or $values.cloudConfigSecretName (include "cerulean.isTrue" ($values.enableDynamicReloading | default "")) }}true{{ end -}}
-{{- end -}}
-
 {{- define "controller-manager.selector" -}}
 component: cloud-controller-manager
 tier: control-plane
