@@ -32,6 +32,8 @@ pub const CLIENT_SECRET: &str = "of-the-end-to-end-test";
 pub const PUBLIC_REGISTRY: &str = "anchors.azurecr.io";
 /// The image of pods' sandboxes.
 const SANDBOX_IMAGE: &str = "anchors.azurecr.io/pause:1";
+/// The file of the requests to Azure and their answers, as JSON lines.
+pub const EXCHANGES: &str = "azure-exchanges.jsonl";
 /// The latency of each write to Azure.
 const LATENCY: Duration = Duration::from_millis(300);
 
@@ -87,7 +89,7 @@ impl<'a> EmptyCluster<'a> {
         let azure = HostedAzureOptions {
             client_secret: Some(Token::new(CLIENT_SECRET)),
             metadata: Some(SocketAddr::from((METADATA, 80))),
-            record: Some(folder.join("azure-exchanges.jsonl")),
+            record: Some(folder.join(EXCHANGES)),
             ..HostedAzureOptions::of(&shape, options, folder)
         };
         let azure = HostedAzure::start(azure, &stop).await?;

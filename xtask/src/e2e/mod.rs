@@ -6,6 +6,7 @@
 mod bad_input;
 pub mod capz;
 mod cluster;
+mod install;
 mod kubelets;
 mod machines;
 mod manager;
@@ -48,6 +49,8 @@ pub struct Arguments {
 enum Other {
     /// A cluster on Azure comes, grows, shrinks and goes, by the manager of clusters.
     Capz(capz::Arguments),
+    /// An installation from images and chart on real kubelets: switch, two replicas, and back.
+    Install(install::Arguments),
     /// Real kubelets on simulated machines: nodes, a Service, and an image from the simulated registry.
     Kubelets(kubelets::Arguments),
 }
@@ -59,6 +62,7 @@ enum Other {
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.other {
         Some(Other::Capz(arguments)) => return capz::run(arguments),
+        Some(Other::Install(arguments)) => return install::run(arguments),
         Some(Other::Kubelets(arguments)) => return kubelets::run(arguments),
         None => {}
     }

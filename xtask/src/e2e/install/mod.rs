@@ -1,0 +1,96 @@
+//! An installation from images and chart, as its user does it: `cargo xtask e2e install`.
+//!
+//! Helm installs the charts on a real cluster whose machines are in the simulated Azure. The programs run from the root
+//! file systems of their images, with the rights of the chart and the documented role in Azure, and nothing else.
+//!
+//! ```text
+//! this program ─▶ the same in namespaces of its own ─▶ place (Azure, kubelets, images in a registry) ─▶ story
+//! ```
+
+mod established;
+mod helm;
+mod image;
+mod place;
+mod replicas;
+mod story;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail, ensure};
+use real_kubernetes::Enclosure;
+use tokio::time::Instant;
+
+use crate::e2e::machines;
+use crate::kubernetes::{Api, Kubernetes};
+use crate::print;
+use crate::program::{in_folder, runtime};
+use helm::Helm;
+use place::Place;
+
+/// How to run it.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Folder of the images (`cargo xtask images`).
+    #[arg(long, value_name = "FOLDER", default_value = "target/images")]
+    images: PathBuf,
+    /// Keep the folder with logs and files, and print its path.
+    #[arg(long)]
+    keep: bool,
+    /// Leave the empty cluster running until Ctrl-C, and print the commands that install the programs.
+    #[arg(long)]
+    stay: bool,
+    /// Run the story itself, which the task starts in namespaces of its own.
+    #[arg(long, hide = true, requires = "helm")]
+    inside: bool,
+    /// The program helm.
+    #[arg(long, hide = true)]
+    helm: Option<PathBuf>,
+}
+
+/// Runs the story.
+///
+/// # Errors
+/// The first failed step; in CI also missing requirements of this machine.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let Some(api) = Api::find(Kubernetes::Real)? else { return Ok(()) };
+    let assets = api.assets().context("there is no folder of programs")?;
+    if let (true, Some(helm)) = (arguments.inside, &arguments.helm) {
+        return runtime()?.block_on(inside(assets, &arguments.images, helm, arguments.stay));
+    }
+    if !machines::is_possible(assets)? {
+        return Ok(());
+    }
+    let Some(helm) = Helm::find()? else { return Ok(()) };
+    let images = arguments.images.canonicalize().with_context(|| {
+        format!(
+            "--images={}: there is no such folder; cargo xtask images makes it",
+            arguments.images.display()
+        )
+    })?;
+    let mut options: Vec<String> = ["e2e", "install", "--inside", "--images"].map(str::to_owned).to_vec();
+    options.extend([images.display().to_string(), "--helm".to_owned(), helm.display().to_string()]);
+    options.extend(arguments.stay.then(|| "--stay".to_owned()));
+    in_folder("cerulean-e2e-install-", arguments.keep, |directory| {
+        let ended = Enclosure::run(&std::env::current_exe()?, &options, directory)?;
+        ensure!(ended.success(), "the story ended with {ended}");
+        Ok(())
+    })
+}
+
+/// The part that runs in separate namespaces.
+async fn inside(assets: &Path, images: &Path, helm: &Path, stay: bool) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    let enclosure = Enclosure::enter(machines::GATEWAY, &[machines::METADATA, place::KUBERNETES_SERVICE])?;
+    let mut place = Place::start(&enclosure, assets, images, helm).await?;
+    print::line(format_args!("  ok  a cluster of three nodes after {:.1} s", begun.elapsed().as_secs_f64()));
+    if stay {
+        place.invite()?;
+        tokio::signal::ctrl_c().await?;
+        return Ok(());
+    }
+    if let Err(problem) = story::play(&mut place).await {
+        bail!("{problem:#}\n{}", place.last_words());
+    }
+    print::line(format_args!("all steps passed in {:.1} s", begun.elapsed().as_secs_f64()));
+    Ok(())
+}

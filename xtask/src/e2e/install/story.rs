@@ -1,0 +1,298 @@
+//! From the established chart's objects to ours and back, with a Service that is served all the time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use azure_simulator::packet::{self, AlwaysHealthy, Packet, Protocol, Source};
+use k8s::api::api::apps::v1::{DaemonSet, Deployment};
+use k8s::api::api::core::v1::{Node, Service};
+use k8s::names::TAINT_UNINITIALIZED;
+use kube::Api;
+use kube::api::ListParams;
+use serde_json::{Value, json};
+
+use super::place::{CONTROL_PLANE, MACHINES, Place};
+use super::replicas;
+use crate::e2e::capz::objects::create;
+use crate::e2e::machines::EXCHANGES;
+use crate::{print, program};
+
+/// The time limit of a step on a busy machine.
+const STEP_TIMEOUT: Duration = Duration::from_secs(120);
+/// A host on the internet.
+const SENDER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 7));
+/// The release's name.
+const RELEASE: &str = "azure";
+/// How long others wait before they take over from a silent leader (--leader-elect-lease-duration).
+const LEASE: Duration = Duration::from_secs(15);
+/// The longest pause between two attempts of a candidate: its period of 2 s with its jitter.
+const ATTEMPT: Duration = Duration::from_millis(4_500);
+
+/// Runs all steps.
+///
+/// # Errors
+/// The first failed step.
+pub async fn play(place: &mut Place) -> anyhow::Result<()> {
+    let values = place.values.display().to_string();
+    let established = place.established.display().to_string();
+    let chart = Place::chart().display().to_string();
+
+    place.helm.run(&["install", RELEASE, &established])?;
+    rolled_out(place, 1).await?;
+    nodes_are_described(place).await?;
+    create(&place.machines.client, &service("before")).await?;
+    served(place, "before").await?;
+    print::line(
+        "  ok  our images in the established chart's objects, with its rights: nodes and a Service are served",
+    );
+    let before = objects(place)?;
+    let journal = Writes::of(place);
+
+    print::line(place.helm.run(&["lint", &chart, "--values", &values])?.trim());
+    let begun = Instant::now();
+    place.helm.run(&["upgrade", RELEASE, &chart, "--values", &values])?;
+    rolled_out(place, 1).await?;
+    print::line(format_args!(
+        "  ok  helm upgrade to our chart, rolled out after {:.1} s",
+        begun.elapsed().as_secs_f64()
+    ));
+    a_leader(place).await?;
+    create(&place.machines.client, &service("after")).await?;
+    served(place, "after").await?;
+    let written = journal.since(place);
+    let others: Vec<&String> = written.iter().filter(|path| !is_of_new_service(path)).collect();
+    ensure!(others.is_empty(), "the switch itself wrote {others:?}");
+    print::line(
+        "  ok  the switch wrote nothing to Azure, and the next Service is served with our chart's rights alone",
+    );
+
+    two_replicas(place, &chart, &values).await?;
+    measure(place)?;
+
+    let journal = Writes::of(place);
+    place.helm.run(&["rollback", RELEASE, "1"])?;
+    rolled_out(place, 1).await?;
+    a_leader(place).await?;
+    create(&place.machines.client, &service("back")).await?;
+    served(place, "back").await?;
+    let written = journal.since(place);
+    let others: Vec<&String> = written.iter().filter(|path| !is_of_new_service(path)).collect();
+    ensure!(others.is_empty(), "the way back wrote {others:?}");
+    let left: Vec<String> = objects(place)?.difference(&before).cloned().collect();
+    ensure!(left.is_empty(), "helm rollback left {left:?}");
+    print::line("  ok  helm rollback wrote nothing to Azure, and left nothing of our chart behind");
+
+    place.helm.run(&["uninstall", RELEASE, "--wait"])?;
+    let left: Vec<String> = objects(place)?.intersection(&before).cloned().collect();
+    ensure!(left.is_empty(), "helm uninstall left {left:?}");
+    for name in ["before", "after", "back"] {
+        ensure!(packet_arrives(place, name).await?, "{name} is not served any more");
+    }
+    denied(place)
+}
+
+/// The leader is killed, and then its successor is suspended. Each time another replica takes over while a Service waits.
+async fn two_replicas(place: &mut Place, chart: &str, values: &str) -> anyhow::Result<()> {
+    let two = ["--set", "cloudControllerManager.replicas=2"];
+    place.helm.run(&[&["upgrade", RELEASE, chart, "--values", values], &two[..]].concat())?;
+    rolled_out(place, 2).await?;
+    let first = a_leader(place).await?;
+    let node = replicas::node_of(place, &first).await?.context("the leader has logged no identity")?;
+    let number = MACHINES.iter().position(|name| *name == node).context("an unknown node")?;
+    // The kubelet would start it again at once.
+    place.machines.cluster.nodes[number].stop_kubelet();
+    create(&place.machines.client, &service("killed")).await?;
+    replicas::signal(replicas::process_on(&node)?, "KILL")?;
+    let (second, took) = replicas::taken_over(place, &first, LEASE + ATTEMPT).await?;
+    served(place, "killed").await?;
+    written_once(place)?;
+    print::line(format_args!(
+        "  ok  the leader was killed, and the other replica took over after {:.1} s; nothing was written twice",
+        took.as_secs_f64()
+    ));
+
+    place.machines.cluster.nodes[number].start_kubelet()?;
+    rolled_out(place, 2).await?;
+    let node = replicas::node_of(place, &second).await?.context("the leader has logged no identity")?;
+    let process = replicas::process_on(&node)?;
+    create(&place.machines.client, &service("suspended")).await?;
+    replicas::signal(process, "STOP")?;
+    let (_, took) = replicas::taken_over(place, &second, LEASE + ATTEMPT).await?;
+    served(place, "suspended").await?;
+    let journal = Writes::of(place);
+    replicas::signal(process, "CONT")?;
+    program::until(place, must_run, "the suspended leader ends", STEP_TIMEOUT, async |_| {
+        Ok(replicas::process_on(&node).map_or(true, |running| running != process).then_some(()))
+    })
+    .await?;
+    ensure!(journal.since(place).is_empty(), "the suspended leader wrote {:?}", journal.since(place));
+    written_once(place)?;
+    print::line(format_args!(
+        "  ok  a suspended leader lost its lease after {:.1} s, and ended without a write when it ran again",
+        took.as_secs_f64()
+    ));
+    rolled_out(place, 2).await
+}
+
+fn must_run(place: &mut Place) -> anyhow::Result<()> {
+    place.machines.must_run()
+}
+
+/// Waits until Deployment and DaemonSets are as the release demands.
+async fn rolled_out(place: &mut Place, replicas: i32) -> anyhow::Result<()> {
+    let client = place.machines.client.clone();
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), "kube-system");
+    let daemon_sets: Api<DaemonSet> = Api::namespaced(client, "kube-system");
+    program::until(place, must_run, "the release is rolled out", STEP_TIMEOUT, async |_| {
+        let found = deployments.get("cloud-controller-manager").await?;
+        let (generation, status) = (found.metadata.generation, found.status.unwrap_or_default());
+        let is_current = status.observed_generation == generation;
+        let counts = [status.replicas, status.updated_replicas, status.available_replicas];
+        if !is_current || counts.iter().any(|count| *count != Some(replicas)) {
+            return Ok(None);
+        }
+        let found = daemon_sets.get("cloud-node-manager").await?;
+        let (generation, status) = (found.metadata.generation, found.status.unwrap_or_default());
+        let wanted = status.desired_number_scheduled;
+        let is_done = status.observed_generation == generation
+            && wanted == MACHINES.len() as i32
+            && status.updated_number_scheduled == Some(wanted)
+            && status.number_available == Some(wanted);
+        Ok(is_done.then_some(()))
+    })
+    .await
+}
+
+async fn nodes_are_described(place: &mut Place) -> anyhow::Result<()> {
+    let nodes: Api<Node> = Api::all(place.machines.client.clone());
+    program::until(place, must_run, "the nodes have provider IDs and no taint", STEP_TIMEOUT, async |_| {
+        let found = nodes.list(&ListParams::default()).await?.items;
+        let is_described = |node: &Node| {
+            let spec = node.spec.clone().unwrap_or_default();
+            spec.provider_id.is_some_and(|id| id.starts_with("azure:///subscriptions/"))
+                && !spec.taints.into_iter().flatten().any(|taint| taint.key == TAINT_UNINITIALIZED)
+        };
+        Ok((found.len() == MACHINES.len() && found.iter().all(is_described)).then_some(()))
+    })
+    .await
+}
+
+/// The identity of the leader, which runs in a pod of today.
+async fn a_leader(place: &mut Place) -> anyhow::Result<String> {
+    program::until(place, must_run, "a running replica leads", STEP_TIMEOUT, async |place| {
+        let Some(leader) = replicas::leader(place).await? else { return Ok(None) };
+        Ok(replicas::node_of(place, &leader).await?.map(|_| leader))
+    })
+    .await
+}
+
+fn service(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "default"},
+        "spec": {"type": "LoadBalancer", "selector": {"app": "web"}, "ports": [{"port": 80}]},
+    })
+}
+
+async fn served(place: &mut Place, name: &str) -> anyhow::Result<()> {
+    let what = format!("{name} has an address, and packets arrive");
+    program::until(place, must_run, &what, STEP_TIMEOUT, async |place| {
+        Ok(packet_arrives(place, name).await?.then_some(()))
+    })
+    .await
+}
+
+/// Whether the Service has an address that leads to the node for pods.
+async fn packet_arrives(place: &Place, name: &str) -> anyhow::Result<bool> {
+    let services: Api<Service> = Api::default_namespaced(place.machines.client.clone());
+    let status = services.get(name).await?.status;
+    let ingress = status.and_then(|status| status.load_balancer?.ingress?.into_iter().next()?.ip);
+    let Some(address) = ingress else { return Ok(false) };
+    let packet = Packet::new(Source::internet(SENDER), address.parse()?, 80, Protocol::Tcp);
+    let verdict = packet::trace(&place.machines.azure.azure, &AlwaysHealthy, &packet);
+    ensure!(verdict.arrives, "{}", verdict.sentence());
+    Ok(true)
+}
+
+/// The writes to Azure after a moment.
+struct Writes(u64);
+
+impl Writes {
+    fn of(place: &Place) -> Self {
+        Self(place.machines.azure.azure.journal().entries.last().map_or(0, |entry| entry.sequence))
+    }
+
+    /// The paths that were written since.
+    fn since(&self, place: &Place) -> Vec<String> {
+        let journal = place.machines.azure.azure.journal_after(self.0);
+        let written = journal.entries.iter().filter(|entry| entry.method != "GET");
+        written.map(|entry| entry.path.clone()).collect()
+    }
+}
+
+/// Whether a new Service, and nothing else, leads to a write of this path.
+fn is_of_new_service(path: &str) -> bool {
+    ["/publicIPAddresses/", "/loadBalancers/", "/networkSecurityGroups/"]
+        .iter()
+        .any(|kind| path.contains(kind))
+}
+
+/// Fails if a write repeats the one before of the same resource.
+fn written_once(place: &Place) -> anyhow::Result<()> {
+    let mut last: BTreeMap<String, String> = BTreeMap::new();
+    for line in std::fs::read_to_string(place.machines.folder.join(EXCHANGES))?.lines() {
+        let exchange: Value = serde_json::from_str(line)?;
+        let succeeded = exchange["status"].as_u64().is_some_and(|status| (200..300).contains(&status));
+        if exchange["method"] != "PUT" || !succeeded {
+            continue;
+        }
+        let (url, body) = (exchange["url"].to_string(), exchange["body"].to_string());
+        ensure!(last.insert(url.clone(), body.clone()) != Some(body), "{url} was written twice");
+    }
+    Ok(())
+}
+
+/// The objects of the release's kinds that are not Kubernetes' own.
+fn objects(place: &Place) -> anyhow::Result<BTreeSet<String>> {
+    let kinds =
+        "deployments,daemonsets,serviceaccounts,configmaps,roles,rolebindings,services,poddisruptionbudgets";
+    let names = ["-o", "name"];
+    let namespaced = place.kubectl(&[&["get", kinds, "-n", "kube-system"], &names[..]].concat())?;
+    let cluster = place.kubectl(&[&["get", "clusterroles,clusterrolebindings"], &names[..]].concat())?;
+    Ok(namespaced
+        .lines()
+        .chain(cluster.lines())
+        .filter(|name| name.contains("cloud"))
+        .map(str::to_owned)
+        .collect())
+}
+
+/// Prints the memory of the programs.
+fn measure(place: &Place) -> anyhow::Result<()> {
+    for name in &MACHINES[..CONTROL_PLANE] {
+        let resident = replicas::resident(replicas::process_on(name)?)?;
+        print::line(format_args!(
+            "      {name}: cloud-controller-manager has {:.1} MB resident",
+            resident as f64 / 1e3
+        ));
+    }
+    let _ = place;
+    Ok(())
+}
+
+/// Fails if the API server denied a request of a program.
+fn denied(place: &Place) -> anyhow::Result<()> {
+    let log = std::fs::read_to_string(&place.audit_log)?;
+    ensure!(!log.is_empty(), "the audit log is empty");
+    let mut denied = BTreeSet::new();
+    for line in log.lines() {
+        let event: Value = serde_json::from_str(line)?;
+        if event["annotations"]["authorization.k8s.io/decision"] == "forbid" {
+            denied.insert(format!("{} {} {}", event["user"]["username"], event["verb"], event["requestURI"]));
+        }
+    }
+    ensure!(denied.is_empty(), "the API server denied {denied:#?}");
+    print::line(format_args!("  ok  none of {} requests of the programs was denied", log.lines().count()));
+    Ok(())
+}
