@@ -124,6 +124,8 @@ impl RealKubernetes {
             ("--token-auth-file", "tokens.csv"),
             ("--authorization-mode", "Node,RBAC"),
             ("--enable-admission-plugins", "NodeRestriction"),
+            // As installers set it.
+            ("--allow-privileged", "true"),
             // Kubelets are reached at the addresses that a cloud provider writes to nodes.
             ("--kubelet-preferred-address-types", "InternalIP"),
         ];

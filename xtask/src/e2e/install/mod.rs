@@ -8,6 +8,7 @@
 //! ```
 
 mod established;
+mod guide;
 mod helm;
 mod image;
 mod place;
@@ -23,7 +24,7 @@ use tokio::time::Instant;
 use crate::e2e::machines;
 use crate::kubernetes::{Api, Kubernetes};
 use crate::print;
-use crate::program::{in_folder, runtime};
+use crate::program::{given_or_built, in_folder, runtime};
 use helm::Helm;
 use place::Place;
 
@@ -33,6 +34,9 @@ pub struct Arguments {
     /// Folder of the images (`cargo xtask images`).
     #[arg(long, value_name = "FOLDER", default_value = "target/images")]
     images: PathBuf,
+    /// Binary of `cerulean`, whose plans the guide compares; by default a release build is made.
+    #[arg(long, value_name = "PATH")]
+    cerulean: Option<PathBuf>,
     /// Keep the folder with logs and files, and print its path.
     #[arg(long)]
     keep: bool,
@@ -47,6 +51,23 @@ pub struct Arguments {
     helm: Option<PathBuf>,
 }
 
+/// Programs of the reader of our guides.
+struct Tools<'a> {
+    /// The folder of kubectl, and of the real cluster's programs.
+    assets: &'a Path,
+    helm: &'a Path,
+    cerulean: &'a Path,
+}
+
+impl Tools<'_> {
+    /// The value of `PATH` of a shell that has them all.
+    fn path(&self) -> String {
+        let folders = [Some(self.assets), self.helm.parent(), self.cerulean.parent()];
+        let own = folders.into_iter().flatten().map(|folder| folder.display().to_string());
+        own.chain(std::env::var("PATH")).collect::<Vec<_>>().join(":")
+    }
+}
+
 /// Runs the story.
 ///
 /// # Errors
@@ -54,8 +75,9 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let Some(api) = Api::find(Kubernetes::Real)? else { return Ok(()) };
     let assets = api.assets().context("there is no folder of programs")?;
-    if let (true, Some(helm)) = (arguments.inside, &arguments.helm) {
-        return runtime()?.block_on(inside(assets, &arguments.images, helm, arguments.stay));
+    if let (true, Some(helm), Some(cerulean)) = (arguments.inside, &arguments.helm, &arguments.cerulean) {
+        let tools = Tools { assets, helm, cerulean };
+        return runtime()?.block_on(inside(&tools, &arguments.images, arguments.stay));
     }
     if !machines::is_possible(assets)? {
         return Ok(());
@@ -67,8 +89,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             arguments.images.display()
         )
     })?;
+    let cerulean = given_or_built(arguments.cerulean.as_deref(), "cerulean")?;
+    let cerulean = cerulean.canonicalize().with_context(|| cerulean.display().to_string())?;
     let mut options: Vec<String> = ["e2e", "install", "--inside", "--images"].map(str::to_owned).to_vec();
-    options.extend([images.display().to_string(), "--helm".to_owned(), helm.display().to_string()]);
+    for (flag, path) in [("", &images), ("--helm", &helm), ("--cerulean", &cerulean)] {
+        options.extend(
+            [flag.to_owned(), path.display().to_string()].into_iter().filter(|word| !word.is_empty()),
+        );
+    }
     options.extend(arguments.stay.then(|| "--stay".to_owned()));
     in_folder("cerulean-e2e-install-", arguments.keep, |directory| {
         let ended = Enclosure::run(&std::env::current_exe()?, &options, directory)?;
@@ -78,13 +106,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 /// The part that runs in separate namespaces.
-async fn inside(assets: &Path, images: &Path, helm: &Path, stay: bool) -> anyhow::Result<()> {
+async fn inside(tools: &Tools<'_>, images: &Path, stay: bool) -> anyhow::Result<()> {
     let begun = Instant::now();
     let enclosure = Enclosure::enter(machines::GATEWAY, &[machines::METADATA, place::KUBERNETES_SERVICE])?;
-    let mut place = Place::start(&enclosure, assets, images, helm).await?;
+    let mut place = Place::start(&enclosure, tools, images).await?;
     print::line(format_args!("  ok  a cluster of three nodes after {:.1} s", begun.elapsed().as_secs_f64()));
     if stay {
-        place.invite()?;
+        place.invite();
         tokio::signal::ctrl_c().await?;
         return Ok(());
     }

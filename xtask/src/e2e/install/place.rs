@@ -14,9 +14,10 @@ use real_kubernetes::Enclosure;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 
+use super::guide::Guide;
 use super::helm::Helm;
-use super::{established, image};
-use crate::e2e::machines::{EXCHANGES, EmptyCluster, Machines, PUBLIC_REGISTRY};
+use super::{Tools, established, image};
+use crate::e2e::machines::{EXCHANGES, EmptyCluster, GATEWAY, Machines, PUBLIC_REGISTRY};
 use crate::print;
 use crate::program::root;
 
@@ -31,7 +32,7 @@ pub const TAG: &str = "e2e";
 /// The cluster's name in Azure.
 pub const CLUSTER: &str = "installed";
 /// The roles in Azure, as `docs/rights.md` demands for a cluster of virtual machines.
-const ROLES: [&str; 2] = ["base.json", "virtual-machines.json"];
+const ROLES: [&str; 3] = ["base.json", "subscription.json", "virtual-machines.json"];
 const RIGHTS: &str = "deploy/rights/azure/cloud-controller-manager";
 /// The application that has these roles and no others.
 const CLIENT: (&str, &str) = ("c11e4700-0000-4000-8000-0000000000aa", "0b1ec700-0000-4000-8000-0000000000aa");
@@ -43,13 +44,56 @@ pub struct Place {
     pub machines: Machines,
     /// Helm for the cluster.
     pub helm: Helm,
-    /// The release's values: what people set, and what leads to this Azure.
-    pub values: PathBuf,
+    /// The guide to switching, and the folder of its reader.
+    pub guide: Guide,
+    pub reader: Reader,
     /// A chart with the objects of the established one.
     pub established: PathBuf,
     /// The audit log of the API server.
     pub audit_log: PathBuf,
-    helm_program: PathBuf,
+    path: String,
+}
+
+/// A platform engineer who follows the guide.
+pub struct Reader {
+    /// With the files that the guide mentions.
+    pub folder: PathBuf,
+    /// The values of the established release.
+    pub values: PathBuf,
+    environment: Vec<(String, String)>,
+}
+
+impl Reader {
+    fn new(folder: &Path, environment: &Value) -> anyhow::Result<Self> {
+        let own = folder.join("reader");
+        std::fs::create_dir_all(&own)?;
+        std::os::unix::fs::symlink(root().join("deploy"), own.join("deploy"))?;
+        std::fs::copy("/etc/kubernetes/azure.json", own.join("azure.json"))?;
+        std::fs::write(own.join("images.yaml"), images().to_string())?;
+        let values = folder.join("values.json");
+        std::fs::write(&values, established_values(environment).to_string())?;
+        let variables = environment.as_array().into_iter().flatten();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let environment =
+            variables.map(|variable| (text(&variable["name"]), text(&variable["value"]))).collect();
+        Ok(Self { folder: own, values, environment })
+    }
+
+    fn variables(&self, machines: &Machines, tools: &Tools<'_>) -> Vec<(String, String)> {
+        let kubeconfig = machines.cluster.servers.kubeconfig.display().to_string();
+        let mut variables = self.environment.clone();
+        for (_, excepted) in variables.iter_mut().filter(|(name, _)| name == "NO_PROXY") {
+            // The reader's kubeconfig names the API server itself.
+            *excepted = format!("{excepted},{GATEWAY}");
+        }
+        variables.extend([
+            ("KUBECONFIG".to_owned(), kubeconfig),
+            ("CLUSTER".to_owned(), CLUSTER.to_owned()),
+            ("REVISION".to_owned(), "1".to_owned()),
+            ("PATH".to_owned(), tools.path()),
+        ]);
+        variables
+    }
 }
 
 impl Place {
@@ -57,15 +101,10 @@ impl Place {
     ///
     /// # Errors
     /// Something does not start.
-    pub async fn start(
-        enclosure: &Enclosure,
-        assets: &Path,
-        images: &Path,
-        helm: &Path,
-    ) -> anyhow::Result<Self> {
+    pub async fn start(enclosure: &Enclosure, tools: &Tools<'_>, images: &Path) -> anyhow::Result<Self> {
         let folder = enclosure.folder();
         own_etc(folder)?;
-        let empty = EmptyCluster::start(enclosure, assets, &MACHINES).await?;
+        let empty = EmptyCluster::start(enclosure, tools.assets, &MACHINES).await?;
         for name in image::NAMES {
             let image = image::read(&images.join(name))?;
             empty.push(&format!("{PUBLIC_REGISTRY}/{name}:{TAG}"), &image).await?;
@@ -87,35 +126,34 @@ impl Place {
             cluster_name: CLUSTER,
             environment: &environment,
         };
+        let established = established::write(folder, &settings)?;
+        let reader = Reader::new(folder, &environment)?;
+        let guide = Guide::read("docs/switching.md", &reader.folder, reader.variables(&machines, tools))?;
         Ok(Self {
-            helm: Helm::new(helm, &machines.cluster.servers.kubeconfig, folder),
-            values: values(folder, &environment)?,
-            established: established::write(folder, &settings)?,
+            helm: Helm::new(tools.helm, &machines.cluster.servers.kubeconfig, folder),
+            guide,
+            reader,
+            established,
             audit_log,
-            helm_program: helm.to_owned(),
+            path: tools.path(),
             machines,
         })
     }
 
     /// Prints how to install the programs.
-    ///
-    /// # Errors
-    /// A path is not a text.
-    pub fn invite(&self) -> anyhow::Result<()> {
+    pub fn invite(&self) {
         let kubeconfig = self.machines.cluster.servers.kubeconfig.display();
         print::line(format_args!(
-            "\nA cluster of three machines without programs. In another shell:\n\n  \
-             export KUBECONFIG={kubeconfig}\n  export PATH={}:{}:$PATH\n  \
-             helm install --namespace kube-system azure deploy/charts/cloud-provider-azure --values {}\n  \
-             kubectl get nodes --watch\n  kubectl apply -f examples/shop.yaml\n  kubectl get services -A --watch\n\n\
-             The page of the simulated Azure can be seen from inside the namespaces alone; what is written to Azure:\n  \
-             tail -f {}\n\nCtrl-C ends all of it.",
-            self.helm_program.parent().context("helm has no folder")?.display(),
-            self.machines.assets.display(),
-            self.values.display(),
+            "\nA cluster of three machines without programs. In another shell, at the root of the repository:\n\n  \
+             export KUBECONFIG={kubeconfig} PATH={}\n  \
+             helm install azure deploy/charts/cloud-provider-azure --namespace kube-system --values {} --values {} --wait\n  \
+             kubectl get nodes\n  kubectl apply -f examples/shop.yaml\n  kubectl get services --all-namespaces\n\n\
+             What is written to Azure: {}\nCtrl-C ends all of it.",
+            self.path,
+            self.reader.values.display(),
+            self.reader.folder.join("images.yaml").display(),
             self.machines.folder.join(EXCHANGES).display(),
         ));
-        Ok(())
     }
 
     /// The chart of this repository.
@@ -273,27 +311,23 @@ async fn join_control_plane(machines: &Machines) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The values of the release: those that people set, and the images and environment of this test.
-fn values(folder: &Path, environment: &Value) -> anyhow::Result<PathBuf> {
-    let image = |name: &str| json!({"imageRepository": PUBLIC_REGISTRY, "imageName": name, "imageTag": TAG});
-    let mut manager = image("azure-cloud-controller-manager");
-    manager["env"] = environment.clone();
-    for (key, value) in [
-        ("allocateNodeCidrs", "false"),
-        ("configureCloudRoutes", "false"),
-        ("clusterCIDR", "10.244.0.0/16"),
-        ("logVerbosity", "2"),
-    ] {
-        manager[key] = value.into();
-    }
-    let mut nodes = image("azure-cloud-node-manager");
-    nodes["waitRoutes"] = "false".into();
-    let all = json!({
+/// The values with which the established release was installed: those that people set, and what leads to this Azure.
+fn established_values(environment: &Value) -> Value {
+    json!({
         "infra": {"clusterName": CLUSTER},
-        "cloudControllerManager": manager,
-        "cloudNodeManager": nodes,
-    });
-    let path = folder.join("values.json");
-    std::fs::write(&path, all.to_string())?;
-    Ok(path)
+        "cloudControllerManager": {
+            "allocateNodeCidrs": "false",
+            "configureCloudRoutes": "false",
+            "clusterCIDR": "10.244.0.0/16",
+            "logVerbosity": "2",
+            "env": environment,
+        },
+        "cloudNodeManager": {"waitRoutes": "false"},
+    })
+}
+
+/// The reader's `images.yaml`.
+fn images() -> Value {
+    let image = json!({"imageRepository": PUBLIC_REGISTRY, "imageTag": TAG});
+    json!({"cloudControllerManager": image, "cloudNodeManager": image})
 }

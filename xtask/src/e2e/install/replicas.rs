@@ -65,14 +65,16 @@ pub async fn leader(place: &Place) -> anyhow::Result<Option<String>> {
     Ok(lease.and_then(|lease| lease.spec?.holder_identity).filter(|holder| !holder.is_empty()))
 }
 
-/// The node on which the replica with this identity runs; `None` if no running pod has logged the identity.
+/// The node on which the replica with this identity runs; `None` if no running pod has led under it.
 ///
 /// # Errors
 /// The server's error.
 pub async fn node_of(place: &Place, identity: &str) -> anyhow::Result<Option<String>> {
     for pod in place.pods(SELECTOR).await? {
         let name = pod.metadata.name.clone().unwrap_or_default();
-        if place.log(&name, false).await.is_ok_and(|log| log.contains(identity)) {
+        // A standby's log names the leader, too.
+        let is_its_own = |line: &str| line.contains("became leader") && line.contains(identity);
+        if place.log(&name, false).await.is_ok_and(|log| log.lines().any(is_its_own)) {
             return Ok(pod.spec.and_then(|spec| spec.node_name));
         }
     }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use azure_simulator::JournalEntry;
 use azure_simulator::packet::{self, AlwaysHealthy, Packet, Protocol, Source};
 use k8s::api::api::apps::v1::{DaemonSet, Deployment};
 use k8s::api::api::core::v1::{Node, Service};
@@ -35,11 +36,10 @@ const ATTEMPT: Duration = Duration::from_millis(4_500);
 /// # Errors
 /// The first failed step.
 pub async fn play(place: &mut Place) -> anyhow::Result<()> {
-    let values = place.values.display().to_string();
+    let values = place.reader.values.display().to_string();
     let established = place.established.display().to_string();
-    let chart = Place::chart().display().to_string();
-
-    place.helm.run(&["install", RELEASE, &established])?;
+    let empty = objects(place)?;
+    place.helm.run(&["install", RELEASE, &established, "--values", &values])?;
     rolled_out(place, 1).await?;
     nodes_are_described(place).await?;
     create(&place.machines.client, &service("before")).await?;
@@ -47,45 +47,45 @@ pub async fn play(place: &mut Place) -> anyhow::Result<()> {
     print::line(
         "  ok  our images in the established chart's objects, with its rights: nodes and a Service are served",
     );
-    let before = objects(place)?;
-    let journal = Writes::of(place);
 
-    print::line(place.helm.run(&["lint", &chart, "--values", &values])?.trim());
+    let (before, journal) = (objects(place)?, Writes::of(place));
+    for section in ["Look", "Compare"] {
+        place.guide.follow(section)?;
+    }
     let begun = Instant::now();
-    place.helm.run(&["upgrade", RELEASE, &chart, "--values", &values])?;
+    place.guide.follow("Switch")?;
     rolled_out(place, 1).await?;
-    print::line(format_args!(
-        "  ok  helm upgrade to our chart, rolled out after {:.1} s",
-        begun.elapsed().as_secs_f64()
-    ));
+    let took = begun.elapsed().as_secs_f64();
     a_leader(place).await?;
+    place.guide.follow("Check")?;
+    print::line(format_args!("  ok  the guide's helm upgrade to our chart, rolled out after {took:.1} s"));
+    journal.ensure_none(place, "the switch")?;
     create(&place.machines.client, &service("after")).await?;
     served(place, "after").await?;
-    let written = journal.since(place);
-    let others: Vec<&String> = written.iter().filter(|path| !is_of_new_service(path)).collect();
-    ensure!(others.is_empty(), "the switch itself wrote {others:?}");
     print::line(
-        "  ok  the switch wrote nothing to Azure, and the next Service is served with our chart's rights alone",
+        "  ok  it wrote nothing to Azure, and the next Service is served with the rights of our chart alone",
     );
 
-    two_replicas(place, &chart, &values).await?;
-    measure(place)?;
+    two_replicas(place).await?;
+    measure()?;
+    place.guide.follow("Stop")?;
+    rolled_out(place, 1).await?;
 
     let journal = Writes::of(place);
-    place.helm.run(&["rollback", RELEASE, "1"])?;
+    place.guide.follow("Back")?;
     rolled_out(place, 1).await?;
     a_leader(place).await?;
+    journal.ensure_none(place, "the way back")?;
     create(&place.machines.client, &service("back")).await?;
     served(place, "back").await?;
-    let written = journal.since(place);
-    let others: Vec<&String> = written.iter().filter(|path| !is_of_new_service(path)).collect();
-    ensure!(others.is_empty(), "the way back wrote {others:?}");
     let left: Vec<String> = objects(place)?.difference(&before).cloned().collect();
     ensure!(left.is_empty(), "helm rollback left {left:?}");
-    print::line("  ok  helm rollback wrote nothing to Azure, and left nothing of our chart behind");
+    print::line(
+        "  ok  the guide's helm rollback wrote nothing to Azure, and left nothing of our chart behind",
+    );
 
     place.helm.run(&["uninstall", RELEASE, "--wait"])?;
-    let left: Vec<String> = objects(place)?.intersection(&before).cloned().collect();
+    let left: Vec<String> = objects(place)?.difference(&empty).cloned().collect();
     ensure!(left.is_empty(), "helm uninstall left {left:?}");
     for name in ["before", "after", "back"] {
         ensure!(packet_arrives(place, name).await?, "{name} is not served any more");
@@ -94,9 +94,10 @@ pub async fn play(place: &mut Place) -> anyhow::Result<()> {
 }
 
 /// The leader is killed, and then its successor is suspended. Each time another replica takes over while a Service waits.
-async fn two_replicas(place: &mut Place, chart: &str, values: &str) -> anyhow::Result<()> {
-    let two = ["--set", "cloudControllerManager.replicas=2"];
-    place.helm.run(&[&["upgrade", RELEASE, chart, "--values", values], &two[..]].concat())?;
+async fn two_replicas(place: &mut Place) -> anyhow::Result<()> {
+    let chart = Place::chart().display().to_string();
+    let two = "cloudControllerManager.replicas=2";
+    place.helm.run(&["upgrade", RELEASE, &chart, "--reuse-values", "--set", two])?;
     rolled_out(place, 2).await?;
     let first = a_leader(place).await?;
     let node = replicas::node_of(place, &first).await?.context("the leader has logged no identity")?;
@@ -127,13 +128,15 @@ async fn two_replicas(place: &mut Place, chart: &str, values: &str) -> anyhow::R
         Ok(replicas::process_on(&node).map_or(true, |running| running != process).then_some(()))
     })
     .await?;
-    ensure!(journal.since(place).is_empty(), "the suspended leader wrote {:?}", journal.since(place));
+    journal.ensure_none(place, "the suspended leader")?;
     written_once(place)?;
     print::line(format_args!(
         "  ok  a suspended leader lost its lease after {:.1} s, and ended without a write when it ran again",
         took.as_secs_f64()
     ));
-    rolled_out(place, 2).await
+    let one = "cloudControllerManager.replicas=1";
+    place.helm.run(&["upgrade", RELEASE, &chart, "--reuse-values", "--set", one])?;
+    rolled_out(place, 1).await
 }
 
 fn must_run(place: &mut Place) -> anyhow::Result<()> {
@@ -226,16 +229,19 @@ impl Writes {
     /// The paths that were written since.
     fn since(&self, place: &Place) -> Vec<String> {
         let journal = place.machines.azure.azure.journal_after(self.0);
-        let written = journal.entries.iter().filter(|entry| entry.method != "GET");
+        let is_write = |entry: &&JournalEntry| {
+            ["PUT", "POST", "PATCH", "DELETE"].contains(&entry.method.as_str())
+                && entry.path.starts_with("/subscriptions/")
+        };
+        let written = journal.entries.iter().filter(is_write);
         written.map(|entry| entry.path.clone()).collect()
     }
-}
 
-/// Whether a new Service, and nothing else, leads to a write of this path.
-fn is_of_new_service(path: &str) -> bool {
-    ["/publicIPAddresses/", "/loadBalancers/", "/networkSecurityGroups/"]
-        .iter()
-        .any(|kind| path.contains(kind))
+    fn ensure_none(&self, place: &Place, what: &str) -> anyhow::Result<()> {
+        let written = self.since(place);
+        ensure!(written.is_empty(), "{what} wrote to Azure: {written:?}");
+        Ok(())
+    }
 }
 
 /// Fails if a write repeats the one before of the same resource.
@@ -253,7 +259,7 @@ fn written_once(place: &Place) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The objects of the release's kinds that are not Kubernetes' own.
+/// The objects of the charts' kinds.
 fn objects(place: &Place) -> anyhow::Result<BTreeSet<String>> {
     let kinds =
         "deployments,daemonsets,serviceaccounts,configmaps,roles,rolebindings,services,poddisruptionbudgets";
@@ -269,7 +275,7 @@ fn objects(place: &Place) -> anyhow::Result<BTreeSet<String>> {
 }
 
 /// Prints the memory of the programs.
-fn measure(place: &Place) -> anyhow::Result<()> {
+fn measure() -> anyhow::Result<()> {
     for name in &MACHINES[..CONTROL_PLANE] {
         let resident = replicas::resident(replicas::process_on(name)?)?;
         print::line(format_args!(
@@ -277,7 +283,6 @@ fn measure(place: &Place) -> anyhow::Result<()> {
             resident as f64 / 1e3
         ));
     }
-    let _ = place;
     Ok(())
 }
 
