@@ -84,13 +84,15 @@ pub async fn play(place: &mut Place) -> anyhow::Result<()> {
         "  ok  the guide's helm rollback wrote nothing to Azure, and left nothing of our chart behind",
     );
 
+    // Roles end before the programs that have them.
+    denied(place)?;
     place.helm.run(&["uninstall", RELEASE, "--wait"])?;
     let left: Vec<String> = objects(place)?.difference(&empty).cloned().collect();
     ensure!(left.is_empty(), "helm uninstall left {left:?}");
     for name in ["before", "after", "back"] {
         ensure!(packet_arrives(place, name).await?, "{name} is not served any more");
     }
-    denied(place)
+    Ok(())
 }
 
 /// The leader is killed, and then its successor is suspended. Each time another replica takes over while a Service waits.
