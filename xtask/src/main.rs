@@ -13,6 +13,7 @@ mod print;
 mod program;
 mod provenance;
 mod record;
+mod release;
 mod replay;
 mod rules;
 mod seam;
@@ -44,6 +45,8 @@ enum Chore {
     Manifests(manifests::Arguments),
     /// Record the state of Azure and Kubernetes after the established provider has created clusters.
     Record(record::Arguments),
+    /// Build everything that a release has into one folder: programs, images, charts, manifests, sums, notes.
+    Release(release::Arguments),
     /// Replay recorded conversations with Azure against the simulator; skipped if there are none.
     Replay(replay::Arguments),
     /// Count the acceptance cases of `docs/rules` by their relation to ours.
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Chore::Images(arguments) => images::run(&arguments),
         Chore::Manifests(arguments) => manifests::run(&arguments),
         Chore::Record(arguments) => record::run(&arguments),
+        Chore::Release(arguments) => release::run(&arguments),
         Chore::Replay(arguments) => replay::run(&arguments),
         Chore::Rules(arguments) => rules::run(&arguments),
         Chore::Sdk(arguments) => azure_clients::SDK.prove(&arguments),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::base::{self, USER};
 use super::catalogue::Image;
 use super::layer::{self, File, Files};
-use super::layout::{Descriptor, INDEX, Layout};
+use super::layout::{Descriptor, Entry, INDEX, Index, Layout, Place};
 use super::platform::Platform;
 use super::sbom;
 use crate::provenance::Provenance;
@@ -79,7 +79,7 @@ pub fn assemble(
         }
         sizes.push(size);
         let labels = labels(image, provenance);
-        let config = layout.add_json(CONFIG, &configuration(image, platform, provenance, &labels, &sums));
+        let config = layout.add_json(CONFIG, &configuration(image, platform, provenance, &labels, &sums))?;
         let manifest = json!({
             "schemaVersion": 2,
             "mediaType": MANIFEST,
@@ -87,27 +87,15 @@ pub fn assemble(
             "layers": described,
             "annotations": labels,
         });
-        let manifest = layout.add_json(MANIFEST, &manifest);
-        let bill = attach(&mut layout, &manifest, &bill, provenance);
-        bills.push(bill.with(json!({
-            "artifactType": sbom::MEDIA_TYPE,
-            // What is no image has no platform; tools that look for one pass these by.
-            "platform": {"architecture": "unknown", "os": "unknown"},
-        })));
-        let mut place = json!({"architecture": platform.architecture, "os": platform.os});
-        if let Some(version) = platform.os_version {
-            place["os.version"] = json!(version);
-        }
-        manifests.push(manifest.with(json!({"platform": place})));
+        let manifest = layout.add_json(MANIFEST, &manifest)?;
+        // What is no image has no platform; tools that look for one pass it by.
+        let nowhere = Place { architecture: "unknown", os: "unknown", os_version: None };
+        bills.push(Entry { manifest: attach(&mut layout, &manifest, &bill, provenance)?, platform: nowhere });
+        let Platform { architecture, os, os_version, .. } = *platform;
+        manifests.push(Entry { manifest, platform: Place { architecture, os, os_version } });
     }
     manifests.extend(bills);
-    let index = json!({
-        "schemaVersion": 2,
-        "mediaType": INDEX,
-        "manifests": manifests,
-        "annotations": labels(image, provenance),
-    });
-    let index = layout.add_json(INDEX, &index);
+    let index = layout.add_json(INDEX, &Index::new(manifests, labels(image, provenance)))?;
     let tag = provenance.tag();
     let names = json!({
         "io.containerd.image.name": format!("{registry}/{}:{tag}", image.name),
@@ -180,8 +168,13 @@ fn configuration(
 }
 
 /// Adds a bill of materials that refers to the manifest: registries list it among the manifest's referrers.
-fn attach(layout: &mut Layout, manifest: &Descriptor, bill: &Value, provenance: &Provenance) -> Descriptor {
-    let bill = layout.add_json(sbom::MEDIA_TYPE, bill);
+fn attach(
+    layout: &mut Layout,
+    manifest: &Descriptor,
+    bill: &Value,
+    provenance: &Provenance,
+) -> serde_json::Result<Descriptor> {
+    let bill = layout.add_json(sbom::MEDIA_TYPE, bill)?;
     let nothing = layout.add(EMPTY, b"{}".to_vec());
     let document = json!({
         "schemaVersion": 2,
@@ -296,12 +289,35 @@ mod tests {
         for ((image, bill), platform) in images.iter().zip(bills).zip([&AMD64, &ARM64, &WINDOWS]) {
             assert_eq!(image["platform"]["architecture"], platform.architecture);
             assert_eq!(image["platform"]["os"], platform.os);
-            assert_eq!(bill["artifactType"], sbom::MEDIA_TYPE);
             let bill = document(&made.files, &bill["digest"]);
+            assert_eq!(bill["artifactType"], sbom::MEDIA_TYPE);
             assert_eq!(bill["subject"]["digest"], image["digest"]);
             let bill = document(&made.files, &bill["layers"][0]["digest"]);
             assert_eq!(bill["name"], platform.name);
         }
+    }
+
+    /// As skopeo writes an index when it copies it.
+    #[test]
+    fn members_of_an_index_have_the_order_that_copying_keeps() {
+        let made = assembled(&IMAGES[1]);
+        let sum = made.digest.replace("sha256:", "blobs/sha256/");
+        let text = String::from_utf8(made.files[&sum].bytes.clone()).unwrap();
+        let places: Vec<_> =
+            ["schemaVersion", "mediaType", "manifests", "mediaType", "digest", "size", "platform"]
+                .iter()
+                .scan(0, |from, member| {
+                    *from += text.get(*from..)?.find(&format!("\"{member}\":"))? + 1;
+                    Some(*from)
+                })
+                .collect();
+        assert_eq!(places.len(), 7, "{text}");
+        assert!(
+            text.contains(r#""platform":{"architecture":"amd64","os":"windows","os.version":"10.0.20348"}}"#),
+            "{text}"
+        );
+        assert!(text.find("annotations").unwrap() > text.rfind("platform").unwrap(), "{text}");
+        assert!(!text.contains("artifactType"), "{text}");
     }
 
     #[test]

@@ -43,6 +43,46 @@ impl Descriptor {
 /// The media type of an index.
 pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
+/// An index over the manifests of an image. skopeo writes it anew when it copies it: the digest stays because the members have
+/// the order of that program's types, and because there is none that an old release does not know (such as `artifactType`).
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Index {
+    schema_version: u8,
+    media_type: &'static str,
+    manifests: Vec<Entry>,
+    annotations: Value,
+}
+
+/// A manifest in an index.
+#[derive(Debug, Serialize)]
+pub struct Entry {
+    /// Its blob.
+    #[serde(flatten)]
+    pub manifest: Descriptor,
+    /// Where it runs.
+    pub platform: Place,
+}
+
+/// A platform in an index.
+#[derive(Debug, Serialize)]
+pub struct Place {
+    /// `amd64` and the like.
+    pub architecture: &'static str,
+    /// `linux` and the like.
+    pub os: &'static str,
+    /// The build of Windows.
+    #[serde(rename = "os.version", skip_serializing_if = "Option::is_none")]
+    pub os_version: Option<&'static str>,
+}
+
+impl Index {
+    /// An index.
+    pub fn new(manifests: Vec<Entry>, annotations: Value) -> Self {
+        Self { schema_version: 2, media_type: INDEX, manifests, annotations }
+    }
+}
+
 /// A layout that is being written.
 #[derive(Debug, Default)]
 pub struct Layout {
@@ -59,8 +99,15 @@ impl Layout {
     }
 
     /// Adds a document.
-    pub fn add_json(&mut self, media_type: &'static str, document: &Value) -> Descriptor {
-        self.add(media_type, document.to_string().into_bytes())
+    ///
+    /// # Errors
+    /// None in practice: documents are plain values.
+    pub fn add_json(
+        &mut self,
+        media_type: &'static str,
+        document: &impl Serialize,
+    ) -> serde_json::Result<Descriptor> {
+        Ok(self.add(media_type, serde_json::to_vec(document)?))
     }
 
     /// The files of the layout. `names` are annotations of its one image.

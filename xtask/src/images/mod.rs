@@ -3,6 +3,7 @@
 
 mod assemble;
 mod base;
+mod builder;
 pub mod catalogue;
 mod check;
 pub mod layer;
@@ -14,12 +15,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
-use assemble::{Assembled, Program, Size};
+use assemble::{Assembled, Size};
+pub use builder::Builder;
 use catalogue::{IMAGES, Image};
-use platform::{Folders, Platform};
+use platform::Platform;
 
 use crate::print;
-use crate::program::{own_cargo, root};
+use crate::program::root;
 use crate::provenance::{Provenance, uncommitted};
 
 /// What to build.
@@ -76,7 +78,18 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.command {
         Some(Task::Check(arguments)) => check::run(arguments),
         None => {
-            build(&arguments.build, &print::line)?;
+            let wanted = &arguments.build;
+            let provenance = Provenance::of(&root(), wanted.source.clone())?;
+            if !uncommitted(&root()).is_empty() {
+                print::line("files are changed and not committed: the images name the last commit");
+            }
+            if provenance.source.is_none() {
+                print::line(
+                    "the label org.opencontainers.image.source is left out: give the address with --source",
+                );
+            }
+            let builder = Builder::new(&wanted.arch, &wanted.profile, &provenance)?;
+            build(wanted, &builder, &print::line)?;
             Ok(())
         }
     }
@@ -101,18 +114,7 @@ pub struct Written {
 ///
 /// # Errors
 /// A tool is missing, a build fails, or a file cannot be written.
-pub fn build(wanted: &Build, say: &dyn Fn(String)) -> anyhow::Result<Vec<Written>> {
-    let provenance = Provenance::of(&root(), wanted.source.clone())?;
-    if !uncommitted(&root()).is_empty() {
-        say(format!(
-            "files are changed that commit {} has not: the images name that commit",
-            provenance.short_commit()
-        ));
-    }
-    if provenance.source.is_none() {
-        say("the label org.opencontainers.image.source is left out: --source gives the address of the sources".to_owned());
-    }
-    let builder = Builder::new(wanted, &provenance)?;
+pub fn build(wanted: &Build, builder: &Builder<'_>, say: &dyn Fn(String)) -> anyhow::Result<Vec<Written>> {
     std::fs::create_dir_all(&wanted.out).with_context(|| format!("cannot make {}", wanted.out.display()))?;
     let all: Vec<&Image> = IMAGES.iter().collect();
     let images = if wanted.only.is_empty() { &all } else { &wanted.only };
@@ -127,7 +129,7 @@ pub fn build(wanted: &Build, say: &dyn Fn(String)) -> anyhow::Result<Vec<Written
         let (mut programs, mut bills, mut files) = (Vec::new(), Vec::new(), Vec::new());
         for platform in platforms {
             say(format!("{}: building for {}", image.name, platform.name));
-            let (program, file) = builder.program(image, platform)?;
+            let (program, file) = builder.image_program(image, platform)?;
             let bill = wanted.out.join(format!("{}-{}.cdx.json", image.name, platform.name));
             std::fs::write(&bill, format!("{:#}\n", program.bill))
                 .with_context(|| format!("cannot write {}", bill.display()))?;
@@ -136,7 +138,7 @@ pub fn build(wanted: &Build, say: &dyn Fn(String)) -> anyhow::Result<Vec<Written
             files.push((platform, file));
         }
         let Assembled { digest, files: layout, sizes } =
-            assemble::assemble(image, programs, &provenance, &wanted.registry)?;
+            assemble::assemble(image, programs, builder.provenance, &wanted.registry)?;
         layout::write_folder(&layout, &wanted.out.join(image.name))?;
         let archive = wanted.out.join(format!("{}.tar", image.name));
         layout::write_archive(&layout, &archive)?;
@@ -158,76 +160,6 @@ fn in_words(sizes: &[Size]) -> String {
         )
     };
     sizes.iter().map(size).collect()
-}
-
-/// Builds programs.
-struct Builder<'a> {
-    profile: &'a str,
-    provenance: &'a Provenance,
-    folders: Folders,
-    compiler: String,
-    checksums: std::collections::BTreeMap<sbom::Crate, String>,
-}
-
-impl<'a> Builder<'a> {
-    /// A builder, if the machine has the tools for all platforms.
-    fn new(wanted: &'a Build, provenance: &'a Provenance) -> anyhow::Result<Self> {
-        let installed =
-            output(Command::new("rustup").args(["target", "list", "--installed"]).current_dir(root()))
-                .context("rustup is needed for targets: install it from https://rustup.rs")?;
-        let installed: Vec<String> = installed.lines().map(str::to_owned).collect();
-        let path = std::env::var("PATH").unwrap_or_default();
-        for platform in &wanted.arch {
-            platform.ready(&installed, &path).map_err(anyhow::Error::msg)?;
-        }
-        let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
-        let home = variable("HOME").unwrap_or_default();
-        let folders = Folders {
-            root: root(),
-            cargo: variable("CARGO_HOME").unwrap_or_else(|| home.join(".cargo")),
-            target: variable("CARGO_TARGET_DIR").unwrap_or_else(|| root().join("target")),
-        };
-        let lock = std::fs::read_to_string(root().join("Cargo.lock")).context("cannot read Cargo.lock")?;
-        let compiler = output(Command::new("rustc").arg("--version").current_dir(root()))?;
-        let (profile, checksums) = (wanted.profile.as_str(), sbom::checksums(&lock));
-        Ok(Self { profile, provenance, folders, compiler: compiler.trim().to_owned(), checksums })
-    }
-
-    /// Builds a program for a platform.
-    fn program(
-        &self,
-        image: &'static Image,
-        platform: &'static Platform,
-    ) -> anyhow::Result<(Program, PathBuf)> {
-        let arguments = platform::arguments(platform, image.package, self.profile, &self.folders);
-        let status = self.cargo().args(arguments).arg("--quiet").status().context("cannot start cargo")?;
-        if !status.success() {
-            bail!("{} does not build for {}", image.package, platform.target);
-        }
-        let file = platform::program(platform, image.binary, self.profile, &self.folders);
-        let bytes = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        let tree = output(self.cargo().args(sbom::tree_arguments(platform, image.package)))?;
-        let subject = sbom::Subject {
-            image,
-            platform,
-            provenance: self.provenance,
-            program: layout::sha256(&bytes),
-            compiler: self.compiler.clone(),
-        };
-        let bill = sbom::bill(&subject, &sbom::crates(&tree)?, &self.checksums);
-        Ok((Program { platform, bytes, bill }, file))
-    }
-
-    /// Cargo, without variables of this process that would change what it builds.
-    fn cargo(&self) -> Command {
-        let mut cargo = own_cargo();
-        cargo
-            .env("CERULEAN_COMMIT", self.provenance.short_commit())
-            .env("SOURCE_DATE_EPOCH", self.provenance.date.as_second().to_string())
-            .env_remove("RUSTFLAGS")
-            .env_remove("CARGO_ENCODED_RUSTFLAGS");
-        cargo
-    }
 }
 
 /// The standard output of a command that succeeds.
