@@ -12,11 +12,12 @@ use controllers::{HealthCheck, HealthChecks};
 use k8s::{EndpointSlice, Namespace, Node, Service};
 use kube::api::ListParams;
 use kube::{Api, Client};
-use manager::DelegatedAuthorizer;
+use manager::{DelegatedAuthorizer, show_budgets};
 use planner::{Cluster, ClusterPlan};
+use program::kubernetes::RequestObserver;
 use provider::Provider;
 use telemetry::health::{Check, Health};
-use telemetry::metrics::Metrics;
+use telemetry::metrics::{HealthMetrics, Metrics};
 use telemetry::server::{self, Readers, metrics_router};
 use telemetry::tls::{Certificate, TlsOptions};
 use tokio_util::sync::CancellationToken;
@@ -136,10 +137,12 @@ async fn connect(
     if line.enabled("service-lb-controller") {
         planner::placement::check(&cluster)?;
     }
-    let client = kubernetes::connect(&line.flags, &environment.proxy()?).await?;
+    let meter = Arc::new(Meter::of(&cluster.config));
+    let requests: Arc<dyn RequestObserver> = meter.clone();
+    let client = kubernetes::connect(&line.flags, &environment.proxy()?, Some(&requests)).await?;
     kubernetes::check_selector(&client, &line.flags.node_filter_requirements).await?;
-    let meter = Arc::new(Meter::default());
     let azure = azure::connect(&cluster.config, environment, meter.clone()).await?;
+    show_budgets(&meter.metrics, azure.budgets());
     Ok(Started { client, azure, cluster, meter })
 }
 
@@ -278,6 +281,7 @@ async fn serve(
         ..TlsOptions::default()
     };
     let readers = Readers::Authorized(Arc::new(DelegatedAuthorizer::new(client)));
+    let health = health.counted(HealthMetrics::of(&metrics));
     let router = metrics_router(metrics, readers).merge(health.router());
     let address = SocketAddr::new(flags.bind_address, flags.secure_port);
     let asked = (address, "--secure-port or --bind-address");
