@@ -8,6 +8,7 @@ mod explore;
 mod fuzz;
 mod kubernetes;
 mod manifests;
+mod monitoring;
 mod print;
 mod program;
 mod record;
@@ -38,6 +39,8 @@ enum Chore {
     Fuzz(fuzz::Arguments),
     /// Print manifests from the code that they describe, such as custom resource definitions, to deploy/.
     Manifests(manifests::Arguments),
+    /// Print, check and try the dashboards and alert rules of deploy/monitoring.
+    Monitoring(monitoring::Arguments),
     /// Record the state of Azure and Kubernetes after the established provider has created clusters.
     Record(record::Arguments),
     /// Replay recorded conversations with Azure against the simulator; skipped if there are none.
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Chore::Explore(arguments) => explore::run(&arguments),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Manifests(arguments) => manifests::run(&arguments),
+        Chore::Monitoring(arguments) => monitoring::run(&arguments),
         Chore::Record(arguments) => record::run(&arguments),
         Chore::Replay(arguments) => replay::run(&arguments),
         Chore::Rules(arguments) => rules::run(&arguments),
