@@ -9,6 +9,7 @@ mod fuzz;
 mod images;
 mod kubernetes;
 mod manifests;
+mod monitoring;
 mod print;
 mod program;
 mod provenance;
@@ -43,6 +44,8 @@ enum Chore {
     Images(images::Arguments),
     /// Print manifests from the code that they describe, such as custom resource definitions, to deploy/.
     Manifests(manifests::Arguments),
+    /// Print, check and try the dashboards and alert rules of deploy/monitoring.
+    Monitoring(monitoring::Arguments),
     /// Record the state of Azure and Kubernetes after the established provider has created clusters.
     Record(record::Arguments),
     /// Build everything that a release has into one folder: programs, images, charts, manifests, sums, notes.
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Images(arguments) => images::run(&arguments),
         Chore::Manifests(arguments) => manifests::run(&arguments),
+        Chore::Monitoring(arguments) => monitoring::run(&arguments),
         Chore::Record(arguments) => record::run(&arguments),
         Chore::Release(arguments) => release::run(&arguments),
         Chore::Replay(arguments) => replay::run(&arguments),

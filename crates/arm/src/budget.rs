@@ -90,6 +90,15 @@ impl OperationGroup {
         }
     }
 
+    /// A word for labels and tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Reads => "reads",
+            Self::Writes => "writes",
+            Self::Deletes => "deletes",
+        }
+    }
+
     fn headers(self) -> [&'static str; 2] {
         match self {
             Self::Reads => [
@@ -145,6 +154,18 @@ impl Budgets {
         state.tokens.filter(|_| state.learned).map(|tokens| tokens.max(0.0) as u32)
     }
 
+    /// All budgets as they are now, in the order of subscriptions and groups.
+    pub fn all(&self) -> Vec<BudgetState> {
+        let gates: Vec<_> = self.gates.lock().iter().map(|(key, gate)| (key.clone(), gate.clone())).collect();
+        let now = Instant::now();
+        let mut states: Vec<BudgetState> = gates
+            .into_iter()
+            .map(|((subscription, group), gate)| gate.state.lock().shown(subscription, group, now))
+            .collect();
+        states.sort_by(|a, b| (&a.subscription, a.group).cmp(&(&b.subscription, b.group)));
+        states
+    }
+
     /// Whether a call of this class would be sent at once, as far as is known.
     pub fn has_room(&self, subscription: &str, group: OperationGroup, class: Class) -> bool {
         let known = self.gates.lock().get(&(subscription.to_ascii_lowercase(), group)).cloned();
@@ -159,6 +180,25 @@ impl Budgets {
         let key = (subscription.to_ascii_lowercase(), group);
         Arc::clone(self.gates.lock().entry(key).or_insert_with(|| Arc::new(Gate::new(group))))
     }
+}
+
+/// A budget as it is now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BudgetState {
+    /// The subscription's id in lower case.
+    pub subscription: String,
+    /// The group of operations.
+    pub group: OperationGroup,
+    /// The tokens that the last answer reported, refilled since; `None` before the first answer.
+    pub remaining: Option<f64>,
+    /// The tokens of a full budget.
+    pub capacity: f64,
+    /// For how long it is closed for all calls; zero if it is open.
+    pub closed: Duration,
+    /// For how long it is closed for calls to a provider, by namespace in lower case; zero for an open one.
+    pub providers: BTreeMap<Box<str>, Duration>,
+    /// The number of waiting calls of each class, as in [`Class::ALL`].
+    pub waiting: [usize; 4],
 }
 
 /// One budget.
@@ -207,6 +247,23 @@ impl State {
             providers: BTreeMap::new(),
             waiting: BTreeMap::new(),
             next: 0,
+        }
+    }
+
+    fn shown(&mut self, subscription: String, group: OperationGroup, now: Instant) -> BudgetState {
+        self.refill(now);
+        let left = |until: Option<Instant>| {
+            until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
+        };
+        let providers = self.providers.iter();
+        BudgetState {
+            subscription,
+            group,
+            remaining: self.tokens.filter(|_| self.learned).map(|tokens| tokens.max(0.0)),
+            capacity: self.capacity,
+            closed: left(self.closed),
+            providers: providers.map(|(name, provider)| (name.clone(), left(provider.closed()))).collect(),
+            waiting: Class::ALL.map(|class| self.waiting.range((class, 0)..=(class, u64::MAX)).count()),
         }
     }
 

@@ -100,6 +100,28 @@ impl<'a> Call<'a> {
             (Some(_), None) => None,
         };
         let record = CallRecord {
+            status: answer.map(|(status, _)| status),
+            reason,
+            request_id: answer.and_then(|(_, headers)| request_id(headers)),
+            throttled: error.is_some_and(ServiceError::is_throttling),
+            ..self.record(attempt, waited, duration)
+        };
+        meter::log(&record);
+        if let Some(observer) = observer {
+            observer.on_call(&record);
+        }
+    }
+
+    /// Reports that the call is not sent, because the budget is closed.
+    pub(crate) fn report_limited(&self, observer: Option<&dyn CallObserver>, waited: Duration) {
+        if let Some(observer) = observer {
+            observer.on_limited(&self.record(1, waited, Duration::ZERO));
+        }
+    }
+
+    /// The record of an attempt without an answer.
+    fn record(&self, attempt: u32, waited: Duration, duration: Duration) -> CallRecord<'_> {
+        CallRecord {
             method: self.method.as_str(),
             resource_type: &self.subject.resource_type,
             resource_name: &self.subject.name,
@@ -107,17 +129,13 @@ impl<'a> Call<'a> {
             resource_group: self.subject.group.as_deref(),
             purpose: self.purpose,
             class: self.class,
-            status: answer.map(|(status, _)| status),
+            status: None,
             duration,
             waited,
             attempt,
-            reason,
-            request_id: answer.and_then(|(_, headers)| request_id(headers)),
-            throttled: error.is_some_and(ServiceError::is_throttling),
-        };
-        meter::log(&record);
-        if let Some(observer) = observer {
-            observer.on_call(&record);
+            reason: None,
+            request_id: None,
+            throttled: false,
         }
     }
 }

@@ -58,7 +58,7 @@ mod token;
 mod transport;
 
 pub use api_version::ApiVersion;
-pub use budget::{Budgets, Class, OperationGroup};
+pub use budget::{BudgetState, Budgets, Class, OperationGroup};
 pub use builder::ClientBuilder;
 pub use client::{Accepted, Client};
 pub use clock::Clock;

@@ -81,10 +81,27 @@ pub struct CallRecord<'a> {
     pub throttled: bool,
 }
 
+impl CallRecord<'_> {
+    /// Whether Azure answered the question: with a success, or a read with the answer that nothing is there.
+    pub fn is_answered(&self) -> bool {
+        self.status.is_some_and(|status| self.reason.is_none() || is_answer(self.purpose, status))
+    }
+
+    /// Whether Azure accepted a write, a deletion or an action.
+    pub fn is_change(&self) -> bool {
+        matches!(self.purpose, Purpose::Write | Purpose::Delete | Purpose::Action)
+            && self.status.is_some()
+            && self.reason.is_none()
+    }
+}
+
 /// Observes every attempt at its end. Called on the task that made the request: must not block.
 pub trait CallObserver: Send + Sync {
     /// Records one attempt.
     fn on_call(&self, call: &CallRecord<'_>);
+
+    /// Records a call that was not sent, because the budget is closed for longer than calls wait. It has no answer.
+    fn on_limited(&self, _call: &CallRecord<'_>) {}
 }
 
 impl<F: Fn(&CallRecord<'_>) + Send + Sync> CallObserver for F {
@@ -109,7 +126,7 @@ fn is_logged_by_caller(purpose: Purpose) -> bool {
 }
 
 pub(crate) fn log(call: &CallRecord<'_>) {
-    let ms = u64::try_from(call.duration.as_millis()).unwrap_or(u64::MAX);
+    let duration_ms = u64::try_from(call.duration.as_millis()).unwrap_or(u64::MAX);
     let CallRecord { method, resource_type, resource_name, purpose, attempt, .. } = call;
     let (status, request_id) = (call.status.unwrap_or_default(), call.request_id.unwrap_or_default());
     match call.reason.filter(|_| !is_answer(call.purpose, status) && !is_logged_by_caller(call.purpose)) {
@@ -120,7 +137,7 @@ pub(crate) fn log(call: &CallRecord<'_>) {
             purpose = purpose.as_str(),
             status,
             code = call.reason,
-            ms,
+            duration_ms,
             request_id,
             "azure call"
         ),
@@ -131,7 +148,7 @@ pub(crate) fn log(call: &CallRecord<'_>) {
             purpose = purpose.as_str(),
             status,
             code,
-            ms,
+            duration_ms,
             attempt,
             request_id,
             "azure call failed"

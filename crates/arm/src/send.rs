@@ -115,6 +115,7 @@ impl Connection {
         loop {
             let queued = Instant::now();
             let permit = gate.enter(call.class, &call.subject.namespace).await.map_err(|retry_after| {
+                call.report_limited(observer, queued.elapsed());
                 Error::BudgetClosed { subject: call.subject.line(&call.method), retry_after }
             })?;
             let authorization = self.credential.authorization(&self.scope).await?;

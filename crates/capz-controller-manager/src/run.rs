@@ -11,7 +11,8 @@ use manager::DelegatedAuthorizer;
 use program::environment::ProcessEnvironment;
 use program::kubernetes::{self, Address, RequestObserver};
 use telemetry::health::{Check, Health};
-use telemetry::metrics::{Metrics, WebhookMetrics};
+use telemetry::metrics::controllers::WebhookMetrics;
+use telemetry::metrics::{Build, HealthMetrics, Metrics};
 use telemetry::server::{self, Listening, Readers, metrics_router};
 use telemetry::tls::Certificate;
 use tokio::time::{Instant, sleep};
@@ -56,7 +57,7 @@ pub async fn run(
     }
     tracing::info!(version = %version::Version, "Starting capz-controller-manager");
     // No lease is held and nothing was written yet: the program may be stopped at any point here.
-    let metrics = Metrics::default();
+    let metrics = metrics();
     let meter = Meter::of(&metrics);
     let connecting = connect(&line, &environment, Arc::new(meter.clone()));
     let Some(client) = stop.run_until_cancelled(connecting).await else { return Ok(()) };
@@ -85,7 +86,7 @@ pub async fn run(
             Some(Elector::new(client.clone(), election, clock, Arc::new(meter.clone()))?)
         }
     };
-    serve_health(&line, &webhooks, elector.as_ref(), &serving).await?;
+    serve_health(&line, &webhooks, elector.as_ref(), &metrics, &serving).await?;
 
     // Counted from the stop, while the controllers end their work.
     let lingers = tokio::spawn({
@@ -114,6 +115,12 @@ pub async fn run(
     serving.cancel();
     webhooks.ended().await;
     outcome
+}
+
+/// The metrics of this program.
+pub(crate) fn metrics() -> Metrics {
+    let (version, commit) = (version::RELEASE, version::COMMIT);
+    Metrics::of_program(Build { program: "capz-controller-manager", version, commit })
 }
 
 async fn connect(
@@ -228,6 +235,7 @@ async fn serve_health(
     line: &CommandLine,
     webhooks: &Arc<Listening>,
     elector: Option<&Elector>,
+    metrics: &Metrics,
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
     let Ok(Some(address)) = line.health_address() else { return Ok(()) };
@@ -242,7 +250,7 @@ async fn serve_health(
     if let Some(check) = elector.map(Elector::health_check) {
         checks.push(Check { name: check.name().to_owned(), run: Arc::new(move || check.check()) });
     }
-    let health = Health::new(move || checks.clone(), &["webhook"]);
+    let health = Health::new(move || checks.clone(), &["webhook"]).counted(HealthMetrics::of(metrics));
     let asked = (address, "--health-addr");
     let listening = server::serve(health.router(), asked, None, stop.clone()).await?;
     tracing::info!(address = %listening.address, "Serving health checks");

@@ -369,7 +369,7 @@ async fn bounded(
     reconcile: impl Future<Output = Outcome>,
 ) -> Outcome {
     let id = uuid::Uuid::new_v4();
-    tracing::debug!(controller = work.controller.name, %key, correlation = %id, "Reconciling");
+    tracing::debug!(controller = work.controller.name, object = %key, correlation_id = %id, "Reconciling");
     let span = spans::reconcile(work.controller, key, id);
     let bounded = tokio::time::timeout(limit, arm::correlated(id, reconcile));
     match bounded.instrument(span.clone()).await {
@@ -378,9 +378,8 @@ async fn bounded(
             outcome
         }
         Err(_) => {
-            let limit = limit.as_secs();
-            spans::failed(&span, format_args!("it took longer than {limit} s"));
-            tracing::warn!(controller = work.controller.name, %key, limit, "Reconciling took too long and is started again");
+            spans::failed(&span, format_args!("it took longer than {} s", limit.as_secs()));
+            tracing::warn!(controller = work.controller.name, object = %key, limit_ms = limit.as_millis(), "Reconciling took too long and is started again");
             Outcome::Retry
         }
     }

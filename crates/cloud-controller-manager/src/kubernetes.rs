@@ -1,11 +1,13 @@
 //! The connection to the Kubernetes API.
 
+use std::sync::Arc;
+
 use anyhow::anyhow;
 use arm::ProxySettings;
 use k8s::Node;
 use kube::api::ListParams;
 use kube::{Api, Client};
-use program::kubernetes::Address;
+use program::kubernetes::{Address, RequestObserver};
 
 use crate::flags::Flags;
 
@@ -16,9 +18,13 @@ const AGENT: &str = concat!("azure-cloud-controller-manager/", env!("CARGO_PKG_V
 ///
 /// # Errors
 /// Those of [`program::kubernetes::connect`].
-pub async fn connect(flags: &Flags, proxy: &ProxySettings) -> anyhow::Result<Client> {
+pub async fn connect(
+    flags: &Flags,
+    proxy: &ProxySettings,
+    observer: Option<&Arc<dyn RequestObserver>>,
+) -> anyhow::Result<Client> {
     let (kubeconfig, master, waits) = (&flags.kubeconfig, &flags.master, !flags.dry_run);
-    let address = Address { kubeconfig, master, agent: AGENT, waits, observer: None };
+    let address = Address { kubeconfig, master, agent: AGENT, waits, observer };
     program::kubernetes::connect(&address, proxy).await
 }
 
@@ -80,7 +86,7 @@ mod tests {
             ProxySettings::from_environment(|name| (name == "HTTPS_PROXY").then(|| url.clone())).unwrap();
         let arguments = ["x".to_owned(), format!("--kubeconfig={}", path.display()), "--dry-run".to_owned()];
         let line = flags::parse(arguments.map(Into::into)).unwrap();
-        let error = crate::in_one_line(&connect(&line.flags, &proxy).await.err().unwrap());
+        let error = crate::in_one_line(&connect(&line.flags, &proxy, None).await.err().unwrap());
         let through = format!(
             "https://kube.example:6443/ through the proxy http://{address} of HTTPS_PROXY cannot be reached"
         );

@@ -13,9 +13,10 @@ use kube::api::ListParams;
 use kube::{Api, Client};
 use manager::DelegatedAuthorizer;
 use planner::{Cluster, ClusterPlan};
+use program::kubernetes::RequestObserver;
 use provider::Provider;
 use telemetry::health::{Check, Health};
-use telemetry::metrics::Metrics;
+use telemetry::metrics::{HealthMetrics, Metrics};
 use telemetry::server::{self, Readers, metrics_router};
 use telemetry::tls::{Certificate, TlsOptions};
 use tokio::sync::watch;
@@ -131,13 +132,14 @@ struct Started {
 /// Runs before any election: a replica with wrong credentials reports that at once, not when it is needed.
 async fn connect(line: &CommandLine, environment: &ProcessEnvironment) -> anyhow::Result<Started> {
     let sources = Sources::of(&line.flags);
-    let client = kubernetes::connect(&line.flags, &environment.proxy()?).await?;
+    let meter = Arc::new(Meter::default());
+    let requests: Arc<dyn RequestObserver> = meter.clone();
+    let client = kubernetes::connect(&line.flags, &environment.proxy()?, Some(&requests)).await?;
     kubernetes::check_selector(&client, &line.flags.node_filter_requirements).await?;
     let reading = sources.read(&client, environment).await?;
     if sources.secret.is_some() {
         sources.warn(&reading.config);
     }
-    let meter = Arc::new(Meter::default());
     let generation =
         Generation::prepare(1, line, line.cluster(reading.config.clone()), environment, &meter).await?;
     Ok(Started { client, reading, generation, meter })
@@ -250,6 +252,7 @@ async fn serve(
         ..TlsOptions::default()
     };
     let readers = Readers::Authorized(Arc::new(DelegatedAuthorizer::new(client)));
+    let health = health.counted(HealthMetrics::of(&metrics));
     let router = metrics_router(metrics, readers).merge(health.router());
     let address = SocketAddr::new(flags.bind_address, flags.secure_port);
     let asked = (address, "--secure-port or --bind-address");

@@ -56,7 +56,7 @@ pub use events::{EventType, EventWriter, Recorder, Reference, recorder};
 pub use health::{HealthCheck, HealthChecks};
 pub use ipam::{MaskProblem, RangeOptions, RangeTurnover, check_mask};
 pub use machine_events::MachineEventOptions;
-pub use observer::{NoObserver, Observer, Reconciled};
+pub use observer::{NoObserver, Observer, Reconciled, ServiceOperation};
 pub use options::{Cloud, Controllers, Error, Options};
 pub use routes::{RoutesDue, routes_due};
 pub use run::run;

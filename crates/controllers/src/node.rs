@@ -284,7 +284,7 @@ impl NodeController {
                     let age =
                         self.clock.age(node.metadata.creation_timestamp.as_ref().map(|created| created.0));
                     self.observer.taint_removed(age);
-                    tracing::info!(node = node.name(), age = age.as_secs(), "Node initialised");
+                    tracing::info!(node = node.name(), age_ms = age.as_millis(), "Node initialised");
                     if let Some(recorder) = &self.recorder {
                         recorder.normal(node, "Synced", "Node synced successfully");
                     }

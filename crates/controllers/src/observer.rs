@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cloud::Looked;
+use k8s::{ObjectKey, Service};
 use tokio::time::Instant;
 
 use crate::ipam::RangeTurnover;
@@ -23,10 +24,23 @@ pub trait Observer: Send + Sync + 'static {
     fn queue_retried(&self, _queue: &'static str) {}
     /// The result of reconciling a key (`controller_runtime_reconcile_total`).
     fn reconciled(&self, _queue: &'static str, _result: Reconciled) {}
+    /// An operation on a Service's load balancer ended (`provider_reconcile_*`, `cloudprovider_azure_op_*`).
+    fn service_operated(
+        &self,
+        _service: &Service,
+        _operation: ServiceOperation,
+        _took: Duration,
+        _succeeded: bool,
+    ) {
+    }
+    /// A Service has no load balancer any more.
+    fn service_forgotten(&self, _service: &ObjectKey) {}
     /// All load balancers were updated with a new set of nodes, or that failed
     /// (`service_controller_nodesync_latency_seconds`, `service_controller_nodesync_error_total`,
     /// `service_controller_loadbalancer_sync_total`).
     fn nodes_synced(&self, _took: Duration, _succeeded: bool) {}
+    /// From now on the cloud is compared with what Services want at intervals, or no longer.
+    fn looks_again(&self, _looks: bool) {}
     /// Everything that Services have in the cloud was compared with what they want (`provider_resync_*`).
     fn looked_again(&self, _took: Duration, _looked: &Looked) {}
     /// Load balancers were updated with draining nodes, or that failed.
@@ -53,6 +67,17 @@ pub trait Observer: Send + Sync + 'static {
     fn controller_running(&self, _controller: &'static str, _running: bool) {}
     /// An event was dropped, because the queue was full or by the limit per object.
     fn event_dropped(&self) {}
+}
+
+/// An operation on a Service's load balancer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServiceOperation {
+    /// Reading what is left of it.
+    Get,
+    /// Creating or changing it.
+    Ensure,
+    /// Deleting it.
+    Delete,
 }
 
 /// The result of reconciling a key, in the terms of controller-runtime.

@@ -37,6 +37,8 @@ impl Resync {
         if self.period.is_zero() {
             return;
         }
+        self.observer.looks_again(true);
+        let _ended = Ended(&*self.observer);
         let mut pause = self.period;
         loop {
             sleep(pause).await;
@@ -70,6 +72,15 @@ impl Resync {
                 }
             }
         }
+    }
+}
+
+/// Reports that no comparison follows.
+struct Ended<'a>(&'a dyn Observer);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.looks_again(false);
     }
 }
 

@@ -437,7 +437,7 @@ impl RouteController {
     fn warn(&self, subject: &str, text: &str) -> bool {
         let is_due = self.warnings.is_due(subject, text);
         if is_due {
-            tracing::warn!(subject, text, "routes are not as they should be");
+            tracing::warn!(subject, reason = text, "routes are not as they should be");
         }
         is_due
     }

@@ -219,6 +219,7 @@ impl Startup<'_> {
             notices: self.recorder.speaking_for("azure-cloud-provider"),
             served: Arc::clone(&self.queues.served),
             refusals: Arc::clone(&self.queues.refusals),
+            observer: self.observer(),
         });
         let sync = Arc::new(NodeSync {
             cloud: self.load_balancers(),

@@ -10,11 +10,13 @@ use std::time::Duration;
 use cloud::{ClusterState, LoadBalancers, LogicalTime, Notice, ServiceError, Stamped};
 use k8s::{ObjectKey, Service};
 use kube::Client;
+use tokio::time::Instant;
 
 use crate::api::ApiError;
 use crate::events::{EventType, Recorder, Reference};
 use crate::index::forget_irrelevant;
 use crate::node_set::no_available_nodes;
+use crate::observer::{Observer, ServiceOperation};
 use crate::queue::{Backoff, Next};
 use crate::refusals::{RefusalState, Refusals};
 use crate::resource_lease::{Guard, ResourceLease};
@@ -85,6 +87,7 @@ pub(crate) struct ServiceController {
     pub notices: Recorder,
     pub served: Arc<Served>,
     pub refusals: Arc<Refusals>,
+    pub observer: Arc<dyn Observer>,
 }
 
 impl ServiceController {
@@ -182,8 +185,9 @@ impl ServiceController {
         }
         let guard = self.hold_lease("ensure load balancer").await.map_err(Failure::Lease)?;
         self.served.insert(key, service);
-        let ensured =
-            self.cloud.ensure(service, newer_than).await.map_err(doing("failed to ensure load balancer"))?;
+        let ensuring = self.cloud.ensure(service, newer_than);
+        let ensured = self.measured(service, ServiceOperation::Ensure, ensuring).await;
+        let ensured = ensured.map_err(doing("failed to ensure load balancer"))?;
         drop(guard);
         self.record_notices(service, &ensured.notices);
         if ensured.addresses.is_empty() {
@@ -230,19 +234,35 @@ impl ServiceController {
     }
 
     async fn delete(&self, service: &Arc<Service>, newer_than: LogicalTime) -> Result<(), Failure> {
-        let deletion = self.cloud.prepare_deletion(service, newer_than).await;
+        let reading = self.cloud.prepare_deletion(service, newer_than);
+        let deletion = self.measured(service, ServiceOperation::Get, reading).await;
         let deletion = deletion.map_err(doing("failed to check if load balancer exists before cleanup"))?;
         let Some(deletion) = deletion else { return Ok(()) };
         self.recorder.normal(service.as_ref(), "DeletingLoadBalancer", "Deleting load balancer");
         let _guard = self.hold_lease("delete load balancer").await.map_err(Failure::Lease)?;
-        let notices = deletion.run().await.map_err(doing("failed to delete load balancer"))?;
+        let deleted = self.measured(service, ServiceOperation::Delete, deletion.run()).await;
+        let notices = deleted.map_err(doing("failed to delete load balancer"))?;
         self.record_notices(service, &notices);
         Ok(())
+    }
+
+    /// Reports an operation on a Service's load balancer to the observer.
+    async fn measured<T>(
+        &self,
+        service: &Service,
+        operation: ServiceOperation,
+        work: impl Future<Output = Result<T, ServiceError>>,
+    ) -> Result<T, ServiceError> {
+        let begin = Instant::now();
+        let outcome = work.await;
+        self.observer.service_operated(service, operation, begin.elapsed(), outcome.is_ok());
+        outcome
     }
 
     fn forget(&self, key: &ObjectKey) {
         self.served.remove(key);
         self.refusals.remove(key);
+        self.observer.service_forgotten(key);
     }
 
     /// Records the cloud's notices as events on the Services that they are about.

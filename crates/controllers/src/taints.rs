@@ -71,7 +71,7 @@ pub(crate) fn tell(recorder: &Recorder, node: &Node, key: &str, is_on: bool, why
     tracing::info!(
         node = name,
         taint = key,
-        why,
+        reason = why,
         "{}",
         if is_on { "put a taint on" } else { "took a taint off" }
     );

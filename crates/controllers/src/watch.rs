@@ -83,7 +83,7 @@ pub async fn watch<K>(
         };
         match event {
             Some(Ok(event)) => on(event),
-            Some(Err(error)) => tracing::warn!(what, %error, "watch failed, trying again"),
+            Some(Err(error)) => tracing::warn!(kind = what, %error, "watch failed, trying again"),
             None => return,
         }
     }

@@ -3,5 +3,5 @@
 mod calls;
 mod delegated;
 
-pub use calls::Calls;
+pub use calls::{Calls, show_budgets};
 pub use delegated::DelegatedAuthorizer;

@@ -320,7 +320,7 @@ fn owners(step: &Step) -> Option<String> {
 }
 
 fn finished<T>(step: &Step, started: Instant, result: Result<T, arm::Error>) -> Result<T, Failure> {
-    let ms = started.elapsed().as_millis();
+    let duration_ms = started.elapsed().as_millis();
     let action = match step.action {
         Action::Create => "create",
         Action::Update => "update",
@@ -329,17 +329,17 @@ fn finished<T>(step: &Step, started: Instant, result: Result<T, arm::Error>) -> 
     let changes = change::in_words(&step.changes);
     match result {
         Ok(value) => {
-            info!(action, resource = %step.target, owners = owners(step), ms, changes, "wrote to Azure");
+            info!(action, resource = %step.target, owners = owners(step), duration_ms, changes, "wrote to Azure");
             Ok(value)
         }
         Err(error) => {
             let (owners, request_id) = (owners(step), error.request_id());
             // It is read and planned again: not an error.
             if kind_of(&error) == Kind::Aborted {
-                info!(action, resource = %step.target, owners, ms, changes, %error, request_id,
+                info!(action, resource = %step.target, owners, duration_ms, changes, %error, request_id,
                     "another write came first");
             } else {
-                warn!(action, resource = %step.target, owners, ms, changes, %error, request_id,
+                warn!(action, resource = %step.target, owners, duration_ms, changes, %error, request_id,
                     "a write to Azure failed");
             }
             Err(failure(error))

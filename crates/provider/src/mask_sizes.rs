@@ -71,7 +71,7 @@ impl Inner {
             let problem = problem.to_string();
             // Logged once for all nodes of all scale sets with the same problem.
             if self.mask_problems.lock().insert(problem.clone()) {
-                warn!(problem, "a tag is not followed");
+                warn!(reason = problem, "a tag is not followed");
             }
         }
         MaskSizes { v4: masks.v4, v6: masks.v6 }

@@ -120,7 +120,7 @@ impl PrivateLinks {
                 Ok(Ok(all)) => links.found.extend(all),
                 Ok(Err(failure)) => drop(links.denied.insert(group.clone(), failure)),
                 Err(failure) if !named.contains(group) => {
-                    debug!(%group, error = %failure.message, "private link services cannot be read now");
+                    debug!(resource_group = %group, error = %failure.message, "private link services cannot be read now");
                     links.found.extend(known.all_cached());
                 }
                 Err(failure) => return Err(failure),
@@ -323,7 +323,7 @@ impl PrivateLinks {
         let mut repeats = self.repeats.lock();
         let repeats = repeats.get_mut(&step.target)?;
         let Verdict::Wait(wait) = repeats.judge(fingerprint::of([step]), Instant::now()) else { return None };
-        warn!(resource = %step.target, wait_seconds = wait.as_secs(),
+        warn!(resource = %step.target, wait_ms = wait.as_millis(),
             "something undoes what is written: it is used as it is");
         let message = format!(
             "{} does not keep what is written to it ({}): it is used as it is. Look for another program (or a policy) \
@@ -345,7 +345,7 @@ impl PrivateLinks {
     ) -> Result<Option<Vec<Step>>, Failure> {
         let links = self.list(&self.groups(named).await?, named, LogicalTime::now()).await?;
         for (group, failure) in &links.denied {
-            debug!(%group, error = %failure.message, "private link services cannot be read");
+            debug!(resource_group = %group, error = %failure.message, "private link services cannot be read");
         }
         let is_kept = private_link::has_unmanaged(&self.cluster, frontends, &links.found);
         Ok((!is_kept).then(|| private_link::plan_removal(&self.cluster, frontends, &links.found)))

@@ -421,7 +421,7 @@ impl Attempt<'_> {
         let repeats = repeats.get_mut(&step.target)?;
         let Verdict::Wait(wait) = repeats.judge(fingerprint::of([step]), Instant::now()) else { return None };
         let name = step.target.name();
-        warn!(public_ip = %step.target, wait_seconds = wait.as_secs(),
+        warn!(public_ip = %step.target, wait_ms = wait.as_millis(),
             "something undoes what is written: the public IP is used as it is");
         let message = format!(
             "public IP {name} does not keep what is written to it ({}): it is used as it is. Look for another \

@@ -155,8 +155,8 @@ impl Inner {
         if let Err(failure) =
             self.close_what_nothing_has(IntentOwner::Service(key.clone()), LogicalTime::BEGINNING).await
         {
-            let failure = failure.full_text();
-            tracing::debug!(failure, service = %key, "cannot close the security group for unused addresses");
+            let error = failure.full_text();
+            tracing::debug!(error, service = %key, "cannot close the security group for unused addresses");
             programmed.into_iter().for_each(|addresses| self.recently.set(&key, addresses));
         }
     }

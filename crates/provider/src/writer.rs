@@ -529,7 +529,7 @@ impl<R: Resource> Inner<R> {
     ) -> Vec<Group<R>> {
         let name = self.resource.name();
         let concerned = self.resource.concerned(write, &group.batch());
-        warn!(resource = %name, wait_seconds = wait.as_secs(), owners = concerned.len(),
+        warn!(resource = %name, wait_ms = wait.as_millis(), concerned = concerned.len(),
             "something undoes what is written; next try after a pause");
         let failure = || {
             let message = format!(

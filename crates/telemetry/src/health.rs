@@ -7,6 +7,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::StatusCode;
 
+use crate::metrics::HealthMetrics;
+
 /// A named check.
 #[derive(Clone)]
 pub struct Check {
@@ -21,7 +23,18 @@ pub struct Check {
 pub struct Health {
     checks: Arc<dyn Fn() -> Vec<Check> + Send + Sync>,
     ready: &'static [&'static str],
+    metrics: Option<HealthMetrics>,
 }
+
+/// What a request asks for.
+#[derive(Clone, Copy)]
+struct Endpoint {
+    name: &'static str,
+    ready_only: bool,
+}
+
+const ENDPOINTS: [Endpoint; 2] =
+    [Endpoint { name: "healthz", ready_only: false }, Endpoint { name: "readyz", ready_only: true }];
 
 impl Health {
     /// Serves the checks that `checks` returns for each request; those named in `ready` also decide about readiness.
@@ -29,23 +42,37 @@ impl Health {
         checks: impl Fn() -> Vec<Check> + Send + Sync + 'static,
         ready: &'static [&'static str],
     ) -> Self {
-        Self { checks: Arc::new(checks), ready }
+        Self { checks: Arc::new(checks), ready, metrics: None }
+    }
+
+    /// Counts each check that runs.
+    #[must_use]
+    pub fn counted(self, metrics: HealthMetrics) -> Self {
+        Self { metrics: Some(metrics), ..self }
     }
 
     /// The routes `/healthz`, `/healthz/{check}`, `/readyz` and `/readyz/{check}`.
     pub fn router(&self) -> axum::Router {
         let mut router = axum::Router::new();
-        for (endpoint, ready_only) in [("healthz", false), ("readyz", true)] {
+        for endpoint in ENDPOINTS {
             let (all, one) = (self.clone(), self.clone());
             let answer_all = move |RawQuery(query): RawQuery| async move {
-                all.answer(endpoint, ready_only, query.as_deref().unwrap_or_default())
+                all.answer(endpoint, query.as_deref().unwrap_or_default())
             };
-            let answer_one = move |Path(name): Path<String>| async move { one.answer_one(ready_only, &name) };
+            let answer_one = move |Path(name): Path<String>| async move { one.answer_one(endpoint, &name) };
             router = router
-                .route(&format!("/{endpoint}"), get(answer_all))
-                .route(&format!("/{endpoint}/{{check}}"), get(answer_one));
+                .route(&format!("/{}", endpoint.name), get(answer_all))
+                .route(&format!("/{}/{{check}}", endpoint.name), get(answer_one));
         }
         router
+    }
+
+    fn run(&self, endpoint: Endpoint, check: &Check) -> Result<(), String> {
+        let outcome = (check.run)();
+        if let Some(metrics) = &self.metrics {
+            metrics.checked(endpoint.name, &check.name, outcome.is_ok());
+        }
+        outcome
     }
 
     fn selected(&self, ready_only: bool) -> Vec<Check> {
@@ -54,9 +81,9 @@ impl Health {
         checks
     }
 
-    fn answer_one(&self, ready_only: bool, name: &str) -> Response {
-        let check = self.selected(ready_only).into_iter().find(|check| check.name == name);
-        match check.map(|check| (check.run)()) {
+    fn answer_one(&self, endpoint: Endpoint, name: &str) -> Response {
+        let check = self.selected(endpoint.ready_only).into_iter().find(|check| check.name == name);
+        match check.map(|check| self.run(endpoint, &check)) {
             None => StatusCode::NOT_FOUND.into_response(),
             Some(Ok(())) => (StatusCode::OK, "ok").into_response(),
             Some(Err(reason)) => {
@@ -66,8 +93,8 @@ impl Health {
         }
     }
 
-    fn answer(&self, endpoint: &str, ready_only: bool, query: &str) -> Response {
-        let mut checks = self.selected(ready_only);
+    fn answer(&self, endpoint: Endpoint, query: &str) -> Response {
+        let mut checks = self.selected(endpoint.ready_only);
         checks.sort_by(|a, b| a.name.cmp(&b.name));
         let parameters: Vec<(&str, &str)> =
             query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, ""))).collect();
@@ -75,8 +102,9 @@ impl Health {
         let excluded = |name: &str| parameters.iter().any(|(key, value)| *key == "exclude" && *value == name);
         let mut lines = String::new();
         let mut failed = false;
-        for Check { name, run } in &checks {
-            lines += &match (excluded(name), run()) {
+        for check in &checks {
+            let name = &check.name;
+            lines += &match (excluded(name), self.run(endpoint, check)) {
                 (true, _) => format!("[+]{name} excluded: ok\n"),
                 (false, Ok(())) => format!("[+]{name} ok\n"),
                 (false, Err(reason)) => {
@@ -85,6 +113,7 @@ impl Health {
                 }
             };
         }
+        let endpoint = endpoint.name;
         if failed {
             (StatusCode::INTERNAL_SERVER_ERROR, format!("{lines}{endpoint} check failed\n")).into_response()
         } else if verbose {
@@ -141,6 +170,23 @@ mod tests {
         assert_eq!(ask(&health(), "/healthz/nonsense").await.0, 404);
         assert_eq!(ask(&health(), "/readyz/leaderElection").await.0, 200);
         assert_eq!(ask(&health(), "/readyz/service-lb-controller").await.0, 404);
+    }
+
+    #[tokio::test]
+    async fn checks_are_counted() {
+        let all = crate::metrics::Metrics::default();
+        let health = health().counted(HealthMetrics::of(&all));
+        ask(&health, "/healthz").await;
+        ask(&health, "/readyz/leaderElection").await;
+        let text = all.encode();
+        for line in [
+            "kubernetes_healthcheck{name=\"service-lb-controller\",type=\"healthz\"} 0",
+            "kubernetes_healthcheck{name=\"leaderElection\",type=\"readyz\"} 1",
+            "kubernetes_healthchecks_total{name=\"service-lb-controller\",status=\"error\",type=\"healthz\"} 1",
+            "kubernetes_healthchecks_total{name=\"leaderElection\",status=\"success\",type=\"healthz\"} 1",
+        ] {
+            assert!(text.contains(line), "{line} is missing in\n{text}");
+        }
     }
 
     #[tokio::test]

@@ -22,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, ScrapeMetrics};
 use crate::tls::{TlsOptions, server_config};
 
 pub use crate::serve_error::ServeError;
@@ -58,13 +58,24 @@ pub enum Readers {
 
 /// `/metrics` and `/metrics/v2`.
 pub fn metrics_router(metrics: Metrics, readers: Readers) -> axum::Router {
+    let scrapes = ScrapeMetrics::of(&metrics);
     axum::Router::new()
         .route("/metrics", get(read_metrics))
         .route("/metrics/v2", get(read_metrics))
-        .with_state((metrics, readers))
+        .with_state((metrics, scrapes, readers))
 }
 
-async fn read_metrics(State((metrics, readers)): State<(Metrics, Readers)>, headers: HeaderMap) -> Response {
+async fn read_metrics(
+    State((metrics, scrapes, readers)): State<(Metrics, ScrapeMetrics, Readers)>,
+    headers: HeaderMap,
+) -> Response {
+    scrapes.received();
+    let answer = answer_scrape(metrics, readers, &headers).await;
+    scrapes.answered(answer.status().as_u16());
+    answer
+}
+
+async fn answer_scrape(metrics: Metrics, readers: Readers, headers: &HeaderMap) -> Response {
     if let Readers::Authorized(authorizer) = readers {
         let token = headers
             .get(header::AUTHORIZATION)

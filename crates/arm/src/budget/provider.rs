@@ -54,6 +54,11 @@ impl Provider {
         }
     }
 
+    /// Until when Azure refuses all calls, if it does.
+    pub(super) fn closed(&self) -> Option<Instant> {
+        self.closed
+    }
+
     /// When a call may go that leaves `floor` calls for others; `None` if it may go now.
     pub(super) fn opens(&self, floor: f64) -> Option<Instant> {
         let spent =

@@ -39,6 +39,33 @@ async fn the_last_tokens_are_kept_for_the_upper_classes() {
     assert!((1.6..1.7).contains(&waited), "{waited}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn all_budgets_are_shown_as_they_are_now() {
+    let budgets = Budgets::new();
+    let gate = budgets.gate("S", OperationGroup::Writes);
+    let permit = gate.enter(Class::Create, NETWORK).await.unwrap();
+    assert_eq!(budgets.all()[0].remaining, None, "Azure has named no figure yet");
+    gate.observe(permit, &headers(17));
+    gate.close(Some(NETWORK), Duration::from_secs(30));
+    let waits = tokio::spawn({
+        let gate = Arc::clone(&gate);
+        async move { gate.enter(Class::Delete, NETWORK).await.map(drop) }
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let expected = BudgetState {
+        subscription: "s".into(),
+        group: OperationGroup::Writes,
+        remaining: Some(27.0),
+        capacity: 200.0,
+        closed: Duration::ZERO,
+        providers: BTreeMap::from([(NETWORK.to_ascii_lowercase().into(), Duration::from_secs(29))]),
+        waiting: [0, 1, 0, 0],
+    };
+    assert_eq!(budgets.all(), [expected]);
+    waits.await.unwrap().unwrap();
+    assert_eq!(budgets.all()[0].waiting, [0; 4]);
+}
+
 /// Behind a closed gate, calls queue in order of class, then of arrival.
 #[tokio::test(start_paused = true)]
 async fn a_closed_gate_opens_in_class_order() {

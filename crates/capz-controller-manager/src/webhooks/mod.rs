@@ -14,7 +14,7 @@ use capz_api::webhooks::{Task, WEBHOOKS, Webhook};
 use capz_api::{Context, Gates, Random};
 use http::{HeaderMap, header};
 use serde_json::Value;
-use telemetry::metrics::WebhookMetrics;
+use telemetry::metrics::controllers::WebhookMetrics;
 use tokio::time::Instant;
 
 pub use lookups::Lookups;

@@ -124,6 +124,11 @@ impl Azure {
         self
     }
 
+    /// The budgets of all calls.
+    pub fn budgets(&self) -> &Budgets {
+        &self.budgets
+    }
+
     /// A client with the rights of an identity. Each credential has its own client, so that a rotated one takes effect
     /// at once.
     ///

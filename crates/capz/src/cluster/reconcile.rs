@@ -263,7 +263,7 @@ impl ClusterReconcile<'_> {
         let recorder = &self.manager.recorder;
         let (condition, outcome) = match failure {
             Failure::Later { after, words } => {
-                tracing::info!(cluster = %self.key, %words, "retrying later");
+                tracing::info!(cluster = %self.key, reason = %words, "retrying later");
                 return Ok(Outcome::After(*after));
             }
             Failure::Changed => return Ok(Outcome::After(Duration::ZERO)),

@@ -56,7 +56,7 @@ impl<T> Reconcile<'_, AzureClusterSpec, T> {
             TakeoverError::Write(error) => return Err(error),
         };
         if error.is_waiting() {
-            tracing::info!(cluster = %self.key, words = %error, "retrying later");
+            tracing::info!(cluster = %self.key, reason = %error, "retrying later");
             return Ok(Outcome::After(operator::GOING));
         }
         self.manager.recorder.warning(self.about(), "OperatorObjectsLeft", error.to_string());

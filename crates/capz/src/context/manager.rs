@@ -84,7 +84,7 @@ impl Events {
     pub fn warning(&self, about: Reference, reason: &'static str, message: impl Into<String>) {
         let message = message.into();
         let Reference { kind, namespace, name, .. } = &about;
-        tracing::warn!(kind, object = %format_args!("{namespace}/{name}"), reason, %message, "Event occurred");
+        tracing::warn!(kind, object = %format_args!("{namespace}/{name}"), reason, note = %message, "Event occurred");
         self.of(&about).warning(about, reason, message);
     }
 
@@ -180,7 +180,7 @@ impl Manager {
     pub(crate) fn again<'f>(&self, failure: &'f Failure, about: Reference) -> Result<Outcome, &'f Terminal> {
         match failure {
             Failure::Later { after, words } => {
-                tracing::info!(object = %about.name, %words, "retrying later");
+                tracing::info!(object = %about.name, reason = %words, "retrying later");
                 Ok(Outcome::After(*after))
             }
             Failure::Changed => Ok(Outcome::After(Duration::ZERO)),

@@ -50,6 +50,7 @@ impl Generation {
     ) -> anyhow::Result<Self> {
         Self::check(line, &cluster)?;
         let azure = azure::connect(&cluster.config, environment, Arc::clone(meter) as _).await?;
+        meter.configured(&cluster.config, azure.budgets());
         let ranges = ranges(line, &cluster);
         let findings = pod_routes::examine(&azure, &cluster, &ranges).await?;
         let ranges = ranges.without(&findings.reserved);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use command_line::StartRefusal;
 use kube::Client;
-use telemetry::metrics::Reload;
+use telemetry::metrics::azure::Reload;
 use tokio::sync::watch;
 use tokio::time::Instant;
 

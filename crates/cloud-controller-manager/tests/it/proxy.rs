@@ -38,7 +38,7 @@ impl Fixture {
             ["program".to_owned(), format!("--kubeconfig={}", path.display()), "--dry-run".to_owned()];
         let line = flags::parse(arguments.map(Into::into)).unwrap();
         let proxy = ProxySettings::from_environment(variable).map_err(|error| error.to_string())?;
-        let connected = kubernetes::connect(&line.flags, &proxy).await;
+        let connected = kubernetes::connect(&line.flags, &proxy, None).await;
         connected.map(|_| ()).map_err(|error| in_one_line(&error))
     }
 }

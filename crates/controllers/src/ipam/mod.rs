@@ -137,7 +137,7 @@ impl Ipam {
                 "The node's range {range} overlaps what --service-cluster-ip-range or the nodes' subnet has: delete the \
                  Node and let it register again"
             );
-            tracing::warn!(node = seen.name(), text, "a pod range is reserved for others");
+            tracing::warn!(node = seen.name(), reason = text, "a pod range is reserved for others");
             return self.recorder.warning(seen, "CIDRNotUnique", text);
         };
         let known = self.state.node(name);
@@ -149,7 +149,7 @@ impl Ipam {
         let text = format!(
             "The node's range {own} overlaps {others} of {earlier}: delete one of the two Nodes and let it register again"
         );
-        tracing::warn!(node = later.name(), text, "two nodes have overlapping pod ranges");
+        tracing::warn!(node = later.name(), reason = text, "two nodes have overlapping pod ranges");
         self.recorder.warning(later, "CIDRNotUnique", text);
     }
 
@@ -265,7 +265,7 @@ impl Ipam {
     fn tell(&self, node: &Node, status: &'static str, cause: &str) {
         let name = node.name();
         if self.warnings.is_due(name, cause) {
-            tracing::warn!(node = name, status, cause, "the node has no ranges for its pods");
+            tracing::warn!(node = name, status, reason = cause, "the node has no ranges for its pods");
             self.recorder.normal(node, status, format!("Node {name} status is now: {status}: {cause}"));
         }
     }

@@ -17,6 +17,7 @@ use hyper_util::rt::TokioExecutor;
 use kube::client::{Body, ConfigExt as _};
 use kube::{Client, Config};
 use rustls_pki_types::ServerName;
+use tokio::time::Instant;
 use tower::{ServiceBuilder, ServiceExt as _};
 
 use super::credential::Credential;
@@ -31,8 +32,9 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Counts requests to the API.
 pub trait RequestObserver: Send + Sync + 'static {
-    /// Records the response of a host to a request with this method; `None` if there was no response.
-    fn answered(&self, method: &str, host: &str, status: Option<u16>);
+    /// Records the response of a host to a request with this method; `None` if there was no response. `took` is the time
+    /// until the head of the response.
+    fn answered(&self, method: &str, host: &str, status: Option<u16>, took: Duration);
 }
 
 /// A client as configured; `timeout` limits each connection attempt, including TLS and the proxy.
@@ -80,9 +82,11 @@ pub(super) async fn client(
                 return network.request(request).await.map_err(BoxError::from);
             };
             let (method, uri) = (request.method().clone(), request.uri().clone());
+            let sent = Instant::now();
             let answer = network.request(request).await;
             let status = answer.as_ref().ok().map(|answer| answer.status().as_u16());
-            observer.answered(method.as_str(), uri.authority().map_or("", |it| it.as_str()), status);
+            let host = uri.authority().map_or("", |host| host.as_str());
+            observer.answered(method.as_str(), host, status, sent.elapsed());
             answer.map_err(BoxError::from)
         }
     });

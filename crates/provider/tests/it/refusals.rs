@@ -125,7 +125,7 @@ async fn a_failed_write_is_one_line() {
     let is_told = |line: &&str| [" INFO ", " WARN ", " ERROR "].iter().any(|level| line.contains(level));
     let about: Vec<&str> = text.lines().filter(is_told).filter(|line| line.contains("NameIsTaken")).collect();
     assert_eq!(about.len(), 1, "{about:#?}");
-    assert!(about[0].contains("shop/bad") && about[0].contains("ms="), "{about:#?}");
+    assert!(about[0].contains("shop/bad") && about[0].contains("duration_ms="), "{about:#?}");
     let failed: Vec<&str> =
         text.lines().filter(is_told).filter(|line| line.contains("azure call failed")).collect();
     assert!(failed.is_empty(), "{failed:#?}");

@@ -1,15 +1,14 @@
-//! Metrics under the names that dashboards know.
+//! Metrics under the names that dashboards know. `docs/metrics.md` lists all of them.
 
-mod cloud;
-mod configuration;
-mod controllers;
+pub mod azure;
+#[cfg(feature = "test-util")]
+pub mod catalogue;
+mod computed;
+pub mod controllers;
+mod program;
 mod registry;
-mod requests;
-mod webhooks;
+mod served;
 
-pub use cloud::CloudMetrics;
-pub use configuration::{ConfigMetrics, Reload};
-pub use controllers::ControllerMetrics;
-pub use registry::{ArmOutcome, ArmRequest, Metrics};
-pub use requests::RequestMetrics;
-pub use webhooks::WebhookMetrics;
+pub use program::Build;
+pub use registry::Metrics;
+pub use served::{HealthMetrics, ScrapeMetrics};

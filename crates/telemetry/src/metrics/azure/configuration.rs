@@ -5,7 +5,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
-use super::registry::Metrics;
+use crate::metrics::registry::Metrics;
 
 /// The result of reading a changed configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
