@@ -11,6 +11,7 @@ mod established;
 mod guide;
 mod helm;
 mod image;
+mod monitoring;
 mod place;
 mod replicas;
 mod story;

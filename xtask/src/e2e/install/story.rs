@@ -15,7 +15,7 @@ use kube::api::ListParams;
 use serde_json::{Value, json};
 
 use super::place::{CONTROL_PLANE, MACHINES, Place};
-use super::replicas;
+use super::{monitoring, replicas};
 use crate::e2e::capz::objects::create;
 use crate::e2e::machines::EXCHANGES;
 use crate::{print, program};
@@ -66,6 +66,7 @@ pub async fn play(place: &mut Place) -> anyhow::Result<()> {
         "  ok  it wrote nothing to Azure, and the next Service is served with the rights of our chart alone",
     );
 
+    monitoring::ask(place).await?;
     two_replicas(place).await?;
     measure()?;
     place.guide.follow("Stop")?;
