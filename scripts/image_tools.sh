@@ -3,6 +3,7 @@
 #
 #   image_tools.sh amd64|arm64|windows   compilers and the compiler's target for one platform
 #   image_tools.sh check                 what `cargo xtask images check` runs
+#   image_tools.sh monitoring            what `cargo xtask monitoring check` and the installation story run
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export DEBIAN_FRONTEND=noninteractive
@@ -10,7 +11,7 @@ packages() {
   apt-get update -qq
   apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
-for what in "${@:?amd64, arm64, windows or check}"; do
+for what in "${@:?amd64, arm64, windows, check or monitoring}"; do
   case $what in
   amd64)
     packages musl-tools
@@ -29,8 +30,11 @@ for what in "${@:?amd64, arm64, windows or check}"; do
   check)
     packages skopeo umoci runc qemu-user-static
     ;;
+  monitoring)
+    packages prometheus
+    ;;
   *)
-    echo "image_tools.sh: unknown: $what: give amd64, arm64, windows or check" >&2
+    echo "image_tools.sh: unknown: $what: give amd64, arm64, windows, check or monitoring" >&2
     exit 2
     ;;
   esac
