@@ -3,7 +3,7 @@
 //! should mention it.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
@@ -11,6 +11,23 @@ use rustls_pki_types::pem::PemObject as _;
 /// The variables that name a file, and folders.
 pub(crate) const FILE: &str = "SSL_CERT_FILE";
 const FOLDERS: &str = "SSL_CERT_DIR";
+
+/// The system's bundles of authorities, by distribution. The first that exists is used where neither variable is set.
+const BUNDLES: [&str; 3] =
+    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
+
+/// The files and folders that the authorities come from.
+pub(crate) fn files(variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    match (variable(FILE), variable(FOLDERS)) {
+        (None, None) => {
+            BUNDLES.map(PathBuf::from).into_iter().find(|path| path.exists()).into_iter().collect()
+        }
+        (file, folders) => {
+            let folders = folders.iter().flat_map(std::env::split_paths).collect::<Vec<_>>();
+            file.map(PathBuf::from).into_iter().chain(folders).collect()
+        }
+    }
+}
 
 /// Why variables, which are read from the environment by name, provide no authority.
 pub(crate) fn problems(variable: impl Fn(&str) -> Option<OsString>) -> Vec<String> {

@@ -48,6 +48,7 @@ mod meter;
 mod operation;
 mod operation_watch;
 mod proxy;
+mod renewed_authorities;
 mod repeats;
 mod request;
 mod resolver;

@@ -21,6 +21,7 @@ use tower::{Service, ServiceExt};
 use crate::Error;
 use crate::authorities;
 use crate::proxy::{ProxyConnector, ProxySettings};
+use crate::renewed_authorities::RenewedAuthorities;
 use crate::resolver::Resolver;
 
 /// No answer of Azure's is larger than 8 MB; more is not read into memory.
@@ -235,12 +236,27 @@ fn authorities(options: &TransportOptions) -> String {
 
 /// TLS 1.2 or later, with the system's authorities and those that the options name.
 fn tls_config(options: &TransportOptions, problems: &str) -> Result<ClientConfig, Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let (system, extra, problems) = (options.system_roots, options.extra_roots.clone(), problems.to_owned());
+    let files = if system { authorities::files(|name| std::env::var_os(name)) } else { Vec::new() };
+    let load = Box::new(move || roots(system, &extra, &problems));
+    let verifier = RenewedAuthorities::new(files, Arc::clone(&provider), load)?;
+    Ok(ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Error::Configuration { reason: format!("TLS cannot be set up: {error}") })?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth())
+}
+
+/// The system's authorities, if they count, and extra ones.
+fn roots(system: bool, extra: &[String], problems: &str) -> Result<RootCertStore, Error> {
     let configuration = |reason: String| Error::Configuration { reason };
     let mut roots = RootCertStore::empty();
-    if options.system_roots {
+    if system {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     }
-    for pem in &options.extra_roots {
+    for pem in extra {
         for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
             let certificate = certificate.map_err(|error| {
                 configuration(format!("an extra certificate authority is no PEM: {error}"))
@@ -255,12 +271,7 @@ fn tls_config(options: &TransportOptions, problems: &str) -> Result<ClientConfig
             "no certificate authorities found{problems}: install the system's CA bundle or set SSL_CERT_FILE"
         )));
     }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    Ok(ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| configuration(format!("TLS cannot be set up: {error}")))?
-        .with_root_certificates(roots)
-        .with_no_client_auth())
+    Ok(roots)
 }
 
 struct Network {

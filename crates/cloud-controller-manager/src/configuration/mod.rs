@@ -11,7 +11,7 @@
 //! ended, within the same process and under the same Lease; whatever was interrupted is planned again, as after a
 //! restart.
 
-mod file_stamp;
+mod certificate_stamp;
 mod generation;
 mod reload;
 pub mod sources;

@@ -9,7 +9,7 @@ use telemetry::metrics::azure::Reload;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::file_stamp::FileStamps;
+use super::certificate_stamp::CertificateStamp;
 use super::generation::Generation;
 use super::sources::{Reading, Sources};
 use crate::environment::ProcessEnvironment;
@@ -150,15 +150,15 @@ impl Reloader {
         }
     }
 
-    /// Reads the sources, or, without `--enable-dynamic-reloading`, the state of the files that the configuration names:
-    /// certificates expire whether or not the configuration may change.
+    /// Reads the sources, or, without `--enable-dynamic-reloading`, the state of the client certificate alone: it expires
+    /// whether or not the configuration may change.
     async fn read(&self, running: &Reading) -> anyhow::Result<Reading> {
         if self.line.flags.enable_dynamic_reloading {
             return self.sources.read(&self.client, &self.environment).await;
         }
         let config = running.config.clone();
-        let files = FileStamps::of(&config, &self.environment);
-        Ok(Reading { document: running.document.clone(), config, files })
+        let certificate = CertificateStamp::of(&config);
+        Ok(Reading { document: running.document.clone(), config, certificate })
     }
 
     fn reloaded(&self, result: Reload) {

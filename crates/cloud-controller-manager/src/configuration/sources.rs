@@ -7,7 +7,7 @@ use cloud_config::{CloudConfig, ConfigError, ConfigType, Document};
 use k8s::api::api::core::v1::Secret;
 use kube::{Api, Client};
 
-use super::file_stamp::FileStamps;
+use super::certificate_stamp::CertificateStamp;
 use crate::environment::ProcessEnvironment;
 use crate::flags::Flags;
 use command_line::StartRefusal;
@@ -68,18 +68,18 @@ pub struct Sources {
     pub secret: Option<SecretKey>,
 }
 
-/// A valid configuration with the document that it was read from, and the state of the files that it names.
+/// A valid configuration with the document that it was read from, and the state of the client certificate's file.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
     pub document: Document,
     pub config: CloudConfig,
-    pub files: FileStamps,
+    pub certificate: CertificateStamp,
 }
 
 impl Reading {
     /// Whether both lead to the same client and the same plans.
     pub(super) fn has_effect_of(&self, other: &Self) -> bool {
-        self.files == other.files && self.config.has_effect_of(&other.config)
+        self.certificate == other.certificate && self.config.has_effect_of(&other.config)
     }
 }
 
@@ -117,8 +117,8 @@ impl Sources {
             (None, None) => bail!("--cloud-config: no file is named, and no Secret"),
         };
         let config = judge(&self.shown(), document.clone(), environment)?;
-        let files = FileStamps::of(&config, environment);
-        Ok(Reading { document, config, files })
+        let certificate = CertificateStamp::of(&config);
+        Ok(Reading { document, config, certificate })
     }
 
     /// Logs what a configuration from these sources probably does not intend.

@@ -5,19 +5,25 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use azure_simulator::entra::{Application, AuthFailure, Entra, Principal, TokenVerifier};
+use azure_simulator::Options;
+use azure_simulator::entra::{
+    Application, AuthFailure, Entra, Principal, RegisteredCertificate, TokenVerifier,
+};
 use jiff::Timestamp;
 use k8s::api::api::coordination::v1::Lease;
 use k8s::api::api::core::v1::Service;
 use kube::Api;
 use kube::api::PostParams;
 use serde_json::{Value, json};
-use simulated_cluster::{HostedCluster, Shape};
+use simulated_cluster::{HostedCluster, HostedOptions, Shape};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::from_outside::{hosted, keep_in_secret};
+
+/// A client's certificate with its key.
+const CERTIFICATE: &str = include_str!("../../../arm/tests/data/client.pem");
 
 /// The timeout of a step on a busy machine.
 const STEP_TIMEOUT: Duration = Duration::from_secs(90);
@@ -77,7 +83,11 @@ impl Program {
     }
 
     async fn logs(&mut self, text: &str) {
-        wait_for(text, async || self.log().contains(text)).await;
+        let until = Instant::now() + STEP_TIMEOUT;
+        while !self.log().contains(text) {
+            assert!(Instant::now() < until, "waiting for: {text}\n{}", self.log());
+            sleep(Duration::from_millis(50)).await;
+        }
         assert!(self.process.try_wait().unwrap().is_none(), "it runs on: {}", self.log());
     }
 }
@@ -223,23 +233,33 @@ async fn node_290_a_changed_file_takes_effect_unless_it_leads_to_other_resources
     stop.cancel();
 }
 
-/// NODE-290: certificate authorities are renewed without any flag.
+/// NODE-290: a client certificate is renewed without any flag.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn node_290_renewed_certificate_authorities_take_effect() {
+async fn node_290_a_renewed_client_certificate_takes_effect() {
     let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
-    let cluster = hosted(folder.path(), &stop).await;
-    let bundle = folder.path().join("bundle.pem");
-    let authority = std::fs::read_to_string(&cluster.files.certificate_authority).unwrap();
-    std::fs::write(&bundle, &authority).unwrap();
-    let file = format!("--cloud-config={}", cluster.files.azure_json.display());
-    let arguments = [file.as_str()];
-    let mut program = Program::start(&cluster, folder.path(), &bundle, &arguments);
+    // Assertions are valid for minutes of the machine's clock.
+    let azure = Options { seed: 7, start: Timestamp::now(), ..Options::default() };
+    let options = HostedOptions::of(Shape::default(), azure, folder.path());
+    let cluster = HostedCluster::start(options, &stop).await.unwrap();
+    let shape = Shape::default();
+    let registered = RegisteredCertificate::from_pem(CERTIFICATE).unwrap();
+    let application = Application::new(&shape.client_id, &shape.object_id).with_certificate(registered);
+    cluster.entra.register(application);
+    let (certificate, file) = (folder.path().join("client.pem"), folder.path().join("certified.json"));
+    std::fs::write(&certificate, CERTIFICATE).unwrap();
+    let mut document = document(&cluster);
+    document.as_object_mut().unwrap().remove("aadClientSecret");
+    document["aadClientCertPath"] = certificate.to_str().unwrap().into();
+    std::fs::write(&file, document.to_string()).unwrap();
+    let arguments = [&*format!("--cloud-config={}", file.display())];
+    let authorities = &cluster.files.certificate_authority;
+    let mut program = Program::start(&cluster, folder.path(), authorities, &arguments);
     program.logs("became leader").await;
-    std::fs::write(&bundle, "half a bundle").unwrap();
+    std::fs::write(&certificate, "half a certificate").unwrap();
     program.logs("cannot be used as it is now").await;
     create(&cluster, "web").await;
     wait_for("an address", async || has_address(&cluster, "web").await).await;
-    std::fs::write(&bundle, format!("{authority}\n{authority}")).unwrap();
+    std::fs::write(&certificate, format!("{CERTIFICATE}\n")).unwrap();
     program.logs("generation=2").await;
     create(&cluster, "more").await;
     wait_for("an address", async || has_address(&cluster, "more").await).await;
