@@ -43,6 +43,19 @@ pub fn own_cargo() -> Command {
     cargo
 }
 
+/// The standard output of a command that succeeds.
+///
+/// # Errors
+/// It does not start, fails, or prints something that is no text.
+pub fn output(command: &mut Command) -> anyhow::Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| format!("cannot start {name}"))?;
+    if !output.status.success() {
+        bail!("{name}: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("{name} printed something that is no text"))
+}
+
 /// Builds the release binaries of all programs that users run, and returns their folder.
 ///
 /// # Errors

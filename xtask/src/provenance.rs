@@ -45,11 +45,6 @@ impl Provenance {
         Ok(Self { version: env!("CARGO_PKG_VERSION").to_owned(), commit, date, source: source.or(published) })
     }
 
-    /// The first twelve digits of the commit, as programs show them.
-    pub fn short_commit(&self) -> &str {
-        self.commit.get(..12).unwrap_or(&self.commit)
-    }
-
     /// The tag of images and releases, such as `v0.1.0`.
     pub fn tag(&self) -> String {
         format!("v{}", self.version)
@@ -80,7 +75,7 @@ mod tests {
     fn a_checkout_gives_commit_and_date() {
         let of_commit = Provenance::of(&root(), None).unwrap();
         assert_eq!(of_commit.tag(), "v0.1.0");
-        assert_eq!(of_commit.short_commit().len(), 12, "{of_commit:?}");
+        assert!(of_commit.commit.len() >= 12, "{of_commit:?}");
         assert!(of_commit.date > Timestamp::UNIX_EPOCH, "{of_commit:?}");
     }
 }

@@ -89,10 +89,10 @@ pub fn assemble(
         });
         let manifest = layout.add_json(MANIFEST, &manifest)?;
         // What is no image has no platform; tools that look for one pass it by.
-        let nowhere = Place { architecture: "unknown", os: "unknown", os_version: None };
+        let nowhere = Place { architecture: "unknown", os: "unknown" };
         bills.push(Entry { manifest: attach(&mut layout, &manifest, &bill, provenance)?, platform: nowhere });
-        let Platform { architecture, os, os_version, .. } = *platform;
-        manifests.push(Entry { manifest, platform: Place { architecture, os, os_version } });
+        let Platform { architecture, os, .. } = *platform;
+        manifests.push(Entry { manifest, platform: Place { architecture, os } });
     }
     manifests.extend(bills);
     let index = layout.add_json(INDEX, &Index::new(manifests, labels(image, provenance)))?;
@@ -156,13 +156,10 @@ fn configuration(
         "rootfs": {"type": "layers", "diff_ids": sums},
         "history": history,
     });
-    if let Some(version) = platform.os_version {
+    if platform.os == "windows" {
         let name = image.path.rsplit('/').next().unwrap_or_default();
-        configuration["os.version"] = json!(version);
-        configuration["config"] = json!({
-            "Entrypoint": [format!("{name}{}", platform.suffix)],
-            "Labels": labels,
-        });
+        configuration["config"] =
+            json!({"Entrypoint": [format!("{name}{}", platform.suffix)], "Labels": labels});
     }
     configuration
 }
@@ -251,7 +248,7 @@ mod tests {
         // A digest that changes with the selection of crates that are built, or with a version of the compressor, is noticed here.
         insta::assert_snapshot!(
             written[0].0,
-            @"sha256:13069c64dfef5f47a4da0ddb3f8403243591b6ba696f80806ac212ecd6e34b1c"
+            @"sha256:6e376eb559b880902462fb812bd673a477fa976d85f2a3d230067e10adefe690"
         );
     }
 
@@ -312,10 +309,7 @@ mod tests {
                 })
                 .collect();
         assert_eq!(places.len(), 7, "{text}");
-        assert!(
-            text.contains(r#""platform":{"architecture":"amd64","os":"windows","os.version":"10.0.20348"}}"#),
-            "{text}"
-        );
+        assert!(text.contains(r#""platform":{"architecture":"amd64","os":"windows"}}"#), "{text}");
         assert!(text.find("annotations").unwrap() > text.rfind("platform").unwrap(), "{text}");
         assert!(!text.contains("artifactType"), "{text}");
     }

@@ -9,8 +9,8 @@ use anyhow::{Context as _, bail};
 use super::assemble::Program;
 use super::catalogue::Image;
 use super::platform::{self, Folders, Platform};
-use super::{layout, output, sbom};
-use crate::program::{own_cargo, root};
+use super::{layout, sbom};
+use crate::program::{output, own_cargo, root};
 use crate::provenance::Provenance;
 
 /// Builds programs.

@@ -71,9 +71,6 @@ pub struct Place {
     pub architecture: &'static str,
     /// `linux` and the like.
     pub os: &'static str,
-    /// The build of Windows.
-    #[serde(rename = "os.version", skip_serializing_if = "Option::is_none")]
-    pub os_version: Option<&'static str>,
 }
 
 impl Index {
@@ -150,4 +147,16 @@ pub fn write_folder(files: &Files, folder: &Path) -> anyhow::Result<()> {
 pub fn write_archive(files: &Files, path: &Path) -> anyhow::Result<()> {
     let bytes = layer::archive(files, 0)?;
     std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The digest of the index in a layout's `index.json`.
+///
+/// # Errors
+/// It cannot be read, or names no image.
+pub fn named_index(layout: &Path) -> anyhow::Result<String> {
+    let path = layout.join("index.json");
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let index: Value = serde_json::from_str(&text)?;
+    let digest = index["manifests"][0]["digest"].as_str();
+    digest.map(str::to_owned).with_context(|| format!("{} names no image", path.display()))
 }

@@ -11,10 +11,9 @@ pub mod layout;
 pub mod platform;
 mod sbom;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use assemble::{Assembled, Size};
 pub use builder::Builder;
 use catalogue::{IMAGES, Image};
@@ -150,7 +149,10 @@ pub fn build(wanted: &Build, builder: &Builder<'_>, say: &dyn Fn(String)) -> any
 
 /// The sizes of an image, after its digest.
 fn in_words(sizes: &[Size]) -> String {
-    let megabytes = |bytes: usize| format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000);
+    let megabytes = |bytes: usize| {
+        let tenths = (bytes + 50_000) / 100_000;
+        format!("{}.{} MB", tenths / 10, tenths % 10)
+    };
     let size = |size: &Size| {
         format!(
             "; {} {} compressed, {} unpacked",
@@ -160,23 +162,4 @@ fn in_words(sizes: &[Size]) -> String {
         )
     };
     sizes.iter().map(size).collect()
-}
-
-/// The standard output of a command that succeeds.
-fn output(command: &mut Command) -> anyhow::Result<String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().with_context(|| format!("cannot start {name}"))?;
-    if !output.status.success() {
-        bail!("{name}: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
-    String::from_utf8(output.stdout).with_context(|| format!("{name} printed something that is no text"))
-}
-
-/// The digest of the index in a layout's `index.json`.
-fn named_index(layout: &Path) -> anyhow::Result<String> {
-    let path = layout.join("index.json");
-    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let index: serde_json::Value = serde_json::from_str(&text)?;
-    let digest = index["manifests"][0]["digest"].as_str();
-    digest.map(str::to_owned).with_context(|| format!("{} names no image", path.display()))
 }

@@ -11,8 +11,6 @@ pub struct Platform {
     pub os: &'static str,
     /// `architecture` of the Image Specification.
     pub architecture: &'static str,
-    /// `os.version`: Windows alone compares it.
-    pub os_version: Option<&'static str>,
     /// The target of the compiler.
     pub target: &'static str,
     /// The end of the program's file name.
@@ -28,7 +26,6 @@ pub const AMD64: Platform = Platform {
     name: "amd64",
     os: "linux",
     architecture: "amd64",
-    os_version: None,
     target: "x86_64-unknown-linux-musl",
     suffix: "",
     needs: &["musl-gcc"],
@@ -40,20 +37,17 @@ pub const ARM64: Platform = Platform {
     name: "arm64",
     os: "linux",
     architecture: "arm64",
-    os_version: None,
     target: "aarch64-unknown-linux-musl",
     suffix: "",
     needs: &["aarch64-linux-gnu-gcc", "/usr/lib/aarch64-linux-musl/musl-gcc.specs"],
     tools: "arm64",
 };
 
-/// windows/amd64, for Windows Server 2022: containers that share the host's kernel run there if the build is that of the
-/// host, and HostProcess containers on every build.
+/// windows/amd64, for HostProcess containers: they need no files of Windows in their image, and run on each build of it.
 pub const WINDOWS: Platform = Platform {
     name: "windows-amd64",
     os: "windows",
     architecture: "amd64",
-    os_version: Some("10.0.20348"),
     target: "x86_64-pc-windows-gnu",
     suffix: ".exe",
     needs: &["x86_64-w64-mingw32-gcc"],

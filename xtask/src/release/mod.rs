@@ -27,7 +27,7 @@ pub struct Arguments {
     /// Folder for the release; what it had before is removed.
     #[arg(long, value_name = "FOLDER", default_value = "target/release-files")]
     out: PathBuf,
-    /// Platforms: amd64, arm64, windows-amd64 (an image of the node manager alone).
+    /// Platforms: amd64, arm64, windows-amd64 (the node manager alone).
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "amd64,arm64", value_parser = Platform::parse)]
     arch: Vec<&'static Platform>,
     /// Cargo's profile.
@@ -89,9 +89,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     let (mut packed, mut bills) = (Vec::new(), Files::new());
     for image in written {
-        for (platform, file) in image.programs.iter().filter(|(platform, _)| platform.os == "linux") {
-            let programs = programs.entry(place(platform)).or_default();
-            programs.insert(image.image.binary.to_owned(), File::program(read(file)?));
+        for (platform, file) in &image.programs {
+            let name = format!("{}{}", image.image.binary, platform.suffix);
+            programs.entry(place(platform)).or_default().insert(name, File::program(read(file)?));
         }
         for path in &image.bills {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
