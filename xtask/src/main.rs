@@ -3,6 +3,7 @@
 
 mod admission;
 mod azure_clients;
+mod charts;
 mod e2e;
 mod explore;
 mod fuzz;
@@ -34,6 +35,8 @@ enum Chore {
     Admission(admission::Arguments),
     /// Run everyday commands of the Azure CLI, fetched from PyPI, against the simulated Azure.
     AzureCli(azure_clients::Arguments),
+    /// Print the tables of the charts' pages, and manifests from the charts, to docs/ and deploy/.
+    Charts(charts::Arguments),
     /// Run a scenario with the release binaries against simulators over TLS.
     E2e(e2e::Arguments),
     /// Run generated histories of Services, nodes and faults in simulated worlds, and judge their ends.
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
     let done = match Chore::parse() {
         Chore::Admission(arguments) => admission::run(&arguments),
         Chore::AzureCli(arguments) => azure_clients::CLI.prove(&arguments),
+        Chore::Charts(arguments) => charts::run(&arguments),
         Chore::E2e(arguments) => e2e::run(&arguments),
         Chore::Explore(arguments) => explore::run(&arguments),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),

@@ -1,6 +1,8 @@
 //! The command line, parsed by the rules of the program that this one replaces (pflag's): `--name value`,
 //! `--name=value`, `-n value`, `-nvalue`, `-n=value`, in any order with the argument.
 
+use std::path::PathBuf;
+
 use crate::identity_binding::BindingFlags;
 
 /// A parsed command line.
@@ -16,11 +18,22 @@ pub struct CommandLine {
     pub verbosity: i64,
 }
 
+/// `--install-to`: what is copied to a node.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Installation {
+    /// The folder on the node.
+    pub folder: PathBuf,
+    /// The files beside the program.
+    pub files: Vec<PathBuf>,
+}
+
 /// The request of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// Answer a request on standard input.
     Answer(CommandLine),
+    /// Copy this program to a node and exit.
+    Install(Installation),
     /// Print this and exit.
     Print(String),
 }
@@ -61,7 +74,7 @@ const fn short(short: char, name: &'static str, value: &'static str, help: &'sta
     Flag { name, short: Some(short), value, help }
 }
 
-const FLAGS: [Flag; 10] = [
+const FLAGS: [Flag; 11] = [
     short('h', "help", "", "print this"),
     flag(
         "ib-apiserver-ip",
@@ -79,6 +92,11 @@ const FLAGS: [Flag; 10] = [
         "tenant id for service accounts without an annotation that names one",
     ),
     flag("ib-sni-name", "string", "TLS server name of the endpoint of identity bindings"),
+    flag(
+        "install-to",
+        "folder",
+        "copy this program, and the files that the arguments name, into this folder, and exit",
+    ),
     flag("log-flush-frequency", "duration", "accepted, without effect: nothing is buffered"),
     short(
         'r',
@@ -110,6 +128,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, Usa
     let mut line = CommandLine::default();
     let mut files = Vec::new();
     let mut text = None;
+    let mut folder = None;
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         if argument == "--" {
@@ -135,6 +154,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, Usa
                     format!("acr-credential-provider version v{}\n", version::Version)
                 });
             }
+            "install-to" => folder = Some(PathBuf::from(value)),
             "registry-mirror" => line.registry_mirror = value,
             "ib-sni-name" => line.binding.sni_name = value,
             "ib-default-client-id" => line.binding.default_client_id = value,
@@ -146,6 +166,10 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, Usa
     }
     if let Some(text) = text {
         return Ok(Request::Print(text));
+    }
+    if let Some(folder) = folder {
+        let files = files.into_iter().map(PathBuf::from).collect();
+        return Ok(Request::Install(Installation { folder, files }));
     }
     match <[String; 1]>::try_from(files) {
         Ok([file]) => Ok(Request::Answer(CommandLine { config_file: file, ..line })),
@@ -219,6 +243,19 @@ mod tests {
             assert_eq!(read(words), Ok(Request::Answer(expected.clone())), "{words}");
         }
         assert!(matches!(read("-"), Ok(Request::Answer(line)) if line.config_file == "-"));
+    }
+
+    #[test]
+    fn an_installation_takes_any_number_of_files() {
+        let folder = PathBuf::from("/host");
+        let installation = |files: &[&str]| {
+            Ok(Request::Install(Installation {
+                folder: folder.clone(),
+                files: files.iter().map(PathBuf::from).collect(),
+            }))
+        };
+        assert_eq!(read("--install-to=/host"), installation(&[]));
+        assert_eq!(read("--install-to /host a.yaml b.yaml"), installation(&["a.yaml", "b.yaml"]));
     }
 
     #[test]

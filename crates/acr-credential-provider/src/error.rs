@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::challenge::ChallengeError;
 use crate::command_line::UsageError;
 use crate::identity_binding::BindingError;
+use crate::install::InstallError;
 use crate::protocol::RequestError;
 
 /// Why there are no credentials.
@@ -14,6 +15,9 @@ pub enum Error {
     /// The command line.
     #[error(transparent)]
     Usage(#[from] UsageError),
+    /// The installation on a node.
+    #[error(transparent)]
+    Install(#[from] InstallError),
     /// Standard input or output.
     #[error("{stream}: {source}")]
     Stream {

@@ -21,6 +21,7 @@ mod excerpt;
 pub mod identity;
 pub mod identity_binding;
 pub mod image;
+pub mod install;
 pub mod protocol;
 pub mod sign_in;
 

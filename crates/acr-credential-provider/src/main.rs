@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use acr_credential_provider::command_line::{self, Request};
 use acr_credential_provider::identity_binding::CLUSTER_AUTHORITY;
-use acr_credential_provider::{Error, PluginEnvironment, answer};
+use acr_credential_provider::{Error, PluginEnvironment, answer, install};
 
 fn main() -> ExitCode {
     let outcome = run().and_then(|text| {
@@ -27,6 +27,12 @@ fn main() -> ExitCode {
 fn run() -> Result<String, Error> {
     let line = match command_line::parse(std::env::args().skip(1))? {
         Request::Print(text) => return Ok(text),
+        Request::Install(installation) => {
+            let program = std::env::current_exe();
+            let program =
+                program.map_err(|source| Error::Stream { stream: "this program's own file", source })?;
+            return Ok(install::install(&installation, &program)?);
+        }
         Request::Answer(line) => line,
     };
     let mut input = Vec::new();

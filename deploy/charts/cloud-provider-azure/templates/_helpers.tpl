@@ -63,7 +63,7 @@ set is left out.
 {{- end }}
 {{- end -}}
 
-{{- /* Whether a value that may be a string or a boolean is true. */ -}}
-{{- define "cerulean.isTrue" -}}
-{{- if eq (. | toString | lower) "true" }}true{{ end -}}
+{{- /* Whether a program is installed. Without the key it is: charts before 1.24.0+20220526 had none. */ -}}
+{{- define "cerulean.enabled" -}}
+{{- if or (kindIs "invalid" .enabled) .enabled }}true{{ end -}}
 {{- end -}}

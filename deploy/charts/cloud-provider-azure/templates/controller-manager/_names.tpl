@@ -36,6 +36,17 @@ useServiceAccountCredentials use-service-account-credentials
 {{- if kindIs "invalid" $port }}10268{{ else }}{{ int $port }}{{ end -}}
 {{- end -}}
 
+{{- define "controller-manager.controllers" -}}
+{{- $controllers := .Values.cloudControllerManager.controllers -}}
+{{- kindIs "slice" $controllers | ternary (join "," $controllers) ($controllers | default "*,-cloud-node") -}}
+{{- end -}}
+
+{{- /* cloud-node writes addresses, and the route controller a condition. */ -}}
+{{- define "controller-manager.writesNodeStatus" -}}
+{{- $initialises := not (contains "-cloud-node," (printf "%s," (include "controller-manager.controllers" .))) -}}
+{{- if or $initialises (ne (.Values.cloudControllerManager.configureCloudRoutes | toString | lower) "false") }}true{{ end -}}
+{{- end -}}
+
 {{- define "controller-manager.selector" -}}
 component: cloud-controller-manager
 tier: control-plane

@@ -1,0 +1,90 @@
+//! The tables of differences between our chart and the established one, made from the facts about both.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::established::{Established, order};
+use super::values::{Chart, shown};
+
+/// Objects of the established chart that ours does not make: kind, name and the reason.
+pub const LEFT_OUT: [(&str, &str, &str); 1] = [(
+    "RoleBinding",
+    "system:cloud-controller-manager:extension-apiserver-authentication-reader",
+    "callers of `/metrics` are known by their tokens, so no certificate authorities are read",
+)];
+
+/// Markdown: defaults that differ, values without effect, objects that are left out.
+pub fn tables(established: &[Established], chart: &Chart) -> String {
+    let every: BTreeSet<Vec<u64>> =
+        established.iter().flat_map(|one| &one.versions).map(|version| order(version)).collect();
+    let every: Vec<Vec<u64>> = every.into_iter().collect();
+    let keys = chart.keys();
+    let mut text =
+        String::from("| value | default of the established chart | default here |\n|---|---|---|\n");
+    for (key, ours) in &keys {
+        let mut theirs: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for one in established {
+            if let Some(value) = one.values.get(key).filter(|value| Some(*value) != ours.default.as_ref()) {
+                let versions = one.versions.iter().map(String::as_str);
+                theirs.entry(shown(Some(value))).or_default().extend(versions);
+            }
+        }
+        let all: Vec<String> =
+            theirs.iter().map(|(value, versions)| format!("{value} ({})", span(versions, &every))).collect();
+        if !all.is_empty() {
+            let _infallible =
+                writeln!(text, "| `{key}` | {} | {} |", all.join(", "), default(ours.default.as_ref()));
+        }
+    }
+    text += "\n| value without effect | in versions |\n|---|---|\n";
+    for (key, _) in keys.iter().filter(|(_, key)| key.is_without_effect()) {
+        let known = |one: &&Established| one.values.contains_key(key) || one.examples.contains_key(key);
+        let versions: Vec<&str> = established
+            .iter()
+            .filter(known)
+            .flat_map(|one| one.versions.iter().map(String::as_str))
+            .collect();
+        if !versions.is_empty() {
+            let _infallible = writeln!(text, "| `{key}` | {} |", span(&versions, &every));
+        }
+    }
+    text += "\n| object that is not made | why |\n|---|---|\n";
+    for (kind, name, why) in LEFT_OUT {
+        let _infallible = writeln!(text, "| {kind} `{name}` | {why} |");
+    }
+    text
+}
+
+fn default(value: Option<&Value>) -> String {
+    value.map_or_else(|| "none".to_owned(), |value| shown(Some(value)))
+}
+
+/// Versions as ranges of all that there are.
+fn span(versions: &[&str], every: &[Vec<u64>]) -> String {
+    let mut found: Vec<(usize, &str)> = versions
+        .iter()
+        .filter_map(|version| Some((every.iter().position(|one| *one == order(version))?, *version)))
+        .collect();
+    found.sort_unstable();
+    let runs = found.chunk_by(|one, next| one.0 + 1 == next.0);
+    let shown = runs.map(|run| match run {
+        [] => String::new(),
+        [(_, only)] => (*only).to_owned(),
+        [(_, first), .., (_, last)] => format!("{first} to {last}"),
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_versions_are_a_range() {
+        let every = ["1.2.0", "1.2.1", "1.10.0", "1.11.0+20240101"].map(order);
+        assert_eq!(span(&["1.2.0", "1.11.0+20240101", "1.10.0"], &every), "1.2.0, 1.10.0 to 1.11.0+20240101");
+        assert_eq!(span(&[], &every), "");
+    }
+}
