@@ -5,3 +5,4 @@ mod command_lines;
 mod from_outside;
 mod proxy;
 mod stopping;
+mod traces;
