@@ -123,11 +123,19 @@ fn small_programs_link_little() {
     graph.assert_apart("health-probe-proxy", &["arm", "cloud-config", "k8s", "clap", "telemetry"]);
 }
 
-/// A gRPC client is linked only by the program with tracing.
+/// A gRPC client is linked only by the two managers: programs on nodes and libraries do without.
 #[test]
 fn who_sends_no_traces_does_not_link_what_does() {
     let graph = Graph::read().unwrap();
-    for name in ["cloud-controller-manager", "cloud-node-manager", "acr-credential-provider", "capz", "arm"] {
+    for name in [
+        "cloud-node-manager",
+        "acr-credential-provider",
+        "health-probe-proxy",
+        "capz",
+        "arm",
+        "controllers",
+        "provider",
+    ] {
         graph.assert_apart(name, &["traces", "opentelemetry", "tonic"]);
     }
 }

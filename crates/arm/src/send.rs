@@ -122,8 +122,9 @@ impl Connection {
             let waited = queued.elapsed();
             let sent = Instant::now();
             let span = span::of(call, repeated, waited);
-            let sending = self.transport.send(call.request(authorization.clone(), self.user_agent.clone()));
-            let outcome = sending.instrument(span.clone()).await;
+            let mut request = call.request(authorization.clone(), self.user_agent.clone());
+            span::identify(&span, &mut request);
+            let outcome = self.transport.send(request).instrument(span.clone()).await;
             let duration = sent.elapsed();
             let report = |answer, error| {
                 call.report(observer, repeated + 1, waited, duration, answer, error);

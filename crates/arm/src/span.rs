@@ -4,9 +4,12 @@
 use std::fmt;
 use std::time::Duration;
 
-use http::{HeaderMap, Uri};
+use bytes::Bytes;
+use http::header::HeaderName;
+use http::{HeaderMap, HeaderValue, Request, Uri};
 use tracing::field::{Empty, display};
 use tracing::{Span, info_span};
+use uuid::Uuid;
 
 use crate::Purpose;
 use crate::call::{Call, request_id};
@@ -31,10 +34,27 @@ pub(crate) fn of(call: &Call<'_>, repeated: u32, waited: Duration) -> Span {
         net.peer.name = call.uri.host(),
         url.path = call.uri.path(),
         az.service_request_id = Empty,
+        "x-ms-client-request-id" = Empty,
         "x-ms-correlation-request-id" = id.as_ref().and_then(|id| id.to_str().ok()),
         purpose = call.purpose.as_str(),
         waited_ms = i64::try_from(waited.as_millis()).ok(),
     )
+}
+
+/// The header by which Azure's own traces find a request.
+const CLIENT_REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-client-request-id");
+
+/// Gives a request an ID of its own, if it is traced.
+pub(crate) fn identify(span: &Span, request: &mut Request<Bytes>) {
+    if span.is_disabled() {
+        return;
+    }
+    let id = Uuid::new_v4().to_string();
+    span.record(CLIENT_REQUEST_ID.as_str(), &id);
+    // Digits and hyphens are a valid header value.
+    if let Ok(id) = HeaderValue::try_from(id) {
+        request.headers_mut().insert(CLIENT_REQUEST_ID, id);
+    }
 }
 
 /// Records that there was no answer.

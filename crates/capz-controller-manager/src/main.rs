@@ -51,7 +51,8 @@ fn start() -> anyhow::Result<String> {
 
 /// Starts logging, and tracing if the command line enables it.
 fn start_logging(line: &CommandLine, environment: &ProcessEnvironment) -> anyhow::Result<Option<Traces>> {
-    let (format, verbosity, clock) = (Format::Text, line.flags.verbosity, Clock::system());
+    let format = if line.flags.logging_format == "json" { Format::Json } else { Format::Text };
+    let (verbosity, clock) = (line.flags.verbosity, Clock::system());
     if !line.flags.enable_tracing {
         logs::start(format, verbosity, clock);
         return Ok(None);

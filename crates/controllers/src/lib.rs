@@ -43,6 +43,7 @@ mod run;
 mod served;
 mod service;
 mod service_change;
+mod spans;
 mod startup;
 mod status;
 mod taints;

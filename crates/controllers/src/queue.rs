@@ -132,6 +132,11 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         }))
     }
 
+    /// Its name in metrics and traces.
+    pub(crate) fn name(&self) -> &'static str {
+        self.0.name
+    }
+
     /// Queues a key for now, even if it waits for its backoff.
     pub fn add(&self, key: K) {
         let mut inner = self.0.inner.lock();

@@ -9,10 +9,12 @@ use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use crate::health::HealthCheck;
 use crate::options::Options;
 use crate::queue::{Next, Queue, propagate_panic};
+use crate::spans;
 use crate::watch::{Selector, watch};
 
 /// Everything that runs until the stop.
@@ -72,11 +74,20 @@ impl<'a> Tasks<'a> {
     where
         F: Fn(Arc<C>, K) -> R + Send + 'static,
         C: Send + Sync + 'static,
-        K: Clone + Eq + Hash + Send + Sync + 'static,
+        K: spans::Key + Clone + Eq + Hash + Send + Sync + 'static,
         R: Future<Output = Next> + Send + 'static,
     {
         let (stop, drain, controller) = (self.stop.clone(), self.options.drain, Arc::clone(controller));
-        queue.work(parallelism, stop, drain, move |key| reconcile(Arc::clone(&controller), key))
+        let name = queue.name();
+        queue.work(parallelism, stop, drain, move |key| {
+            let span = spans::reconcile(name, &key);
+            let reconciling = reconcile(Arc::clone(&controller), key).instrument(span.clone());
+            async move {
+                let next = reconciling.await;
+                spans::reconciled(&span, next);
+                next
+            }
+        })
     }
 
     /// Spawns a task that is dropped at the stop.

@@ -30,6 +30,7 @@ mod scope;
 mod security_group;
 mod service;
 mod sharing;
+mod spans;
 mod turns;
 mod writer;
 

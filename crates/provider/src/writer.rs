@@ -51,10 +51,11 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, info, warn};
+use tracing::{Instrument as _, Span, debug, info, warn};
 
 use crate::failure::{Failure, Kind};
 use crate::scope::Scope;
+use crate::spans;
 use accepted_intents::AcceptedIntents;
 pub(crate) use accepted_intents::Disturbance;
 use group::{Entry, Group, put};
@@ -179,7 +180,13 @@ impl<R: Resource> Writer<R> {
             put(
                 &mut queue.waiting,
                 key,
-                Entry { intent, newer_than, waiters: vec![sender], is_maintained: false },
+                Entry {
+                    intent,
+                    newer_than,
+                    waiters: vec![sender],
+                    is_maintained: false,
+                    span: Span::current(),
+                },
             );
         }
         drop(announcement);
@@ -343,6 +350,7 @@ impl<R: Resource> Inner<R> {
                 newer_than,
                 waiters: Vec::new(),
                 is_maintained: true,
+                span: Span::none(),
             });
         }
     }
@@ -388,9 +396,13 @@ impl<R: Resource> Inner<R> {
             refused.iter().for_each(|key| self.suspects.lock().clear(key));
             return self.retry_or_fail(group, None, failure.not_attributable());
         }
-        let observed = match self.resource.observe(group.newer_than).await {
+        let span = spans::write(&self.resource.name(), group.entries.values().map(|entry| &entry.span));
+        let observed = match self.resource.observe(group.newer_than).instrument(span.clone()).await {
             Ok(observed) => Arc::new(observed),
-            Err(failure) => return self.retry_or_fail(group, None, failure),
+            Err(failure) => {
+                spans::failed(&span, &failure.message);
+                return self.retry_or_fail(group, None, failure);
+            }
         };
         let undone = self.left_behind.lock().as_deref().and_then(|it| self.resource.undone(it, &observed));
         let observed = undone.map_or(observed, Arc::new);
@@ -415,6 +427,7 @@ impl<R: Resource> Inner<R> {
             let notices = notices.get(key).cloned().unwrap_or_default();
             Ok(Acknowledged { observed: Arc::clone(observed), notices })
         };
+        spans::planned(&span, planned.write.is_some());
         let Some(write) = planned.write else {
             self.restore().await;
             debug!(resource = %self.resource.name(), intents = group.entries.len(), "nothing to write");
@@ -428,7 +441,7 @@ impl<R: Resource> Inner<R> {
         }
         let repairs = group.maintained(self.resource.concerned(&write, &group.batch()));
         let begun = Instant::now();
-        match self.resource.write(&observed, &write).await {
+        match self.resource.write(&observed, &write).instrument(span.clone()).await {
             Ok(Written::Whole(after)) => {
                 self.left_behind.lock().take();
                 *self.took.lock() = begun.elapsed();
@@ -447,6 +460,7 @@ impl<R: Resource> Inner<R> {
                 vec![group]
             }
             Err(failure) => {
+                spans::failed(&span, &failure.message);
                 if failure.is_late() {
                     // Writes of other groups would include what Azure keeps.
                     *self.left_behind.lock() = Some(Arc::clone(&observed));

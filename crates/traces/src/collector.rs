@@ -11,6 +11,11 @@ use crate::error::Error;
 const ENDPOINT: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 const AUTHORITY: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE"];
 
+/// Whether a variable names the collector.
+pub fn is_named(variable: impl Fn(&str) -> Option<String>) -> bool {
+    ENDPOINT.iter().any(|name| variable(name).is_some_and(|value| !value.is_empty()))
+}
+
 /// Builds the exporter. Returns it with the collector's address for the log.
 pub fn exporter(
     default: &str,
@@ -56,6 +61,22 @@ fn without_user(url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_variable_asks_for_traces_and_another_one_turns_them_off() {
+        let asked = |set: &[(&str, &str)]| {
+            crate::are_requested(|name| {
+                set.iter().find(|(given, _)| *given == name).map(|(_, value)| (*value).to_owned())
+            })
+        };
+        const NAMED: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4317");
+        assert!(asked(&[NAMED]));
+        assert!(asked(&[("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://collector:4317")]));
+        assert!(!asked(&[]));
+        assert!(!asked(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "")]));
+        assert!(!asked(&[NAMED, ("OTEL_SDK_DISABLED", "TRUE")]));
+        assert!(!asked(&[NAMED, ("OTEL_TRACES_EXPORTER", "none")]));
+    }
 
     #[test]
     fn a_collector_is_named_without_what_proves_who_asks() {

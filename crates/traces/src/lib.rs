@@ -27,6 +27,12 @@ use tracing_subscriber::registry::LookupSpan;
 pub use crate::error::Error;
 use crate::report::ReportingExporter;
 
+/// Whether variables ask for traces: one names a collector, and none turns traces off.
+pub fn are_requested(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let is = |name: &str, value: &str| variable(name).is_some_and(|it| it.eq_ignore_ascii_case(value));
+    collector::is_named(&variable) && !is("OTEL_SDK_DISABLED", "true") && !is("OTEL_TRACES_EXPORTER", "none")
+}
+
 /// The prefix of the targets of traced spans. It is not the name of a crate, so that the log's filter ignores them.
 pub const TARGET: &str = "spans";
 

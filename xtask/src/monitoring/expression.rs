@@ -112,11 +112,11 @@ pub fn named(expression: &str) -> Named {
             ")" => in_clause = false,
             // Durations.
             _ if in_brackets => {}
-            word if in_braces || in_clause => {
-                if is_name(word) && (in_clause || next == "=" || next == "!") {
-                    named.labels.insert(word.to_owned());
-                }
+            word if in_clause && is_name(word) => _ = named.labels.insert(word.to_owned()),
+            word if in_braces && is_name(word) && matches!(next, "=" | "!") => {
+                named.labels.insert(word.to_owned());
             }
+            _ if in_braces || in_clause => {}
             word if is_name(word)
                 && !follows_a_function(next)
                 && !WORDS.contains(&word.to_ascii_lowercase().as_str()) =>

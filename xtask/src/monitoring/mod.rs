@@ -12,7 +12,7 @@ use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
 
 use crate::print;
-use crate::program::root;
+use crate::program::{root, runtime};
 use prometheus::Targets;
 use queries::{Monitoring, text};
 
@@ -72,7 +72,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             // The dashboard of a program that is not scraped has no answers.
             let jobs = targets.jobs();
             let queries = monitoring.queries_of(&jobs)?;
-            prometheus::ask(targets, &folder.join("rules.yaml"), &queries)
+            runtime()?.block_on(prometheus::ask(targets, &folder.join("rules.yaml"), &queries))
         }
     }
 }

@@ -3,10 +3,11 @@
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 
 use super::queries::{Query, without_variables};
 use crate::print;
@@ -65,7 +66,7 @@ pub fn exists(program: &Path) -> bool {
 ///
 /// # Errors
 /// Prometheus does not start, a target cannot be scraped, a query is an error, or one that is not rare returns nothing.
-pub fn ask(targets: &Targets, rules: &Path, queries: &[Query]) -> anyhow::Result<()> {
+pub async fn ask(targets: &Targets, rules: &Path, queries: &[Query]) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let config = folder.path().join("prometheus.json");
     std::fs::write(&config, serde_json::to_vec_pretty(&configuration(targets, rules)?)?)?;
@@ -84,8 +85,8 @@ pub fn ask(targets: &Targets, rules: &Path, queries: &[Query]) -> anyhow::Result
         })?;
     let _ended = Ended(started);
     let server = Server { promtool: program(targets.programs.as_deref(), "promtool"), port };
-    server.wait(targets.targets.len())?;
-    std::thread::sleep(SCRAPED);
+    server.wait(targets.targets.len()).await?;
+    sleep(SCRAPED).await;
     let mut failed = 0;
     for query in queries {
         let expression = without_variables(&query.expression, WINDOW);
@@ -136,7 +137,7 @@ struct Server {
 
 impl Server {
     /// Waits until all targets are scraped.
-    fn wait(&self, targets: usize) -> anyhow::Result<()> {
+    async fn wait(&self, targets: usize) -> anyhow::Result<()> {
         let deadline = Instant::now() + START;
         loop {
             match self.query("up == 1") {
@@ -145,7 +146,7 @@ impl Server {
                     let up = outcome.context("Prometheus does not answer")?;
                     bail!("only {up} of {targets} targets can be scraped after {} s", START.as_secs());
                 }
-                _ => std::thread::sleep(Duration::from_millis(500)),
+                _ => sleep(Duration::from_millis(500)).await,
             }
         }
     }

@@ -118,6 +118,9 @@ pub struct Flags {
     /// OTEL_EXPORTER_OTLP_ENDPOINT.
     #[arg(help_heading = "Traces", long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false")]
     pub enable_tracing: bool,
+    /// The form of log lines: text to standard error, or json to standard output.
+    #[arg(help_heading = "Logging", long, value_parser = ["text", "json"], default_value = "text")]
+    pub logging_format: String,
     /// The log level: 2 changes, 4 debugging.
     #[arg(help_heading = "Logging", short = 'v', long = "v", default_value_t = 0)]
     pub verbosity: u8,

@@ -24,6 +24,8 @@ fn without_a_word_all_is_as_it_was() {
     assert_eq!(settings(&[], &[]), Settings::default());
     let flags = &line.flags;
     assert!(!flags.leader_elect && !flags.insecure_diagnostics && flags.verbosity == 0);
+    let json = read(&["--logging-format=json"]).flags.logging_format;
+    assert_eq!((flags.logging_format.as_str(), json.as_str()), ("text", "json"));
     assert_eq!(
         (line.health_address(), line.diagnostics_address()),
         (listen_address(":9440"), listen_address(":8443"))

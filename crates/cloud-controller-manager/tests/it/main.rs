@@ -6,3 +6,4 @@ mod from_outside;
 mod proxy;
 mod reloading;
 mod stopping;
+mod traces;

@@ -7,6 +7,7 @@ use cloud::LogicalTime;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
+use tracing::Span;
 
 use super::resource::{Answer, Resource};
 use super::suspects::Search;
@@ -19,6 +20,8 @@ pub(super) struct Entry<R: Resource> {
     pub(super) waiters: Vec<oneshot::Sender<Answer<R>>>,
     /// Whether it is an accepted intent without waiting tasks.
     pub(super) is_maintained: bool,
+    /// The span of the latest task that waits for it.
+    pub(super) span: Span,
 }
 
 impl<R: Resource> Entry<R> {
@@ -27,6 +30,7 @@ impl<R: Resource> Entry<R> {
         self.newer_than = self.newer_than.max(later.newer_than);
         self.waiters.extend(later.waiters);
         self.is_maintained &= later.is_maintained;
+        self.span = later.span;
     }
 
     pub(super) fn answer(self, answer: Answer<R>) {

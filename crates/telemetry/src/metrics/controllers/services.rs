@@ -22,7 +22,7 @@ const OPERATION_BUCKETS: [f64; 17] =
     [0.1, 0.2, 0.5, 1.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 100.0, 200.0, 300.0, 600.0, 1200.0];
 
 /// How many objects have series of their own at a time. Each takes 20 lines of a scrape for every kind of operation.
-const MAX_SOURCES: usize = 250;
+const MAX_SOURCES: usize = 100;
 
 /// The source of operations on all objects beyond [`MAX_SOURCES`].
 const OTHER_SOURCES: &str = "other";
@@ -266,7 +266,7 @@ mod tests {
             text.lines().find(|line| line.contains("seconds_count{") && line.contains("source=\"other\""));
         assert!(line.is_some_and(|line| line.ends_with(" 20")), "{line:?}");
         metrics.forget("default/web-7");
-        metrics.forget("default/web-269");
+        metrics.forget("default/web-119");
         assert_eq!(count(&all.encode()), MAX_SOURCES);
         ensure("default/new");
         assert!(all.encode().contains("source=\"default/new\""));
