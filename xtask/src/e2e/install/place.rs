@@ -145,10 +145,11 @@ impl Place {
         let kubeconfig = self.machines.cluster.servers.kubeconfig.display();
         print::line(format_args!(
             "\nA cluster of three machines without programs. In another shell, at the root of the repository:\n\n  \
+             nsenter --target $(pgrep --newest --full 'e2e install --inside') --net --mount --pid bash\n  \
              export KUBECONFIG={kubeconfig} PATH={}\n  \
              helm install azure deploy/charts/cloud-provider-azure --namespace kube-system --values {} --values {} --wait\n  \
              kubectl get nodes\n  kubectl apply -f examples/shop.yaml\n  kubectl get services --all-namespaces\n\n\
-             What is written to Azure: {}\nCtrl-C ends all of it.",
+             What is written to Azure: {}\nCtrl-C here ends all of it.",
             self.path,
             self.reader.values.display(),
             self.reader.folder.join("images.yaml").display(),
