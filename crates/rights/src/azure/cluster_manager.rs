@@ -18,7 +18,6 @@ pub(super) const CLUSTERS: Grant = Grant {
         "Microsoft.Compute/virtualMachineScaleSets/read",
         "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/delete",
         "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/read",
-        "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/write",
         "Microsoft.Compute/virtualMachineScaleSets/write",
         "Microsoft.Compute/virtualMachines/delete",
         "Microsoft.Compute/virtualMachines/extensions/read",
