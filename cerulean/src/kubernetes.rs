@@ -42,6 +42,11 @@ impl ClusterArguments {
         Self { kubeconfig: Some(kubeconfig.to_owned()), context: None }
     }
 
+    /// Whether a cluster is named.
+    pub fn is_given(&self) -> bool {
+        self.kubeconfig.is_some() || self.context.is_some()
+    }
+
     /// Reads the kubeconfig; nothing is sent yet.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ mod management;
 mod manifests;
 mod not_served;
 mod plan;
+mod rights;
 mod runtime;
 mod screen;
 mod signals;
@@ -57,6 +58,8 @@ enum Command {
     Simulate(simulate::Simulate),
     /// Show what the controller manager would write to Azure, and write nothing.
     Plan(plan::Arguments),
+    /// Print what a cluster's configuration needs in Azure and in Kubernetes: actions with their scopes, and roles.
+    Rights(rights::Arguments),
     /// Check for obstacles to a change, before it is made.
     #[command(subcommand)]
     Check(check::Command),
@@ -90,6 +93,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(screen, arguments).map(|()| ExitCode::SUCCESS),
         Command::Simulate(simulate) => simulate::run(screen, simulate).map(|()| ExitCode::SUCCESS),
         Command::Plan(arguments) => plan::run(screen, &arguments),
+        Command::Rights(arguments) => rights::run(screen, &arguments).map(|()| ExitCode::SUCCESS),
         Command::Check(command) => check::run(screen, &command),
         Command::Bench(bench) => bench::run(screen, bench).map(|()| ExitCode::SUCCESS),
         Command::Journal(command) => journal::run(screen, command),

@@ -8,6 +8,8 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use azure_simulator::imds::MetadataService;
 use bytes::Bytes;
+use cloud::Machines;
+use cloud_node_manager::resource_manager::ResourceManager;
 use cloud_node_manager::source::ThisMachine;
 use controllers::{AgentOptions, MachineEventOptions, run_agent};
 use http::{Request, Response};
@@ -15,6 +17,7 @@ use imds::{Imds, Transport};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tower::ServiceExt as _;
 
+use crate::kill_switch::KillSwitch;
 use crate::world::World;
 
 /// The metadata service of all machines, without a socket.
@@ -45,12 +48,28 @@ impl World {
             drains: true,
             approves: false,
         };
+        self.run_agent(node, machine, Some(events))
+    }
+
+    /// Runs a node manager for a node with `--use-instance-metadata=false` and otherwise default flags, until the
+    /// returned guard is dropped.
+    pub fn run_node_manager_by_resource_manager(&self, node: &str) -> DropGuard {
+        let client = self.client_at(&self.azure, &KillSwitch::never());
+        self.run_agent(node, Arc::new(ResourceManager::new(client, &self.cluster().config)), None)
+    }
+
+    fn run_agent(
+        &self,
+        node: &str,
+        machine: Arc<dyn Machines>,
+        events: Option<MachineEventOptions>,
+    ) -> DropGuard {
         let options = AgentOptions {
             node: node.to_owned(),
             node_status_update_frequency: Duration::from_secs(300),
             older_labels: false,
             wait_routes: false,
-            events: Some(events),
+            events,
             clock: self.clock(),
         };
         let stop = CancellationToken::new();

@@ -113,7 +113,7 @@ impl World {
         let clock = self.clock();
         let options = controllers::Options { clock, ..self.options.clone() };
         let state = provider.state().clone();
-        let mut cloud = controllers::Cloud::of(provider.clone(), state);
+        let mut cloud = controllers::Cloud::of(provider.clone(), state).with_node_ranges(provider.clone());
         if self.has_routes() {
             cloud = cloud.with_routes(provider);
         }
@@ -171,16 +171,19 @@ impl World {
         self.cluster().route_table_id().is_some()
     }
 
+    /// A new client of Azure with the controllers' credential.
+    pub(crate) fn client_at(&self, azure: &Azure, switch: &KillSwitch) -> arm::Client {
+        let cloud = Cloud::built_in(&cloud_config::PUBLIC).expect("the public cloud is known");
+        arm::Client::builder(cloud, switch.transport(azure), self.credential.clone())
+            .configure(&self.cluster().config)
+            .clock(self.clock())
+            .build()
+    }
+
     /// A new provider, created as the program does it.
     pub(crate) fn provider_at(&self, azure: &Azure, switch: &KillSwitch) -> Provider {
-        let cloud = Cloud::built_in(&cloud_config::PUBLIC).expect("the public cloud is known");
-        let transport = switch.transport(azure);
-        let clock = self.clock();
-        let cluster = self.cluster();
-        let client = arm::Client::builder(cloud, transport, self.credential.clone())
-            .configure(&cluster.config)
-            .clock(clock.clone())
-            .build();
+        let client = self.client_at(azure, switch);
+        let (clock, cluster) = (self.clock(), self.cluster());
         let ranges = self.options.ranges.as_ref().map(|ranges| ranges.cluster.clone());
         let cluster_ranges = ranges.unwrap_or_default();
         let options = provider::Options { clock, cluster_ranges, ..Default::default() };

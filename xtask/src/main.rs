@@ -17,6 +17,7 @@ mod provenance;
 mod record;
 mod release;
 mod replay;
+mod rights;
 mod rules;
 mod seam;
 mod takeover;
@@ -55,6 +56,9 @@ enum Chore {
     Release(release::Arguments),
     /// Replay recorded conversations with Azure against the simulator; skipped if there are none.
     Replay(replay::Arguments),
+    /// Compare roles in Kubernetes with an API server's audit log.
+    #[command(subcommand)]
+    Rights(rights::Command),
     /// Count the acceptance cases of `docs/rules` by their relation to ours.
     Rules(rules::Arguments),
     /// Drive the simulated Azure with Azure's SDK for Python, fetched from PyPI.
@@ -81,6 +85,7 @@ fn main() -> ExitCode {
         Chore::Record(arguments) => record::run(&arguments),
         Chore::Release(arguments) => release::run(&arguments),
         Chore::Replay(arguments) => replay::run(&arguments),
+        Chore::Rights(command) => rights::run(&command),
         Chore::Rules(arguments) => rules::run(&arguments),
         Chore::Sdk(arguments) => azure_clients::SDK.prove(&arguments),
         Chore::Seam(arguments) => seam::run(&arguments),

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 /// Crates that have no runtime, no clock and no I/O.
-const PURE: [&str; 10] = [
+const PURE: [&str; 11] = [
     "azure-types",
     "capz-api",
     "capz-planner",
@@ -18,6 +18,7 @@ const PURE: [&str; 10] = [
     "machine",
     "ownership",
     "planner",
+    "rights",
 ];
 /// The simulators and the test crates.
 const WITNESSES: [&str; 14] = [

@@ -30,14 +30,14 @@ fn text(output: &Output) -> String {
 }
 
 /// A running `cerulean simulate`, or a demo that keeps running; it is killed at the end.
-struct Simulation {
+pub struct Simulation {
     process: Child,
-    folder: PathBuf,
+    pub folder: PathBuf,
 }
 
 impl Simulation {
     /// Starts it and waits until it reports that it is ready.
-    fn start(what: &str, folder: &Path) -> Self {
+    pub fn start(what: &str, folder: &Path) -> Self {
         Self::start_with(what, folder, &[])
     }
 

@@ -3,5 +3,6 @@
 
 mod commands;
 mod journal;
+mod rights;
 mod routes;
 mod shells;

@@ -25,6 +25,7 @@ mod pool_kill;
 mod pool_pace;
 mod pool_rollout;
 mod pool_world;
+mod rights;
 mod secrets;
 mod subscription;
 mod takeover;

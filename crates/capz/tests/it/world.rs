@@ -56,6 +56,8 @@ pub struct World {
     pub settings: capz::Settings,
     /// The client secrets with which clients of Azure were created.
     pub client_secrets: Arc<Mutex<Vec<String>>>,
+    /// The manager's token, if no directory issues them.
+    pub token: String,
     /// A layer in front of Azure that changes its answers.
     pub front: Option<fn(axum::Router) -> axum::Router>,
     /// The directory that issues tokens; without it every client has one.
@@ -124,6 +126,7 @@ impl World {
             kubernetes,
             settings,
             client_secrets: Arc::default(),
+            token: "token".to_owned(),
             front: None,
             directory: None,
             running: None,
@@ -160,7 +163,7 @@ impl World {
                 capz::Azure::new(transport, clock.clone(), self.settings.clone())
             }
             None => {
-                let secrets = Arc::clone(&self.client_secrets);
+                let (secrets, token) = (Arc::clone(&self.client_secrets), self.token.clone());
                 let transport = match self.front {
                     Some(front) => Transport::in_process(front(self.azure.router())),
                     None => switch.transport(&self.azure),
@@ -170,7 +173,7 @@ impl World {
                     if let CredentialMethod::ClientSecret(secret) = &spec.method {
                         secrets.lock().push(secret.reveal().to_owned());
                     }
-                    Ok(Credential::fixed("token"))
+                    Ok(Credential::fixed(&token))
                 }))
             }
         };

@@ -158,6 +158,11 @@ impl ServiceIntent {
         mistakes.or(intent)
     }
 
+    /// The prefixes that its public IPs come from.
+    pub fn public_ip_prefixes(&self) -> impl Iterator<Item = &ResourceId> {
+        self.public_ip.prefixes.values()
+    }
+
     /// If a Service names a prefix for a new public IP as well as the address of an existing one, the prefix wins.
     fn unused_addresses(&self) -> Vec<Notice> {
         let owner = &self.removal;

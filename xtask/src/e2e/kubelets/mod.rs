@@ -3,7 +3,7 @@
 //! All of Kubernetes is real, from etcd to the containers. Azure is simulated, and each node is one of its machines,
 //! with the address that Azure has assigned and instance metadata at 169.254.169.254. The release binaries of the
 //! controller manager, the node manager and the credential provider for registries run with it, the first two with the
-//! documented rights.
+//! shipped rights: a denied request fails the task.
 //!
 //! ```text
 //! this program ─▶ the same in namespaces of its own (real_kubernetes::Enclosure) ─▶ place ─▶ story
@@ -72,7 +72,10 @@ async fn inside(assets: &Path, programs: &Path) -> anyhow::Result<()> {
     let played = story::play(&mut place).await;
     let words: Vec<_> = place.programs.iter().collect();
     played.map_err(|problem| with_logs(problem, &words))?;
+    let log = place.folder.join(place::AUDIT_LOG);
     place.stop().await?;
+    let audit = rights::audit(&log)?;
+    print::line(format_args!("  ok  {} requests to Kubernetes, none denied", audit.requests));
     print::line(format_args!("all steps passed in {:.1} s", begun.elapsed().as_secs_f64()));
     Ok(())
 }

@@ -11,7 +11,7 @@ use simulated_cluster::{Shape, StandaloneMachine};
 
 use super::rights;
 use crate::e2e::machines::{CLIENT_SECRET, EmptyCluster, Machines, registry};
-use crate::program::Program;
+use crate::program::{Program, root};
 
 /// The machines, which are also the nodes.
 pub const MACHINES: [&str; 2] = ["node-a", "node-b"];
@@ -23,6 +23,10 @@ pub const WORDS: &str = "pulled from the simulated registry";
 const ACR_PULL: &str = "7f951dda-4ed3-4680-a7ca-43fe172d538d";
 const CONTROLLER_MANAGER: &str = "azure-cloud-controller-manager";
 const NODE_MANAGER: &str = "azure-cloud-node-manager";
+/// The policy by which requests of our programs are logged.
+const AUDIT_POLICY: &str = "deploy/rights/audit-policy.yaml";
+/// The log of these requests.
+pub const AUDIT_LOG: &str = "audit.log";
 const CREDENTIAL_PROVIDER: &str = "acr-credential-provider";
 
 /// The environment, which ends when this value is dropped.
@@ -53,7 +57,10 @@ impl Place {
         empty.create_registry(host_of(IMAGE), false)?;
         empty.push(IMAGE, &image).await?;
         let provider = credential_provider(enclosure.folder(), &empty.shape, &empty.environment)?;
-        let machines = empty.start_nodes(Some((provider, binaries.to_owned())), &[]).await?;
+        let (policy, log) = (root().join(AUDIT_POLICY), enclosure.folder().join(AUDIT_LOG));
+        let (policy, log) = (policy.display().to_string(), log.display().to_string());
+        let flags = [("--audit-policy-file", policy.as_str()), ("--audit-log-path", log.as_str())];
+        let machines = empty.start_nodes(Some((provider, binaries.to_owned())), &flags).await?;
         Ok(Self { programs: Vec::new(), machines, binaries: binaries.to_owned() })
     }
 
@@ -66,7 +73,6 @@ impl Place {
         let document = self.shape.azure_json(&self.azure.https, CLIENT_SECRET);
         std::fs::write(&azure_json, document.to_string())?;
         let kubeconfig = rights::grant(
-            &self.folder,
             &self.client,
             &self.cluster.servers,
             &self.assets,
@@ -83,7 +89,6 @@ impl Place {
         self.programs.push(Program::start(CONTROLLER_MANAGER, &self.folder, &mut command)?);
 
         let kubeconfig = rights::grant(
-            &self.folder,
             &self.client,
             &self.cluster.servers,
             &self.assets,

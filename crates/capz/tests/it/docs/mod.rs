@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use crate::rights;
 use crate::world::World;
 use tokio::time::Instant;
 
@@ -127,6 +128,9 @@ async fn world(conditions: Conditions) -> World {
     world.settings.gates.api_server_ilb = gates.api_server_ilb;
     world.settings.gates.edge_zone = gates.edge_zone;
     stage::azure(&world, conditions.zones);
+    world.token = rights::TOKEN.to_owned();
+    let actions = rights::shipped("all");
+    rights::allow(&world.azure, &actions);
     world.start();
     let own = json!({ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "AzureCluster",
         "metadata": { "name": DEFAULT_CLUSTER }, "spec": {} });
@@ -228,7 +232,11 @@ fn run(page: &Page, sections: &[&Section]) -> Vec<String> {
         catch_unwind(played).is_err()
     };
     // All of them are tried: failures are printed as they occur.
-    sections.iter().filter(fails).map(|section| format!("{}: {}", page.file, section.title)).collect()
+    let failed = sections.iter().filter(fails).map(|section| format!("{}: {}", page.file, section.title));
+    let mut failed: Vec<String> = failed.collect();
+    let refused = rights::refused(&world.azure).into_iter();
+    failed.extend(refused.map(|action| format!("{}: the shipped role lacks {action}", page.file)));
+    failed
 }
 
 #[test]

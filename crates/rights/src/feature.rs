@@ -1,0 +1,178 @@
+//! The programs, and their features as far as rights differ.
+
+/// A program with rights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Program {
+    /// `azure-cloud-controller-manager`.
+    ControllerManager,
+    /// `azure-cloud-node-manager`.
+    NodeManager,
+    /// `acr-credential-provider`.
+    CredentialProvider,
+    /// `capz-controller-manager`; its rights in Kubernetes are in `deploy/capz/parts`.
+    ClusterManager,
+}
+
+impl Program {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::ControllerManager, Self::NodeManager, Self::CredentialProvider, Self::ClusterManager];
+
+    /// The name in file names, in names of roles and of service accounts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ControllerManager => "cloud-controller-manager",
+            Self::NodeManager => "cloud-node-manager",
+            Self::CredentialProvider => "acr-credential-provider",
+            Self::ClusterManager => "capz-controller-manager",
+        }
+    }
+}
+
+/// A part of a program that needs rights of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Feature {
+    /// What every replica needs.
+    Base,
+    /// The election of a leader.
+    Election,
+    /// A Secret with azure.json.
+    ConfigurationSecret,
+    /// Load balancers for Services.
+    Services,
+    /// Nodes get the data of their machines.
+    Nodes,
+    /// Nodes are tainted and deleted as their machines stop and go.
+    NodeLifecycle,
+    /// Nodes that are virtual machines, those of flexible scale sets included.
+    VirtualMachines,
+    /// Backend pools of addresses.
+    NodeIp,
+    /// Azure turns pools of interfaces into pools of addresses.
+    Migration,
+    /// Public IPs from prefixes.
+    PublicIpPrefixes,
+    /// Foreign rules of the security group name application security groups.
+    ApplicationSecurityGroups,
+    /// Private link services.
+    PrivateLink,
+    /// Endpoints decide which nodes are in the pool of a Service.
+    LocalPools,
+    /// Labels of namespaces decide on which load balancer a Service is.
+    NamespaceSelectors,
+    /// Draining nodes get no new connections.
+    AdminState,
+    /// Routes to the pods of nodes.
+    Routes,
+    /// Nodes get ranges for their pods.
+    PodRanges,
+    /// Tags of scale sets and availability sets say how large the ranges are.
+    PodRangesByTags,
+    /// Metrics for callers that the cluster authorizes.
+    Metrics,
+    /// The node manager initialises its node.
+    NodeAgent,
+    /// The node manager announces scheduled events.
+    ScheduledEvents,
+    /// The node manager reads Resource Manager instead of instance metadata.
+    ResourceManager,
+    /// The kubelet pulls images.
+    Pull,
+    /// Clusters of Cluster API.
+    Clusters,
+    /// Machines of clusters get existing identities.
+    UserAssignedIdentities,
+    /// Machines of clusters get identities of their own, with roles.
+    MachineIdentities,
+}
+
+impl Feature {
+    /// All of them, in the order of pages and reports.
+    pub const ALL: [Self; 26] = [
+        Self::Base,
+        Self::Election,
+        Self::ConfigurationSecret,
+        Self::Services,
+        Self::Nodes,
+        Self::NodeLifecycle,
+        Self::VirtualMachines,
+        Self::NodeIp,
+        Self::Migration,
+        Self::PublicIpPrefixes,
+        Self::ApplicationSecurityGroups,
+        Self::PrivateLink,
+        Self::LocalPools,
+        Self::NamespaceSelectors,
+        Self::AdminState,
+        Self::Routes,
+        Self::PodRanges,
+        Self::PodRangesByTags,
+        Self::Metrics,
+        Self::NodeAgent,
+        Self::ScheduledEvents,
+        Self::ResourceManager,
+        Self::Pull,
+        Self::Clusters,
+        Self::UserAssignedIdentities,
+        Self::MachineIdentities,
+    ];
+
+    /// The name in file names and on command lines.
+    pub fn name(self) -> &'static str {
+        self.described().0
+    }
+
+    /// When a configuration has it, for people.
+    pub fn condition(self) -> &'static str {
+        self.described().1
+    }
+
+    fn described(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Base => ("base", "always"),
+            Self::Election => ("election", "--leader-elect, the default"),
+            Self::ConfigurationSecret => ("configuration-secret", "--cloud-config-secret-name"),
+            Self::Services => ("services", "the controller service, a default"),
+            Self::Nodes => ("nodes", "the controller cloud-node, a default"),
+            Self::NodeLifecycle => ("node-lifecycle", "the controller cloud-node-lifecycle, a default"),
+            Self::VirtualMachines => {
+                ("virtual-machines", "nodes that are virtual machines, those of flexible scale sets included")
+            }
+            Self::NodeIp => ("node-ip", "loadBalancerBackendPoolConfigurationType: nodeIP"),
+            Self::Migration => ("migration", "enableMigrateToIPBasedBackendPoolAPI"),
+            Self::PublicIpPrefixes => {
+                ("public-ip-prefixes", "the annotation azure-pip-prefix-id of a Service")
+            }
+            Self::ApplicationSecurityGroups => (
+                "application-security-groups",
+                "foreign rules of the security group name application security groups",
+            ),
+            Self::PrivateLink => ("private-link", "the annotation azure-pls-create of a Service"),
+            Self::LocalPools => {
+                ("local-pools", "multipleStandardLoadBalancerConfigurations with pools of addresses (nodeIP)")
+            }
+            Self::NamespaceSelectors => (
+                "namespace-selectors",
+                "serviceNamespaceSelector of an entry of multipleStandardLoadBalancerConfigurations",
+            ),
+            Self::AdminState => ("admin-state", "enableLoadBalancerAdminState"),
+            Self::Routes => ("routes", "--configure-cloud-routes with routeTableName"),
+            Self::PodRanges => ("pod-ranges", "--allocate-node-cidrs"),
+            Self::PodRangesByTags => {
+                ("pod-ranges-by-tags", "--allocate-node-cidrs with --cidr-allocator-type=CloudAllocator")
+            }
+            Self::Metrics => ("metrics", "--secure-port, a default, and callers of /metrics"),
+            Self::NodeAgent => ("node", "always"),
+            Self::ScheduledEvents => ("scheduled-events", "--scheduled-events"),
+            Self::ResourceManager => ("resource-manager", "--use-instance-metadata=false"),
+            Self::Pull => ("pull", "always"),
+            Self::Clusters => ("clusters", "always"),
+            Self::UserAssignedIdentities => {
+                ("user-assigned-identities", "spec.identity: UserAssigned of machines and pools")
+            }
+            Self::MachineIdentities => {
+                ("machine-identities", "spec.identity: SystemAssigned of machines and pools")
+            }
+        }
+    }
+}
