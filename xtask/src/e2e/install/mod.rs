@@ -15,6 +15,7 @@ mod monitoring;
 mod place;
 mod replicas;
 mod story;
+mod tools;
 
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,7 @@ use crate::print;
 use crate::program::{given_or_built, in_folder, runtime};
 use helm::Helm;
 use place::Place;
+use tools::Tools;
 
 /// How to run it.
 #[derive(Debug, clap::Args)]
@@ -50,23 +52,6 @@ pub struct Arguments {
     /// The program helm.
     #[arg(long, hide = true)]
     helm: Option<PathBuf>,
-}
-
-/// Programs of the reader of our guides.
-struct Tools<'a> {
-    /// The folder of kubectl, and of the real cluster's programs.
-    assets: &'a Path,
-    helm: &'a Path,
-    cerulean: &'a Path,
-}
-
-impl Tools<'_> {
-    /// The value of `PATH` of a shell that has them all.
-    fn path(&self) -> String {
-        let folders = [Some(self.assets), self.helm.parent(), self.cerulean.parent()];
-        let own = folders.into_iter().flatten().map(|folder| folder.display().to_string());
-        own.chain(std::env::var("PATH")).collect::<Vec<_>>().join(":")
-    }
 }
 
 /// Runs the story.

@@ -16,7 +16,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::guide::Guide;
 use super::helm::Helm;
-use super::{Tools, established, image};
+use super::tools::Tools;
+use super::{established, image};
 use crate::e2e::machines::{EXCHANGES, EmptyCluster, GATEWAY, Machines, PUBLIC_REGISTRY};
 use crate::print;
 use crate::program::root;

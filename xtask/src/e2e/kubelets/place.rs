@@ -72,13 +72,9 @@ impl Place {
         let azure_json = self.folder.join("azure.json");
         let document = self.shape.azure_json(&self.azure.https, CLIENT_SECRET);
         std::fs::write(&azure_json, document.to_string())?;
-        let kubeconfig = rights::grant(
-            &self.client,
-            &self.cluster.servers,
-            &self.assets,
-            rights::CONTROLLER_MANAGER,
-        )
-        .await?;
+        let kubeconfig =
+            rights::grant(&self.client, &self.cluster.servers, &self.assets, rights::CONTROLLER_MANAGER)
+                .await?;
         let mut command = Command::new(self.binaries.join(CONTROLLER_MANAGER));
         command
             .arg(format!("--cloud-config={}", azure_json.display()))
@@ -88,13 +84,8 @@ impl Place {
             .env("SSL_CERT_FILE", &self.azure.certificate_authority);
         self.programs.push(Program::start(CONTROLLER_MANAGER, &self.folder, &mut command)?);
 
-        let kubeconfig = rights::grant(
-            &self.client,
-            &self.cluster.servers,
-            &self.assets,
-            rights::NODE_MANAGER,
-        )
-        .await?;
+        let kubeconfig =
+            rights::grant(&self.client, &self.cluster.servers, &self.assets, rights::NODE_MANAGER).await?;
         for node in &self.machines.cluster.nodes {
             let mut command = node.command(&self.binaries.join(NODE_MANAGER));
             command
