@@ -75,6 +75,9 @@ fn features(needs: &Needs) -> Vec<&'static str> {
 
 const ALWAYS: [&str; 5] = ["base", "election", "services", "nodes", "node-lifecycle"];
 
+/// Its name, changes of azure.json, what runs, Services, Nodes, and the expected features.
+type Case = (&'static str, Value, Run, Vec<Service>, Vec<Node>, &'static [&'static str]);
+
 /// A configuration, and the features that it adds to those that every cluster has.
 #[test]
 fn features_follow_from_azure_json_flags_services_and_nodes() {
@@ -90,7 +93,7 @@ fn features_follow_from_azure_json_flags_services_and_nodes() {
     let from_prefix = json!({"azure-pip-prefix-id": prefix});
     let machine = node("b", "other/providers/Microsoft.Compute/virtualMachines/b");
     let all = run();
-    let cases: Vec<(&str, Value, Run, Vec<Service>, Vec<Node>, &[&str])> = vec![
+    let cases: Vec<Case> = vec![
         ("scale sets", json!({}), all.clone(), vec![], vec![instance()], &["metrics"]),
         ("no node", json!({}), all.clone(), vec![], vec![], &["virtual-machines", "metrics"]),
         (
