@@ -1,6 +1,6 @@
 //! What the manager of clusters calls in Azure, for the types of `capz_planner`'s goals.
 
-use super::{Grant, Place};
+use super::grant::{Grant, Place};
 use crate::{Feature, Program};
 
 pub(super) const CLUSTERS: Grant = Grant {

@@ -3,7 +3,7 @@
 use super::cluster_manager::{
     CLUSTER_JOINS, CLUSTERS, MACHINE_IDENTITIES, USER_ASSIGNED, USER_ASSIGNED_JOIN,
 };
-use super::{Grant, Place};
+use super::grant::{Grant, Place};
 use crate::Feature::{
     ApplicationSecurityGroups, Base, Migration, NodeIp, NodeLifecycle, Nodes, PodRangesByTags, PrivateLink,
     PublicIpPrefixes, Pull, ResourceManager, Routes, Services, VirtualMachines,

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{GRANTS, Grant, Place};
+use super::grant::{Grant, Place};
+use super::grants::GRANTS;
 use crate::{Feature, Program};
 
 /// A role that is shipped as a file.

@@ -1,43 +1,11 @@
 //! Rights in Kubernetes: rules of roles.
 
+mod naming;
 mod role;
+mod rule;
 mod rules;
 
-use crate::{Feature, Program};
-
-pub use role::{Named, Naming, Role, USUAL, yaml};
+pub use naming::{Named, Naming, USUAL};
+pub use role::{Role, yaml};
+pub use rule::{Reach, Rule};
 pub use rules::RULES;
-
-/// Where a rule applies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reach {
-    /// In the whole cluster.
-    Cluster,
-    /// In the namespace of the election, by default kube-system.
-    ElectionNamespace,
-    /// In the namespace of the Secret with azure.json, by default kube-system.
-    SecretNamespace,
-    /// In kube-system.
-    KubeSystem,
-}
-
-/// A rule of a role.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rule {
-    /// The program.
-    pub program: Program,
-    /// The feature that needs it.
-    pub feature: Feature,
-    /// Where it applies.
-    pub reach: Reach,
-    /// The API group; empty for the core's.
-    pub group: &'static str,
-    /// The resources, with subresources.
-    pub resources: &'static [&'static str],
-    /// The only objects that it applies to, by name; empty for all.
-    pub names: &'static [&'static str],
-    /// The verbs.
-    pub verbs: &'static [&'static str],
-    /// What for.
-    pub purpose: &'static str,
-}

@@ -4,35 +4,11 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{RULES, Reach, Rule};
+use super::naming::{Naming, SYSTEM, USUAL};
+use super::rule::{Reach, Rule};
+use super::rules::RULES;
 use crate::{Feature, Program};
 
-/// An object that flags name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Named<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Its namespace.
-    pub namespace: &'a str,
-}
-
-/// The objects that flags name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Naming<'a> {
-    /// The Lease of the election.
-    pub lease: Named<'a>,
-    /// The Secret with azure.json.
-    pub secret: Named<'a>,
-}
-
-/// The objects where no flag names others.
-pub const USUAL: Naming<'static> = Naming {
-    lease: Named { name: "cloud-controller-manager", namespace: SYSTEM },
-    secret: Named { name: "azure-cloud-provider", namespace: SYSTEM },
-};
-
-/// The namespace of service accounts, and of the Lease that Azure and the controllers share.
-const SYSTEM: &str = "kube-system";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// The rights of one feature of one program, in the cluster or in one namespace, with their binding to the program's

@@ -1,7 +1,7 @@
 //! The table of rules: what the controllers and programs call.
 
-use super::role::USUAL;
-use super::{Reach, Rule};
+use super::naming::USUAL;
+use super::rule::{Reach, Rule};
 use crate::Feature::{
     AdminState, Base, ConfigurationSecret, Election, LocalPools, Metrics, NamespaceSelectors, NodeAgent,
     NodeLifecycle, Nodes, PodRanges, Routes, ScheduledEvents, Services,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use planner::ServiceIntent;
 
-use super::Subject;
 use super::scopes::{is_virtual_machine, with_uid};
+use super::subject::Subject;
 use crate::Feature;
 
 /// The features with their reasons, and notes about what cannot be determined.

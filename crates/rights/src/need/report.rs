@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::{AzureRole, Needs};
+use super::needs::{AzureRole, Needs};
 use crate::azure::definition;
 use crate::kubernetes::yaml;
 

@@ -7,7 +7,7 @@ use cloud_config::VmType;
 use k8s::{Node, Service};
 use planner::{ServiceIntent, ServiceRemoval};
 
-use super::Subject;
+use super::subject::Subject;
 use crate::azure::Place;
 
 /// The UID of Services that the API server has not stored yet: names in Azure depend on it, rights do not.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use azure_simulator::JournalEntry;
@@ -13,6 +13,7 @@ use k8s::names::TAINT_UNINITIALIZED;
 use kube::Api;
 use kube::api::ListParams;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::place::{CONTROL_PLANE, MACHINES, Place};
 use super::{monitoring, replicas};
