@@ -51,7 +51,7 @@ pub struct Build {
     /// Only the images with these names.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = named)]
     pub only: Vec<&'static Image>,
-    /// Cargo's profile: small is for production, image-trial builds in half of the time.
+    /// Cargo's profile: small is for production, image-trial builds in less time.
     #[arg(long, value_name = "NAME", default_value = "small")]
     pub profile: String,
     /// Registry before the names under which archives are imported by containerd and Docker.
