@@ -96,7 +96,10 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
     let needs = needs(&subject);
     let report = Report(&needs);
     match arguments.output {
-        Output::Text => return Ok(screen.text(report)),
+        Output::Text => {
+            screen.text(report);
+            return Ok(());
+        }
         Output::Json => screen.text(format_args!("{:#}\n", report.json())),
         Output::Az => screen.text(report.commands()),
         Output::Kubernetes => screen.text(report.manifests()),

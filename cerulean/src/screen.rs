@@ -202,8 +202,8 @@ mod tests {
 
     #[test]
     fn colour_follows_the_terminal_and_the_variables_that_programs_share() {
-        let cases: [(&[(&str, &str)], bool, bool); 11] = [
-            (&[], true, true),
+        let cases = [
+            (&[] as &[(&str, &str)], true, true),
             (&[], false, false),
             (&[("NO_COLOR", "1")], true, false),
             (&[("NO_COLOR", "")], true, true),

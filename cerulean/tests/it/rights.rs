@@ -2,10 +2,11 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
+use tokio::time::{Instant, sleep};
 
 use crate::commands::Simulation;
 
@@ -136,8 +137,8 @@ fn mistakes_are_named_with_their_remedy() {
     }
 }
 
-#[test]
-fn a_cluster_gives_its_services_and_nodes() {
+#[tokio::test]
+async fn a_cluster_gives_its_services_and_nodes() {
     let folder = tempfile::tempdir().unwrap();
     let cluster = Simulation::start("cluster", folder.path());
     let azure_json = cluster.folder.join("azure.json");
@@ -152,7 +153,7 @@ fn a_cluster_gives_its_services_and_nodes() {
             break;
         }
         assert!(begin.elapsed() < Duration::from_secs(60), "{read}");
-        std::thread::sleep(Duration::from_millis(100));
+        sleep(Duration::from_millis(100)).await;
     }
     let offline = said(&rights(folder.path(), &["--cloud-config", &azure_json]));
     assert!(
