@@ -9,6 +9,7 @@ use azure_simulator::Options;
 use azure_simulator::entra::{
     Application, AuthFailure, Entra, Principal, RegisteredCertificate, TokenVerifier,
 };
+use clock::Clock;
 use jiff::Timestamp;
 use k8s::api::api::coordination::v1::Lease;
 use k8s::api::api::core::v1::Service;
@@ -238,7 +239,7 @@ async fn node_290_a_changed_file_takes_effect_unless_it_leads_to_other_resources
 async fn node_290_a_renewed_client_certificate_takes_effect() {
     let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
     // Assertions are valid for minutes of the machine's clock.
-    let azure = Options { seed: 7, start: Timestamp::now(), ..Options::default() };
+    let azure = Options { seed: 7, start: Clock::system().now(), ..Options::default() };
     let options = HostedOptions::of(Shape::default(), azure, folder.path());
     let cluster = HostedCluster::start(options, &stop).await.unwrap();
     let shape = Shape::default();
