@@ -134,8 +134,19 @@ impl Sources {
 }
 
 fn read_file(path: &str) -> anyhow::Result<Document> {
-    let bytes = std::fs::read(path).with_context(|| format!("--cloud-config: cannot read {path}"))?;
+    let bytes =
+        std::fs::read(path).with_context(|| format!("--cloud-config: cannot read {path}{}", remedy(path)))?;
     Document::parse(&bytes).with_context(|| path.to_owned())
+}
+
+/// How a file that only root can read becomes readable for this program; empty for other problems.
+fn remedy(path: &str) -> &'static str {
+    let denied = std::fs::File::open(path).err().map(|error| error.kind());
+    if denied == Some(std::io::ErrorKind::PermissionDenied) {
+        " (the image runs as user 65532: give the file the mode 0644, or run the program as root with runAsUser: 0)"
+    } else {
+        ""
+    }
 }
 
 /// Reads and checks a file alone, and logs its warnings.

@@ -19,7 +19,7 @@ use super::place::{CONTROL_PLANE, MACHINES, Place};
 use super::{monitoring, replicas};
 use crate::e2e::capz::objects::create;
 use crate::e2e::machines::EXCHANGES;
-use crate::{print, program};
+use crate::{print, program, rights};
 
 /// The time limit of a step on a busy machine.
 const STEP_TIMEOUT: Duration = Duration::from_secs(120);
@@ -27,6 +27,8 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(120);
 const SENDER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 7));
 /// The release's name.
 const RELEASE: &str = "azure";
+/// The programs' accounts.
+const ACCOUNTS: [&str; 2] = ["kube-system/cloud-controller-manager", "kube-system/cloud-node-manager"];
 /// How long others wait before they take over from a silent leader (--leader-elect-lease-duration).
 const LEASE: Duration = Duration::from_secs(15);
 /// The longest pause between two attempts of a candidate: its period of 2 s with its jitter.
@@ -292,16 +294,8 @@ fn measure() -> anyhow::Result<()> {
 
 /// Fails if the API server denied a request of a program.
 fn denied(place: &Place) -> anyhow::Result<()> {
-    let log = std::fs::read_to_string(&place.audit_log)?;
-    ensure!(!log.is_empty(), "the audit log is empty");
-    let mut denied = BTreeSet::new();
-    for line in log.lines() {
-        let event: Value = serde_json::from_str(line)?;
-        if event["annotations"]["authorization.k8s.io/decision"] == "forbid" {
-            denied.insert(format!("{} {} {}", event["user"]["username"], event["verb"], event["requestURI"]));
-        }
-    }
-    ensure!(denied.is_empty(), "the API server denied {denied:#?}");
-    print::line(format_args!("  ok  none of {} requests of the programs was denied", log.lines().count()));
+    let audit = rights::examine(&[place.audit_log.clone()], &[], &ACCOUNTS.map(str::to_owned))?;
+    ensure!(audit.denied.is_empty(), "the API server denied requests:\n{audit}");
+    print::line(format_args!("  ok  none of {} requests of the programs was denied", audit.requests));
     Ok(())
 }
