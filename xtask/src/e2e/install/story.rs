@@ -294,7 +294,7 @@ fn measure() -> anyhow::Result<()> {
 
 /// Fails if the API server denied a request of a program.
 fn denied(place: &Place) -> anyhow::Result<()> {
-    let audit = rights::examine(&[place.audit_log.clone()], &[], &ACCOUNTS.map(str::to_owned))?;
+    let audit = rights::examine(std::slice::from_ref(&place.audit_log), &[], &ACCOUNTS.map(str::to_owned))?;
     ensure!(audit.denied.is_empty(), "the API server denied requests:\n{audit}");
     print::line(format_args!("  ok  none of {} requests of the programs was denied", audit.requests));
     Ok(())
