@@ -51,7 +51,8 @@ pub async fn ask(place: &Place) -> anyhow::Result<()> {
         .output()?;
     let said = String::from_utf8_lossy(&asked.stdout);
     ensure!(asked.status.success(), "Prometheus: {said}{}", String::from_utf8_lossy(&asked.stderr));
-    place.kubectl(&["delete", "-f", &rights.display().to_string()])?;
+    // The Secrets of tokens go with their accounts.
+    place.kubectl(&["delete", "--ignore-not-found", "-f", &rights.display().to_string()])?;
     print::line(format_args!("  ok  a real Prometheus scraped the leader: {}", said.trim()));
     Ok(())
 }
