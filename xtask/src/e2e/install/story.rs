@@ -140,8 +140,7 @@ async fn two_replicas(place: &mut Place) -> anyhow::Result<()> {
         "  ok  a suspended leader lost its lease after {:.1} s, and ended without a write when it ran again",
         took.as_secs_f64()
     ));
-    rolled_out(place, 2).await?;
-    measure()?;
+    measure(place).await?;
     let one = "cloudControllerManager.replicas=1";
     place.helm.run(&["upgrade", RELEASE, &chart, "--reuse-values", "--set", one])?;
     rolled_out(place, 1).await
@@ -282,10 +281,14 @@ fn objects(place: &Place) -> anyhow::Result<BTreeSet<String>> {
         .collect())
 }
 
-/// Prints the memory of the programs.
-fn measure() -> anyhow::Result<()> {
+/// Prints the memory of both replicas, once both run: that of the suspended leader is started again with a pause.
+async fn measure(place: &mut Place) -> anyhow::Result<()> {
     for name in &MACHINES[..CONTROL_PLANE] {
-        let resident = replicas::resident(replicas::process_on(name)?)?;
+        let what = format!("{name} runs a replica");
+        let resident = program::until(place, must_run, &what, STEP_TIMEOUT, async |_| {
+            Ok(Some(replicas::resident(replicas::process_on(name)?)?))
+        })
+        .await?;
         print::line(format_args!(
             "      {name}: cloud-controller-manager has {:.1} MB resident",
             resident as f64 / 1e3
