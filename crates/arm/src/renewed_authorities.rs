@@ -1,8 +1,7 @@
 //! Certificate authorities in files that another program renews: each new connection is verified by the files as they are.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use rustls::client::WebPkiServerVerifier;
@@ -12,16 +11,14 @@ use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 use crate::Error;
-
-/// The length of a file and the time of its last change, links followed; `None` while it cannot be read.
-type FileStamp = Option<(u64, SystemTime)>;
+use crate::file_stamp::FileStamp;
 
 /// Reads the authorities.
-type Load = Box<dyn Fn() -> Result<RootCertStore, Error> + Send + Sync>;
+type Load = Box<dyn Fn() -> Result<RootCertStore, String> + Send + Sync>;
 
 /// Verifies servers by authorities that are read again whenever one of their files has changed. Connections that exist
 /// stay.
-pub(crate) struct RenewedAuthorities {
+pub struct RenewedAuthorities {
     load: Load,
     files: Vec<PathBuf>,
     provider: Arc<CryptoProvider>,
@@ -30,18 +27,19 @@ pub(crate) struct RenewedAuthorities {
 }
 
 impl RenewedAuthorities {
-    /// The authorities that `load` reads from `files`.
+    /// The authorities that `load` reads from `files`. An error of `load` is a text.
     ///
     /// # Errors
-    /// There are none.
-    pub(crate) fn new(files: Vec<PathBuf>, provider: Arc<CryptoProvider>, load: Load) -> Result<Self, Error> {
-        let stamps = files.iter().map(|file| stamp(file)).collect();
-        let latest = Mutex::new((stamps, verifier(load()?, &provider)?));
+    /// That of `load`, or there is no authority.
+    pub fn new(files: Vec<PathBuf>, provider: Arc<CryptoProvider>, load: Load) -> Result<Self, Error> {
+        let stamps = files.iter().map(|file| FileStamp::of(file)).collect();
+        let first = load().and_then(|roots| verifier(roots, &provider));
+        let latest = Mutex::new((stamps, first.map_err(|reason| Error::Configuration { reason })?));
         Ok(Self { load, files, provider, latest })
     }
 
     fn current(&self) -> Arc<WebPkiServerVerifier> {
-        let stamps: Vec<FileStamp> = self.files.iter().map(|file| stamp(file)).collect();
+        let stamps: Vec<FileStamp> = self.files.iter().map(|file| FileStamp::of(file)).collect();
         let mut latest = self.latest.lock();
         if latest.0 != stamps {
             // Reported once for each change.
@@ -52,7 +50,7 @@ impl RenewedAuthorities {
                     latest.1 = verifier;
                 }
                 Err(error) => tracing::warn!(
-                    %error,
+                    error,
                     "The certificate authorities have changed and cannot be used; the previous ones stay in use"
                 ),
             }
@@ -61,19 +59,12 @@ impl RenewedAuthorities {
     }
 }
 
-fn stamp(file: &Path) -> FileStamp {
-    let metadata = std::fs::metadata(file).ok()?;
-    Some((metadata.len(), metadata.modified().ok()?))
-}
-
 fn verifier(
     roots: RootCertStore,
     provider: &Arc<CryptoProvider>,
-) -> Result<Arc<WebPkiServerVerifier>, Error> {
+) -> Result<Arc<WebPkiServerVerifier>, String> {
     let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
-    builder.build().map_err(|error| Error::Configuration {
-        reason: format!("the certificate authorities cannot be used: {error}"),
-    })
+    builder.build().map_err(|error| format!("the certificate authorities cannot be used: {error}"))
 }
 
 impl std::fmt::Debug for RenewedAuthorities {

@@ -250,26 +250,24 @@ fn tls_config(options: &TransportOptions, problems: &str) -> Result<ClientConfig
 }
 
 /// The system's authorities, if they count, and extra ones.
-fn roots(system: bool, extra: &[String], problems: &str) -> Result<RootCertStore, Error> {
-    let configuration = |reason: String| Error::Configuration { reason };
+fn roots(system: bool, extra: &[String], problems: &str) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     if system {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     }
     for pem in extra {
         for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
-            let certificate = certificate.map_err(|error| {
-                configuration(format!("an extra certificate authority is no PEM: {error}"))
-            })?;
-            roots.add(certificate).map_err(|error| {
-                configuration(format!("an extra certificate authority is unusable: {error}"))
-            })?;
+            let certificate =
+                certificate.map_err(|error| format!("an extra certificate authority is no PEM: {error}"))?;
+            roots
+                .add(certificate)
+                .map_err(|error| format!("an extra certificate authority is unusable: {error}"))?;
         }
     }
     if roots.is_empty() {
-        return Err(configuration(format!(
+        return Err(format!(
             "no certificate authorities found{problems}: install the system's CA bundle or set SSL_CERT_FILE"
-        )));
+        ));
     }
     Ok(roots)
 }

@@ -142,6 +142,7 @@ async fn connect(line: &CommandLine, environment: &ProcessEnvironment) -> anyhow
     }
     let generation =
         Generation::prepare(1, line, line.cluster(reading.config.clone()), environment, &meter).await?;
+    generation.show(&meter);
     Ok(Started { client, reading, generation, meter })
 }
 

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::azure;
+use crate::environment::ProcessEnvironment;
 use crate::flags::CommandLine;
 use crate::flags::ranges::Ranges;
 use crate::observe::Meter;
@@ -45,16 +46,20 @@ impl Generation {
         number: u64,
         line: &CommandLine,
         cluster: Cluster,
-        environment: &crate::environment::ProcessEnvironment,
+        environment: &ProcessEnvironment,
         meter: &Arc<Meter>,
     ) -> anyhow::Result<Self> {
         Self::check(line, &cluster)?;
         let azure = azure::connect(&cluster.config, environment, Arc::clone(meter) as _).await?;
-        meter.configured(&cluster.config, azure.budgets());
         let ranges = ranges(line, &cluster);
         let findings = pod_routes::examine(&azure, &cluster, &ranges).await?;
         let ranges = ranges.without(&findings.reserved);
         Ok(Self { number, azure, cluster, ranges, warnings: findings.warnings })
+    }
+
+    /// Lets metrics show this generation: it is in force.
+    pub fn show(&self, meter: &Meter) {
+        meter.configured(&self.cluster.config, self.azure.budgets());
     }
 
     /// With the zones of the region.
@@ -115,7 +120,7 @@ pub(crate) async fn serve(
             generation.serve(client.clone(), options(&generation), own.clone()).await
         };
         let replacement = async {
-            // Without reloading the sender is gone, and the first generation stays.
+            // Without a sender no other generation follows.
             if generations.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }

@@ -11,7 +11,6 @@
 //! ended, within the same process and under the same Lease; whatever was interrupted is planned again, as after a
 //! restart.
 
-mod certificate_stamp;
 mod generation;
 mod reload;
 pub mod sources;

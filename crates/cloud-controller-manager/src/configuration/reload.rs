@@ -9,9 +9,8 @@ use telemetry::metrics::azure::Reload;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::certificate_stamp::CertificateStamp;
 use super::generation::Generation;
-use super::sources::{Reading, Sources};
+use super::sources::{Reading, Sources, certificate_of};
 use crate::environment::ProcessEnvironment;
 use crate::flags::CommandLine;
 use crate::in_one_line;
@@ -41,6 +40,7 @@ pub(crate) struct Reloader {
 /// A configuration that was not accepted.
 struct Rejected {
     reading: Reading,
+    problem: String,
     /// When it is tried again; `None` if only another configuration helps.
     retry: Option<(Instant, Duration)>,
 }
@@ -51,8 +51,8 @@ struct Report(Option<(String, Instant)>);
 
 impl Report {
     /// Logs a problem, unless it was logged within [`REPORT_INTERVAL`].
-    fn problem(&mut self, sources: &str, problem: String) {
-        let is_known = |(text, at): &(String, Instant)| *text == problem && at.elapsed() < REPORT_INTERVAL;
+    fn problem(&mut self, sources: &str, problem: &str) {
+        let is_known = |(text, at): &(String, Instant)| text == problem && at.elapsed() < REPORT_INTERVAL;
         if self.0.as_ref().is_some_and(is_known) {
             return;
         }
@@ -60,7 +60,7 @@ impl Report {
             sources,
             "The cloud configuration cannot be used as it is now; the previous one stays in force: {problem}"
         );
-        self.0 = Some((problem, Instant::now()));
+        self.0 = Some((problem.to_owned(), Instant::now()));
     }
 
     /// Ends a problem.
@@ -88,7 +88,7 @@ impl Reloader {
                     } else {
                         Reload::Unreadable
                     });
-                    report.problem(sources, in_one_line(&error));
+                    report.problem(sources, &in_one_line(&error));
                     continue;
                 }
             };
@@ -111,17 +111,18 @@ impl Reloader {
                 Some(Rejected { retry: Some((due, pause)), .. }) if due <= Instant::now() => {
                     (2 * pause).min(LONGEST_PAUSE)
                 }
-                too_early => {
-                    rejected = too_early;
+                Some(too_early) => {
+                    report.problem(sources, &too_early.problem);
+                    rejected = Some(too_early);
                     continue;
                 }
             };
             let moved = running.config.changed_identity(&reading.config);
             if !moved.is_empty() {
-                let moved: Vec<String> = moved.iter().map(ToString::to_string).collect();
-                report.problem(sources, moved.join("; "));
+                let problem = moved.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+                report.problem(sources, &problem);
                 self.reloaded(Reload::NeedsRestart);
-                rejected = Some(Rejected { reading, retry: None });
+                rejected = Some(Rejected { reading, problem, retry: None });
                 continue;
             }
             let number = generations.borrow().number + 1;
@@ -136,15 +137,18 @@ impl Reloader {
                         generation = number,
                         "The changed cloud configuration takes effect"
                     );
+                    generation.show(&self.meter);
                     self.reloaded(Reload::Applied);
                     report = Report::default();
                     running = reading;
                     generations.send_replace(Arc::new(generation));
                 }
                 Err(error) => {
-                    report.problem(sources, in_one_line(&error));
+                    let problem = in_one_line(&error);
+                    report.problem(sources, &problem);
                     self.reloaded(Reload::Refused);
-                    rejected = Some(Rejected { reading, retry: Some((Instant::now() + pause, pause)) });
+                    let retry = Some((Instant::now() + pause, pause));
+                    rejected = Some(Rejected { reading, problem, retry });
                 }
             }
         }
@@ -157,7 +161,7 @@ impl Reloader {
             return self.sources.read(&self.client, &self.environment).await;
         }
         let config = running.config.clone();
-        let certificate = CertificateStamp::of(&config);
+        let certificate = certificate_of(&config);
         Ok(Reading { document: running.document.clone(), config, certificate })
     }
 

@@ -1,13 +1,15 @@
 //! The documents of the cloud configuration, from a file and a Secret to a valid value, or their problems.
 
+use std::io::ErrorKind;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use arm::FileStamp;
 use cloud_config::{CloudConfig, ConfigError, ConfigType, Document};
 use k8s::api::api::core::v1::Secret;
 use kube::{Api, Client};
 
-use super::certificate_stamp::CertificateStamp;
 use crate::environment::ProcessEnvironment;
 use crate::flags::Flags;
 use command_line::StartRefusal;
@@ -73,7 +75,13 @@ pub struct Sources {
 pub(crate) struct Reading {
     pub document: Document,
     pub config: CloudConfig,
-    pub certificate: CertificateStamp,
+    /// Certificate authorities and the token of a workload identity need no such stamp: they are read where they are used.
+    pub certificate: FileStamp,
+}
+
+/// The state of the client certificate's file; that of an unreadable one without `aadClientCertPath`.
+pub(super) fn certificate_of(config: &CloudConfig) -> FileStamp {
+    FileStamp::of(Path::new(&config.aad_client_cert_path))
 }
 
 impl Reading {
@@ -117,7 +125,7 @@ impl Sources {
             (None, None) => bail!("--cloud-config: no file is named, and no Secret"),
         };
         let config = judge(&self.shown(), document.clone(), environment)?;
-        let certificate = CertificateStamp::of(&config);
+        let certificate = certificate_of(&config);
         Ok(Reading { document, config, certificate })
     }
 
@@ -134,19 +142,16 @@ impl Sources {
 }
 
 fn read_file(path: &str) -> anyhow::Result<Document> {
-    let bytes =
-        std::fs::read(path).with_context(|| format!("--cloud-config: cannot read {path}{}", remedy(path)))?;
+    let bytes = std::fs::read(path).map_err(|error| {
+        let remedy = match error.kind() {
+            ErrorKind::PermissionDenied => {
+                " (the image runs as user 65532: give the file the mode 0644, or run the program as root with runAsUser: 0)"
+            }
+            _ => "",
+        };
+        anyhow::Error::new(error).context(format!("--cloud-config: cannot read {path}{remedy}"))
+    })?;
     Document::parse(&bytes).with_context(|| path.to_owned())
-}
-
-/// How a file that only root can read becomes readable for this program; empty for other problems.
-fn remedy(path: &str) -> &'static str {
-    let denied = std::fs::File::open(path).err().map(|error| error.kind());
-    if denied == Some(std::io::ErrorKind::PermissionDenied) {
-        " (the image runs as user 65532: give the file the mode 0644, or run the program as root with runAsUser: 0)"
-    } else {
-        ""
-    }
 }
 
 /// Reads and checks a file alone, and logs its warnings.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
+use arm::RenewedAuthorities;
 use kube::Config;
 use kube::config::AuthInfo;
 use rustls::client::WebPkiServerVerifier;
@@ -15,7 +16,6 @@ use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use secrecy::ExposeSecret as _;
 
-use super::renewed_file::RenewedFile;
 use crate::kubeconfig::data_or_file;
 
 /// A certificate and its key.
@@ -28,11 +28,13 @@ pub(super) type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>
 pub(super) fn config_of(config: &Config, certificate: Option<Identity>) -> anyhow::Result<ClientConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = if config.accept_invalid_certs {
-        Arc::new(ServerVerifier { provider: Arc::clone(&provider), authorities: None })
+        Arc::new(AnyServer(Arc::clone(&provider)))
     } else if let Some(path) = &config.root_cert_file {
-        Arc::new(ServerVerifier::of_file(path.clone(), Arc::clone(&provider))?)
+        Arc::new(of_file(path.clone(), Arc::clone(&provider))?)
     } else {
-        verifier(authorities(config)?, &provider)?
+        let roots = roots(authorities(config)?).map_err(anyhow::Error::msg)?;
+        let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+        builder.build().map_err(|error| anyhow!("the certificate authority cannot be used: {error}"))?
     };
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -59,17 +61,29 @@ fn authorities(config: &Config) -> anyhow::Result<Vec<CertificateDer<'static>>> 
     }
 }
 
-fn verifier(
-    authorities: Vec<CertificateDer<'static>>,
-    provider: &Arc<CryptoProvider>,
-) -> anyhow::Result<Arc<WebPkiServerVerifier>> {
+fn roots(authorities: Vec<CertificateDer<'static>>) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(authorities);
     if roots.is_empty() {
-        bail!("there is no certificate authority to judge the API server by: name one in the kubeconfig");
+        return Err(
+            "there is no certificate authority to judge the API server by: name one in the kubeconfig"
+                .to_owned(),
+        );
     }
-    let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
-    builder.build().map_err(|error| anyhow!("the certificate authority cannot be used: {error}"))
+    Ok(roots)
+}
+
+/// The authorities in a file that the cluster renews.
+fn of_file(path: PathBuf, provider: Arc<CryptoProvider>) -> anyhow::Result<RenewedAuthorities> {
+    let file = path.clone();
+    let load = move || {
+        let failed = |what: String| format!("certificate authority {}: {what}", file.display());
+        let pem = std::fs::read(&file).map_err(|error| failed(format!("cannot be read: {error}")))?;
+        let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+        let certificates = certificates.map_err(|error| failed(format!("is not PEM: {error}")))?;
+        roots(certificates).map_err(failed)
+    };
+    Ok(RenewedAuthorities::new(vec![path], provider, Box::new(load))?)
 }
 
 /// The certificate and key of a user of a kubeconfig.
@@ -103,51 +117,25 @@ pub(super) fn identity(certificates: &[u8], key: &[u8]) -> anyhow::Result<Identi
     Ok((certificates, key))
 }
 
-/// Verifies servers otherwise than by fixed authorities.
-struct ServerVerifier {
-    provider: Arc<CryptoProvider>,
-    /// The authorities in a file that the cluster renews; `None` accepts any certificate, as `insecure-skip-tls-verify`
-    /// demands.
-    authorities: Option<RenewedFile<Arc<WebPkiServerVerifier>>>,
-}
+/// Accepts any certificate, as `insecure-skip-tls-verify` demands.
+struct AnyServer(Arc<CryptoProvider>);
 
-impl ServerVerifier {
-    fn of_file(path: PathBuf, provider: Arc<CryptoProvider>) -> anyhow::Result<Self> {
-        let of_file = Arc::clone(&provider);
-        let authorities = RenewedFile::new("authorities stay", move || {
-            let shown = path.display();
-            let pem =
-                std::fs::read(&path).with_context(|| format!("cannot read certificate authority {shown}"))?;
-            let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-            let certificates =
-                certificates.map_err(|error| anyhow!("certificate authority {shown} is not PEM: {error}"))?;
-            verifier(certificates, &of_file).with_context(|| format!("certificate authority {shown}"))
-        })?;
-        Ok(Self { provider, authorities: Some(authorities) })
-    }
-}
-
-impl fmt::Debug for ServerVerifier {
+impl fmt::Debug for AnyServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerVerifier").finish_non_exhaustive()
+        f.write_str("AnyServer")
     }
 }
 
-impl ServerCertVerifier for ServerVerifier {
+impl ServerCertVerifier for AnyServer {
     fn verify_server_cert(
         &self,
-        certificate: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
+        _certificate: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp: &[u8],
+        _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match &self.authorities {
-            Some(authorities) => {
-                authorities.current().verify_server_cert(certificate, intermediates, name, ocsp, now)
-            }
-            None => Ok(ServerCertVerified::assertion()),
-        }
+        Ok(ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -156,7 +144,7 @@ impl ServerCertVerifier for ServerVerifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
+        let algorithms = &self.0.signature_verification_algorithms;
         rustls::crypto::verify_tls12_signature(message, certificate, signed, algorithms)
     }
 
@@ -166,12 +154,12 @@ impl ServerCertVerifier for ServerVerifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
+        let algorithms = &self.0.signature_verification_algorithms;
         rustls::crypto::verify_tls13_signature(message, certificate, signed, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.0.signature_verification_algorithms.supported_schemes()
     }
 }
 
@@ -179,19 +167,23 @@ impl ServerCertVerifier for ServerVerifier {
 mod tests {
     use certificate_authority::CertificateAuthority;
 
-    use super::super::renewed_file::MAX_AGE;
     use super::*;
 
     /// The cluster changes the file while the pod runs; a half-written or missing file changes nothing.
-    #[tokio::test(start_paused = true)]
-    async fn node_285_authorities_are_read_again_once_a_minute() {
+    #[test]
+    fn node_285_authorities_are_read_again_when_their_file_changes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ca.crt");
         let all = [CertificateAuthority::generate().unwrap(), CertificateAuthority::generate().unwrap()];
-        let write = |text: &str| std::fs::write(&path, text).unwrap();
+        // As kubelets replace a file.
+        let write = |text: &str| {
+            let next = folder.path().join("next");
+            std::fs::write(&next, text).unwrap();
+            std::fs::rename(next, &path).unwrap();
+        };
         write(all[0].certificate_pem());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let file = ServerVerifier::of_file(path.clone(), provider).unwrap();
+        let file = of_file(path.clone(), provider).unwrap();
         let trusts = |authority: &CertificateAuthority| {
             let pem = authority.issue(&["kube.example"]).unwrap().certificate_pem;
             let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
@@ -200,12 +192,9 @@ mod tests {
         };
         assert_eq!(all.each_ref().map(trusts), [true, false]);
         write(all[1].certificate_pem());
-        assert_eq!(all.each_ref().map(trusts), [true, false], "it was read a moment ago");
-        tokio::time::advance(MAX_AGE).await;
         assert_eq!(all.each_ref().map(trusts), [false, true]);
         for text in ["-----BEGIN CERTIFICATE-----\nhalf", ""] {
             write(text);
-            tokio::time::advance(MAX_AGE).await;
             assert_eq!(all.each_ref().map(trusts), [false, true], "{text}");
         }
     }
