@@ -44,7 +44,7 @@ impl Descriptor {
 pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
 /// An index over the manifests of an image. skopeo writes it anew when it copies it: the digest stays because the members have
-/// the order of that program's types, and because there is none that an old release does not know (such as `artifactType`).
+/// the order of that program's types, and because old releases know each of them (unlike `artifactType`).
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Index {

@@ -61,7 +61,7 @@ impl Platform {
     /// The platform with this name.
     ///
     /// # Errors
-    /// There is none; the text lists the names.
+    /// No platform has this name; the text lists the names.
     pub fn parse(name: &str) -> Result<&'static Self, String> {
         PLATFORMS.into_iter().find(|platform| platform.name == name).ok_or_else(|| {
             let names = PLATFORMS.map(|platform| platform.name);

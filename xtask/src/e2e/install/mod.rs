@@ -13,6 +13,7 @@ mod helm;
 mod image;
 mod monitoring;
 mod place;
+mod reader;
 mod replicas;
 mod story;
 mod tools;

@@ -16,9 +16,10 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::guide::Guide;
 use super::helm::Helm;
+use super::reader::{CLUSTER, Reader, TAG};
 use super::tools::Tools;
 use super::{established, image};
-use crate::e2e::machines::{EXCHANGES, EmptyCluster, GATEWAY, Machines, PUBLIC_REGISTRY};
+use crate::e2e::machines::{EXCHANGES, EmptyCluster, Machines, PUBLIC_REGISTRY};
 use crate::print;
 use crate::program::root;
 
@@ -28,10 +29,6 @@ pub const KUBERNETES_SERVICE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 pub const MACHINES: [&str; 3] = ["node-a", "node-b", "node-c"];
 /// How many of them are of the control plane, from the first on.
 pub const CONTROL_PLANE: usize = 2;
-/// The tag of the images.
-pub const TAG: &str = "e2e";
-/// The cluster's name in Azure.
-pub const CLUSTER: &str = "installed";
 /// The roles in Azure, as `docs/rights.md` demands for a cluster of virtual machines.
 const ROLES: [&str; 3] = ["base.json", "subscription.json", "virtual-machines.json"];
 const RIGHTS: &str = "deploy/rights/azure/cloud-controller-manager";
@@ -53,48 +50,6 @@ pub struct Place {
     /// The audit log of the API server.
     pub audit_log: PathBuf,
     path: String,
-}
-
-/// A platform engineer who follows the guide.
-pub struct Reader {
-    /// With the files that the guide mentions.
-    pub folder: PathBuf,
-    /// The values of the established release.
-    pub values: PathBuf,
-    environment: Vec<(String, String)>,
-}
-
-impl Reader {
-    fn new(folder: &Path, environment: &Value) -> anyhow::Result<Self> {
-        let own = folder.join("reader");
-        std::fs::create_dir_all(&own)?;
-        std::os::unix::fs::symlink(root().join("deploy"), own.join("deploy"))?;
-        std::fs::copy("/etc/kubernetes/azure.json", own.join("azure.json"))?;
-        std::fs::write(own.join("images.yaml"), images().to_string())?;
-        let values = folder.join("values.json");
-        std::fs::write(&values, established_values(environment).to_string())?;
-        let variables = environment.as_array().into_iter().flatten();
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let environment =
-            variables.map(|variable| (text(&variable["name"]), text(&variable["value"]))).collect();
-        Ok(Self { folder: own, values, environment })
-    }
-
-    fn variables(&self, machines: &Machines, tools: &Tools<'_>) -> Vec<(String, String)> {
-        let kubeconfig = machines.cluster.servers.kubeconfig.display().to_string();
-        let mut variables = self.environment.clone();
-        for (_, excepted) in variables.iter_mut().filter(|(name, _)| name == "NO_PROXY") {
-            // The reader's kubeconfig names the API server itself.
-            *excepted = format!("{excepted},{GATEWAY}");
-        }
-        variables.extend([
-            ("KUBECONFIG".to_owned(), kubeconfig),
-            ("CLUSTER".to_owned(), CLUSTER.to_owned()),
-            ("REVISION".to_owned(), "1".to_owned()),
-            ("PATH".to_owned(), tools.path()),
-        ]);
-        variables
-    }
 }
 
 impl Place {
@@ -311,25 +266,4 @@ async fn join_control_plane(machines: &Machines) -> anyhow::Result<()> {
         nodes.patch(name, &PatchParams::default(), &Patch::Merge(&label)).await?;
     }
     Ok(())
-}
-
-/// The values with which the established release was installed: those that people set, and what leads to this Azure.
-fn established_values(environment: &Value) -> Value {
-    json!({
-        "infra": {"clusterName": CLUSTER},
-        "cloudControllerManager": {
-            "allocateNodeCidrs": "false",
-            "configureCloudRoutes": "false",
-            "clusterCIDR": "10.244.0.0/16",
-            "logVerbosity": "2",
-            "env": environment,
-        },
-        "cloudNodeManager": {"waitRoutes": "false"},
-    })
-}
-
-/// The reader's `images.yaml`.
-fn images() -> Value {
-    let image = json!({"imageRepository": PUBLIC_REGISTRY, "imageTag": TAG});
-    json!({"cloudControllerManager": image, "cloudNodeManager": image})
 }

@@ -16,7 +16,7 @@ pub const SELECTOR: &str = "component=cloud-controller-manager";
 /// The process of the controller manager on a node, found by its network.
 ///
 /// # Errors
-/// There is none.
+/// No such process runs on the node.
 pub fn process_on(node: &str) -> anyhow::Result<u32> {
     let network = |path: &Path| {
         use std::os::unix::fs::MetadataExt as _;

@@ -100,9 +100,10 @@ impl QueueMetrics {
         QueueLabels { names: self.names, queue }
     }
 
-    /// The workers of a queue start.
+    /// The workers of a queue start. Those that had the queue before have ended, perhaps without being done.
     pub fn opened(&self, queue: &'static str) {
         let labels = self.of_queue(queue);
+        self.running.lock().remove(queue);
         self.depth.get_or_create(&labels).set(0);
         drop(self.added.get_or_create(&labels));
         drop(self.retried.get_or_create(&labels));
@@ -193,6 +194,11 @@ mod tests {
             queues.worked(QUEUE, first, first.elapsed());
             queues.retried(QUEUE);
             let ended = metrics.encode();
+            queues.opened(QUEUE);
+            assert!(
+                !metrics.encode().contains("workqueue_unfinished_work_seconds{"),
+                "abandoned work is no work"
+            );
             for (text, line) in [
                 (&opened, format!("workqueue_depth{labels} 0")),
                 (&opened, format!("workqueue_adds_total{labels} 0")),
