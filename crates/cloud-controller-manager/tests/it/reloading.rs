@@ -64,7 +64,8 @@ struct Program {
 
 impl Program {
     fn start(cluster: &HostedCluster, folder: &Path, authorities: &Path, arguments: &[&str]) -> Self {
-        let log = folder.join("log");
+        let log = tempfile::Builder::new().prefix("log").tempfile_in(folder).unwrap();
+        let (log, path) = log.keep().unwrap();
         let process = Command::new(env!("CARGO_BIN_EXE_azure-cloud-controller-manager"))
             .arg(format!("--kubeconfig={}", cluster.files.kubeconfig.display()))
             .args(["--secure-port=0", "--cluster-name=here", "--v=2"])
@@ -72,11 +73,11 @@ impl Program {
             .env_clear()
             .env("SSL_CERT_FILE", authorities)
             .stdout(Stdio::null())
-            .stderr(std::fs::File::create(&log).unwrap())
+            .stderr(log)
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        Self { process, log }
+        Self { process, log: path }
     }
 
     fn log(&self) -> String {
@@ -231,6 +232,40 @@ async fn node_290_a_changed_file_takes_effect_unless_it_leads_to_other_resources
     let log = program.log();
     assert_eq!(log.matches("became leader").count(), 1, "{log}");
     assert!(!log.contains("generation=5"), "{log}");
+    stop.cancel();
+}
+
+/// NODE-290: a standby follows the configuration as well, and leads with the one in force.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn node_290_a_standby_takes_over_with_the_changed_configuration() {
+    let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
+    let cluster = hosted(folder.path(), &stop).await;
+    let path = folder.path().join("shared.json");
+    let mut document = document(&cluster);
+    std::fs::write(&path, document.to_string()).unwrap();
+    let file = format!("--cloud-config={}", path.display());
+    let arguments = [
+        file.as_str(),
+        "--enable-dynamic-reloading",
+        "--leader-elect-lease-duration=4s",
+        "--leader-elect-renew-deadline=3s",
+        "--leader-elect-retry-period=1s",
+    ];
+    let authorities = &cluster.files.certificate_authority;
+    let mut leader = Program::start(&cluster, folder.path(), authorities, &arguments);
+    leader.logs("became leader").await;
+    let mut standby = Program::start(&cluster, folder.path(), authorities, &arguments);
+    standby.logs("waiting to become leader").await;
+
+    document["tags"] = "team=blue".into();
+    std::fs::write(&path, document.to_string()).unwrap();
+    leader.logs("generation=2").await;
+    standby.logs("generation=2").await;
+    leader.process.kill().await.unwrap();
+    standby.logs("became leader").await;
+    create(&cluster, "web").await;
+    wait_for("an address", async || has_address(&cluster, "web").await).await;
+    assert!(is_tagged(&cluster));
     stop.cancel();
 }
 
