@@ -15,6 +15,8 @@ pub mod azure_cluster;
 pub mod azure_cluster_identity;
 pub mod azure_machine;
 pub mod azure_machine_pool;
+pub mod azure_managed_cluster;
+pub mod azure_managed_control_plane;
 mod cloud_provider;
 mod common;
 mod context;
