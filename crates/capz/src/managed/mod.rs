@@ -1,0 +1,4 @@
+//! Clusters that Azure manages (AKS): AzureManagedCluster, AzureManagedControlPlane and AzureManagedMachinePool.
+
+pub mod cluster;
+pub mod kubeconfig;
