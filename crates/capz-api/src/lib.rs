@@ -11,12 +11,14 @@
 //! nothing.
 
 pub mod admission;
+pub mod azure_aso_managed;
 pub mod azure_cluster;
 pub mod azure_cluster_identity;
 pub mod azure_machine;
 pub mod azure_machine_pool;
 pub mod azure_managed_cluster;
 pub mod azure_managed_control_plane;
+pub mod azure_managed_machine_pool;
 mod cloud_provider;
 mod common;
 mod context;
