@@ -283,8 +283,21 @@ impl Client {
         body: Option<&B>,
         class: Class,
     ) -> Result<Accepted<T>, Error> {
+        self.post_with(id, action, api_version, &[], body, class).await
+    }
+
+    /// Starts an action of a resource with query parameters.
+    pub async fn post_with<B: Serialize + ?Sized, T: DeserializeOwned>(
+        &self,
+        id: &ResourceId,
+        action: &str,
+        api_version: ApiVersion,
+        query: &[(&str, &str)],
+        body: Option<&B>,
+        class: Class,
+    ) -> Result<Accepted<T>, Error> {
         let subject = Subject::of_action(id, action);
-        let uri = self.url(&format!("{id}/{action}"), api_version, &[])?;
+        let uri = self.url(&format!("{id}/{action}"), api_version, query)?;
         let body = body.map(|body| subject.encode(body)).transpose()?;
         let call = Call { body, ..Call::of(Method::POST, uri, &subject, Purpose::Action, class) };
         let answer = self.send(&call).await?;

@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::azure::clients::{has_client_secret, kind_of};
+use crate::context::azure_context::AzureContext as _;
 use crate::context::cluster_context::ClusterContext;
 use crate::context::cluster_objects::ClusterObjects;
 use crate::context::manager::{Ended, Manager};
