@@ -6,6 +6,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::azure_machine_pool as pool;
+use crate::azure_managed_cluster::{AzureManagedClusterSpec, AzureManagedClusterTemplateSpec};
+use crate::azure_managed_control_plane as control_plane;
 use crate::context::{Context, Random};
 use crate::crd::{GROUP, Kind, MANAGED_KINDS, fill_required};
 use crate::deprecated;
@@ -114,19 +116,29 @@ pub struct Needs {
     pub subscription: bool,
     /// [`Context::pool_version`]: the object is a flexible scale set.
     pub pool_version: bool,
+    /// [`Context::cluster_network`]: the object is a managed control plane with the label of its Cluster. It is judged
+    /// once, when it gets the label.
+    pub cluster_network: bool,
 }
 
 /// The look-ups that the decision about an object of a kind needs. Most need none.
 pub fn needs(kind: &str, object: &Value) -> Needs {
     let spec = &object["spec"];
     let is_machine = matches!(kind, "AzureMachine" | "AzureMachinePool");
+    let is_control_plane = matches!(kind, "AzureManagedControlPlane" | "AzureManagedControlPlaneTemplate");
     let has_role = ["scope", "definitionID"].iter().all(|member| {
         spec["systemAssignedIdentityRole"][member].as_str().is_some_and(|text| !text.is_empty())
     });
     Needs {
         subscription: is_machine && spec["identity"] == "SystemAssigned" && !has_role,
         pool_version: kind == "AzureMachinePool" && spec["orchestrationMode"] == "Flexible",
+        cluster_network: is_control_plane && cluster_of(object).is_some(),
     }
+}
+
+/// The Cluster of an object, by its label.
+pub fn cluster_of(object: &Value) -> Option<&str> {
+    object["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"].as_str().filter(|name| !name.is_empty())
 }
 
 /// Whether a request only tries a topology: a dry run, of an object with Cluster API's annotation for that.
@@ -180,8 +192,22 @@ pub fn complete(
         "AzureMachinePool" => {
             change(&mut object, old, |spec, old| pool::set_defaults(spec, old, context, random))?
         }
+        "AzureManagedControlPlane" => {
+            let cluster = cluster_of(&object).map(str::to_owned);
+            change(&mut object, old, |spec, old| {
+                control_plane::set_defaults(&name, cluster.as_deref(), spec, old, random);
+                Ok(())
+            })?;
+        }
+        "AzureManagedControlPlaneTemplate" => change(&mut object, None, |spec, _| {
+            control_plane::set_template_defaults(&name, spec);
+            Ok(())
+        })?,
         // These have no defaulting webhook.
-        "AzureClusterIdentity" | "AzureMachinePoolMachine" => return Ok(object),
+        "AzureClusterIdentity"
+        | "AzureMachinePoolMachine"
+        | "AzureManagedCluster"
+        | "AzureManagedClusterTemplate" => return Ok(object),
         other => return Err(not_ours(other)),
     }
     fill_required(kind, &mut object);
@@ -234,6 +260,19 @@ pub fn validate(kind: &str, new: &Value, old: Option<&Value>, context: &Context)
         "AzureMachineTemplate" => judge(new, old, |new, old| machine::validate_template(new, old, context))?,
         "AzureMachinePool" => judge(new, old, |new, old| pool::validate(new, old, context))?,
         "AzureMachinePoolMachine" => judge(new, old, pool::validate_instance)?,
+        "AzureManagedControlPlane" => {
+            let upgraded =
+                old.and_then(|old| old["status"]["autoUpgradeVersion"].as_str()).unwrap_or_default();
+            judge(new, old, |new, old| control_plane::validate(name, new, old, upgraded, context))?
+        }
+        "AzureManagedControlPlaneTemplate" => {
+            judge(new, old, |new, old| control_plane::validate_template(name, new, old, context))?
+        }
+        // All of these are valid whose members have the right types.
+        "AzureManagedCluster" => judge(new, old, |_: &AzureManagedClusterSpec, _| FieldErrors::default())?,
+        "AzureManagedClusterTemplate" => {
+            judge(new, old, |_: &AzureManagedClusterTemplateSpec, _| FieldErrors::default())?
+        }
         other => return Err(not_ours(other)),
     };
     if errors.is_empty() {

@@ -1,6 +1,8 @@
 //! Security features of a cluster.
 
+use crate::field_error::Field;
 use crate::object::object;
+use crate::text::{is_set, text};
 
 object! {
     /// Security features of a cluster. None of them can be removed again.
@@ -65,5 +67,44 @@ object! {
         /// Whether it is on.
         #[schemars(required)]
         enabled: bool,
+    }
+}
+
+/// Validates the security features of a cluster that has a user-assigned identity, and an issuer of tokens, or not.
+pub(super) fn check(
+    profile: Option<&ManagedSecurityProfile>,
+    is_user_assigned: bool,
+    has_issuer: bool,
+    field: &Field<'_>,
+) {
+    let Some(profile) = profile else { return };
+    if let Some(kms) = &profile.azure_key_vault_kms {
+        check_kms(kms, is_user_assigned, &field.child("azureKeyVaultKms"));
+    }
+    field.child("workloadIdentity").invalid_if(
+        profile.workload_identity.is_some() && !has_issuer,
+        &profile.workload_identity,
+        "it needs an issuer of tokens: set oidcIssuerProfile.enabled to true",
+    );
+}
+
+fn check_kms(kms: &AzureKeyVaultKms, is_user_assigned: bool, field: &Field<'_>) {
+    if !is_user_assigned {
+        return field.invalid(
+            kms,
+            "the cluster reads the key with a user-assigned identity: set identity.type to UserAssigned",
+        );
+    }
+    let vault = field.child("keyVaultResourceID");
+    match text(&kms.key_vault_network_access) {
+        "Private" => vault.required_if(
+            !is_set(&kms.key_vault_resource_id),
+            "a vault with private access is reached by its id",
+        ),
+        "" | "Public" => vault.forbidden_if(
+            is_set(&kms.key_vault_resource_id),
+            "only a vault with private access is reached by its id: set keyVaultNetworkAccess to Private",
+        ),
+        other => field.child("keyVaultNetworkAccess").one_of(Some(other), &["Public", "Private"]),
     }
 }

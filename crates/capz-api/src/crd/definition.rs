@@ -29,6 +29,10 @@ pub fn definition(kind: &Kind) -> Value {
     if !columns.is_empty() {
         version["additionalPrinterColumns"] = columns.into();
     }
+    if let Some(words) = kind.deprecation() {
+        version["deprecated"] = json!(true);
+        version["deprecationWarning"] = json!(words);
+    }
     if kind.status.is_some() {
         version["subresources"] = json!({ "status": {} });
     }

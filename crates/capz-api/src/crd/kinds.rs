@@ -11,6 +11,12 @@ use crate::azure_machine::{
 use crate::azure_machine_pool::{
     AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus, AzureMachinePoolSpec, AzureMachinePoolStatus,
 };
+use crate::azure_managed_cluster::{
+    AzureManagedClusterSpec, AzureManagedClusterStatus, AzureManagedClusterTemplateSpec,
+};
+use crate::azure_managed_control_plane::{
+    AzureManagedControlPlaneSpec, AzureManagedControlPlaneStatus, AzureManagedControlPlaneTemplateSpec,
+};
 
 /// The group of all kinds.
 pub const GROUP: &str = "infrastructure.cluster.x-k8s.io";
@@ -28,6 +34,8 @@ pub struct Kind {
     pub short: Option<&'static str>,
     /// The columns of `kubectl get`.
     pub columns: &'static [Column],
+    /// The kind that succeeds it, if it is deprecated: the API server warns clients.
+    pub successor: Option<&'static str>,
     /// Whether a webhook refuses an object with a text only (403), as clients of this kind expect, and not with causes.
     pub refused_by_text: bool,
     pub(super) spec: fn(&mut SchemaGenerator) -> Value,
@@ -38,6 +46,15 @@ impl Kind {
     /// The kind with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         KINDS.iter().find(|kind| kind.name == name)
+    }
+
+    /// The warning to clients of a deprecated kind.
+    pub fn deprecation(&self) -> Option<String> {
+        let successor = self.successor?;
+        Some(format!(
+            "{} is deprecated, like all AzureManaged kinds: move to {successor} of {GROUP}/{VERSION}",
+            self.name
+        ))
     }
 
     /// Its name in paths.
@@ -96,11 +113,7 @@ fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
 
 /// Kinds of the group for clusters that Azure manages (AKS). They are reserved here, and not served yet: they have no
 /// definitions, no webhooks and no controllers, so that no object is accepted without a controller for it.
-pub const MANAGED_KINDS: [&str; 12] = [
-    "AzureManagedCluster",
-    "AzureManagedClusterTemplate",
-    "AzureManagedControlPlane",
-    "AzureManagedControlPlaneTemplate",
+pub const MANAGED_KINDS: [&str; 8] = [
     "AzureManagedMachinePool",
     "AzureManagedMachinePoolTemplate",
     "AzureASOManagedCluster",
@@ -112,7 +125,7 @@ pub const MANAGED_KINDS: [&str; 12] = [
 ];
 
 /// All kinds that are served.
-pub static KINDS: [Kind; 7] = [
+pub static KINDS: [Kind; 11] = [
     Kind {
         name: "AzureCluster",
         description: "AzureCluster is the network of a cluster on Azure, and the endpoint of its API server.",
@@ -128,6 +141,7 @@ pub static KINDS: [Kind; 7] = [
             Column::wide("Endpoint", ".spec.controlPlaneEndpoint.host"),
             Column::age(),
         ],
+        successor: None,
         refused_by_text: false,
         spec: schema_of::<AzureClusterSpec>,
         status: Some(schema_of::<AzureClusterStatus>),
@@ -137,6 +151,7 @@ pub static KINDS: [Kind; 7] = [
         description: "AzureClusterTemplate is a template of AzureClusters for a ClusterClass.",
         short: None,
         columns: &[],
+        successor: None,
         refused_by_text: false,
         spec: schema_of::<AzureClusterTemplateSpec>,
         status: None,
@@ -146,6 +161,7 @@ pub static KINDS: [Kind; 7] = [
         description: "AzureClusterIdentity is the identity with which clusters' resources are made, and the namespaces that may use it.",
         short: None,
         columns: &[Column::new("Type", ".spec.type"), Column::age()],
+        successor: None,
         refused_by_text: false,
         spec: schema_of::<AzureClusterIdentitySpec>,
         status: Some(schema_of::<AzureClusterIdentityStatus>),
@@ -166,6 +182,7 @@ pub static KINDS: [Kind; 7] = [
             Column::wide("VM Size", ".spec.vmSize"),
             Column::age(),
         ],
+        successor: None,
         refused_by_text: false,
         spec: schema_of::<AzureMachineSpec>,
         status: Some(schema_of::<AzureMachineStatus>),
@@ -175,6 +192,7 @@ pub static KINDS: [Kind; 7] = [
         description: "AzureMachineTemplate is a template of AzureMachines.",
         short: None,
         columns: &[],
+        successor: None,
         refused_by_text: false,
         spec: schema_of::<AzureMachineTemplateSpec>,
         status: Some(schema_of::<AzureMachineTemplateStatus>),
@@ -193,6 +211,7 @@ pub static KINDS: [Kind; 7] = [
             Column::wide("VM Size", ".spec.template.vmSize"),
             Column::age(),
         ],
+        successor: None,
         refused_by_text: true,
         spec: schema_of::<AzureMachinePoolSpec>,
         status: Some(schema_of::<AzureMachinePoolStatus>),
@@ -209,8 +228,56 @@ pub static KINDS: [Kind; 7] = [
             Column::wide("VMSS VM ID", PROVIDER_ID),
             Column::age(),
         ],
+        successor: None,
         refused_by_text: true,
         spec: schema_of::<AzureMachinePoolMachineSpec>,
         status: Some(schema_of::<AzureMachinePoolMachineStatus>),
+    },
+    Kind {
+        name: "AzureManagedControlPlane",
+        description: "AzureManagedControlPlane is a cluster that Azure manages (AKS).",
+        short: Some("amcp"),
+        columns: &[
+            Column::new("Cluster", CLUSTER),
+            Column::new("Ready", READY),
+            Column::new("Severity", SEVERITY),
+            Column::new("Reason", REASON),
+            Column::wide("Message", MESSAGE),
+            Column::age(),
+        ],
+        successor: Some("AzureASOManagedControlPlane"),
+        refused_by_text: false,
+        spec: schema_of::<AzureManagedControlPlaneSpec>,
+        status: Some(schema_of::<AzureManagedControlPlaneStatus>),
+    },
+    Kind {
+        name: "AzureManagedControlPlaneTemplate",
+        description: "AzureManagedControlPlaneTemplate is a template of AzureManagedControlPlanes for a ClusterClass.",
+        short: Some("amcpt"),
+        columns: &[],
+        successor: Some("AzureASOManagedControlPlaneTemplate"),
+        refused_by_text: false,
+        spec: schema_of::<AzureManagedControlPlaneTemplateSpec>,
+        status: None,
+    },
+    Kind {
+        name: "AzureManagedCluster",
+        description: "AzureManagedCluster is the endpoint of a cluster that Azure manages (AKS), for Cluster API.",
+        short: Some("amc"),
+        columns: &[Column::new("Cluster", CLUSTER), Column::new("Ready", ".status.ready"), Column::age()],
+        successor: Some("AzureASOManagedCluster"),
+        refused_by_text: false,
+        spec: schema_of::<AzureManagedClusterSpec>,
+        status: Some(schema_of::<AzureManagedClusterStatus>),
+    },
+    Kind {
+        name: "AzureManagedClusterTemplate",
+        description: "AzureManagedClusterTemplate is a template of AzureManagedClusters for a ClusterClass.",
+        short: Some("amct"),
+        columns: &[],
+        successor: Some("AzureASOManagedClusterTemplate"),
+        refused_by_text: false,
+        spec: schema_of::<AzureManagedClusterTemplateSpec>,
+        status: None,
     },
 ];

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use capz_api::Lookup;
-use capz_api::admission::Needs;
+use capz_api::admission::{Needs, cluster_of};
+use capz_api::{ClusterNetwork, Lookup};
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::{Api, Client};
 use serde_json::Value;
@@ -36,6 +36,7 @@ pub struct Lookups {
 pub(super) struct LookupResults {
     pub(super) subscription: Lookup<String>,
     pub(super) pool_version: Lookup<String>,
+    pub(super) cluster_network: Lookup<ClusterNetwork>,
 }
 
 impl Lookups {
@@ -65,6 +66,9 @@ impl Lookups {
             let own = self.subscription.clone();
             results.subscription = Lookup::Found(own.unwrap_or_else(|| UNKNOWN_SUBSCRIPTION.to_owned()));
         }
+        if dry_run && matches!(results.cluster_network, Lookup::Failed(_)) {
+            results.cluster_network = Lookup::NotNeeded;
+        }
         results
     }
 
@@ -91,10 +95,16 @@ impl Lookups {
                 Some(pool) => {
                     pool.and_then(|pool| text(&pool, "/spec/clusterName", "the MachinePool names no cluster"))
                 }
-                None => cluster_of(object),
+                None => label_of(object),
             };
             results.subscription = lookup(match cluster {
                 Ok(cluster) => until(deadline, || self.subscription(object, &cluster)).await,
+                Err(why) => Err(why),
+            });
+        }
+        if needs.cluster_network {
+            results.cluster_network = lookup(match label_of(object) {
+                Ok(cluster) => until(deadline, || self.cluster_network(object, &cluster)).await,
                 Err(why) => Err(why),
             });
         }
@@ -115,13 +125,28 @@ impl Lookups {
             .ok_or_else(|| format!("no MachinePool in {namespace} refers to {name}"))
     }
 
+    /// A Cluster in the namespace of an object.
+    async fn cluster(&self, object: &Value, name: &str) -> Result<Value, String> {
+        let (namespace, _) = place(object);
+        let clusters = self.core("Cluster", "clusters", &namespace, Some(name)).await?;
+        clusters.into_iter().next().ok_or_else(|| format!("there is no Cluster {namespace}/{name}"))
+    }
+
+    /// The ranges of a Cluster.
+    async fn cluster_network(&self, object: &Value, cluster: &str) -> Result<ClusterNetwork, String> {
+        let cluster = self.cluster(object, cluster).await?;
+        let ranges = |member: &str| {
+            let ranges = cluster["spec"]["clusterNetwork"][member]["cidrBlocks"].as_array();
+            ranges.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        Ok(ClusterNetwork { services: ranges("services"), pods: ranges("pods") })
+    }
+
     /// The subscription of a cluster.
     async fn subscription(&self, object: &Value, cluster: &str) -> Result<String, String> {
         let (namespace, _) = place(object);
-        let clusters = self.core("Cluster", "clusters", &namespace, Some(cluster)).await?;
-        let declared =
-            clusters.first().ok_or_else(|| format!("there is no Cluster {namespace}/{cluster}"))?;
-        let name = text(declared, "/spec/infrastructureRef/name", "the Cluster refers to no AzureCluster")?;
+        let declared = self.cluster(object, cluster).await?;
+        let name = text(&declared, "/spec/infrastructureRef/name", "the Cluster refers to no AzureCluster")?;
         let kind = GroupVersionKind::gvk(capz_api::crd::GROUP, capz_api::crd::VERSION, "AzureCluster");
         let kind = ApiResource::from_gvk_with_plural(&kind, "azureclusters");
         let clusters: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &namespace, &kind);
@@ -162,7 +187,7 @@ impl Lookups {
     }
 }
 
-fn lookup(found: Result<String, String>) -> Lookup<String> {
+fn lookup<T>(found: Result<T, String>) -> Lookup<T> {
     match found {
         Ok(found) => Lookup::Found(found),
         Err(why) => Lookup::Failed(why),
@@ -191,12 +216,10 @@ fn place(object: &Value) -> (String, String) {
     (member("namespace"), member("name"))
 }
 
-/// The cluster of a machine, by its label.
-fn cluster_of(object: &Value) -> Result<String, String> {
-    let label = object["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"].as_str();
-    label
-        .map(str::to_owned)
-        .ok_or_else(|| "the machine has no label cluster.x-k8s.io/cluster-name".to_owned())
+/// The cluster of an object, by its label.
+fn label_of(object: &Value) -> Result<String, String> {
+    let label = cluster_of(object).map(str::to_owned);
+    label.ok_or_else(|| "the object has no label cluster.x-k8s.io/cluster-name".to_owned())
 }
 
 fn text(object: &Value, pointer: &str, otherwise: &str) -> Result<String, String> {

@@ -76,12 +76,19 @@ impl Webhooks {
         if webhook.task == Task::Default && request.old_object.is_object() {
             needs.subscription &= admission::needs(webhook.kind, &request.old_object).subscription;
         }
+        // A control plane is held against its Cluster when it gets the Cluster's label.
+        if request.old_object.is_object() {
+            needs.cluster_network &= !admission::needs(webhook.kind, &request.old_object).cluster_network;
+        }
+        // Defaults do not depend on it.
+        needs.cluster_network &= webhook.task == Task::Validate;
         let dry_run = request.dry_run == Some(true);
         let results = self.lookups.find(webhook.kind, &request.object, needs, dry_run).await;
         let context = Context {
             gates: self.gates,
             subscription: results.subscription,
             pool_version: results.pool_version,
+            cluster_network: results.cluster_network,
             topology_dry_run: admission::is_topology_dry_run(dry_run, &request.object),
         };
         let (new, old) = (request.object.clone(), request.old_object.clone());
