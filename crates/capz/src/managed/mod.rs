@@ -5,3 +5,4 @@ pub mod cluster;
 pub mod context;
 pub mod control_plane;
 pub mod kubeconfig;
+pub mod pool;
