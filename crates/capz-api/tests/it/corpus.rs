@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use admission_corpus::Case;
-use capz_api::admission::{Denied, needs, review};
+use capz_api::admission::{Denied, cluster_of, needs, review};
 use capz_api::crd::fill_defaults;
 use capz_api::webhooks::{Task, WEBHOOKS, Webhook};
 use capz_api::{Context, Gates, Lookup};
@@ -19,8 +19,10 @@ use super::Fixed;
 /// Pools of the corpus, with the Kubernetes version of their MachinePool.
 const POOLS: [(&str, &str); 3] = [("c1", "v1.31.1"), ("old", "v1.25.9"), ("just", "v1.26.0")];
 
-fn context(webhook: &Webhook, object: &Value, gates: bool) -> Context {
+fn context(webhook: &Webhook, object: &Value, old: Option<&Value>, gates: bool) -> Context {
     let needs = needs(webhook.kind, object);
+    // The Cluster is judged with the write that sets its label.
+    let is_labelled = old.is_some_and(|old| cluster_of(old).is_some());
     let pool = POOLS.iter().find(|(name, _)| object["metadata"]["name"] == *name);
     let version =
         || pool.map(|(_, version)| (*version).to_owned()).ok_or("no MachinePool refers to it".to_owned());
@@ -29,6 +31,10 @@ fn context(webhook: &Webhook, object: &Value, gates: bool) -> Context {
         subscription: if needs.subscription { Lookup::Found("s".to_owned()) } else { Lookup::NotNeeded },
         pool_version: match needs.pool_version {
             true => version().map_or_else(Lookup::Failed, Lookup::Found),
+            false => Lookup::NotNeeded,
+        },
+        cluster_network: match needs.cluster_network && !is_labelled {
+            true => admission_corpus::cluster_network(object),
             false => Lookup::NotNeeded,
         },
         ..Context::default()
@@ -46,7 +52,7 @@ fn admitted(
     let mut warnings = Vec::new();
     for task in [Task::Default, Task::Validate] {
         for webhook in WEBHOOKS.iter().filter(|webhook| webhook.kind == kind && webhook.task == task) {
-            let context = context(webhook, &object, gates);
+            let context = context(webhook, &object, old, gates);
             let answer = review(webhook, object, old, &context, &mut Fixed)?;
             object = answer.object;
             warnings.extend(answer.warnings);

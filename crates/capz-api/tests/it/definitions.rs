@@ -1,7 +1,7 @@
 //! The definitions that are generated from the types.
 
 use capz_api::crd::{KINDS, definition};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Kubernetes accepts structural schemas only: each member has one type and a description.
 #[test]
@@ -40,7 +40,57 @@ fn names_are_those_that_clients_know() {
             "azuremachines",
             "azuremachinetemplates",
             "azuremachinepools",
-            "azuremachinepoolmachines"
+            "azuremachinepoolmachines",
+            "azuremanagedcontrolplanes",
+            "azuremanagedcontrolplanetemplates",
+            "azuremanagedclusters",
+            "azuremanagedclustertemplates",
         ]
     );
+}
+
+/// The API server warns of kinds with a successor, and names it.
+#[test]
+fn deprecated_kinds_name_their_successor() {
+    for kind in &KINDS {
+        let version = &definition(kind)["spec"]["versions"][0];
+        let is_deprecated = kind.name.starts_with("AzureManaged");
+        assert_eq!(version["deprecated"] == true, is_deprecated, "{}", kind.name);
+        let words = version["deprecationWarning"].as_str().unwrap_or_default();
+        let successor = kind.name.replace("AzureManaged", "AzureASOManaged");
+        assert_eq!(
+            words.contains(&format!("{successor} of infrastructure.cluster.x-k8s.io/")),
+            is_deprecated,
+            "{words}"
+        );
+        // What an API server accepts.
+        assert!(words.len() <= 256 && words.is_ascii(), "{words}");
+    }
+}
+
+/// A template has no members whose value belongs to one cluster.
+#[test]
+fn templates_of_managed_clusters_lack_what_is_one_clusters() {
+    let schema = |kind: &str, pointer: &str| {
+        let definition = definition(KINDS.iter().find(|known| known.name == kind).unwrap());
+        let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+        schema.pointer(pointer).unwrap().clone()
+    };
+    let cluster = schema("AzureManagedControlPlane", "");
+    let template = schema("AzureManagedControlPlaneTemplate", "/properties/template/properties/spec");
+    let members =
+        |schema: &Value| schema["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let mut all = members(&template);
+    all.extend(
+        ["controlPlaneEndpoint", "dnsPrefix", "nodeResourceGroupName", "sshPublicKey"].map(str::to_owned),
+    );
+    all.sort();
+    let mut of_cluster = members(&cluster);
+    of_cluster.sort();
+    assert_eq!(all, of_cluster);
+    let fleet = |schema: &Value| members(&schema["properties"]["fleetsMember"]);
+    assert_eq!(fleet(&template), ["group", "managerName", "managerResourceGroup"]);
+    assert_eq!(fleet(&cluster).len(), 4);
+    assert_eq!(template["required"], json!(["identityRef", "location", "resourceGroupName", "version"]));
+    assert_eq!(template["required"], cluster["required"]);
 }

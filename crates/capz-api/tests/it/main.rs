@@ -6,6 +6,7 @@ mod azure_cluster_defaults;
 mod azure_cluster_validation;
 mod azure_machine;
 mod azure_machine_pool;
+mod azure_managed_control_plane;
 mod corpus;
 mod definitions;
 mod edges;

@@ -28,6 +28,8 @@ fn paths_and_names_are_those_that_registrations_know() {
         (format!("default.azuremachinetemplate.{group}"), format!("{MUTATE}azuremachinetemplate")),
         (format!("validation.azureclusteridentity.{group}"), format!("{VALIDATE}azureclusteridentity")),
         ("azuremachinepoolmachine.kb.io".to_owned(), format!("{VALIDATE}azuremachinepoolmachine")),
+        (format!("default.azuremanagedcontrolplanes.{group}"), format!("{MUTATE}azuremanagedcontrolplane")),
+        (format!("validation.azuremanagedclusters.{group}"), format!("{VALIDATE}azuremanagedcluster")),
     ] {
         assert!(found.contains(&(name.clone(), path)), "{name}: {found:#?}");
     }
@@ -35,14 +37,20 @@ fn paths_and_names_are_those_that_registrations_know() {
     for kind in &KINDS {
         let has = |task| WEBHOOKS.iter().any(|webhook| webhook.kind == kind.name && webhook.task == task);
         assert!(has(Task::Validate), "{}", kind.name);
-        let whole = ["AzureClusterIdentity", "AzureMachinePoolMachine"].contains(&kind.name);
+        let whole = [
+            "AzureClusterIdentity",
+            "AzureMachinePoolMachine",
+            "AzureManagedCluster",
+            "AzureManagedClusterTemplate",
+        ]
+        .contains(&kind.name);
         assert_eq!(has(Task::Default), !whole, "{}", kind.name);
     }
 }
 
 #[test]
 fn registrations_fail_closed_and_take_both_reviews() {
-    for (task, count) in [(Task::Default, 5), (Task::Validate, 7)] {
+    for (task, count) in [(Task::Default, 7), (Task::Validate, 11)] {
         let registration = registration(task);
         let webhooks = registration["webhooks"].as_array().unwrap();
         assert_eq!(webhooks.len(), count);
@@ -54,8 +62,8 @@ fn registrations_fail_closed_and_take_both_reviews() {
             let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap();
             let served = Webhook::at(path).unwrap();
             assert_eq!((served.task, json!(served.name())), (task, webhook["name"].clone()));
-            // Pools and their instances leave the match policy to its default.
-            let said = !served.kind.starts_with("AzureMachinePool");
+            // Pools, their instances and managed clusters leave the match policy to its default.
+            let said = !["AzureMachinePool", "AzureManaged"].iter().any(|kind| served.kind.starts_with(kind));
             assert_eq!(webhook.get("matchPolicy").is_some(), said, "{webhook}");
         }
     }
@@ -190,14 +198,21 @@ fn what_is_needed_is_looked_up_and_nothing_else() {
     let whole = json!({ "spec": { "identity": "SystemAssigned",
         "systemAssignedIdentityRole": { "scope": "/subscriptions/1", "definitionID": "/subscriptions/1/x" } } });
     let flexible = json!({ "spec": { "orchestrationMode": "Flexible" } });
-    let subscription = Needs { subscription: true, pool_version: false };
+    let labelled = json!({ "metadata": { "labels": { "cluster.x-k8s.io/cluster-name": "c" } } });
+    let network = Needs { cluster_network: true, ..Needs::default() };
+    let subscription = Needs { subscription: true, ..Needs::default() };
     for (kind, object, expected) in [
         ("AzureMachine", &system, subscription),
         ("AzureMachinePool", &system, subscription),
         ("AzureMachineTemplate", &system, Needs::default()),
         ("AzureMachine", &whole, Needs::default()),
-        ("AzureMachinePool", &flexible, Needs { subscription: false, pool_version: true }),
+        ("AzureMachinePool", &flexible, Needs { pool_version: true, ..Needs::default() }),
         ("AzureMachine", &flexible, Needs::default()),
+        ("AzureManagedControlPlane", &labelled, network),
+        ("AzureManagedControlPlaneTemplate", &labelled, network),
+        ("AzureManagedControlPlane", &system, Needs::default()),
+        ("AzureManagedCluster", &labelled, Needs::default()),
+        ("AzureMachine", &labelled, Needs::default()),
     ] {
         assert_eq!(needs(kind, object), expected, "{kind} {object}");
     }
