@@ -6,12 +6,16 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::azure_machine_pool as pool;
+use crate::azure_managed_machine_pool as managed_pool;
 use crate::context::{Context, Random};
 use crate::crd::{GROUP, Kind, MANAGED_KINDS, fill_required};
 use crate::deprecated;
 use crate::field_error::FieldErrors;
 use crate::webhooks::{Task, Webhook};
-use crate::{azure_cluster as cluster, azure_cluster_identity as identity, azure_machine as machine};
+use crate::{
+    azure_aso_managed as raw, azure_cluster as cluster, azure_cluster_identity as identity,
+    azure_machine as machine,
+};
 
 /// Why an object is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -114,10 +118,12 @@ pub struct Needs {
     pub subscription: bool,
     /// [`Context::pool_version`]: the object is a flexible scale set.
     pub pool_version: bool,
+    /// [`Context::system_pools`]: the object is a System pool that goes, or becomes another one.
+    pub system_pools: bool,
 }
 
-/// The look-ups that the decision about an object of a kind needs. Most need none.
-pub fn needs(kind: &str, object: &Value) -> Needs {
+/// The look-ups that the decision about an object of a kind needs, where `old` is its previous version. Most need none.
+pub fn needs(kind: &str, object: &Value, old: Option<&Value>) -> Needs {
     let spec = &object["spec"];
     let is_machine = matches!(kind, "AzureMachine" | "AzureMachinePool");
     let has_role = ["scope", "definitionID"].iter().all(|member| {
@@ -126,7 +132,15 @@ pub fn needs(kind: &str, object: &Value) -> Needs {
     Needs {
         subscription: is_machine && spec["identity"] == "SystemAssigned" && !has_role,
         pool_version: kind == "AzureMachinePool" && spec["orchestrationMode"] == "Flexible",
+        system_pools: old.is_some_and(|old| needs_of_deletion(kind, old).system_pools)
+            && spec["mode"] != managed_pool::SYSTEM,
     }
+}
+
+/// The look-ups that the decision about the deletion of an object needs.
+pub fn needs_of_deletion(kind: &str, object: &Value) -> Needs {
+    let system_pools = kind == "AzureManagedMachinePool" && managed_pool::may_be_last(object);
+    Needs { system_pools, ..Needs::default() }
 }
 
 /// Whether a request only tries a topology: a dry run, of an object with Cluster API's annotation for that.
@@ -180,8 +194,23 @@ pub fn complete(
         "AzureMachinePool" => {
             change(&mut object, old, |spec, old| pool::set_defaults(spec, old, context, random))?
         }
+        "AzureManagedMachinePool" => {
+            change(&mut object, old, |spec, old| {
+                managed_pool::set_defaults(&name, spec, old);
+                Ok(())
+            })?;
+            managed_pool::label_mode(&mut object, "/spec/mode");
+        }
+        "AzureManagedMachinePoolTemplate" => {
+            change(&mut object, None, |spec, _| {
+                managed_pool::set_template_defaults(&name, spec);
+                Ok(())
+            })?;
+            managed_pool::label_mode(&mut object, "/spec/template/spec/mode");
+        }
         // These have no defaulting webhook.
         "AzureClusterIdentity" | "AzureMachinePoolMachine" => return Ok(object),
+        kind if raw::KINDS.contains(&kind) => return Ok(object),
         other => return Err(not_ours(other)),
     }
     fill_required(kind, &mut object);
@@ -234,13 +263,33 @@ pub fn validate(kind: &str, new: &Value, old: Option<&Value>, context: &Context)
         "AzureMachineTemplate" => judge(new, old, |new, old| machine::validate_template(new, old, context))?,
         "AzureMachinePool" => judge(new, old, |new, old| pool::validate(new, old, context))?,
         "AzureMachinePoolMachine" => judge(new, old, pool::validate_instance)?,
+        "AzureManagedMachinePool" => {
+            judge(new, old, |new, old| managed_pool::validate(name, new, old, context))?
+        }
+        "AzureManagedMachinePoolTemplate" => {
+            judge(new, old, |new, old| managed_pool::validate_template(name, new, old))?
+        }
+        kind if raw::KINDS.contains(&kind) => raw::validate(kind, old.is_none(), context.gates),
         other => return Err(not_ours(other)),
     };
     if errors.is_empty() {
         return Ok(());
     }
-    let text_alone = Kind::named(kind).is_some_and(|kind| kind.refused_by_text);
+    let text_alone = Kind::named(kind).is_some_and(|kind| kind.is_refused_by_text(old.is_some()));
     Err(if text_alone { Denied::Forbidden(errors) } else { Denied::Invalid(errors) })
+}
+
+/// Validates the deletion of an object. [`needs_of_deletion`] says what [`Context`] must contain.
+///
+/// # Errors
+/// The object cannot be deleted, because others depend on it.
+pub fn validate_deletion(kind: &str, object: &Value, context: &Context) -> Result<(), Denied> {
+    if !needs_of_deletion(kind, object).system_pools {
+        return Ok(());
+    }
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let errors = managed_pool::validate_deletion(name, context);
+    if errors.is_empty() { Ok(()) } else { Err(Denied::Forbidden(errors)) }
 }
 
 fn judge<T: DeserializeOwned>(

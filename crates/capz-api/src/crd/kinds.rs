@@ -3,6 +3,12 @@
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 
+use crate::azure_aso_managed::{
+    AzureAsoManagedClusterSpec, AzureAsoManagedClusterStatus, AzureAsoManagedClusterTemplateSpec,
+    AzureAsoManagedControlPlaneSpec, AzureAsoManagedControlPlaneStatus,
+    AzureAsoManagedControlPlaneTemplateSpec, AzureAsoManagedMachinePoolSpec,
+    AzureAsoManagedMachinePoolStatus, AzureAsoManagedMachinePoolTemplateSpec,
+};
 use crate::azure_cluster::{AzureClusterSpec, AzureClusterStatus, AzureClusterTemplateSpec};
 use crate::azure_cluster_identity::{AzureClusterIdentitySpec, AzureClusterIdentityStatus};
 use crate::azure_machine::{
@@ -10,6 +16,9 @@ use crate::azure_machine::{
 };
 use crate::azure_machine_pool::{
     AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus, AzureMachinePoolSpec, AzureMachinePoolStatus,
+};
+use crate::azure_managed_machine_pool::{
+    AzureManagedMachinePoolSpec, AzureManagedMachinePoolStatus, AzureManagedMachinePoolTemplateSpec,
 };
 
 /// The group of all kinds.
@@ -28,7 +37,7 @@ pub struct Kind {
     pub short: Option<&'static str>,
     /// The columns of `kubectl get`.
     pub columns: &'static [Column],
-    /// Whether a webhook refuses an object with a text only (403), as clients of this kind expect, and not with causes.
+    /// Whether a webhook refuses a new object with a text only (403), as clients of this kind expect, and not with causes.
     pub refused_by_text: bool,
     pub(super) spec: fn(&mut SchemaGenerator) -> Value,
     pub(super) status: Option<fn(&mut SchemaGenerator) -> Value>,
@@ -38,6 +47,12 @@ impl Kind {
     /// The kind with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         KINDS.iter().find(|kind| kind.name == name)
+    }
+
+    /// Whether a webhook refuses a new object, or a change, with a text only. Changes of kinds for clusters that Azure
+    /// manages are refused with causes, whatever new objects are.
+    pub fn is_refused_by_text(&self, is_change: bool) -> bool {
+        self.refused_by_text && !(is_change && self.name.starts_with("AzureManaged"))
     }
 
     /// Its name in paths.
@@ -96,23 +111,15 @@ fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
 
 /// Kinds of the group for clusters that Azure manages (AKS). They are reserved here, and not served yet: they have no
 /// definitions, no webhooks and no controllers, so that no object is accepted without a controller for it.
-pub const MANAGED_KINDS: [&str; 12] = [
+pub const MANAGED_KINDS: [&str; 4] = [
     "AzureManagedCluster",
     "AzureManagedClusterTemplate",
     "AzureManagedControlPlane",
     "AzureManagedControlPlaneTemplate",
-    "AzureManagedMachinePool",
-    "AzureManagedMachinePoolTemplate",
-    "AzureASOManagedCluster",
-    "AzureASOManagedClusterTemplate",
-    "AzureASOManagedControlPlane",
-    "AzureASOManagedControlPlaneTemplate",
-    "AzureASOManagedMachinePool",
-    "AzureASOManagedMachinePoolTemplate",
 ];
 
 /// All kinds that are served.
-pub static KINDS: [Kind; 7] = [
+pub static KINDS: [Kind; 15] = [
     Kind {
         name: "AzureCluster",
         description: "AzureCluster is the network of a cluster on Azure, and the endpoint of its API server.",
@@ -212,5 +219,85 @@ pub static KINDS: [Kind; 7] = [
         refused_by_text: true,
         spec: schema_of::<AzureMachinePoolMachineSpec>,
         status: Some(schema_of::<AzureMachinePoolMachineStatus>),
+    },
+    Kind {
+        name: "AzureManagedMachinePool",
+        description: "AzureManagedMachinePool is a node pool of a cluster that Azure manages.",
+        short: Some("ammp"),
+        columns: &[
+            Column::new("Cluster", CLUSTER),
+            Column::new("Ready", READY),
+            Column::new("Severity", SEVERITY),
+            Column::new("Reason", REASON),
+            Column::wide("Message", MESSAGE),
+            Column::age(),
+            Column::new("Mode", ".spec.mode"),
+        ],
+        refused_by_text: true,
+        spec: schema_of::<AzureManagedMachinePoolSpec>,
+        status: Some(schema_of::<AzureManagedMachinePoolStatus>),
+    },
+    Kind {
+        name: "AzureManagedMachinePoolTemplate",
+        description: "AzureManagedMachinePoolTemplate is a template of AzureManagedMachinePools.",
+        short: Some("ammpt"),
+        columns: &[],
+        refused_by_text: true,
+        spec: schema_of::<AzureManagedMachinePoolTemplateSpec>,
+        status: None,
+    },
+    Kind {
+        name: "AzureASOManagedCluster",
+        description: "AzureASOManagedCluster is the infrastructure of a cluster that Azure manages, as resources of Azure Service Operator.",
+        short: None,
+        columns: &[],
+        refused_by_text: true,
+        spec: schema_of::<AzureAsoManagedClusterSpec>,
+        status: Some(schema_of::<AzureAsoManagedClusterStatus>),
+    },
+    Kind {
+        name: "AzureASOManagedClusterTemplate",
+        description: "AzureASOManagedClusterTemplate is a template of AzureASOManagedClusters.",
+        short: None,
+        columns: &[],
+        refused_by_text: true,
+        spec: schema_of::<AzureAsoManagedClusterTemplateSpec>,
+        status: None,
+    },
+    Kind {
+        name: "AzureASOManagedControlPlane",
+        description: "AzureASOManagedControlPlane is the control plane of a cluster that Azure manages, as resources of Azure Service Operator.",
+        short: None,
+        columns: &[],
+        refused_by_text: true,
+        spec: schema_of::<AzureAsoManagedControlPlaneSpec>,
+        status: Some(schema_of::<AzureAsoManagedControlPlaneStatus>),
+    },
+    Kind {
+        name: "AzureASOManagedControlPlaneTemplate",
+        description: "AzureASOManagedControlPlaneTemplate is a template of AzureASOManagedControlPlanes.",
+        short: None,
+        columns: &[],
+        refused_by_text: true,
+        spec: schema_of::<AzureAsoManagedControlPlaneTemplateSpec>,
+        status: None,
+    },
+    Kind {
+        name: "AzureASOManagedMachinePool",
+        description: "AzureASOManagedMachinePool is a node pool of a cluster that Azure manages, as resources of Azure Service Operator.",
+        short: None,
+        columns: &[],
+        refused_by_text: true,
+        spec: schema_of::<AzureAsoManagedMachinePoolSpec>,
+        status: Some(schema_of::<AzureAsoManagedMachinePoolStatus>),
+    },
+    Kind {
+        name: "AzureASOManagedMachinePoolTemplate",
+        description: "AzureASOManagedMachinePoolTemplate is a template of AzureASOManagedMachinePools.",
+        short: None,
+        columns: &[],
+        refused_by_text: true,
+        spec: schema_of::<AzureAsoManagedMachinePoolTemplateSpec>,
+        status: None,
     },
 ];
