@@ -8,12 +8,16 @@ use serde_json::{Value, json};
 use crate::azure_machine_pool as pool;
 use crate::azure_managed_cluster::{AzureManagedClusterSpec, AzureManagedClusterTemplateSpec};
 use crate::azure_managed_control_plane as control_plane;
+use crate::azure_managed_machine_pool as managed_pool;
 use crate::context::{Context, Random};
 use crate::crd::{GROUP, Kind, MANAGED_KINDS, fill_required};
 use crate::deprecated;
 use crate::field_error::FieldErrors;
 use crate::webhooks::{Task, Webhook};
-use crate::{azure_cluster as cluster, azure_cluster_identity as identity, azure_machine as machine};
+use crate::{
+    azure_aso_managed as raw, azure_cluster as cluster, azure_cluster_identity as identity,
+    azure_machine as machine,
+};
 
 /// Why an object is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -119,10 +123,12 @@ pub struct Needs {
     /// [`Context::cluster_network`]: the object is a managed control plane with the label of its Cluster. It is judged
     /// once, when it gets the label.
     pub cluster_network: bool,
+    /// [`Context::system_pools`]: the object is a System pool that goes, or becomes another one.
+    pub system_pools: bool,
 }
 
-/// The look-ups that the decision about an object of a kind needs. Most need none.
-pub fn needs(kind: &str, object: &Value) -> Needs {
+/// The look-ups that the decision about an object of a kind needs, where `old` is its previous version. Most need none.
+pub fn needs(kind: &str, object: &Value, old: Option<&Value>) -> Needs {
     let spec = &object["spec"];
     let is_machine = matches!(kind, "AzureMachine" | "AzureMachinePool");
     let is_control_plane = matches!(kind, "AzureManagedControlPlane" | "AzureManagedControlPlaneTemplate");
@@ -133,12 +139,20 @@ pub fn needs(kind: &str, object: &Value) -> Needs {
         subscription: is_machine && spec["identity"] == "SystemAssigned" && !has_role,
         pool_version: kind == "AzureMachinePool" && spec["orchestrationMode"] == "Flexible",
         cluster_network: is_control_plane && cluster_of(object).is_some(),
+        system_pools: old.is_some_and(|old| needs_of_deletion(kind, old).system_pools)
+            && spec["mode"] != managed_pool::SYSTEM,
     }
 }
 
 /// The Cluster of an object, by its label.
 pub fn cluster_of(object: &Value) -> Option<&str> {
     object["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"].as_str().filter(|name| !name.is_empty())
+}
+
+/// The look-ups that the decision about the deletion of an object needs.
+pub fn needs_of_deletion(kind: &str, object: &Value) -> Needs {
+    let system_pools = kind == "AzureManagedMachinePool" && managed_pool::may_be_last(object);
+    Needs { system_pools, ..Needs::default() }
 }
 
 /// Whether a request only tries a topology: a dry run, of an object with Cluster API's annotation for that.
@@ -208,6 +222,21 @@ pub fn complete(
         | "AzureMachinePoolMachine"
         | "AzureManagedCluster"
         | "AzureManagedClusterTemplate" => return Ok(object),
+        "AzureManagedMachinePool" => {
+            change(&mut object, old, |spec, old| {
+                managed_pool::set_defaults(&name, spec, old);
+                Ok(())
+            })?;
+            managed_pool::label_mode(&mut object, "/spec/mode");
+        }
+        "AzureManagedMachinePoolTemplate" => {
+            change(&mut object, None, |spec, _| {
+                managed_pool::set_template_defaults(&name, spec);
+                Ok(())
+            })?;
+            managed_pool::label_mode(&mut object, "/spec/template/spec/mode");
+        }
+        kind if raw::KINDS.contains(&kind) => return Ok(object),
         other => return Err(not_ours(other)),
     }
     fill_required(kind, &mut object);
@@ -273,13 +302,33 @@ pub fn validate(kind: &str, new: &Value, old: Option<&Value>, context: &Context)
         "AzureManagedClusterTemplate" => {
             judge(new, old, |_: &AzureManagedClusterTemplateSpec, _| FieldErrors::default())?
         }
+        "AzureManagedMachinePool" => {
+            judge(new, old, |new, old| managed_pool::validate(name, new, old, context))?
+        }
+        "AzureManagedMachinePoolTemplate" => {
+            judge(new, old, |new, old| managed_pool::validate_template(name, new, old))?
+        }
+        kind if raw::KINDS.contains(&kind) => raw::validate(kind, old.is_none(), context.gates),
         other => return Err(not_ours(other)),
     };
     if errors.is_empty() {
         return Ok(());
     }
-    let text_alone = Kind::named(kind).is_some_and(|kind| kind.refused_by_text);
+    let text_alone = Kind::named(kind).is_some_and(|kind| kind.is_refused_by_text(old.is_some()));
     Err(if text_alone { Denied::Forbidden(errors) } else { Denied::Invalid(errors) })
+}
+
+/// Validates the deletion of an object. [`needs_of_deletion`] says what [`Context`] must contain.
+///
+/// # Errors
+/// The object cannot be deleted, because others depend on it.
+pub fn validate_deletion(kind: &str, object: &Value, context: &Context) -> Result<(), Denied> {
+    if !needs_of_deletion(kind, object).system_pools {
+        return Ok(());
+    }
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let errors = managed_pool::validate_deletion(name, context);
+    if errors.is_empty() { Ok(()) } else { Err(Denied::Forbidden(errors)) }
 }
 
 fn judge<T: DeserializeOwned>(

@@ -4,6 +4,7 @@ mod defaults;
 mod definition;
 mod kinds;
 mod schema;
+mod versions;
 
 pub use defaults::{fill_defaults, fill_required};
 pub use definition::definition;

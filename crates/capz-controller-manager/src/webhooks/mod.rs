@@ -64,24 +64,43 @@ impl Webhooks {
                 let said = self.judge(webhook, &review).await;
                 review.answer(webhook.task, said)
             }
-            // No webhook is registered for deletions, and an object that is being deleted need not be valid.
+            // An object that is being deleted need not be valid, but others may depend on it.
+            Ok(review) if review.request.operation == Operation::Delete && webhook.task == Task::Validate => {
+                match self.judge_deletion(webhook.kind, &review).await {
+                    Ok(()) => review.allow(),
+                    Err(status) => review.answer(webhook.task, Err(status)),
+                }
+            }
             Ok(review) => review.allow(),
         }
     }
 
+    async fn judge_deletion(&self, kind: &str, review: &Review) -> Result<(), Value> {
+        let object = &review.request.old_object;
+        let needs = admission::needs_of_deletion(kind, object);
+        let results = self.lookups.find(kind, object, needs, review.request.dry_run == Some(true)).await;
+        let context = Context { gates: self.gates, system_pools: results.system_pools, ..Context::default() };
+        admission::validate_deletion(kind, object, &context)
+            .map_err(|denied| denied.status(kind, &review.name()))
+    }
+
     async fn judge(&self, webhook: &'static Webhook, review: &Review) -> Result<Admitted, Value> {
         let request = &review.request;
-        let mut needs = admission::needs(webhook.kind, &request.object);
+        let old = Some(&request.old_object).filter(|old| old.is_object());
+        let mut needs = admission::needs(webhook.kind, &request.object, old);
         // A role from an earlier look-up stays: no further look-up is needed for it.
-        if webhook.task == Task::Default && request.old_object.is_object() {
-            needs.subscription &= admission::needs(webhook.kind, &request.old_object).subscription;
+        if let (Task::Default, Some(old)) = (webhook.task, old) {
+            needs.subscription &= admission::needs(webhook.kind, old, None).subscription;
         }
         // A control plane is held against its Cluster when it gets the Cluster's label.
         if request.old_object.is_object() {
-            needs.cluster_network &= !admission::needs(webhook.kind, &request.old_object).cluster_network;
+            needs.cluster_network &=
+                !admission::needs(webhook.kind, &request.old_object, None).cluster_network;
         }
         // Defaults do not depend on it.
         needs.cluster_network &= webhook.task == Task::Validate;
+        // Defaults do not depend on other pools.
+        needs.system_pools &= webhook.task == Task::Validate;
         let dry_run = request.dry_run == Some(true);
         let results = self.lookups.find(webhook.kind, &request.object, needs, dry_run).await;
         let context = Context {
@@ -89,6 +108,7 @@ impl Webhooks {
             subscription: results.subscription,
             pool_version: results.pool_version,
             cluster_network: results.cluster_network,
+            system_pools: results.system_pools,
             topology_dry_run: admission::is_topology_dry_run(dry_run, &request.object),
         };
         let (new, old) = (request.object.clone(), request.old_object.clone());
