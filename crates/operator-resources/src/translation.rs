@@ -11,9 +11,24 @@ use crate::reference::Reference;
 use crate::role;
 
 /// Objects whose keys and values are the user's: they are passed on as they are.
-const FREE: [&str; 6] = ["config", "configurationSettings", "nodeLabels", "podLabels", "substitute", "tags"];
+const FREE: [&str; 7] = [
+    "config",
+    "configurationSettings",
+    "nodeLabels",
+    "podLabels",
+    "substitute",
+    "tags",
+    "verificationConfig",
+];
 /// Objects whose keys are the user's, and whose values have members of Azure's.
-const KEYED: [&str; 3] = ["addonProfiles", "delegatedResources", "identityProfile"];
+const KEYED: [&str; 6] = [
+    "addonProfiles",
+    "delegatedResources",
+    "identityProfile",
+    "kubeDNSOverrides",
+    "kustomizations",
+    "vnetDNSOverrides",
+];
 /// References whose member ends in `ID`; all others end in `Id`.
 const UPPER: [&str; 7] = [
     "capacityReservationGroup",
@@ -27,7 +42,7 @@ const UPPER: [&str; 7] = [
 /// Lists of references whose member is named without `Ids`.
 const BARE: [&str; 1] = ["applicationSecurityGroups"];
 /// The members of a nested item that stand beside its `properties`.
-const BESIDE: [&str; 2] = ["id", "name"];
+const BESIDE: [&str; 3] = ["id", "name", "type"];
 
 /// Whether a whole specification or a merge patch of one is translated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
