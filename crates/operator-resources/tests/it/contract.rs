@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use azure_contract::{Contract, Problem, Side};
 use operator_resources::{KINDS, Kind};
@@ -22,31 +23,37 @@ pub(crate) fn folder() -> Option<PathBuf> {
 }
 
 /// One file of the contract.
-struct Shapes {
-    types: Map<String, Value>,
+pub(crate) struct Shapes {
+    file: &'static Value,
+}
+
+/// All files of the contract, read once, by their names.
+fn files(folder: &PathBuf) -> &'static BTreeMap<String, Value> {
+    static FILES: OnceLock<BTreeMap<String, Value>> = OnceLock::new();
+    FILES.get_or_init(|| {
+        let read = |entry: std::io::Result<std::fs::DirEntry>| {
+            let path = entry.unwrap().path();
+            let name = path.file_name()?.to_str()?.strip_suffix(".json")?.to_owned();
+            Some((name, serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap()))
+        };
+        std::fs::read_dir(folder).unwrap().filter_map(read).collect()
+    })
 }
 
 impl Shapes {
     /// The shape of each version of a type.
     fn of(folder: &PathBuf, kind: &Kind) -> Vec<(Self, Value)> {
         let prefix = format!("{}@", kind.namespace().to_lowercase());
-        let mut found = Vec::new();
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if !path.file_name().unwrap().to_str().unwrap().starts_with(&prefix) {
-                continue;
-            }
-            let file: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let of_namespace = files(folder).iter().filter(|(name, _)| name.starts_with(&prefix));
+        let with_root = of_namespace.map(|(_, file)| {
             let root = file["resources"][kind.resource_type.to_lowercase()].clone();
-            if !root.is_null() {
-                found.push((Self { types: file["types"].as_object().unwrap().clone() }, root));
-            }
-        }
-        found
+            (Self { file }, root)
+        });
+        with_root.filter(|(_, root)| !root.is_null()).collect()
     }
 
     fn shape(&self, number: &Value) -> &Value {
-        &self.types[&number.to_string()]
+        &self.file["types"][&number.to_string()]
     }
 
     /// The members that can be written.
@@ -60,9 +67,15 @@ impl Shapes {
     }
 
     /// Calls `visit` for each writable value below a shape, with its path. What it returns false for is not entered.
-    fn walk(&self, number: &Value, path: &str, depth: usize, visit: &mut dyn FnMut(&str, &Value) -> bool) {
+    pub(crate) fn walk(
+        &self,
+        number: &Value,
+        path: &str,
+        depth: usize,
+        visit: &mut dyn FnMut(&str, &Value) -> bool,
+    ) {
         let shape = self.shape(number);
-        if depth > 9 || !visit(path, shape) {
+        if depth > 14 || !visit(path, shape) {
             return;
         }
         let dot = if path.is_empty() { "" } else { "." };
@@ -85,7 +98,7 @@ impl Shapes {
 }
 
 /// The kinds that the contract has, with its shapes.
-fn kinds(folder: &PathBuf) -> impl Iterator<Item = (&'static Kind, Vec<(Shapes, Value)>)> {
+pub(crate) fn kinds(folder: &PathBuf) -> impl Iterator<Item = (&'static Kind, Vec<(Shapes, Value)>)> {
     // The contract has no workspaces.
     let held = KINDS.iter().filter(|kind| kind.kind != "Workspace");
     held.map(move |kind| {

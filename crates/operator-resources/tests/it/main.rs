@@ -5,4 +5,8 @@
 mod contract;
 mod flavors;
 mod known;
+mod members;
+mod others;
 mod paths;
+mod properties;
+mod refusals;
