@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::object::object;
+use crate::text::keep;
 
 /// Tags of Azure resources by key.
 pub type Tags = BTreeMap<String, String>;
@@ -136,6 +137,16 @@ object! {
         annotations: BTreeMap<String, String>,
         /// Labels.
         labels: BTreeMap<String, String>,
+    }
+}
+
+impl ApiEndpoint {
+    /// Keeps the known values of members without one.
+    pub(crate) fn keep(&mut self, known: &Self) {
+        keep(&mut self.host, &known.host);
+        if self.port.unwrap_or_default() == 0 {
+            self.port = known.port;
+        }
     }
 }
 

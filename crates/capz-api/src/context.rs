@@ -39,6 +39,15 @@ pub enum Lookup<T> {
     Failed(String),
 }
 
+/// The ranges of a Cluster of Cluster API.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ClusterNetwork {
+    /// The ranges of services.
+    pub services: Vec<String>,
+    /// The ranges of pods.
+    pub pods: Vec<String>,
+}
+
 /// A source of random values, which tests replace.
 pub trait Random {
     /// A new GUID, in lower case.
@@ -59,6 +68,8 @@ pub struct Context {
     pub pool_version: Lookup<String>,
     /// The other System pools of a node pool's cluster.
     pub system_pools: Lookup<SystemPools>,
+    /// The ranges of the Cluster that a managed control plane belongs to.
+    pub cluster_network: Lookup<ClusterNetwork>,
     /// Whether a topology is only tried: a server-side apply as a dry run, of an object with the annotation
     /// `topology.cluster.x-k8s.io/dry-run`.
     pub topology_dry_run: bool,

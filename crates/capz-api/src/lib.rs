@@ -16,6 +16,8 @@ pub mod azure_cluster;
 pub mod azure_cluster_identity;
 pub mod azure_machine;
 pub mod azure_machine_pool;
+pub mod azure_managed_cluster;
+pub mod azure_managed_control_plane;
 pub mod azure_managed_machine_pool;
 mod cloud_provider;
 mod common;
@@ -36,5 +38,5 @@ pub use common::{
     ApiEndpoint, Condition, ExtendedLocation, FailureDomain, Future, IntOrPercent, LabelRequirement,
     LabelSelector, ObjectReference, Quantity, SecretReference, Tags, TemplateMetadata,
 };
-pub use context::{Context, Gates, Lookup, Random, SystemPools};
+pub use context::{ClusterNetwork, Context, Gates, Lookup, Random, SystemPools};
 pub use field_error::{FieldError, FieldErrors, Reason};

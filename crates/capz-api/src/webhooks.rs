@@ -50,10 +50,11 @@ impl Webhook {
 
     /// Its name in refusals.
     pub fn name(&self) -> String {
-        let mut kind = self.kind.to_lowercase();
-        if self.kind.starts_with("AzureManaged") {
-            kind.push('s');
-        }
+        // Names of kinds for managed clusters have the plural.
+        let kind = match Kind::named(self.kind).filter(|kind| kind.name.starts_with("AzureManaged")) {
+            Some(kind) => kind.plural(),
+            None => self.kind.to_lowercase(),
+        };
         match self.task {
             Task::Default => format!("default.{kind}.{GROUP}"),
             // This one got its name before there was a rule.
@@ -91,12 +92,14 @@ impl Webhook {
 }
 
 /// All webhooks, in the order in which they are registered.
-pub static WEBHOOKS: [Webhook; 19] = [
+pub static WEBHOOKS: [Webhook; 25] = [
     Webhook::new(Task::Default, "AzureCluster", true),
     Webhook::new(Task::Default, "AzureClusterTemplate", true),
     Webhook::new(Task::Default, "AzureMachine", true),
     Webhook::new(Task::Default, "AzureMachinePool", false),
     Webhook::new(Task::Default, "AzureMachineTemplate", true),
+    Webhook::new(Task::Default, "AzureManagedControlPlane", false),
+    Webhook::new(Task::Default, "AzureManagedControlPlaneTemplate", false),
     Webhook::new(Task::Default, "AzureManagedMachinePool", true),
     Webhook::new(Task::Default, "AzureManagedMachinePoolTemplate", false),
     Webhook::new(Task::Validate, "AzureMachinePoolMachine", false),
@@ -109,6 +112,10 @@ pub static WEBHOOKS: [Webhook; 19] = [
     Webhook::new(Task::Validate, "AzureMachine", true),
     Webhook::new(Task::Validate, "AzureMachinePool", false),
     Webhook::new(Task::Validate, "AzureMachineTemplate", true),
+    Webhook::new(Task::Validate, "AzureManagedCluster", false),
+    Webhook::new(Task::Validate, "AzureManagedClusterTemplate", false),
+    Webhook::new(Task::Validate, "AzureManagedControlPlane", false),
+    Webhook::new(Task::Validate, "AzureManagedControlPlaneTemplate", false),
     Webhook::new(Task::Validate, "AzureManagedMachinePool", true).on(&["CREATE", "UPDATE", "DELETE"]),
     Webhook::new(Task::Validate, "AzureManagedMachinePoolTemplate", false),
 ];

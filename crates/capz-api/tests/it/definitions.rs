@@ -53,7 +53,7 @@ fn names_are_those_that_clients_know() {
     );
 }
 
-/// Versions as the established provider serves them, with its warnings; all versions of a kind have the same schema.
+/// Versions as the established provider serves them, with a warning; all versions of a kind have the same schema.
 #[test]
 fn deprecated_versions_are_served_with_a_warning() {
     let group = "infrastructure.cluster.x-k8s.io";
@@ -73,21 +73,16 @@ fn deprecated_versions_are_served_with_a_warning() {
                 (version["name"].as_str().unwrap(), version["storage"] == true, warning)
             })
             .collect();
-        let raw = format!(
-            "{group}/v1alpha1 {name} is deprecated. {group}/v1beta1 is equivalent and should be used instead."
-        );
-        let managed = format!(
-            "{name} and the AzureManaged API are deprecated. Please migrate to {group}/v1beta1 {} and related \
-             AzureASOManaged resources instead.",
-            name.replace("AzureManaged", "AzureASOManaged")
-        );
+        let raw =
+            format!("v1alpha1 of {name} is deprecated: write {group}/v1beta1, which has the same members");
+        let managed = kind.deprecation().unwrap_or_default();
         let expected = if name.starts_with("AzureASOManaged") {
             vec![("v1beta1", true, ""), ("v1alpha1", false, raw.as_str())]
-        } else if name.starts_with("AzureManaged") {
-            vec![("v1beta1", true, managed.as_str())]
         } else {
-            vec![("v1beta1", true, "")]
+            vec![("v1beta1", true, managed.as_str())]
         };
+        assert_eq!(name.starts_with("AzureManaged"), !managed.is_empty(), "{name}");
+        assert!(managed.is_empty() || managed.contains(&name.replace("Managed", "ASOManaged")), "{managed}");
         assert_eq!(found, expected, "{name}");
         assert!(
             found.iter().all(|(.., warning)| warning.len() <= 256),

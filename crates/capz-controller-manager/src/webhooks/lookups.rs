@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use capz_api::admission::Needs;
+use capz_api::admission::{Needs, cluster_of};
 use capz_api::azure_managed_machine_pool::{MODE_LABEL, SYSTEM};
-use capz_api::{Lookup, SystemPools};
+use capz_api::{ClusterNetwork, Lookup, SystemPools};
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::core::PartialObjectMeta;
 use kube::{Api, Client};
@@ -42,6 +42,7 @@ pub(super) struct LookupResults {
     pub(super) subscription: Lookup<String>,
     pub(super) pool_version: Lookup<String>,
     pub(super) system_pools: Lookup<SystemPools>,
+    pub(super) cluster_network: Lookup<ClusterNetwork>,
 }
 
 impl Lookups {
@@ -71,6 +72,9 @@ impl Lookups {
             let own = self.subscription.clone();
             results.subscription = Lookup::Found(own.unwrap_or_else(|| UNKNOWN_SUBSCRIPTION.to_owned()));
         }
+        if dry_run && matches!(results.cluster_network, Lookup::Failed(_)) {
+            results.cluster_network = Lookup::NotNeeded;
+        }
         results
     }
 
@@ -97,7 +101,7 @@ impl Lookups {
                 Some(pool) => {
                     pool.and_then(|pool| text(&pool, "/spec/clusterName", "the MachinePool names no cluster"))
                 }
-                None => cluster_of(object),
+                None => label_of(object),
             };
             results.subscription = lookup(match cluster {
                 Ok(cluster) => until(deadline, || self.subscription(object, &cluster)).await,
@@ -105,8 +109,14 @@ impl Lookups {
             });
         }
         if needs.system_pools {
-            results.system_pools = lookup(match cluster_of(object) {
+            results.system_pools = lookup(match label_of(object) {
                 Ok(cluster) => until(deadline, || self.system_pools(object, &cluster)).await,
+                Err(why) => Err(why),
+            });
+        }
+        if needs.cluster_network {
+            results.cluster_network = lookup(match label_of(object) {
+                Ok(cluster) => until(deadline, || self.cluster_network(object, &cluster)).await,
                 Err(why) => Err(why),
             });
         }
@@ -128,14 +138,29 @@ impl Lookups {
             .ok_or_else(|| format!("no MachinePool in {namespace} refers to {name}"))
     }
 
+    /// A Cluster in the namespace of an object.
+    async fn cluster(&self, object: &Value, name: &str) -> Result<Value, String> {
+        let (namespace, _) = place(object);
+        let clusters = self.core("Cluster", "clusters", &namespace, Some(name)).await?;
+        let cluster = clusters.into_iter().next().map(|cluster| cluster.data);
+        cluster.ok_or_else(|| format!("there is no Cluster {namespace}/{name}"))
+    }
+
+    /// The ranges of a Cluster.
+    async fn cluster_network(&self, object: &Value, cluster: &str) -> Result<ClusterNetwork, String> {
+        let cluster = self.cluster(object, cluster).await?;
+        let ranges = |member: &str| {
+            let ranges = cluster["spec"]["clusterNetwork"][member]["cidrBlocks"].as_array();
+            ranges.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        Ok(ClusterNetwork { services: ranges("services"), pods: ranges("pods") })
+    }
+
     /// The subscription of a cluster.
     async fn subscription(&self, object: &Value, cluster: &str) -> Result<String, String> {
         let (namespace, _) = place(object);
-        let clusters = self.core("Cluster", "clusters", &namespace, Some(cluster)).await?;
-        let declared =
-            clusters.first().ok_or_else(|| format!("there is no Cluster {namespace}/{cluster}"))?;
-        let name =
-            text(&declared.data, "/spec/infrastructureRef/name", "the Cluster refers to no AzureCluster")?;
+        let declared = self.cluster(object, cluster).await?;
+        let name = text(&declared, "/spec/infrastructureRef/name", "the Cluster refers to no AzureCluster")?;
         let kind = GroupVersionKind::gvk(capz_api::crd::GROUP, capz_api::crd::VERSION, "AzureCluster");
         let kind = ApiResource::from_gvk_with_plural(&kind, "azureclusters");
         let clusters: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &namespace, &kind);
@@ -196,7 +221,7 @@ impl Lookups {
     }
 }
 
-fn lookup(found: Result<String, String>) -> Lookup<String> {
+fn lookup<T>(found: Result<T, String>) -> Lookup<T> {
     match found {
         Ok(found) => Lookup::Found(found),
         Err(why) => Lookup::Failed(why),
@@ -225,10 +250,10 @@ fn place(object: &Value) -> (String, String) {
     (member("namespace"), member("name"))
 }
 
-/// The cluster of a machine, by its label.
-fn cluster_of(object: &Value) -> Result<String, String> {
-    let label = object["metadata"]["labels"][CLUSTER_LABEL].as_str();
-    label.map(str::to_owned).ok_or_else(|| format!("the machine has no label {CLUSTER_LABEL}"))
+/// The cluster of an object, by its label.
+fn label_of(object: &Value) -> Result<String, String> {
+    let label = cluster_of(object).map(str::to_owned);
+    label.ok_or_else(|| format!("the object has no label {CLUSTER_LABEL}"))
 }
 
 fn text(object: &Value, pointer: &str, otherwise: &str) -> Result<String, String> {

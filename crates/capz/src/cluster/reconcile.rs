@@ -19,6 +19,7 @@ use tokio::time::Instant;
 
 use crate::azure::failure::{DELETION_FAILED, Failure};
 use crate::azure::reach::Subject;
+use crate::context::azure_context::AzureContext as _;
 use crate::context::cluster_context::ClusterContext;
 use crate::context::cluster_objects::{ClusterObjects, zones_of};
 use crate::context::ending::Ending;

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use crate::azure::failure::Failure;
 use crate::azure::reads;
+use crate::context::azure_context::AzureContext as _;
 use crate::context::cluster_context::ClusterContext;
 use crate::context::manager::Manager;
 use crate::kubernetes::core;

@@ -1,5 +1,6 @@
 //! What reconciles share, and what they know of the cluster whose object they reconcile.
 
+pub mod azure_context;
 pub mod cluster_context;
 pub mod cluster_objects;
 pub mod ending;

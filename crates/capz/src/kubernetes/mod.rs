@@ -11,3 +11,4 @@ pub mod queue;
 pub mod status;
 pub mod store;
 pub mod unserved;
+pub mod workload;
