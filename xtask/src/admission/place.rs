@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use capz_api::admission::{needs, review};
+use capz_api::admission::{cluster_of, needs, review};
 use capz_api::crd::{GROUP, KINDS, Kind, VERSION, definition};
 use capz_api::webhooks::{Task, WEBHOOKS, Webhook, registration};
 use capz_api::{Context, Gates, Lookup, Random, SystemPools};
@@ -22,7 +22,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::answer::{Answer, comparable};
 use crate::program::Program;
-use admission_corpus::Case;
+use admission_corpus::{CLUSTERS, Case, cluster_network};
 
 /// The subscription of the cluster with the machines of the corpus.
 const SUBSCRIPTION: &str = "11111111-1111-1111-1111-111111111111";
@@ -97,7 +97,7 @@ impl Place {
         for folder in definitions {
             define(&client, folder).await.with_context(|| folder.display().to_string())?;
         }
-        for object in cluster() {
+        for object in clusters() {
             until_made(&client, &object).await?;
         }
         let webhooks = WebhookServer::new(directory.join("certificates"))?;
@@ -242,6 +242,10 @@ async fn decide(webhook: &'static Webhook, gates: Gates, request: AdmissionReque
             None => Lookup::Failed(unknown.to_owned()),
         };
     }
+    // The Cluster is judged with the write that sets its label.
+    if needs.cluster_network && request.old_object.as_ref().and_then(cluster_of).is_none() {
+        context.cluster_network = cluster_network(&new);
+    }
     let name = request.name.clone();
     match review(webhook, new, request.old_object.as_ref(), &context, &mut Drawn) {
         Ok(admitted) => {
@@ -290,19 +294,24 @@ async fn define(client: &Client, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The cluster of the corpus's machines and pools, for webhooks that look it up.
-fn cluster() -> Vec<Value> {
+/// The clusters of the corpus, for webhooks that look them up.
+fn clusters() -> Vec<Value> {
     let infrastructure = |kind: &str, name: &str| json!({ "apiGroup": GROUP, "kind": kind, "name": name });
-    let mut objects = vec![
+    let mut objects = vec![json!({
+        "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "AzureCluster", "metadata": { "name": "owner" },
+        "spec": { "location": "l", "subscriptionID": SUBSCRIPTION },
+    })];
+    objects.extend(CLUSTERS.iter().map(|(name, services, pods)| {
+        let mut spec = json!({ "infrastructureRef": infrastructure("AzureCluster", "owner") });
+        for (member, ranges) in [("services", services), ("pods", pods)] {
+            if !ranges.is_empty() {
+                spec["clusterNetwork"][member]["cidrBlocks"] = json!(ranges);
+            }
+        }
         json!({
-            "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "AzureCluster", "metadata": { "name": "owner" },
-            "spec": { "location": "l", "subscriptionID": SUBSCRIPTION },
-        }),
-        json!({
-            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": { "name": "owner" },
-            "spec": { "infrastructureRef": infrastructure("AzureCluster", "owner") },
-        }),
-    ];
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": { "name": name }, "spec": spec,
+        })
+    }));
     objects.extend(POOLS.iter().map(|(name, version)| {
         json!({
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachinePool", "metadata": { "name": name },

@@ -85,6 +85,7 @@ fn files() -> Vec<Value> {
         files.push(pool(&identity));
         files.push(pool(&former));
     }
+    files.extend(pools_and_raw());
     for network in networks() {
         let spec = json!({ "location": "eastus", "identityRef": { "kind": "AzureClusterIdentity", "name": "id" },
             "networkSpec": network });
@@ -101,7 +102,7 @@ fn files() -> Vec<Value> {
 }
 
 /// Pools of clusters that Azure manages, and raw resources.
-fn managed() -> Vec<Value> {
+fn pools_and_raw() -> Vec<Value> {
     let pool =
         |more: Value| merged(&json!({ "mode": "System", "sku": "Standard_D2s_v3", "name": "pool1" }), &more);
     let resource =
@@ -121,6 +122,41 @@ fn managed() -> Vec<Value> {
         files.push(object(&format!("AzureASOManaged{kind}"), spec.clone()));
         files
             .push(object(&format!("AzureASOManaged{kind}Template"), json!({ "template": { "spec": spec } })));
+    }
+    files
+}
+
+/// Managed clusters and their templates.
+fn managed() -> Vec<Value> {
+    let extension =
+        json!({ "name": "e", "extensionType": "t", "plan": { "product": "p", "publisher": "x" } });
+    let forms = [
+        json!({}),
+        json!({ "version": "1.31.1", "sku": { "tier": "Paid" } }),
+        json!({ "sshPublicKey": "" }),
+        json!({ "sshPublicKey": SSH_KEY, "dnsPrefix": "mine" }),
+        json!({ "networkPluginMode": "overlay", "autoscalerProfile": {} }),
+        json!({ "networkPluginMode": "overlay", "virtualNetwork": { "name": "v" } }),
+        json!({ "virtualNetwork": { "resourceGroup": "other", "subnet": { "name": "nodes" } } }),
+        json!({ "extensions": [extension], "addonProfiles": [{ "name": "azurepolicy", "enabled": true }] }),
+        json!({ "fleetsMember": { "managerName": "m", "managerResourceGroup": "g" } }),
+        json!({ "oidcIssuerProfile": { "enabled": true }, "apiServerAccessProfile": { "enablePrivateCluster": true } }),
+    ];
+    let base = json!({ "location": "l", "resourceGroupName": "g", "version": "v1.31.1", "identityRef": { "name": "id" } });
+    let mut files = vec![
+        object("AzureManagedCluster", json!({})),
+        object("AzureManagedClusterTemplate", json!({ "template": { "spec": {} } })),
+    ];
+    for form in forms {
+        let spec = merged(&base, &form);
+        let template = json!({ "template": { "spec": spec } });
+        files.push(object("AzureManagedControlPlaneTemplate", template));
+        // Cluster API sets the label; the group may be that of the Cluster.
+        let mut labelled = object("AzureManagedControlPlane", spec);
+        files.push(labelled.clone());
+        labelled["metadata"]["labels"] = json!({ "cluster.x-k8s.io/cluster-name": "c-1" });
+        labelled["spec"].as_object_mut().unwrap().remove("resourceGroupName");
+        files.push(labelled);
     }
     files
 }
@@ -183,6 +219,7 @@ fn at_work(kind: &str, live: &Value) -> Value {
             }
             spec["providerID"] = json!("azure:///subscriptions/1/x");
         }
+        "AzureManagedControlPlane" => spec["controlPlaneEndpoint"] = json!({ "host": "h", "port": 443 }),
         "AzureManagedMachinePool" => {
             spec["providerIDList"] = json!(["azure:///subscriptions/1/x"]);
             if spec.get("subnetName").is_none() {

@@ -1,7 +1,7 @@
 //! The definitions that are generated from the types.
 
 use capz_api::crd::{KINDS, definition};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Kubernetes accepts structural schemas only: each member has one type and a description.
 #[test]
@@ -41,6 +41,10 @@ fn names_are_those_that_clients_know() {
             "azuremachinetemplates",
             "azuremachinepools",
             "azuremachinepoolmachines",
+            "azuremanagedcontrolplanes",
+            "azuremanagedcontrolplanetemplates",
+            "azuremanagedclusters",
+            "azuremanagedclustertemplates",
             "azuremanagedmachinepools",
             "azuremanagedmachinepooltemplates",
             "azureasomanagedclusters",
@@ -89,4 +93,31 @@ fn deprecated_versions_are_served_with_a_warning() {
             "an API server permits 256 characters"
         );
     }
+}
+
+/// A template has no members whose value belongs to one cluster.
+#[test]
+fn templates_of_managed_clusters_lack_what_is_one_clusters() {
+    let schema = |kind: &str, pointer: &str| {
+        let definition = definition(KINDS.iter().find(|known| known.name == kind).unwrap());
+        let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+        schema.pointer(pointer).unwrap().clone()
+    };
+    let cluster = schema("AzureManagedControlPlane", "");
+    let template = schema("AzureManagedControlPlaneTemplate", "/properties/template/properties/spec");
+    let members =
+        |schema: &Value| schema["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let mut all = members(&template);
+    all.extend(
+        ["controlPlaneEndpoint", "dnsPrefix", "nodeResourceGroupName", "sshPublicKey"].map(str::to_owned),
+    );
+    all.sort();
+    let mut of_cluster = members(&cluster);
+    of_cluster.sort();
+    assert_eq!(all, of_cluster);
+    let fleet = |schema: &Value| members(&schema["properties"]["fleetsMember"]);
+    assert_eq!(fleet(&template), ["group", "managerName", "managerResourceGroup"]);
+    assert_eq!(fleet(&cluster).len(), 4);
+    assert_eq!(template["required"], json!(["identityRef", "location", "resourceGroupName", "version"]));
+    assert_eq!(template["required"], cluster["required"]);
 }

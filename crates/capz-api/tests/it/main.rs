@@ -7,6 +7,7 @@ mod azure_cluster_defaults;
 mod azure_cluster_validation;
 mod azure_machine;
 mod azure_machine_pool;
+mod azure_managed_control_plane;
 mod azure_managed_machine_pool;
 mod corpus;
 mod definitions;

@@ -28,6 +28,8 @@ fn paths_and_names_are_those_that_registrations_know() {
         (format!("default.azuremachinetemplate.{group}"), format!("{MUTATE}azuremachinetemplate")),
         (format!("validation.azureclusteridentity.{group}"), format!("{VALIDATE}azureclusteridentity")),
         ("azuremachinepoolmachine.kb.io".to_owned(), format!("{VALIDATE}azuremachinepoolmachine")),
+        (format!("default.azuremanagedcontrolplanes.{group}"), format!("{MUTATE}azuremanagedcontrolplane")),
+        (format!("validation.azuremanagedclusters.{group}"), format!("{VALIDATE}azuremanagedcluster")),
         (format!("default.azuremanagedmachinepools.{group}"), format!("{MUTATE}azuremanagedmachinepool")),
         (
             format!("validation.azuremanagedmachinepooltemplates.{group}"),
@@ -42,7 +44,13 @@ fn paths_and_names_are_those_that_registrations_know() {
         let has = |task| WEBHOOKS.iter().any(|webhook| webhook.kind == kind.name && webhook.task == task);
         let raw = kind.name.starts_with("AzureASOManaged");
         assert_eq!(has(Task::Validate), !(raw && kind.name.ends_with("Template")), "{}", kind.name);
-        let whole = raw || ["AzureClusterIdentity", "AzureMachinePoolMachine"].contains(&kind.name);
+        let whole = [
+            "AzureClusterIdentity",
+            "AzureMachinePoolMachine",
+            "AzureManagedCluster",
+            "AzureManagedClusterTemplate",
+        ];
+        let whole = raw || whole.contains(&kind.name);
         assert_eq!(has(Task::Default), !whole, "{}", kind.name);
     }
 }
@@ -196,6 +204,8 @@ fn what_is_needed_is_looked_up_and_nothing_else() {
     let whole = json!({ "spec": { "identity": "SystemAssigned",
         "systemAssignedIdentityRole": { "scope": "/subscriptions/1", "definitionID": "/subscriptions/1/x" } } });
     let flexible = json!({ "spec": { "orchestrationMode": "Flexible" } });
+    let labelled = json!({ "metadata": { "labels": { "cluster.x-k8s.io/cluster-name": "c" } } });
+    let network = Needs { cluster_network: true, ..Needs::default() };
     let subscription = Needs { subscription: true, ..Needs::default() };
     for (kind, object, expected) in [
         ("AzureMachine", &system, subscription),
@@ -204,6 +214,11 @@ fn what_is_needed_is_looked_up_and_nothing_else() {
         ("AzureMachine", &whole, Needs::default()),
         ("AzureMachinePool", &flexible, Needs { pool_version: true, ..Needs::default() }),
         ("AzureMachine", &flexible, Needs::default()),
+        ("AzureManagedControlPlane", &labelled, network),
+        ("AzureManagedControlPlaneTemplate", &labelled, network),
+        ("AzureManagedControlPlane", &system, Needs::default()),
+        ("AzureManagedCluster", &labelled, Needs::default()),
+        ("AzureMachine", &labelled, Needs::default()),
     ] {
         assert_eq!(needs(kind, object, None), expected, "{kind} {object}");
     }
