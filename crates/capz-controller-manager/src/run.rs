@@ -19,11 +19,8 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::flags::CommandLine;
-use crate::lead::{Meter, azure, lead};
+use crate::lead::{Meter, USER_AGENT, azure, lead, workloads};
 use crate::webhooks::{Lookups, Webhooks};
-
-/// The user agent for the Kubernetes API, which audit logs and priority rules of clusters may match.
-const USER_AGENT: &str = "cluster-api-provider-azure-manager";
 
 /// How many objects of unserved kinds a message names.
 const NAMED: usize = 5;
@@ -67,6 +64,7 @@ pub async fn run(
     let Some(all_served) = stop.run_until_cancelled(unserved).await else { return Ok(()) };
     all_served?;
     let azure = azure(&settings, &environment, &metrics)?;
+    let workloads = workloads(&environment)?;
     let serving = CancellationToken::new();
     let _stops_serving = serving.clone().drop_guard();
     let webhooks = Webhooks {
@@ -98,10 +96,12 @@ pub async fn run(
     });
     let led = async {
         match elector {
-            None => lead(client, azure, settings, meter, stop.clone()).await,
+            None => lead(client, azure, settings, workloads, meter, stop.clone()).await,
             Some(elector) => {
                 let led = elector
-                    .run(stop.clone(), async move |stop| lead(client, azure, settings, meter, stop).await)
+                    .run(stop.clone(), async move |stop| {
+                        lead(client, azure, settings, workloads, meter, stop).await
+                    })
                     .await?;
                 led.unwrap_or(Ok(()))
             }

@@ -16,6 +16,7 @@
 //!  cluster      AzureCluster
 //!  machine      AzureMachine, AzureMachineTemplate
 //!  pool         AzureMachinePool, AzureMachinePoolMachine
+//!  managed      AzureManagedCluster, AzureManagedControlPlane, AzureManagedMachinePool
 //!  secrets      azure.json, bootstrap data, credentials for Azure Service Operator
 //!  context      what reconciles share, and what they know of their cluster
 //!  azure        clients, shared reads, execution of plans
@@ -28,6 +29,7 @@ mod cluster;
 mod context;
 mod kubernetes;
 mod machine;
+mod managed;
 mod pool;
 mod run;
 mod secrets;
@@ -36,5 +38,6 @@ mod settings;
 pub use azure::clients::{AccessError, Azure, CredentialSource, IdentitySecret};
 pub use kubernetes::operator_objects::{Listed, OperatorObjects};
 pub use kubernetes::unserved::{Unserved, unserved};
+pub use kubernetes::workload::Workloads;
 pub use run::{RunError, run};
 pub use settings::{Concurrency, Endpoints, Gate, GateError, Gates, Settings, Stage, Timeouts};

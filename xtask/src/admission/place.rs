@@ -9,10 +9,10 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use capz_api::admission::{cluster_of, needs, review};
+use capz_api::admission::{needs, review};
 use capz_api::crd::{GROUP, KINDS, Kind, VERSION, definition};
 use capz_api::webhooks::{Task, WEBHOOKS, Webhook, registration};
-use capz_api::{Context, Gates, Lookup, Random};
+use capz_api::{Context, Gates, Lookup, Random, SystemPools};
 use http_body_util::BodyExt as _;
 use kube::Client;
 use kubernetes_simulator::{AdmissionHook, AdmissionRequest, Collection, Decision, Kubernetes, Options};
@@ -55,7 +55,7 @@ impl Place {
     /// # Errors
     /// A definition is not accepted.
     pub fn ours(gates: bool) -> anyhow::Result<Self> {
-        let gates = Gates { edge_zone: gates, api_server_ilb: gates };
+        let gates = Gates { edge_zone: gates, api_server_ilb: gates, ..Gates::default() };
         let kubernetes = Kubernetes::new(Options { collection: Collection::Off, ..Options::default() });
         for kind in &KINDS {
             kubernetes
@@ -222,7 +222,7 @@ fn said(sent: &Value, code: u16, answer: &Value) -> Answer {
 /// Our admission, as a hook in the process.
 async fn decide(webhook: &'static Webhook, gates: Gates, request: AdmissionRequest) -> Decision {
     let Some(new) = request.object else { return Decision::allow() };
-    let needs = needs(webhook.kind, &new);
+    let needs = needs(webhook.kind, &new, request.old_object.as_ref());
     let pool = POOLS.iter().find(|(name, _)| *name == request.name);
     let unknown = "no MachinePool refers to it";
     let mut context = Context {
@@ -233,14 +233,16 @@ async fn decide(webhook: &'static Webhook, gates: Gates, request: AdmissionReque
     if needs.subscription {
         context.subscription = Lookup::Found(SUBSCRIPTION.to_owned());
     }
+    if needs.system_pools {
+        context.system_pools = Lookup::Found(SystemPools { cluster_goes: false, others: 0 });
+    }
     if needs.pool_version {
         context.pool_version = match pool {
             Some((_, version)) => Lookup::Found((*version).to_owned()),
             None => Lookup::Failed(unknown.to_owned()),
         };
     }
-    // The Cluster is judged with the write that sets its label.
-    if needs.cluster_network && request.old_object.as_ref().and_then(cluster_of).is_none() {
+    if needs.cluster_network {
         context.cluster_network = cluster_network(&new);
     }
     let name = request.name.clone();

@@ -85,7 +85,7 @@ fn files() -> Vec<Value> {
         files.push(pool(&identity));
         files.push(pool(&former));
     }
-    files.extend(managed());
+    files.extend(managed_pools());
     for network in networks() {
         let spec = json!({ "location": "eastus", "identityRef": { "kind": "AzureClusterIdentity", "name": "id" },
             "networkSpec": network });
@@ -97,6 +97,32 @@ fn files() -> Vec<Value> {
         "AzureClusterTemplate",
         json!({ "template": { "spec": { "location": "l", "networkSpec": { "subnets": subnets } } } }),
     ));
+    files.extend(managed());
+    files
+}
+
+/// Pools of clusters that Azure manages, and raw resources.
+fn managed_pools() -> Vec<Value> {
+    let pool =
+        |more: Value| merged(&json!({ "mode": "System", "sku": "Standard_D2s_v3", "name": "pool1" }), &more);
+    let resource =
+        json!({ "kind": "ResourceGroup", "metadata": { "name": "rg" }, "spec": { "location": "l" } });
+    let mut files = Vec::new();
+    for more in [
+        json!({}),
+        json!({ "subnetName": "nodes", "availabilityZones": ["2", "1"], "enableFIPS": false }),
+        json!({ "osType": "Windows", "mode": "User", "scaling": { "minSize": 1, "maxSize": 3 } }),
+        json!({ "kubeletConfig": { "failSwapOn": false }, "linuxOSConfig": { "swapFileSizeMB": 1 } }),
+    ] {
+        files.push(object("AzureManagedMachinePool", pool(more.clone())));
+        files.push(object("AzureManagedMachinePoolTemplate", json!({ "template": { "spec": pool(more) } })));
+    }
+    for kind in ["Cluster", "ControlPlane", "MachinePool"] {
+        let spec = json!({ "resources": [resource] });
+        files.push(object(&format!("AzureASOManaged{kind}"), spec.clone()));
+        files
+            .push(object(&format!("AzureASOManaged{kind}Template"), json!({ "template": { "spec": spec } })));
+    }
     files
 }
 
@@ -194,6 +220,12 @@ fn at_work(kind: &str, live: &Value) -> Value {
             spec["providerID"] = json!("azure:///subscriptions/1/x");
         }
         "AzureManagedControlPlane" => spec["controlPlaneEndpoint"] = json!({ "host": "h", "port": 443 }),
+        "AzureManagedMachinePool" => {
+            spec["providerIDList"] = json!(["azure:///subscriptions/1/x"]);
+            if spec.get("subnetName").is_none() {
+                spec["subnetName"] = json!("found-out");
+            }
+        }
         _ => {}
     }
     live

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use capz_api::ObjectReference;
 use capz_api::azure_cluster::AzureClusterSpec;
 use capz_api::azure_cluster_identity::is_allowed;
+use capz_api::azure_managed_control_plane::AzureManagedControlPlaneSpec;
 use cloud_config::Secret;
 use k8s::api::api::core::v1::{Namespace, Secret as KubernetesSecret};
 use kube::Api;
@@ -33,6 +34,18 @@ pub(crate) trait UsesIdentity: ObjectKind {
 
 impl UsesIdentity for AzureClusterSpec {
     const IDENTITY_FINALIZER: &'static str = "azurecluster.infrastructure.cluster.x-k8s.io";
+
+    fn identity_ref(&self) -> Option<&ObjectReference> {
+        self.identity_ref.as_ref()
+    }
+
+    fn environment(&self) -> &str {
+        self.azure_environment.as_deref().unwrap_or_default()
+    }
+}
+
+impl UsesIdentity for AzureManagedControlPlaneSpec {
+    const IDENTITY_FINALIZER: &'static str = "azuremanagedcontrolplane.infrastructure.cluster.x-k8s.io";
 
     fn identity_ref(&self) -> Option<&ObjectReference> {
         self.identity_ref.as_ref()

@@ -3,6 +3,8 @@
 use capz_api::azure_cluster::AzureClusterStatus;
 use capz_api::azure_machine::AzureMachineStatus;
 use capz_api::azure_machine_pool::{AzureMachinePoolMachineStatus, AzureMachinePoolStatus};
+use capz_api::azure_managed_control_plane::AzureManagedControlPlaneStatus;
+use capz_api::azure_managed_machine_pool::AzureManagedMachinePoolStatus;
 use capz_api::{Condition, Future};
 
 /// A status with conditions and operations.
@@ -32,4 +34,11 @@ macro_rules! reported {
         })*
     };
 }
-reported!(AzureClusterStatus, AzureMachineStatus, AzureMachinePoolStatus, AzureMachinePoolMachineStatus);
+reported!(
+    AzureClusterStatus,
+    AzureMachineStatus,
+    AzureMachinePoolStatus,
+    AzureMachinePoolMachineStatus,
+    AzureManagedControlPlaneStatus,
+    AzureManagedMachinePoolStatus
+);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use kube::Client;
 
@@ -18,6 +19,14 @@ impl Workloads {
         connect: impl Fn(Vec<u8>) -> BoxFuture<'static, Result<Client, String>> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(connect))
+    }
+
+    /// One API server behind all kubeconfigs, for simulated worlds.
+    pub fn only(client: Client) -> Self {
+        Self::new(move |_| {
+            let client = client.clone();
+            async move { Ok(client) }.boxed()
+        })
     }
 
     /// A client of the API server that this kubeconfig leads to.

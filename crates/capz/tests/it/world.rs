@@ -178,8 +178,10 @@ impl World {
             }
         };
         let (settings, token) = (self.settings.clone(), stop.clone());
+        // The management cluster stands in for each managed cluster, too.
+        let workloads = capz::Workloads::only(Client::new(self.kubernetes.router(), "default"));
         let task = tokio::spawn(async move {
-            capz::run(client, azure, settings, clock, None, token).await.unwrap();
+            capz::run(client, azure, settings, clock, workloads, None, token).await.unwrap();
         });
         self.running = Some((task, stop));
     }
