@@ -133,7 +133,9 @@ pub fn needs(kind: &str, object: &Value, old: Option<&Value>) -> Needs {
     Needs {
         subscription: is_machine && spec["identity"] == "SystemAssigned" && !has_role,
         pool_version: kind == "AzureMachinePool" && spec["orchestrationMode"] == "Flexible",
-        cluster_network: is_control_plane && cluster_of(object).is_some(),
+        cluster_network: is_control_plane
+            && cluster_of(object).is_some()
+            && old.and_then(cluster_of).is_none(),
         system_pools: old.is_some_and(|old| needs_of_deletion(kind, old).system_pools)
             && spec["mode"] != managed_pool::SYSTEM,
     }

@@ -85,7 +85,7 @@ fn files() -> Vec<Value> {
         files.push(pool(&identity));
         files.push(pool(&former));
     }
-    files.extend(pools_and_raw());
+    files.extend(managed_pools());
     for network in networks() {
         let spec = json!({ "location": "eastus", "identityRef": { "kind": "AzureClusterIdentity", "name": "id" },
             "networkSpec": network });
@@ -102,7 +102,7 @@ fn files() -> Vec<Value> {
 }
 
 /// Pools of clusters that Azure manages, and raw resources.
-fn pools_and_raw() -> Vec<Value> {
+fn managed_pools() -> Vec<Value> {
     let pool =
         |more: Value| merged(&json!({ "mode": "System", "sku": "Standard_D2s_v3", "name": "pool1" }), &more);
     let resource =

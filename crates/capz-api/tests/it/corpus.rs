@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use admission_corpus::Case;
-use capz_api::admission::{Denied, cluster_of, needs, review};
+use capz_api::admission::{Denied, needs, review};
 use capz_api::crd::fill_defaults;
 use capz_api::webhooks::{Task, WEBHOOKS, Webhook};
 use capz_api::{Context, Gates, Lookup, SystemPools};
@@ -21,8 +21,6 @@ const POOLS: [(&str, &str); 3] = [("c1", "v1.31.1"), ("old", "v1.25.9"), ("just"
 
 fn context(webhook: &Webhook, object: &Value, old: Option<&Value>, gates: bool) -> Context {
     let needs = needs(webhook.kind, object, old);
-    // The Cluster is judged with the write that sets its label.
-    let is_labelled = old.is_some_and(|old| cluster_of(old).is_some());
     let pool = POOLS.iter().find(|(name, _)| object["metadata"]["name"] == *name);
     let version =
         || pool.map(|(_, version)| (*version).to_owned()).ok_or("no MachinePool refers to it".to_owned());
@@ -33,12 +31,12 @@ fn context(webhook: &Webhook, object: &Value, old: Option<&Value>, gates: bool) 
             true => version().map_or_else(Lookup::Failed, Lookup::Found),
             false => Lookup::NotNeeded,
         },
-        system_pools: match needs.system_pools {
-            true => Lookup::Found(SystemPools { cluster_goes: false, others: 0 }),
+        cluster_network: match needs.cluster_network {
+            true => admission_corpus::cluster_network(object),
             false => Lookup::NotNeeded,
         },
-        cluster_network: match needs.cluster_network && !is_labelled {
-            true => admission_corpus::cluster_network(object),
+        system_pools: match needs.system_pools {
+            true => Lookup::Found(SystemPools { cluster_goes: false, others: 0 }),
             false => Lookup::NotNeeded,
         },
         ..Context::default()

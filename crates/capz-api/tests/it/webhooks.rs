@@ -44,13 +44,14 @@ fn paths_and_names_are_those_that_registrations_know() {
         let has = |task| WEBHOOKS.iter().any(|webhook| webhook.kind == kind.name && webhook.task == task);
         let raw = kind.name.starts_with("AzureASOManaged");
         assert_eq!(has(Task::Validate), !(raw && kind.name.ends_with("Template")), "{}", kind.name);
-        let whole = [
-            "AzureClusterIdentity",
-            "AzureMachinePoolMachine",
-            "AzureManagedCluster",
-            "AzureManagedClusterTemplate",
-        ];
-        let whole = raw || whole.contains(&kind.name);
+        let whole = raw
+            || [
+                "AzureClusterIdentity",
+                "AzureMachinePoolMachine",
+                "AzureManagedCluster",
+                "AzureManagedClusterTemplate",
+            ]
+            .contains(&kind.name);
         assert_eq!(has(Task::Default), !whole, "{}", kind.name);
     }
 }
@@ -221,6 +222,11 @@ fn what_is_needed_is_looked_up_and_nothing_else() {
         ("AzureMachine", &labelled, Needs::default()),
     ] {
         assert_eq!(needs(kind, object, None), expected, "{kind} {object}");
+    }
+    // A control plane is held against its Cluster with the write that sets the label.
+    let unlabelled = json!({ "metadata": {} });
+    for (old, expected) in [(&unlabelled, network), (&labelled, Needs::default())] {
+        assert_eq!(needs("AzureManagedControlPlane", &labelled, Some(old)), expected, "{old}");
     }
     let context = Context { subscription: Lookup::Failed("no Cluster".to_owned()), ..Context::default() };
     let webhook = Webhook::at(&format!("{MUTATE}azuremachine")).unwrap();

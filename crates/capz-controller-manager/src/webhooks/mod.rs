@@ -82,10 +82,6 @@ impl Webhooks {
         if let (Task::Default, Some(old)) = (webhook.task, old) {
             needs.subscription &= admission::needs(webhook.kind, old, None).subscription;
         }
-        if let (Task::Validate, Some(old)) = (webhook.task, old) {
-            // A control plane is held against its Cluster when it gets the Cluster's label.
-            needs.cluster_network &= !admission::needs(webhook.kind, old, None).cluster_network;
-        }
         // Defaults do not depend on these.
         needs.system_pools &= webhook.task == Task::Validate;
         needs.cluster_network &= webhook.task == Task::Validate;
