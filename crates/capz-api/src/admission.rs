@@ -10,7 +10,7 @@ use crate::azure_managed_cluster::{AzureManagedClusterSpec, AzureManagedClusterT
 use crate::azure_managed_control_plane as control_plane;
 use crate::azure_managed_machine_pool as managed_pool;
 use crate::context::{Context, Random};
-use crate::crd::{GROUP, Kind, MANAGED_KINDS, fill_required};
+use crate::crd::{GROUP, Kind, fill_required};
 use crate::deprecated;
 use crate::field_error::FieldErrors;
 use crate::webhooks::{Task, Webhook};
@@ -25,9 +25,6 @@ pub enum Denied {
     /// The kind does not exist.
     #[error("there is no kind {0:?} in infrastructure.cluster.x-k8s.io/v1beta1")]
     UnknownKind(String),
-    /// The kind belongs to clusters that Azure manages.
-    #[error("{0} is for clusters that Azure manages (AKS), which are not served yet")]
-    NotServed(String),
     /// A member has the wrong type; the text names it.
     #[error("{0}")]
     Unreadable(String),
@@ -44,7 +41,7 @@ impl Denied {
     pub fn errors(&self) -> &[crate::FieldError] {
         match self {
             Self::Invalid(errors) | Self::Forbidden(errors) => &errors.0,
-            Self::UnknownKind(_) | Self::NotServed(_) | Self::Unreadable(_) => &[],
+            Self::UnknownKind(_) | Self::Unreadable(_) => &[],
         }
     }
 
@@ -55,9 +52,7 @@ impl Denied {
                 (422, "Invalid", format!("{kind}.{GROUP} \"{name}\" is invalid: {}", errors.message()))
             }
             Self::Forbidden(_) => (403, "Forbidden", self.to_string()),
-            Self::UnknownKind(_) | Self::NotServed(_) | Self::Unreadable(_) => {
-                (400, "BadRequest", self.to_string())
-            }
+            Self::UnknownKind(_) | Self::Unreadable(_) => (400, "BadRequest", self.to_string()),
         };
         let mut status = json!({
             "kind": "Status",
@@ -120,11 +115,11 @@ pub struct Needs {
     pub subscription: bool,
     /// [`Context::pool_version`]: the object is a flexible scale set.
     pub pool_version: bool,
+    /// [`Context::system_pools`]: the object is a System pool that goes, or becomes another one.
+    pub system_pools: bool,
     /// [`Context::cluster_network`]: the object is a managed control plane with the label of its Cluster. It is judged
     /// once, when it gets the label.
     pub cluster_network: bool,
-    /// [`Context::system_pools`]: the object is a System pool that goes, or becomes another one.
-    pub system_pools: bool,
 }
 
 /// The look-ups that the decision about an object of a kind needs, where `old` is its previous version. Most need none.
@@ -138,21 +133,23 @@ pub fn needs(kind: &str, object: &Value, old: Option<&Value>) -> Needs {
     Needs {
         subscription: is_machine && spec["identity"] == "SystemAssigned" && !has_role,
         pool_version: kind == "AzureMachinePool" && spec["orchestrationMode"] == "Flexible",
-        cluster_network: is_control_plane && cluster_of(object).is_some(),
+        cluster_network: is_control_plane
+            && cluster_of(object).is_some()
+            && old.and_then(cluster_of).is_none(),
         system_pools: old.is_some_and(|old| needs_of_deletion(kind, old).system_pools)
             && spec["mode"] != managed_pool::SYSTEM,
     }
-}
-
-/// The Cluster of an object, by its label.
-pub fn cluster_of(object: &Value) -> Option<&str> {
-    object["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"].as_str().filter(|name| !name.is_empty())
 }
 
 /// The look-ups that the decision about the deletion of an object needs.
 pub fn needs_of_deletion(kind: &str, object: &Value) -> Needs {
     let system_pools = kind == "AzureManagedMachinePool" && managed_pool::may_be_last(object);
     Needs { system_pools, ..Needs::default() }
+}
+
+/// The Cluster of an object, by its label.
+pub fn cluster_of(object: &Value) -> Option<&str> {
+    object["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"].as_str().filter(|name| !name.is_empty())
 }
 
 /// Whether a request only tries a topology: a dry run, of an object with Cluster API's annotation for that.
@@ -206,6 +203,20 @@ pub fn complete(
         "AzureMachinePool" => {
             change(&mut object, old, |spec, old| pool::set_defaults(spec, old, context, random))?
         }
+        "AzureManagedMachinePool" => {
+            change(&mut object, old, |spec, old| {
+                managed_pool::set_defaults(&name, spec, old);
+                Ok(())
+            })?;
+            managed_pool::label_mode(&mut object, "/spec/mode");
+        }
+        "AzureManagedMachinePoolTemplate" => {
+            change(&mut object, None, |spec, _| {
+                managed_pool::set_template_defaults(&name, spec);
+                Ok(())
+            })?;
+            managed_pool::label_mode(&mut object, "/spec/template/spec/mode");
+        }
         "AzureManagedControlPlane" => {
             let cluster = cluster_of(&object).map(str::to_owned);
             change(&mut object, old, |spec, old| {
@@ -222,33 +233,11 @@ pub fn complete(
         | "AzureMachinePoolMachine"
         | "AzureManagedCluster"
         | "AzureManagedClusterTemplate" => return Ok(object),
-        "AzureManagedMachinePool" => {
-            change(&mut object, old, |spec, old| {
-                managed_pool::set_defaults(&name, spec, old);
-                Ok(())
-            })?;
-            managed_pool::label_mode(&mut object, "/spec/mode");
-        }
-        "AzureManagedMachinePoolTemplate" => {
-            change(&mut object, None, |spec, _| {
-                managed_pool::set_template_defaults(&name, spec);
-                Ok(())
-            })?;
-            managed_pool::label_mode(&mut object, "/spec/template/spec/mode");
-        }
         kind if raw::KINDS.contains(&kind) => return Ok(object),
-        other => return Err(not_ours(other)),
+        other => return Err(Denied::UnknownKind(other.to_owned())),
     }
     fill_required(kind, &mut object);
     Ok(object)
-}
-
-fn not_ours(kind: &str) -> Denied {
-    if MANAGED_KINDS.contains(&kind) {
-        Denied::NotServed(kind.to_owned())
-    } else {
-        Denied::UnknownKind(kind.to_owned())
-    }
 }
 
 fn change<T: DeserializeOwned + Serialize>(
@@ -289,6 +278,12 @@ pub fn validate(kind: &str, new: &Value, old: Option<&Value>, context: &Context)
         "AzureMachineTemplate" => judge(new, old, |new, old| machine::validate_template(new, old, context))?,
         "AzureMachinePool" => judge(new, old, |new, old| pool::validate(new, old, context))?,
         "AzureMachinePoolMachine" => judge(new, old, pool::validate_instance)?,
+        "AzureManagedMachinePool" => {
+            judge(new, old, |new, old| managed_pool::validate(name, new, old, context))?
+        }
+        "AzureManagedMachinePoolTemplate" => {
+            judge(new, old, |new, old| managed_pool::validate_template(name, new, old))?
+        }
         "AzureManagedControlPlane" => {
             let upgraded =
                 old.and_then(|old| old["status"]["autoUpgradeVersion"].as_str()).unwrap_or_default();
@@ -302,14 +297,8 @@ pub fn validate(kind: &str, new: &Value, old: Option<&Value>, context: &Context)
         "AzureManagedClusterTemplate" => {
             judge(new, old, |_: &AzureManagedClusterTemplateSpec, _| FieldErrors::default())?
         }
-        "AzureManagedMachinePool" => {
-            judge(new, old, |new, old| managed_pool::validate(name, new, old, context))?
-        }
-        "AzureManagedMachinePoolTemplate" => {
-            judge(new, old, |new, old| managed_pool::validate_template(name, new, old))?
-        }
         kind if raw::KINDS.contains(&kind) => raw::validate(kind, old.is_none(), context.gates),
-        other => return Err(not_ours(other)),
+        other => return Err(Denied::UnknownKind(other.to_owned())),
     };
     if errors.is_empty() {
         return Ok(());

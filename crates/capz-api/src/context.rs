@@ -66,10 +66,10 @@ pub struct Context {
     pub subscription: Lookup<String>,
     /// The version of Kubernetes of the MachinePool that owns a pool.
     pub pool_version: Lookup<String>,
-    /// The ranges of the Cluster that a managed control plane belongs to.
-    pub cluster_network: Lookup<ClusterNetwork>,
     /// The other System pools of a node pool's cluster.
     pub system_pools: Lookup<SystemPools>,
+    /// The ranges of the Cluster that a managed control plane belongs to.
+    pub cluster_network: Lookup<ClusterNetwork>,
     /// Whether a topology is only tried: a server-side apply as a dry run, of an object with the annotation
     /// `topology.cluster.x-k8s.io/dry-run`.
     pub topology_dry_run: bool,

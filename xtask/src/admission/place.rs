@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use capz_api::admission::{cluster_of, needs, review};
+use capz_api::admission::{needs, review};
 use capz_api::crd::{GROUP, KINDS, Kind, VERSION, definition};
 use capz_api::webhooks::{Task, WEBHOOKS, Webhook, registration};
 use capz_api::{Context, Gates, Lookup, Random, SystemPools};
@@ -242,8 +242,7 @@ async fn decide(webhook: &'static Webhook, gates: Gates, request: AdmissionReque
             None => Lookup::Failed(unknown.to_owned()),
         };
     }
-    // The Cluster is judged with the write that sets its label.
-    if needs.cluster_network && request.old_object.as_ref().and_then(cluster_of).is_none() {
+    if needs.cluster_network {
         context.cluster_network = cluster_network(&new);
     }
     let name = request.name.clone();

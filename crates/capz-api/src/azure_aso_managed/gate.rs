@@ -19,7 +19,7 @@ pub(crate) fn validate(kind: &str, is_new: bool, gates: Gates) -> FieldErrors {
     FieldErrors::of(|object| {
         object.child("spec").forbidden_if(
             is_new && !gates.aso_api && !kind.ends_with("Template"),
-            "can be set only if the feature flag ASOAPI is enabled: start the manager with --feature-gates=ASOAPI=true",
+            "objects of this kind need the feature gate ASOAPI: start the manager with --feature-gates=ASOAPI=true",
         );
     })
 }

@@ -19,7 +19,7 @@ pub fn definition(kind: &Kind) -> Value {
     if let Some(short) = kind.short {
         names["shortNames"] = json!([short]);
     }
-    let versions: Vec<Value> = versions::of(kind.name)
+    let versions: Vec<Value> = versions::of(kind)
         .into_iter()
         .map(|it| {
             let mut version = it.value();

@@ -43,6 +43,8 @@ pub struct Kind {
     pub short: Option<&'static str>,
     /// The columns of `kubectl get`.
     pub columns: &'static [Column],
+    /// The kind that succeeds it, if it is deprecated: the API server warns clients.
+    pub successor: Option<&'static str>,
     /// Whether a webhook refuses a new object with a text only (403), as clients of this kind expect, and not with causes.
     pub refused_by_text: bool,
     pub(super) spec: fn(&mut SchemaGenerator) -> Value,
@@ -59,6 +61,15 @@ impl Kind {
     /// manages are refused with causes, whatever new objects are.
     pub fn is_refused_by_text(&self, is_change: bool) -> bool {
         self.refused_by_text && !(is_change && self.name.starts_with("AzureManaged"))
+    }
+
+    /// The warning to clients of a deprecated kind.
+    pub fn deprecation(&self) -> Option<String> {
+        let successor = self.successor?;
+        Some(format!(
+            "{} is deprecated, like all AzureManaged kinds: move to {successor} of {GROUP}/{VERSION}",
+            self.name
+        ))
     }
 
     /// Its name in paths.
@@ -115,10 +126,7 @@ fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     generator.subschema_for::<T>().to_value()
 }
 
-/// Kinds of the group that are reserved and not served.
-pub const MANAGED_KINDS: [&str; 0] = [];
-
-/// All kinds that are served.
+/// All kinds.
 pub static KINDS: [Kind; 19] = [
     Kind {
         name: "AzureCluster",
@@ -135,6 +143,7 @@ pub static KINDS: [Kind; 19] = [
             Column::wide("Endpoint", ".spec.controlPlaneEndpoint.host"),
             Column::age(),
         ],
+        successor: None,
         refused_by_text: false,
         spec: schema_of::<AzureClusterSpec>,
         status: Some(schema_of::<AzureClusterStatus>),
@@ -144,6 +153,7 @@ pub static KINDS: [Kind; 19] = [
         description: "AzureClusterTemplate is a template of AzureClusters for a ClusterClass.",
         short: None,
         columns: &[],
+        successor: None,
         refused_by_text: false,
         spec: schema_of::<AzureClusterTemplateSpec>,
         status: None,
@@ -153,6 +163,7 @@ pub static KINDS: [Kind; 19] = [
         description: "AzureClusterIdentity is the identity with which clusters' resources are made, and the namespaces that may use it.",
         short: None,
         columns: &[Column::new("Type", ".spec.type"), Column::age()],
+        successor: None,
         refused_by_text: false,
         spec: schema_of::<AzureClusterIdentitySpec>,
         status: Some(schema_of::<AzureClusterIdentityStatus>),
@@ -173,6 +184,7 @@ pub static KINDS: [Kind; 19] = [
             Column::wide("VM Size", ".spec.vmSize"),
             Column::age(),
         ],
+        successor: None,
         refused_by_text: false,
         spec: schema_of::<AzureMachineSpec>,
         status: Some(schema_of::<AzureMachineStatus>),
@@ -182,6 +194,7 @@ pub static KINDS: [Kind; 19] = [
         description: "AzureMachineTemplate is a template of AzureMachines.",
         short: None,
         columns: &[],
+        successor: None,
         refused_by_text: false,
         spec: schema_of::<AzureMachineTemplateSpec>,
         status: Some(schema_of::<AzureMachineTemplateStatus>),
@@ -200,6 +213,7 @@ pub static KINDS: [Kind; 19] = [
             Column::wide("VM Size", ".spec.template.vmSize"),
             Column::age(),
         ],
+        successor: None,
         refused_by_text: true,
         spec: schema_of::<AzureMachinePoolSpec>,
         status: Some(schema_of::<AzureMachinePoolStatus>),
@@ -216,9 +230,57 @@ pub static KINDS: [Kind; 19] = [
             Column::wide("VMSS VM ID", PROVIDER_ID),
             Column::age(),
         ],
+        successor: None,
         refused_by_text: true,
         spec: schema_of::<AzureMachinePoolMachineSpec>,
         status: Some(schema_of::<AzureMachinePoolMachineStatus>),
+    },
+    Kind {
+        name: "AzureManagedControlPlane",
+        description: "AzureManagedControlPlane is a cluster that Azure manages (AKS).",
+        short: Some("amcp"),
+        columns: &[
+            Column::new("Cluster", CLUSTER),
+            Column::new("Ready", READY),
+            Column::new("Severity", SEVERITY),
+            Column::new("Reason", REASON),
+            Column::wide("Message", MESSAGE),
+            Column::age(),
+        ],
+        successor: Some("AzureASOManagedControlPlane"),
+        refused_by_text: false,
+        spec: schema_of::<AzureManagedControlPlaneSpec>,
+        status: Some(schema_of::<AzureManagedControlPlaneStatus>),
+    },
+    Kind {
+        name: "AzureManagedControlPlaneTemplate",
+        description: "AzureManagedControlPlaneTemplate is a template of AzureManagedControlPlanes for a ClusterClass.",
+        short: Some("amcpt"),
+        columns: &[],
+        successor: Some("AzureASOManagedControlPlaneTemplate"),
+        refused_by_text: false,
+        spec: schema_of::<AzureManagedControlPlaneTemplateSpec>,
+        status: None,
+    },
+    Kind {
+        name: "AzureManagedCluster",
+        description: "AzureManagedCluster is the endpoint of a cluster that Azure manages (AKS), for Cluster API.",
+        short: Some("amc"),
+        columns: &[Column::new("Cluster", CLUSTER), Column::new("Ready", ".status.ready"), Column::age()],
+        successor: Some("AzureASOManagedCluster"),
+        refused_by_text: false,
+        spec: schema_of::<AzureManagedClusterSpec>,
+        status: Some(schema_of::<AzureManagedClusterStatus>),
+    },
+    Kind {
+        name: "AzureManagedClusterTemplate",
+        description: "AzureManagedClusterTemplate is a template of AzureManagedClusters for a ClusterClass.",
+        short: Some("amct"),
+        columns: &[],
+        successor: Some("AzureASOManagedClusterTemplate"),
+        refused_by_text: false,
+        spec: schema_of::<AzureManagedClusterTemplateSpec>,
+        status: None,
     },
     Kind {
         name: "AzureManagedMachinePool",
@@ -233,6 +295,7 @@ pub static KINDS: [Kind; 19] = [
             Column::age(),
             Column::new("Mode", ".spec.mode"),
         ],
+        successor: Some("AzureASOManagedMachinePool"),
         refused_by_text: true,
         spec: schema_of::<AzureManagedMachinePoolSpec>,
         status: Some(schema_of::<AzureManagedMachinePoolStatus>),
@@ -242,6 +305,7 @@ pub static KINDS: [Kind; 19] = [
         description: "AzureManagedMachinePoolTemplate is a template of AzureManagedMachinePools.",
         short: Some("ammpt"),
         columns: &[],
+        successor: Some("AzureASOManagedMachinePoolTemplate"),
         refused_by_text: true,
         spec: schema_of::<AzureManagedMachinePoolTemplateSpec>,
         status: None,
@@ -251,6 +315,7 @@ pub static KINDS: [Kind; 19] = [
         description: "AzureASOManagedCluster is the infrastructure of a cluster that Azure manages, as resources of Azure Service Operator.",
         short: None,
         columns: &[],
+        successor: None,
         refused_by_text: true,
         spec: schema_of::<AzureAsoManagedClusterSpec>,
         status: Some(schema_of::<AzureAsoManagedClusterStatus>),
@@ -260,6 +325,7 @@ pub static KINDS: [Kind; 19] = [
         description: "AzureASOManagedClusterTemplate is a template of AzureASOManagedClusters.",
         short: None,
         columns: &[],
+        successor: None,
         refused_by_text: true,
         spec: schema_of::<AzureAsoManagedClusterTemplateSpec>,
         status: None,
@@ -269,6 +335,7 @@ pub static KINDS: [Kind; 19] = [
         description: "AzureASOManagedControlPlane is the control plane of a cluster that Azure manages, as resources of Azure Service Operator.",
         short: None,
         columns: &[],
+        successor: None,
         refused_by_text: true,
         spec: schema_of::<AzureAsoManagedControlPlaneSpec>,
         status: Some(schema_of::<AzureAsoManagedControlPlaneStatus>),
@@ -278,6 +345,7 @@ pub static KINDS: [Kind; 19] = [
         description: "AzureASOManagedControlPlaneTemplate is a template of AzureASOManagedControlPlanes.",
         short: None,
         columns: &[],
+        successor: None,
         refused_by_text: true,
         spec: schema_of::<AzureAsoManagedControlPlaneTemplateSpec>,
         status: None,
@@ -287,6 +355,7 @@ pub static KINDS: [Kind; 19] = [
         description: "AzureASOManagedMachinePool is a node pool of a cluster that Azure manages, as resources of Azure Service Operator.",
         short: None,
         columns: &[],
+        successor: None,
         refused_by_text: true,
         spec: schema_of::<AzureAsoManagedMachinePoolSpec>,
         status: Some(schema_of::<AzureAsoManagedMachinePoolStatus>),
@@ -296,51 +365,9 @@ pub static KINDS: [Kind; 19] = [
         description: "AzureASOManagedMachinePoolTemplate is a template of AzureASOManagedMachinePools.",
         short: None,
         columns: &[],
+        successor: None,
         refused_by_text: true,
         spec: schema_of::<AzureAsoManagedMachinePoolTemplateSpec>,
-        status: None,
-    },
-    Kind {
-        name: "AzureManagedControlPlane",
-        description: "AzureManagedControlPlane is a cluster that Azure manages (AKS).",
-        short: Some("amcp"),
-        columns: &[
-            Column::new("Cluster", CLUSTER),
-            Column::new("Ready", READY),
-            Column::new("Severity", SEVERITY),
-            Column::new("Reason", REASON),
-            Column::wide("Message", MESSAGE),
-            Column::age(),
-        ],
-        refused_by_text: false,
-        spec: schema_of::<AzureManagedControlPlaneSpec>,
-        status: Some(schema_of::<AzureManagedControlPlaneStatus>),
-    },
-    Kind {
-        name: "AzureManagedControlPlaneTemplate",
-        description: "AzureManagedControlPlaneTemplate is a template of AzureManagedControlPlanes for a ClusterClass.",
-        short: Some("amcpt"),
-        columns: &[],
-        refused_by_text: false,
-        spec: schema_of::<AzureManagedControlPlaneTemplateSpec>,
-        status: None,
-    },
-    Kind {
-        name: "AzureManagedCluster",
-        description: "AzureManagedCluster is the endpoint of a cluster that Azure manages (AKS), for Cluster API.",
-        short: Some("amc"),
-        columns: &[Column::new("Cluster", CLUSTER), Column::new("Ready", ".status.ready"), Column::age()],
-        refused_by_text: false,
-        spec: schema_of::<AzureManagedClusterSpec>,
-        status: Some(schema_of::<AzureManagedClusterStatus>),
-    },
-    Kind {
-        name: "AzureManagedClusterTemplate",
-        description: "AzureManagedClusterTemplate is a template of AzureManagedClusters for a ClusterClass.",
-        short: Some("amct"),
-        columns: &[],
-        refused_by_text: false,
-        spec: schema_of::<AzureManagedClusterTemplateSpec>,
         status: None,
     },
 ];

@@ -8,4 +8,4 @@ mod versions;
 
 pub use defaults::{fill_defaults, fill_required};
 pub use definition::definition;
-pub use kinds::{Column, GROUP, KINDS, Kind, MANAGED_KINDS, VERSION};
+pub use kinds::{Column, GROUP, KINDS, Kind, VERSION};

@@ -1,35 +1,30 @@
-//! The versions of a kind, and the warnings of those that are deprecated. All of them have the same schema.
+//! The versions of a kind. All of them have the same schema.
 
 use serde_json::{Value, json};
 
-use super::kinds::{GROUP, VERSION};
+use super::kinds::{GROUP, Kind, VERSION};
 
-/// The version in which the kinds with raw resources were introduced.
+/// The version in which the kinds with raw resources began.
 const FIRST: &str = "v1alpha1";
 
 /// A served version.
 pub(super) struct Version {
     name: &'static str,
-    /// The warning to clients that use it, if it is deprecated.
+    /// The warning to clients, if it is deprecated.
     warning: Option<String>,
 }
 
 /// The versions of a kind. The first one is stored.
-pub(super) fn of(kind: &str) -> Vec<Version> {
-    let stored = Version { name: VERSION, warning: None };
-    if let Some(rest) = kind.strip_prefix("AzureManaged") {
-        let warning = format!(
-            "{kind} is deprecated, like all AzureManaged kinds: move to AzureASOManaged{rest} of {GROUP}/{VERSION}"
+pub(super) fn of(kind: &Kind) -> Vec<Version> {
+    let mut versions = vec![Version { name: VERSION, warning: kind.deprecation() }];
+    if kind.name.starts_with("AzureASOManaged") {
+        let words = format!(
+            "{FIRST} of {} is deprecated: write {GROUP}/{VERSION}, which has the same members",
+            kind.name
         );
-        return vec![Version { warning: Some(warning), ..stored }];
+        versions.push(Version { name: FIRST, warning: Some(words) });
     }
-    if kind.starts_with("AzureASOManaged") {
-        let warning = format!(
-            "{GROUP}/{FIRST} of {kind} is deprecated: use {GROUP}/{VERSION}, which has the same members"
-        );
-        return vec![stored, Version { name: FIRST, warning: Some(warning) }];
-    }
-    vec![stored]
+    versions
 }
 
 impl Version {

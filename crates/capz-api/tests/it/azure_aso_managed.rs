@@ -37,7 +37,7 @@ fn the_gate_decides_whether_any_is_created() {
         }
         let denied = said.unwrap_err();
         assert!(matches!(denied, Denied::Forbidden(_)), "{denied:?}");
-        let words = "spec: Forbidden: can be set only if the feature flag ASOAPI is enabled";
+        let words = "spec: Forbidden: objects of this kind need the feature gate ASOAPI";
         assert!(denied.to_string().starts_with(words), "{denied}");
     }
 }

@@ -211,7 +211,7 @@ fn defaults_are_those_of_the_established_provider() {
     }
 }
 
-/// The table of managed-aks.md, section 3.2.
+/// CAPZ-166: the schema has a default for each parameter, once there is a profile.
 #[test]
 fn an_autoscaler_profile_gets_the_defaults_of_the_schema() {
     let object = admitted(KIND, with(&base(), &[("spec.autoscalerProfile", json!({}))]), &Context::default());

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use admission_corpus::Case;
-use capz_api::admission::{Denied, cluster_of, needs, review};
+use capz_api::admission::{Denied, needs, review};
 use capz_api::crd::fill_defaults;
 use capz_api::webhooks::{Task, WEBHOOKS, Webhook};
 use capz_api::{Context, Gates, Lookup, SystemPools};
@@ -20,8 +20,6 @@ use super::Fixed;
 const POOLS: [(&str, &str); 3] = [("c1", "v1.31.1"), ("old", "v1.25.9"), ("just", "v1.26.0")];
 
 fn context(webhook: &Webhook, object: &Value, old: Option<&Value>, gates: bool) -> Context {
-    // The Cluster is judged with the write that sets its label.
-    let is_labelled = old.is_some_and(|old| cluster_of(old).is_some());
     let needs = needs(webhook.kind, object, old);
     let pool = POOLS.iter().find(|(name, _)| object["metadata"]["name"] == *name);
     let version =
@@ -33,7 +31,7 @@ fn context(webhook: &Webhook, object: &Value, old: Option<&Value>, gates: bool) 
             true => version().map_or_else(Lookup::Failed, Lookup::Found),
             false => Lookup::NotNeeded,
         },
-        cluster_network: match needs.cluster_network && !is_labelled {
+        cluster_network: match needs.cluster_network {
             true => admission_corpus::cluster_network(object),
             false => Lookup::NotNeeded,
         },

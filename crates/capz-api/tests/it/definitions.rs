@@ -57,22 +57,41 @@ fn names_are_those_that_clients_know() {
     );
 }
 
-/// The API server warns of kinds with a successor, and names it.
+/// Versions as the established provider serves them, with a warning; all versions of a kind have the same schema.
 #[test]
-fn deprecated_kinds_name_their_successor() {
+fn deprecated_versions_are_served_with_a_warning() {
+    let group = "infrastructure.cluster.x-k8s.io";
     for kind in &KINDS {
-        let version = &definition(kind)["spec"]["versions"][0];
-        let is_deprecated = kind.name.starts_with("AzureManaged");
-        assert_eq!(version["deprecated"] == true, is_deprecated, "{}", kind.name);
-        let words = version["deprecationWarning"].as_str().unwrap_or_default();
-        let successor = kind.name.replace("AzureManaged", "AzureASOManaged");
-        assert_eq!(
-            words.contains(&format!("{successor} of infrastructure.cluster.x-k8s.io/")),
-            is_deprecated,
-            "{words}"
+        let name = kind.name;
+        let definition = definition(kind);
+        let versions = definition["spec"]["versions"].as_array().unwrap();
+        let found: Vec<(&str, bool, &str)> = versions
+            .iter()
+            .map(|version| {
+                assert_eq!(
+                    (&version["schema"], &version["served"]),
+                    (&versions[0]["schema"], &Value::Bool(true))
+                );
+                assert_eq!(version.get("deprecated").is_some(), version.get("deprecationWarning").is_some());
+                let warning = version["deprecationWarning"].as_str().unwrap_or_default();
+                (version["name"].as_str().unwrap(), version["storage"] == true, warning)
+            })
+            .collect();
+        let raw =
+            format!("v1alpha1 of {name} is deprecated: write {group}/v1beta1, which has the same members");
+        let managed = kind.deprecation().unwrap_or_default();
+        let expected = if name.starts_with("AzureASOManaged") {
+            vec![("v1beta1", true, ""), ("v1alpha1", false, raw.as_str())]
+        } else {
+            vec![("v1beta1", true, managed.as_str())]
+        };
+        assert_eq!(name.starts_with("AzureManaged"), !managed.is_empty(), "{name}");
+        assert!(managed.is_empty() || managed.contains(&name.replace("Managed", "ASOManaged")), "{managed}");
+        assert_eq!(found, expected, "{name}");
+        assert!(
+            found.iter().all(|(.., warning)| warning.len() <= 256),
+            "an API server permits 256 characters"
         );
-        // What an API server accepts.
-        assert!(words.len() <= 256 && words.is_ascii(), "{words}");
     }
 }
 
@@ -101,46 +120,4 @@ fn templates_of_managed_clusters_lack_what_is_one_clusters() {
     assert_eq!(fleet(&cluster).len(), 4);
     assert_eq!(template["required"], json!(["identityRef", "location", "resourceGroupName", "version"]));
     assert_eq!(template["required"], cluster["required"]);
-}
-/// Versions as the established provider serves them, with its warnings; all versions of a kind have the same schema.
-#[test]
-fn deprecated_versions_are_served_with_a_warning() {
-    let group = "infrastructure.cluster.x-k8s.io";
-    for kind in &KINDS {
-        let name = kind.name;
-        let definition = definition(kind);
-        let versions = definition["spec"]["versions"].as_array().unwrap();
-        let found: Vec<(&str, bool, &str)> = versions
-            .iter()
-            .map(|version| {
-                assert_eq!(
-                    (&version["schema"], &version["served"]),
-                    (&versions[0]["schema"], &Value::Bool(true))
-                );
-                assert_eq!(version.get("deprecated").is_some(), version.get("deprecationWarning").is_some());
-                let warning = version["deprecationWarning"].as_str().unwrap_or_default();
-                (version["name"].as_str().unwrap(), version["storage"] == true, warning)
-            })
-            .collect();
-        let raw = format!(
-            "{group}/v1alpha1 {name} is deprecated. {group}/v1beta1 is equivalent and should be used instead."
-        );
-        let managed = format!(
-            "{name} and the AzureManaged API are deprecated. Please migrate to {group}/v1beta1 {} and related \
-             AzureASOManaged resources instead.",
-            name.replace("AzureManaged", "AzureASOManaged")
-        );
-        let expected = if name.starts_with("AzureASOManaged") {
-            vec![("v1beta1", true, ""), ("v1alpha1", false, raw.as_str())]
-        } else if name.starts_with("AzureManaged") {
-            vec![("v1beta1", true, managed.as_str())]
-        } else {
-            vec![("v1beta1", true, "")]
-        };
-        assert_eq!(found, expected, "{name}");
-        assert!(
-            found.iter().all(|(.., warning)| warning.len() <= 256),
-            "an API server permits 256 characters"
-        );
-    }
 }

@@ -194,7 +194,7 @@ fn deprecated_members_are_told_once() {
 }
 
 #[test]
-fn a_kind_that_does_not_exist_is_called_so() {
+fn an_unknown_kind_is_named() {
     let unknown = capz_api::admission::validate("AzureMoon", &json!({}), None, &Context::default());
     assert!(unknown.unwrap_err().to_string().starts_with("there is no kind \"AzureMoon\""));
 }
@@ -222,6 +222,11 @@ fn what_is_needed_is_looked_up_and_nothing_else() {
         ("AzureMachine", &labelled, Needs::default()),
     ] {
         assert_eq!(needs(kind, object, None), expected, "{kind} {object}");
+    }
+    // A control plane is held against its Cluster with the write that sets the label.
+    let unlabelled = json!({ "metadata": {} });
+    for (old, expected) in [(&unlabelled, network), (&labelled, Needs::default())] {
+        assert_eq!(needs("AzureManagedControlPlane", &labelled, Some(old)), expected, "{old}");
     }
     let context = Context { subscription: Lookup::Failed("no Cluster".to_owned()), ..Context::default() };
     let webhook = Webhook::at(&format!("{MUTATE}azuremachine")).unwrap();

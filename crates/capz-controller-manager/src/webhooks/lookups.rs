@@ -41,8 +41,8 @@ pub struct Lookups {
 pub(super) struct LookupResults {
     pub(super) subscription: Lookup<String>,
     pub(super) pool_version: Lookup<String>,
-    pub(super) cluster_network: Lookup<ClusterNetwork>,
     pub(super) system_pools: Lookup<SystemPools>,
+    pub(super) cluster_network: Lookup<ClusterNetwork>,
 }
 
 impl Lookups {
@@ -108,15 +108,15 @@ impl Lookups {
                 Err(why) => Err(why),
             });
         }
-        if needs.cluster_network {
-            results.cluster_network = lookup(match label_of(object) {
-                Ok(cluster) => until(deadline, || self.cluster_network(object, &cluster)).await,
-                Err(why) => Err(why),
-            });
-        }
         if needs.system_pools {
             results.system_pools = lookup(match label_of(object) {
                 Ok(cluster) => until(deadline, || self.system_pools(object, &cluster)).await,
+                Err(why) => Err(why),
+            });
+        }
+        if needs.cluster_network {
+            results.cluster_network = lookup(match label_of(object) {
+                Ok(cluster) => until(deadline, || self.cluster_network(object, &cluster)).await,
                 Err(why) => Err(why),
             });
         }
@@ -253,7 +253,7 @@ fn place(object: &Value) -> (String, String) {
 /// The cluster of an object, by its label.
 fn label_of(object: &Value) -> Result<String, String> {
     let label = cluster_of(object).map(str::to_owned);
-    label.ok_or_else(|| "the object has no label cluster.x-k8s.io/cluster-name".to_owned())
+    label.ok_or_else(|| format!("the object has no label {CLUSTER_LABEL}"))
 }
 
 fn text(object: &Value, pointer: &str, otherwise: &str) -> Result<String, String> {
