@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use capz_api::azure_aso_managed::{AzureAsoManagedClusterSpec, AzureAsoManagedControlPlaneSpec};
 use clock::Clock;
 use controllers::watch::{Selector, watch};
 use controllers::{NoObserver, Observer};
@@ -361,12 +362,12 @@ impl Manager {
             self.follow_ours(stop, &stores.raw_clusters, concerns::same, |it| {
                 end_rest_if_paused(&queues.raw_clusters, &it.metadata);
                 queues.raw_clusters.wake(key_of(it));
-                self.wake_raw_beside(&it.metadata);
+                self.wake_raw_beside(AzureAsoManagedClusterSpec::NAME, &it.metadata);
             }),
             self.follow_ours(stop, &stores.raw_control_planes, concerns::same, |it| {
                 end_rest_if_paused(&queues.raw_control_planes, &it.metadata);
                 queues.raw_control_planes.wake(key_of(it));
-                self.wake_raw_beside(&it.metadata);
+                self.wake_raw_beside(AzureAsoManagedControlPlaneSpec::NAME, &it.metadata);
             }),
             self.follow_ours(stop, &stores.raw_pools, concerns::same, |it| {
                 end_rest_if_paused(&queues.raw_pools, &it.metadata);

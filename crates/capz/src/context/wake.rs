@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capz_api::azure_aso_managed::AzureAsoManagedControlPlaneSpec;
+use capz_api::azure_aso_managed::{AzureAsoManagedControlPlaneSpec, AzureAsoManagedMachinePoolSpec};
 use capz_api::azure_managed_control_plane::AzureManagedControlPlaneSpec;
 use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -95,18 +95,25 @@ impl Manager {
         }
     }
 
-    /// Wakes the objects with raw resources of the Cluster that this object belongs to.
-    pub(crate) fn wake_raw_beside(&self, object: &ObjectMeta) {
+    /// Wakes the objects with raw resources beside one of this kind, of the Cluster that it belongs to: they may refer to its
+    /// resources.
+    pub(crate) fn wake_raw_beside(&self, kind: &str, object: &ObjectMeta) {
         if let Some(name) = core::cluster_name(object) {
-            self.wake_raw_of(&Key::of(object).beside(name));
+            self.wake_raw_of(&Key::of(object).beside(name), kind);
         }
     }
 
-    /// Wakes the objects with raw resources of a Cluster: they may refer to each other's.
-    pub(crate) fn wake_raw_of(&self, cluster: &Key) {
+    /// Wakes the objects with raw resources of a Cluster, except those of this kind.
+    pub(crate) fn wake_raw_of(&self, cluster: &Key, except: &str) {
         if let Some(found) = self.stores.clusters.get(cluster) {
-            self.wake_referenced(cluster, &found.spec.infrastructure_ref);
-            self.wake_referenced(cluster, &found.spec.control_plane_ref);
+            for reference in [&found.spec.infrastructure_ref, &found.spec.control_plane_ref] {
+                if reference.kind != except {
+                    self.wake_referenced(cluster, reference);
+                }
+            }
+        }
+        if except == AzureAsoManagedMachinePoolSpec::NAME {
+            return;
         }
         for pool in of_cluster(&self.stores.raw_pools, cluster, core::cluster_name) {
             self.managed.raw_pools.wake(key_of(&*pool));

@@ -258,13 +258,15 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
 
     /// Writes the differences, and wakes the cluster's other objects if they may have waited for them.
     pub async fn save_and_wake(&mut self) -> Result<(), PatchError> {
-        let status = |manager: &Manager, key: &Key| {
-            K::store(&manager.stores).get(key).and_then(|object| object.status.clone())
+        let shown = |manager: &Manager, key: &Key| {
+            let object = K::store(&manager.stores).get(key)?;
+            let status = object.status.as_ref()?;
+            Some((status.is_ready(), status.resources().clone()))
         };
-        let before = status(self.manager, self.key);
+        let before = shown(self.manager, self.key);
         self.save().await?;
-        if status(self.manager, self.key) != before {
-            self.manager.wake_raw_of(&Key::of(&self.own.metadata));
+        if shown(self.manager, self.key) != before {
+            self.manager.wake_raw_of(&Key::of(&self.own.metadata), K::NAME);
         }
         Ok(())
     }
@@ -322,7 +324,7 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
         let record = self.record();
         for it in placed.iter().filter(|it| !it.may_exist()) {
             let Standing::Known { id, api_version, .. } = &it.standing else { continue };
-            if record.has(id) {
+            if record.has(id) || self.lies_in_own(id) {
                 continue;
             }
             let found = reads::get(&context.access.client, id, api_version, Class::Refresh).await;
@@ -337,6 +339,18 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
             }
         }
         Ok(None)
+    }
+
+    /// Whether a resource lies in one that an object of the same Cluster has created, such as a node pool with which the
+    /// managed cluster was created. What lies in a resource group may be anyone's.
+    fn lies_in_own(&self, id: &ResourceId) -> bool {
+        let stores = &self.manager.stores;
+        let cluster = Key::of(&self.own.metadata);
+        let around = [
+            recorded_around(&stores.raw_clusters, id, &cluster),
+            recorded_around(&stores.raw_control_planes, id, &cluster),
+        ];
+        around.contains(&true)
     }
 
     /// Records new resources. Returns whether there were any kinds that were not in use before.
@@ -444,7 +458,7 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
                 if !left.is_empty() {
                     self.manager.recorder.warning(self.about(), "ResourcesLeft", left.join(". "));
                 }
-                self.manager.wake_raw_of(&Key::of(&self.own.metadata));
+                self.manager.wake_raw_of(&Key::of(&self.own.metadata), K::NAME);
                 self.end_deletion().await
             }
             Err(failure) => self.failed(&failure).await,
@@ -501,6 +515,22 @@ fn waiting(record: &Record, placed: &[Placed]) -> Vec<(ResourceId, capz_planner:
         })
     };
     record.0.iter().filter(|(_, recorded)| waits(recorded)).map(|(id, it)| (id.clone(), it.clone())).collect()
+}
+
+/// Whether an object of this Cluster has recorded a resource, other than a group, in which this one lies.
+fn recorded_around<K: RawKind>(store: &Store<K>, id: &ResourceId, cluster: &Key) -> bool {
+    store.all().iter().any(|object| {
+        object.metadata.namespace.as_deref() == Some(&cluster.namespace)
+            && core::cluster_name(&object.metadata) == Some(&cluster.name)
+            && Record::of(object.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES)).0.iter().any(
+                |(around, recorded)| {
+                    recorded.is_managed
+                        && recorded.kind != "ResourceGroup"
+                        && id != around
+                        && id.is_within(around)
+                },
+            )
+    })
 }
 
 /// When another object was created that has recorded this resource, its UID, and what it is.

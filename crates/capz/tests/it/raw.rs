@@ -39,7 +39,7 @@ fn group(name: &str) -> Value {
 fn managed_cluster(name: &str, more: Value) -> Value {
     let mut spec = json!({
         "location": "eastus", "owner": { "name": name }, "dnsPrefix": name, "identity": { "type": "SystemAssigned" },
-        "networkProfile": { "networkPlugin": "azure" }, "servicePrincipalProfile": { "clientId": "msi" },
+        "networkProfile": { "networkPlugin": "azure", "dnsServiceIP": "192.168.0.10" }, "servicePrincipalProfile": { "clientId": "msi" },
     });
     spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     resource("containerservice.azure.com/v1api20240901", "ManagedCluster", name, spec)

@@ -379,12 +379,9 @@ impl World {
                 assert!(!task.is_finished(), "the manager has ended");
             }
             if begin.elapsed() > Duration::from_secs(3600) {
-                let clusters: Vec<_> =
-                    self.kubernetes.list("AzureCluster").iter().map(|it| it.value().clone()).collect();
-                let machines: Vec<_> =
-                    self.kubernetes.list("AzureMachine").iter().map(|it| it.value().clone()).collect();
-                let pools: Vec<Value> = ["AzureMachinePool", "AzureMachinePoolMachine", "Machine"]
-                    .iter()
+                let kinds =
+                    capz_api::crd::KINDS.iter().map(|kind| kind.name).chain(["Machine", "MachinePool"]);
+                let objects: Vec<Value> = kinds
                     .flat_map(|kind| self.kubernetes.list(kind))
                     .map(|it| {
                         json!([
@@ -395,12 +392,7 @@ impl World {
                         ])
                     })
                     .collect();
-                panic!(
-                    "not within an hour: {what}\n{}\n{:#}\n{:#}",
-                    Value::from(pools),
-                    Value::from(clusters),
-                    Value::from(machines)
-                );
+                panic!("not within an hour: {what}\n{:#}", Value::from(objects));
             }
             tokio::time::sleep(LOOK).await;
         }
