@@ -97,7 +97,7 @@ fn files() -> Vec<Value> {
         "AzureClusterTemplate",
         json!({ "template": { "spec": { "location": "l", "networkSpec": { "subnets": subnets } } } }),
     ));
-    files.extend(managed_pools());
+    files.extend(managed());
     files
 }
 
