@@ -17,6 +17,7 @@
 //!  machine      AzureMachine, AzureMachineTemplate
 //!  pool         AzureMachinePool, AzureMachinePoolMachine
 //!  managed      AzureManagedCluster, AzureManagedControlPlane, AzureManagedMachinePool
+//!  raw          AzureASOManagedCluster, AzureASOManagedControlPlane, AzureASOManagedMachinePool
 //!  secrets      azure.json, bootstrap data, credentials for Azure Service Operator
 //!  context      what reconciles share, and what they know of their cluster
 //!  azure        clients, shared reads, execution of plans
@@ -31,6 +32,7 @@ mod kubernetes;
 mod machine;
 mod managed;
 mod pool;
+mod raw;
 mod run;
 mod secrets;
 mod settings;

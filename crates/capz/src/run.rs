@@ -151,6 +151,21 @@ pub async fn run(
                 Manager::reconcile_managed_control_plane
             ),
             manager.work(&queues.pools, managed, limits.pools, &stop, Manager::reconcile_managed_pool),
+            manager.work(
+                &queues.raw_clusters,
+                managed,
+                limits.clusters,
+                &stop,
+                Manager::reconcile_raw_cluster
+            ),
+            manager.work(
+                &queues.raw_control_planes,
+                managed,
+                limits.clusters,
+                &stop,
+                Manager::reconcile_raw_control_plane
+            ),
+            manager.work(&queues.raw_pools, managed, limits.pools, &stop, Manager::reconcile_raw_pool),
             manager.work(&secrets.machines, all, limits.machines, &stop, Manager::reconcile_machine_secret),
             manager.work(&secrets.templates, all, limits.machines, &stop, Manager::reconcile_template_secret),
             manager.work(&secrets.pools, pools, limits.pools, &stop, Manager::reconcile_pool_secret),
@@ -343,15 +358,17 @@ impl Manager {
                 queues.pools.wake(key_of(it));
                 self.wake_control_plane_of(&it.metadata);
             }),
-            self.follow_ours(stop, &stores.raw_clusters, concerns::same_but_status, |it| {
+            self.follow_ours(stop, &stores.raw_clusters, concerns::same, |it| {
                 end_rest_if_paused(&queues.raw_clusters, &it.metadata);
                 queues.raw_clusters.wake(key_of(it));
+                self.wake_raw_beside(&it.metadata);
             }),
-            self.follow_ours(stop, &stores.raw_control_planes, concerns::same_but_status, |it| {
+            self.follow_ours(stop, &stores.raw_control_planes, concerns::same, |it| {
                 end_rest_if_paused(&queues.raw_control_planes, &it.metadata);
                 queues.raw_control_planes.wake(key_of(it));
+                self.wake_raw_beside(&it.metadata);
             }),
-            self.follow_ours(stop, &stores.raw_pools, concerns::same_but_status, |it| {
+            self.follow_ours(stop, &stores.raw_pools, concerns::same, |it| {
                 end_rest_if_paused(&queues.raw_pools, &it.metadata);
                 queues.raw_pools.wake(key_of(it));
                 self.wake_control_plane_of(&it.metadata);

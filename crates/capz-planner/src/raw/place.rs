@@ -1,10 +1,10 @@
 //! From raw resources to goals.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use azure_types::ResourceId;
 use capz_api::azure_aso_managed::{ResourceHandle, ResourceStatus};
-use operator_resources::{Awaited, Document, Known, Lookup, ObjectName, Policy, Refusal, Resource};
+use operator_resources::{Awaited, Document, Ids, Known, Lookup, Policy, Refusal, Resource};
 use serde_json::Value;
 
 use super::record::{Record, Recorded};
@@ -43,18 +43,6 @@ pub enum PlaceError {
         kind: &'static str,
         /// The known ones.
         known: String,
-    },
-    /// Two objects are the same resource.
-    #[error(
-        "spec.resources[{first}] and spec.resources[{second}] are the same resource {id}: remove one of them"
-    )]
-    Twice {
-        /// The index of the one.
-        first: usize,
-        /// The index of the other.
-        second: usize,
-        /// The resource.
-        id: ResourceId,
     },
 }
 
@@ -122,30 +110,6 @@ impl Placed {
     }
 }
 
-/// What is known of other objects, and of those beside each other.
-struct Beside<'a> {
-    own: BTreeMap<ObjectName, String>,
-    others: &'a dyn Lookup,
-}
-
-impl Lookup for Beside<'_> {
-    fn id(&self, object: &ObjectName) -> Option<String> {
-        self.own.get(object).cloned().or_else(|| self.others.id(object))
-    }
-
-    fn secret(&self, name: &str, key: &str) -> Option<String> {
-        self.others.secret(name, key)
-    }
-
-    fn whole_secret(&self, name: &str) -> Option<Vec<(String, String)>> {
-        self.others.whole_secret(name)
-    }
-
-    fn config_map(&self, name: &str, key: &str) -> Option<String> {
-        self.others.config_map(name, key)
-    }
-}
-
 /// Reads and places objects of this namespace.
 ///
 /// # Errors
@@ -161,29 +125,19 @@ pub fn place(
     for (index, object) in objects.iter().enumerate() {
         resources.push(Resource::parse(object, namespace).map_err(refused(index))?);
     }
-    let mut beside = Beside { own: BTreeMap::new(), others };
-    // Each round knows the owners one level further up.
-    for _ in 0..=resources.len() {
-        let before = beside.own.len();
-        for (index, resource) in resources.iter().enumerate() {
-            if let Known::Value(id) = resource.id(subscription, &beside).map_err(refused(index))? {
-                beside.own.insert(resource.object(), id.to_string());
-            }
-        }
-        if beside.own.len() == before {
-            break;
-        }
+    let mut ids = Ids::of(&resources, &|_| Some(subscription.to_owned()), others);
+    if let Some(index) = resources.iter().position(|it| ids.refused.contains_key(&it.object()))
+        && let Some(refusal) = ids.refused.remove(&resources[index].object())
+    {
+        return Err(PlaceError::Refused { index, refusal });
     }
-    let mut placed: Vec<Placed> = Vec::with_capacity(resources.len());
-    let mut taken: BTreeMap<ResourceId, usize> = BTreeMap::new();
+    let lookup = ids.over(others);
+    let mut placed = Vec::with_capacity(resources.len());
     for (index, resource) in resources.into_iter().enumerate() {
-        let standing = match resource.id(subscription, &beside).map_err(refused(index))? {
+        let standing = match resource.id(subscription, &lookup).map_err(refused(index))? {
             Known::Not(awaited) => Standing::Awaits(awaited),
             Known::Value(id) => {
-                if let Some(first) = taken.insert(id.clone(), index) {
-                    return Err(PlaceError::Twice { first, second: index, id });
-                }
-                let document = resource.document(&id, &beside).map_err(refused(index))?;
+                let document = resource.document(&id, &lookup).map_err(refused(index))?;
                 let api_version = known_version(&resource, index)?;
                 match document.awaited.is_empty() {
                     true => Standing::Known { id, document, api_version },

@@ -95,6 +95,24 @@ impl Manager {
         }
     }
 
+    /// Wakes the objects with raw resources of the Cluster that this object belongs to.
+    pub(crate) fn wake_raw_beside(&self, object: &ObjectMeta) {
+        if let Some(name) = core::cluster_name(object) {
+            self.wake_raw_of(&Key::of(object).beside(name));
+        }
+    }
+
+    /// Wakes the objects with raw resources of a Cluster: they may refer to each other's.
+    pub(crate) fn wake_raw_of(&self, cluster: &Key) {
+        if let Some(found) = self.stores.clusters.get(cluster) {
+            self.wake_referenced(cluster, &found.spec.infrastructure_ref);
+            self.wake_referenced(cluster, &found.spec.control_plane_ref);
+        }
+        for pool in of_cluster(&self.stores.raw_pools, cluster, core::cluster_name) {
+            self.managed.raw_pools.wake(key_of(&*pool));
+        }
+    }
+
     /// Wakes the control plane of a managed cluster: it waits for this pool, or reads it.
     pub(crate) fn wake_control_plane_of(&self, pool: &ObjectMeta) {
         let Some(name) = core::cluster_name(pool) else { return };

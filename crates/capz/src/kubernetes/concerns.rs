@@ -20,6 +20,11 @@ pub(crate) fn same_but_status<K: ObjectKind>(before: &Object<K>, after: &Object<
     before.metadata.generation == after.metadata.generation && same_declaration(before, after)
 }
 
+/// Whether nothing changed, in the declaration or in the status, which other objects read.
+pub(crate) fn same<K: ObjectKind>(before: &Object<K>, after: &Object<K>) -> bool {
+    same_but_status(before, after) && before.status == after.status
+}
+
 /// Whether the declared parts are unchanged: everything but what this program writes itself, which also increases the
 /// generation.
 pub(crate) fn same_declaration<K: ObjectKind>(before: &Object<K>, after: &Object<K>) -> bool {

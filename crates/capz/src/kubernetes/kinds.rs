@@ -76,8 +76,6 @@ pub type AzureMachine = Object<AzureMachineSpec>;
 pub type AzureMachinePool = Object<AzureMachinePoolSpec>;
 /// One instance of a scale set.
 pub type AzureMachinePoolMachine = Object<AzureMachinePoolMachineSpec>;
-/// The endpoint of a managed cluster.
-pub type AzureManagedCluster = Object<AzureManagedClusterSpec>;
 /// A managed cluster.
 pub type AzureManagedControlPlane = Object<AzureManagedControlPlaneSpec>;
 /// A node pool of a managed cluster.

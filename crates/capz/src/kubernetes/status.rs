@@ -1,5 +1,8 @@
 //! The members that the status of every reconciled kind has.
 
+use capz_api::azure_aso_managed::{
+    AzureAsoManagedClusterStatus, AzureAsoManagedControlPlaneStatus, AzureAsoManagedMachinePoolStatus,
+};
 use capz_api::azure_cluster::AzureClusterStatus;
 use capz_api::azure_machine::AzureMachineStatus;
 use capz_api::azure_machine_pool::{AzureMachinePoolMachineStatus, AzureMachinePoolStatus};
@@ -40,5 +43,8 @@ reported!(
     AzureMachinePoolStatus,
     AzureMachinePoolMachineStatus,
     AzureManagedControlPlaneStatus,
-    AzureManagedMachinePoolStatus
+    AzureManagedMachinePoolStatus,
+    AzureAsoManagedClusterStatus,
+    AzureAsoManagedControlPlaneStatus,
+    AzureAsoManagedMachinePoolStatus
 );

@@ -8,7 +8,7 @@ use azure_types::ResourceId;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use k8s::api::api::core::v1::ConfigMap;
-use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s::api::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
@@ -17,6 +17,7 @@ use crate::azure::clients::AzureAccess;
 use crate::azure::failure::Failure;
 use crate::context::manager::Manager;
 use crate::kubernetes::core::CLUSTER_NAME;
+use crate::kubernetes::kinds::API_VERSION;
 use crate::kubernetes::patch::FIELD_MANAGER;
 use crate::managed::kubeconfig::{Kubeconfig, KubeconfigError};
 use crate::secrets::owned_secret::OwnedSecret;
@@ -54,6 +55,20 @@ pub(crate) struct Owner<'a> {
     pub metadata: &'a ObjectMeta,
     /// The name of the Cluster.
     pub cluster: &'a str,
+}
+
+impl Owner<'_> {
+    /// The reference to it.
+    pub fn reference(&self) -> OwnerReference {
+        OwnerReference {
+            api_version: API_VERSION.to_owned(),
+            kind: self.kind.to_owned(),
+            name: self.metadata.name.clone().unwrap_or_default(),
+            uid: self.metadata.uid.clone().unwrap_or_default(),
+            controller: Some(true),
+            block_owner_deletion: None,
+        }
+    }
 }
 
 /// The kubeconfigs that Azure gives for a cluster.

@@ -26,6 +26,7 @@ mod pool_kill;
 mod pool_pace;
 mod pool_rollout;
 mod pool_world;
+mod raw;
 mod rights;
 mod secrets;
 mod subscription;
