@@ -39,7 +39,6 @@ mod settings;
 
 pub use azure::clients::{AccessError, Azure, CredentialSource, IdentitySecret};
 pub use kubernetes::operator_objects::{Listed, OperatorObjects};
-pub use kubernetes::unserved::{Unserved, unserved};
 pub use kubernetes::workload::Workloads;
 pub use run::{RunError, run};
 pub use settings::{Concurrency, Endpoints, Gate, GateError, Gates, Settings, Stage, Timeouts};

@@ -90,6 +90,8 @@ pub(super) fn check(extensions: Option<&[AksExtension]>, list: &Field<'_>) {
         let field = list.index(index);
         let name = text(&extension.name);
         field.child("name").duplicate_if(!names.insert(name), name);
+        let words = "name the type that the extension's publisher has registered";
+        field.child("extensionType").required_if(!is_set(&extension.extension_type), words);
         field.child("version").forbidden_if(
             is_set(&extension.version) && extension.auto_upgrade_minor_version != Some(false),
             "Azure chooses the version: set autoUpgradeMinorVersion to false to choose it",

@@ -35,7 +35,7 @@ const RULES: [Rule; 21] = [
 ];
 
 /// Of control planes only.
-const RULES_OF_CLUSTERS: [Rule; 12] = [
+const RULES_OF_CLUSTERS: [Rule; 13] = [
     ("resourceGroupName", Fixed::Always),
     ("nodeResourceGroupName", Fixed::Always),
     ("sshPublicKey", Fixed::Always),
@@ -50,6 +50,7 @@ const RULES_OF_CLUSTERS: [Rule; 12] = [
     // `none` turns upgrades off.
     ("autoUpgradeProfile.upgradeChannel", Fixed::Kept),
     ("oidcIssuerProfile.enabled", Fixed::Kept),
+    ("networkPluginMode", Fixed::Kept),
 ];
 
 /// Compares the new spec of the control plane `name` with the old one. `upgraded` is the version to which Azure has

@@ -85,7 +85,7 @@ fn files() -> Vec<Value> {
         files.push(pool(&identity));
         files.push(pool(&former));
     }
-    files.extend(managed_pools());
+    files.extend(managed());
     for network in networks() {
         let spec = json!({ "location": "eastus", "identityRef": { "kind": "AzureClusterIdentity", "name": "id" },
             "networkSpec": network });
@@ -97,7 +97,7 @@ fn files() -> Vec<Value> {
         "AzureClusterTemplate",
         json!({ "template": { "spec": { "location": "l", "networkSpec": { "subnets": subnets } } } }),
     ));
-    files.extend(managed_pools());
+    files.extend(managed());
     files
 }
 

@@ -311,7 +311,8 @@ fn overlay_is_a_mode_of_azures_own_plugin() {
     judge_changes(&[
         (&policy, &overlay, "spec.networkPluginMode: Forbidden"),
         (&[], &overlay, ""),
-        (&overlay, &[("spec.networkPluginMode", Value::Null)], ""),
+        // Azure does not take it back.
+        (&overlay, &[("spec.networkPluginMode", Value::Null)], "spec.networkPluginMode: Invalid value"),
     ]);
 }
 
@@ -802,6 +803,10 @@ fn extensions_are_whole() {
     let scope = |scope: Value| list(json!({ "scope": scope }));
     let twice = json!([extension(json!({}))[0], extension(json!({}))[0]]);
     judge(&[
+        (
+            &[("spec.extensions", json!([{ "name": "e" }]))],
+            "spec.extensions[0].extensionType: Required value",
+        ),
         (&list(json!({ "version": "1.0" })), ""),
         (
             &list(json!({ "version": "1.0", "autoUpgradeMinorVersion": true })),

@@ -120,3 +120,48 @@ async fn raw_kinds_are_created_where_the_gate_is_open() {
         }
     }
 }
+
+/// CAPZ-167, CAPZ-168: a control plane is held against its Cluster with the write that gives it the Cluster's label, as
+/// Cluster API does after both exist. Later changes do not depend on the Cluster.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_control_plane_is_held_against_its_cluster_when_it_gets_the_label() {
+    let World { place, manager: _manager, folder: _folder, _stop } = world(&[]).await;
+    let spec = json!({
+        "location": "westeurope", "resourceGroupName": "g", "version": "v1.31.1", "identityRef": { "name": "id" },
+        "dnsServiceIP": "192.168.0.10"
+    });
+    let control_plane = infrastructure("AzureManagedControlPlane", "c-1", spec);
+    let stored = place.create(control_plane.clone()).await.unwrap();
+    assert_eq!(stored["spec"]["nodeResourceGroupName"], "MC_g_c-1_westeurope");
+    assert_eq!(stored["spec"]["oidcIssuerProfile"], json!({ "enabled": false }));
+    let ranges = |services: Value| json!({ "clusterNetwork": { "services": { "cidrBlocks": services } } });
+    for (name, services) in [
+        ("many", json!(["192.168.0.0/24", "192.168.1.0/24"])),
+        ("other", json!(["192.168.1.0/24"])),
+        ("right", json!(["192.168.0.0/24"])),
+    ] {
+        place.create(core("Cluster", name, ranges(services))).await.unwrap();
+    }
+    let labelled = |cluster: &str| {
+        let mut object = infrastructure("AzureManagedControlPlane", "c-1", json!({}));
+        object["metadata"]["labels"] = json!({ "cluster.x-k8s.io/cluster-name": cluster });
+        object
+    };
+    for (cluster, path, words) in [
+        ("many", "Cluster.spec.clusterNetwork.services.cidrBlocks", "one range"),
+        ("other", "spec.dnsServiceIP", "192.168.1.0/24"),
+        ("absent", "Cluster.spec.clusterNetwork", "there is no Cluster default/absent"),
+    ] {
+        let (code, message, causes) = refusal(place.merge(labelled(cluster)).await);
+        assert_eq!((code, causes), (422, vec![path.to_owned()]), "{message}");
+        assert!(message.contains(words), "{message}");
+    }
+    place.merge(labelled("right")).await.unwrap();
+    place.delete(&core("Cluster", "right", json!({}))).await.unwrap();
+    let tags = infrastructure("AzureManagedControlPlane", "c-1", json!({ "additionalTags": { "a": "b" } }));
+    let changed = place.merge(tags).await.unwrap();
+    assert_eq!(changed["spec"]["additionalTags"]["a"], "b");
+    let moved = infrastructure("AzureManagedControlPlane", "c-1", json!({ "location": "eastus" }));
+    let (code, _, causes) = refusal(place.merge(moved).await);
+    assert_eq!((code, causes), (422, vec!["spec.location".to_owned()]));
+}

@@ -10,5 +10,4 @@ pub mod patch;
 pub mod queue;
 pub mod status;
 pub mod store;
-pub mod unserved;
 pub mod workload;
