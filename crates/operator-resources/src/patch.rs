@@ -29,7 +29,7 @@ pub struct Patch {
     pub policy: Option<Policy>,
     /// Azure's API version for the operator's version that it asks for, if it does.
     pub api_version: Option<String>,
-    /// A merge patch of `spec.operatorSpec`; null if there is none.
+    /// A merge patch of `spec.operatorSpec`; null if the patch has no such member.
     pub operator_spec: Value,
 }
 
