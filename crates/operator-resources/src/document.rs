@@ -49,6 +49,9 @@ impl Resource {
     pub fn document(&self, id: &ResourceId, lookup: &dyn Lookup) -> Result<Document, Refusal> {
         let mut translation = Translation::new(self.kind, Some(id.subscription_id()), lookup, Mode::Whole);
         let value = translation.specification(&self.spec)?;
-        Ok(translation.into_document(value))
+        let Translation { secrets, mut awaited, unknown, .. } = translation;
+        awaited.sort();
+        awaited.dedup();
+        Ok(Document { value, secrets, awaited, unknown })
     }
 }

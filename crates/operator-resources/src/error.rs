@@ -1,7 +1,5 @@
 //! Why an object or a patch is refused.
 
-use crate::kind::KINDS;
-
 /// Why an object or a patch cannot be read: with the path, the value and the remedy. It stays until the object changes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -25,9 +23,8 @@ pub enum Refusal {
     },
     /// A kind is not served.
     #[error(
-        "{path} is {kind} of {group}, which is not served without Azure Service Operator: use one of {}, or leave \
-         the object to the operator",
-        served()
+        "{path} is {kind} of {group}, which is not served without Azure Service Operator: use one of {served}, or \
+         leave the object to the operator"
     )]
     Kind {
         /// Where the object says so.
@@ -36,6 +33,8 @@ pub enum Refusal {
         group: String,
         /// Its kind.
         kind: String,
+        /// The kinds that are served.
+        served: String,
     },
     /// Two members state the same member of Azure's document.
     #[error("{first} and {second} state the same: remove one of them")]
@@ -63,11 +62,4 @@ impl Refusal {
     pub(crate) fn missing(path: &str, remedy: impl Into<String>) -> Self {
         Self::Missing { path: path.to_owned(), remedy: remedy.into() }
     }
-}
-
-/// The kinds that are served, for messages.
-fn served() -> String {
-    let mut kinds: Vec<&str> = KINDS.iter().map(|kind| kind.kind).collect();
-    kinds.sort_unstable();
-    kinds.join(", ")
 }

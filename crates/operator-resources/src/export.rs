@@ -5,51 +5,7 @@ use serde_json::{Map, Value};
 use crate::error::Refusal;
 use crate::member::{name_and_key, object_of, word_of};
 use crate::resource::Resource;
-
-/// What keeps an exported value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Keeper {
-    /// A Secret.
-    Secret,
-    /// A ConfigMap.
-    ConfigMap,
-}
-
-impl Keeper {
-    /// Its kind.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Secret => "Secret",
-            Self::ConfigMap => "ConfigMap",
-        }
-    }
-
-    /// The member of `operatorSpec` with its exports.
-    fn member(self) -> &'static str {
-        match self {
-            Self::Secret => "secrets",
-            Self::ConfigMap => "configMaps",
-        }
-    }
-}
-
-/// Where an exported value comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// The answer to `POST <id>/<action>`.
-    Call {
-        /// The action.
-        action: &'static str,
-        /// The JSON pointer to the value in the answer.
-        member: &'static str,
-        /// Whether the value is encoded in Base64.
-        is_base64: bool,
-    },
-    /// The document that Azure shows, at this JSON pointer.
-    Member(&'static str),
-    /// The ID of the resource's subscription.
-    Subscription,
-}
+use crate::table::{Keeper, Source};
 
 /// Where an exported value goes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,6 +31,14 @@ pub struct Export {
 
 /// All that an object asks for.
 pub type Exports = Vec<Export>;
+
+/// The member of `operatorSpec` with what goes there.
+fn member_of(keeper: Keeper) -> &'static str {
+    match keeper {
+        Keeper::Secret => "secrets",
+        Keeper::ConfigMap => "configMaps",
+    }
+}
 
 impl Resource {
     /// What its `operatorSpec` asks to be exported.
@@ -138,7 +102,7 @@ impl Resource {
             };
             let (destination, key) = name_and_key(value, &path, keeper.as_str())?;
             exports.push(Export {
-                member: format!("{}.{name}", keeper.member()),
+                member: format!("{}.{name}", member_of(keeper)),
                 source: *source,
                 destination: Destination { keeper, name: destination, key },
             });

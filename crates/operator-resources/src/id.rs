@@ -3,10 +3,10 @@
 use azure_types::ResourceId;
 
 use crate::error::Refusal;
-use crate::kind::{Place, find};
 use crate::lookup::{Awaited, Lookup};
 use crate::reference::Reference;
 use crate::resource::Resource;
+use crate::table::{Place, find};
 
 /// What is known, or has to be waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]

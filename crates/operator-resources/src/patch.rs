@@ -5,12 +5,11 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::error::Refusal;
-use crate::kind::Kind;
 use crate::lookup::{Awaited, Lookup};
 use crate::member::{object_of, text_of, word_of};
 use crate::resource::Policy;
+use crate::table::{Kind, api_version};
 use crate::translation::{Mode, Translation};
-use crate::version::api_version;
 
 /// A JSON merge patch (RFC 7386) of a document.
 #[derive(Clone, PartialEq, Default)]
@@ -30,7 +29,7 @@ pub struct Patch {
     pub policy: Option<Policy>,
     /// Azure's API version for the operator's version that it asks for, if it does.
     pub api_version: Option<String>,
-    /// A merge patch of `spec.operatorSpec`; null if there is none.
+    /// A merge patch of `spec.operatorSpec`; null if the patch has no such member.
     pub operator_spec: Value,
 }
 
@@ -82,7 +81,9 @@ impl Patch {
         }
         let mut translation = Translation::new(kind, None, lookup, Mode::Patch);
         let merge = translation.specification(&spec)?;
-        let Translation { secrets, awaited, replaced, unknown, .. } = translation;
+        let Translation { secrets, mut awaited, replaced, unknown, .. } = translation;
+        awaited.sort();
+        awaited.dedup();
         Ok(Self { merge, replaced, secrets, awaited, unknown, operator_spec, ..translated })
     }
 

@@ -3,11 +3,10 @@
 use serde_json::{Map, Value};
 
 use crate::error::Refusal;
-use crate::kind::{Kind, Place, find};
 use crate::member::{object_of, optional_text, text_of, word_of};
 use crate::reference::{ObjectName, Reference};
 use crate::role;
-use crate::version::api_version;
+use crate::table::{KINDS, Kind, Place, api_version, find};
 
 /// The annotation with what the operator may do to the resource.
 const POLICY: &str = "serviceoperator.azure.com/reconcile-policy";
@@ -116,6 +115,7 @@ impl Resource {
             path: "kind".to_owned(),
             group: group.to_owned(),
             kind: kind_name.clone(),
+            served: served(),
         })?;
         let api_version = api_version(version).ok_or_else(|| {
             let remedy = format!("write a version with a date; the kind has {}", kind.versions.join(", "));
@@ -173,6 +173,13 @@ impl Resource {
     pub fn has_known_version(&self) -> bool {
         self.kind.versions.contains(&self.api_version.as_str())
     }
+}
+
+/// The kinds that are served, for messages.
+fn served() -> String {
+    let mut kinds: Vec<&str> = KINDS.iter().map(|kind| kind.kind).collect();
+    kinds.sort_unstable();
+    kinds.join(", ")
 }
 
 /// The owner: `{name}` of the kind that the table says, `{armId}`, or `{group, kind, name}` of an extension.

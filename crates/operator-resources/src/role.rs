@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::error::Refusal;
-use crate::kind::Kind;
 use crate::member::optional_text;
 use crate::reference::{ObjectName, Reference};
+use crate::table::Kind;
 
 /// The operator's namespace of names that it derives.
 const NAMES: Uuid = Uuid::from_u128(0x9a329043_7ad7_4b1c_812f_9c7a93d6392a);

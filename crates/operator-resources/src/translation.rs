@@ -2,14 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use crate::document::Document;
 use crate::error::Refusal;
-use crate::kind::Kind;
 use crate::lookup::{Awaited, Lookup};
 use crate::member::{name_and_key, object_of, text_of, word_of};
-use crate::published;
 use crate::reference::Reference;
 use crate::role;
+use crate::table::{Kind, has_member};
 
 /// Objects whose keys and values are the user's: they are passed on as they are.
 const FREE: [&str; 7] = [
@@ -171,12 +169,6 @@ impl<'a> Translation<'a> {
         Self { kind, subscription, lookup, mode, secrets, awaited, replaced, unknown }
     }
 
-    pub(crate) fn into_document(mut self, value: Value) -> Document {
-        self.awaited.sort();
-        self.awaited.dedup();
-        Document { value, secrets: self.secrets, awaited: self.awaited, unknown: self.unknown }
-    }
-
     /// `spec` as a document: what is not beside `properties` goes into them.
     pub(crate) fn specification(&mut self, spec: &Map<String, Value>) -> Result<Value, Refusal> {
         if let Some(properties) = spec.get("properties") {
@@ -211,7 +203,7 @@ impl<'a> Translation<'a> {
         for (name, value) in members {
             let (azure, form) = azure_member(name);
             let mut at = at.member(name, &azure);
-            if at.is_known && !published::has_member(self.kind.kind, &at.azure) {
+            if at.is_known && !has_member(self.kind.kind, &at.azure) {
                 at.is_known = false;
                 self.unknown.push(at.path.clone());
             }

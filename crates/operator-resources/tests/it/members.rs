@@ -10,7 +10,7 @@ use crate::contract::{Shapes, folder, kinds};
 use crate::known::{Table, document, parse};
 use crate::paths::an_object;
 
-/// The members of a kind that can be written, as `src/members.txt` has them.
+/// The members of a kind that can be written, as `src/table/members.txt` has them.
 fn members(kind: &Kind, shapes: &[(Shapes, serde_json::Value)]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (shapes, root) in shapes {
@@ -36,7 +36,7 @@ fn members(kind: &Kind, shapes: &[(Shapes, serde_json::Value)]) -> BTreeSet<Stri
 #[test]
 fn all_published_members_are_known() {
     let Some(folder) = folder() else { return };
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/members.txt");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/table/members.txt");
     let text = std::fs::read_to_string(&path).unwrap_or_default();
     let listed: BTreeSet<String> = text.lines().map(str::to_owned).collect();
     let published: BTreeSet<String> =

@@ -1,6 +1,6 @@
 //! The kinds that are served, as data.
 
-use crate::export::{Keeper, Source};
+use super::source::{Keeper, Source};
 
 /// Where a resource of a kind lies in Azure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
