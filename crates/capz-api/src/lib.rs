@@ -38,5 +38,5 @@ pub use common::{
     ApiEndpoint, Condition, ExtendedLocation, FailureDomain, Future, IntOrPercent, LabelRequirement,
     LabelSelector, ObjectReference, Quantity, SecretReference, Tags, TemplateMetadata,
 };
-pub use context::{ClusterNetwork, Context, Gates, Lookup, Random};
+pub use context::{ClusterNetwork, Context, Gates, Lookup, Random, SystemPools};
 pub use field_error::{FieldError, FieldErrors, Reason};

@@ -49,6 +49,7 @@ mod plan_text;
 pub mod pool;
 pub mod preview;
 mod profile;
+pub mod raw;
 pub mod references;
 mod role_assignment;
 pub mod scope;

@@ -72,6 +72,8 @@ services! {
     FLEET_MEMBER = "fleetsmember", Some("FleetReady"), true;
     /// Extensions of a managed cluster.
     CLUSTER_EXTENSIONS = "extension", Some("AKSExtensionsReady"), true;
+    /// Raw resources of Azure Service Operator's kinds.
+    RAW_RESOURCES = "resources", Some("ResourcesReady"), false;
     /// A node pool of a managed cluster.
     AGENT_POOLS = "agentpools", Some("AgentPoolsReady"), false;
 }
@@ -107,6 +109,9 @@ pub static MANAGED_CONTROL_PLANE: [&Service; 7] = [
     &FLEET_MEMBER,
     &CLUSTER_EXTENSIONS,
 ];
+
+/// The services of the kinds with raw resources.
+pub static RAW: [&Service; 1] = [&RAW_RESOURCES];
 
 /// The services of an AzureManagedMachinePool.
 pub static MANAGED_MACHINE_POOL: [&Service; 1] = [&AGENT_POOLS];

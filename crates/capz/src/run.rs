@@ -143,6 +143,14 @@ pub async fn run(
                 &stop,
                 Manager::reconcile_managed_cluster
             ),
+            manager.work(
+                &queues.control_planes,
+                managed,
+                limits.clusters,
+                &stop,
+                Manager::reconcile_managed_control_plane
+            ),
+            manager.work(&queues.pools, managed, limits.pools, &stop, Manager::reconcile_managed_pool),
             manager.work(&secrets.machines, all, limits.machines, &stop, Manager::reconcile_machine_secret),
             manager.work(&secrets.templates, all, limits.machines, &stop, Manager::reconcile_template_secret),
             manager.work(&secrets.pools, pools, limits.pools, &stop, Manager::reconcile_pool_secret),

@@ -19,6 +19,9 @@ pub struct Document {
     pub secrets: Vec<String>,
     /// What has to be known before it is complete.
     pub awaited: Vec<Awaited>,
+    /// Members of the object, such as `spec.networkProfle`, that Azure is not known to have. They are in the document
+    /// all the same; Azure refuses or ignores them.
+    pub unknown: Vec<String>,
 }
 
 impl fmt::Debug for Document {
@@ -29,7 +32,11 @@ impl fmt::Debug for Document {
                 *value = "(hidden)".into();
             }
         }
-        f.debug_struct("Document").field("value", &shown).field("awaited", &self.awaited).finish()
+        f.debug_struct("Document")
+            .field("value", &shown)
+            .field("awaited", &self.awaited)
+            .field("unknown", &self.unknown)
+            .finish()
     }
 }
 

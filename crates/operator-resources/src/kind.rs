@@ -64,6 +64,7 @@ const RESOURCES: &str = "resources.azure.com";
 const CONTAINER_SERVICE: &str = "containerservice.azure.com";
 const NETWORK: &str = "network.azure.com";
 const IDENTITY: &str = "managedidentity.azure.com";
+const CONFIGURATION: &str = "kubernetesconfiguration.azure.com";
 
 const IN_CLUSTER: Place = Place::Child(CONTAINER_SERVICE, "ManagedCluster");
 const IN_FLEET: Place = Place::Child(CONTAINER_SERVICE, "Fleet");
@@ -182,6 +183,30 @@ pub const KINDS: &[Kind] = &[
         resource_type: "Microsoft.ContainerService/fleets/members",
         place: IN_FLEET,
         versions: FLEETS,
+        ..NOTHING
+    },
+    Kind {
+        group: CONTAINER_SERVICE,
+        kind: "FleetsAutoUpgradeProfile",
+        resource_type: "Microsoft.ContainerService/fleets/autoUpgradeProfiles",
+        place: IN_FLEET,
+        versions: &["2025-03-01"],
+        ..NOTHING
+    },
+    Kind {
+        group: CONTAINER_SERVICE,
+        kind: "FleetsUpdateRun",
+        resource_type: "Microsoft.ContainerService/fleets/updateRuns",
+        place: IN_FLEET,
+        versions: FLEETS,
+        ..NOTHING
+    },
+    Kind {
+        group: CONTAINER_SERVICE,
+        kind: "FleetsUpdateStrategy",
+        resource_type: "Microsoft.ContainerService/fleets/updateStrategies",
+        place: IN_FLEET,
+        versions: &["2025-03-01"],
         ..NOTHING
     },
     Kind {
@@ -337,12 +362,33 @@ pub const KINDS: &[Kind] = &[
         ..NOTHING
     },
     Kind {
-        group: "kubernetesconfiguration.azure.com",
+        group: CONFIGURATION,
+        kind: "FluxConfiguration",
+        resource_type: "Microsoft.KubernetesConfiguration/fluxConfigurations",
+        place: Place::Extension,
+        versions: &["2023-05-01", "2024-11-01"],
+        secrets: &[
+            "azureBlob.accountKey",
+            "azureBlob.sasToken",
+            "azureBlob.servicePrincipal.clientCertificate",
+            "azureBlob.servicePrincipal.clientCertificatePassword",
+            "azureBlob.servicePrincipal.clientSecret",
+            "bucket.accessKey",
+            "gitRepository.httpsCACert",
+            "ociRepository.tlsConfig.caCertificate",
+            "ociRepository.tlsConfig.clientCertificate",
+            "ociRepository.tlsConfig.privateKey",
+        ],
+        secret_maps: &["configurationProtectedSettings"],
+        ..NOTHING
+    },
+    Kind {
+        group: CONFIGURATION,
         kind: "Extension",
         resource_type: "Microsoft.KubernetesConfiguration/extensions",
         place: Place::Extension,
         versions: &["2023-05-01", "2024-11-01"],
-        envelope: &["identity", "plan", "systemData"],
+        envelope: &["identity", "managedBy", "plan", "systemData"],
         secret_maps: &["configurationProtectedSettings"],
         exports: &[(Keeper::ConfigMap, "principalId", Source::Member("/identity/principalId"))],
         ..NOTHING
@@ -353,6 +399,14 @@ pub const KINDS: &[Kind] = &[
         resource_type: "Microsoft.Authorization/roleAssignments",
         place: Place::Extension,
         versions: &["2020-08-01-preview", "2022-04-01"],
+        ..NOTHING
+    },
+    Kind {
+        group: "containerregistry.azure.com",
+        kind: "Registry",
+        resource_type: "Microsoft.ContainerRegistry/registries",
+        versions: &["2021-09-01", "2023-07-01"],
+        envelope: &["identity", "location", "sku", "tags"],
         ..NOTHING
     },
     Kind {

@@ -14,17 +14,20 @@
 //!
 //! # Guarantees
 //!
-//! * A member that no rule names is passed on as it is: Azure judges it.
+//! * A member that no rule names is passed on as it is: Azure judges it. One that Azure is not known to have is reported
+//!   in [`Document::unknown`].
 //! * A value that came from a Secret is named in [`Document::secrets`], and no error and no `Debug` output shows it.
 
 mod document;
 mod error;
 mod export;
 mod id;
+mod ids;
 mod kind;
 mod lookup;
 mod member;
 mod patch;
+mod published;
 mod reference;
 mod resource;
 mod role;
@@ -35,6 +38,7 @@ pub use document::Document;
 pub use error::Refusal;
 pub use export::{Destination, Export, Exports, Keeper, Source};
 pub use id::Known;
+pub use ids::Ids;
 pub use kind::{KINDS, Kind, Place, find};
 pub use lookup::{Awaited, Lookup};
 pub use patch::Patch;

@@ -7,8 +7,10 @@ use serde_json::{Map, Value};
 use crate::error::Refusal;
 use crate::kind::Kind;
 use crate::lookup::{Awaited, Lookup};
-use crate::member::{object_of, word_of};
+use crate::member::{object_of, text_of, word_of};
+use crate::resource::Policy;
 use crate::translation::{Mode, Translation};
+use crate::version::api_version;
 
 /// A JSON merge patch (RFC 7386) of a document.
 #[derive(Clone, PartialEq, Default)]
@@ -22,6 +24,12 @@ pub struct Patch {
     pub secrets: Vec<String>,
     /// What has to be known before it is complete.
     pub awaited: Vec<Awaited>,
+    /// Members of the patch that Azure is not known to have, as in [`Document::unknown`](crate::Document::unknown).
+    pub unknown: Vec<String>,
+    /// What it makes of the resource's policy; absent if it does not touch it.
+    pub policy: Option<Policy>,
+    /// Azure's API version for the operator's version that it asks for, if it does.
+    pub api_version: Option<String>,
     /// A merge patch of `spec.operatorSpec`; null if there is none.
     pub operator_spec: Value,
 }
@@ -29,7 +37,13 @@ pub struct Patch {
 impl fmt::Debug for Patch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The patch may hold secrets.
-        f.debug_struct("Patch").field("replaced", &self.replaced).field("awaited", &self.awaited).finish()
+        let Self { replaced, awaited, unknown, policy, .. } = self;
+        f.debug_struct("Patch")
+            .field("replaced", replaced)
+            .field("awaited", awaited)
+            .field("unknown", unknown)
+            .field("policy", policy)
+            .finish_non_exhaustive()
     }
 }
 
@@ -41,17 +55,15 @@ impl Patch {
     /// A member cannot be read, or would change which resource the object stands for.
     pub fn of(kind: &'static Kind, patch: &Value, lookup: &dyn Lookup) -> Result<Self, Refusal> {
         let members = object_of(patch, "the patch")?;
+        let mut translated = Self::default();
         for (name, value) in members {
-            let same = match name.as_str() {
-                "spec" => continue,
-                // What the operator's object bears in Kubernetes has no counterpart in the document.
-                "metadata" | "status" => continue,
-                "kind" => value == kind.kind,
-                "apiVersion" => value.as_str().is_some_and(|api| api.split('/').next() == Some(kind.group)),
-                _ => false,
-            };
-            if !same {
-                return Err(Refusal::value(name, value, "remove it: a patch changes spec"));
+            match name.as_str() {
+                // The rest of the metadata is the operator's object's, and has no counterpart in the document.
+                "metadata" => translated.policy = Policy::patched(value)?,
+                "spec" | "status" => {}
+                "kind" if value == kind.kind => {}
+                "apiVersion" => translated.api_version = Some(version_of(kind, value)?),
+                _ => return Err(Refusal::value(name, word_of(value), "remove it: a patch changes spec")),
             }
         }
         let mut spec = match members.get("spec") {
@@ -70,8 +82,8 @@ impl Patch {
         }
         let mut translation = Translation::new(kind, None, lookup, Mode::Patch);
         let merge = translation.specification(&spec)?;
-        let Translation { secrets, awaited, replaced, .. } = translation;
-        Ok(Self { merge, replaced, secrets, awaited, operator_spec })
+        let Translation { secrets, awaited, replaced, unknown, .. } = translation;
+        Ok(Self { merge, replaced, secrets, awaited, unknown, operator_spec, ..translated })
     }
 
     /// Patches a document.
@@ -91,8 +103,21 @@ impl Patch {
     }
 }
 
+/// Azure's API version for an `apiVersion` of this kind.
+fn version_of(kind: &Kind, value: &Value) -> Result<String, Refusal> {
+    let text = text_of(value, "apiVersion")?;
+    let version = text.strip_prefix(kind.group).and_then(|rest| api_version(rest.strip_prefix('/')?));
+    version.ok_or_else(|| {
+        Refusal::value(
+            "apiVersion",
+            &text,
+            format!("write {}/<a version with a date>, or remove it", kind.group),
+        )
+    })
+}
+
 /// Applies a JSON merge patch.
-pub(crate) fn merge(target: &mut Value, patch: &Value) {
+fn merge(target: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *target = patch.clone();
         return;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::error::Refusal;
 use crate::kind::{Kind, Place, find};
-use crate::member::{object_of, optional_text, word_of};
+use crate::member::{object_of, optional_text, text_of, word_of};
 use crate::reference::{ObjectName, Reference};
 use crate::role;
 use crate::version::api_version;
@@ -42,6 +42,16 @@ impl Policy {
         all.into_iter()
             .find(|policy| policy.as_str() == text)
             .ok_or_else(|| Refusal::value(path, text, "write manage, skip or detach-on-delete"))
+    }
+
+    /// What a merge patch of an object's metadata makes of the policy; absent if it does not touch it.
+    pub(crate) fn patched(metadata: &Value) -> Result<Option<Self>, Refusal> {
+        let path = format!("metadata.annotations[{POLICY}]");
+        match metadata.get("annotations").and_then(|annotations| annotations.get(POLICY)) {
+            None => Ok(None),
+            Some(Value::Null) => Ok(Some(Self::Manage)),
+            Some(value) => Self::of(Some(&text_of(value, &path)?), &path).map(Some),
+        }
     }
 }
 

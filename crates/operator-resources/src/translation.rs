@@ -7,13 +7,29 @@ use crate::error::Refusal;
 use crate::kind::Kind;
 use crate::lookup::{Awaited, Lookup};
 use crate::member::{name_and_key, object_of, text_of, word_of};
+use crate::published;
 use crate::reference::Reference;
 use crate::role;
 
 /// Objects whose keys and values are the user's: they are passed on as they are.
-const FREE: [&str; 6] = ["config", "configurationSettings", "nodeLabels", "podLabels", "substitute", "tags"];
+const FREE: [&str; 7] = [
+    "config",
+    "configurationSettings",
+    "nodeLabels",
+    "podLabels",
+    "substitute",
+    "tags",
+    "verificationConfig",
+];
 /// Objects whose keys are the user's, and whose values have members of Azure's.
-const KEYED: [&str; 3] = ["addonProfiles", "delegatedResources", "identityProfile"];
+const KEYED: [&str; 6] = [
+    "addonProfiles",
+    "delegatedResources",
+    "identityProfile",
+    "kubeDNSOverrides",
+    "kustomizations",
+    "vnetDNSOverrides",
+];
 /// References whose member ends in `ID`; all others end in `Id`.
 const UPPER: [&str; 7] = [
     "capacityReservationGroup",
@@ -27,7 +43,7 @@ const UPPER: [&str; 7] = [
 /// Lists of references whose member is named without `Ids`.
 const BARE: [&str; 1] = ["applicationSecurityGroups"];
 /// The members of a nested item that stand beside its `properties`.
-const BESIDE: [&str; 2] = ["id", "name"];
+const BESIDE: [&str; 3] = ["id", "name", "type"];
 
 /// Whether a whole specification or a merge patch of one is translated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,28 +93,51 @@ struct At {
     path: String,
     /// The names from `spec` on, without keys of lists, such as `agentPoolProfiles.vnetSubnetReference`.
     names: String,
+    /// The names in the document, such as `properties.agentPoolProfiles.vnetSubnetID`; `*` for keys of the user's choice.
+    azure: String,
     /// The JSON pointer in the document.
     pointer: String,
+    /// Whether all of it is known.
+    is_known: bool,
 }
 
 impl At {
+    fn root() -> Self {
+        let (names, azure, pointer) = (String::new(), String::new(), String::new());
+        Self { path: "spec".to_owned(), names, azure, pointer, is_known: true }
+    }
+
     fn member(&self, name: &str, azure: &str) -> Self {
-        let dot = if self.names.is_empty() { "" } else { "." };
         Self {
             path: format!("{}.{name}", self.path),
-            names: format!("{}{dot}{name}", self.names),
+            names: dotted(&self.names, name),
+            azure: dotted(&self.azure, azure),
             pointer: format!("{}/{}", self.pointer, escaped(azure)),
+            is_known: self.is_known,
         }
     }
 
-    fn item(&self, index: usize) -> Self {
-        let Self { path, names, pointer } = self;
-        Self { path: format!("{path}[{index}]"), names: names.clone(), pointer: format!("{pointer}/{index}") }
+    /// The value of a key of the user's choice.
+    fn entry(&self, key: &str) -> Self {
+        let path = format!("{}.{key}", self.path);
+        let pointer = format!("{}/{}", self.pointer, escaped(key));
+        Self { path, azure: dotted(&self.azure, "*"), pointer, ..self.clone() }
     }
 
-    fn below(&self, azure: &str) -> Self {
-        Self { pointer: format!("{}/{azure}", self.pointer), ..self.clone() }
+    fn item(&self, index: usize) -> Self {
+        let (path, pointer) = (format!("{}[{index}]", self.path), format!("{}/{index}", self.pointer));
+        Self { path, pointer, ..self.clone() }
     }
+
+    /// The `properties` that the operator does not show.
+    fn properties(&self) -> Self {
+        let (azure, pointer) = (dotted(&self.azure, "properties"), format!("{}/properties", self.pointer));
+        Self { azure, pointer, ..self.clone() }
+    }
+}
+
+fn dotted(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
 /// A key in a JSON pointer.
@@ -117,6 +156,8 @@ pub(crate) struct Translation<'a> {
     /// Objects of the document that are replaced as a whole, because the operator states them as a list or otherwise
     /// as one value.
     pub(crate) replaced: Vec<String>,
+    /// Members that neither Azure nor the operator is known to have.
+    pub(crate) unknown: Vec<String>,
 }
 
 impl<'a> Translation<'a> {
@@ -126,34 +167,42 @@ impl<'a> Translation<'a> {
         lookup: &'a dyn Lookup,
         mode: Mode,
     ) -> Self {
-        let (secrets, awaited, replaced) = (Vec::new(), Vec::new(), Vec::new());
-        Self { kind, subscription, lookup, mode, secrets, awaited, replaced }
+        let (secrets, awaited, replaced, unknown) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { kind, subscription, lookup, mode, secrets, awaited, replaced, unknown }
     }
 
     pub(crate) fn into_document(mut self, value: Value) -> Document {
         self.awaited.sort();
         self.awaited.dedup();
-        Document { value, secrets: self.secrets, awaited: self.awaited }
+        Document { value, secrets: self.secrets, awaited: self.awaited, unknown: self.unknown }
     }
 
     /// `spec` as a document: what is not beside `properties` goes into them.
     pub(crate) fn specification(&mut self, spec: &Map<String, Value>) -> Result<Value, Refusal> {
-        let root = At { path: "spec".to_owned(), names: String::new(), pointer: String::new() };
         if let Some(properties) = spec.get("properties") {
             let remedy = "write its members directly in spec, as the operator has them";
             return Err(Refusal::value("spec.properties", word_of(properties), remedy));
         }
-        let beside = |name: &String| self.kind.envelope.contains(&name.as_str());
-        let (envelope, rest): (Vec<_>, Vec<_>) = spec
-            .iter()
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .partition(|(name, _)| beside(name));
-        let mut document = self.members(&envelope.into_iter().collect(), &root)?;
-        let properties = self.members(&rest.into_iter().collect(), &root.below("properties"))?;
+        let document = self.split(spec, self.kind.envelope, &At::root())?;
+        Ok(document.into())
+    }
+
+    /// An object whose members stand beside `properties` if they are among these, and else in `properties`.
+    fn split(
+        &mut self,
+        members: &Map<String, Value>,
+        beside: &[&str],
+        at: &At,
+    ) -> Result<Map<String, Value>, Refusal> {
+        let is_beside = |(name, _): &(String, Value)| beside.contains(&name.as_str());
+        let all = members.iter().map(|(name, value)| (name.clone(), value.clone()));
+        let (envelope, rest): (Vec<_>, Vec<_>) = all.partition(is_beside);
+        let mut document = self.members(&envelope.into_iter().collect(), at)?;
+        let properties = self.members(&rest.into_iter().collect(), &at.properties())?;
         if !properties.is_empty() {
             document.insert("properties".to_owned(), properties.into());
         }
-        Ok(document.into())
+        Ok(document)
     }
 
     fn members(&mut self, members: &Map<String, Value>, at: &At) -> Result<Map<String, Value>, Refusal> {
@@ -161,7 +210,11 @@ impl<'a> Translation<'a> {
         let mut stated: Vec<(String, String)> = Vec::new();
         for (name, value) in members {
             let (azure, form) = azure_member(name);
-            let at = at.member(name, &azure);
+            let mut at = at.member(name, &azure);
+            if at.is_known && !published::has_member(self.kind.kind, &at.azure) {
+                at.is_known = false;
+                self.unknown.push(at.path.clone());
+            }
             if value.is_null() {
                 if self.mode == Mode::Patch {
                     translated.entry(azure).or_insert(Value::Null);
@@ -221,10 +274,8 @@ impl<'a> Translation<'a> {
         {
             let mut translated = Map::new();
             for (key, value) in entries {
-                let mut at = at.member(key, key);
-                at.names = names.to_owned();
                 if self.mode == Mode::Patch || !value.is_null() {
-                    translated.insert(key.clone(), self.value(value, &at)?);
+                    translated.insert(key.clone(), self.value(value, &at.entry(key))?);
                 }
             }
             return Ok(Some(translated.into()));
@@ -263,17 +314,7 @@ impl<'a> Translation<'a> {
         let mut translated = Vec::new();
         for (index, item) in items.iter().enumerate() {
             let at = at.item(index);
-            let members = object_of(item, &at.path)?;
-            let beside = |name: &String| BESIDE.contains(&name.as_str());
-            let (envelope, rest): (Vec<_>, Vec<_>) = members
-                .iter()
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .partition(|(name, _)| beside(name));
-            let mut item = self.members(&envelope.into_iter().collect(), &at)?;
-            let properties = self.members(&rest.into_iter().collect(), &at.below("properties"))?;
-            if !properties.is_empty() {
-                item.insert("properties".to_owned(), properties.into());
-            }
+            let item = self.split(object_of(item, &at.path)?, &BESIDE, &at)?;
             translated.push(Value::Object(item));
         }
         Ok(translated.into())
@@ -314,7 +355,7 @@ impl<'a> Translation<'a> {
                 let reference =
                     members.remove("reference").ok_or_else(|| Refusal::missing(&at.path, remedy))?;
                 if let Some(id) = this.reference(&reference, &at.member("reference", ""))? {
-                    identities.insert(id, this.members(&members, &at)?.into());
+                    identities.insert(id, this.members(&members, &at.entry(""))?.into());
                 }
             }
             Ok(identities.into())

@@ -4,7 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::common::ApiEndpoint;
+use crate::common::{ApiEndpoint, Condition, Future};
 use crate::object::object;
 
 /// An object of Azure Service Operator as it was written, with its apiVersion, kind, metadata and spec.
@@ -33,6 +33,10 @@ object! {
 
     /// The observed state of a managed cluster's infrastructure.
     AzureAsoManagedClusterStatus {
+        /// Conditions of the object.
+        conditions: Vec<Condition>,
+        /// Operations of Azure that had not ended at the last reconcile.
+        long_running_operation_states: Vec<Future>,
         /// Whether all resources exist and the endpoint is known.
         ready: bool,
         /// The observed state of each resource.
@@ -51,8 +55,12 @@ object! {
     AzureAsoManagedControlPlaneStatus {
         /// The endpoint of the API server.
         control_plane_endpoint: ApiEndpoint,
+        /// Conditions of the object.
+        conditions: Vec<Condition>,
         /// Whether the API server has answered: the same as ready.
         initialized: bool,
+        /// Operations of Azure that had not ended at the last reconcile.
+        long_running_operation_states: Vec<Future>,
         /// Whether all resources exist and the API server can be used.
         ready: bool,
         /// The observed state of each resource.
@@ -72,6 +80,10 @@ object! {
 
     /// The observed state of a node pool.
     AzureAsoManagedMachinePoolStatus {
+        /// Conditions of the object.
+        conditions: Vec<Condition>,
+        /// Operations of Azure that had not ended at the last reconcile.
+        long_running_operation_states: Vec<Future>,
         /// Whether all resources exist and the nodes' machines are known.
         ready: bool,
         /// The number of machines.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::node_config::{KubeletConfig, LinuxOsConfig};
 use crate::common::{Condition, Future, Quantity, Tags};
 use crate::object::object;
+use crate::text::text;
 
 object! {
     /// The desired state of a node pool.
@@ -117,5 +118,12 @@ object! {
         ready: bool,
         /// The number of machines.
         replicas: i32,
+    }
+}
+
+impl PoolTaint {
+    /// The taint as AKS and `kubectl taint` write it: `key=value:effect`.
+    pub fn text(&self) -> String {
+        format!("{}={}:{}", text(&self.key), text(&self.value), text(&self.effect))
     }
 }

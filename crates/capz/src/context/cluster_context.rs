@@ -145,6 +145,17 @@ impl ClusterObjects {
 }
 
 impl Manager {
+    /// The subscription of a cluster that declares this one, or none.
+    pub(crate) fn subscription_of(&self, declared: Option<&str>) -> Result<String, IdentityError> {
+        let declared = declared.filter(|id| !id.is_empty()).or(self.settings.subscription.as_deref());
+        declared.map(|id| id.trim().to_owned()).ok_or_else(|| {
+            IdentityError::Missing(
+                "no subscription is known: set spec.subscriptionID, or AZURE_SUBSCRIPTION_ID of the manager"
+                    .into(),
+            )
+        })
+    }
+
     /// Collects the context of a cluster.
     pub(crate) async fn cluster_context(
         &self,
@@ -154,18 +165,7 @@ impl Manager {
         let environment = object.spec.azure_environment.as_deref().unwrap_or_default();
         let dns_suffix =
             dns_suffix(environment).ok_or_else(|| AccessError::UnknownCloud(environment.to_owned()))?;
-        let subscription = object
-            .spec
-            .subscription_id
-            .as_deref()
-            .filter(|id| !id.is_empty())
-            .or(self.settings.subscription.as_deref())
-            .map(|id| id.trim().to_owned())
-            .ok_or_else(|| {
-                IdentityError::Missing(
-                    "no subscription is known: set spec.subscriptionID, or AZURE_SUBSCRIPTION_ID of the manager".into(),
-                )
-            })?;
+        let subscription = self.subscription_of(object.spec.subscription_id.as_deref())?;
         let (identity, secret, access) = self.access(object).await?;
         let rival = self.rival_of(object);
         let is_copy = rival.as_ref().is_some_and(|rival| rival.is_original);

@@ -1,7 +1,6 @@
-//! Clusters that Azure manages (AKS): their kinds are not served here. Users with such objects need to know that before
-//! they remove the program that serves them.
+//! Clusters that Azure manages (AKS): their objects are admitted here, and not reconciled yet. Users with such objects
+//! need to know that before they remove the program that reconciles them.
 
-use capz_api::crd::MANAGED_KINDS;
 use kube::api::ListParams;
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
@@ -11,6 +10,16 @@ use crate::settings::Settings;
 
 /// The page size of lists.
 const PAGE_SIZE: u32 = 250;
+
+/// The kinds without a controller here. Templates need none: no resource in Azure depends on them.
+const WITHOUT_CONTROLLER: [&str; 6] = [
+    "AzureASOManagedCluster",
+    "AzureASOManagedControlPlane",
+    "AzureASOManagedMachinePool",
+    "AzureManagedCluster",
+    "AzureManagedControlPlane",
+    "AzureManagedMachinePool",
+];
 
 /// An object of a kind that is not served.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,8 +39,7 @@ impl std::fmt::Display for Unserved {
     }
 }
 
-/// Returns the objects of these kinds that a manager with these settings would reconcile. Templates are left out: no
-/// resource in Azure depends on them.
+/// Returns the objects of these kinds that a manager with these settings would reconcile. Templates are left out.
 ///
 /// # Errors
 /// Discovery fails, or the objects cannot be listed.
@@ -43,8 +51,7 @@ pub async fn unserved(client: &Client, settings: &Settings) -> Result<Vec<Unserv
     for version in &group.versions {
         let served = client.list_api_group_resources(&version.group_version).await?;
         for resource in served.resources {
-            let is_managed =
-                MANAGED_KINDS.contains(&resource.kind.as_str()) && !resource.kind.ends_with("Template");
+            let is_managed = WITHOUT_CONTROLLER.contains(&resource.kind.as_str());
             if !is_managed || resource.name.contains('/') || known.contains(&resource.kind) {
                 continue;
             }

@@ -2,4 +2,7 @@
 
 pub mod access;
 pub mod cluster;
+pub mod context;
+pub mod control_plane;
 pub mod kubeconfig;
+pub mod pool;

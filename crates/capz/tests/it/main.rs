@@ -13,6 +13,7 @@ mod kill;
 mod kill_upgrade;
 mod machine;
 mod machine_flow;
+mod managed;
 mod missed;
 mod moved;
 mod neighbours;

@@ -2,5 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod contract;
 mod flavors;
 mod known;
+mod members;
+mod others;
+mod paths;
+mod properties;
+mod refusals;

@@ -57,7 +57,7 @@ where
     F: FnMut(&ObservedResources) -> Result<Vec<Goal>, Failure> + Send,
 {
     let access =
-        AzureAccess { client: client.clone(), tenant: "t".into(), credential: Credential::fixed("t") };
+        AzureAccess { client: client.clone(), tenant: "t".into(), credential: arm::Credential::fixed("t") };
     let (reads, written) = (Reads::default(), RecentWrites::default());
     let reach = Reach {
         access: &access,
