@@ -42,6 +42,7 @@ pub mod managed_cluster;
 pub mod observed;
 pub mod operator;
 mod owner_tags;
+mod patches;
 mod peering;
 pub mod plan;
 mod plan_text;

@@ -3,7 +3,7 @@
 use capz_api::Tags;
 use serde_json::{Value, json};
 
-use super::profile::{AgentPool, properties, withdrawn_labels};
+use super::profile::{AZURES_OWN, AgentPool, document as document_of};
 use crate::cluster::Memory;
 use crate::compare::Withdrawn;
 use crate::custom_headers;
@@ -36,10 +36,10 @@ pub fn goals(
         Observation::Absent | Observation::Unknown => None,
     };
     let held = document.map(|held| &held["properties"]);
-    let wanted = json!({ "properties": properties(scope, pool, held) });
-    let mut goal = Goal { document: wanted, ..goal };
+    let mut goal = Goal { document: document_of(scope, pool, held)?, ..goal };
     if let Some(held) = held {
-        goal = goal.without(withdrawn(pool, held));
+        let withdrawn = withdrawn(pool, &goal.document["properties"], held);
+        goal = goal.without(withdrawn);
     }
     custom_headers::apply(&mut goal, &headers, "properties/tags", document);
     let mut goals = vec![managed_cluster(scope), goal];
@@ -67,23 +67,27 @@ fn in_cluster(scope: ManagedScope<'_>, pool: &AgentPool<'_>) -> Goal {
     if scope.is_in_preview() { goal.in_preview() } else { goal }
 }
 
-/// Members of the observed pool that are removed.
-fn withdrawn(pool: &AgentPool<'_>, held: &Value) -> Vec<Withdrawn> {
+/// Members of the observed properties that are removed: labels, applied tags, and the bounds of an autoscaler.
+fn withdrawn(pool: &AgentPool<'_>, wanted: &Value, held: &Value) -> Vec<Withdrawn> {
+    let undeclared = |within: &'static str| {
+        let held = held[within].as_object().into_iter().flatten();
+        held.filter(move |(key, _)| wanted[within].get(key.as_str()).is_none())
+    };
     let member = |within: &'static str, name: &str| Withdrawn::Member { within, name: name.to_owned() };
-    let labels = withdrawn_labels(pool.spec, held).map(|label| member("properties/nodeLabels", label));
-    let bounds = ["minCount", "maxCount"].into_iter().filter(|bound| {
-        pool.spec.scaling.is_none() && held.get(*bound).is_some_and(|bound| !bound.is_null())
-    });
+    let labels = undeclared("nodeLabels").filter(|(key, _)| !key.starts_with(AZURES_OWN));
     let applied: Tags =
         pool.annotations.get(TAGS).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    let declared = pool.spec.additional_tags.as_ref();
-    let tags = applied.iter().filter(|(key, value)| {
-        // A tag with another value belongs to another writer by now.
-        !declared.is_some_and(|declared| declared.contains_key(*key)) && held["tags"][key.as_str()] == **value
+    // A tag with another value belongs to another writer by now.
+    let tags = undeclared("tags")
+        .filter(|(key, value)| applied.get(*key).is_some_and(|applied| value.as_str() == Some(applied)));
+    let bounds = ["minCount", "maxCount"].into_iter().filter(|bound| {
+        let is_there = |document: &Value| document.get(*bound).is_some_and(|bound| !bound.is_null());
+        is_there(held) && !is_there(wanted)
     });
     labels
+        .map(|(label, _)| member("properties/nodeLabels", label))
+        .chain(tags.map(|(tag, _)| member("properties/tags", tag)))
         .chain(bounds.map(|bound| member("properties", bound)))
-        .chain(tags.map(|(key, _)| member("properties/tags", key)))
         .collect()
 }
 

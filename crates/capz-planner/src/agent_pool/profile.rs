@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use capz_api::Quantity;
 use capz_api::azure_managed_machine_pool::AzureManagedMachinePoolSpec;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::node_config;
 use crate::document::{items, list, text, without_nulls};
 use crate::goal::GoalError;
 use crate::kubernetes_version::KubernetesVersion;
 use crate::managed_cluster::{ManagedScope, higher};
+use crate::patches;
 
 /// The prefix of labels and taints that Azure sets itself.
 pub(super) const AZURES_OWN: &str = "kubernetes.azure.com/";
@@ -66,15 +67,38 @@ pub fn profiles(scope: ManagedScope<'_>, pools: &[AgentPool<'_>]) -> Result<Valu
     let mut sorted: Vec<&AgentPool<'_>> = pools.iter().collect();
     sorted.sort_by_key(|pool| pool.azure_name());
     let profile = |pool: &AgentPool<'_>| {
-        let mut profile = properties(scope, pool, None);
+        let mut profile = document(scope, pool, None)?["properties"].take();
         profile["name"] = json!(pool.azure_name());
-        profile
+        Ok(profile)
     };
-    Ok(sorted.into_iter().map(profile).collect())
+    sorted.into_iter().map(profile).collect()
+}
+
+/// The document of a pool. `held` are the observed properties.
+///
+/// # Errors
+/// A patch cannot be read.
+pub(super) fn document(
+    scope: ManagedScope<'_>,
+    pool: &AgentPool<'_>,
+    held: Option<&Value>,
+) -> Result<Value, GoalError> {
+    let mut document = json!({ "properties": properties(scope, pool, held) });
+    let patches = pool.spec.aso_managed_clusters_agent_pool_patches.as_deref();
+    patches::apply("ManagedClustersAgentPool", "asoManagedClustersAgentPoolPatches", patches, &mut document)?;
+    // Taints that Azure sets itself stay.
+    let azures = held
+        .into_iter()
+        .flat_map(|held| list(&held["nodeTaints"]))
+        .filter(|taint| taint.as_str().is_some_and(|taint| taint.starts_with(AZURES_OWN)));
+    if let Some(taints) = document["properties"]["nodeTaints"].as_array_mut() {
+        taints.extend(azures.cloned());
+    }
+    Ok(document)
 }
 
 /// The properties of a pool. `held` are the observed ones.
-pub(super) fn properties(scope: ManagedScope<'_>, pool: &AgentPool<'_>, held: Option<&Value>) -> Value {
+fn properties(scope: ManagedScope<'_>, pool: &AgentPool<'_>, held: Option<&Value>) -> Value {
     let spec = pool.spec;
     let scaling = spec.scaling.as_ref();
     let disk = spec.os_disk_size_gb.filter(|size| *size > 0);
@@ -95,7 +119,7 @@ pub(super) fn properties(scope: ManagedScope<'_>, pool: &AgentPool<'_>, held: Op
         "enableAutoScaling": scaling.is_some(),
         "minCount": scaling.and_then(|scaling| scaling.min_size),
         "maxCount": scaling.and_then(|scaling| scaling.max_size),
-        "nodeTaints": taints(spec, held),
+        "nodeTaints": taints(spec),
         "nodeLabels": spec.node_labels,
         "tags": spec.additional_tags,
         "enableUltraSSD": spec.enable_ultra_ssd,
@@ -131,16 +155,12 @@ fn version(scope: ManagedScope<'_>, pool: &AgentPool<'_>, held: Option<&Value>) 
     higher(declared.chain(known))
 }
 
-/// The declared taints, and those of Azure.
-fn taints(spec: &AzureManagedMachinePoolSpec, held: Option<&Value>) -> Vec<String> {
+fn taints(spec: &AzureManagedMachinePoolSpec) -> Vec<String> {
     let part = |text: &Option<String>| text.clone().unwrap_or_default();
     let declared = spec.taints.iter().flatten();
-    let mut taints: Vec<String> = declared
+    declared
         .map(|taint| format!("{}={}:{}", part(&taint.key), part(&taint.value), part(&taint.effect)))
-        .collect();
-    let azures = held.into_iter().flat_map(|held| list(&held["nodeTaints"])).filter_map(Value::as_str);
-    taints.extend(azures.filter(|taint| taint.starts_with(AZURES_OWN)).map(str::to_owned));
-    taints
+        .collect()
 }
 
 /// The price as a number, whole if it can be.
@@ -150,15 +170,4 @@ fn price(price: &Quantity) -> Option<Value> {
     #[allow(clippy::cast_possible_truncation)]
     let whole = price as i64;
     Some(if price.fract() == 0.0 { json!(whole) } else { json!(price) })
-}
-
-/// The labels that are no longer declared. Azure's own stay.
-pub(super) fn withdrawn_labels<'h>(
-    spec: &AzureManagedMachinePoolSpec,
-    held: &'h Value,
-) -> impl Iterator<Item = &'h String> {
-    let declared: Map<String, Value> =
-        spec.node_labels.iter().flatten().map(|(key, value)| (key.clone(), json!(value))).collect();
-    let held = held["nodeLabels"].as_object().into_iter().flatten().map(|(key, _)| key);
-    held.filter(move |key| !key.starts_with(AZURES_OWN) && !declared.contains_key(*key))
 }

@@ -133,9 +133,13 @@ fn is_served(goal: &Goal, held: &Value) -> bool {
 
 fn in_the_way(goal: &Goal) -> String {
     let inside = goal.id.parent().map(|parent| crate::kind::describe(&parent)).unwrap_or_default();
+    let remedy = match *goal.service == service::FLEET_MEMBER {
+        true => "Name another member or fleet (spec.fleetsMember)",
+        false => "Name another zone (spec.networkSpec.privateDNSZoneName)",
+    };
     format!(
         "{} exists already in {inside}, says something else, and was not made by this cluster: it may be another cluster's, and is \
-         left alone. Name another zone (spec.networkSpec.privateDNSZoneName), or delete it if it is of no use to anyone",
+         left alone. {remedy}, or delete it if it is of no use to anyone",
         goal.name_for_people()
     )
 }

@@ -2,17 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::document::{document, withdrawn};
+use super::document::document;
 use super::scope::ManagedScope;
-use super::{extension, fleet_member};
+use super::{extension, fleet_member, network_profile};
 use crate::agent_pool::AgentPool;
 use crate::cluster::{
     End, Inventory, Memory, beside, ends_of, group, network, private_endpoint, with_memory,
 };
 use crate::custom_headers;
-use crate::document::list;
+use crate::document::{list, without_nulls};
 use crate::goal::{Goal, GoalError, OwnershipRule};
 use crate::observed::{Observation, ObservedResources};
+use crate::patches;
 use crate::service;
 
 /// The members of a managed cluster that Azure cannot change: a difference is reported.
@@ -49,7 +50,12 @@ pub fn goals(
     if is_without_pools && is_known {
         wanted["properties"]["agentPoolProfiles"] = crate::agent_pool::profiles(scope, pools)?;
     }
-    let mut goal = managed_cluster(scope, wanted).reporting(&FIXED).without(withdrawn(scope, held));
+    wanted["tags"] = tags(scope);
+    let mut wanted = without_nulls(wanted);
+    let patches = scope.spec.aso_managed_cluster_patches.as_deref();
+    patches::apply("ManagedCluster", "asoManagedClusterPatches", patches, &mut wanted)?;
+    let withdrawn = held.map(|held| network_profile::withdrawn(&wanted, held)).unwrap_or_default();
+    let mut goal = managed_cluster(scope, wanted).reporting(&FIXED).without(withdrawn);
     custom_headers::apply(&mut goal, scope.headers, "tags", held);
     Ok(with_memory(scope.cluster, declared(scope, goal), memory))
 }
@@ -86,8 +92,7 @@ fn declared(scope: ManagedScope<'_>, managed_cluster: Goal) -> Vec<Goal> {
     goals
 }
 
-fn managed_cluster(scope: ManagedScope<'_>, mut document: Value) -> Goal {
-    document["tags"] = tags(scope);
+fn managed_cluster(scope: ManagedScope<'_>, document: Value) -> Goal {
     let goal = Goal::new(scope.managed_cluster(), &service::MANAGED_CLUSTER, document)
         .owned(OwnershipRule::Declared(crate::cluster::DECLARED_BY));
     if scope.is_in_preview() { goal.in_preview() } else { goal }

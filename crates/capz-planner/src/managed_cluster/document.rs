@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 
 use super::scope::ManagedScope;
 use super::{access, network_profile, version};
-use crate::compare::Withdrawn;
 use crate::document::{items, text};
 use crate::goal::GoalError;
 use crate::terminal::Terminal;
@@ -49,11 +48,6 @@ pub(super) fn document(scope: ManagedScope<'_>, held: Option<&Value>) -> Result<
             "autoScalerProfile": spec.autoscaler_profile.as_ref().map(autoscaler),
         },
     }))
-}
-
-/// Members of the observed document that are removed.
-pub(super) fn withdrawn(scope: ManagedScope<'_>, held: Option<&Value>) -> Vec<Withdrawn> {
-    held.map(|held| network_profile::withdrawn(scope, held)).unwrap_or_default()
 }
 
 /// The tier, by its name of today.

@@ -39,11 +39,12 @@ pub(super) fn document(scope: ManagedScope<'_>) -> Result<Value, GoalError> {
     }))
 }
 
-/// Outbound addresses of other kinds than the declared one.
-pub(super) fn withdrawn(scope: ManagedScope<'_>, held: &Value) -> Vec<Withdrawn> {
-    let Some(profile) = scope.spec.load_balancer_profile.as_ref() else { return Vec::new() };
-    let wanted = crate::document::without_nulls(balancer(profile));
-    let is_declared = |kind: &&str| wanted.get(*kind).is_some();
+/// Outbound addresses of other kinds than that in the desired document.
+pub(super) fn withdrawn(wanted: &Value, held: &Value) -> Vec<Withdrawn> {
+    let profile = wanted.pointer(&format!("/{BALANCER}"));
+    let is_declared = |kind: &&str| {
+        profile.and_then(|profile| profile.get(*kind)).is_some_and(|addresses| !addresses.is_null())
+    };
     if !OUTBOUND.iter().any(|kind| is_declared(&kind)) {
         return Vec::new();
     }
