@@ -192,6 +192,20 @@ impl Management {
         Ok(())
     }
 
+    /// Waits until no pod of the providers is there.
+    ///
+    /// # Errors
+    /// It takes too long.
+    pub async fn until_stopped(&self) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        let pods = api(&self.client, "v1", "Pod", Some(NAMESPACE));
+        while !pods.list_metadata(&ListParams::default()).await?.items.is_empty() {
+            ensure!(begun.elapsed() < STEP, "pods run still in {NAMESPACE}:\n{}", self.words());
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(())
+    }
+
     /// The current state.
     ///
     /// # Errors
@@ -382,20 +396,21 @@ fn images(counterparts: &Counterparts) -> Vec<Image> {
         metrics: "--diagnostics-address",
         more,
     };
-    vec![
-        Image {
-            name: "azureserviceoperator",
-            program: counterparts.operator.clone(),
-            // The operator's image has its definitions in `crds`.
-            folder: counterparts.folder.clone(),
-            metrics: "--metrics-addr",
-            more: &[],
-        },
+    let operator = counterparts.operator.as_ref().map(|program| Image {
+        name: "azureserviceoperator",
+        program: program.clone(),
+        // The operator's image has its definitions in `crds`.
+        folder: counterparts.folder.clone(),
+        metrics: "--metrics-addr",
+        more: &[],
+    });
+    let managers = [
         manager("cluster-api-azure-controller", &counterparts.provider, sooner),
         manager(
             OURS_NAME,
             &counterparts.ours,
             &["--reconciler-requeue=2s", "--debouncing-timer=1s", "--sync-period=30s"],
         ),
-    ]
+    ];
+    operator.into_iter().chain(managers).collect()
 }
