@@ -357,24 +357,27 @@ impl Management {
         self.pods.words()
     }
 
-    /// The requests of the provider's manager that were forbidden so far.
+    /// The requests of the provider's manager that were forbidden so far, and never allowed: while clusterctl exchanges roles,
+    /// or a role is aggregated, a request may be forbidden for a moment.
     ///
     /// # Errors
     /// The audit log cannot be read.
     pub fn forbidden(&self) -> anyhow::Result<BTreeSet<String>> {
         let log = std::fs::read_to_string(&self.audit)?;
         let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let refused = lines.filter(|line| {
-            line["responseStatus"]["code"] == 403
-                && line["user"]["username"] == format!("system:serviceaccount:{NAMESPACE}:capz-manager")
-        });
-        let said = refused.map(|line| {
+        let account = format!("system:serviceaccount:{NAMESPACE}:capz-manager");
+        let (mut refused, mut allowed) = (BTreeSet::new(), BTreeSet::new());
+        for line in lines.filter(|line| line["user"]["username"] == account.as_str()) {
             let of = &line["objectRef"];
-            let text = |member: &str| of[member].as_str().unwrap_or_default().to_owned();
+            let text = |member: &str| of[member].as_str().unwrap_or_default();
             let verb = line["verb"].as_str().unwrap_or_default();
-            format!("{verb} {} {} {}", text("apiGroup"), text("resource"), text("name"))
-        });
-        Ok(said.collect())
+            let said = format!("{verb} {} {} {}", text("apiGroup"), text("resource"), text("name"));
+            match line["responseStatus"]["code"].as_u64() {
+                Some(403) => refused.insert(said),
+                _ => allowed.insert(said),
+            };
+        }
+        Ok(refused.difference(&allowed).cloned().collect())
     }
 }
 
