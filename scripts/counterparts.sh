@@ -13,8 +13,8 @@
 set -euo pipefail
 folder=$(mkdir -p "${1:?usage: counterparts.sh FOLDER CHECKOUT}" && cd "$1" && pwd)
 checkout=$(cd "${2:?usage: counterparts.sh FOLDER CHECKOUT}" && pwd)
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 release=${RELEASE:-v1.26.0}
-clusterctl=v1.14.2
 controller_gen=v0.20.0
 kustomize=v5.7.1
 operator=$(awk '$1 == "github.com/Azure/azure-service-operator/v2" {print $2}' "$checkout/go.mod")
@@ -32,7 +32,7 @@ tool() { # tool NAME PACKAGE@VERSION
 }
 
 build provider "$checkout" .
-tool clusterctl "sigs.k8s.io/cluster-api/cmd/clusterctl@$clusterctl"
+ln -sf "$("$here/clusterctl.sh")" "$folder/clusterctl"
 tool kustomize "sigs.k8s.io/kustomize/kustomize/v5@$kustomize"
 tool controller-gen "sigs.k8s.io/controller-tools/cmd/controller-gen@$controller_gen"
 
@@ -46,7 +46,6 @@ sources=$folder/operator-sources
 # All of its 546 packages of kinds take half an hour; those of these groups are as they are.
 table=internal/controllers/controller_resources_gen.go
 if [ ! -x "$folder/operator" ]; then
-  here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
   python3 "$here/operator_kinds.py" "$sources/$table" network resources containerservice kubernetesconfiguration >"$folder/table.go"
   mv "$folder/table.go" "$sources/$table"
 fi

@@ -7,6 +7,7 @@ mod charts;
 mod e2e;
 mod explore;
 mod fuzz;
+mod guide;
 mod images;
 mod kubernetes;
 mod manifests;

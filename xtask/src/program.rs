@@ -56,6 +56,28 @@ pub fn output(command: &mut Command) -> anyhow::Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("{name} printed something that is no text"))
 }
 
+/// The exit code of scripts of programs that cannot be had on a machine.
+const CANNOT_BE_HAD: i32 = 3;
+
+/// The program whose path a script prints, and which the script builds if it is missing. `None` with a message where it
+/// cannot be had.
+///
+/// # Errors
+/// The script fails, or the program cannot be had in CI.
+pub fn of_script(name: &str) -> anyhow::Result<Option<PathBuf>> {
+    let script = root().join("scripts").join(name);
+    let output = Command::new(&script).output().with_context(|| script.display().to_string())?;
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    match output.status.code() {
+        Some(0) => Ok(Some(String::from_utf8(output.stdout)?.trim().into())),
+        Some(CANNOT_BE_HAD) if std::env::var_os("CI").is_none() => {
+            print::line(format_args!("skipped: {said}"));
+            Ok(None)
+        }
+        _ => bail!("{}: {said}", script.display()),
+    }
+}
+
 /// Builds the release binaries of all programs that users run, and returns their folder.
 ///
 /// # Errors

@@ -54,28 +54,34 @@ impl<'a> Builder<'a> {
         Ok(Self { profile, provenance, folders, compiler: compiler.trim().to_owned(), checksums })
     }
 
-    /// Builds a program for a platform, and returns its file.
+    /// Builds binaries for a platform, with the features of all `packages`.
     ///
     /// # Errors
-    /// It does not build.
-    pub fn program(&self, package: &str, binary: &str, platform: &Platform) -> anyhow::Result<PathBuf> {
-        let arguments = platform::arguments(platform, package, self.profile, &self.folders);
+    /// They do not build.
+    pub fn build(&self, packages: &[&str], binaries: &[&str], platform: &Platform) -> anyhow::Result<()> {
+        let arguments = platform::arguments(platform, packages, binaries, self.profile, &self.folders);
         let status = self.cargo().args(arguments).arg("--quiet").status().context("cannot start cargo")?;
         if !status.success() {
-            bail!("{package} does not build for {}", platform.target);
+            bail!("cargo does not build {} for {}", binaries.join(", "), platform.target);
         }
-        Ok(platform::program(platform, binary, self.profile, &self.folders))
+        Ok(())
     }
 
-    /// Builds the program of an image, with its bill of materials.
+    /// The file of a binary that was built.
+    pub fn file(&self, binary: &str, platform: &Platform) -> PathBuf {
+        platform::program(platform, binary, self.profile, &self.folders)
+    }
+
+    /// The built program of an image, with its bill of materials.
     pub(super) fn image_program(
         &self,
         image: &'static Image,
         platform: &'static Platform,
     ) -> anyhow::Result<(Program, PathBuf)> {
-        let file = self.program(image.package, image.binary, platform)?;
+        let file = self.file(image.binary, platform);
         let bytes = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        let tree = output(self.cargo().args(sbom::tree_arguments(platform, image.package)))?;
+        let tree =
+            output(self.cargo().args(sbom::tree_arguments(platform, &image.group.packages(platform))))?;
         let subject = sbom::Subject {
             image,
             platform,
@@ -83,7 +89,7 @@ impl<'a> Builder<'a> {
             program: layout::sha256(&bytes),
             compiler: self.compiler.clone(),
         };
-        let bill = sbom::bill(&subject, &sbom::crates(&tree)?, &self.checksums);
+        let bill = sbom::bill(&subject, &sbom::crates(&tree, image.package)?, &self.checksums);
         Ok((Program { platform, bytes, bill }, file))
     }
 

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use assemble::{Assembled, Size};
 pub use builder::Builder;
-use catalogue::{IMAGES, Image};
+use catalogue::{Group, IMAGES, Image};
 use platform::Platform;
 
 use crate::print;
@@ -117,6 +117,16 @@ pub fn build(wanted: &Build, builder: &Builder<'_>, say: &dyn Fn(String)) -> any
     std::fs::create_dir_all(&wanted.out).with_context(|| format!("cannot make {}", wanted.out.display()))?;
     let all: Vec<&Image> = IMAGES.iter().collect();
     let images = if wanted.only.is_empty() { &all } else { &wanted.only };
+    for platform in &wanted.arch {
+        for group in Group::ALL {
+            let of_group = images.iter().filter(|it| it.group == group && it.platforms.contains(platform));
+            let binaries: Vec<&str> = of_group.map(|image| image.binary).collect();
+            if !binaries.is_empty() {
+                say(format!("building for {}: {}", platform.name, binaries.join(", ")));
+                builder.build(&group.packages(platform), &binaries, platform)?;
+            }
+        }
+    }
     let mut written = Vec::new();
     for image in images {
         let platforms: Vec<_> =
@@ -127,7 +137,6 @@ pub fn build(wanted: &Build, builder: &Builder<'_>, say: &dyn Fn(String)) -> any
         }
         let (mut programs, mut bills, mut files) = (Vec::new(), Vec::new(), Vec::new());
         for platform in platforms {
-            say(format!("{}: building for {}", image.name, platform.name));
             let (program, file) = builder.image_program(image, platform)?;
             let bill = wanted.out.join(format!("{}-{}.cdx.json", image.name, platform.name));
             std::fs::write(&bill, format!("{:#}\n", program.bill))

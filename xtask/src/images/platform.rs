@@ -98,16 +98,24 @@ pub struct Folders {
     pub target: PathBuf,
 }
 
-/// The arguments of the `cargo build` of a program. Messages of panics name source files: their folders get names that are the
+/// The arguments of the `cargo build` of some binaries, with the features of all `packages`. Messages of panics name source files: their folders get names that are the
 /// same on each machine.
-pub fn arguments(platform: &Platform, package: &str, profile: &str, folders: &Folders) -> Vec<String> {
+pub fn arguments(
+    platform: &Platform,
+    packages: &[&str],
+    binaries: &[&str],
+    profile: &str,
+    folders: &Folders,
+) -> Vec<String> {
     let renamed = [(&folders.root, "/cerulean"), (&folders.cargo, "/cargo")]
         .map(|(folder, name)| format!("--remap-path-prefix={}={name}", folder.display()));
     // A list of strings is the same in JSON and in TOML.
     let flags = serde_json::json!(renamed);
-    let arguments =
-        ["build", "--locked", "--profile", profile, "--target", platform.target, "--package", package];
-    let mut arguments = arguments.map(str::to_owned).to_vec();
+    let arguments = ["build", "--locked", "--profile", profile, "--target", platform.target];
+    let packages = packages.iter().flat_map(|package| ["--package", *package]);
+    let binaries = binaries.iter().flat_map(|binary| ["--bin", *binary]);
+    let mut arguments: Vec<String> =
+        arguments.into_iter().chain(packages).chain(binaries).map(str::to_owned).collect();
     arguments.extend(["--config".to_owned(), format!("target.{}.rustflags={flags}", platform.target)]);
     arguments
 }
@@ -145,7 +153,8 @@ mod tests {
     fn folders_of_the_building_machine_are_renamed() {
         let folders =
             Folders { root: "/home/me/c".into(), cargo: "/home/me/.cargo".into(), target: "/t".into() };
-        let arguments = arguments(&ARM64, "cloud-node-manager", "small", &folders);
+        let arguments =
+            arguments(&ARM64, &["cloud-node-manager"], &["azure-cloud-node-manager"], "small", &folders);
         assert_eq!(
             arguments.last().unwrap(),
             "target.aarch64-unknown-linux-musl.rustflags=\

@@ -17,10 +17,11 @@ pub const MEDIA_TYPE: &str = "application/vnd.cyclonedx+json";
 const AUTHORITIES: &str = "webpki-root-certs";
 
 /// The arguments of the `cargo tree` that [`crates`] reads.
-pub fn tree_arguments(platform: &Platform, package: &str) -> Vec<String> {
-    let arguments = ["tree", "--locked", "--package", package, "--target", platform.target];
+pub fn tree_arguments(platform: &Platform, packages: &[&str]) -> Vec<String> {
+    let arguments = ["tree", "--locked", "--target", platform.target];
+    let packages = packages.iter().flat_map(|package| ["--package", *package]);
     let form = ["--edges", "normal,no-proc-macro", "--prefix", "depth", "--format", "\t{p}\t{l}"];
-    arguments.into_iter().chain(form).map(str::to_owned).collect()
+    arguments.into_iter().chain(packages).chain(form).map(str::to_owned).collect()
 }
 
 /// A crate by its name and version.
@@ -47,11 +48,24 @@ pub struct Entry {
     needs: BTreeSet<Crate>,
 }
 
-/// The crates in the output of `cargo tree`: one a line, with its depth.
+/// The crates of a package in the output of `cargo tree` of packages that are built together.
 ///
 /// # Errors
-/// A line is not as [`tree_arguments`] asks for.
-pub fn crates(tree: &str) -> anyhow::Result<BTreeMap<Crate, Entry>> {
+/// A line is not as [`tree_arguments`] asks for, or none is of the package.
+pub fn crates(tree: &str, package: &str) -> anyhow::Result<BTreeMap<Crate, Entry>> {
+    let mut all = crates_of_all(tree)?;
+    let this = all.keys().find(|one| one.name == package);
+    let mut waiting = vec![this.with_context(|| format!("cargo tree printed no line of {package}"))?.clone()];
+    let mut crates = BTreeMap::new();
+    while let Some((one, entry)) = waiting.pop().and_then(|one| all.remove_entry(&one)) {
+        waiting.extend(entry.needs.iter().cloned());
+        crates.insert(one, entry);
+    }
+    Ok(crates)
+}
+
+/// One crate a line, with its depth.
+fn crates_of_all(tree: &str) -> anyhow::Result<BTreeMap<Crate, Entry>> {
     let mut crates: BTreeMap<Crate, Entry> = BTreeMap::new();
     let mut path: Vec<Crate> = Vec::new();
     for line in tree.lines().filter(|line| !line.is_empty()) {
@@ -189,10 +203,14 @@ mod tests {
     use super::super::platform::AMD64;
     use super::*;
 
-    const TREE: &str = "0\thealth-probe-proxy v0.1.0 (/home/me/cerulean/crates/health-probe-proxy)\tApache-2.0\n\
-        1\tbytes v1.12.1\tMIT\n\
+    /// Of two programs: what the second one needs stands below the first one, where both need it.
+    const TREE: &str = "0\tcloud-node-manager v0.1.0 (/home/me/cerulean/crates/cloud-node-manager)\tApache-2.0\n\
         1\thyper v1.12.0\tMIT/Apache-2.0\n\
-        2\tbytes v1.12.1\tMIT (*)\n";
+        2\tbytes v1.12.1\tMIT\n\
+        1\tkube v5.0.0\tApache-2.0\n\n\
+        0\thealth-probe-proxy v0.1.0 (/home/me/cerulean/crates/health-probe-proxy)\tApache-2.0\n\
+        1\tbytes v1.12.1\tMIT (*)\n\
+        1\thyper v1.12.0\tMIT/Apache-2.0 (*)\n";
     const LOCK: &str = "version = 4\n\n[[package]]\nname = \"bytes\"\nversion = \"1.12.1\"\nsource = \"registry\"\n\
         checksum = \"abc\"\n\n[[package]]\nname = \"health-probe-proxy\"\nversion = \"0.1.0\"\ndependencies = [\n \"bytes\",\n]\n";
 
@@ -211,7 +229,7 @@ mod tests {
             program: "0123".to_owned(),
             compiler: "rustc 1.95.0 (59807616e 2026-04-14)".to_owned(),
         };
-        let bill = bill(&subject, &crates(TREE).unwrap(), &checksums(LOCK));
+        let bill = bill(&subject, &crates(TREE, "health-probe-proxy").unwrap(), &checksums(LOCK));
         let components = bill["components"].as_array().unwrap();
         let names: Vec<&str> =
             components.iter().map(|component| component["name"].as_str().unwrap()).collect();
@@ -229,7 +247,9 @@ mod tests {
 
     #[test]
     fn a_tree_of_another_form_is_refused() {
-        let problem = crates("bytes v1.12.1").unwrap_err();
+        let problem = crates("bytes v1.12.1", "bytes").unwrap_err();
         assert_eq!(problem.to_string(), "cargo tree printed \"bytes v1.12.1\"");
+        let problem = crates(TREE, "manager").unwrap_err();
+        assert_eq!(problem.to_string(), "cargo tree printed no line of manager");
     }
 }

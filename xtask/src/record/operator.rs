@@ -80,7 +80,17 @@ const SERVICE: (&str, &str) = ("capz-system", "azureserviceoperator-webhook-serv
 /// The name of the registration of its webhooks.
 const REGISTRATION: &str = "azure-service-operator";
 
-fn definition(kind: &Kind, server: &WebhookServer) -> Value {
+/// Its definitions, whose objects are not converted: as long as no program of its own converts them.
+pub fn definitions_without_conversion() -> Vec<Value> {
+    KINDS.iter().map(|kind| definition(kind, &json!({ "strategy": "None" }))).collect()
+}
+
+fn by_webhook(server: &WebhookServer) -> Value {
+    json!({ "strategy": "Webhook", "webhook": {
+        "conversionReviewVersions": ["v1"], "clientConfig": server.service_config(SERVICE.0, SERVICE.1, "/convert") } })
+}
+
+fn definition(kind: &Kind, conversion: &Value) -> Value {
     // Each version has another one that only the operator uses.
     let storage = format!("{}storage", kind.stored);
     let mut versions: Vec<&str> = kind.spoken.to_vec();
@@ -105,8 +115,7 @@ fn definition(kind: &Kind, server: &WebhookServer) -> Value {
             "group": kind.group, "scope": "Namespaced", "versions": all,
             "names": { "kind": kind.kind, "listKind": format!("{}List", kind.kind), "plural": kind.plural,
                 "singular": singular },
-            "conversion": { "strategy": "Webhook", "webhook": {
-                "conversionReviewVersions": ["v1"], "clientConfig": server.service_config(SERVICE.0, SERVICE.1, "/convert") } },
+            "conversion": conversion,
         },
     })
 }
@@ -132,7 +141,7 @@ impl Operator {
         )
         .await?;
         for kind in &KINDS {
-            create(&place.client, &definition(kind, &this.server)).await?;
+            create(&place.client, &definition(kind, &by_webhook(&this.server))).await?;
         }
         Ok(this)
     }
@@ -188,7 +197,7 @@ impl Operator {
     /// The API server refuses that.
     pub async fn define_again(&self, place: &Place) -> anyhow::Result<()> {
         for kind in &KINDS {
-            let conversion = definition(kind, &self.server)["spec"]["conversion"].clone();
+            let conversion = by_webhook(&self.server);
             let name = format!("{}.{}", kind.plural, kind.group);
             let patched = api(&place.client, "apiextensions.k8s.io/v1", "CustomResourceDefinition", None)
                 .patch(

@@ -13,7 +13,7 @@ use anyhow::{Context as _, ensure};
 use contents::{Image, Ingredients};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::images::catalogue::IMAGES;
+use crate::images::catalogue::{Group, IMAGES};
 use crate::images::layer::{File, Files};
 use crate::images::platform::Platform;
 use crate::images::{Build, Builder, build};
@@ -65,9 +65,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
     let linux: Vec<_> = arguments.arch.iter().copied().filter(|platform| platform.os == "linux").collect();
     let progress = Progress::new(
-        IMAGES.iter().map(|image| image.platforms).fold(0, |steps, of_image| {
-            steps + arguments.arch.iter().filter(|platform| of_image.contains(platform)).count()
-        }) + IMAGES.len()
+        arguments
+            .arch
+            .iter()
+            .map(|platform| Group::ALL.iter().filter(|group| !group.packages(platform).is_empty()).count())
+            .sum::<usize>()
+            + IMAGES.len()
             + linux.len(),
     );
     let builder = Builder::new(&arguments.arch, &arguments.profile, &provenance)?;
@@ -84,8 +87,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let place = |platform: &Platform| format!("{}-{}", platform.os, platform.architecture);
     for platform in linux {
         progress.step(&format!("{TOOL}: building for {}", platform.name));
-        let file = builder.program(TOOL, TOOL, platform)?;
-        programs.entry(place(platform)).or_default().insert(TOOL.to_owned(), File::program(read(&file)?));
+        builder.build(&[TOOL], &[TOOL], platform)?;
+        let file = read(&builder.file(TOOL, platform))?;
+        programs.entry(place(platform)).or_default().insert(TOOL.to_owned(), File::program(file));
     }
     let (mut packed, mut bills) = (Vec::new(), Files::new());
     for image in written {

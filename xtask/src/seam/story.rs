@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use anyhow::bail;
+
 use super::azure::Watch;
 use super::stage::{Programs, Stage};
 
@@ -18,13 +20,18 @@ pub enum Story {
     Move,
     /// Ours makes the cluster, the established provider takes it over and hands it back; it is deleted at that moment.
     Back,
+    /// With a real API server alone: the commands of docs/switching.md, to ours and back; then the cluster is deleted.
+    Guide,
 }
 
 impl Story {
     /// All stories with a simulated API server.
     pub const SIMULATED: [Self; 4] = [Self::Swap, Self::Upgrade, Self::Move, Self::Back];
     /// All stories with a real API server.
-    pub const REAL: [Self; 5] = [Self::Swap, Self::Upgrade, Self::UpgradeFirst, Self::Move, Self::Back];
+    pub const REAL: [Self; 6] =
+        [Self::Swap, Self::Upgrade, Self::UpgradeFirst, Self::Move, Self::Back, Self::Guide];
+    /// All stories in which the established provider may be played.
+    pub const PLAYED: [Self; 1] = [Self::Guide];
 
     /// The title of the story.
     pub fn title(self) -> &'static str {
@@ -40,6 +47,9 @@ impl Story {
             }
             Self::Move => "the cluster is moved away while the operator runs",
             Self::Back => "a cluster of ours is taken over, handed back, and deleted at that moment",
+            Self::Guide => {
+                "the guide to switching is followed, to ours and back; then the cluster is deleted"
+            }
         }
     }
 
@@ -54,6 +64,7 @@ impl Story {
             Self::Upgrade | Self::UpgradeFirst => upgrade(&mut stage).await,
             Self::Move => leave(&mut stage).await,
             Self::Back => back(&mut stage).await,
+            Self::Guide => bail!("the guide needs a real API server (--kubernetes real)"),
         };
         played.map_err(|problem| crate::program::with_logs(problem, &stage.programs()))
     }

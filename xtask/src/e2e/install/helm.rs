@@ -5,11 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-use crate::print;
-use crate::program::root;
-
-/// The exit code of `scripts/helm.sh` on a machine where helm cannot be had.
-const CANNOT_BE_HAD: i32 = 3;
+use crate::program::of_script;
 
 /// Helm for one cluster.
 pub struct Helm {
@@ -25,17 +21,7 @@ impl Helm {
     /// # Errors
     /// The script fails, or helm cannot be had in CI.
     pub fn find() -> anyhow::Result<Option<PathBuf>> {
-        let script = root().join("scripts/helm.sh");
-        let output = Command::new(&script).output().with_context(|| script.display().to_string())?;
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        match output.status.code() {
-            Some(0) => Ok(Some(String::from_utf8(output.stdout)?.trim().into())),
-            Some(CANNOT_BE_HAD) if std::env::var_os("CI").is_none() => {
-                print::line(format_args!("skipped: {said}"));
-                Ok(None)
-            }
-            _ => bail!("{}: {said}", script.display()),
-        }
+        of_script("helm.sh")
     }
 
     /// Helm for the cluster of a kubeconfig, with its files in `folder`.

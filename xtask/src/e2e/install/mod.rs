@@ -8,7 +8,6 @@
 //! ```
 
 mod established;
-mod guide;
 mod helm;
 mod image;
 mod monitoring;

@@ -14,12 +14,12 @@ use real_kubernetes::Enclosure;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::guide::Guide;
 use super::helm::Helm;
 use super::reader::{CLUSTER, Reader, TAG};
 use super::tools::Tools;
 use super::{established, image};
 use crate::e2e::machines::{EXCHANGES, EmptyCluster, Machines, PUBLIC_REGISTRY};
+use crate::guide::Guide;
 use crate::print;
 use crate::program::root;
 

@@ -55,6 +55,8 @@ pub struct Clusterctl {
     program: PathBuf,
     configuration: PathBuf,
     directory: PathBuf,
+    /// Cluster API's own providers, as the configuration lists them.
+    played: Vec<Value>,
 }
 
 impl Clusterctl {
@@ -103,12 +105,26 @@ impl Clusterctl {
             let series = if version == BACK { &deploy } else { from };
             std::fs::copy(series.join("metadata.yaml"), folder.join("metadata.yaml"))?;
         }
-        let url =
-            repository.join("infrastructure-azure").join(ESTABLISHED).join("infrastructure-components.yaml");
-        providers.push(json!({ "name": "azure", "type": "InfrastructureProvider", "url": url }));
         let configuration = directory.join("clusterctl.yaml");
-        std::fs::write(&configuration, json!({ "providers": providers }).to_string())?;
-        Ok(Self { program: counterparts.clusterctl.clone(), configuration, directory: directory.to_owned() })
+        let this = Self {
+            program: counterparts.clusterctl.clone(),
+            configuration: configuration.clone(),
+            directory: directory.to_owned(),
+            played: providers,
+        };
+        this.write_configuration(&configuration, &repository)?;
+        Ok(this)
+    }
+
+    /// Writes a configuration with the infrastructure provider in another repository, and Cluster API's own providers in this one.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write_configuration(&self, file: &Path, repository: &Path) -> anyhow::Result<()> {
+        let url = repository.join("infrastructure-azure").join(OURS).join("infrastructure-components.yaml");
+        let azure = json!({ "name": "azure", "type": "InfrastructureProvider", "url": url });
+        let providers: Vec<&Value> = self.played.iter().chain([&azure]).collect();
+        Ok(std::fs::write(file, json!({ "providers": providers }).to_string())?)
     }
 
     /// Installs Cluster API and this version of the provider.
@@ -175,7 +191,7 @@ fn metadata(major: u32, minor: u32, contract: &str) -> String {
         .to_string()
 }
 
-/// The lines that the guide's command of step 3 lists.
+/// The lines that the guide's command lists.
 pub fn left_in(kubectl: &mut Command) -> anyhow::Result<Vec<String>> {
     let kinds = "resourcegroups.resources.azure.com,virtualnetworks.network.azure.com,virtualnetworkssubnets.network.azure.com,natgateways.network.azure.com,bastionhosts.network.azure.com,privateendpoints.network.azure.com";
     let output = kubectl.args(["get", kinds, "--all-namespaces", "--no-headers"]).output()?;

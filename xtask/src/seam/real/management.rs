@@ -192,6 +192,20 @@ impl Management {
         Ok(())
     }
 
+    /// Waits until no pod of the providers is there.
+    ///
+    /// # Errors
+    /// It takes too long.
+    pub async fn until_stopped(&self) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        let pods = api(&self.client, "v1", "Pod", Some(NAMESPACE));
+        while !pods.list_metadata(&ListParams::default()).await?.items.is_empty() {
+            ensure!(begun.elapsed() < STEP, "pods run still in {NAMESPACE}:\n{}", self.words());
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(())
+    }
+
     /// The current state.
     ///
     /// # Errors
@@ -343,24 +357,27 @@ impl Management {
         self.pods.words()
     }
 
-    /// The requests of the provider's manager that were forbidden so far.
+    /// The requests of the provider's manager that were forbidden so far, and never allowed: while clusterctl exchanges roles,
+    /// or a role is aggregated, a request may be forbidden for a moment.
     ///
     /// # Errors
     /// The audit log cannot be read.
     pub fn forbidden(&self) -> anyhow::Result<BTreeSet<String>> {
         let log = std::fs::read_to_string(&self.audit)?;
         let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let refused = lines.filter(|line| {
-            line["responseStatus"]["code"] == 403
-                && line["user"]["username"] == format!("system:serviceaccount:{NAMESPACE}:capz-manager")
-        });
-        let said = refused.map(|line| {
+        let account = format!("system:serviceaccount:{NAMESPACE}:capz-manager");
+        let (mut refused, mut allowed) = (BTreeSet::new(), BTreeSet::new());
+        for line in lines.filter(|line| line["user"]["username"] == account.as_str()) {
             let of = &line["objectRef"];
-            let text = |member: &str| of[member].as_str().unwrap_or_default().to_owned();
+            let text = |member: &str| of[member].as_str().unwrap_or_default();
             let verb = line["verb"].as_str().unwrap_or_default();
-            format!("{verb} {} {} {}", text("apiGroup"), text("resource"), text("name"))
-        });
-        Ok(said.collect())
+            let said = format!("{verb} {} {} {}", text("apiGroup"), text("resource"), text("name"));
+            match line["responseStatus"]["code"].as_u64() {
+                Some(403) => refused.insert(said),
+                _ => allowed.insert(said),
+            };
+        }
+        Ok(refused.difference(&allowed).cloned().collect())
     }
 }
 
@@ -382,20 +399,21 @@ fn images(counterparts: &Counterparts) -> Vec<Image> {
         metrics: "--diagnostics-address",
         more,
     };
-    vec![
-        Image {
-            name: "azureserviceoperator",
-            program: counterparts.operator.clone(),
-            // The operator's image has its definitions in `crds`.
-            folder: counterparts.folder.clone(),
-            metrics: "--metrics-addr",
-            more: &[],
-        },
+    let operator = counterparts.operator.as_ref().map(|program| Image {
+        name: "azureserviceoperator",
+        program: program.clone(),
+        // The operator's image has its definitions in `crds`.
+        folder: counterparts.folder.clone(),
+        metrics: "--metrics-addr",
+        more: &[],
+    });
+    let managers = [
         manager("cluster-api-azure-controller", &counterparts.provider, sooner),
         manager(
             OURS_NAME,
             &counterparts.ours,
             &["--reconciler-requeue=2s", "--debouncing-timer=1s", "--sync-period=30s"],
         ),
-    ]
+    ];
+    operator.into_iter().chain(managers).collect()
 }

@@ -3,6 +3,8 @@
 mod certificates;
 mod clusterctl;
 mod counterparts;
+mod established;
+mod guided;
 mod management;
 mod pods;
 mod stage;

@@ -221,7 +221,11 @@ impl Node {
                 "target": { "apiVersion": "v1", "kind": "Node", "name": "management" } });
             let path = format!("/api/v1/namespaces/{NAMESPACE}/pods/{name}/binding");
             let request = http::Request::post(path).header("Content-Type", "application/json");
-            let _: Value = self.client.request(request.body(binding.to_string().into_bytes())?).await?;
+            match self.client.request::<Value>(request.body(binding.to_string().into_bytes())?).await {
+                // A pod that no node has yet is deleted at once.
+                Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(()),
+                bound => drop(bound?),
+            }
         }
         let kubeconfig = self.kubeconfig(text(&pod["spec"]["serviceAccountName"]), &folder).await?;
         for container in pod["spec"]["initContainers"].as_array().into_iter().flatten() {

@@ -16,6 +16,7 @@ use super::counterparts::Counterparts;
 use super::management::{Management, View};
 use crate::e2e::capz::objects::api;
 use crate::print;
+use crate::program::root;
 use crate::seam::azure::{Watch, documents};
 use crate::seam::cluster::apply_cluster;
 use crate::world::World;
@@ -120,6 +121,39 @@ impl<'a> Stage<'a> {
         let clusters = api(&management.client, "cluster.x-k8s.io/v1beta2", "Cluster", Some("default"));
         clusters.delete(self.flavor, &DeleteParams::default()).await?;
         Ok(())
+    }
+
+    /// Whether our manager plays the established one.
+    pub fn plays_established(&self) -> bool {
+        self.counterparts.operator.is_none()
+    }
+
+    /// The ids of the cluster's resources in Azure, in lower case.
+    pub fn of_cluster(&self) -> Vec<String> {
+        let group = format!("/resourcegroups/{}", self.flavor);
+        documents(&self.world.azure.azure).into_keys().filter(|id| id.contains(&group)).collect()
+    }
+
+    /// Writes the files that a reader of the guide has: this repository's, the established components, and clusterctl's
+    /// configuration.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn write_files_of_reader(&self, folder: &Path) -> anyhow::Result<()> {
+        std::os::unix::fs::symlink(root().join("deploy"), folder.join("deploy"))?;
+        std::os::unix::fs::symlink(&self.counterparts.components, folder.join("established"))?;
+        self.clusterctl.write_configuration(&folder.join("clusterctl.yaml"), &folder.join("providers"))
+    }
+
+    /// The variables of the shell of a reader of the guide.
+    pub fn variables_of_reader(&self) -> Vec<(String, String)> {
+        let cerulean = self.counterparts.cerulean.as_deref().and_then(Path::parent);
+        let programs =
+            [Some(self.counterparts.assets.as_path()), self.counterparts.clusterctl.parent(), cerulean];
+        let folders = programs.into_iter().flatten().map(|folder| folder.display().to_string());
+        let path = folders.chain(std::env::var("PATH")).collect::<Vec<_>>().join(":");
+        let kubeconfig = self.here.kubeconfig().display().to_string();
+        vec![("PATH".to_owned(), path), ("KUBECONFIG".to_owned(), kubeconfig)]
     }
 
     /// Starts watching Azure.

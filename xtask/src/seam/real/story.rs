@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::clusterctl::{BACK, ESTABLISHED, OUR_IMAGE, OURS};
 use super::counterparts::Counterparts;
+use super::guided;
 use super::management::Management;
 use super::stage::Stage;
 use crate::print;
@@ -33,6 +34,7 @@ pub async fn play(
         Story::UpgradeFirst => upgrade_first(&mut stage).await,
         Story::Move => leave(&mut stage).await,
         Story::Back => back(&mut stage).await,
+        Story::Guide => guided::play(&mut stage, directory).await,
     };
     played.map_err(|problem| problem.context(format!("last words of the programs:\n{}\n", stage.words())))
 }
@@ -41,13 +43,16 @@ pub async fn play(
 async fn made_by_established(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     let here = &stage.here;
     stage.clusterctl.init(here.kubeconfig(), ESTABLISHED).await?;
-    here.until_runs("the established provider and the operator run", |_| true).await?;
+    established_runs(here).await?;
     stage.make_cluster().await?;
     here.until("the established provider has made a cluster", |view| view.all_have("manage")).await
 }
 
 /// Waits until nothing has been written to Kubernetes for a while, and checks that nothing was written to Azure.
-async fn rests_unchanged(management: &Management, azure: &Watch) -> anyhow::Result<()> {
+///
+/// # Errors
+/// It takes too long, or something was written.
+pub async fn rests_unchanged(management: &Management, azure: &Watch) -> anyhow::Result<()> {
     management.rests().await?;
     azure.is_as_it_was()
 }
@@ -58,8 +63,20 @@ async fn established_again(management: &Management, what: &str, azure: &Watch) -
     rests_unchanged(management, azure).await
 }
 
+/// Waits until the established installation runs.
+///
+/// # Errors
+/// It takes too long.
+pub async fn established_runs(management: &Management) -> anyhow::Result<()> {
+    let is_established = |pod: &Value| pod["spec"]["containers"][0]["image"] != OUR_IMAGE;
+    management.until_runs("the established installation runs", is_established).await
+}
+
 /// Waits until the pods of our manifest run, without the operator.
-async fn our_manifest_runs(management: &Management) -> anyhow::Result<()> {
+///
+/// # Errors
+/// It takes too long, or the operator is still there.
+pub async fn our_manifest_runs(management: &Management) -> anyhow::Result<()> {
     let is_ours = |pod: &Value| pod["spec"]["containers"][0]["image"] == OUR_IMAGE;
     management.until_runs("our manifest's pods run", is_ours).await?;
     ensure!(!management.has_operator().await?, "clusterctl has left the operator");
@@ -67,7 +84,10 @@ async fn our_manifest_runs(management: &Management) -> anyhow::Result<()> {
 }
 
 /// Exchanges the image for ours, and deletes the cluster.
-async fn delete_with_our_image(stage: &Stage<'_>) -> anyhow::Result<()> {
+///
+/// # Errors
+/// It takes too long.
+pub async fn delete_with_our_image(stage: &Stage<'_>) -> anyhow::Result<()> {
     stage.here.set_image(OUR_IMAGE).await?;
     stage.delete_cluster(&stage.here).await?;
     stage.here.until(GONE, |view| stage.is_gone(view)).await
@@ -109,7 +129,7 @@ async fn upgrade(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     our_manifest_runs(here).await?;
     rests_unchanged(here, &azure).await?;
     stage.upgrade(BACK).await?;
-    here.until_runs("the established provider and the operator run", |_| true).await?;
+    established_runs(here).await?;
     established_again(here, AGAIN, &azure).await?;
     // The established provider lets its AzureCluster go while objects of the operator are left. The garbage collector deletes them
     // together with the Secret of their credentials, and the operator waits for that Secret for ever.
@@ -127,7 +147,7 @@ async fn upgrade_first(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     rests_unchanged(here, &azure).await?;
     here.namespace_comes_and_goes().await?;
     stage.upgrade(BACK).await?;
-    here.until_runs("the established provider and the operator run", |_| true).await?;
+    established_runs(here).await?;
     established_again(here, AGAIN, &azure).await?;
     delete_with_our_image(stage).await
 }
@@ -163,7 +183,7 @@ async fn back(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     stage.make_cluster().await?;
     let azure = stage.watch_azure();
     stage.upgrade(BACK).await?;
-    here.until_runs("the established provider and the operator run", |_| true).await?;
+    established_runs(here).await?;
     let taken = "the established provider has objects for a cluster of ours, and they are ready";
     established_again(here, taken, &azure).await?;
     delete_with_our_image(stage).await

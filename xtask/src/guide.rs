@@ -8,6 +8,7 @@ use anyhow::{Context as _, ensure};
 use crate::program::root;
 
 /// A page, and the shell of its reader.
+#[derive(Debug, Clone)]
 pub struct Guide {
     page: &'static str,
     text: String,
