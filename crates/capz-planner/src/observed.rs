@@ -89,8 +89,9 @@ impl ObservedResources {
         &self,
         goals: impl IntoIterator<Item = &'a Goal>,
     ) -> BTreeMap<Reading, BTreeSet<ResourceId>> {
+        let goals: Vec<&Goal> = goals.into_iter().collect();
         let mut missing: BTreeMap<Reading, BTreeSet<ResourceId>> = BTreeMap::new();
-        for goal in goals {
+        for goal in &goals {
             let others = match &goal.ownership {
                 OwnershipRule::TaggedWith(other)
                 | OwnershipRule::Inside(other)
@@ -99,9 +100,9 @@ impl ObservedResources {
                 _ => &[],
             };
             for id in std::iter::once(&goal.id).chain(others) {
-                let api_version = if *id == goal.id { goal.api_version } else { Kind::of(id).api_version };
                 let shown_by = told_by(id);
-                let api_version = if shown_by == *id { api_version } else { Kind::of(&shown_by).api_version };
+                let own = goals.iter().find(|goal| goal.id == shown_by);
+                let api_version = own.map_or(Kind::of(&shown_by).api_version, |goal| goal.api_version);
                 if self.get(&shown_by) == Observation::Unknown {
                     missing.entry(reading(&shown_by, api_version)).or_default().insert(shown_by);
                 }

@@ -8,13 +8,13 @@ use crate::reference::Reference;
 use crate::resource::Resource;
 use crate::table::{Place, find};
 
-/// What is known, or has to be waited for.
+/// Where a resource is in Azure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Known<T> {
-    /// It is known.
-    Value(T),
-    /// These have to be known first.
-    Not(Vec<Awaited>),
+pub enum Location {
+    /// It has this ID.
+    At(ResourceId),
+    /// Its ID is not known before these are.
+    Awaiting(Vec<Awaited>),
 }
 
 impl Resource {
@@ -23,14 +23,14 @@ impl Resource {
     /// # Errors
     ///
     /// The owner is of another type, or a name cannot be part of an ID.
-    pub fn id(&self, subscription: &str, lookup: &dyn Lookup) -> Result<Known<ResourceId>, Refusal> {
+    pub fn id(&self, subscription: &str, lookup: &dyn Lookup) -> Result<Location, Refusal> {
         let name = &self.azure_name;
         let segment = self.kind.segment();
         let owner = match (&self.owner, self.kind.place) {
             (None, _) => return self.checked(ResourceId::group(subscription, name)),
             (Some(Reference::Object(owner)), _) => match lookup.id(owner) {
                 Some(id) => id,
-                None => return Ok(Known::Not(vec![Awaited::Object(owner.clone())])),
+                None => return Ok(Location::Awaiting(vec![Awaited::Object(owner.clone())])),
             },
             (Some(Reference::Id(id)), _) => id.clone(),
             (Some(Reference::Role(role)), _) => {
@@ -70,11 +70,11 @@ impl Resource {
         Err(Refusal::value("spec.owner", owner, format!("write the ID of one of {expected}, not of {found}")))
     }
 
-    fn checked(&self, id: ResourceId) -> Result<Known<ResourceId>, Refusal> {
+    fn checked(&self, id: ResourceId) -> Result<Location, Refusal> {
         let remedy = "write a name that can be part of an ID in Azure";
         if self.azure_name.contains('/') || !ResourceId::is_valid(id.as_str()) {
             return Err(Refusal::value("spec.azureName", &self.azure_name, remedy));
         }
-        Ok(Known::Value(id))
+        Ok(Location::At(id))
     }
 }

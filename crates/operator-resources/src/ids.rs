@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use azure_types::ResourceId;
 
 use crate::error::Refusal;
-use crate::id::Known;
+use crate::id::Location;
 use crate::lookup::Lookup;
 use crate::reference::{ObjectName, Reference};
 use crate::resource::Resource;
@@ -44,8 +44,8 @@ impl Ids {
             for (object, resource) in &open {
                 let Some(subscription) = subscription(resource) else { continue };
                 match resource.id(&subscription, &ids.over(lookup)) {
-                    Ok(Known::Value(id)) => found.push((object.clone(), Ok(id))),
-                    Ok(Known::Not(_)) => {}
+                    Ok(Location::At(id)) => found.push((object.clone(), Ok(id))),
+                    Ok(Location::Awaiting(_)) => {}
                     Err(refusal) => found.push((object.clone(), Err(refusal))),
                 }
             }

@@ -35,7 +35,7 @@ mod translation;
 pub use document::Document;
 pub use error::Refusal;
 pub use export::{Destination, Export, Exports};
-pub use id::Known;
+pub use id::Location;
 pub use ids::Ids;
 pub use lookup::{Awaited, Lookup};
 pub use patch::Patch;

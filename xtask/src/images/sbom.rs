@@ -57,9 +57,12 @@ pub fn crates(tree: &str, package: &str) -> anyhow::Result<BTreeMap<Crate, Entry
     let this = all.keys().find(|one| one.name == package);
     let mut waiting = vec![this.with_context(|| format!("cargo tree printed no line of {package}"))?.clone()];
     let mut crates = BTreeMap::new();
-    while let Some((one, entry)) = waiting.pop().and_then(|one| all.remove_entry(&one)) {
-        waiting.extend(entry.needs.iter().cloned());
-        crates.insert(one, entry);
+    while let Some(one) = waiting.pop() {
+        // A crate that several need waits several times.
+        if let Some(entry) = all.remove(&one) {
+            waiting.extend(entry.needs.iter().cloned());
+            crates.insert(one, entry);
+        }
     }
     Ok(crates)
 }
@@ -209,6 +212,7 @@ mod tests {
         2\tbytes v1.12.1\tMIT\n\
         1\tkube v5.0.0\tApache-2.0\n\n\
         0\thealth-probe-proxy v0.1.0 (/home/me/cerulean/crates/health-probe-proxy)\tApache-2.0\n\
+        1\tanyhow v1.0.104\tMIT\n\
         1\tbytes v1.12.1\tMIT (*)\n\
         1\thyper v1.12.0\tMIT/Apache-2.0 (*)\n";
     const LOCK: &str = "version = 4\n\n[[package]]\nname = \"bytes\"\nversion = \"1.12.1\"\nsource = \"registry\"\n\
@@ -233,13 +237,16 @@ mod tests {
         let components = bill["components"].as_array().unwrap();
         let names: Vec<&str> =
             components.iter().map(|component| component["name"].as_str().unwrap()).collect();
-        assert_eq!(names, ["bytes", "hyper", "rust-std"]);
-        assert_eq!(components[0]["hashes"][0]["content"], "abc");
-        assert_eq!(components[1]["licenses"][0]["expression"], "MIT OR Apache-2.0");
-        assert_eq!(components[2]["version"], "1.95.0");
+        assert_eq!(names, ["anyhow", "bytes", "hyper", "rust-std"]);
+        assert_eq!(components[1]["hashes"][0]["content"], "abc");
+        assert_eq!(components[2]["licenses"][0]["expression"], "MIT OR Apache-2.0");
+        assert_eq!(components[3]["version"], "1.95.0");
         let needs = &bill["dependencies"];
-        assert_eq!(needs[1]["dependsOn"], json!(["pkg:cargo/bytes@1.12.1", "pkg:cargo/hyper@1.12.0"]));
-        assert_eq!(needs[2]["dependsOn"], json!(["pkg:cargo/bytes@1.12.1"]));
+        let of_program = ["pkg:cargo/anyhow@1.0.104", "pkg:cargo/bytes@1.12.1", "pkg:cargo/hyper@1.12.0"];
+        let of =
+            |reference: &str| needs.as_array().unwrap().iter().find(|one| one["ref"] == reference).unwrap();
+        assert_eq!(of("pkg:cargo/health-probe-proxy@0.1.0")["dependsOn"], json!(of_program));
+        assert_eq!(of("pkg:cargo/hyper@1.12.0")["dependsOn"], json!(["pkg:cargo/bytes@1.12.1"]));
         let text = bill.to_string();
         assert!(!text.contains("/home/me"), "{text}");
         assert_eq!(bill["metadata"]["timestamp"], "2023-11-14T22:13:20Z");

@@ -19,7 +19,7 @@ pub fn section<'a>(changelog: &'a str, version: &str) -> anyhow::Result<&'a str>
 pub fn notes(section: &str, tag: &str, commit: &str, images: &[(String, String)]) -> String {
     let rows: String = images.iter().map(|(name, digest)| format!("| `{name}` | `{digest}` |\n")).collect();
     format!(
-        "# Cerulean {tag}\n\nFrom commit {commit}.\n\n{section}\n\n## Images\n\n| image | digest |\n|---|---|\n{rows}\n\
+        "# Cerulean {tag}\n\nFrom commit {commit}; links are paths in its sources.\n\n{section}\n\n## Images\n\n| image | digest |\n|---|---|\n{rows}\n\
          ## Verify\n\n`sha256sum --check SHA256SUMS` verifies the files. A build of the same commit gives the same bytes \
          (`cargo xtask release`).\n"
     )

@@ -30,14 +30,10 @@ pub struct Ingredients {
     pub documents: Files,
     /// Images.
     pub images: Vec<Image>,
-    /// Bills of materials.
-    pub bills: Files,
     /// Charts by the names of their folders.
     pub charts: BTreeMap<String, Files>,
-    /// Manifests for people without helm.
-    pub manifests: Files,
-    /// What clusterctl reads.
-    pub clusterctl: Files,
+    /// Folders that are taken as they are.
+    pub folders: BTreeMap<&'static str, Files>,
     /// CHANGELOG.md.
     pub changelog: String,
 }
@@ -70,9 +66,7 @@ pub fn contents(ingredients: Ingredients, provenance: &Provenance) -> anyhow::Re
             .into_iter()
             .map(|image| (format!("images/{}.tar", image.name), File::plain(image.archive))),
     );
-    files.extend(below("sbom", ingredients.bills));
-    files.extend(below("manifests", ingredients.manifests));
-    files.extend(below("clusterctl", ingredients.clusterctl));
+    files.extend(ingredients.folders.into_iter().flat_map(|(folder, members)| below(folder, members)));
     let notes = notes(section, &tag, &provenance.commit, &digests);
     files.insert("RELEASE_NOTES.md".to_owned(), File::plain(notes));
     let sums: String =
@@ -134,10 +128,13 @@ mod tests {
                 digest: "sha256:12".to_owned(),
                 archive: b"image".to_vec(),
             }],
-            bills: file("manager-amd64.cdx.json", "{}"),
             charts: [("capz".to_owned(), file("Chart.yaml", &chart))].into(),
-            manifests: file("all.yaml", "kind: Deployment"),
-            clusterctl: file("metadata.yaml", "kind: Metadata"),
+            folders: [
+                ("sbom", file("manager-amd64.cdx.json", "{}")),
+                ("manifests", file("all.yaml", "kind: Deployment")),
+                ("clusterctl", file("metadata.yaml", "kind: Metadata")),
+            ]
+            .into(),
             changelog: "## [0.1.0]\n\n- Images.\n".to_owned(),
         }
     }

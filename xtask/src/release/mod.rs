@@ -1,5 +1,5 @@
-//! Everything that a release has, in one folder: archives of programs, images, charts, manifests, what clusterctl reads, bills
-//! of materials, notes, and the sums of all of it.
+//! Everything that a release has, in one folder: archives of programs, images, charts, manifests, what clusterctl reads, dashboards
+//! and alerts, roles, bills of materials, notes, and the sums of all of it.
 
 mod changelog;
 mod contents;
@@ -112,10 +112,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             .map(|name| Ok(((*name).to_owned(), File::plain(read(&root.join(name))?))))
             .collect::<anyhow::Result<_>>()?,
         images: packed,
-        bills,
         charts: charts(&root)?,
-        manifests: committed(&root, "deploy/manifests")?,
-        clusterctl: clusterctl(&root)?,
+        folders: folders(&root, bills)?,
         changelog,
     };
     let files = contents::contents(ingredients, &provenance)?;
@@ -140,6 +138,21 @@ fn charts(root: &Path) -> anyhow::Result<BTreeMap<String, Files>> {
         }
     }
     Ok(charts)
+}
+
+/// The folders that a release has beside programs, images and charts.
+fn folders(root: &Path, bills: Files) -> anyhow::Result<BTreeMap<&'static str, Files>> {
+    let mut monitoring = committed(root, "deploy/monitoring")?;
+    // Dashboards are printed from these.
+    monitoring.retain(|path, _| !path.starts_with("parts/"));
+    Ok([
+        ("sbom", bills),
+        ("manifests", committed(root, "deploy/manifests")?),
+        ("clusterctl", clusterctl(root)?),
+        ("monitoring", monitoring),
+        ("rights", committed(root, "deploy/rights")?),
+    ]
+    .into())
 }
 
 /// What clusterctl reads of a provider, in one folder, as it expects it.
@@ -263,10 +276,14 @@ mod tests {
     fn the_checkout_has_a_changelog_and_charts_of_this_release() {
         let provenance = Provenance::of(&root(), None).unwrap();
         let changelog = std::fs::read_to_string(root().join("CHANGELOG.md")).unwrap();
-        let (charts, clusterctl) = (charts(&root()).unwrap(), clusterctl(&root()).unwrap());
+        let charts = charts(&root()).unwrap();
         let count = charts.len();
-        let ingredients = Ingredients { changelog, charts, clusterctl, ..Ingredients::default() };
+        let folders = folders(&root(), Files::new()).unwrap();
+        let ingredients = Ingredients { changelog, charts, folders, ..Ingredients::default() };
         let files = contents::contents(ingredients, &provenance).unwrap();
+        for folder in ["manifests/", "clusterctl/", "monitoring/dashboards/", "rights/azure/"] {
+            assert!(files.keys().any(|path| path.starts_with(folder)), "{folder}: {:?}", files.keys());
+        }
         assert_eq!(files.keys().filter(|path| path.starts_with("charts/")).count(), count);
     }
 }

@@ -86,6 +86,7 @@ fn files() -> Vec<Value> {
         files.push(pool(&former));
     }
     files.extend(managed());
+    files.extend(managed_pools());
     for network in networks() {
         let spec = json!({ "location": "eastus", "identityRef": { "kind": "AzureClusterIdentity", "name": "id" },
             "networkSpec": network });
@@ -97,7 +98,6 @@ fn files() -> Vec<Value> {
         "AzureClusterTemplate",
         json!({ "template": { "spec": { "location": "l", "networkSpec": { "subnets": subnets } } } }),
     ));
-    files.extend(managed());
     files
 }
 

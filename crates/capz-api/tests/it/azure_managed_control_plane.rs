@@ -685,9 +685,9 @@ fn workload_identity_needs_the_issuer_and_keys_need_an_identity() {
     let path = "spec.securityProfile.azureKeyVaultKms";
     let vault = format!("{path}.keyVaultResourceID");
     judge(&[
-        (&[workload.clone()], "spec.securityProfile.workloadIdentity: Invalid value"),
+        (std::slice::from_ref(&workload), "spec.securityProfile.workloadIdentity: Invalid value"),
         (&[workload.clone(), issuer(false)], "spec.securityProfile.workloadIdentity: Invalid value"),
-        (&[workload, issuer(true)], ""),
+        (&[workload.clone(), issuer(true)], ""),
         (&[kms(json!({}))], "spec.securityProfile.azureKeyVaultKms: Invalid value"),
         (&[kms(json!({})), ("spec.identity", json!({ "type": "SystemAssigned" }))], path),
         (&[kms(json!({})), identity()], ""),

@@ -45,7 +45,7 @@ pub(super) fn withdrawn(wanted: &Value, held: &Value) -> Vec<Withdrawn> {
     let is_declared = |kind: &&str| {
         profile.and_then(|profile| profile.get(*kind)).is_some_and(|addresses| !addresses.is_null())
     };
-    if !OUTBOUND.iter().any(|kind| is_declared(&kind)) {
+    if !OUTBOUND.iter().any(is_declared) {
         return Vec::new();
     }
     let held = held.pointer(&format!("/{BALANCER}"));

@@ -861,3 +861,29 @@ fn an_invalid_declaration_says_what_to_change() {
     let words = managed.goals(None).unwrap_err().to_string();
     assert!(words.contains("custom-header-Authorization"), "{words}");
 }
+
+/// Features in preview need the version of Azure's API that has them, for reads as well as for writes; headers are those
+/// of the annotations.
+#[test]
+fn a_preview_is_read_and_written_in_its_version() {
+    for (in_preview, version) in [(false, "2025-08-01"), (true, "2025-10-02-preview")] {
+        let mut managed = Managed::new(json!({ "enablePreviewFeatures": in_preview }));
+        managed.headers = BTreeMap::from([("AKSHTTPCustomFeatures".into(), "a".into())]);
+        let goal = managed.goal(None);
+        assert_eq!(goal.api_version, version);
+        assert_eq!(goal.headers, managed.headers);
+        let read = |goals: &[Goal]| -> Vec<(String, &'static str)> {
+            let missing = ObservedResources::default().missing(goals);
+            let read = missing.into_keys().map(|reading| match reading {
+                Reading::Get { id, api_version } => (id.name().to_owned(), api_version),
+                Reading::List { resource_type, api_version, .. } => (resource_type.to_owned(), api_version),
+            });
+            read.collect()
+        };
+        assert_eq!(read(&[goal]), [("aks".to_owned(), version)]);
+        // One list shows all pools of the cluster.
+        let pools = super::agent_pool::goals_of(&managed, None);
+        let list = ("Microsoft.ContainerService/managedClusters/agentPools".to_owned(), version);
+        assert_eq!(read(&pools), [list, ("aks".to_owned(), version)]);
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use azure_types::ResourceId;
-use operator_resources::{Document, Known, Lookup, ObjectName, Resource};
+use operator_resources::{Document, Location, Lookup, ObjectName, Resource};
 use serde_json::Value;
 
 pub(crate) const SUBSCRIPTION: &str = "00000000-0000-0000-0000-00000000000a";
@@ -60,7 +60,7 @@ pub(crate) fn parse(object: &Value) -> Resource {
 
 pub(crate) fn id(resource: &Resource, lookup: &dyn Lookup) -> ResourceId {
     match resource.id(SUBSCRIPTION, lookup) {
-        Ok(Known::Value(id)) => id,
+        Ok(Location::At(id)) => id,
         other => panic!("{resource:?}: {other:?}"),
     }
 }

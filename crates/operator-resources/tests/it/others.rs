@@ -2,7 +2,7 @@
 
 use azure_contract::{Contract, Side};
 use azure_types::ResourceId;
-use operator_resources::{Awaited, Ids, Keeper, Known, Patch, Resource, Source, find};
+use operator_resources::{Awaited, Ids, Keeper, Location, Patch, Resource, Source, find};
 use serde_json::{Value, json};
 
 use crate::contract::folder;
@@ -242,7 +242,7 @@ fn what_is_not_known_yet_is_awaited() {
     let by_name = |kind: &str| resources.iter().find(|resource| resource.kind.kind == kind).unwrap();
     let cluster = by_name("ManagedCluster");
     let group = Awaited::Object(object("resources.azure.com", "ResourceGroup", "blue"));
-    assert_eq!(cluster.id(SUBSCRIPTION, &nothing), Ok(Known::Not(vec![group])));
+    assert_eq!(cluster.id(SUBSCRIPTION, &nothing), Ok(Location::Awaiting(vec![group])));
     let document = document(cluster, &nothing);
     let awaited: Vec<String> = document.awaited.iter().map(ToString::to_string).collect();
     assert_eq!(
