@@ -9,7 +9,6 @@ use crate::world::{Fixed, NAMESPACE, SSH_KEY, SUBSCRIPTION, World};
 
 const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 pub const DEFAULT_CLUSTER: &str = "my-cluster";
-const MANAGED_CLUSTER: &str = "my-aks";
 /// Cluster-scoped kinds.
 const CLUSTER_SCOPED: [&str; 4] = ["ClusterRole", "Namespace", "RuntimeClass", "StorageClass"];
 const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
@@ -131,16 +130,7 @@ pub fn apply(
             label(&mut object, &owner.cluster);
             let template = object["spec"]["template"].as_object_mut().unwrap();
             template.entry("sshPublicKey").or_insert(json!(SSH_KEY));
-            own(&mut object, &machine_pool(world, &kind, &owner));
-            admit(world, &kind, object, gates)?;
-            made.actors.push(Place { kind, name: owner.name });
-        }
-        "AzureManagedMachinePool" => {
-            managed_cluster(world);
-            let owner = machine_owner(&object, all);
-            let owner = MachineOwner { cluster: MANAGED_CLUSTER.to_owned(), ..owner };
-            label(&mut object, &owner.cluster);
-            own(&mut object, &machine_pool(world, &kind, &owner));
+            own(&mut object, &machine_pool(world, &owner));
             admit(world, &kind, object, gates)?;
             made.actors.push(Place { kind, name: owner.name });
         }
@@ -198,7 +188,7 @@ fn change(
     if kind == "AzureMachineTemplate" {
         complete_machine(&mut object["spec"]["template"]["spec"]);
     }
-    let object = admitted(world, kind, object, Some(old), gates)?;
+    let object = admitted(kind, object, Some(old), gates)?;
     world.kubernetes.update(object).map(|_| ()).map_err(|error| format!("{error:?}"))
 }
 
@@ -307,23 +297,15 @@ fn machine(
     Ok(())
 }
 
-/// The managed cluster of node pools without one, with a System pool.
-fn managed_cluster(world: &World) {
-    if world.get("Cluster", MANAGED_CLUSTER).is_none() {
-        crate::managed::cluster(world, MANAGED_CLUSTER, json!({}));
-        crate::managed::pool(world, MANAGED_CLUSTER, "system", json!({ "mode": "System" }));
-    }
-}
-
-/// The MachinePool that owns a pool of this kind: from the section, with bootstrap data.
-fn machine_pool(world: &World, kind: &str, owner: &MachineOwner) -> Value {
+/// The MachinePool that owns an AzureMachinePool: from the section, with bootstrap data.
+fn machine_pool(world: &World, owner: &MachineOwner) -> Value {
     let MachineOwner { name, cluster, machine, .. } = owner;
     let data = format!("{name}-data");
     world.put_secret(&data, &[("value", "#cloud-config")]);
     let template = merged(
         &merged(&json!({ "version": VERSION }), &machine["template"]["spec"]),
         &json!({ "clusterName": cluster, "bootstrap": { "dataSecretName": data },
-            "infrastructureRef": { "apiGroup": INFRASTRUCTURE, "kind": kind, "name": name } }),
+            "infrastructureRef": { "apiGroup": INFRASTRUCTURE, "kind": "AzureMachinePool", "name": name } }),
     );
     let spec = merged(machine, &json!({ "clusterName": cluster, "template": { "spec": template } }));
     let pool = world.create(json!({
@@ -340,26 +322,8 @@ fn complete_machine(spec: &mut Value) {
     spec.entry("sshPublicKey").or_insert(json!(SSH_KEY));
 }
 
-/// The other System pools of a node pool's cluster, if admission needs them.
-fn system_pools(
-    world: &World,
-    kind: &str,
-    object: &Value,
-    old: Option<&Value>,
-) -> capz_api::Lookup<capz_api::SystemPools> {
-    if !capz_api::admission::needs(kind, object, old).system_pools {
-        return capz_api::Lookup::NotNeeded;
-    }
-    let is_other = |pool: &Value| {
-        pool["spec"]["mode"] == "System" && pool["metadata"]["name"] != object["metadata"]["name"]
-    };
-    let others = world.kubernetes.list(kind).iter().filter(|pool| is_other(pool.value())).count();
-    capz_api::Lookup::Found(capz_api::SystemPools { cluster_goes: false, others })
-}
-
 /// Admits an object, of which `old` is the previous version.
 fn admitted(
-    world: &World,
     kind: &str,
     mut object: Value,
     old: Option<&Value>,
@@ -368,7 +332,6 @@ fn admitted(
     capz_api::crd::fill_defaults(kind, &mut object);
     let context = capz_api::Context {
         gates,
-        system_pools: system_pools(world, kind, &object, old),
         subscription: capz_api::Lookup::Found(SUBSCRIPTION.to_owned()),
         pool_version: capz_api::Lookup::Found(VERSION.to_owned()),
         ..Default::default()
@@ -380,7 +343,7 @@ fn admitted(
 }
 
 fn admit(world: &World, kind: &str, object: Value, gates: capz_api::Gates) -> Result<Value, String> {
-    let object = admitted(world, kind, object, None, gates)?;
+    let object = admitted(kind, object, None, gates)?;
     // The API server would drop members that the schema does not define: a page must not contain any.
     let made = world.kubernetes.create(object.clone()).map_err(|error| format!("{error:?}"))?;
     assert_eq!(said(&object["spec"]), said(&made.value()["spec"]), "unknown members");
