@@ -149,7 +149,17 @@ fn steps(path: &str) -> Vec<&str> {
     path.split(['.', '[', ']']).filter(|step| !step.is_empty()).collect()
 }
 
-/// Values from a scalar's schema: its enum and an invalid word, its limits, or both booleans.
+/// Both sides of each limit of a number, valid ones first.
+fn limits(schema: &Value) -> Vec<Value> {
+    // Generated schemas write limits as `5.0`.
+    let limit = |name: &str| schema[name].to_string().trim_end_matches(".0").parse::<i64>().ok();
+    let (least, most) = (limit("minimum"), limit("maximum"));
+    let inside = least.map(|least| [least, least + 1]).or(most.map(|most| [most, most - 1]));
+    let outside = [most, least.map(|least| least - 1), most.map(|most| most + 1)];
+    inside.into_iter().flatten().chain(outside.into_iter().flatten()).map(Value::from).collect()
+}
+
+/// Values from a scalar's schema: its enum and an invalid word, both sides of its limits, or both booleans.
 fn of_schema(schema: &Value) -> Vec<Value> {
     if let Some(words) = schema["enum"].as_array() {
         let mut values = words.clone();
@@ -167,6 +177,7 @@ fn of_schema(schema: &Value) -> Vec<Value> {
             }
             values
         }
+        Some("integer") if schema["minimum"].is_number() || schema["maximum"].is_number() => limits(schema),
         Some("integer") => vec![json!(5), json!(6), json!(0), json!(-1)],
         Some("boolean") => vec![json!(true), json!(false)],
         _ => Vec::new(),

@@ -8,11 +8,33 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use capz_api::admission::cluster_of;
 use capz_api::crd::{Kind, definition};
+use capz_api::{ClusterNetwork, Lookup};
 use serde_json::Value;
 
 use crate::builder::{Builder, Values};
 pub use crate::case::Case;
+
+/// The Clusters of managed control planes, each with its ranges of services and of pods.
+pub const CLUSTERS: [(&str, &[&str], &[&str]); 4] = [
+    ("owner", &[], &[]),
+    ("services", &["192.168.0.0/24"], &["192.168.128.0/17"]),
+    ("many-services", &["192.168.0.0/24", "192.168.1.0/24"], &[]),
+    ("many-pods", &[], &["192.168.0.0/24", "192.168.1.0/24"]),
+];
+
+/// What admission finds out about the Cluster that the label of an object names.
+pub fn cluster_network(object: &Value) -> Lookup<ClusterNetwork> {
+    let Some(cluster) = cluster_of(object) else { return Lookup::NotNeeded };
+    let owned = |ranges: &[&str]| ranges.iter().map(ToString::to_string).collect();
+    match CLUSTERS.iter().find(|(name, ..)| *name == cluster) {
+        Some((_, services, pods)) => {
+            Lookup::Found(ClusterNetwork { services: owned(services), pods: owned(pods) })
+        }
+        None => Lookup::Failed(format!("there is no Cluster {cluster}")),
+    }
+}
 
 /// The folder of the corpus.
 pub fn folder() -> PathBuf {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use capz_api::crd::{GROUP, MANAGED_KINDS};
+use capz_api::crd::GROUP;
 use serde_json::Value;
 
 use crate::manifests::Manifest;
@@ -10,7 +10,8 @@ use crate::manifests::Manifest;
 /// Whether an object belongs to a cluster that Azure manages (AKS).
 fn is_managed(object: &Value) -> bool {
     let text = |member: &str| object[member].as_str().unwrap_or_default();
-    text("apiVersion").split('/').next() == Some(GROUP) && MANAGED_KINDS.contains(&text("kind"))
+    text("apiVersion").split('/').next() == Some(GROUP)
+        && ["AzureManaged", "AzureASOManaged"].iter().any(|begin| text("kind").starts_with(begin))
 }
 
 /// The name of a Cluster's ClusterClass.

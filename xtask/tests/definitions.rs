@@ -20,7 +20,7 @@ use real_kubernetes::RealKubernetes;
 use tokio_util::sync::CancellationToken;
 
 /// The served kinds, as `kubectl` names them.
-const KINDS: [&str; 7] = [
+const KINDS: [&str; 19] = [
     "azurecluster",
     "azureclustertemplate",
     "azureclusteridentity",
@@ -28,10 +28,22 @@ const KINDS: [&str; 7] = [
     "azuremachinetemplate",
     "azuremachinepool",
     "azuremachinepoolmachine",
+    "azuremanagedcontrolplane",
+    "azuremanagedcontrolplanetemplate",
+    "azuremanagedcluster",
+    "azuremanagedclustertemplate",
+    "azuremanagedmachinepool",
+    "azuremanagedmachinepooltemplate",
+    "azureasomanagedcluster",
+    "azureasomanagedclustertemplate",
+    "azureasomanagedcontrolplane",
+    "azureasomanagedcontrolplanetemplate",
+    "azureasomanagedmachinepool",
+    "azureasomanagedmachinepooltemplate",
 ];
 
 /// Fields that users look up, and the words that they must find.
-const EXPLAINED: [(&str, &[&str]); 5] = [
+const EXPLAINED: [(&str, &[&str]); 6] = [
     (
         "azurecluster.spec.networkSpec",
         &[
@@ -45,6 +57,7 @@ const EXPLAINED: [(&str, &[&str]); 5] = [
     ("azurecluster.spec.networkSpec.subnets.natGateway.name", &["The name of the NAT gateway."]),
     ("azuremachine.spec.osDisk.managedDisk.storageAccountType", &["The kind, such as Premium_LRS."]),
     ("amp.spec.strategy.rollingUpdate.maxSurge", &["How many machines more than desired are permitted"]),
+    ("ammp.spec.linuxOSConfig.sysctls", &["vmSwappiness", "how readily memory is moved to swap"]),
     (
         "azureclusteridentity.spec.allowedNamespaces",
         &["If it is not set, no namespace may; if it is empty, all may."],

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 /// Crates that have no runtime, no clock and no I/O.
-const PURE: [&str; 11] = [
+const PURE: [&str; 12] = [
     "azure-types",
     "capz-api",
     "capz-planner",
@@ -16,6 +16,7 @@ const PURE: [&str; 11] = [
     "k8s",
     "logical-time",
     "machine",
+    "operator-resources",
     "ownership",
     "planner",
     "rights",

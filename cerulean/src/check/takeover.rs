@@ -34,25 +34,7 @@ impl Finding {
 /// # Errors
 /// It does not answer.
 pub async fn look(cluster: &Cluster, settings: &Settings) -> anyhow::Result<Vec<Finding>> {
-    let mut findings = vec![managed(cluster, settings).await?];
-    findings.extend(operator(cluster, settings).await?);
-    Ok(findings)
-}
-
-/// Clusters that Azure manages.
-async fn managed(cluster: &Cluster, settings: &Settings) -> anyhow::Result<Finding> {
-    let found = capz::unserved(&cluster.client, settings).await;
-    let found = found.map_err(|error| cluster.failed("clusters that Azure manages", &error))?;
-    if found.is_empty() {
-        return Ok(Finding::good("There are no clusters that Azure manages (AKS)."));
-    }
-    let names: Vec<String> = found.iter().map(ToString::to_string).collect();
-    Ok(Finding::bad(format!(
-        "{} objects of clusters that Azure manages (AKS), which capz-controller-manager does not serve. It does not start while they are there: {}. \
-         Keep the established provider, or give it these alone (--watch-filter, --namespace).",
-        names.len(),
-        shortened(&names)
-    )))
+    operator(cluster, settings).await
 }
 
 /// Objects of Azure Service Operator.
@@ -143,7 +125,7 @@ mod tests {
         look(&cluster, settings).await.unwrap().into_iter().map(|it| (it.is_good, it.words)).collect()
     }
 
-    /// S3: before an upgrade, users learn what is not served, and what happens to the operator's objects.
+    /// S3: before an upgrade, users learn what happens to the operator's objects.
     #[tokio::test]
     async fn what_is_in_the_way_is_said_before() {
         let kubernetes = Kubernetes::new(Options::default());
@@ -151,34 +133,18 @@ mod tests {
         assert!(said(&kubernetes, &all).await.iter().all(|(is_good, _)| *is_good));
 
         let infrastructure = "infrastructure.cluster.x-k8s.io";
-        for (group, kind, plural) in [
-            (infrastructure, "AzureManagedControlPlane", "azuremanagedcontrolplanes"),
-            (infrastructure, "AzureManagedControlPlaneTemplate", "azuremanagedcontrolplanetemplates"),
-            ("network.azure.com", "NatGateway", "natgateways"),
-        ] {
-            kubernetes.create(definition(group, kind, plural)).unwrap();
-        }
-        let create = |group: &str, kind: &str, metadata: Value| {
-            let mut object =
-                json!({ "apiVersion": format!("{group}/v1beta1"), "kind": kind, "metadata": metadata });
+        kubernetes.create(definition("network.azure.com", "NatGateway", "natgateways")).unwrap();
+        let create = |metadata: Value| {
+            let mut object = json!({ "apiVersion": "network.azure.com/v1beta1", "kind": "NatGateway", "metadata": metadata });
             object["metadata"]["namespace"] = json!("default");
             kubernetes.create(object).unwrap();
         };
         let owner = json!([{ "apiVersion": format!("{infrastructure}/v1beta1"), "kind": "AzureCluster", "name": "c", "uid": "u",
             "controller": true }]);
         let id = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/natGateways/kept";
-        create(
-            "network.azure.com",
-            "NatGateway",
-            json!({ "name": "ours", "ownerReferences": owner.clone() }),
-        );
-        create(
-            "network.azure.com",
-            "NatGateway",
-            json!({ "name": "kept", "ownerReferences": owner, "annotations": {
-            "serviceoperator.azure.com/reconcile-policy": "detach-on-delete", "serviceoperator.azure.com/resource-id": id } }),
-        );
-        create(infrastructure, "AzureManagedControlPlaneTemplate", json!({ "name": "t" }));
+        create(json!({ "name": "ours", "ownerReferences": owner.clone() }));
+        create(json!({ "name": "kept", "ownerReferences": owner, "annotations": {
+            "serviceoperator.azure.com/reconcile-policy": "detach-on-delete", "serviceoperator.azure.com/resource-id": id } }));
         let found = said(&kubernetes, &all).await;
         assert!(found.iter().all(|(is_good, _)| *is_good), "{found:?}");
         assert!(
@@ -190,16 +156,12 @@ mod tests {
             "{found:?}"
         );
 
-        create("network.azure.com", "NatGateway", json!({ "name": "theirs" }));
-        create(infrastructure, "AzureManagedControlPlane", json!({ "name": "aks" }));
+        create(json!({ "name": "theirs" }));
         let found = said(&kubernetes, &all).await;
         let bad: Vec<&String> =
             found.iter().filter(|(is_good, _)| !is_good).map(|(_, words)| words).collect();
-        assert_eq!(bad.len(), 2, "{found:?}");
-        assert!(bad[0].contains("AzureManagedControlPlane default/aks"), "{bad:?}");
-        assert!(bad[1].contains("NatGateway default/theirs"), "{bad:?}");
-        let ours = Settings { watch_filter: Some("ours".to_owned()), ..Settings::default() };
-        assert!(said(&kubernetes, &ours).await[0].0, "another manager serves it");
+        assert_eq!(bad.len(), 1, "{found:?}");
+        assert!(bad[0].contains("NatGateway default/theirs"), "{bad:?}");
     }
 
     /// S4: objects that cannot be listed are reported, and nothing is written.

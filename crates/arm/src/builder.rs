@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::operation_watch::OperationDurations;
 use crate::retry;
-use crate::send::Connection;
+use crate::send::{Connection, Manner};
 use crate::{Budgets, CallObserver, Client, Cloud, Credential, RetryPolicy, Transport};
 
 /// The default time to wait for an operation. Writes of load balancers and scale sets end within minutes: one that
@@ -106,6 +106,6 @@ impl ClientBuilder {
 
     /// The client.
     pub fn build(self) -> Client {
-        Client { connection: Arc::new(self.0), gives_faults_back: false }
+        Client { connection: Arc::new(self.0), manner: Manner::default() }
     }
 }

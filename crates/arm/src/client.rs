@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use azure_types::ResourceId;
 use http::header::{HeaderName, IF_MATCH, IF_NONE_MATCH};
-use http::{HeaderValue, Method, Uri};
+use http::{HeaderMap, HeaderValue, Method, Uri};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use tokio::time::Instant;
@@ -16,7 +16,7 @@ use crate::operation::{self, Operation, Progress, Start};
 use crate::operation_watch::OperationWatch;
 use crate::request::{self, Listing, Subject};
 use crate::retry;
-use crate::send::{Connection, Sending};
+use crate::send::{Connection, Manner, Sending};
 use crate::{ApiVersion, Budgets, Class, Cloud, Error, OperationStyle, Purpose};
 
 /// With `enableMinimumRetryAfter`, a `Retry-After` of a success below this is ignored.
@@ -37,8 +37,7 @@ pub struct Accepted<T> {
 #[derive(Clone)]
 pub struct Client {
     pub(crate) connection: Arc<Connection>,
-    /// Whether a write that Azure answers with an internal error (500) is left to the caller, who retries it.
-    pub(crate) gives_faults_back: bool,
+    pub(crate) manner: Manner,
 }
 
 impl std::fmt::Debug for Client {
@@ -60,7 +59,15 @@ impl Client {
     /// its document before it retries.
     #[must_use]
     pub fn giving_faults_back(&self) -> Self {
-        Self { connection: Arc::clone(&self.connection), gives_faults_back: true }
+        let manner = Manner { gives_faults_back: true, ..self.manner.clone() };
+        Self { connection: Arc::clone(&self.connection), manner }
+    }
+
+    /// A clone whose writes have these headers, too. A header that every call has keeps its value.
+    #[must_use]
+    pub fn with_headers(&self, headers: HeaderMap) -> Self {
+        let manner = Manner { headers: Some(Arc::new(headers)), ..self.manner.clone() };
+        Self { connection: Arc::clone(&self.connection), manner }
     }
 
     /// The client's cloud.
@@ -283,8 +290,21 @@ impl Client {
         body: Option<&B>,
         class: Class,
     ) -> Result<Accepted<T>, Error> {
+        self.post_with(id, action, api_version, &[], body, class).await
+    }
+
+    /// Starts an action of a resource with query parameters.
+    pub async fn post_with<B: Serialize + ?Sized, T: DeserializeOwned>(
+        &self,
+        id: &ResourceId,
+        action: &str,
+        api_version: ApiVersion,
+        query: &[(&str, &str)],
+        body: Option<&B>,
+        class: Class,
+    ) -> Result<Accepted<T>, Error> {
         let subject = Subject::of_action(id, action);
-        let uri = self.url(&format!("{id}/{action}"), api_version, &[])?;
+        let uri = self.url(&format!("{id}/{action}"), api_version, query)?;
         let body = body.map(|body| subject.encode(body)).transpose()?;
         let call = Call { body, ..Call::of(Method::POST, uri, &subject, Purpose::Action, class) };
         let answer = self.send(&call).await?;
@@ -408,7 +428,7 @@ impl Client {
 
     /// Sends one request with everything it needs, including registration of a provider.
     fn send<'a>(&'a self, call: &'a Call<'a>) -> Sending<'a> {
-        self.connection.send(call, self.gives_faults_back)
+        self.connection.send(call, &self.manner)
     }
 
     fn url(&self, path: &str, api_version: ApiVersion, query: &[(&str, &str)]) -> Result<Uri, Error> {

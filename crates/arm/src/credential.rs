@@ -254,6 +254,11 @@ impl Credential {
         Ok(cloud_config::Secret::new(text.strip_prefix(BEARER).unwrap_or(text)))
     }
 
+    /// How long the last token for this scope is still valid; `None` before the first.
+    pub fn left(&self, scope: &str) -> Option<std::time::Duration> {
+        self.tokens.left(scope)
+    }
+
     /// A token that never changes, for simulated worlds.
     pub fn fixed(token: &str) -> Self {
         Self::from_source(Arc::new(Fixed(Secret::new(token.to_owned()))), "fixed token", Clock::system())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::Clock;
-use http::{HeaderValue, Method, Uri};
+use http::{HeaderMap, HeaderValue, Method, Uri};
 use parking_lot::Mutex;
 use rand::rngs::SmallRng;
 use serde_json::Value;
@@ -47,21 +47,29 @@ pub(crate) struct Connection {
     pub(crate) operation_durations: OperationDurations,
 }
 
+/// How a client sends its writes.
+#[derive(Clone, Default)]
+pub(crate) struct Manner {
+    /// Whether a write that Azure answers with an internal error (500) is left to the caller, who retries it.
+    pub(crate) gives_faults_back: bool,
+    /// Headers of each write, besides those that every call has.
+    pub(crate) headers: Option<Arc<HeaderMap>>,
+}
+
 impl Connection {
     /// Sends one request with everything it needs, including registration of a provider.
     ///
     /// The state of a request takes 2 kB. It is allocated for the duration of the request: thousands of tasks can send
     /// one, and nearly all of them are waiting for something else.
     ///
-    /// `gives_faults_back`: an internal error of Azure's is not retried, but left to the caller.
-    pub(crate) fn send<'a>(&'a self, call: &'a Call<'a>, gives_faults_back: bool) -> Sending<'a> {
+    pub(crate) fn send<'a>(&'a self, call: &'a Call<'a>, manner: &'a Manner) -> Sending<'a> {
         Box::pin(async move {
-            match self.send_repeated(call, gives_faults_back).await {
+            match self.send_repeated(call, manner).await {
                 Err(error)
                     if error.status() == Some(409) && error.has_code("MissingSubscriptionRegistration") =>
                 {
                     self.register(call.subject, call.class).await?;
-                    self.send_repeated(call, gives_faults_back).await
+                    self.send_repeated(call, manner).await
                 }
                 other => other,
             }
@@ -84,10 +92,12 @@ impl Connection {
         );
         let uri = self.registration_url(&format!("{path}/register"))?;
         let call = Call::of(Method::POST, uri, &about, Purpose::Register, class);
-        self.send_repeated(&call, false).await?;
+        self.send_repeated(&call, &Manner::default()).await?;
         for _ in 0..MAX_REGISTRATION_POLLS {
             let uri = self.registration_url(&path)?;
-            let answer = self.send_repeated(&Call::get(uri, &about, Purpose::Register, class), false).await?;
+            let answer = self
+                .send_repeated(&Call::get(uri, &about, Purpose::Register, class), &Manner::default())
+                .await?;
             let state = answer.value();
             let state = state.get("registrationState").and_then(Value::as_str).unwrap_or_default();
             if state.eq_ignore_ascii_case("Registered") {
@@ -107,7 +117,7 @@ impl Connection {
 
     /// Sends one request, and retries if that can help: after throttling when the budget opens, after passing failures
     /// by the policy. 400, 403, 404, 409 and 412 are answers, not failures.
-    async fn send_repeated(&self, call: &Call<'_>, gives_faults_back: bool) -> Result<Answer, Error> {
+    async fn send_repeated(&self, call: &Call<'_>, manner: &Manner) -> Result<Answer, Error> {
         let observer = self.observer.as_deref();
         let gate = self.budgets.gate(&call.subject.subscription, OperationGroup::of(&call.method));
         let mut repeated = 0u32;
@@ -123,6 +133,11 @@ impl Connection {
             let sent = Instant::now();
             let span = span::of(call, repeated, waited);
             let mut request = call.request(authorization.clone(), self.user_agent.clone());
+            if let Some(more) = manner.headers.as_ref().filter(|_| call.purpose == Purpose::Write) {
+                for (name, value) in more.iter() {
+                    request.headers_mut().entry(name).or_insert_with(|| value.clone());
+                }
+            }
             span::identify(&span, &mut request);
             let outcome = self.transport.send(request).instrument(span.clone()).await;
             let duration = sent.elapsed();
@@ -177,7 +192,9 @@ impl Connection {
                 }
                 // Only a write is given back: the caller changes its document.
                 Error::Service(_)
-                    if gives_faults_back && call.purpose == Purpose::Write && error.status() == Some(500) =>
+                    if manner.gives_faults_back
+                        && call.purpose == Purpose::Write
+                        && error.status() == Some(500) =>
                 {
                     return Err(error);
                 }

@@ -71,6 +71,12 @@ impl Tokens {
         if left > EARLY_RENEWAL || tried { CachedToken::Fresh(header) } else { CachedToken::Ageing(header) }
     }
 
+    /// How long the token for a scope is still valid, if there is one.
+    pub(crate) fn left(&self, scope: &str) -> Option<Duration> {
+        let known = self.by_scope.lock();
+        Some(known.get(scope)?.token.as_ref()?.expires.saturating_sub(self.clock.since_1970()))
+    }
+
     /// Why the authority issued no token, if a request has failed since then.
     pub(crate) fn failed_since(&self, scope: &str, since: Instant) -> Option<Error> {
         let known = self.by_scope.lock();

@@ -6,12 +6,18 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::azure_machine_pool as pool;
+use crate::azure_managed_cluster::{AzureManagedClusterSpec, AzureManagedClusterTemplateSpec};
+use crate::azure_managed_control_plane as control_plane;
+use crate::azure_managed_machine_pool as managed_pool;
 use crate::context::{Context, Random};
-use crate::crd::{GROUP, Kind, MANAGED_KINDS, fill_required};
+use crate::crd::{GROUP, Kind, fill_required};
 use crate::deprecated;
 use crate::field_error::FieldErrors;
 use crate::webhooks::{Task, Webhook};
-use crate::{azure_cluster as cluster, azure_cluster_identity as identity, azure_machine as machine};
+use crate::{
+    azure_aso_managed as raw, azure_cluster as cluster, azure_cluster_identity as identity,
+    azure_machine as machine,
+};
 
 /// Why an object is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -19,9 +25,6 @@ pub enum Denied {
     /// The kind does not exist.
     #[error("there is no kind {0:?} in infrastructure.cluster.x-k8s.io/v1beta1")]
     UnknownKind(String),
-    /// The kind belongs to clusters that Azure manages.
-    #[error("{0} is for clusters that Azure manages (AKS), which are not served yet")]
-    NotServed(String),
     /// A member has the wrong type; the text names it.
     #[error("{0}")]
     Unreadable(String),
@@ -38,7 +41,7 @@ impl Denied {
     pub fn errors(&self) -> &[crate::FieldError] {
         match self {
             Self::Invalid(errors) | Self::Forbidden(errors) => &errors.0,
-            Self::UnknownKind(_) | Self::NotServed(_) | Self::Unreadable(_) => &[],
+            Self::UnknownKind(_) | Self::Unreadable(_) => &[],
         }
     }
 
@@ -49,9 +52,7 @@ impl Denied {
                 (422, "Invalid", format!("{kind}.{GROUP} \"{name}\" is invalid: {}", errors.message()))
             }
             Self::Forbidden(_) => (403, "Forbidden", self.to_string()),
-            Self::UnknownKind(_) | Self::NotServed(_) | Self::Unreadable(_) => {
-                (400, "BadRequest", self.to_string())
-            }
+            Self::UnknownKind(_) | Self::Unreadable(_) => (400, "BadRequest", self.to_string()),
         };
         let mut status = json!({
             "kind": "Status",
@@ -114,19 +115,41 @@ pub struct Needs {
     pub subscription: bool,
     /// [`Context::pool_version`]: the object is a flexible scale set.
     pub pool_version: bool,
+    /// [`Context::system_pools`]: the object is a System pool that goes, or becomes another one.
+    pub system_pools: bool,
+    /// [`Context::cluster_network`]: the object is a managed control plane with the label of its Cluster. It is judged
+    /// once, when it gets the label.
+    pub cluster_network: bool,
 }
 
-/// The look-ups that the decision about an object of a kind needs. Most need none.
-pub fn needs(kind: &str, object: &Value) -> Needs {
+/// The look-ups that the decision about an object of a kind needs, where `old` is its previous version. Most need none.
+pub fn needs(kind: &str, object: &Value, old: Option<&Value>) -> Needs {
     let spec = &object["spec"];
     let is_machine = matches!(kind, "AzureMachine" | "AzureMachinePool");
+    let is_control_plane = matches!(kind, "AzureManagedControlPlane" | "AzureManagedControlPlaneTemplate");
     let has_role = ["scope", "definitionID"].iter().all(|member| {
         spec["systemAssignedIdentityRole"][member].as_str().is_some_and(|text| !text.is_empty())
     });
     Needs {
         subscription: is_machine && spec["identity"] == "SystemAssigned" && !has_role,
         pool_version: kind == "AzureMachinePool" && spec["orchestrationMode"] == "Flexible",
+        cluster_network: is_control_plane
+            && cluster_of(object).is_some()
+            && old.and_then(cluster_of).is_none(),
+        system_pools: old.is_some_and(|old| needs_of_deletion(kind, old).system_pools)
+            && spec["mode"] != managed_pool::SYSTEM,
     }
+}
+
+/// The look-ups that the decision about the deletion of an object needs.
+pub fn needs_of_deletion(kind: &str, object: &Value) -> Needs {
+    let system_pools = kind == "AzureManagedMachinePool" && managed_pool::may_be_last(object);
+    Needs { system_pools, ..Needs::default() }
+}
+
+/// The Cluster of an object, by its label.
+pub fn cluster_of(object: &Value) -> Option<&str> {
+    object["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"].as_str().filter(|name| !name.is_empty())
 }
 
 /// Whether a request only tries a topology: a dry run, of an object with Cluster API's annotation for that.
@@ -180,20 +203,41 @@ pub fn complete(
         "AzureMachinePool" => {
             change(&mut object, old, |spec, old| pool::set_defaults(spec, old, context, random))?
         }
+        "AzureManagedMachinePool" => {
+            change(&mut object, old, |spec, old| {
+                managed_pool::set_defaults(&name, spec, old);
+                Ok(())
+            })?;
+            managed_pool::label_mode(&mut object, "/spec/mode");
+        }
+        "AzureManagedMachinePoolTemplate" => {
+            change(&mut object, None, |spec, _| {
+                managed_pool::set_template_defaults(&name, spec);
+                Ok(())
+            })?;
+            managed_pool::label_mode(&mut object, "/spec/template/spec/mode");
+        }
+        "AzureManagedControlPlane" => {
+            let cluster = cluster_of(&object).map(str::to_owned);
+            change(&mut object, old, |spec, old| {
+                control_plane::set_defaults(&name, cluster.as_deref(), spec, old, random);
+                Ok(())
+            })?;
+        }
+        "AzureManagedControlPlaneTemplate" => change(&mut object, None, |spec, _| {
+            control_plane::set_template_defaults(&name, spec);
+            Ok(())
+        })?,
         // These have no defaulting webhook.
-        "AzureClusterIdentity" | "AzureMachinePoolMachine" => return Ok(object),
-        other => return Err(not_ours(other)),
+        "AzureClusterIdentity"
+        | "AzureMachinePoolMachine"
+        | "AzureManagedCluster"
+        | "AzureManagedClusterTemplate" => return Ok(object),
+        kind if raw::KINDS.contains(&kind) => return Ok(object),
+        other => return Err(Denied::UnknownKind(other.to_owned())),
     }
     fill_required(kind, &mut object);
     Ok(object)
-}
-
-fn not_ours(kind: &str) -> Denied {
-    if MANAGED_KINDS.contains(&kind) {
-        Denied::NotServed(kind.to_owned())
-    } else {
-        Denied::UnknownKind(kind.to_owned())
-    }
 }
 
 fn change<T: DeserializeOwned + Serialize>(
@@ -234,13 +278,46 @@ pub fn validate(kind: &str, new: &Value, old: Option<&Value>, context: &Context)
         "AzureMachineTemplate" => judge(new, old, |new, old| machine::validate_template(new, old, context))?,
         "AzureMachinePool" => judge(new, old, |new, old| pool::validate(new, old, context))?,
         "AzureMachinePoolMachine" => judge(new, old, pool::validate_instance)?,
-        other => return Err(not_ours(other)),
+        "AzureManagedMachinePool" => {
+            judge(new, old, |new, old| managed_pool::validate(name, new, old, context))?
+        }
+        "AzureManagedMachinePoolTemplate" => {
+            judge(new, old, |new, old| managed_pool::validate_template(name, new, old))?
+        }
+        "AzureManagedControlPlane" => {
+            let upgraded =
+                old.and_then(|old| old["status"]["autoUpgradeVersion"].as_str()).unwrap_or_default();
+            judge(new, old, |new, old| control_plane::validate(name, new, old, upgraded, context))?
+        }
+        "AzureManagedControlPlaneTemplate" => {
+            judge(new, old, |new, old| control_plane::validate_template(name, new, old, context))?
+        }
+        // All of these are valid whose members have the right types.
+        "AzureManagedCluster" => judge(new, old, |_: &AzureManagedClusterSpec, _| FieldErrors::default())?,
+        "AzureManagedClusterTemplate" => {
+            judge(new, old, |_: &AzureManagedClusterTemplateSpec, _| FieldErrors::default())?
+        }
+        kind if raw::KINDS.contains(&kind) => raw::validate(kind, old.is_none(), context.gates),
+        other => return Err(Denied::UnknownKind(other.to_owned())),
     };
     if errors.is_empty() {
         return Ok(());
     }
-    let text_alone = Kind::named(kind).is_some_and(|kind| kind.refused_by_text);
+    let text_alone = Kind::named(kind).is_some_and(|kind| kind.is_refused_by_text(old.is_some()));
     Err(if text_alone { Denied::Forbidden(errors) } else { Denied::Invalid(errors) })
+}
+
+/// Validates the deletion of an object. [`needs_of_deletion`] says what [`Context`] must contain.
+///
+/// # Errors
+/// The object cannot be deleted, because others depend on it.
+pub fn validate_deletion(kind: &str, object: &Value, context: &Context) -> Result<(), Denied> {
+    if !needs_of_deletion(kind, object).system_pools {
+        return Ok(());
+    }
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let errors = managed_pool::validate_deletion(name, context);
+    if errors.is_empty() { Ok(()) } else { Err(Denied::Forbidden(errors)) }
 }
 
 fn judge<T: DeserializeOwned>(

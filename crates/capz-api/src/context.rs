@@ -2,12 +2,29 @@
 //! look-ups before, so that both remain functions of values.
 
 /// Feature gates that decide which members may be used.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gates {
     /// `EdgeZone`: zones at the edge of the network.
     pub edge_zone: bool,
     /// `APIServerILB`: an internal load balancer beside the public one of the API server.
     pub api_server_ilb: bool,
+    /// `ASOAPI`: the kinds with whole resources of Azure Service Operator. It is on by default.
+    pub aso_api: bool,
+}
+
+impl Default for Gates {
+    fn default() -> Self {
+        Self { edge_zone: false, api_server_ilb: false, aso_api: true }
+    }
+}
+
+/// The System pools of a cluster that Azure manages, seen from one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SystemPools {
+    /// Whether the cluster is being deleted or does not exist any more: then it needs none of them.
+    pub cluster_goes: bool,
+    /// The number of its other System pools that are not being deleted.
+    pub others: usize,
 }
 
 /// The result of looking up another object.
@@ -20,6 +37,15 @@ pub enum Lookup<T> {
     Found(T),
     /// The look-up failed for this reason.
     Failed(String),
+}
+
+/// The ranges of a Cluster of Cluster API.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ClusterNetwork {
+    /// The ranges of services.
+    pub services: Vec<String>,
+    /// The ranges of pods.
+    pub pods: Vec<String>,
 }
 
 /// A source of random values, which tests replace.
@@ -40,6 +66,10 @@ pub struct Context {
     pub subscription: Lookup<String>,
     /// The version of Kubernetes of the MachinePool that owns a pool.
     pub pool_version: Lookup<String>,
+    /// The other System pools of a node pool's cluster.
+    pub system_pools: Lookup<SystemPools>,
+    /// The ranges of the Cluster that a managed control plane belongs to.
+    pub cluster_network: Lookup<ClusterNetwork>,
     /// Whether a topology is only tried: a server-side apply as a dry run, of an object with the annotation
     /// `topology.cluster.x-k8s.io/dry-run`.
     pub topology_dry_run: bool,

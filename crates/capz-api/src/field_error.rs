@@ -80,6 +80,13 @@ impl FieldErrors {
         self.0.is_empty()
     }
 
+    /// These errors without those that an object's previous version has, too: a rule that is newer than an object stops
+    /// no other change of it.
+    pub(crate) fn without(mut self, known: &Self) -> Self {
+        self.0.retain(|error| !known.0.contains(error));
+        self
+    }
+
     /// All errors, as in a Status' message.
     pub fn message(&self) -> String {
         let errors: Vec<String> = self.0.iter().map(ToString::to_string).collect();

@@ -11,10 +11,14 @@
 //! nothing.
 
 pub mod admission;
+pub mod azure_aso_managed;
 pub mod azure_cluster;
 pub mod azure_cluster_identity;
 pub mod azure_machine;
 pub mod azure_machine_pool;
+pub mod azure_managed_cluster;
+pub mod azure_managed_control_plane;
+pub mod azure_managed_machine_pool;
 mod cloud_provider;
 mod common;
 mod context;
@@ -31,8 +35,9 @@ pub mod webhooks;
 
 pub use cloud_provider::{BackOff, CloudProviderConfigOverrides, RateLimit, RateLimitConfig};
 pub use common::{
-    ApiEndpoint, Condition, ExtendedLocation, FailureDomain, Future, IntOrPercent, LabelRequirement,
-    LabelSelector, ObjectReference, Quantity, SecretReference, Tags, TemplateMetadata,
+    ApiEndpoint, Condition, ExtendedLocation, FailureDomain, Future, Initialization, IntOrPercent,
+    LabelRequirement, LabelSelector, MetaCondition, ObjectReference, Quantity, SecretReference, Tags,
+    TemplateMetadata, V1Beta2Status,
 };
-pub use context::{Context, Gates, Lookup, Random};
+pub use context::{ClusterNetwork, Context, Gates, Lookup, Random, SystemPools};
 pub use field_error::{FieldError, FieldErrors, Reason};

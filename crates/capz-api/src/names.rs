@@ -36,3 +36,9 @@ pub(crate) fn is_guid(text: &str) -> bool {
     parts.iter().map(|part| part.len()).eq([8, 4, 4, 4, 12])
         && parts.iter().all(|part| part.chars().all(|c| c.is_ascii_hexdigit()))
 }
+
+/// Whether it consists of letters, digits and `-`, of which the first and the last are no `-`.
+pub(crate) fn is_dns_label(text: &str) -> bool {
+    let is_end = |c: char| c.is_ascii_alphanumeric();
+    text.starts_with(is_end) && text.ends_with(is_end) && text.chars().all(|c| is_end(c) || c == '-')
+}

@@ -13,7 +13,7 @@ pub enum Task {
     Validate,
 }
 
-/// A webhook of a kind. All of them are called for objects that are created or updated.
+/// A webhook of a kind.
 #[derive(Debug, Clone, Copy)]
 pub struct Webhook {
     /// The kind.
@@ -23,11 +23,20 @@ pub struct Webhook {
     /// Whether the registration sets `matchPolicy` to its default, Equivalent, explicitly, so that manifests stay the
     /// same when they are compared.
     equivalent: bool,
+    /// The operations for which it is called.
+    operations: &'static [&'static str],
 }
+
+/// The operations of most webhooks.
+const WRITES: &[&str] = &["CREATE", "UPDATE"];
 
 impl Webhook {
     const fn new(task: Task, kind: &'static str, equivalent: bool) -> Self {
-        Self { kind, task, equivalent }
+        Self { kind, task, equivalent, operations: WRITES }
+    }
+
+    const fn on(self, operations: &'static [&'static str]) -> Self {
+        Self { operations, ..self }
     }
 
     /// Its path.
@@ -41,7 +50,11 @@ impl Webhook {
 
     /// Its name in refusals.
     pub fn name(&self) -> String {
-        let kind = self.kind.to_lowercase();
+        // Names of kinds for managed clusters have the plural.
+        let kind = match Kind::named(self.kind).filter(|kind| kind.name.starts_with("AzureManaged")) {
+            Some(kind) => kind.plural(),
+            None => self.kind.to_lowercase(),
+        };
         match self.task {
             Task::Default => format!("default.{kind}.{GROUP}"),
             // This one got its name before there was a rule.
@@ -66,7 +79,7 @@ impl Webhook {
             "rules": [{
                 "apiGroups": [GROUP],
                 "apiVersions": [VERSION],
-                "operations": ["CREATE", "UPDATE"],
+                "operations": self.operations,
                 "resources": [Kind::named(self.kind).map(Kind::plural)],
             }],
             "sideEffects": "None",
@@ -79,19 +92,32 @@ impl Webhook {
 }
 
 /// All webhooks, in the order in which they are registered.
-pub static WEBHOOKS: [Webhook; 12] = [
+pub static WEBHOOKS: [Webhook; 25] = [
     Webhook::new(Task::Default, "AzureCluster", true),
     Webhook::new(Task::Default, "AzureClusterTemplate", true),
     Webhook::new(Task::Default, "AzureMachine", true),
     Webhook::new(Task::Default, "AzureMachinePool", false),
     Webhook::new(Task::Default, "AzureMachineTemplate", true),
+    Webhook::new(Task::Default, "AzureManagedControlPlane", false),
+    Webhook::new(Task::Default, "AzureManagedControlPlaneTemplate", false),
+    Webhook::new(Task::Default, "AzureManagedMachinePool", true),
+    Webhook::new(Task::Default, "AzureManagedMachinePoolTemplate", false),
     Webhook::new(Task::Validate, "AzureMachinePoolMachine", false),
+    Webhook::new(Task::Validate, "AzureASOManagedCluster", false).on(&["CREATE"]),
+    Webhook::new(Task::Validate, "AzureASOManagedControlPlane", false).on(&["CREATE"]),
+    Webhook::new(Task::Validate, "AzureASOManagedMachinePool", false).on(&["CREATE"]),
     Webhook::new(Task::Validate, "AzureCluster", true),
     Webhook::new(Task::Validate, "AzureClusterIdentity", true),
     Webhook::new(Task::Validate, "AzureClusterTemplate", true),
     Webhook::new(Task::Validate, "AzureMachine", true),
     Webhook::new(Task::Validate, "AzureMachinePool", false),
     Webhook::new(Task::Validate, "AzureMachineTemplate", true),
+    Webhook::new(Task::Validate, "AzureManagedCluster", false),
+    Webhook::new(Task::Validate, "AzureManagedClusterTemplate", false),
+    Webhook::new(Task::Validate, "AzureManagedControlPlane", false),
+    Webhook::new(Task::Validate, "AzureManagedControlPlaneTemplate", false),
+    Webhook::new(Task::Validate, "AzureManagedMachinePool", true).on(&["CREATE", "UPDATE", "DELETE"]),
+    Webhook::new(Task::Validate, "AzureManagedMachinePoolTemplate", false),
 ];
 
 /// The namespace of the manager.

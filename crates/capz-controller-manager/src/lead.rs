@@ -3,18 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use capz::{Azure, Settings};
+use capz::{Azure, Settings, Workloads};
 use controllers::{Clock, Reconciled};
 use kube::Client;
 use manager::{Calls, show_budgets};
 use program::environment::ProcessEnvironment;
-use program::kubernetes::RequestObserver;
+use program::kubernetes::{self, RequestObserver};
 use telemetry::metrics::Metrics;
 use telemetry::metrics::controllers::{
     ControllerMetrics, EventMetrics, LeadershipMetrics, QueueMetrics, QueueNames, RequestMetrics,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+/// The user agent for the Kubernetes API, which audit logs and priority rules of clusters may match.
+pub(crate) const USER_AGENT: &str = "cluster-api-provider-azure-manager";
 
 /// The name of this manager in metrics.
 const MANAGER: &str = "capz-controller-manager";
@@ -115,12 +118,28 @@ pub(crate) async fn lead(
     client: Client,
     azure: Azure,
     settings: Settings,
+    workloads: Workloads,
     meter: Meter,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     tracing::debug!(?settings, "Leading");
-    capz::run(client, azure, settings, Clock::system(), Some(Arc::new(meter)), stop).await?;
+    capz::run(client, azure, settings, Clock::system(), workloads, Some(Arc::new(meter)), stop).await?;
     Ok(())
+}
+
+/// Connections to the API servers of clusters, through the environment's proxy.
+///
+/// # Errors
+/// An invalid proxy.
+pub(crate) fn workloads(environment: &ProcessEnvironment) -> anyhow::Result<Workloads> {
+    let proxy = environment.proxy()?;
+    Ok(Workloads::new(move |kubeconfig| {
+        let proxy = proxy.clone();
+        Box::pin(async move {
+            let client = kubernetes::client_of(&kubeconfig, USER_AGENT, &proxy).await;
+            client.map_err(|error| format!("{error:#}"))
+        })
+    }))
 }
 
 #[cfg(test)]

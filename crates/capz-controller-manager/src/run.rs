@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use capz::Settings;
 use command_line::StartRefusal;
 use controllers::leader_election::{self, Elector};
 use kube::Client;
@@ -15,24 +14,12 @@ use telemetry::metrics::controllers::WebhookMetrics;
 use telemetry::metrics::{Build, HealthMetrics, Metrics};
 use telemetry::server::{self, Listening, Readers, metrics_router};
 use telemetry::tls::Certificate;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::flags::CommandLine;
-use crate::lead::{Meter, azure, lead};
+use crate::lead::{Meter, USER_AGENT, azure, lead, workloads};
 use crate::webhooks::{Lookups, Webhooks};
-
-/// The user agent for the Kubernetes API, which audit logs and priority rules of clusters may match.
-const USER_AGENT: &str = "cluster-api-provider-azure-manager";
-
-/// How many objects of unserved kinds a message names.
-const NAMED: usize = 5;
-
-/// How long the API server may take to serve a version that it lists.
-const LISTED_BEFORE_SERVED: Duration = Duration::from_secs(30);
-
-/// The pause before it is asked again.
-const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// How long webhooks are served after the stop. Services need a moment to stop routing to a pod, and requests in that
 /// time would fail.
@@ -63,10 +50,8 @@ pub async fn run(
     let Some(client) = stop.run_until_cancelled(connecting).await else { return Ok(()) };
     let client = client?;
     let settings = line.settings(&environment);
-    let unserved = check_unserved(&client, &settings);
-    let Some(all_served) = stop.run_until_cancelled(unserved).await else { return Ok(()) };
-    all_served?;
     let azure = azure(&settings, &environment, &metrics)?;
+    let workloads = workloads(&environment)?;
     let serving = CancellationToken::new();
     let _stops_serving = serving.clone().drop_guard();
     let webhooks = Webhooks {
@@ -98,10 +83,12 @@ pub async fn run(
     });
     let led = async {
         match elector {
-            None => lead(client, azure, settings, meter, stop.clone()).await,
+            None => lead(client, azure, settings, workloads, meter, stop.clone()).await,
             Some(elector) => {
                 let led = elector
-                    .run(stop.clone(), async move |stop| lead(client, azure, settings, meter, stop).await)
+                    .run(stop.clone(), async move |stop| {
+                        lead(client, azure, settings, workloads, meter, stop).await
+                    })
                     .await?;
                 led.unwrap_or(Ok(()))
             }
@@ -137,55 +124,6 @@ async fn connect(
         observer: Some(&observer),
     };
     kubernetes::connect(&address, &environment.proxy()?).await
-}
-
-/// Retries while the API server does not serve what it lists: it lists the version of a new definition a moment before it serves
-/// it, and answers 404 meanwhile.
-async fn once_served<T, F>(mut ask: impl FnMut() -> F) -> Result<T, kube::Error>
-where
-    F: Future<Output = Result<T, kube::Error>>,
-{
-    let deadline = Instant::now() + LISTED_BEFORE_SERVED;
-    loop {
-        match ask().await {
-            Err(kube::Error::Api(status))
-                if matches!(status.code, 404 | 429 | 500..) && Instant::now() < deadline =>
-            {
-                tracing::info!(answer = %status.message, "waiting for the API server to serve what it lists");
-                sleep(RETRY_PAUSE).await;
-            }
-            outcome => return outcome,
-        }
-    }
-}
-
-/// Checks that there are no objects of unserved kinds: as long as this program does not start, the program that serves
-/// them goes on.
-async fn check_unserved(client: &Client, settings: &Settings) -> anyhow::Result<()> {
-    let unserved = once_served(|| capz::unserved(client, settings)).await;
-    let unserved = unserved.map_err(|error| {
-        let remedy = match &error {
-            kube::Error::Api(status) if status.is_forbidden() => {
-                "give capz-manager the rights of deploy/capz/parts/40-rights.yaml"
-            }
-            _ => "check that the API server serves all versions of infrastructure.cluster.x-k8s.io that it lists",
-        };
-        anyhow::anyhow!(
-            "cannot see whether there are clusters that Azure manages (AKS), which are not served: {}; {remedy}",
-            controllers::answer(&error)
-        )
-    })?;
-    if unserved.is_empty() {
-        return Ok(());
-    }
-    let more = unserved.len().saturating_sub(NAMED);
-    let named: Vec<String> = unserved.iter().take(NAMED).map(ToString::to_string).collect();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    anyhow::bail!(
-        "clusters that Azure manages (AKS) are not served, and nothing would look after these objects: {}{more}; keep the established provider, \
-         or give it the ones that are to stay with it by --watch-filter or --namespace",
-        named.join(", ")
-    )
 }
 
 async fn serve_webhooks(
@@ -255,34 +193,4 @@ async fn serve_health(
     let listening = server::serve(health.router(), asked, None, stop.clone()).await?;
     tracing::info!(address = %listening.address, "Serving health checks");
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use std::future::ready;
-
-    use kube::core::Status;
-
-    use super::*;
-
-    fn refused(code: u16) -> kube::Error {
-        kube::Error::Api(Box::new(Status { code, message: "404 page not found".into(), ..Status::default() }))
-    }
-
-    /// Found with clusterctl at kube-apiserver 1.36.3: the pod of a new provider starts a moment after its definitions.
-    #[tokio::test(start_paused = true)]
-    async fn what_is_listed_and_not_served_yet_is_waited_for() {
-        let begun = Instant::now();
-        let mut answers = vec![Ok(7), Err(refused(503)), Err(refused(404))];
-        assert_eq!(once_served(|| ready(answers.pop().unwrap())).await.unwrap(), 7);
-        assert_eq!(begun.elapsed(), 2 * RETRY_PAUSE);
-        // A refusal is not waited for, and what does not pass ends.
-        let begun = Instant::now();
-        assert!(once_served(|| ready(Err::<u8, _>(refused(403)))).await.is_err());
-        assert_eq!(begun.elapsed(), Duration::ZERO);
-        assert!(once_served(|| ready(Err::<u8, _>(refused(404)))).await.is_err());
-        assert_eq!(begun.elapsed(), LISTED_BEFORE_SERVED);
-    }
 }

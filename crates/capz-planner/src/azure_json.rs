@@ -33,11 +33,6 @@ pub fn owner_label(cluster: &str) -> (&str, &'static str) {
     (cluster, OWNED)
 }
 
-/// Whether an existing Secret is ours. A Secret that a user created first is not.
-pub fn is_ours(labels: &BTreeMap<String, String>, cluster: &str) -> bool {
-    labels.get(cluster).is_some_and(|value| value == OWNED)
-}
-
 /// Whether an AzureMachine with these annotations has a Secret of its own: one from a template uses the template's.
 pub fn machine_has_own(annotations: &BTreeMap<String, String>) -> bool {
     let (key, template) = CLONED_FROM;

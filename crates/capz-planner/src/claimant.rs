@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::document::id_of;
 use crate::operator::KEPT;
-use crate::tags::{ID, OWNED, SHARED, owner_key};
+use crate::tags::{self, ID, OWNED, SHARED, owner_key};
+use crate::{agent_pool, managed_cluster};
 
 /// The annotation of AzureClusters with the resources that they have recorded: `{"<service>": ["<id>"]}`.
 pub const RESOURCES: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-resources";
@@ -133,6 +134,21 @@ impl Claimant<'_> {
         Some(Rival { owner: "another cluster".to_owned(), evidence })
     }
 
+    /// The other cluster that the tags of a document name, by its name or by its ID.
+    pub(crate) fn rival_beside(&self, document: &Value) -> Option<Rival> {
+        let named = tags::owner_in(document, self.cluster);
+        let named = named.map(|(cluster, evidence)| Rival { owner: format!("cluster {cluster}"), evidence });
+        named.or_else(|| self.rival_by_id(document))
+    }
+
+    /// The member that names the resource group of the cluster's resources, and the kind of the object that has it.
+    fn names_group(&self) -> (&'static str, &'static str) {
+        match self.kind {
+            managed_cluster::KIND | agent_pool::KIND => ("spec.resourceGroupName", managed_cluster::KIND),
+            _ => ("spec.resourceGroup", "AzureCluster"),
+        }
+    }
+
     fn own_id(&self) -> &str {
         self.id.unwrap_or_default()
     }
@@ -163,9 +179,10 @@ impl Claimant<'_> {
                  (spec.networkSpec.vnet.name of its AzureCluster), or delete the peering if it is of no use to anyone"
             );
         }
+        let (member, kind) = self.names_group();
         format!(
             "{resource} belongs to {rival}, and is left alone: give this Cluster another name, or another resource group \
-             (spec.resourceGroup of its AzureCluster), or the resource another name where the AzureCluster names it. If that \
+             ({member} of its {kind}), or the resource another name where the {kind} names it. If that \
              cluster does not exist any more, give the resource the tag {ID}={}",
             self.own_id()
         )
@@ -174,10 +191,11 @@ impl Claimant<'_> {
     /// Why a cluster that has not recorded a resource with its name does not take it over, and what to do.
     pub fn unrecorded(&self, resource: &str) -> String {
         let key = owner_key(self.cluster);
+        let (member, kind) = self.names_group();
         format!(
             "{resource} exists already and bears the tag {key}={OWNED}, but this cluster has not made it: it may belong to another \
              cluster with the name {}, in another namespace or another management cluster. Give this Cluster another name, or another \
-             resource group (spec.resourceGroup of its AzureCluster). If it is to be taken over, give the resource the tag {ID}={}",
+             resource group ({member} of its {kind}). If it is to be taken over, give the resource the tag {ID}={}",
             self.cluster,
             self.own_id()
         )

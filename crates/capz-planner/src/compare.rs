@@ -10,6 +10,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::kind::{Kind, Rule};
+use crate::references::remove;
 
 /// One difference.
 #[derive(Clone, PartialEq)]
@@ -60,6 +61,14 @@ pub enum Withdrawn {
         /// Its value.
         value: String,
     },
+    /// A member of an object, such as a label of nodes. The object is named by its path, such as
+    /// `properties/nodeLabels`.
+    Member {
+        /// The object.
+        within: &'static str,
+        /// The member.
+        name: String,
+    },
 }
 
 /// A value for a sentence, abbreviated if it is long.
@@ -88,6 +97,9 @@ fn short(value: &Value) -> String {
 /// changes nothing has to be written.
 pub fn merge(kind: &Kind, wanted: &Value, held: &Value, withdrawn: &[Withdrawn]) -> (Value, Vec<Change>) {
     let mut merged = held.clone();
+    for (path, _) in kind.rules.iter().filter(|(_, rule)| *rule == Rule::Apart) {
+        remove(&mut merged, path);
+    }
     let mut merger = Merger { kind, at_creation: false, changes: Vec::new() };
     merger.value(&mut Vec::new(), "", wanted, &mut merged);
     for gone in withdrawn {
@@ -213,6 +225,21 @@ impl Merger<'_> {
                 let Some(known) = tags.iter().find(is_ours).map(|(known, _)| known.clone()) else { return };
                 let from = tags.remove(&known);
                 self.change(&["tags"], &format!("tags.{known}"), from, None);
+            }
+            Withdrawn::Member { within, name } => {
+                let Some(members) =
+                    document.pointer_mut(&format!("/{within}")).and_then(Value::as_object_mut)
+                else {
+                    return;
+                };
+                let Some(from) = members.remove(name) else { return };
+                let segments: Vec<&str> = within.split('/').chain([name.as_str()]).collect();
+                let at = match within.strip_prefix("properties").map(|rest| rest.trim_start_matches('/')) {
+                    Some("") => name.clone(),
+                    Some(inner) => format!("{}.{name}", inner.replace('/', ".")),
+                    None => format!("{within}.{name}"),
+                };
+                self.change(&segments, &at, Some(from), None);
             }
             Withdrawn::Item { list, name } => {
                 let Some(items) = document.pointer_mut(&format!("/{list}")).and_then(Value::as_array_mut)

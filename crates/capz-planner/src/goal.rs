@@ -1,5 +1,7 @@
 //! Goals: the desired state of one resource.
 
+use std::collections::BTreeMap;
+
 use azure_types::ResourceId;
 use capz_api::Tags;
 use ownership::{Evidence, Rival};
@@ -38,6 +40,9 @@ pub enum OwnershipRule {
     Joins(ResourceId),
     /// It has no tags: it is ours if its metadata holds the cluster's ID.
     Marked,
+    /// The object declares it by this member, and manages it also if it exists before: it is ours unless its tags name
+    /// another owner.
+    Declared(&'static str),
     /// A list of its group has shown this evidence that it is ours.
     Shown(Evidence),
     /// It is foreign, and only read.
@@ -76,6 +81,10 @@ pub struct Goal {
     pub id: ResourceId,
     /// The service of the object's status that reports it.
     pub service: &'static Service,
+    /// The version of Azure's API that its document is written in.
+    pub api_version: &'static str,
+    /// Additional headers of its writes.
+    pub headers: BTreeMap<String, String>,
     /// The desired content of its document.
     pub document: Value,
     /// Whether it is desired. A resource that is ours and not desired is deleted.
@@ -102,6 +111,8 @@ impl Goal {
     /// A goal with this document, always enforced, ours by its tag. Its members that are null are absent.
     pub fn new(id: ResourceId, service: &'static Service, document: Value) -> Self {
         Self {
+            api_version: Kind::of(&id).api_version,
+            headers: BTreeMap::new(),
             id,
             service,
             document: without_nulls(document),
@@ -130,6 +141,12 @@ impl Goal {
     /// Sets the rule of ownership.
     pub fn owned(self, ownership: OwnershipRule) -> Self {
         Self { ownership, ..self }
+    }
+
+    /// Uses the version of Azure's API with features in preview, if there is one.
+    pub fn in_preview(mut self) -> Self {
+        self.api_version = self.kind().preview_version.unwrap_or(self.api_version);
+        self
     }
 
     /// Enforces the document only at creation.

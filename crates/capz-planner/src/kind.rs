@@ -9,6 +9,8 @@ use serde_json::Value;
 pub enum ReadBy {
     /// One list of the resource group shows all of them.
     GroupList,
+    /// One list of the resource that they lie in shows all of them.
+    ParentList,
     /// They are embedded in their parent's document, in this member of its properties.
     Parent(&'static str),
     /// One by one.
@@ -24,6 +26,8 @@ pub enum Rule {
     /// A list in which each item counts as a whole, in any order; or an object that is written as a whole if it
     /// differs.
     Whole,
+    /// The observed value is not sent back: its parts are resources of their own, which others write.
+    Apart,
 }
 
 /// A kind of resource.
@@ -33,6 +37,8 @@ pub struct Kind {
     pub resource_type: &'static str,
     /// The version of Azure's API that documents are written in.
     pub api_version: &'static str,
+    /// The version with features in preview, for users who ask for them; `None` without such a version.
+    pub preview_version: Option<&'static str>,
     /// Its name in messages.
     pub noun: &'static str,
     /// How it is read.
@@ -56,6 +62,8 @@ const RESOURCE_GROUP: &str = "resource group";
 const NETWORK: &str = "2025-05-01";
 const COMPUTE: &str = "2025-04-01";
 const PRIVATE_DNS: &str = "2024-06-01";
+const CONTAINER_SERVICE: &str = "2025-08-01";
+const CONTAINER_SERVICE_PREVIEW: &str = "2025-10-02-preview";
 
 /// A record names its owner from its creation on: one that was created without an owner is not written for that.
 const METADATA: (&str, Rule) = ("properties/metadata", Rule::AtCreation);
@@ -63,6 +71,7 @@ const METADATA: (&str, Rule) = ("properties/metadata", Rule::AtCreation);
 const PLAIN: Kind = Kind {
     resource_type: "",
     api_version: NETWORK,
+    preview_version: None,
     noun: "",
     read_by: ReadBy::GroupList,
     query: &[],
@@ -77,6 +86,13 @@ const PLAIN: Kind = Kind {
 const CONDITIONAL: Kind = Kind { conditional: true, ..PLAIN };
 const DNS: Kind = Kind { api_version: PRIVATE_DNS, read_by: ReadBy::Id, ..PLAIN };
 const MACHINES: Kind = Kind { api_version: COMPUTE, ..PLAIN };
+/// A kind of AKS.
+const AKS: Kind = Kind {
+    api_version: CONTAINER_SERVICE,
+    preview_version: Some(CONTAINER_SERVICE_PREVIEW),
+    conditional: true,
+    ..PLAIN
+};
 
 /// Azure cannot change any of these members of a public IP. A region may have got zones since.
 const PUBLIC_IP_RULES: [(&str, Rule); 4] = [
@@ -93,6 +109,55 @@ const INTERFACE_RULES: [(&str, Rule); 4] = [
     ("properties/dnsSettings/dnsServers", Rule::Whole),
 ];
 
+/// Azure cannot change most of these members of a managed cluster, and shows others in words of its own.
+const MANAGED_CLUSTER_RULES: [(&str, Rule); 17] = [
+    ("location", Rule::AtCreation),
+    ("properties/agentPoolProfiles", Rule::Apart),
+    ("properties/dnsPrefix", Rule::AtCreation),
+    ("properties/enableRBAC", Rule::AtCreation),
+    ("properties/httpProxyConfig", Rule::AtCreation),
+    ("properties/linuxProfile", Rule::AtCreation),
+    ("properties/nodeResourceGroup", Rule::AtCreation),
+    ("properties/servicePrincipalProfile", Rule::AtCreation),
+    ("properties/aadProfile/adminGroupObjectIDs", Rule::Whole),
+    ("properties/apiServerAccessProfile/authorizedIPRanges", Rule::Whole),
+    ("properties/networkProfile/dnsServiceIP", Rule::AtCreation),
+    ("properties/networkProfile/loadBalancerSku", Rule::AtCreation),
+    ("properties/networkProfile/networkPlugin", Rule::AtCreation),
+    ("properties/networkProfile/serviceCidr", Rule::AtCreation),
+    ("properties/networkProfile/loadBalancerProfile/outboundIPPrefixes/publicIPPrefixes", Rule::Whole),
+    ("properties/networkProfile/loadBalancerProfile/outboundIPs/publicIPs", Rule::Whole),
+    ("identity/userAssignedIdentities", Rule::Whole),
+];
+/// Azure can change none of the first of these members of a node pool.
+const AGENT_POOL_RULES: [(&str, Rule); 18] = [
+    ("properties/availabilityZones", Rule::AtCreation),
+    ("properties/enableEncryptionAtHost", Rule::AtCreation),
+    ("properties/enableFIPS", Rule::AtCreation),
+    ("properties/enableNodePublicIP", Rule::AtCreation),
+    ("properties/enableUltraSSD", Rule::AtCreation),
+    ("properties/kubeletConfig", Rule::AtCreation),
+    ("properties/kubeletDiskType", Rule::AtCreation),
+    ("properties/linuxOSConfig", Rule::AtCreation),
+    ("properties/maxPods", Rule::AtCreation),
+    ("properties/nodePublicIPPrefixID", Rule::AtCreation),
+    ("properties/osDiskSizeGB", Rule::AtCreation),
+    ("properties/osDiskType", Rule::AtCreation),
+    ("properties/osType", Rule::AtCreation),
+    ("properties/scaleSetPriority", Rule::AtCreation),
+    ("properties/type", Rule::AtCreation),
+    ("properties/vmSize", Rule::AtCreation),
+    ("properties/vnetSubnetID", Rule::AtCreation),
+    ("properties/nodeTaints", Rule::Whole),
+];
+/// Azure cannot change any of these members of an extension.
+const EXTENSION_RULES: [(&str, Rule); 4] = [
+    ("plan", Rule::AtCreation),
+    ("identity", Rule::AtCreation),
+    ("properties/extensionType", Rule::AtCreation),
+    ("properties/scope", Rule::AtCreation),
+];
+
 /// Members of a machine that contain secrets, below the machine's own properties or a set's profile.
 const MACHINE_SECRETS: [&str; 2] = ["properties/osProfile/adminPassword", "properties/osProfile/customData"];
 const SET_SECRETS: [&str; 4] = [
@@ -104,7 +169,7 @@ const SET_SECRETS: [&str; 4] = [
 const EXTENSION_SECRETS: [&str; 2] = ["properties/protectedSettings", "properties/settings"];
 
 /// All kinds.
-pub static KINDS: [Kind; 23] = [
+pub static KINDS: [Kind; 27] = [
     Kind {
         resource_type: "Microsoft.Resources/resourceGroups",
         api_version: "2021-04-01",
@@ -285,6 +350,39 @@ pub static KINDS: [Kind; 23] = [
         api_version: "2022-04-01",
         noun: "role assignment",
         read_by: ReadBy::Id,
+        ..PLAIN
+    },
+    Kind {
+        resource_type: "Microsoft.ContainerService/managedClusters",
+        noun: "managed cluster",
+        read_by: ReadBy::Id,
+        rules: &MANAGED_CLUSTER_RULES,
+        // The addresses of proxies may contain passwords.
+        secret: &["properties/httpProxyConfig"],
+        ..AKS
+    },
+    Kind {
+        resource_type: "Microsoft.ContainerService/managedClusters/agentPools",
+        noun: "node pool",
+        read_by: ReadBy::ParentList,
+        rules: &AGENT_POOL_RULES,
+        ..AKS
+    },
+    Kind {
+        resource_type: "Microsoft.ContainerService/fleets/members",
+        api_version: "2025-03-01",
+        preview_version: None,
+        noun: "fleet member",
+        read_by: ReadBy::Id,
+        rules: &[("properties/clusterResourceId", Rule::AtCreation)],
+        ..AKS
+    },
+    Kind {
+        resource_type: "Microsoft.KubernetesConfiguration/extensions",
+        api_version: "2023-05-01",
+        noun: "cluster extension",
+        read_by: ReadBy::Id,
+        rules: &EXTENSION_RULES,
         ..PLAIN
     },
 ];

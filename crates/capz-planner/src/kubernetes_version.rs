@@ -1,5 +1,6 @@
 //! Versions of Kubernetes as users write them: `v1.31.1`, `1.31`, ` 1.31.1+k3s1`.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 /// A version of Kubernetes.
@@ -36,6 +37,35 @@ impl KubernetesVersion {
         }
         if suffix.is_empty() || is_suffix(suffix) { Ok(version) } else { Err(error()) }
     }
+}
+
+impl PartialOrd for KubernetesVersion {
+    /// By the numbers; then a pre-release comes before its release. What follows a `+` does not count, but two versions
+    /// that differ only there are not equal, and have no order.
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        let before_release = |version: &Self| {
+            let suffix = version.suffix.split('+').next().unwrap_or_default();
+            suffix.strip_prefix('-').map(str::to_owned)
+        };
+        let ordered = self.numbers.cmp(&other.numbers).then_with(|| {
+            match (before_release(self), before_release(other)) {
+                (None, None) => Ordering::Equal,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(_), None) => Ordering::Less,
+                (Some(own), Some(other)) => compare_parts(&own, &other),
+            }
+        });
+        (ordered != Ordering::Equal || self == other).then_some(ordered)
+    }
+}
+
+/// The order of two pre-releases: part by part, numbers as numbers.
+fn compare_parts(own: &str, other: &str) -> Ordering {
+    let key = |part: &str| match part.parse::<u64>() {
+        Ok(number) => (0, number, String::new()),
+        Err(_) => (1, 0, part.to_owned()),
+    };
+    own.split('.').map(key).cmp(other.split('.').map(key))
 }
 
 /// Whether it is `-` or `+`, followed by parts of letters, digits and hyphens separated by dots; one `+` may follow a

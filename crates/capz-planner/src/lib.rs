@@ -8,7 +8,7 @@
 //! ```
 //!
 //! * [`cluster`], [`machine`] and [`pool`] derive the goals of a kind of object; [`pool`] also decides which machines
-//!   are deleted next.
+//!   are deleted next. [`managed_cluster`] and [`agent_pool`] do the same for clusters that Azure manages (AKS).
 //! * A [`Goal`] is a resource's ID, the desired document, and the rule that decides whether the resource is ours.
 //! * Order is derived: a goal comes after those whose IDs are in its document ([`references`]).
 //! * One comparison serves all kinds ([`compare`]): the observed state must contain the desired state. Everything else
@@ -21,11 +21,13 @@
 //! Resources, names and conditions are those of Cluster API Provider Azure (<https://capz.sigs.k8s.io/>): a management
 //! cluster can change from one to the other.
 
+pub mod agent_pool;
 pub mod azure_json;
 mod claimant;
 pub mod cluster;
 pub mod compare;
 pub mod condition;
+pub mod custom_headers;
 mod document;
 pub mod elsewhere;
 mod extension;
@@ -36,16 +38,18 @@ pub mod kind;
 pub mod kubernetes_version;
 pub mod machine;
 mod machine_inputs;
-pub mod managed;
+pub mod managed_cluster;
 pub mod observed;
 pub mod operator;
 mod owner_tags;
+mod patches;
 mod peering;
 pub mod plan;
 mod plan_text;
 pub mod pool;
 pub mod preview;
 mod profile;
+pub mod raw;
 pub mod references;
 mod role_assignment;
 pub mod scope;

@@ -89,8 +89,9 @@ impl ObservedResources {
         &self,
         goals: impl IntoIterator<Item = &'a Goal>,
     ) -> BTreeMap<Reading, BTreeSet<ResourceId>> {
+        let goals: Vec<&Goal> = goals.into_iter().collect();
         let mut missing: BTreeMap<Reading, BTreeSet<ResourceId>> = BTreeMap::new();
-        for goal in goals {
+        for goal in &goals {
             let others = match &goal.ownership {
                 OwnershipRule::TaggedWith(other)
                 | OwnershipRule::Inside(other)
@@ -99,9 +100,11 @@ impl ObservedResources {
                 _ => &[],
             };
             for id in std::iter::once(&goal.id).chain(others) {
-                let id = told_by(id);
-                if self.get(&id) == Observation::Unknown {
-                    missing.entry(reading(&id)).or_default().insert(id);
+                let shown_by = told_by(id);
+                let own = goals.iter().find(|goal| goal.id == shown_by);
+                let api_version = own.map_or(Kind::of(&shown_by).api_version, |goal| goal.api_version);
+                if self.get(&shown_by) == Observation::Unknown {
+                    missing.entry(reading(&shown_by, api_version)).or_default().insert(shown_by);
                 }
             }
         }
@@ -158,13 +161,16 @@ fn told_by(id: &ResourceId) -> ResourceId {
 }
 
 /// The request that shows a resource.
-fn reading(id: &ResourceId) -> Reading {
+fn reading(id: &ResourceId, api_version: &'static str) -> Reading {
     let kind = Kind::of(id);
-    match (kind.read_by, group_of(id)) {
-        (ReadBy::GroupList, Some(group)) => {
-            Reading::List { group, resource_type: kind.resource_type, api_version: kind.api_version }
-        }
-        _ => Reading::Get { id: id.clone(), api_version: kind.api_version },
+    let list = match kind.read_by {
+        ReadBy::GroupList => group_of(id),
+        ReadBy::ParentList => id.parent(),
+        ReadBy::Parent(_) | ReadBy::Id => None,
+    };
+    match list {
+        Some(group) => Reading::List { group, resource_type: kind.resource_type, api_version },
+        None => Reading::Get { id: id.clone(), api_version },
     }
 }
 

@@ -41,7 +41,7 @@ pub fn ids_in_whole(kind: &Kind, document: &Value) -> Vec<ResourceId> {
 }
 
 /// Removes a member; `*` in its path is any item of a list.
-fn remove(value: &mut Value, path: &str) {
+pub(crate) fn remove(value: &mut Value, path: &str) {
     match path.split_once('/') {
         None => {
             value.as_object_mut().map(|members| members.remove(path));

@@ -45,6 +45,12 @@ pub struct ClusterScope<'a> {
     pub gates: Gates,
 }
 
+impl<'a> From<ClusterScope<'a>> for Claimant<'a> {
+    fn from(scope: ClusterScope<'a>) -> Self {
+        scope.claimant()
+    }
+}
+
 impl<'a> ClusterScope<'a> {
     /// The cluster, for judging ownership.
     pub fn claimant(&self) -> Claimant<'a> {

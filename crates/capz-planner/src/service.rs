@@ -66,6 +66,16 @@ services! {
     SCALE_SET = "scalesets", Some("BootstrapSucceeded"), false;
     /// An instance of a scale set.
     SCALE_SET_INSTANCE = "scalesetvms", None, false;
+    /// The managed cluster.
+    MANAGED_CLUSTER = "managedcluster", Some("ManagedClusterRunning"), true;
+    /// The membership of a managed cluster in a fleet.
+    FLEET_MEMBER = "fleetsmember", Some("FleetReady"), true;
+    /// Extensions of a managed cluster.
+    CLUSTER_EXTENSIONS = "extension", Some("AKSExtensionsReady"), true;
+    /// Raw resources of Azure Service Operator's kinds.
+    RAW_RESOURCES = "resources", Some("ResourcesReady"), false;
+    /// A node pool of a managed cluster.
+    AGENT_POOLS = "agentpools", Some("AgentPoolsReady"), false;
 }
 
 /// The services of an AzureMachinePool.
@@ -88,6 +98,23 @@ pub static CLUSTER: [&Service; 14] = [
     &PRIVATE_ENDPOINTS,
     &BASTION,
 ];
+
+/// The services of an AzureManagedControlPlane, in the order in which its conditions are written.
+pub static MANAGED_CONTROL_PLANE: [&Service; 7] = [
+    &GROUP,
+    &VIRTUAL_NETWORK,
+    &SUBNETS,
+    &MANAGED_CLUSTER,
+    &PRIVATE_ENDPOINTS,
+    &FLEET_MEMBER,
+    &CLUSTER_EXTENSIONS,
+];
+
+/// The services of the kinds with raw resources.
+pub static RAW: [&Service; 1] = [&RAW_RESOURCES];
+
+/// The services of an AzureManagedMachinePool.
+pub static MANAGED_MACHINE_POOL: [&Service; 1] = [&AGENT_POOLS];
 
 /// The services of an AzureMachine, in the order in which its conditions are written.
 pub static MACHINE: [&Service; 8] = [

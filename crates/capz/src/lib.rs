@@ -16,6 +16,8 @@
 //!  cluster      AzureCluster
 //!  machine      AzureMachine, AzureMachineTemplate
 //!  pool         AzureMachinePool, AzureMachinePoolMachine
+//!  managed      AzureManagedCluster, AzureManagedControlPlane, AzureManagedMachinePool
+//!  raw          AzureASOManagedCluster, AzureASOManagedControlPlane, AzureASOManagedMachinePool
 //!  secrets      azure.json, bootstrap data, credentials for Azure Service Operator
 //!  context      what reconciles share, and what they know of their cluster
 //!  azure        clients, shared reads, execution of plans
@@ -28,13 +30,15 @@ mod cluster;
 mod context;
 mod kubernetes;
 mod machine;
+mod managed;
 mod pool;
+mod raw;
 mod run;
 mod secrets;
 mod settings;
 
 pub use azure::clients::{AccessError, Azure, CredentialSource, IdentitySecret};
 pub use kubernetes::operator_objects::{Listed, OperatorObjects};
-pub use kubernetes::unserved::{Unserved, unserved};
+pub use kubernetes::workload::Workloads;
 pub use run::{RunError, run};
 pub use settings::{Concurrency, Endpoints, Gate, GateError, Gates, Settings, Stage, Timeouts};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use capz_api::azure_aso_managed::{AzureAsoManagedClusterSpec, AzureAsoManagedControlPlaneSpec};
 use clock::Clock;
 use controllers::watch::{Selector, watch};
 use controllers::{NoObserver, Observer};
@@ -21,7 +22,9 @@ use crate::azure::reads::Reads;
 use crate::azure::repeats::RecentWrites;
 use crate::azure::skus::SkuCache;
 use crate::azure::spans;
-use crate::context::manager::{CompleteLists, Ended, Events, MANAGER, Manager, SecretQueues, Stores};
+use crate::context::manager::{
+    CompleteLists, Ended, Events, MANAGER, ManagedQueues, Manager, SecretQueues, Stores,
+};
 use crate::kubernetes::concerns;
 use crate::kubernetes::controller;
 use crate::kubernetes::core;
@@ -29,6 +32,7 @@ use crate::kubernetes::kinds::{self, Object, ObjectKind};
 use crate::kubernetes::operator::Operator;
 use crate::kubernetes::queue::{Outcome, WorkQueue};
 use crate::kubernetes::store::{Key, Store, key_of};
+use crate::kubernetes::workload::Workloads;
 use crate::settings::Settings;
 
 /// The number of objects of a kind that are reconciled at a time. Nearly all of that time is spent waiting for Azure,
@@ -64,6 +68,7 @@ pub async fn run(
     azure: Azure,
     settings: Settings,
     clock: Clock,
+    workloads: Workloads,
     observer: Option<Arc<dyn Observer>>,
     stop: CancellationToken,
 ) -> Result<(), RunError> {
@@ -91,6 +96,15 @@ pub async fn run(
             pools: queue(&controller::POOL_SECRET),
             clusters: queue(&controller::ASO_SECRET),
         },
+        managed: ManagedQueues {
+            clusters: queue(&controller::MANAGED_CLUSTER),
+            control_planes: queue(&controller::MANAGED_CONTROL_PLANE),
+            pools: queue(&controller::MANAGED_POOL),
+            raw_clusters: queue(&controller::RAW_CLUSTER),
+            raw_control_planes: queue(&controller::RAW_CONTROL_PLANE),
+            raw_pools: queue(&controller::RAW_POOL),
+        },
+        workloads,
         settings,
         clock,
         recorder: Events(recorder),
@@ -109,7 +123,8 @@ pub async fn run(
     let limits = manager.settings.concurrency;
     let (secrets, listed) = (&manager.secrets, &manager.listed);
     let work = async {
-        let (all, pools) = (&listed.clusters, &listed.pools);
+        let (all, pools, managed) = (&listed.clusters, &listed.pools, &listed.managed);
+        let queues = &manager.managed;
         tokio::join!(
             manager.work(&manager.clusters, all, limits.clusters, &stop, Manager::reconcile_cluster),
             manager.work(&manager.machines, all, limits.machines, &stop, Manager::reconcile_machine),
@@ -122,6 +137,36 @@ pub async fn run(
                 &stop,
                 Manager::reconcile_pool_machine
             ),
+            manager.work(
+                &queues.clusters,
+                managed,
+                limits.clusters,
+                &stop,
+                Manager::reconcile_managed_cluster
+            ),
+            manager.work(
+                &queues.control_planes,
+                managed,
+                limits.clusters,
+                &stop,
+                Manager::reconcile_managed_control_plane
+            ),
+            manager.work(&queues.pools, managed, limits.pools, &stop, Manager::reconcile_managed_pool),
+            manager.work(
+                &queues.raw_clusters,
+                managed,
+                limits.clusters,
+                &stop,
+                Manager::reconcile_raw_cluster
+            ),
+            manager.work(
+                &queues.raw_control_planes,
+                managed,
+                limits.clusters,
+                &stop,
+                Manager::reconcile_raw_control_plane
+            ),
+            manager.work(&queues.raw_pools, managed, limits.pools, &stop, Manager::reconcile_raw_pool),
             manager.work(&secrets.machines, all, limits.machines, &stop, Manager::reconcile_machine_secret),
             manager.work(&secrets.templates, all, limits.machines, &stop, Manager::reconcile_template_secret),
             manager.work(&secrets.pools, pools, limits.pools, &stop, Manager::reconcile_pool_secret),
@@ -260,8 +305,19 @@ impl Manager {
     }
 
     /// The queues of objects that `clusterctl` moves only after their reconcile has released them.
-    fn infrastructure(&self) -> [&Arc<WorkQueue>; 3] {
-        [&self.clusters, &self.machines, &self.pools]
+    fn infrastructure(&self) -> [&Arc<WorkQueue>; 9] {
+        let managed = &self.managed;
+        [
+            &self.clusters,
+            &self.machines,
+            &self.pools,
+            &managed.clusters,
+            &managed.control_planes,
+            &managed.pools,
+            &managed.raw_clusters,
+            &managed.raw_control_planes,
+            &managed.raw_pools,
+        ]
     }
 
     /// Watches the kinds of machine pools until `stop`.
@@ -269,8 +325,7 @@ impl Manager {
         let stores = &self.stores;
         tokio::join!(
             self.follow_core(stop, &stores.machine_pools, concerns::same_but_status, |it| {
-                let pool = &it.spec.template.spec.infrastructure_ref.name;
-                self.pools.wake(key_of(it).beside(pool));
+                self.wake_infrastructure_of_pool(it);
             }),
             self.follow_ours(stop, &stores.azure_machine_pools, concerns::same_but_status, |it| {
                 self.wake_cluster_that_waits_for(&it.metadata);
@@ -281,6 +336,43 @@ impl Manager {
             self.follow_ours(stop, &stores.azure_machine_pool_machines, concerns::same_but_status, |it| {
                 self.pool_machines.wake(key_of(it));
                 self.wake_pool_of(it);
+            }),
+            self.watch_managed(stop),
+        );
+    }
+
+    /// Watches the kinds of managed clusters until `stop`.
+    async fn watch_managed(self: &Arc<Self>, stop: &CancellationToken) {
+        let (stores, queues) = (&self.stores, &self.managed);
+        tokio::join!(
+            self.follow_ours(stop, &stores.managed_clusters, concerns::same_but_status, |it| {
+                end_rest_if_paused(&queues.clusters, &it.metadata);
+                queues.clusters.wake(key_of(it));
+            }),
+            self.follow_ours(stop, &stores.managed_control_planes, concerns::same_control_plane, |it| {
+                end_rest_if_paused(&queues.control_planes, &it.metadata);
+                queues.control_planes.wake(key_of(it));
+                self.wake_dependants_of_managed(it);
+            }),
+            self.follow_ours(stop, &stores.managed_pools, concerns::same_but_status, |it| {
+                end_rest_if_paused(&queues.pools, &it.metadata);
+                queues.pools.wake(key_of(it));
+                self.wake_control_plane_of(&it.metadata);
+            }),
+            self.follow_ours(stop, &stores.raw_clusters, concerns::same, |it| {
+                end_rest_if_paused(&queues.raw_clusters, &it.metadata);
+                queues.raw_clusters.wake(key_of(it));
+                self.wake_raw_beside(AzureAsoManagedClusterSpec::NAME, &it.metadata);
+            }),
+            self.follow_ours(stop, &stores.raw_control_planes, concerns::same, |it| {
+                end_rest_if_paused(&queues.raw_control_planes, &it.metadata);
+                queues.raw_control_planes.wake(key_of(it));
+                self.wake_raw_beside(AzureAsoManagedControlPlaneSpec::NAME, &it.metadata);
+            }),
+            self.follow_ours(stop, &stores.raw_pools, concerns::same, |it| {
+                end_rest_if_paused(&queues.raw_pools, &it.metadata);
+                queues.raw_pools.wake(key_of(it));
+                self.wake_control_plane_of(&it.metadata);
             }),
         );
     }

@@ -43,6 +43,27 @@ pub fn read(path: &str) -> anyhow::Result<Kubeconfig> {
     Ok(file)
 }
 
+/// Reads a kubeconfig from elsewhere: everything that it needs stands in it.
+///
+/// # Errors
+/// The text is not a kubeconfig, or it names a file or a command of the machine that it is from.
+pub(crate) fn read_foreign(text: &[u8]) -> anyhow::Result<Kubeconfig> {
+    let file = parse(&cloud_config::decode(text)?)?;
+    let is_set = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
+    if file.clusters.iter().flat_map(|one| &one.cluster).any(|it| is_set(&it.certificate_authority)) {
+        bail!("it names a file of certificate authorities");
+    }
+    for user in file.auth_infos.iter().flat_map(|one| &one.auth_info) {
+        if user.exec.is_some() || user.auth_provider.is_some() {
+            bail!("it names a command that gives credentials");
+        }
+        if [&user.client_certificate, &user.client_key, &user.token_file].into_iter().any(is_set) {
+            bail!("it names files with credentials");
+        }
+    }
+    Ok(file)
+}
+
 fn parse(text: &str) -> anyhow::Result<Kubeconfig> {
     let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(text)?;
     let mut file = Kubeconfig::default();

@@ -98,9 +98,12 @@ impl Management {
             // The token identifies the calling cluster.
             Ok(Credential::fixed(&spec.client))
         }));
+        let workloads = capz::Workloads::only(Client::new(self.kubernetes.router(), "default"));
         let task = tokio::spawn(async move {
             let stop = CancellationToken::new();
-            capz::run(client, azure, settings, clock, None, stop).await.expect("the core is installed");
+            capz::run(client, azure, settings, clock, workloads, None, stop)
+                .await
+                .expect("the core is installed");
         });
         self.running = Some((task, cut));
     }

@@ -62,8 +62,8 @@ impl ContractSubject<'_> {
         self.user_agent.is_some_and(ours)
     }
 
-    /// Holds what one of our programs sends against the contract: the type has to be in it in the version that is asked
-    /// for, and so has every member of the document.
+    /// Holds what one of our programs sends against the contract: the type has to be in it, in the version that is asked
+    /// for or in a later one, and so has every member of the document.
     ///
     /// # Errors
     ///
@@ -73,7 +73,8 @@ impl ContractSubject<'_> {
         if !self.is_ours() {
             return Ok(());
         }
-        if !contract.versions(resource_type).contains(&self.version) {
+        // Users of raw resources choose older versions, which are judged by the next one at hand.
+        if contract.versions(resource_type).last().is_none_or(|newest| self.version > *newest) {
             return Err(refusal(REQUEST, self, "request", &["is not in the contract".to_owned()]));
         }
         let side = match self.method {

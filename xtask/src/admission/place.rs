@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use capz_api::admission::{needs, review};
 use capz_api::crd::{GROUP, KINDS, Kind, VERSION, definition};
 use capz_api::webhooks::{Task, WEBHOOKS, Webhook, registration};
-use capz_api::{Context, Gates, Lookup, Random};
+use capz_api::{Context, Gates, Lookup, Random, SystemPools};
 use http_body_util::BodyExt as _;
 use kube::Client;
 use kubernetes_simulator::{AdmissionHook, AdmissionRequest, Collection, Decision, Kubernetes, Options};
@@ -22,7 +22,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::answer::{Answer, comparable};
 use crate::program::Program;
-use admission_corpus::Case;
+use admission_corpus::{CLUSTERS, Case, cluster_network};
 
 /// The subscription of the cluster with the machines of the corpus.
 const SUBSCRIPTION: &str = "11111111-1111-1111-1111-111111111111";
@@ -55,7 +55,7 @@ impl Place {
     /// # Errors
     /// A definition is not accepted.
     pub fn ours(gates: bool) -> anyhow::Result<Self> {
-        let gates = Gates { edge_zone: gates, api_server_ilb: gates };
+        let gates = Gates { edge_zone: gates, api_server_ilb: gates, ..Gates::default() };
         let kubernetes = Kubernetes::new(Options { collection: Collection::Off, ..Options::default() });
         for kind in &KINDS {
             kubernetes
@@ -97,7 +97,7 @@ impl Place {
         for folder in definitions {
             define(&client, folder).await.with_context(|| folder.display().to_string())?;
         }
-        for object in cluster() {
+        for object in clusters() {
             until_made(&client, &object).await?;
         }
         let webhooks = WebhookServer::new(directory.join("certificates"))?;
@@ -222,7 +222,7 @@ fn said(sent: &Value, code: u16, answer: &Value) -> Answer {
 /// Our admission, as a hook in the process.
 async fn decide(webhook: &'static Webhook, gates: Gates, request: AdmissionRequest) -> Decision {
     let Some(new) = request.object else { return Decision::allow() };
-    let needs = needs(webhook.kind, &new);
+    let needs = needs(webhook.kind, &new, request.old_object.as_ref());
     let pool = POOLS.iter().find(|(name, _)| *name == request.name);
     let unknown = "no MachinePool refers to it";
     let mut context = Context {
@@ -233,11 +233,17 @@ async fn decide(webhook: &'static Webhook, gates: Gates, request: AdmissionReque
     if needs.subscription {
         context.subscription = Lookup::Found(SUBSCRIPTION.to_owned());
     }
+    if needs.system_pools {
+        context.system_pools = Lookup::Found(SystemPools { cluster_goes: false, others: 0 });
+    }
     if needs.pool_version {
         context.pool_version = match pool {
             Some((_, version)) => Lookup::Found((*version).to_owned()),
             None => Lookup::Failed(unknown.to_owned()),
         };
+    }
+    if needs.cluster_network {
+        context.cluster_network = cluster_network(&new);
     }
     let name = request.name.clone();
     match review(webhook, new, request.old_object.as_ref(), &context, &mut Drawn) {
@@ -287,19 +293,24 @@ async fn define(client: &Client, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The cluster of the corpus's machines and pools, for webhooks that look it up.
-fn cluster() -> Vec<Value> {
+/// The clusters of the corpus, for webhooks that look them up.
+fn clusters() -> Vec<Value> {
     let infrastructure = |kind: &str, name: &str| json!({ "apiGroup": GROUP, "kind": kind, "name": name });
-    let mut objects = vec![
+    let mut objects = vec![json!({
+        "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "AzureCluster", "metadata": { "name": "owner" },
+        "spec": { "location": "l", "subscriptionID": SUBSCRIPTION },
+    })];
+    objects.extend(CLUSTERS.iter().map(|(name, services, pods)| {
+        let mut spec = json!({ "infrastructureRef": infrastructure("AzureCluster", "owner") });
+        for (member, ranges) in [("services", services), ("pods", pods)] {
+            if !ranges.is_empty() {
+                spec["clusterNetwork"][member]["cidrBlocks"] = json!(ranges);
+            }
+        }
         json!({
-            "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "AzureCluster", "metadata": { "name": "owner" },
-            "spec": { "location": "l", "subscriptionID": SUBSCRIPTION },
-        }),
-        json!({
-            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": { "name": "owner" },
-            "spec": { "infrastructureRef": infrastructure("AzureCluster", "owner") },
-        }),
-    ];
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": { "name": name }, "spec": spec,
+        })
+    }));
     objects.extend(POOLS.iter().map(|(name, version)| {
         json!({
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachinePool", "metadata": { "name": name },

@@ -42,6 +42,23 @@ async fn only_azures_own_word_makes_a_resource_absent() {
     assert_eq!(found, Some(document("Succeeded")));
 }
 
+/// CAPZ-200: headers of users are part of writes alone, and replace no header of the protocol.
+#[tokio::test(start_paused = true)]
+async fn writes_carry_additional_headers() {
+    let (client, journal) = scripted_client(|_, _| reply(200, document("Succeeded")));
+    let mut headers = http::HeaderMap::new();
+    headers.insert("usegpudedicatedvhd", http::HeaderValue::from_static("true"));
+    headers.insert("authorization", http::HeaderValue::from_static("Bearer other"));
+    let with_headers = client.with_headers(headers);
+    with_headers.get::<Value>(&balancer("lb"), V, Class::Refresh).await.unwrap();
+    let body = json!({"a": 1});
+    with_headers.put::<_, Value>(&balancer("lb"), V, &body, None, Class::Create).await.unwrap();
+    client.put::<_, Value>(&balancer("lb"), V, &body, None, Class::Create).await.unwrap();
+    let carried = |at: usize| journal.lock()[at].headers.get("usegpudedicatedvhd").is_some();
+    assert_eq!([carried(0), carried(1), carried(2)], [false, true, false]);
+    assert_eq!(journal.lock()[1].headers["authorization"], "Bearer token-of-the-test");
+}
+
 #[tokio::test(start_paused = true)]
 async fn requests_carry_what_azure_expects_and_nothing_more() {
     let (client, journal) = scripted_client(|_, _| reply(200, document("Succeeded")));

@@ -11,11 +11,7 @@ use crate::text::{keep as keep_text, text};
 /// Keeps the values of `old` in the endpoint, the network and its load balancers.
 pub(super) fn keep(new: &mut AzureClusterSpec, old: &AzureClusterSpec) {
     if let Some(known) = &old.control_plane_endpoint {
-        let endpoint = new.control_plane_endpoint.get_or_insert_default();
-        keep_text(&mut endpoint.host, &known.host);
-        if endpoint.port.unwrap_or_default() == 0 {
-            endpoint.port = known.port;
-        }
+        new.control_plane_endpoint.get_or_insert_default().keep(known);
     }
     let (Some(network), Some(known)) = (new.network_spec.as_mut(), old.network_spec.as_ref()) else { return };
     if let (Some(vnet), Some(known)) = (network.vnet.as_mut(), known.vnet.as_ref()) {

@@ -7,7 +7,7 @@ use super::types::AzureMachineSpec;
 use crate::field_error::Field;
 use crate::immutable::{Fixed, Rule, at, check as check_rules};
 
-const RULES: [Rule; 20] = [
+const RULES: [Rule; 21] = [
     // It contains the name of the machine: with another one the existing machine would be abandoned.
     ("providerID", Fixed::OnceSet),
     ("failureDomain", Fixed::OnceSet),
@@ -26,6 +26,7 @@ const RULES: [Rule; 20] = [
     ("capacityReservationGroupID", Fixed::Always),
     ("virtualMachineScaleSetID", Fixed::Always),
     ("disableExtensionOperations", Fixed::Always),
+    ("disableVMBootstrapExtension", Fixed::OnceChosen),
     ("diagnostics", Fixed::OnceSet),
     ("acceleratedNetworking", Fixed::OnlyCleared),
     ("subnetName", Fixed::OnlyCleared),
@@ -35,10 +36,6 @@ const RULES: [Rule; 20] = [
 pub(super) fn check(new: &AzureMachineSpec, old: &AzureMachineSpec, spec: &Field<'_>) {
     let (new_value, old_value) = (json!(new), json!(old));
     check_rules(&RULES, &old_value, &new_value, spec);
-    // `false` is a choice here, not an absent value.
-    let (before, now) = (old.disable_vm_bootstrap_extension, new.disable_vm_bootstrap_extension);
-    let is_changed = before.is_some() && before != now;
-    spec.child("disableVMBootstrapExtension").invalid_if(is_changed, now, "field is immutable");
     check_interfaces(&old_value, &new_value, spec);
 }
 

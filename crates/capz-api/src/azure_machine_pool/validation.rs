@@ -17,11 +17,13 @@ const FLEXIBLE_SINCE: (u64, u64) = (1, 26);
 
 /// Members that identify the scale set: with another value there would be a second one, and the first would be
 /// abandoned.
-const RULES: [Rule; 3] = [
+const RULES: [Rule; 4] = [
     ("location", Fixed::OnceSet),
     ("providerID", Fixed::OnceSet),
     // The name of the scale set depends on it.
     ("template.osDisk.osType", Fixed::OnceSet),
+    // Machines with and without the extension would be of one model.
+    ("template.disableVMBootstrapExtension", Fixed::OnceChosen),
 ];
 /// The mode of a pool that names none.
 const UNIFORM: &str = "Uniform";
@@ -62,10 +64,6 @@ pub fn validate(
         // so.
         check_subnet_name(template.network_interfaces.as_deref(), template.subnet_name.as_deref(), &field);
         check_os_disk(template.os_disk.as_ref(), &field.child("osDisk"));
-        let before = old.and_then(|old| old.template.as_ref()?.disable_vm_bootstrap_extension);
-        let now = template.disable_vm_bootstrap_extension;
-        let is_changed = before.is_some() && before != now;
-        field.child("disableVMBootstrapExtension").invalid_if(is_changed, now, "field is immutable");
     })
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::kinds::{Column, GROUP, Kind, VERSION};
-use super::schema;
+use super::{schema, versions};
 
 /// The definition of a kind, in the form that is applied.
 pub fn definition(kind: &Kind) -> Value {
@@ -19,19 +19,21 @@ pub fn definition(kind: &Kind) -> Value {
     if let Some(short) = kind.short {
         names["shortNames"] = json!([short]);
     }
-    let mut version = json!({
-        "name": VERSION,
-        "served": true,
-        "storage": true,
-        "schema": { "openAPIV3Schema": schema::of(kind) },
-    });
-    let columns: Vec<Value> = kind.columns.iter().map(Column::value).collect();
-    if !columns.is_empty() {
-        version["additionalPrinterColumns"] = columns.into();
-    }
-    if kind.status.is_some() {
-        version["subresources"] = json!({ "status": {} });
-    }
+    let versions: Vec<Value> = versions::of(kind)
+        .into_iter()
+        .map(|it| {
+            let mut version = it.value();
+            version["schema"] = json!({ "openAPIV3Schema": schema::of(kind) });
+            let columns: Vec<Value> = kind.columns.iter().map(Column::value).collect();
+            if !columns.is_empty() {
+                version["additionalPrinterColumns"] = columns.into();
+            }
+            if kind.status.is_some() {
+                version["subresources"] = json!({ "status": {} });
+            }
+            version
+        })
+        .collect();
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -40,6 +42,6 @@ pub fn definition(kind: &Kind) -> Value {
             // Cluster API uses the first label to find the versions that implement each of its contracts.
             "labels": { "cluster.x-k8s.io/v1beta1": VERSION, "cluster.x-k8s.io/provider": "infrastructure-azure" },
         },
-        "spec": { "group": GROUP, "names": names, "scope": "Namespaced", "versions": [version] },
+        "spec": { "group": GROUP, "names": names, "scope": "Namespaced", "versions": versions },
     })
 }

@@ -3,6 +3,12 @@
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 
+use crate::azure_aso_managed::{
+    AzureAsoManagedClusterSpec, AzureAsoManagedClusterStatus, AzureAsoManagedClusterTemplateSpec,
+    AzureAsoManagedControlPlaneSpec, AzureAsoManagedControlPlaneStatus,
+    AzureAsoManagedControlPlaneTemplateSpec, AzureAsoManagedMachinePoolSpec,
+    AzureAsoManagedMachinePoolStatus, AzureAsoManagedMachinePoolTemplateSpec,
+};
 use crate::azure_cluster::{AzureClusterSpec, AzureClusterStatus, AzureClusterTemplateSpec};
 use crate::azure_cluster_identity::{AzureClusterIdentitySpec, AzureClusterIdentityStatus};
 use crate::azure_machine::{
@@ -10,6 +16,15 @@ use crate::azure_machine::{
 };
 use crate::azure_machine_pool::{
     AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus, AzureMachinePoolSpec, AzureMachinePoolStatus,
+};
+use crate::azure_managed_cluster::{
+    AzureManagedClusterSpec, AzureManagedClusterStatus, AzureManagedClusterTemplateSpec,
+};
+use crate::azure_managed_control_plane::{
+    AzureManagedControlPlaneSpec, AzureManagedControlPlaneStatus, AzureManagedControlPlaneTemplateSpec,
+};
+use crate::azure_managed_machine_pool::{
+    AzureManagedMachinePoolSpec, AzureManagedMachinePoolStatus, AzureManagedMachinePoolTemplateSpec,
 };
 
 /// The group of all kinds.
@@ -28,7 +43,9 @@ pub struct Kind {
     pub short: Option<&'static str>,
     /// The columns of `kubectl get`.
     pub columns: &'static [Column],
-    /// Whether a webhook refuses an object with a text only (403), as clients of this kind expect, and not with causes.
+    /// The kind that succeeds it, if it is deprecated: the API server warns clients.
+    pub successor: Option<&'static str>,
+    /// Whether a webhook refuses a new object with a text only (403), as clients of this kind expect, and not with causes.
     pub refused_by_text: bool,
     pub(super) spec: fn(&mut SchemaGenerator) -> Value,
     pub(super) status: Option<fn(&mut SchemaGenerator) -> Value>,
@@ -38,6 +55,21 @@ impl Kind {
     /// The kind with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         KINDS.iter().find(|kind| kind.name == name)
+    }
+
+    /// Whether a webhook refuses a new object, or a change, with a text only. Changes of kinds for clusters that Azure
+    /// manages are refused with causes, whatever new objects are.
+    pub fn is_refused_by_text(&self, is_change: bool) -> bool {
+        self.refused_by_text && !(is_change && self.name.starts_with("AzureManaged"))
+    }
+
+    /// The warning to clients of a deprecated kind.
+    pub fn deprecation(&self) -> Option<String> {
+        let successor = self.successor?;
+        Some(format!(
+            "{} is deprecated, like all AzureManaged kinds: move to {successor} of {GROUP}/{VERSION}",
+            self.name
+        ))
     }
 
     /// Its name in paths.
@@ -94,25 +126,8 @@ fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     generator.subschema_for::<T>().to_value()
 }
 
-/// Kinds of the group for clusters that Azure manages (AKS). They are reserved here, and not served yet: they have no
-/// definitions, no webhooks and no controllers, so that no object is accepted without a controller for it.
-pub const MANAGED_KINDS: [&str; 12] = [
-    "AzureManagedCluster",
-    "AzureManagedClusterTemplate",
-    "AzureManagedControlPlane",
-    "AzureManagedControlPlaneTemplate",
-    "AzureManagedMachinePool",
-    "AzureManagedMachinePoolTemplate",
-    "AzureASOManagedCluster",
-    "AzureASOManagedClusterTemplate",
-    "AzureASOManagedControlPlane",
-    "AzureASOManagedControlPlaneTemplate",
-    "AzureASOManagedMachinePool",
-    "AzureASOManagedMachinePoolTemplate",
-];
-
-/// All kinds that are served.
-pub static KINDS: [Kind; 7] = [
+/// All kinds.
+pub static KINDS: [Kind; 19] = [
     Kind {
         name: "AzureCluster",
         description: "AzureCluster is the network of a cluster on Azure, and the endpoint of its API server.",
@@ -128,6 +143,7 @@ pub static KINDS: [Kind; 7] = [
             Column::wide("Endpoint", ".spec.controlPlaneEndpoint.host"),
             Column::age(),
         ],
+        successor: None,
         refused_by_text: false,
         spec: schema_of::<AzureClusterSpec>,
         status: Some(schema_of::<AzureClusterStatus>),
@@ -137,6 +153,7 @@ pub static KINDS: [Kind; 7] = [
         description: "AzureClusterTemplate is a template of AzureClusters for a ClusterClass.",
         short: None,
         columns: &[],
+        successor: None,
         refused_by_text: false,
         spec: schema_of::<AzureClusterTemplateSpec>,
         status: None,
@@ -146,6 +163,7 @@ pub static KINDS: [Kind; 7] = [
         description: "AzureClusterIdentity is the identity with which clusters' resources are made, and the namespaces that may use it.",
         short: None,
         columns: &[Column::new("Type", ".spec.type"), Column::age()],
+        successor: None,
         refused_by_text: false,
         spec: schema_of::<AzureClusterIdentitySpec>,
         status: Some(schema_of::<AzureClusterIdentityStatus>),
@@ -166,6 +184,7 @@ pub static KINDS: [Kind; 7] = [
             Column::wide("VM Size", ".spec.vmSize"),
             Column::age(),
         ],
+        successor: None,
         refused_by_text: false,
         spec: schema_of::<AzureMachineSpec>,
         status: Some(schema_of::<AzureMachineStatus>),
@@ -175,6 +194,7 @@ pub static KINDS: [Kind; 7] = [
         description: "AzureMachineTemplate is a template of AzureMachines.",
         short: None,
         columns: &[],
+        successor: None,
         refused_by_text: false,
         spec: schema_of::<AzureMachineTemplateSpec>,
         status: Some(schema_of::<AzureMachineTemplateStatus>),
@@ -193,6 +213,7 @@ pub static KINDS: [Kind; 7] = [
             Column::wide("VM Size", ".spec.template.vmSize"),
             Column::age(),
         ],
+        successor: None,
         refused_by_text: true,
         spec: schema_of::<AzureMachinePoolSpec>,
         status: Some(schema_of::<AzureMachinePoolStatus>),
@@ -209,8 +230,144 @@ pub static KINDS: [Kind; 7] = [
             Column::wide("VMSS VM ID", PROVIDER_ID),
             Column::age(),
         ],
+        successor: None,
         refused_by_text: true,
         spec: schema_of::<AzureMachinePoolMachineSpec>,
         status: Some(schema_of::<AzureMachinePoolMachineStatus>),
+    },
+    Kind {
+        name: "AzureManagedControlPlane",
+        description: "AzureManagedControlPlane is a cluster that Azure manages (AKS).",
+        short: Some("amcp"),
+        columns: &[
+            Column::new("Cluster", CLUSTER),
+            Column::new("Ready", READY),
+            Column::new("Severity", SEVERITY),
+            Column::new("Reason", REASON),
+            Column::wide("Message", MESSAGE),
+            Column::age(),
+        ],
+        successor: Some("AzureASOManagedControlPlane"),
+        refused_by_text: false,
+        spec: schema_of::<AzureManagedControlPlaneSpec>,
+        status: Some(schema_of::<AzureManagedControlPlaneStatus>),
+    },
+    Kind {
+        name: "AzureManagedControlPlaneTemplate",
+        description: "AzureManagedControlPlaneTemplate is a template of AzureManagedControlPlanes for a ClusterClass.",
+        short: Some("amcpt"),
+        columns: &[],
+        successor: Some("AzureASOManagedControlPlaneTemplate"),
+        refused_by_text: false,
+        spec: schema_of::<AzureManagedControlPlaneTemplateSpec>,
+        status: None,
+    },
+    Kind {
+        name: "AzureManagedCluster",
+        description: "AzureManagedCluster is the endpoint of a cluster that Azure manages (AKS), for Cluster API.",
+        short: Some("amc"),
+        columns: &[Column::new("Cluster", CLUSTER), Column::new("Ready", ".status.ready"), Column::age()],
+        successor: Some("AzureASOManagedCluster"),
+        refused_by_text: false,
+        spec: schema_of::<AzureManagedClusterSpec>,
+        status: Some(schema_of::<AzureManagedClusterStatus>),
+    },
+    Kind {
+        name: "AzureManagedClusterTemplate",
+        description: "AzureManagedClusterTemplate is a template of AzureManagedClusters for a ClusterClass.",
+        short: Some("amct"),
+        columns: &[],
+        successor: Some("AzureASOManagedClusterTemplate"),
+        refused_by_text: false,
+        spec: schema_of::<AzureManagedClusterTemplateSpec>,
+        status: None,
+    },
+    Kind {
+        name: "AzureManagedMachinePool",
+        description: "AzureManagedMachinePool is a node pool of a cluster that Azure manages.",
+        short: Some("ammp"),
+        columns: &[
+            Column::new("Cluster", CLUSTER),
+            Column::new("Ready", READY),
+            Column::new("Severity", SEVERITY),
+            Column::new("Reason", REASON),
+            Column::wide("Message", MESSAGE),
+            Column::age(),
+            Column::new("Mode", ".spec.mode"),
+        ],
+        successor: Some("AzureASOManagedMachinePool"),
+        refused_by_text: true,
+        spec: schema_of::<AzureManagedMachinePoolSpec>,
+        status: Some(schema_of::<AzureManagedMachinePoolStatus>),
+    },
+    Kind {
+        name: "AzureManagedMachinePoolTemplate",
+        description: "AzureManagedMachinePoolTemplate is a template of AzureManagedMachinePools.",
+        short: Some("ammpt"),
+        columns: &[],
+        successor: Some("AzureASOManagedMachinePoolTemplate"),
+        refused_by_text: true,
+        spec: schema_of::<AzureManagedMachinePoolTemplateSpec>,
+        status: None,
+    },
+    Kind {
+        name: "AzureASOManagedCluster",
+        description: "AzureASOManagedCluster is the infrastructure of a cluster that Azure manages, as resources of Azure Service Operator.",
+        short: None,
+        columns: &[],
+        successor: None,
+        refused_by_text: true,
+        spec: schema_of::<AzureAsoManagedClusterSpec>,
+        status: Some(schema_of::<AzureAsoManagedClusterStatus>),
+    },
+    Kind {
+        name: "AzureASOManagedClusterTemplate",
+        description: "AzureASOManagedClusterTemplate is a template of AzureASOManagedClusters.",
+        short: None,
+        columns: &[],
+        successor: None,
+        refused_by_text: true,
+        spec: schema_of::<AzureAsoManagedClusterTemplateSpec>,
+        status: None,
+    },
+    Kind {
+        name: "AzureASOManagedControlPlane",
+        description: "AzureASOManagedControlPlane is the control plane of a cluster that Azure manages, as resources of Azure Service Operator.",
+        short: None,
+        columns: &[],
+        successor: None,
+        refused_by_text: true,
+        spec: schema_of::<AzureAsoManagedControlPlaneSpec>,
+        status: Some(schema_of::<AzureAsoManagedControlPlaneStatus>),
+    },
+    Kind {
+        name: "AzureASOManagedControlPlaneTemplate",
+        description: "AzureASOManagedControlPlaneTemplate is a template of AzureASOManagedControlPlanes.",
+        short: None,
+        columns: &[],
+        successor: None,
+        refused_by_text: true,
+        spec: schema_of::<AzureAsoManagedControlPlaneTemplateSpec>,
+        status: None,
+    },
+    Kind {
+        name: "AzureASOManagedMachinePool",
+        description: "AzureASOManagedMachinePool is a node pool of a cluster that Azure manages, as resources of Azure Service Operator.",
+        short: None,
+        columns: &[],
+        successor: None,
+        refused_by_text: true,
+        spec: schema_of::<AzureAsoManagedMachinePoolSpec>,
+        status: Some(schema_of::<AzureAsoManagedMachinePoolStatus>),
+    },
+    Kind {
+        name: "AzureASOManagedMachinePoolTemplate",
+        description: "AzureASOManagedMachinePoolTemplate is a template of AzureASOManagedMachinePools.",
+        short: None,
+        columns: &[],
+        successor: None,
+        refused_by_text: true,
+        spec: schema_of::<AzureAsoManagedMachinePoolTemplateSpec>,
+        status: None,
     },
 ];

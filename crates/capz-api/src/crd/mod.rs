@@ -4,7 +4,8 @@ mod defaults;
 mod definition;
 mod kinds;
 mod schema;
+mod versions;
 
 pub use defaults::{fill_defaults, fill_required};
 pub use definition::definition;
-pub use kinds::{Column, GROUP, KINDS, Kind, MANAGED_KINDS, VERSION};
+pub use kinds::{Column, GROUP, KINDS, Kind, VERSION};

@@ -18,5 +18,6 @@ pub use subnet::{NatGateway, NatGatewayClass, RouteTable, ServiceEndpoint, Subne
 pub use virtual_network::{Peering, PeeringProperties, VirtualNetwork, VirtualNetworkClass};
 
 pub(crate) use load_balancer::check_idle_timeout;
+pub(crate) use private_endpoint::check as check_private_endpoints;
 pub(crate) use subnet::{SubnetView, check_subnets};
 pub(crate) use virtual_network::{check_address, check_cidrs, check_peerings};

@@ -85,6 +85,8 @@ fn files() -> Vec<Value> {
         files.push(pool(&identity));
         files.push(pool(&former));
     }
+    files.extend(managed());
+    files.extend(managed_pools());
     for network in networks() {
         let spec = json!({ "location": "eastus", "identityRef": { "kind": "AzureClusterIdentity", "name": "id" },
             "networkSpec": network });
@@ -96,6 +98,66 @@ fn files() -> Vec<Value> {
         "AzureClusterTemplate",
         json!({ "template": { "spec": { "location": "l", "networkSpec": { "subnets": subnets } } } }),
     ));
+    files
+}
+
+/// Pools of clusters that Azure manages, and raw resources.
+fn managed_pools() -> Vec<Value> {
+    let pool =
+        |more: Value| merged(&json!({ "mode": "System", "sku": "Standard_D2s_v3", "name": "pool1" }), &more);
+    let resource =
+        json!({ "kind": "ResourceGroup", "metadata": { "name": "rg" }, "spec": { "location": "l" } });
+    let mut files = Vec::new();
+    for more in [
+        json!({}),
+        json!({ "subnetName": "nodes", "availabilityZones": ["2", "1"], "enableFIPS": false }),
+        json!({ "osType": "Windows", "mode": "User", "scaling": { "minSize": 1, "maxSize": 3 } }),
+        json!({ "kubeletConfig": { "failSwapOn": false }, "linuxOSConfig": { "swapFileSizeMB": 1 } }),
+    ] {
+        files.push(object("AzureManagedMachinePool", pool(more.clone())));
+        files.push(object("AzureManagedMachinePoolTemplate", json!({ "template": { "spec": pool(more) } })));
+    }
+    for kind in ["Cluster", "ControlPlane", "MachinePool"] {
+        let spec = json!({ "resources": [resource] });
+        files.push(object(&format!("AzureASOManaged{kind}"), spec.clone()));
+        files
+            .push(object(&format!("AzureASOManaged{kind}Template"), json!({ "template": { "spec": spec } })));
+    }
+    files
+}
+
+/// Managed clusters and their templates.
+fn managed() -> Vec<Value> {
+    let extension =
+        json!({ "name": "e", "extensionType": "t", "plan": { "product": "p", "publisher": "x" } });
+    let forms = [
+        json!({}),
+        json!({ "version": "1.31.1", "sku": { "tier": "Paid" } }),
+        json!({ "sshPublicKey": "" }),
+        json!({ "sshPublicKey": SSH_KEY, "dnsPrefix": "mine" }),
+        json!({ "networkPluginMode": "overlay", "autoscalerProfile": {} }),
+        json!({ "networkPluginMode": "overlay", "virtualNetwork": { "name": "v" } }),
+        json!({ "virtualNetwork": { "resourceGroup": "other", "subnet": { "name": "nodes" } } }),
+        json!({ "extensions": [extension], "addonProfiles": [{ "name": "azurepolicy", "enabled": true }] }),
+        json!({ "fleetsMember": { "managerName": "m", "managerResourceGroup": "g" } }),
+        json!({ "oidcIssuerProfile": { "enabled": true }, "apiServerAccessProfile": { "enablePrivateCluster": true } }),
+    ];
+    let base = json!({ "location": "l", "resourceGroupName": "g", "version": "v1.31.1", "identityRef": { "name": "id" } });
+    let mut files = vec![
+        object("AzureManagedCluster", json!({})),
+        object("AzureManagedClusterTemplate", json!({ "template": { "spec": {} } })),
+    ];
+    for form in forms {
+        let spec = merged(&base, &form);
+        let template = json!({ "template": { "spec": spec } });
+        files.push(object("AzureManagedControlPlaneTemplate", template));
+        // Cluster API sets the label; the group may be that of the Cluster.
+        let mut labelled = object("AzureManagedControlPlane", spec);
+        files.push(labelled.clone());
+        labelled["metadata"]["labels"] = json!({ "cluster.x-k8s.io/cluster-name": "c-1" });
+        labelled["spec"].as_object_mut().unwrap().remove("resourceGroupName");
+        files.push(labelled);
+    }
     files
 }
 
@@ -156,6 +218,13 @@ fn at_work(kind: &str, live: &Value) -> Value {
                 first["subnetName"] = json!("found-out");
             }
             spec["providerID"] = json!("azure:///subscriptions/1/x");
+        }
+        "AzureManagedControlPlane" => spec["controlPlaneEndpoint"] = json!({ "host": "h", "port": 443 }),
+        "AzureManagedMachinePool" => {
+            spec["providerIDList"] = json!(["azure:///subscriptions/1/x"]);
+            if spec.get("subnetName").is_none() {
+                spec["subnetName"] = json!("found-out");
+            }
         }
         _ => {}
     }

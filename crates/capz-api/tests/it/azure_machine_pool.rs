@@ -109,7 +109,7 @@ fn a_pool_stays_the_scale_set_that_it_is() {
 #[test]
 fn pools_are_taken_whatever_the_gates() {
     let object = admitted(KIND, base(), &context());
-    for gates in [Gates::default(), Gates { edge_zone: true, api_server_ilb: true }] {
+    for gates in [Gates::default(), Gates { edge_zone: true, api_server_ilb: true, ..Gates::default() }] {
         let context = Context { gates, ..context() };
         validate(KIND, &object, None, &context).unwrap();
     }

@@ -11,7 +11,7 @@ use admission_corpus::Case;
 use capz_api::admission::{Denied, needs, review};
 use capz_api::crd::fill_defaults;
 use capz_api::webhooks::{Task, WEBHOOKS, Webhook};
-use capz_api::{Context, Gates, Lookup};
+use capz_api::{Context, Gates, Lookup, SystemPools};
 use serde_json::Value;
 
 use super::Fixed;
@@ -19,16 +19,24 @@ use super::Fixed;
 /// Pools of the corpus, with the Kubernetes version of their MachinePool.
 const POOLS: [(&str, &str); 3] = [("c1", "v1.31.1"), ("old", "v1.25.9"), ("just", "v1.26.0")];
 
-fn context(webhook: &Webhook, object: &Value, gates: bool) -> Context {
-    let needs = needs(webhook.kind, object);
+fn context(webhook: &Webhook, object: &Value, old: Option<&Value>, gates: bool) -> Context {
+    let needs = needs(webhook.kind, object, old);
     let pool = POOLS.iter().find(|(name, _)| object["metadata"]["name"] == *name);
     let version =
         || pool.map(|(_, version)| (*version).to_owned()).ok_or("no MachinePool refers to it".to_owned());
     Context {
-        gates: Gates { edge_zone: gates, api_server_ilb: gates },
+        gates: Gates { edge_zone: gates, api_server_ilb: gates, ..Gates::default() },
         subscription: if needs.subscription { Lookup::Found("s".to_owned()) } else { Lookup::NotNeeded },
         pool_version: match needs.pool_version {
             true => version().map_or_else(Lookup::Failed, Lookup::Found),
+            false => Lookup::NotNeeded,
+        },
+        cluster_network: match needs.cluster_network {
+            true => admission_corpus::cluster_network(object),
+            false => Lookup::NotNeeded,
+        },
+        system_pools: match needs.system_pools {
+            true => Lookup::Found(SystemPools { cluster_goes: false, others: 0 }),
             false => Lookup::NotNeeded,
         },
         ..Context::default()
@@ -46,7 +54,7 @@ fn admitted(
     let mut warnings = Vec::new();
     for task in [Task::Default, Task::Validate] {
         for webhook in WEBHOOKS.iter().filter(|webhook| webhook.kind == kind && webhook.task == task) {
-            let context = context(webhook, &object, gates);
+            let context = context(webhook, &object, old, gates);
             let answer = review(webhook, object, old, &context, &mut Fixed)?;
             object = answer.object;
             warnings.extend(answer.warnings);

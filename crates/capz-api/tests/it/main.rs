@@ -2,10 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod applied_again;
+mod azure_aso_managed;
 mod azure_cluster_defaults;
 mod azure_cluster_validation;
 mod azure_machine;
 mod azure_machine_pool;
+mod azure_managed_control_plane;
+mod azure_managed_machine_pool;
 mod corpus;
 mod definitions;
 mod edges;

@@ -1,7 +1,7 @@
 //! Webhooks: their paths, their registration, and their responses.
 
 use capz_api::admission::{Needs, is_topology_dry_run, needs, review};
-use capz_api::crd::{KINDS, MANAGED_KINDS};
+use capz_api::crd::KINDS;
 use capz_api::webhooks::{Task, WEBHOOKS, Webhook, registration};
 use capz_api::{Context, Lookup};
 use serde_json::{Value, json};
@@ -28,21 +28,37 @@ fn paths_and_names_are_those_that_registrations_know() {
         (format!("default.azuremachinetemplate.{group}"), format!("{MUTATE}azuremachinetemplate")),
         (format!("validation.azureclusteridentity.{group}"), format!("{VALIDATE}azureclusteridentity")),
         ("azuremachinepoolmachine.kb.io".to_owned(), format!("{VALIDATE}azuremachinepoolmachine")),
+        (format!("default.azuremanagedcontrolplanes.{group}"), format!("{MUTATE}azuremanagedcontrolplane")),
+        (format!("validation.azuremanagedclusters.{group}"), format!("{VALIDATE}azuremanagedcluster")),
+        (format!("default.azuremanagedmachinepools.{group}"), format!("{MUTATE}azuremanagedmachinepool")),
+        (
+            format!("validation.azuremanagedmachinepooltemplates.{group}"),
+            format!("{VALIDATE}azuremanagedmachinepooltemplate"),
+        ),
+        (format!("validation.azureasomanagedcluster.{group}"), format!("{VALIDATE}azureasomanagedcluster")),
     ] {
         assert!(found.contains(&(name.clone(), path)), "{name}: {found:#?}");
     }
-    // Every kind is validated; some have no defaults.
+    // Every kind is validated, except templates of raw resources; some have no defaults.
     for kind in &KINDS {
         let has = |task| WEBHOOKS.iter().any(|webhook| webhook.kind == kind.name && webhook.task == task);
-        assert!(has(Task::Validate), "{}", kind.name);
-        let whole = ["AzureClusterIdentity", "AzureMachinePoolMachine"].contains(&kind.name);
+        let raw = kind.name.starts_with("AzureASOManaged");
+        assert_eq!(has(Task::Validate), !(raw && kind.name.ends_with("Template")), "{}", kind.name);
+        let whole = raw
+            || [
+                "AzureClusterIdentity",
+                "AzureMachinePoolMachine",
+                "AzureManagedCluster",
+                "AzureManagedClusterTemplate",
+            ]
+            .contains(&kind.name);
         assert_eq!(has(Task::Default), !whole, "{}", kind.name);
     }
 }
 
 #[test]
 fn registrations_fail_closed_and_take_both_reviews() {
-    for (task, count) in [(Task::Default, 5), (Task::Validate, 7)] {
+    for (task, count) in [(Task::Default, 9), (Task::Validate, 16)] {
         let registration = registration(task);
         let webhooks = registration["webhooks"].as_array().unwrap();
         assert_eq!(webhooks.len(), count);
@@ -50,12 +66,20 @@ fn registrations_fail_closed_and_take_both_reviews() {
             assert_eq!(webhook["failurePolicy"], "Fail");
             assert_eq!(webhook["sideEffects"], "None");
             assert_eq!(webhook["admissionReviewVersions"], json!(["v1", "v1beta1"]));
-            assert_eq!(webhook["rules"][0]["operations"], json!(["CREATE", "UPDATE"]));
             let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap();
             let served = Webhook::at(path).unwrap();
             assert_eq!((served.task, json!(served.name())), (task, webhook["name"].clone()));
-            // Pools and their instances leave the match policy to its default.
-            let said = !served.kind.starts_with("AzureMachinePool");
+            let operations = match (task, served.kind) {
+                (Task::Validate, "AzureManagedMachinePool") => json!(["CREATE", "UPDATE", "DELETE"]),
+                (Task::Validate, kind) if kind.starts_with("AzureASO") => json!(["CREATE"]),
+                _ => json!(["CREATE", "UPDATE"]),
+            };
+            assert_eq!(webhook["rules"][0]["operations"], operations, "{webhook}");
+            // The kinds of pools, and most of managed clusters, leave the match policy to its default.
+            let said = match served.kind {
+                "AzureManagedMachinePool" => true,
+                kind => !kind.starts_with("AzureMachinePool") && !kind.contains("Managed"),
+            };
             assert_eq!(webhook.get("matchPolicy").is_some(), said, "{webhook}");
         }
     }
@@ -169,17 +193,8 @@ fn deprecated_members_are_told_once() {
     assert!(changed.warnings.is_empty());
 }
 
-/// Kinds of managed clusters are reserved: they are known, and refused with a message.
 #[test]
-fn kinds_of_managed_clusters_are_known_and_not_served() {
-    for kind in MANAGED_KINDS {
-        let said = capz_api::admission::validate(kind, &json!({}), None, &Context::default()).unwrap_err();
-        assert_eq!(
-            said.to_string(),
-            format!("{kind} is for clusters that Azure manages (AKS), which are not served yet")
-        );
-        assert!(WEBHOOKS.iter().all(|webhook| webhook.kind != kind));
-    }
+fn an_unknown_kind_is_named() {
     let unknown = capz_api::admission::validate("AzureMoon", &json!({}), None, &Context::default());
     assert!(unknown.unwrap_err().to_string().starts_with("there is no kind \"AzureMoon\""));
 }
@@ -190,16 +205,28 @@ fn what_is_needed_is_looked_up_and_nothing_else() {
     let whole = json!({ "spec": { "identity": "SystemAssigned",
         "systemAssignedIdentityRole": { "scope": "/subscriptions/1", "definitionID": "/subscriptions/1/x" } } });
     let flexible = json!({ "spec": { "orchestrationMode": "Flexible" } });
-    let subscription = Needs { subscription: true, pool_version: false };
+    let labelled = json!({ "metadata": { "labels": { "cluster.x-k8s.io/cluster-name": "c" } } });
+    let network = Needs { cluster_network: true, ..Needs::default() };
+    let subscription = Needs { subscription: true, ..Needs::default() };
     for (kind, object, expected) in [
         ("AzureMachine", &system, subscription),
         ("AzureMachinePool", &system, subscription),
         ("AzureMachineTemplate", &system, Needs::default()),
         ("AzureMachine", &whole, Needs::default()),
-        ("AzureMachinePool", &flexible, Needs { subscription: false, pool_version: true }),
+        ("AzureMachinePool", &flexible, Needs { pool_version: true, ..Needs::default() }),
         ("AzureMachine", &flexible, Needs::default()),
+        ("AzureManagedControlPlane", &labelled, network),
+        ("AzureManagedControlPlaneTemplate", &labelled, network),
+        ("AzureManagedControlPlane", &system, Needs::default()),
+        ("AzureManagedCluster", &labelled, Needs::default()),
+        ("AzureMachine", &labelled, Needs::default()),
     ] {
-        assert_eq!(needs(kind, object), expected, "{kind} {object}");
+        assert_eq!(needs(kind, object, None), expected, "{kind} {object}");
+    }
+    // A control plane is held against its Cluster with the write that sets the label.
+    let unlabelled = json!({ "metadata": {} });
+    for (old, expected) in [(&unlabelled, network), (&labelled, Needs::default())] {
+        assert_eq!(needs("AzureManagedControlPlane", &labelled, Some(old)), expected, "{old}");
     }
     let context = Context { subscription: Lookup::Failed("no Cluster".to_owned()), ..Context::default() };
     let webhook = Webhook::at(&format!("{MUTATE}azuremachine")).unwrap();

@@ -3,9 +3,11 @@
 
 use std::time::Duration;
 
-use capz_api::Lookup;
-use capz_api::admission::Needs;
+use capz_api::admission::{Needs, cluster_of};
+use capz_api::azure_managed_machine_pool::{MODE_LABEL, SYSTEM};
+use capz_api::{ClusterNetwork, Lookup, SystemPools};
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
+use kube::core::PartialObjectMeta;
 use kube::{Api, Client};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
@@ -19,6 +21,9 @@ const UNKNOWN_SUBSCRIPTION: &str = "SUBSCRIPTION-OF-THE-CLUSTER";
 
 /// The interval between two reads.
 const REST: Duration = Duration::from_millis(500);
+
+/// The label with the name of an object's cluster.
+const CLUSTER_LABEL: &str = "cluster.x-k8s.io/cluster-name";
 
 /// The supported versions of Cluster API; the members read here are the same in both.
 const CORE_VERSIONS: [&str; 2] = ["v1beta2", "v1beta1"];
@@ -36,6 +41,8 @@ pub struct Lookups {
 pub(super) struct LookupResults {
     pub(super) subscription: Lookup<String>,
     pub(super) pool_version: Lookup<String>,
+    pub(super) system_pools: Lookup<SystemPools>,
+    pub(super) cluster_network: Lookup<ClusterNetwork>,
 }
 
 impl Lookups {
@@ -65,6 +72,9 @@ impl Lookups {
             let own = self.subscription.clone();
             results.subscription = Lookup::Found(own.unwrap_or_else(|| UNKNOWN_SUBSCRIPTION.to_owned()));
         }
+        if dry_run && matches!(results.cluster_network, Lookup::Failed(_)) {
+            results.cluster_network = Lookup::NotNeeded;
+        }
         results
     }
 
@@ -91,10 +101,22 @@ impl Lookups {
                 Some(pool) => {
                     pool.and_then(|pool| text(&pool, "/spec/clusterName", "the MachinePool names no cluster"))
                 }
-                None => cluster_of(object),
+                None => label_of(object),
             };
             results.subscription = lookup(match cluster {
                 Ok(cluster) => until(deadline, || self.subscription(object, &cluster)).await,
+                Err(why) => Err(why),
+            });
+        }
+        if needs.system_pools {
+            results.system_pools = lookup(match label_of(object) {
+                Ok(cluster) => until(deadline, || self.system_pools(object, &cluster)).await,
+                Err(why) => Err(why),
+            });
+        }
+        if needs.cluster_network {
+            results.cluster_network = lookup(match label_of(object) {
+                Ok(cluster) => until(deadline, || self.cluster_network(object, &cluster)).await,
                 Err(why) => Err(why),
             });
         }
@@ -111,17 +133,34 @@ impl Lookups {
         };
         pools
             .into_iter()
+            .map(|pool| pool.data)
             .find(is_for)
             .ok_or_else(|| format!("no MachinePool in {namespace} refers to {name}"))
+    }
+
+    /// A Cluster in the namespace of an object.
+    async fn cluster(&self, object: &Value, name: &str) -> Result<Value, String> {
+        let (namespace, _) = place(object);
+        let clusters = self.core("Cluster", "clusters", &namespace, Some(name)).await?;
+        let cluster = clusters.into_iter().next().map(|cluster| cluster.data);
+        cluster.ok_or_else(|| format!("there is no Cluster {namespace}/{name}"))
+    }
+
+    /// The ranges of a Cluster.
+    async fn cluster_network(&self, object: &Value, cluster: &str) -> Result<ClusterNetwork, String> {
+        let cluster = self.cluster(object, cluster).await?;
+        let ranges = |member: &str| {
+            let ranges = cluster["spec"]["clusterNetwork"][member]["cidrBlocks"].as_array();
+            ranges.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        Ok(ClusterNetwork { services: ranges("services"), pods: ranges("pods") })
     }
 
     /// The subscription of a cluster.
     async fn subscription(&self, object: &Value, cluster: &str) -> Result<String, String> {
         let (namespace, _) = place(object);
-        let clusters = self.core("Cluster", "clusters", &namespace, Some(cluster)).await?;
-        let declared =
-            clusters.first().ok_or_else(|| format!("there is no Cluster {namespace}/{cluster}"))?;
-        let name = text(declared, "/spec/infrastructureRef/name", "the Cluster refers to no AzureCluster")?;
+        let declared = self.cluster(object, cluster).await?;
+        let name = text(&declared, "/spec/infrastructureRef/name", "the Cluster refers to no AzureCluster")?;
         let kind = GroupVersionKind::gvk(capz_api::crd::GROUP, capz_api::crd::VERSION, "AzureCluster");
         let kind = ApiResource::from_gvk_with_plural(&kind, "azureclusters");
         let clusters: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &namespace, &kind);
@@ -135,6 +174,26 @@ impl Lookups {
         }
     }
 
+    /// The System pools of a cluster besides this one.
+    async fn system_pools(&self, pool: &Value, cluster: &str) -> Result<SystemPools, String> {
+        let (namespace, name) = place(pool);
+        let clusters = self.core("Cluster", "clusters", &namespace, Some(cluster)).await?;
+        let cluster_goes =
+            clusters.first().is_none_or(|cluster| cluster.metadata.deletion_timestamp.is_some());
+        let kind =
+            GroupVersionKind::gvk(capz_api::crd::GROUP, capz_api::crd::VERSION, "AzureManagedMachinePool");
+        let kind = ApiResource::from_gvk_with_plural(&kind, "azuremanagedmachinepools");
+        let pools: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &namespace, &kind);
+        let system =
+            ListParams::default().labels(&format!("{CLUSTER_LABEL}={cluster},{MODE_LABEL}={SYSTEM}"));
+        let pools = pools.list_metadata(&system).await.map_err(|error| error.to_string())?;
+        // A pool that is being deleted runs no pods for long.
+        let stays = |pool: &&PartialObjectMeta<DynamicObject>| {
+            pool.metadata.name.as_deref() != Some(&name) && pool.metadata.deletion_timestamp.is_none()
+        };
+        Ok(SystemPools { cluster_goes, others: pools.items.iter().filter(stays).count() })
+    }
+
     /// Objects of Cluster API, in whichever version is served.
     async fn core(
         &self,
@@ -142,7 +201,7 @@ impl Lookups {
         plural: &str,
         namespace: &str,
         name: Option<&str>,
-    ) -> Result<Vec<Value>, String> {
+    ) -> Result<Vec<DynamicObject>, String> {
         let mut parameters = ListParams::default();
         if let Some(name) = name {
             parameters = parameters.fields(&format!("metadata.name={name}"));
@@ -152,7 +211,7 @@ impl Lookups {
             let kind = ApiResource::from_gvk_with_plural(&kind, plural);
             let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &kind);
             match api.list(&parameters).await {
-                Ok(list) => return Ok(list.items.into_iter().map(|object| object.data).collect()),
+                Ok(list) => return Ok(list.items),
                 // This version is not served.
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 Err(error) => return Err(error.to_string()),
@@ -162,7 +221,7 @@ impl Lookups {
     }
 }
 
-fn lookup(found: Result<String, String>) -> Lookup<String> {
+fn lookup<T>(found: Result<T, String>) -> Lookup<T> {
     match found {
         Ok(found) => Lookup::Found(found),
         Err(why) => Lookup::Failed(why),
@@ -191,12 +250,10 @@ fn place(object: &Value) -> (String, String) {
     (member("namespace"), member("name"))
 }
 
-/// The cluster of a machine, by its label.
-fn cluster_of(object: &Value) -> Result<String, String> {
-    let label = object["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"].as_str();
-    label
-        .map(str::to_owned)
-        .ok_or_else(|| "the machine has no label cluster.x-k8s.io/cluster-name".to_owned())
+/// The cluster of an object, by its label.
+fn label_of(object: &Value) -> Result<String, String> {
+    let label = cluster_of(object).map(str::to_owned);
+    label.ok_or_else(|| format!("the object has no label {CLUSTER_LABEL}"))
 }
 
 fn text(object: &Value, pointer: &str, otherwise: &str) -> Result<String, String> {

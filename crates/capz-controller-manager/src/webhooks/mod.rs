@@ -9,7 +9,6 @@ use axum::response::{IntoResponse, Json, Response};
 use axum::routing::post;
 use bytes::Bytes;
 use capz_api::admission::{self, Admitted};
-use capz_api::crd::{GROUP, MANAGED_KINDS, VERSION};
 use capz_api::webhooks::{Task, WEBHOOKS, Webhook};
 use capz_api::{Context, Gates, Random};
 use http::{HeaderMap, header};
@@ -41,15 +40,6 @@ impl Webhooks {
             let state = (self.clone(), webhook);
             router.route(&webhook.path(), post(serve).with_state(state))
         });
-        // Registrations of the established manifest name these, too: users who change only the image get an
-        // explanation.
-        let router = MANAGED_KINDS.into_iter().fold(router, |router, kind| {
-            ["mutate", "validate"].into_iter().fold(router, |router, verb| {
-                let group = GROUP.replace('.', "-");
-                let path = format!("/{verb}-{group}-{VERSION}-{}", kind.to_lowercase());
-                router.route(&path, post(refuse).with_state(kind))
-            })
-        });
         router.layer(DefaultBodyLimit::max(MAX_BODY))
     }
 
@@ -64,24 +54,45 @@ impl Webhooks {
                 let said = self.judge(webhook, &review).await;
                 review.answer(webhook.task, said)
             }
-            // No webhook is registered for deletions, and an object that is being deleted need not be valid.
+            // An object that is being deleted need not be valid, but others may depend on it.
+            Ok(review) if review.request.operation == Operation::Delete && webhook.task == Task::Validate => {
+                match self.judge_deletion(webhook.kind, &review).await {
+                    Ok(()) => review.allow(),
+                    Err(status) => review.answer(webhook.task, Err(status)),
+                }
+            }
             Ok(review) => review.allow(),
         }
     }
 
+    async fn judge_deletion(&self, kind: &str, review: &Review) -> Result<(), Value> {
+        let object = &review.request.old_object;
+        let needs = admission::needs_of_deletion(kind, object);
+        let results = self.lookups.find(kind, object, needs, review.request.dry_run == Some(true)).await;
+        let context = Context { gates: self.gates, system_pools: results.system_pools, ..Context::default() };
+        admission::validate_deletion(kind, object, &context)
+            .map_err(|denied| denied.status(kind, &review.name()))
+    }
+
     async fn judge(&self, webhook: &'static Webhook, review: &Review) -> Result<Admitted, Value> {
         let request = &review.request;
-        let mut needs = admission::needs(webhook.kind, &request.object);
+        let old = Some(&request.old_object).filter(|old| old.is_object());
+        let mut needs = admission::needs(webhook.kind, &request.object, old);
         // A role from an earlier look-up stays: no further look-up is needed for it.
-        if webhook.task == Task::Default && request.old_object.is_object() {
-            needs.subscription &= admission::needs(webhook.kind, &request.old_object).subscription;
+        if let (Task::Default, Some(old)) = (webhook.task, old) {
+            needs.subscription &= admission::needs(webhook.kind, old, None).subscription;
         }
+        // Defaults do not depend on these.
+        needs.system_pools &= webhook.task == Task::Validate;
+        needs.cluster_network &= webhook.task == Task::Validate;
         let dry_run = request.dry_run == Some(true);
         let results = self.lookups.find(webhook.kind, &request.object, needs, dry_run).await;
         let context = Context {
             gates: self.gates,
             subscription: results.subscription,
             pool_version: results.pool_version,
+            system_pools: results.system_pools,
+            cluster_network: results.cluster_network,
             topology_dry_run: admission::is_topology_dry_run(dry_run, &request.object),
         };
         let (new, old) = (request.object.clone(), request.old_object.clone());
@@ -111,18 +122,6 @@ async fn serve(
     webhooks.metrics.answered(&path, 200, asked.elapsed());
     let response = &answer["response"];
     tracing::debug!(path, allowed = %response["allowed"], status = %response["status"]["message"], "Answered the API server");
-    Json(answer).into_response()
-}
-
-async fn refuse(State(kind): State<&'static str>, body: Bytes) -> Response {
-    let answer = match Review::read(&body) {
-        Err(why) => review::unreadable(&why),
-        Ok(review) if matches!(review.request.operation, Operation::Create | Operation::Update) => {
-            let denied = admission::Denied::NotServed(kind.to_owned());
-            review.answer(Task::Validate, Err(denied.status(kind, &review.name())))
-        }
-        Ok(review) => review.allow(),
-    };
     Json(answer).into_response()
 }
 

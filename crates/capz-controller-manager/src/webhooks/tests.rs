@@ -139,16 +139,3 @@ async fn what_is_no_question_is_told_so() {
         assert!(response["status"]["message"].as_str().unwrap().contains(words), "{response}");
     }
 }
-
-#[tokio::test]
-async fn kinds_of_managed_clusters_are_refused_with_the_reason() {
-    let path = "/mutate-infrastructure-cluster-x-k8s-io-v1beta1-azuremanagedcontrolplane";
-    let (answer, _) =
-        ask(path, "application/json", question("v1", "CREATE", template("x"), Value::Null)).await;
-    let response = &answer["response"];
-    assert_eq!(response["allowed"], false);
-    assert!(response["status"]["message"].as_str().unwrap().contains("not served yet"), "{response}");
-    let (answer, _) =
-        ask(path, "application/json", question("v1", "DELETE", Value::Null, template("x"))).await;
-    assert_eq!(answer["response"]["allowed"], true);
-}

@@ -11,6 +11,7 @@
 
 mod applied_twice;
 mod collector;
+mod managed;
 mod manager;
 mod operator;
 mod place;

@@ -5,7 +5,7 @@ use base64::prelude::BASE64_STANDARD;
 use capz_api::crd::{KINDS, definition};
 use capz_api::webhooks::{Task, registration};
 use certificate_authority::CertificateAuthority;
-use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use serde_json::{Value, json};
@@ -79,6 +79,12 @@ impl Place {
             .patch(name(&object), &PatchParams::default(), &Patch::Merge(&object))
             .await?;
         Ok(serde_json::to_value(changed).unwrap())
+    }
+
+    /// Deletes an object, which is named by kind, namespace and name.
+    pub async fn delete(&self, object: &Value) -> Result<Value, kube::Error> {
+        api(&self.0, object).delete(name(object), &DeleteParams::default()).await?;
+        Ok(Value::Null)
     }
 
     pub async fn get(&self, object: &Value) -> Option<Value> {

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::manager::{Manager, free_port, run, write_certificate};
+use super::manager::{Manager, free_port, write_certificate};
 use super::place::{Place, cluster, core, infrastructure, refusal};
 
 pub struct World {
@@ -227,48 +227,4 @@ async fn without_a_certificate_the_program_says_which_file_is_missing() {
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("/tls.crt: No such file"), "{text}");
     stop.cancel();
-}
-
-/// S3: while there are clusters that Azure manages the program does not start, and names them: the pod with the old
-/// image stays. Objects of another manager, and templates, do not matter.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_program_does_not_begin_beside_clusters_that_it_does_not_serve() {
-    let World { place, manager, folder, _stop } = world(&[]).await;
-    assert_eq!(manager.stop().await, Some(0));
-    let kind = |kind: &str| {
-        let plural = format!("{}s", kind.to_lowercase());
-        json!({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": { "name": format!("{plural}.infrastructure.cluster.x-k8s.io") },
-            "spec": {
-                "group": "infrastructure.cluster.x-k8s.io", "scope": "Namespaced",
-                "names": { "kind": kind, "listKind": format!("{kind}List"), "plural": plural, "singular": kind.to_lowercase() },
-                "versions": [{ "name": "v1beta1", "served": true, "storage": true,
-                    "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } } }],
-            },
-        })
-    };
-    let kubeconfig = folder.path().join("kubeconfig");
-    for name in ["AzureManagedControlPlaneTemplate", "AzureManagedControlPlane"] {
-        place.create(kind(name)).await.unwrap();
-        let object = json!({ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": name,
-            "metadata": { "name": "aks", "namespace": "default", "labels": { "cluster.x-k8s.io/watch-filter": "theirs" } } });
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while place.create(object.clone()).await.is_err() {
-            assert!(Instant::now() < deadline);
-            sleep(Duration::from_millis(100)).await;
-        }
-        for (more, begins) in [(vec![], name.ends_with("Template")), (vec!["--watch-filter=ours"], true)] {
-            if begins {
-                let manager = Manager::start(&kubeconfig, folder.path(), &more).await;
-                assert_eq!(manager.stop().await, Some(0), "{name} {more:?}");
-            } else {
-                let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
-                let (code, said) =
-                    run(&[&kubeconfig, "--leader-elect", "--leader-election-namespace=capz-system"]).await;
-                assert_eq!(code, Some(1), "{said}");
-                assert!(said.contains("AzureManagedControlPlane default/aks"), "{said}");
-            }
-        }
-    }
 }

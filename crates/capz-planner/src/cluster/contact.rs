@@ -8,13 +8,13 @@ use ownership::Ownership;
 use serde_json::Value;
 
 use super::memory::Memory;
+use crate::claimant::Claimant;
 use crate::compare;
 use crate::document::id_of;
 use crate::goal::{Goal, OwnershipRule};
 use crate::observed::{Observation, ObservedResources, Reading};
 use crate::peering;
 use crate::plan;
-use crate::scope::ClusterScope;
 use crate::service;
 use crate::tags;
 use crate::untagged;
@@ -65,12 +65,12 @@ pub fn linked_already(goals: &[Goal], links: &[Value]) -> BTreeSet<ResourceId> {
 ///
 /// # Errors
 /// A resource belongs to another cluster, may belong to one, or is in the way.
-pub fn contact(
-    scope: ClusterScope<'_>,
+pub fn contact<'a>(
+    claimant: impl Into<Claimant<'a>>,
     goals: &[Goal],
     observed: &ObservedResources,
 ) -> Result<BTreeSet<ResourceId>, String> {
-    let claimant = scope.claimant();
+    let claimant = claimant.into();
     if let Some((goal, rival)) = plan::owned_beside(claimant, goals, observed) {
         return Err(claimant.disputed(&goal.name_for_people(), &rival));
     }
@@ -78,17 +78,23 @@ pub fn contact(
     for goal in goals {
         let Observation::Present(held) = observed.get(&goal.id) else { continue };
         match &goal.ownership {
-            OwnershipRule::Tagged | OwnershipRule::TaggedWith(_) | OwnershipRule::TaggedFor(_) => {
-                match claimant.by_tags(held) {
-                    Ownership::Disputed(rival) => {
-                        return Err(claimant.disputed(&goal.name_for_people(), &rival));
-                    }
-                    Ownership::Proven(_) if !has_id(held) => {
-                        return Err(claimant.unrecorded(&goal.name_for_people()));
-                    }
-                    _ => {}
+            OwnershipRule::Tagged
+            | OwnershipRule::TaggedWith(_)
+            | OwnershipRule::TaggedFor(_)
+            | OwnershipRule::Declared(_) => match claimant.by_tags(held) {
+                Ownership::Disputed(rival) => {
+                    return Err(claimant.disputed(&goal.name_for_people(), &rival));
                 }
-            }
+                Ownership::Proven(_) if !has_id(held) => {
+                    return Err(claimant.unrecorded(&goal.name_for_people()));
+                }
+                _ if matches!(goal.ownership, OwnershipRule::Declared(_))
+                    && let Some(rival) = claimant.rival_beside(held) =>
+                {
+                    return Err(claimant.disputed(&goal.name_for_people(), &rival));
+                }
+                _ => {}
+            },
             OwnershipRule::Joins(_) => match peering::rival(&goal.document, held) {
                 Some(rival) => return Err(claimant.disputed(&goal.name_for_people(), &rival)),
                 None => {
@@ -127,9 +133,13 @@ fn is_served(goal: &Goal, held: &Value) -> bool {
 
 fn in_the_way(goal: &Goal) -> String {
     let inside = goal.id.parent().map(|parent| crate::kind::describe(&parent)).unwrap_or_default();
+    let remedy = match *goal.service == service::FLEET_MEMBER {
+        true => "Name another member or fleet (spec.fleetsMember)",
+        false => "Name another zone (spec.networkSpec.privateDNSZoneName)",
+    };
     format!(
         "{} exists already in {inside}, says something else, and was not made by this cluster: it may be another cluster's, and is \
-         left alone. Name another zone (spec.networkSpec.privateDNSZoneName), or delete it if it is of no use to anyone",
+         left alone. {remedy}, or delete it if it is of no use to anyone",
         goal.name_for_people()
     )
 }

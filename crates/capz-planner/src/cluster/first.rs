@@ -22,7 +22,9 @@ pub(crate) fn of(group: &ResourceId, goals: &[Goal]) -> Option<ResourceId> {
     let network = find(&service::VIRTUAL_NETWORK, false);
     let first = match network {
         Some(network) => find(&service::PUBLIC_IPS, true).unwrap_or(network),
-        None => find(&service::PUBLIC_IPS, false).or_else(|| find(&service::LOAD_BALANCERS, false))?,
+        None => [&service::PUBLIC_IPS, &service::LOAD_BALANCERS, &service::MANAGED_CLUSTER]
+            .into_iter()
+            .find_map(|service| find(service, false))?,
     };
     Some(first.id.clone())
 }

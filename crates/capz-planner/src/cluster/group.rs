@@ -13,7 +13,7 @@ pub(super) fn ids(scope: ClusterScope<'_>) -> Vec<ResourceId> {
     if group == network { vec![group] } else { vec![group, network] }
 }
 
-pub(super) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
+pub(crate) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
     let goal = |id: ResourceId| {
         let tags = scope.tags(Some("common"), Some(id.name()));
         Goal::new(id, &service::GROUP, json!({ "location": scope.location(), "tags": tags }))

@@ -24,12 +24,14 @@ pub use crate::claimant::RESOURCES;
 /// Services whose resources are deleted as soon as they are no longer declared: no remaining resource refers to them,
 /// and as long as they exist they let traffic through, or block a subnet. All others may be in use by machines and by
 /// others, and are deleted with the cluster.
-const AT_ONCE: [&Service; 5] = [
+const AT_ONCE: [&Service; 7] = [
     &service::SUBNETS,
     &service::NAT_GATEWAYS,
     &service::PRIVATE_ENDPOINTS,
     &service::PEERINGS,
     &service::DNS_LINKS,
+    &service::FLEET_MEMBER,
+    &service::CLUSTER_EXTENSIONS,
 ];
 
 /// The configuration that was applied before.
@@ -73,7 +75,7 @@ impl Memory {
 
     /// Adds the owner tags of resources that are as desired. `declared` are the goals of the declaration.
     #[must_use]
-    pub(super) fn bearing(
+    pub(crate) fn bearing(
         self,
         scope: ClusterScope<'_>,
         declared: &[Goal],
@@ -89,14 +91,14 @@ impl Memory {
     }
 
     /// Sets the recorded owner tags on goals.
-    pub(super) fn remind(&self, goals: &mut [Goal]) {
+    pub(crate) fn remind(&self, goals: &mut [Goal]) {
         for goal in goals {
             goal.borne = self.borne.get(&goal.id).copied().unwrap_or_default();
         }
     }
 
     /// The memory once everything declared is applied; `declared` are the goals of the declaration.
-    pub(super) fn after(scope: ClusterScope<'_>, declared: &[Goal]) -> Self {
+    pub(crate) fn after(scope: ClusterScope<'_>, declared: &[Goal]) -> Self {
         let rules = scope
             .subnets()
             .iter()
@@ -165,9 +167,14 @@ impl Memory {
 
     /// Goals for deleting resources that were applied before and are no longer declared: either those that are deleted
     /// at once, or all.
-    pub(super) fn gone(&self, scope: ClusterScope<'_>, declared: &[Goal], all: bool) -> Vec<Goal> {
-        let services = service::CLUSTER.iter().filter(|service| all || AT_ONCE.contains(service));
-        let remembered = services.flat_map(|service| {
+    pub(crate) fn gone(&self, scope: ClusterScope<'_>, declared: &[Goal], all: bool) -> Vec<Goal> {
+        let services: BTreeMap<&str, &'static Service> = service::CLUSTER
+            .iter()
+            .chain(&service::MANAGED_CONTROL_PLANE)
+            .filter(|service| all || AT_ONCE.contains(service))
+            .map(|service| (service.name, *service))
+            .collect();
+        let remembered = services.into_values().flat_map(|service| {
             self.resources.get(service.name).into_iter().flatten().map(move |id| gone(scope, id, service))
         });
         remembered.filter(|goal| declared.iter().all(|known| known.id != goal.id)).collect()
@@ -192,13 +199,22 @@ impl Memory {
     }
 }
 
+/// The member by which an AzureManagedControlPlane declares its managed cluster.
+pub(crate) const DECLARED_BY: &str = "metadata.name of the AzureManagedControlPlane";
+
 /// The goal for deleting a recorded resource. Subnets, peerings and records have no tags.
 fn gone(scope: ClusterScope<'_>, id: &ResourceId, service: &'static Service) -> Goal {
     let goal = Goal::gone(id.clone(), service);
     match id.parent() {
         Some(network) if *service == service::SUBNETS => goal.owned(OwnershipRule::Inside(network)),
         _ if *service == service::PEERINGS => goal.owned(OwnershipRule::Joins(scope.network())),
-        _ if *service == service::DNS_RECORD => goal.owned(OwnershipRule::Recorded),
+        Some(cluster) if *service == service::CLUSTER_EXTENSIONS => {
+            goal.owned(OwnershipRule::Inside(cluster))
+        }
+        _ if *service == service::MANAGED_CLUSTER => goal.owned(OwnershipRule::Declared(DECLARED_BY)),
+        _ if [&service::DNS_RECORD, &service::FLEET_MEMBER].contains(&service) => {
+            goal.owned(OwnershipRule::Recorded)
+        }
         _ => goal,
     }
 }

@@ -7,14 +7,14 @@ mod contact;
 mod dns_name;
 mod endpoint;
 pub(crate) mod first;
-mod group;
+pub(crate) mod group;
 mod inventory;
 mod load_balancer;
 mod memory;
 mod nat_gateway;
-mod network;
+pub(crate) mod network;
 mod private_dns;
-mod private_endpoint;
+pub(crate) mod private_endpoint;
 mod public_ip;
 mod read_back;
 mod rival;
@@ -28,6 +28,7 @@ pub use dns_name::{api_server_name, dns_suffix};
 pub use endpoint::{Endpoint, endpoint};
 pub use inventory::{Inventory, resources_of};
 pub use load_balancer::{control_plane_outbound_pool_name, internal_pool_name, pool_name};
+pub(crate) use memory::DECLARED_BY;
 pub use memory::{Memory, RESOURCES, SECURITY_RULES, TAGS};
 pub(crate) use public_ip::goal_of as public_ip_goal;
 pub use read_back::read_back;
@@ -38,6 +39,7 @@ use azure_types::ResourceId;
 use crate::goal::{Goal, OwnershipRule};
 use crate::observed::{Observation, ObservedResources};
 use crate::scope::ClusterScope;
+use crate::service;
 
 /// The annotation of AzureClusters with the ID of the cluster: the UID that the object had at its first reconcile. UIDs
 /// change with `clusterctl move`, annotations stay.
@@ -46,16 +48,21 @@ pub const CLUSTER_ID: &str = "sigs.k8s.io/cluster-api-provider-azure-cluster-id"
 /// The goals of the cluster, including withdrawn resources that are deleted at once. `memory` is the configuration that
 /// was applied before.
 pub fn goals(scope: ClusterScope<'_>, memory: &Memory) -> Vec<Goal> {
-    let mut goals = declared(scope, memory);
+    let mut goals = with_memory(scope, declared(scope, memory), memory);
+    // Once the cluster was as desired, a name that Azure refuses does not delay repairs.
+    if memory.borne.is_empty() {
+        private_dns::wait(&mut goals);
+    }
+    goals
+}
+
+/// These goals of a declaration, and the effects of what was applied before.
+pub(crate) fn with_memory(scope: ClusterScope<'_>, mut goals: Vec<Goal>, memory: &Memory) -> Vec<Goal> {
     goals.iter_mut().for_each(|goal| goal.without_tags(&memory.tags));
     let gone = memory.gone(scope, &goals, false);
     goals.extend(gone);
     memory.remind(&mut goals);
     first::wait(&scope.group(), &mut goals);
-    // Once the cluster was as desired, a name that Azure refuses does not delay repairs.
-    if memory.borne.is_empty() {
-        private_dns::wait(&mut goals);
-    }
     goals
 }
 
@@ -68,7 +75,7 @@ fn declared(scope: ClusterScope<'_>, memory: &Memory) -> Vec<Goal> {
     goals.extend(nat_gateway::goals(scope));
     goals.extend(load_balancer::goals(scope));
     goals.extend(private_dns::goals(scope));
-    goals.extend(private_endpoint::goals(scope));
+    goals.extend(private_endpoint::goals(scope, &scope.group()));
     goals.extend(bastion::goals(scope));
     goals
 }
@@ -122,9 +129,13 @@ pub fn end(scope: ClusterScope<'_>, cluster_is_deleted: bool, observed: &Observe
 /// The goals of a deletion, given the inventory of its groups. A group with resources that are not proven to be the
 /// cluster's stays; then the proven ones in it are deleted one by one.
 pub fn ends_beside(scope: ClusterScope<'_>, memory: &Memory, end: End, inventory: &Inventory) -> Vec<Goal> {
-    let mut goals = ends(scope, memory, end);
+    beside(ends(scope, memory, end), end, inventory)
+}
+
+/// These goals of a deletion, given the inventory of the groups.
+pub(crate) fn beside(mut goals: Vec<Goal>, end: End, inventory: &Inventory) -> Vec<Goal> {
     goals.retain(|goal| {
-        *goal.service != crate::service::GROUP || !inventory.others().any(|other| other.is_within(&goal.id))
+        *goal.service != service::GROUP || !inventory.others().any(|other| other.is_within(&goal.id))
     });
     if end == End::OneByOne {
         let more: Vec<Goal> =
@@ -136,22 +147,32 @@ pub fn ends_beside(scope: ClusterScope<'_>, memory: &Memory, end: End, inventory
 
 /// The goals of a deletion: all resources that the cluster has ever recorded.
 pub fn ends(scope: ClusterScope<'_>, memory: &Memory, end: End) -> Vec<Goal> {
+    ends_of(scope, declared(scope, memory), memory, end)
+}
+
+/// The goals of a deletion, with these goals of the declaration.
+pub(crate) fn ends_of(scope: ClusterScope<'_>, declared: Vec<Goal>, memory: &Memory, end: End) -> Vec<Goal> {
     let groups = match end {
         End::Unknown => return Vec::new(),
         End::WholeGroups => group::ids(scope),
         End::OneByOne => Vec::new(),
     };
-    let goes_along = |id: &ResourceId| groups.iter().any(|group| id != group && id.is_within(group));
-    let mut goals = declared(scope, memory);
+    // A managed cluster is deleted before its group: a failure is reported as its own. Its extensions go with it.
+    let goes_along = |goal: &Goal| {
+        let with_group = |group: &ResourceId| goal.id != *group && goal.id.is_within(group);
+        *goal.service == service::CLUSTER_EXTENSIONS
+            || (*goal.service != service::MANAGED_CLUSTER && groups.iter().any(with_group))
+    };
+    let mut goals = declared;
     let gone = memory.gone(scope, &goals, true);
     goals.retain(|goal| memory.has(&goal.id));
     goals.extend(gone);
     memory.remind(&mut goals);
     goals
         .into_iter()
-        .filter(|goal| !goes_along(&goal.id))
+        .filter(|goal| !goes_along(goal))
         // A record is deleted with its zone. In a user's zone it is deleted only if it bears the cluster's ID.
-        .map(|goal| match *goal.service == crate::service::DNS_RECORD {
+        .map(|goal| match *goal.service == service::DNS_RECORD {
             true => goal.owned(OwnershipRule::Marked),
             false => goal,
         })

@@ -9,7 +9,7 @@ use crate::goal::{Goal, OwnershipRule};
 use crate::scope::{ClusterScope, reference};
 use crate::service;
 
-pub(super) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
+pub(crate) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
     let mut goals = vec![network(scope)];
     let bastion = super::bastion::declared(scope).and_then(|bastion| bastion.subnet.as_ref());
     goals.extend(scope.subnets().iter().chain(bastion).map(|it| subnet(scope, it)));

@@ -1,5 +1,6 @@
 //! Private endpoints in subnets.
 
+use azure_types::ResourceId;
 use capz_api::network::{PrivateEndpoint, Subnet};
 use serde_json::{Value, json};
 
@@ -8,19 +9,24 @@ use crate::goal::Goal;
 use crate::scope::{ClusterScope, reference};
 use crate::service;
 
-pub(super) fn goals(scope: ClusterScope<'_>) -> Vec<Goal> {
+/// The private endpoints of all subnets, in this resource group.
+pub(crate) fn goals(scope: ClusterScope<'_>, group: &ResourceId) -> Vec<Goal> {
     let bastion = super::bastion::declared(scope).and_then(|bastion| bastion.subnet.as_ref());
     scope
         .subnets()
         .iter()
         .chain(bastion)
         .flat_map(|subnet| {
-            subnet.private_endpoints.iter().flatten().map(move |endpoint| goal(scope, subnet, endpoint))
+            subnet
+                .private_endpoints
+                .iter()
+                .flatten()
+                .map(move |endpoint| goal(scope, group, subnet, endpoint))
         })
         .collect()
 }
 
-fn goal(scope: ClusterScope<'_>, subnet: &Subnet, endpoint: &PrivateEndpoint) -> Goal {
+fn goal(scope: ClusterScope<'_>, group: &ResourceId, subnet: &Subnet, endpoint: &PrivateEndpoint) -> Goal {
     let name = endpoint.name.as_deref().unwrap_or_default();
     let mut connections: Vec<Value> = endpoint
         .private_link_service_connections
@@ -58,7 +64,8 @@ fn goal(scope: ClusterScope<'_>, subnet: &Subnet, endpoint: &PrivateEndpoint) ->
             ),
         },
     });
-    Goal::new(scope.in_group("privateEndpoints", name), &service::PRIVATE_ENDPOINTS, document)
+    let id = group.resource("Microsoft.Network", "privateEndpoints", name);
+    Goal::new(id, &service::PRIVATE_ENDPOINTS, document)
 }
 
 /// The documents of these texts in a stable order; `None` if there are none.

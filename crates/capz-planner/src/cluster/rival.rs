@@ -5,6 +5,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use crate::managed_cluster;
+
 /// The claim of an AzureCluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim<'a> {
@@ -59,16 +61,27 @@ pub fn rival<'c, 'a>(own: &Claim<'a>, others: &'c [Claim<'a>]) -> Option<&'c Cla
         .min_by(|one, other| one.rank().cmp(&other.rank()))
 }
 
-/// Why a cluster is refused in favor of another one, and what to do.
+impl Claim<'_> {
+    /// Why a cluster of the kind `own` is refused in favor of this one, which is of the kind `kind`, and what to do.
+    pub fn refusal(&self, kind: &str, own: &str) -> String {
+        let Self { namespace, name, cluster, .. } = self;
+        let members = match own {
+            managed_cluster::KIND => {
+                "(spec.resourceGroupName, and spec.virtualNetwork.resourceGroup if that is set)"
+            }
+            _ => "(spec.resourceGroup, and spec.networkSpec.vnet.resourceGroup if that is set)",
+        };
+        format!(
+            "{kind} {namespace}/{name} comes first, which belongs to a Cluster with the same name, {cluster}, and claims the same \
+             resources: nothing is done in Azure for this one. Give its Cluster another name, or another resource group {members}"
+        )
+    }
+}
+
+/// [`Claim::refusal`] between two AzureClusters.
 impl std::fmt::Display for Claim<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { namespace, name, cluster, .. } = self;
-        write!(
-            f,
-            "AzureCluster {namespace}/{name} comes first, which belongs to a Cluster with the same name, {cluster}, and claims the \
-             same resources: nothing is done in Azure for this one. Give its Cluster another name, or another resource group \
-             (spec.resourceGroup, and spec.networkSpec.vnet.resourceGroup if that is set)"
-        )
+        f.write_str(&self.refusal("AzureCluster", "AzureCluster"))
     }
 }
 
@@ -97,6 +110,8 @@ mod tests {
             words.starts_with("AzureCluster green/app comes first, which belongs to a Cluster"),
             "{words}"
         );
+        let words = claim("green", None, true, 1).refusal("AzureCluster", managed_cluster::KIND);
+        assert!(words.contains("(spec.resourceGroupName, and spec.virtualNetwork.resourceGroup"), "{words}");
     }
 
     /// S1: the earlier cluster takes precedence, also after a restart and after a move, where all objects are new and

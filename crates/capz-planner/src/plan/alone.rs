@@ -75,10 +75,7 @@ impl Judge<'_> {
         if !would_be_made {
             return None;
         }
-        let claimant = self.facts.claimant;
-        let named = tags::owner_in(held, claimant.cluster);
-        let named = named.map(|(cluster, evidence)| Rival { owner: format!("cluster {cluster}"), evidence });
-        named.or_else(|| claimant.rival_by_id(held))
+        self.facts.claimant.rival_beside(held)
     }
 
     /// The state of a goal whose resource is desired and does not exist.
@@ -99,6 +96,7 @@ impl Judge<'_> {
             | OwnershipRule::Recorded
             | OwnershipRule::Joins(_)
             | OwnershipRule::Marked
+            | OwnershipRule::Declared(_)
             | OwnershipRule::Shown(_) => self.create(goal),
         }
     }
@@ -202,7 +200,9 @@ impl Judge<'_> {
 
 /// The observed version, if a write can be conditional on it.
 fn if_match(kind: &Kind, held: &Value) -> Option<String> {
-    held["etag"].as_str().filter(|_| kind.conditional).map(str::to_owned)
+    let found =
+        ["/etag", "/eTag", "/properties/eTag"].into_iter().find_map(|path| held.pointer(path)?.as_str());
+    found.filter(|_| kind.conditional).map(str::to_owned)
 }
 
 /// The part of a document that is compared. A resource that was created without the cluster's ID is not written for it:
@@ -242,11 +242,29 @@ pub(crate) fn failure_cause(document: &Value) -> Option<String> {
     failure(document).map(|state| cause(document, state))
 }
 
+/// Provisioning states of a resource that Azure is working on. Those after the first three are AKS's.
+const STATES_AT_WORK: [(&str, Action); 17] = [
+    ("Creating", Action::Create),
+    ("Updating", Action::Update),
+    ("Deleting", Action::Delete),
+    ("Aborting", Action::Update),
+    ("Canceling", Action::Update),
+    ("Joining", Action::Create),
+    ("Leaving", Action::Delete),
+    ("Migrating", Action::Update),
+    ("ReconcilingAddons", Action::Update),
+    ("ReconcilingClusterETCDCertificates", Action::Update),
+    ("RotatingClusterCertificates", Action::Update),
+    ("RotatingServiceAccountSigningKeys", Action::Update),
+    ("Scaling", Action::Update),
+    ("Starting", Action::Update),
+    ("Stopping", Action::Update),
+    ("Upgrading", Action::Update),
+    ("UpgradingNodeImageVersion", Action::Update),
+];
+
 /// The operation that runs on a resource, according to its document.
 fn working_on(document: &Value) -> Option<Action> {
     let state = provisioning_state(document)?;
-    [("Creating", Action::Create), ("Updating", Action::Update), ("Deleting", Action::Delete)]
-        .into_iter()
-        .find(|(word, _)| word.eq_ignore_ascii_case(state))
-        .map(|(_, action)| action)
+    STATES_AT_WORK.into_iter().find(|(word, _)| word.eq_ignore_ascii_case(state)).map(|(_, action)| action)
 }

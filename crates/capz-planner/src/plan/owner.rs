@@ -7,7 +7,7 @@ use ownership::{Evidence, Ownership, Proof, Rival};
 use serde_json::Value;
 
 use super::step::Action;
-use crate::claimant::Claimant;
+use crate::claimant::{Claimant, tag};
 use crate::cluster;
 use crate::goal::{Goal, OwnershipRule};
 use crate::observed::{Observation, ObservedResources};
@@ -64,6 +64,7 @@ impl Judge<'_> {
                     known => known,
                 }
             }
+            OwnershipRule::Declared(member) => self.declared(goal, held, member),
             OwnershipRule::Inside(other) => match self.whose_is(other) {
                 Ownership::Proven(_) => {
                     Ownership::Proven(claimant.proof(Evidence::Within { resource: other.to_string() }))
@@ -81,6 +82,24 @@ impl Judge<'_> {
             Ownership::Disputed(rival) => Some(rival),
             _ => None,
         })
+    }
+
+    /// The ownership of a resource that the object declares by this member.
+    fn declared(&self, goal: &Goal, held: &Value, member: &str) -> Ownership {
+        let claimant = self.facts.claimant;
+        match goal.borne.ownership(claimant, held) {
+            Ownership::Unproven(why) => {
+                if let Some(rival) = claimant.rival_beside(held) {
+                    return Ownership::Disputed(rival);
+                }
+                let is_given_up = tag(held, &tags::owner_key(claimant.cluster)) == Some(tags::SHARED);
+                if claimant.marked_only || is_given_up {
+                    return Ownership::Unproven(why);
+                }
+                Ownership::Proven(claimant.proof(Evidence::Declared { key: member.to_owned() }))
+            }
+            known => known,
+        }
     }
 
     /// The cluster of another name that owns a group by its tags.

@@ -77,17 +77,25 @@ impl Azure {
     pub fn settle<'c>(&mut self, claimant: impl Into<Claimant<'c>>, goals: &[Goal]) -> Plan {
         let claimant = claimant.into();
         for _ in 0..50 {
-            let plan = self.plan(claimant, goals.to_vec());
-            let steps: Vec<Step> = plan.steps().cloned().collect();
-            if steps.is_empty() {
+            if let Some(plan) = self.round(claimant, goals.to_vec()) {
                 return plan;
-            }
-            self.rounds.push(steps.iter().map(|step| step.target.name().to_owned()).collect());
-            for step in steps {
-                self.carry_out(&step);
             }
         }
         panic!("it does not end: {:?}", self.rounds.last());
+    }
+
+    /// Executes the steps that can be taken now; returns the plan if there are none.
+    pub fn round<'c>(&mut self, claimant: impl Into<Claimant<'c>>, goals: Vec<Goal>) -> Option<Plan> {
+        let plan = self.plan(claimant, goals);
+        let steps: Vec<Step> = plan.steps().cloned().collect();
+        if steps.is_empty() {
+            return Some(plan);
+        }
+        self.rounds.push(steps.iter().map(|step| step.target.name().to_owned()).collect());
+        for step in steps {
+            self.carry_out(&step);
+        }
+        None
     }
 
     fn carry_out(&mut self, step: &Step) {

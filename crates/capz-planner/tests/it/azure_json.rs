@@ -145,11 +145,7 @@ fn the_network_may_be_in_another_group() {
 fn secrets_are_ours_by_their_label() {
     assert_eq!(azure_json::secret_name("my-cluster-md-0"), "my-cluster-md-0-azure-json");
     assert_eq!(azure_json::KEYS, ["control-plane-azure.json", "worker-node-azure.json", "azure.json"]);
-    let labels = |value: &str| BTreeMap::from([("my-cluster".to_owned(), value.to_owned())]);
-    let (key, value) = azure_json::owner_label("my-cluster");
-    assert!(azure_json::is_ours(&BTreeMap::from([(key.into(), value.into())]), "my-cluster"));
-    assert!(!azure_json::is_ours(&labels("shared"), "my-cluster"));
-    assert!(!azure_json::is_ours(&labels("owned"), "other"));
+    assert_eq!(azure_json::owner_label("my-cluster"), ("my-cluster", "owned"));
     let from =
         |kind: &str| BTreeMap::from([("cluster.x-k8s.io/cloned-from-groupkind".to_owned(), kind.to_owned())]);
     assert!(azure_json::machine_has_own(&BTreeMap::new()));

@@ -1,6 +1,8 @@
 //! Goals and plans, proven without a runtime.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![recursion_limit = "256"]
 
+mod agent_pool;
 mod azure;
 mod azure_json;
 mod cluster;
@@ -12,6 +14,7 @@ mod first_contact;
 mod machine;
 mod machine_life;
 mod machine_zones;
+mod managed_cluster;
 mod pool;
 mod pool_rollout;
 mod pool_selection;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use azure_types::ResourceId;
 use capz_api::azure_machine_pool::AzureMachinePoolSpec;
+use capz_api::azure_managed_control_plane::AzureManagedControlPlaneSpec;
 use capz_api::{Context, Lookup};
-use capz_planner::managed::ManagedCluster;
+use capz_planner::managed_cluster::joined;
 use capz_planner::pool::{self, HASH_TAG, Instance, MachineInputs, OwnerMachinePool, PoolScope};
 use capz_planner::sku::{Skus, VIRTUAL_MACHINES};
 use capz_planner::{Action, Goal, GoalError, ObservedResources, State, Step, tags};
@@ -261,16 +262,14 @@ fn a_scale_set_is_what_is_declared() {
 /// CAPZ-156: self-managed machines join a cluster that Azure manages.
 #[test]
 fn a_pool_joins_a_managed_cluster() {
-    let managed = ManagedCluster {
-        location: "eastus".into(),
-        node_group: "MC_my-rg_aks_eastus".into(),
-        network: "aks-vnet".into(),
-        network_group: "my-rg".into(),
-        subnet: "aks-subnet".into(),
-        ..ManagedCluster::default()
-    };
+    let managed: AzureManagedControlPlaneSpec = serde_json::from_value(json!({
+        "location": "eastus",
+        "resourceGroupName": "my-rg",
+        "virtualNetwork": { "name": "aks-vnet", "subnet": { "name": "aks-subnet" } },
+    }))
+    .unwrap();
     let mut cluster = Cluster::new(json!({}));
-    cluster.spec = managed.as_cluster();
+    cluster.spec = joined(&managed, "aks");
     let pool = Pool::with(cluster, json!({}), json!({}));
     let group = "/subscriptions/123/resourceGroups";
     let set = "providers/Microsoft.Compute/virtualMachineScaleSets/mp";

@@ -92,6 +92,8 @@ pub struct AzureAccess {
     pub client: Client,
     /// Distinguishes clients with different rights.
     pub tenant: Arc<str>,
+    /// The source of its tokens.
+    pub credential: Credential,
 }
 
 impl Azure {
@@ -152,14 +154,14 @@ impl Azure {
         }
         let cloud = self.cloud(&endpoints, credential.authority.as_deref())?;
         let credential = (self.credentials)(&credential.spec, &cloud)?;
-        let mut builder = Client::builder(cloud, self.transport.clone(), credential)
+        let mut builder = Client::builder(cloud, self.transport.clone(), credential.clone())
             .user_agent(concat!("cluster-api-provider-azure/", env!("CARGO_PKG_VERSION")))
             .budgets(self.budgets.clone())
             .clock(self.clock.clone());
         if let Some(observer) = &self.observer {
             builder = builder.observer(Arc::clone(observer));
         }
-        let access = AzureAccess { client: builder.build(), tenant: hex(&fingerprint).into() };
+        let access = AzureAccess { client: builder.build(), tenant: hex(&fingerprint).into(), credential };
         self.clients.lock().insert(fingerprint, access.clone());
         Ok(access)
     }

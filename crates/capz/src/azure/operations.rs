@@ -32,10 +32,18 @@ pub fn keep(id: &ResourceId, service: &Service, action: Action, operation: &Oper
 
 /// The operation on a goal's resource that the status has.
 pub fn kept(futures: &[Future], goal: &Goal) -> Option<(Action, Operation)> {
-    let future = futures.iter().find(|future| {
-        future.name.as_deref() == Some(goal.id.name())
-            && future.service_name.as_deref() == Some(goal.service.name)
-    })?;
+    // Resources of one service may have one name.
+    futures
+        .iter()
+        .filter(|future| {
+            future.name.as_deref() == Some(goal.id.name())
+                && future.service_name.as_deref() == Some(goal.service.name)
+        })
+        .filter_map(|future| read(future, goal))
+        .find(|(_, operation)| operation.resource == goal.id)
+}
+
+fn read(future: &Future, goal: &Goal) -> Option<(Action, Operation)> {
     let action = if future.operation.as_deref() == Some("DELETE") { Action::Delete } else { Action::Update };
     let data = URL_SAFE.decode(future.data.as_deref()?).ok()?;
     let operation = serde_json::from_slice(&data).ok().or_else(|| of_the_go_sdk(&data, &goal.id, action))?;

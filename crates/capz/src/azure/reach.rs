@@ -2,6 +2,7 @@
 //! whenever one ends. Running operations are kept in the object's status, so that the next reconcile resumes them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr as _;
 use std::time::Duration;
 
 use arm::{Accepted, ApiVersion, Class, Client, Error, Operation};
@@ -14,6 +15,7 @@ use capz_planner::{Action, Claimant, Goal, ObservedResources, Plan, Reading, Sta
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, try_join_all};
 use futures::stream::{FuturesUnordered, StreamExt};
+use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
@@ -232,6 +234,7 @@ impl Reach<'_> {
     /// Resumes the operations in the status.
     fn resume(&self, work: &mut RunningReconcile, goals: &[Goal], kept: &[Future]) {
         for goal in goals {
+            work.versions.insert(goal.id.clone(), goal.api_version);
             if work.resumed.insert(goal.id.clone())
                 && let Some((action, operation)) = operations::kept(kept, goal)
             {
@@ -275,11 +278,12 @@ impl Reach<'_> {
                     let document = step.document.take();
                     let span = spans::step(goal.service, step.action, &goal.id, false);
                     let reported = ReportedStep { service: goal.service, span: span.clone() };
-                    let (client, step) = (self.access.client.clone(), Step { document, ..step.clone() });
+                    let (client, step) = (self.client_for(goal), Step { document, ..step.clone() });
+                    let version = ApiVersion::new(goal.api_version);
                     begun.push((
                         goal.id.clone(),
                         async move {
-                            let sent = send(&client, &step).await;
+                            let sent = send(&client, &step, version).await;
                             spans::ended(&reported.span, &sent);
                             TaskResult::Sent(reported, Box::new(step), sent)
                         }
@@ -294,6 +298,17 @@ impl Reach<'_> {
             }
         }
         begun
+    }
+
+    /// The client for the writes of a goal.
+    fn client_for(&self, goal: &Goal) -> Client {
+        if goal.headers.is_empty() {
+            return self.access.client.clone();
+        }
+        let header = |(name, value): (&String, &String)| {
+            Some((HeaderName::from_str(name).ok()?, HeaderValue::from_str(value).ok()?))
+        };
+        self.access.client.with_headers(goal.headers.iter().filter_map(header).collect())
     }
 
     fn take(&self, work: &mut RunningReconcile, ended: TaskResult) {
@@ -410,6 +425,8 @@ struct RunningReconcile {
     prints: BTreeMap<ResourceId, u64>,
     /// Goals whose operations were looked up in the status.
     resumed: BTreeSet<ResourceId>,
+    /// The versions of Azure's API in which resources are read again.
+    versions: BTreeMap<ResourceId, &'static str>,
 }
 
 impl RunningReconcile {
@@ -418,6 +435,11 @@ impl RunningReconcile {
             self.unanswered.insert(id);
             self.tasks.push(step);
         }
+    }
+
+    /// The version of Azure's API in which a resource is read.
+    fn version_of(&self, id: &ResourceId) -> &'static str {
+        self.versions.get(id).copied().unwrap_or_else(|| Kind::of(id).api_version)
     }
 
     fn futures(&self) -> Vec<Future> {
@@ -437,11 +459,11 @@ impl RunningReconcile {
             self.operations.insert(id.clone(), future);
         }
         self.running.insert(id.clone(), action);
-        let (client, span) = (client.clone(), reported.span);
+        let (client, span, version) = (client.clone(), reported.span, self.version_of(&id));
         self.tasks.push(
             async move {
                 let ended = match client.wait(&operation).await {
-                    Ok(()) => get(&client, &id).await,
+                    Ok(()) => reads::get(&client, &id, version, Class::Create).await,
                     Err(error) => Err(error),
                 };
                 spans::ended(&Span::current(), &ended);
@@ -482,11 +504,11 @@ impl RunningReconcile {
 
     fn reread_after(&mut self, client: &Client, id: &ResourceId, action: Action, pause: Duration) {
         self.running.insert(id.clone(), action);
-        let (client, id) = (client.clone(), id.clone());
+        let (client, id, version) = (client.clone(), id.clone(), self.version_of(id));
         self.tasks.push(
             async move {
                 tokio::time::sleep(pause).await;
-                let document = get(&client, &id).await;
+                let document = reads::get(&client, &id, version, Class::Create).await;
                 TaskResult::Reread(id, document)
             }
             .boxed(),
@@ -553,12 +575,7 @@ fn why(state: &State) -> String {
     }
 }
 
-async fn get(client: &Client, id: &ResourceId) -> Result<Option<Value>, Error> {
-    reads::get(client, id, Kind::of(id).api_version, Class::Create).await
-}
-
-async fn send(client: &Client, step: &Step) -> Result<Accepted<Value>, Error> {
-    let version = ApiVersion::new(Kind::of(&step.target).api_version);
+async fn send(client: &Client, step: &Step, version: ApiVersion) -> Result<Accepted<Value>, Error> {
     let if_match = step.if_match.as_deref();
     match step.action {
         Action::Update if step.partial => {

@@ -109,7 +109,7 @@ impl Reads {
     /// Azure does not answer, or answers with an error. A group that does not exist has no resources.
     pub async fn read(
         &self,
-        AzureAccess { client, tenant }: &AzureAccess,
+        AzureAccess { client, tenant, .. }: &AzureAccess,
         reading: &Reading,
         not_before: Instant,
     ) -> Result<Answer, Error> {

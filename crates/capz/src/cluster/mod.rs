@@ -1,4 +1,3 @@
 //! Clusters: their network, and its deletion.
 
 pub mod reconcile;
-mod takeover;

@@ -19,7 +19,9 @@ use tokio::time::Instant;
 
 use crate::azure::failure::{DELETION_FAILED, Failure};
 use crate::azure::reach::Subject;
+use crate::context::azure_context::AzureContext as _;
 use crate::context::cluster_context::ClusterContext;
+use crate::context::cluster_life;
 use crate::context::cluster_objects::{ClusterObjects, zones_of};
 use crate::context::ending::Ending;
 use crate::context::identity::IdentityError;
@@ -27,13 +29,11 @@ use crate::context::manager::{Ended, Manager, Stores};
 use crate::context::namesakes::{self, FINALIZER};
 use crate::context::reconcile::{Reconcile, Reconciled};
 use crate::kubernetes::core::{self, Cluster};
-use crate::kubernetes::kinds::{AzureCluster, NO_ENTRIES, reference};
+use crate::kubernetes::kinds::{AzureCluster, NO_ENTRIES, ObjectKind as _, reference};
 use crate::kubernetes::patch::PatchError;
 use crate::kubernetes::queue::Outcome;
 use crate::kubernetes::store::{Changes, Key, Store, key_of};
 
-/// The annotation of an AzureCluster that has no resources left in Azure; its value is the object's UID.
-const ENDED: &str = "sigs.k8s.io/cluster-api-provider-azure-deleted";
 const NETWORK_READY: &str = "NetworkInfrastructureReady";
 
 type ClusterReconcile<'a> = Reconcile<'a, AzureClusterSpec, &'a ClusterContext>;
@@ -71,6 +71,7 @@ impl Manager {
         }
         if is_paused {
             reconcile.edited.pause();
+            reconcile.edited.show_contract(&self.now());
             if reconcile.edited.save().await? {
                 let words = "it, or its Cluster, is paused: it is left alone";
                 self.recorder.normal(reconcile.about(), "ClusterPaused", words);
@@ -79,8 +80,7 @@ impl Manager {
             return Ok(Outcome::Idle);
         }
         let deleting = reconcile.is_deleting();
-        let ended = annotations.and_then(|annotations| annotations.get(ENDED));
-        if deleting && ended.is_some() && ended == object.metadata.uid.as_ref() {
+        if deleting && cluster_life::has_ended(&object.metadata) {
             return Ok(reconcile.let_go().await?);
         }
         let mut context = match self.context_if_allowed(&object, cluster).await {
@@ -103,37 +103,6 @@ impl Manager {
             self.check_can_hold(object)?;
         }
         self.cluster_context(ClusterObjects { cluster, azure_cluster: Arc::clone(object) }).await
-    }
-}
-
-impl<T> Reconcile<'_, AzureClusterSpec, T> {
-    /// Reports why a cluster cannot access Azure.
-    async fn without_access(mut self, error: &IdentityError) -> Result<Outcome, PatchError> {
-        self.manager.recorder.warning(self.about(), "CreateClusterScopeFailed", error.to_string());
-        // Failures that need a change by the user are also set as the condition; an older condition would be out of
-        // date.
-        let reason = match error {
-            IdentityError::NotAllowed { .. } => Some("NamespaceNotAllowedByIdentity"),
-            error if error.may_pass() => None,
-            _ => Some("CreateClusterScopeFailed"),
-        };
-        if let Some(reason) = reason {
-            self.set([fails(NETWORK_READY, reason, Severity::Error, error.to_string())]);
-        }
-        self.save().await?;
-        Ok(Outcome::Retry)
-    }
-
-    /// Removes the finalizer of a cluster that has no resources left in Azure. An annotation records that first: once
-    /// the identity is released it may be deleted, and Azure could not be read again.
-    async fn let_go(mut self) -> Result<Outcome, PatchError> {
-        let uid = self.edited.object.metadata.uid.clone().unwrap_or_default();
-        self.edited.object.metadata.annotations.get_or_insert_default().insert(ENDED.to_owned(), uid);
-        self.save().await?;
-        self.manager.hold_identity(&self.edited.object, false).await?;
-        self.edited.let_go(FINALIZER);
-        self.save().await?;
-        Ok(Outcome::Gone)
     }
 }
 
@@ -338,7 +307,8 @@ impl ClusterReconcile<'_> {
         let zones = zones_of(&self.edited.object);
         let declared = self.edited.object.spec.clone();
         let scope = self.own.scope_of(&declared, &zones);
-        let ending = self.manager.ending(self.own, scope, cluster_is_deleted, self.not_before).await;
+        let kind = AzureClusterSpec::NAME;
+        let ending = self.manager.ending(self.own, kind, scope, cluster_is_deleted, self.not_before).await;
         let ending = match ending {
             Ok(ending) => ending,
             Err(failure) => return self.failed(&failure, true).await,

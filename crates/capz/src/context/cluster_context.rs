@@ -1,6 +1,6 @@
 //! What a reconcile knows of the cluster that its object belongs to.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use azure_types::ResourceId;
@@ -9,20 +9,17 @@ use capz_planner::cluster::dns_suffix;
 use capz_planner::operator::kept_of;
 use capz_planner::sku::Skus;
 use capz_planner::{Claimant, ClusterScope, elsewhere};
-use tokio::sync::watch;
-use tokio::time::Instant;
 
 use crate::azure::clients::{AccessError, AzureAccess, IdentitySecret};
 use crate::azure::failure::Failure;
-use crate::azure::reach::Reach;
+use crate::context::azure_context::AzureContext;
 use crate::context::cluster_objects::{ClusterObjects, zones_of};
 use crate::context::identity::IdentityError;
 use crate::context::manager::Manager;
 use crate::context::namesakes;
-use crate::kubernetes::core::{self, Cluster};
+use crate::kubernetes::core::Cluster;
 use crate::kubernetes::kinds::{AzureCluster, AzureClusterIdentity, NO_ENTRIES};
 use crate::kubernetes::operator;
-use crate::kubernetes::store::key_of;
 
 /// What a reconcile knows of the cluster that its object belongs to: read once, at its beginning.
 pub(crate) struct ClusterContext {
@@ -85,47 +82,6 @@ impl ClusterContext {
         self.azure_cluster.metadata.namespace.as_deref().unwrap_or_default()
     }
 
-    /// Checks that no other cluster takes precedence over this one.
-    ///
-    /// # Errors
-    /// Another cluster does: names it, and says what to do.
-    pub fn check_rival(&self) -> Result<(), Failure> {
-        self.rival.clone().map_or(Ok(()), |words| Err(Failure::Refused(words)))
-    }
-
-    /// The context, if no other cluster takes precedence over this one.
-    ///
-    /// # Errors
-    /// Another cluster does.
-    pub fn without_rival(self) -> Result<Self, Failure> {
-        self.check_rival().map(|()| self)
-    }
-
-    /// The inputs for reconciling an object in this cluster's subscription, with reads no older than `not_before`.
-    pub fn reach<'a>(
-        &'a self,
-        manager: &'a Manager,
-        not_before: Instant,
-        (kind, name): (&'static str, &'a str),
-    ) -> Reach<'a> {
-        Reach {
-            access: &self.access,
-            reads: &manager.reads,
-            written: &manager.written,
-            claimant: Claimant {
-                kind,
-                namespace: self.namespace(),
-                name,
-                cluster: self.name(),
-                id: Some(&self.id),
-                marked_only: self.rival.is_some(),
-                kept: &self.kept,
-            },
-            not_before,
-            requeue: manager.settings.timeouts.requeue,
-        }
-    }
-
     /// The sizes of machines in the cluster's region.
     ///
     /// # Errors
@@ -135,16 +91,23 @@ impl ClusterContext {
         let skus = manager.skus.get(&self.access, &self.subscription, location).await;
         skus.map_err(|error| Failure::of(&error, manager.settings.timeouts.requeue))
     }
+}
 
-    /// Whether an object with these annotations is paused by now, or its cluster deleted.
-    pub fn is_paused(&self, manager: &Manager, annotations: Option<&BTreeMap<String, String>>) -> bool {
-        let cluster = manager.stores.clusters.get(&key_of(&*self.cluster));
-        cluster.is_none_or(|cluster| core::is_paused(&cluster, annotations))
+impl AzureContext for ClusterContext {
+    fn cluster(&self) -> &Cluster {
+        &self.cluster
     }
 
-    /// The changes of the Cluster, on which [`Self::is_paused`] depends.
-    pub fn cluster_changes(&self, manager: &Manager) -> watch::Receiver<()> {
-        manager.stores.clusters.changes_of(&key_of(&*self.cluster))
+    fn access(&self) -> &AzureAccess {
+        &self.access
+    }
+
+    fn rival(&self) -> Option<&str> {
+        self.rival.as_deref()
+    }
+
+    fn claimant<'a>(&'a self, kind: &'static str, name: &'a str) -> Claimant<'a> {
+        Claimant { kind, name, ..self.scope().claimant() }
     }
 }
 
@@ -182,6 +145,17 @@ impl ClusterObjects {
 }
 
 impl Manager {
+    /// The subscription of a cluster that declares this one, or none.
+    pub(crate) fn subscription_of(&self, declared: Option<&str>) -> Result<String, IdentityError> {
+        let declared = declared.filter(|id| !id.is_empty()).or(self.settings.subscription.as_deref());
+        declared.map(|id| id.trim().to_owned()).ok_or_else(|| {
+            IdentityError::Missing(
+                "no subscription is known: set spec.subscriptionID, or AZURE_SUBSCRIPTION_ID of the manager"
+                    .into(),
+            )
+        })
+    }
+
     /// Collects the context of a cluster.
     pub(crate) async fn cluster_context(
         &self,
@@ -191,18 +165,7 @@ impl Manager {
         let environment = object.spec.azure_environment.as_deref().unwrap_or_default();
         let dns_suffix =
             dns_suffix(environment).ok_or_else(|| AccessError::UnknownCloud(environment.to_owned()))?;
-        let subscription = object
-            .spec
-            .subscription_id
-            .as_deref()
-            .filter(|id| !id.is_empty())
-            .or(self.settings.subscription.as_deref())
-            .map(|id| id.trim().to_owned())
-            .ok_or_else(|| {
-                IdentityError::Missing(
-                    "no subscription is known: set spec.subscriptionID, or AZURE_SUBSCRIPTION_ID of the manager".into(),
-                )
-            })?;
+        let subscription = self.subscription_of(object.spec.subscription_id.as_deref())?;
         let (identity, secret, access) = self.access(object).await?;
         let rival = self.rival_of(object);
         let is_copy = rival.as_ref().is_some_and(|rival| rival.is_original);

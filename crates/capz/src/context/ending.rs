@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use crate::azure::failure::Failure;
 use crate::azure::reads;
+use crate::context::azure_context::AzureContext;
 use crate::context::cluster_context::ClusterContext;
 use crate::context::manager::Manager;
 use crate::kubernetes::core;
@@ -44,27 +45,29 @@ impl Manager {
         if context.cluster.metadata.deletion_timestamp.is_none() {
             return Ok(false);
         }
-        Ok(self.ending(context, context.scope(), true, not_before).await?.end == End::WholeGroups)
+        if core::is_managed_elsewhere(&context.azure_cluster.metadata) {
+            return Ok(false);
+        }
+        let kind = AzureClusterSpec::NAME;
+        Ok(self.ending(context, kind, context.scope(), true, not_before).await?.end == End::WholeGroups)
     }
 
-    /// Decides how a cluster is deleted.
+    /// Decides how a cluster of this kind is deleted.
     pub(crate) async fn ending(
         &self,
-        context: &ClusterContext,
+        context: &impl AzureContext,
+        kind: &'static str,
         scope: ClusterScope<'_>,
         cluster_is_deleted: bool,
         not_before: Instant,
     ) -> Result<Ending, Failure> {
         let mut ending = Ending { end: End::OneByOne, inventory: Inventory::default() };
-        if core::is_managed_elsewhere(&context.azure_cluster.metadata) {
-            return Ok(ending);
-        }
-        let reach = context.reach(self, not_before, (AzureClusterSpec::NAME, scope.name));
+        let reach = context.reach(self, not_before, (kind, scope.name));
         let mut observed = ObservedResources::default();
         let mut listed = Vec::new();
         for id in groups(scope) {
             let version = Kind::of(&id).api_version;
-            let document = reads::get(&context.access.client, &id, version, Class::Refresh).await;
+            let document = reads::get(&context.access().client, &id, version, Class::Refresh).await;
             observed.take(&id, document.map_err(|error| Failure::of(&error, reach.requeue))?);
             // The contents of a group that is being deleted already are not read.
             if let Observation::Present(held) = observed.get(&id)

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use capz_api::ObjectReference;
+use capz_api::azure_cluster::AzureClusterSpec;
 use capz_api::azure_cluster_identity::is_allowed;
+use capz_api::azure_managed_control_plane::AzureManagedControlPlaneSpec;
 use cloud_config::Secret;
 use k8s::api::api::core::v1::{Namespace, Secret as KubernetesSecret};
 use kube::Api;
@@ -13,12 +16,45 @@ use sha2::{Digest, Sha224};
 
 use crate::azure::clients::{AccessError, AzureAccess, IdentitySecret, has_client_secret, kind_of};
 use crate::context::manager::Manager;
-use crate::kubernetes::kinds::{AzureCluster, AzureClusterIdentity};
+use crate::kubernetes::kinds::{AzureClusterIdentity, Object, ObjectKind};
 use crate::kubernetes::patch::{Edited, PatchError};
 use crate::kubernetes::store::{Key, key_of};
 
-/// The prefix of the finalizer by which an AzureCluster protects its identity from deletion.
-const FINALIZER: &str = "azurecluster.infrastructure.cluster.x-k8s.io";
+/// A kind of clusters, whose objects name the identity with which their resources are made.
+pub(crate) trait UsesIdentity: ObjectKind {
+    /// The prefix of the finalizer by which an object protects its identity from deletion.
+    const IDENTITY_FINALIZER: &'static str;
+
+    /// The reference to the identity.
+    fn identity_ref(&self) -> Option<&ObjectReference>;
+
+    /// The name of the Azure cloud; empty for the public one.
+    fn environment(&self) -> &str;
+}
+
+impl UsesIdentity for AzureClusterSpec {
+    const IDENTITY_FINALIZER: &'static str = "azurecluster.infrastructure.cluster.x-k8s.io";
+
+    fn identity_ref(&self) -> Option<&ObjectReference> {
+        self.identity_ref.as_ref()
+    }
+
+    fn environment(&self) -> &str {
+        self.azure_environment.as_deref().unwrap_or_default()
+    }
+}
+
+impl UsesIdentity for AzureManagedControlPlaneSpec {
+    const IDENTITY_FINALIZER: &'static str = "azuremanagedcontrolplane.infrastructure.cluster.x-k8s.io";
+
+    fn identity_ref(&self) -> Option<&ObjectReference> {
+        self.identity_ref.as_ref()
+    }
+
+    fn environment(&self) -> &str {
+        self.azure_environment.as_deref().unwrap_or_default()
+    }
+}
 
 /// Why a cluster has no client.
 #[derive(Debug, thiserror::Error)]
@@ -78,22 +114,22 @@ impl IdentityError {
 }
 
 /// The finalizer by which a cluster protects its identity from deletion.
-pub fn finalizer(cluster: &Key) -> String {
+fn finalizer<K: UsesIdentity>(cluster: &Key) -> String {
     let digest = Sha224::digest(format!("{}-{}", cluster.namespace, cluster.name).as_bytes());
-    digest.iter().fold(format!("{FINALIZER}/"), |mut text, byte| {
+    digest.iter().fold(format!("{}/", K::IDENTITY_FINALIZER), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })
 }
 
 /// The finalizer as a few old releases wrote it. It is too long for some names, so it is removed wherever it is found.
-pub fn older_finalizer(cluster: &Key) -> String {
-    format!("{FINALIZER}/{}-{}", cluster.namespace, cluster.name)
+fn older_finalizer<K: UsesIdentity>(cluster: &Key) -> String {
+    format!("{}/{}-{}", K::IDENTITY_FINALIZER, cluster.namespace, cluster.name)
 }
 
 /// The key of the identity that a cluster names.
-pub fn key(cluster: &AzureCluster) -> Result<Key, IdentityError> {
-    let reference = cluster.spec.identity_ref.as_ref();
+pub fn key<K: UsesIdentity>(cluster: &Object<K>) -> Result<Key, IdentityError> {
+    let reference = cluster.spec.identity_ref();
     let key = reference.and_then(|it| referenced(key_of(cluster), &it.name, &it.namespace));
     key.ok_or_else(|| IdentityError::Missing("name an AzureClusterIdentity".into()))
 }
@@ -114,17 +150,17 @@ pub fn secret_of(identity: &AzureClusterIdentity) -> Option<Key> {
 }
 
 impl Manager {
-    /// The identity of a cluster with the data of its Secret, and its client; the identity must allow the namespace. Secrets are read each time, and a change of one wakes the objects that use it, so that a
-    /// rotated Secret takes effect at once.
-    pub(crate) async fn access(
+    /// The identity of a cluster with the data of its Secret, and its client; the identity must allow the namespace.
+    /// Secrets are read each time, and a change of one wakes the objects that use it, so that a rotated Secret takes effect
+    /// at once.
+    pub(crate) async fn access<K: UsesIdentity>(
         &self,
-        cluster: &AzureCluster,
+        cluster: &Object<K>,
     ) -> Result<(Arc<AzureClusterIdentity>, IdentitySecret, AzureAccess), IdentityError> {
         let identity = self.identity_of(cluster)?;
         self.check_allowed(cluster, &identity).await?;
         let secret = self.secret_data(&identity).await?;
-        let environment = cluster.spec.azure_environment.as_deref().unwrap_or_default();
-        let access = self.azure.access(environment, &identity.spec, &secret)?;
+        let access = self.azure.access(cluster.spec.environment(), &identity.spec, &secret)?;
         Ok((identity, secret, access))
     }
 
@@ -143,9 +179,9 @@ impl Manager {
         })
     }
 
-    pub(crate) fn identity_of(
+    pub(crate) fn identity_of<K: UsesIdentity>(
         &self,
-        cluster: &AzureCluster,
+        cluster: &Object<K>,
     ) -> Result<Arc<AzureClusterIdentity>, IdentityError> {
         let key = key(cluster)?;
         self.stores.identities.get(&key).ok_or_else(|| {
@@ -154,11 +190,11 @@ impl Manager {
     }
 
     /// Whether a cluster protects its identity, or can still add its finalizer.
-    pub(crate) fn check_can_hold(&self, cluster: &AzureCluster) -> Result<(), IdentityError> {
+    pub(crate) fn check_can_hold<K: UsesIdentity>(&self, cluster: &Object<K>) -> Result<(), IdentityError> {
         let identity = self.identity_of(cluster)?;
         let metadata = &identity.metadata;
         let own = key_of(cluster);
-        let names = [finalizer(&own), older_finalizer(&own)];
+        let names = [finalizer::<K>(&own), older_finalizer::<K>(&own)];
         let is_held = metadata.finalizers.iter().flatten().any(|known| names.contains(known));
         if metadata.deletion_timestamp.is_some() && !is_held {
             return Err(IdentityError::Leaving(key_of(&*identity)));
@@ -167,11 +203,15 @@ impl Manager {
     }
 
     /// Adds a cluster's finalizer to its identity while the cluster has work in Azure, and removes it afterwards.
-    pub(crate) async fn hold_identity(&self, cluster: &AzureCluster, hold: bool) -> Result<(), PatchError> {
+    pub(crate) async fn hold_identity<K: UsesIdentity>(
+        &self,
+        cluster: &Object<K>,
+        hold: bool,
+    ) -> Result<(), PatchError> {
         let _one_at_a_time = self.identity_writes.lock().await;
         let Ok(identity) = self.identity_of(cluster) else { return Ok(()) };
         let own = key_of(cluster);
-        let (finalizer, older) = (finalizer(&own), older_finalizer(&own));
+        let (finalizer, older) = (finalizer::<K>(&own), older_finalizer::<K>(&own));
         let has = |wanted: &str| identity.metadata.finalizers.iter().flatten().any(|known| known == wanted);
         let is_settled = has(&finalizer) == hold && !has(&older);
         // The API server accepts no new finalizer on an object that is being deleted; the older finalizer protects it
@@ -191,9 +231,9 @@ impl Manager {
     }
 
     /// Whether the cluster's namespace may use its identity.
-    async fn check_allowed(
+    async fn check_allowed<K: UsesIdentity>(
         &self,
-        cluster: &AzureCluster,
+        cluster: &Object<K>,
         identity: &AzureClusterIdentity,
     ) -> Result<(), IdentityError> {
         let namespace = key_of(cluster).namespace;
@@ -227,11 +267,11 @@ mod tests {
     fn finalizers_are_hashes_of_who_holds_on() {
         let cluster = Key { namespace: "default".into(), name: "my-cluster".into() };
         assert_eq!(
-            finalizer(&cluster),
+            finalizer::<AzureClusterSpec>(&cluster),
             "azurecluster.infrastructure.cluster.x-k8s.io/aef4d1943ba7de2a3172b3f464fbdf6c3704309cd7e151dec01836cc"
         );
         assert_eq!(
-            older_finalizer(&cluster),
+            older_finalizer::<AzureClusterSpec>(&cluster),
             "azurecluster.infrastructure.cluster.x-k8s.io/default-my-cluster"
         );
     }
@@ -250,7 +290,7 @@ mod tests {
                 "apiVersion": "v", "kind": "k", "metadata": { "name": "c", "namespace": "team" },
                 "spec": { "identityRef": reference },
             });
-            let object: AzureCluster = serde_json::from_value(object).unwrap();
+            let object: crate::kubernetes::kinds::AzureCluster = serde_json::from_value(object).unwrap();
             assert_eq!(key(&object).ok().map(|key| key.to_string()).as_deref(), expected);
         }
     }

@@ -3,10 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use capz_api::azure_aso_managed::{
+    AzureAsoManagedClusterSpec, AzureAsoManagedControlPlaneSpec, AzureAsoManagedMachinePoolSpec,
+};
 use capz_api::azure_cluster::AzureClusterSpec;
 use capz_api::azure_cluster_identity::AzureClusterIdentitySpec;
 use capz_api::azure_machine::{AzureMachineSpec, AzureMachineTemplateSpec};
 use capz_api::azure_machine_pool::{AzureMachinePoolMachineSpec, AzureMachinePoolSpec};
+use capz_api::azure_managed_cluster::AzureManagedClusterSpec;
+use capz_api::azure_managed_control_plane::AzureManagedControlPlaneSpec;
+use capz_api::azure_managed_machine_pool::AzureManagedMachinePoolSpec;
 use capz_planner::terminal::Terminal;
 use capz_planner::{ObservedResources, Plan};
 use clock::Clock;
@@ -27,6 +33,7 @@ use crate::kubernetes::operator::Operator;
 use crate::kubernetes::patch::PatchError;
 use crate::kubernetes::queue::{Outcome, WorkQueue};
 use crate::kubernetes::store::{Key, Store};
+use crate::kubernetes::workload::Workloads;
 use crate::settings::Settings;
 
 /// The objects that watches have shown.
@@ -42,6 +49,18 @@ pub struct Stores {
     pub azure_machine_pools: Store<AzureMachinePoolSpec>,
     /// AzureMachinePoolMachines, if machine pools are enabled.
     pub azure_machine_pool_machines: Store<AzureMachinePoolMachineSpec>,
+    /// AzureManagedClusters, like all kinds of managed clusters if machine pools are enabled.
+    pub managed_clusters: Store<AzureManagedClusterSpec>,
+    /// AzureManagedControlPlanes.
+    pub managed_control_planes: Store<AzureManagedControlPlaneSpec>,
+    /// AzureManagedMachinePools.
+    pub managed_pools: Store<AzureManagedMachinePoolSpec>,
+    /// AzureASOManagedClusters.
+    pub raw_clusters: Store<AzureAsoManagedClusterSpec>,
+    /// AzureASOManagedControlPlanes.
+    pub raw_control_planes: Store<AzureAsoManagedControlPlaneSpec>,
+    /// AzureASOManagedMachinePools.
+    pub raw_pools: Store<AzureAsoManagedMachinePoolSpec>,
     /// AzureClusterIdentities.
     pub identities: Store<AzureClusterIdentitySpec>,
     /// Clusters.
@@ -60,6 +79,18 @@ pub(crate) struct CompleteLists {
     pub clusters: SetOnce<()>,
     /// All kinds that decisions about machine pools need.
     pub pools: SetOnce<()>,
+    /// All kinds that decisions about managed clusters need.
+    pub managed: SetOnce<()>,
+}
+
+/// Queues of the kinds of managed clusters.
+pub(crate) struct ManagedQueues {
+    pub clusters: Arc<WorkQueue>,
+    pub control_planes: Arc<WorkQueue>,
+    pub pools: Arc<WorkQueue>,
+    pub raw_clusters: Arc<WorkQueue>,
+    pub raw_control_planes: Arc<WorkQueue>,
+    pub raw_pools: Arc<WorkQueue>,
 }
 
 /// Queues of objects for which SecretQueues are made.
@@ -126,6 +157,8 @@ pub struct Manager {
     pub(crate) pool_machines: Arc<WorkQueue>,
     pub(crate) instances: Instances,
     pub(crate) secrets: SecretQueues,
+    pub(crate) managed: ManagedQueues,
+    pub(crate) workloads: Workloads,
     pub(crate) core_version: String,
 }
 
@@ -173,6 +206,16 @@ impl Manager {
         }
         if clusters && pools {
             let _ = self.listed.pools.set(());
+        }
+        let managed = stores.managed_clusters.is_complete()
+            && stores.managed_control_planes.is_complete()
+            && stores.managed_pools.is_complete()
+            && stores.raw_clusters.is_complete()
+            && stores.raw_control_planes.is_complete()
+            && stores.raw_pools.is_complete();
+        // A cluster of the other kind may claim the same resources.
+        if clusters && pools && managed {
+            let _ = self.listed.managed.set(());
         }
     }
 

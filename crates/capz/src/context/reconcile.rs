@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::azure::failure::{DELETION_FAILED, Failure};
 use crate::azure::reach::Reach;
-use crate::context::cluster_context::ClusterContext;
+use crate::context::azure_context::AzureContext;
 use crate::context::manager::{Manager, Stores};
 use crate::kubernetes::core::{self, Cluster};
 use crate::kubernetes::kinds::{Object, ObjectKind, reference};
@@ -73,6 +73,7 @@ impl<'a, K: Reconciled, T> Reconcile<'a, K, T> {
 
     /// Writes the differences, and stores the written version.
     pub async fn save(&mut self) -> Result<(), PatchError> {
+        self.edited.show_contract(&self.manager.now());
         self.edited.save_in(K::store(&self.manager.stores)).await
     }
 
@@ -146,7 +147,7 @@ impl<'a, K: Reconciled, T> Reconcile<'a, K, T> {
     }
 
     /// The inputs for reconciling this object with Azure.
-    pub fn reach<'c>(&self, context: &'c ClusterContext) -> Reach<'c>
+    pub fn reach<'c>(&self, context: &'c impl AzureContext) -> Reach<'c>
     where
         'a: 'c,
     {
@@ -154,7 +155,7 @@ impl<'a, K: Reconciled, T> Reconcile<'a, K, T> {
     }
 
     /// Whether the object has changed since, so that what is done for it is out of date.
-    pub fn has_changed(&self, context: &ClusterContext, deleting: bool) -> bool {
+    pub fn has_changed(&self, context: &impl AzureContext, deleting: bool) -> bool {
         let Some(newest) = K::store(&self.manager.stores).get(self.key) else { return true };
         self.edited.is_outdated(&newest.metadata)
             || newest.metadata.deletion_timestamp.is_some() != deleting
@@ -162,7 +163,7 @@ impl<'a, K: Reconciled, T> Reconcile<'a, K, T> {
     }
 
     /// The changes of the object and of its cluster, on which [`Self::has_changed`] depends.
-    pub fn changes(&self, context: &ClusterContext) -> Changes {
+    pub fn changes(&self, context: &impl AzureContext) -> Changes {
         let own = K::store(&self.manager.stores).changes_of(self.key);
         Changes::of([own, context.cluster_changes(self.manager)])
     }

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
+use capz_api::azure_aso_managed::{AzureAsoManagedControlPlaneSpec, AzureAsoManagedMachinePoolSpec};
+use capz_api::azure_managed_control_plane::AzureManagedControlPlaneSpec;
 use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::context::manager::Manager;
 use crate::kubernetes::core;
 use crate::kubernetes::kinds::{
-    self, AzureCluster, AzureMachine, AzureMachinePoolMachine, NO_ENTRIES, Object, ObjectKind, POOL_MACHINE,
+    self, AzureCluster, AzureMachine, AzureMachinePoolMachine, AzureManagedControlPlane, NO_ENTRIES, Object,
+    ObjectKind,
 };
+use crate::kubernetes::queue::WorkQueue;
 use crate::kubernetes::store::{Key, Store, key_of};
 
 impl Manager {
@@ -25,17 +29,125 @@ impl Manager {
                 self.wake_dependants_of(&cluster);
             }
         }
+        for control_plane in self.stores.managed_control_planes.all() {
+            if crate::context::identity::key(&control_plane).is_ok_and(|key| key == *identity) {
+                self.managed.control_planes.wake(key_of(&*control_plane));
+                self.wake_dependants_of_managed(&control_plane);
+            }
+        }
+    }
+
+    /// The queue of the objects of a kind.
+    fn queue_of(&self, kind: &str) -> Option<&Arc<WorkQueue>> {
+        let managed = &self.managed;
+        [
+            &self.clusters,
+            &self.machines,
+            &self.pools,
+            &self.pool_machines,
+            &managed.clusters,
+            &managed.control_planes,
+            &managed.pools,
+            &managed.raw_clusters,
+            &managed.raw_control_planes,
+            &managed.raw_pools,
+        ]
+        .into_iter()
+        .find(|queue| queue.controller.kind == kind)
+    }
+
+    /// Wakes an object that an object in this namespace refers to, if it is of a kind of ours.
+    fn wake_referenced(&self, beside: &Key, reference: &core::Reference) {
+        if let Some(queue) = self.queue_of(&reference.kind) {
+            queue.wake(beside.beside(&reference.name));
+        }
     }
 
     /// Wakes all objects that belong to a Cluster.
     pub(crate) fn wake_all_of(&self, cluster: &Key) {
         if let Some(found) = self.stores.clusters.get(cluster) {
-            let infrastructure = cluster.beside(&found.spec.infrastructure_ref.name);
-            self.clusters.wake(infrastructure.clone());
-            self.wake_secrets_of(cluster, &infrastructure);
+            self.wake_referenced(cluster, &found.spec.infrastructure_ref);
+            self.wake_referenced(cluster, &found.spec.control_plane_ref);
+            self.wake_secrets_of(cluster, &cluster.beside(&found.spec.infrastructure_ref.name));
         }
         self.wake_machines_of(cluster);
         self.wake_pools_of(cluster);
+        self.wake_managed_pools_of(cluster);
+    }
+
+    /// Wakes the objects that depend on an AzureManagedControlPlane.
+    pub(crate) fn wake_dependants_of_managed(&self, control_plane: &AzureManagedControlPlane) {
+        let Some(name) = core::cluster_name(&control_plane.metadata) else { return };
+        let cluster = key_of(control_plane).beside(name);
+        if let Some(found) = self.stores.clusters.get(&cluster) {
+            self.wake_referenced(&cluster, &found.spec.infrastructure_ref);
+        }
+        self.wake_managed_pools_of(&cluster);
+    }
+
+    /// Wakes the node pools of a managed cluster.
+    fn wake_managed_pools_of(&self, cluster: &Key) {
+        for pool in of_cluster(&self.stores.managed_pools, cluster, core::cluster_name) {
+            self.managed.pools.wake(key_of(&*pool));
+        }
+        for pool in of_cluster(&self.stores.raw_pools, cluster, core::cluster_name) {
+            self.managed.raw_pools.wake(key_of(&*pool));
+        }
+    }
+
+    /// Wakes the objects with raw resources beside one of this kind, of the Cluster that it belongs to: they may refer to its
+    /// resources.
+    pub(crate) fn wake_raw_beside(&self, kind: &str, object: &ObjectMeta) {
+        if let Some(name) = core::cluster_name(object) {
+            self.wake_raw_of(&Key::of(object).beside(name), kind);
+        }
+    }
+
+    /// Wakes the objects with raw resources of a Cluster, except those of this kind.
+    pub(crate) fn wake_raw_of(&self, cluster: &Key, except: &str) {
+        if let Some(found) = self.stores.clusters.get(cluster) {
+            for reference in [&found.spec.infrastructure_ref, &found.spec.control_plane_ref] {
+                if reference.kind != except {
+                    self.wake_referenced(cluster, reference);
+                }
+            }
+        }
+        if except == AzureAsoManagedMachinePoolSpec::NAME {
+            return;
+        }
+        for pool in of_cluster(&self.stores.raw_pools, cluster, core::cluster_name) {
+            self.managed.raw_pools.wake(key_of(&*pool));
+        }
+    }
+
+    /// Wakes the control plane of a managed cluster: it waits for this pool, or reads it.
+    pub(crate) fn wake_control_plane_of(&self, pool: &ObjectMeta) {
+        let Some(name) = core::cluster_name(pool) else { return };
+        let cluster = Key::of(pool).beside(name);
+        if let Some(found) = self.stores.clusters.get(&cluster) {
+            self.wake_referenced(&cluster, &found.spec.control_plane_ref);
+        }
+    }
+
+    /// Wakes the infrastructure of a MachinePool, and the control plane of its managed cluster.
+    pub(crate) fn wake_infrastructure_of_pool(&self, pool: &core::MachinePool) {
+        self.wake_referenced(&key_of(pool), &pool.spec.template.spec.infrastructure_ref);
+        let cluster = key_of(pool).beside(&pool.spec.cluster_name);
+        if let Some(found) = self.stores.clusters.get(&cluster) {
+            let control_plane = &found.spec.control_plane_ref;
+            // Only the creation of a managed cluster reads its pools.
+            let is_awaited = match control_plane.kind.as_str() {
+                AzureManagedControlPlaneSpec::NAME => {
+                    let found = self.stores.managed_control_planes.get(&cluster.beside(&control_plane.name));
+                    found.is_some_and(|it| it.status.as_ref().is_none_or(|it| it.initialized != Some(true)))
+                }
+                AzureAsoManagedControlPlaneSpec::NAME => true,
+                _ => false,
+            };
+            if is_awaited {
+                self.wake_referenced(&cluster, control_plane);
+            }
+        }
     }
 
     /// Wakes the objects that depend on the content of an AzureCluster.
@@ -78,9 +190,7 @@ impl Manager {
 
     /// Wakes the infrastructure object of a Machine.
     pub(crate) fn wake_infrastructure_of(&self, machine: &core::Machine) {
-        let reference = &machine.spec.infrastructure_ref;
-        let work = if reference.kind == POOL_MACHINE { &self.pool_machines } else { &self.machines };
-        work.wake(key_of(machine).beside(&reference.name));
+        self.wake_referenced(&key_of(machine), &machine.spec.infrastructure_ref);
     }
 
     /// Wakes the pool that an instance belongs to.

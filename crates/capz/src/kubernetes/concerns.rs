@@ -7,14 +7,22 @@
 //! | Machine | its AzureMachine | specification, labels, annotations, whether it is being deleted |
 //! | Machine | its AzureMachinePoolMachine | the same, and its status: its node, and how far it is drained |
 //! | MachinePool | its AzureMachinePool | specification, annotations, whether it is being deleted |
+//! | AzureManagedControlPlane | its AzureManagedCluster and its node pools | the same, whether it is initialized, and the version of an automatic upgrade |
 //! | our own kinds | themselves, and objects made from them | everything but their status, which is written here |
 
 use crate::kubernetes::core::{Cluster, ClusterStatus, Machine};
-use crate::kubernetes::kinds::{AzureClusterIdentity, Object, ObjectKind, POOL_MACHINE};
+use crate::kubernetes::kinds::{
+    AzureClusterIdentity, AzureManagedControlPlane, Object, ObjectKind, POOL_MACHINE,
+};
 
 /// Whether only the status changed.
 pub(crate) fn same_but_status<K: ObjectKind>(before: &Object<K>, after: &Object<K>) -> bool {
     before.metadata.generation == after.metadata.generation && same_declaration(before, after)
+}
+
+/// Whether nothing changed, in the declaration or in the status, which other objects read.
+pub(crate) fn same<K: ObjectKind>(before: &Object<K>, after: &Object<K>) -> bool {
+    same_but_status(before, after) && before.status == after.status
 }
 
 /// Whether the declared parts are unchanged: everything but what this program writes itself, which also increases the
@@ -39,6 +47,18 @@ pub(crate) fn same_cluster(before: &Cluster, after: &Cluster) -> bool {
     let has_network =
         |cluster: &Cluster| cluster.status.as_ref().is_some_and(ClusterStatus::has_infrastructure);
     before.spec == after.spec && same_life(before, after) && has_network(before) == has_network(after)
+}
+
+/// Whether an AzureManagedControlPlane is unchanged for itself and for its cluster's other objects, which wait until it
+/// is initialized.
+pub(crate) fn same_control_plane(
+    before: &AzureManagedControlPlane,
+    after: &AzureManagedControlPlane,
+) -> bool {
+    let read = |object: &AzureManagedControlPlane| {
+        object.status.as_ref().map(|it| (it.initialized, it.auto_upgrade_version.clone()))
+    };
+    same_but_status(before, after) && read(before) == read(after)
 }
 
 /// Whether a Machine is unchanged for its infrastructure.

@@ -28,6 +28,18 @@ controllers! {
     POOL = "azuremachinepool", "AzureMachinePool", "controllers.AzureMachinePoolReconciler.Reconcile";
     POOL_MACHINE = "azuremachinepoolmachine", "AzureMachinePoolMachine",
         "controllers.AzureMachinePoolMachineController.Reconcile";
+    MANAGED_CLUSTER = "azuremanagedcluster", "AzureManagedCluster",
+        "controllers.AzureManagedClusterReconciler.Reconcile";
+    MANAGED_CONTROL_PLANE = "azuremanagedcontrolplane", "AzureManagedControlPlane",
+        "controllers.AzureManagedControlPlaneReconciler.Reconcile";
+    MANAGED_POOL = "azuremanagedmachinepool", "AzureManagedMachinePool",
+        "controllers.AzureManagedMachinePoolReconciler.Reconcile";
+    RAW_CLUSTER = "azureasomanagedcluster", "AzureASOManagedCluster",
+        "controllers.AzureASOManagedClusterReconciler.Reconcile";
+    RAW_CONTROL_PLANE = "azureasomanagedcontrolplane", "AzureASOManagedControlPlane",
+        "controllers.AzureASOManagedControlPlaneReconciler.Reconcile";
+    RAW_POOL = "azureasomanagedmachinepool", "AzureASOManagedMachinePool",
+        "controllers.AzureASOManagedMachinePoolReconciler.Reconcile";
     MACHINE_SECRET = "azurejsonmachine", "AzureMachine", "controllers.AzureJSONMachineReconciler.Reconcile";
     TEMPLATE_SECRET = "azurejsontemplate", "AzureMachineTemplate", "controllers.AzureJSONTemplateReconciler.Reconcile";
     POOL_SECRET = "azurejsonmachinepool", "AzureMachinePool", "controllers.AzureJSONMachinePoolReconciler.Reconcile";
@@ -35,7 +47,19 @@ controllers! {
 }
 
 /// The controllers that reconcile a kind as a whole.
-static OF_KINDS: [&Controller; 5] = [&CLUSTER, &MACHINE, &TEMPLATE, &POOL, &POOL_MACHINE];
+static OF_KINDS: [&Controller; 11] = [
+    &CLUSTER,
+    &MACHINE,
+    &TEMPLATE,
+    &POOL,
+    &POOL_MACHINE,
+    &MANAGED_CLUSTER,
+    &MANAGED_CONTROL_PLANE,
+    &MANAGED_POOL,
+    &RAW_CLUSTER,
+    &RAW_CONTROL_PLANE,
+    &RAW_POOL,
+];
 
 /// The controller that reconciles a kind, if it is one of ours.
 pub fn of_kind(kind: &str) -> Option<&'static Controller> {

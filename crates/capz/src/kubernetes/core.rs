@@ -60,12 +60,24 @@ slim_objects! {
         cluster_network: ClusterNetwork,
         /// Its infrastructure.
         infrastructure_ref: Reference,
+        /// Its control plane.
+        control_plane_ref: Reference,
     }
 
     /// The network of a Cluster.
     ClusterNetwork {
         /// The port of the API server.
         api_server_port: Option<i32>,
+        /// The addresses of Services.
+        services: Ranges,
+        /// The addresses of pods.
+        pods: Ranges,
+    }
+
+    /// Ranges of addresses.
+    Ranges {
+        /// In CIDR notation.
+        cidr_blocks: Vec<String>,
     }
 
     /// A reference to another object in the same namespace.

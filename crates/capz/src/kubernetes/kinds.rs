@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
+use capz_api::azure_aso_managed::{
+    AzureAsoManagedClusterSpec, AzureAsoManagedClusterStatus, AzureAsoManagedControlPlaneSpec,
+    AzureAsoManagedControlPlaneStatus, AzureAsoManagedMachinePoolSpec, AzureAsoManagedMachinePoolStatus,
+};
 use capz_api::azure_cluster::{AzureClusterSpec, AzureClusterStatus};
 use capz_api::azure_cluster_identity::{AzureClusterIdentitySpec, AzureClusterIdentityStatus};
 use capz_api::azure_machine::{
@@ -11,6 +15,9 @@ use capz_api::azure_machine::{
 use capz_api::azure_machine_pool::{
     AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus, AzureMachinePoolSpec, AzureMachinePoolStatus,
 };
+use capz_api::azure_managed_cluster::{AzureManagedClusterSpec, AzureManagedClusterStatus};
+use capz_api::azure_managed_control_plane::{AzureManagedControlPlaneSpec, AzureManagedControlPlaneStatus};
+use capz_api::azure_managed_machine_pool::{AzureManagedMachinePoolSpec, AzureManagedMachinePoolStatus};
 use controllers::Reference;
 use k8s::api::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -47,6 +54,16 @@ object_kinds! {
     AzureMachinePoolSpec, AzureMachinePoolStatus, "AzureMachinePool", "AzureMachinePools";
     AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus, "AzureMachinePoolMachine", "AzureMachinePoolMachines";
     AzureClusterIdentitySpec, AzureClusterIdentityStatus, "AzureClusterIdentity", "AzureClusterIdentities";
+    AzureManagedClusterSpec, AzureManagedClusterStatus, "AzureManagedCluster", "AzureManagedClusters";
+    AzureManagedControlPlaneSpec, AzureManagedControlPlaneStatus, "AzureManagedControlPlane",
+        "AzureManagedControlPlanes";
+    AzureManagedMachinePoolSpec, AzureManagedMachinePoolStatus, "AzureManagedMachinePool",
+        "AzureManagedMachinePools";
+    AzureAsoManagedClusterSpec, AzureAsoManagedClusterStatus, "AzureASOManagedCluster", "AzureASOManagedClusters";
+    AzureAsoManagedControlPlaneSpec, AzureAsoManagedControlPlaneStatus, "AzureASOManagedControlPlane",
+        "AzureASOManagedControlPlanes";
+    AzureAsoManagedMachinePoolSpec, AzureAsoManagedMachinePoolStatus, "AzureASOManagedMachinePool",
+        "AzureASOManagedMachinePools";
 }
 
 /// An object with a typed spec and status.
@@ -59,6 +76,10 @@ pub type AzureMachine = Object<AzureMachineSpec>;
 pub type AzureMachinePool = Object<AzureMachinePoolSpec>;
 /// One instance of a scale set.
 pub type AzureMachinePoolMachine = Object<AzureMachinePoolMachineSpec>;
+/// A managed cluster.
+pub type AzureManagedControlPlane = Object<AzureManagedControlPlaneSpec>;
+/// A node pool of a managed cluster.
+pub type AzureManagedMachinePool = Object<AzureManagedMachinePoolSpec>;
 /// Credentials.
 pub type AzureClusterIdentity = Object<AzureClusterIdentitySpec>;
 

@@ -1,6 +1,7 @@
 //! The Kubernetes API: kinds, watched objects, queues, and patches.
 
 pub mod concerns;
+pub mod contract;
 pub mod controller;
 pub mod core;
 pub mod kinds;
@@ -10,4 +11,4 @@ pub mod patch;
 pub mod queue;
 pub mod status;
 pub mod store;
-pub mod unserved;
+pub mod workload;

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use crate::azure::failure::Failure;
 use crate::azure::reach::Subject;
 use crate::azure::reads;
+use crate::context::azure_context::AzureContext as _;
 use crate::context::cluster_context::ClusterContext;
 use crate::context::cluster_objects::ClusterObjects;
 use crate::context::manager::{Ended, Manager, Stores};

@@ -22,6 +22,7 @@ use crate::azure::failure::Failure;
 use crate::azure::instances::{ObservationTurn, PoolObservation};
 use crate::azure::reach::{Reach, Subject};
 use crate::azure::reads;
+use crate::context::azure_context::AzureContext as _;
 use crate::context::cluster_context::ClusterContext;
 use crate::context::cluster_objects::ClusterObjects;
 use crate::context::manager::{Ended, Manager, Stores};

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use capz_api::azure_cluster::AzureClusterSpec;
 use capz_api::azure_cluster_identity::AzureClusterIdentitySpec;
+use capz_planner::azure_json::owner_label;
 use k8s::api::api::core::v1::Secret as KubernetesSecret;
 use kube::Api;
 use tokio::time::Instant;
@@ -61,7 +62,7 @@ impl Manager {
             Outcome::Retry
         })?;
         let (kind, owner) = (AzureClusterSpec::NAME, &object.metadata);
-        let secret = OwnedSecret { name: secret_name, cluster: name, kind, owner, data };
+        let secret = OwnedSecret { name: secret_name, label: owner_label(name), kind, owner, data };
         Ok(self.keep_or_report(&secret, FAILED).await)
     }
 

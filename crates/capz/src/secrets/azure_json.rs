@@ -6,13 +6,16 @@ use std::sync::Arc;
 use arm::{ApiVersion, Class};
 use azure_types::ResourceId;
 use capz_api::machine::{UserAssignedIdentity, identity_kinds};
-use capz_planner::azure_json::{Credentials, KEYS, carries_secret, contents, machine_has_own, secret_name};
+use capz_planner::azure_json::{
+    Credentials, KEYS, carries_secret, contents, machine_has_own, owner_label, secret_name,
+};
 use controllers::Reference;
 use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::azure::clients::{has_client_secret, kind_of};
+use crate::context::azure_context::AzureContext as _;
 use crate::context::cluster_context::ClusterContext;
 use crate::context::cluster_objects::ClusterObjects;
 use crate::context::manager::{Ended, Manager};
@@ -155,7 +158,7 @@ impl Manager {
             .map_err(|error| error.to_string())?;
         Ok(OwnedSecret {
             name: secret_name(machines.object.name.as_deref().unwrap_or_default()),
-            cluster: machines.cluster,
+            label: owner_label(machines.cluster),
             kind: machines.kind,
             owner: machines.object,
             data: KEYS.map(|key| (key.to_owned(), text.reveal().as_bytes().to_owned())).into(),

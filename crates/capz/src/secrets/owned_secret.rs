@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 
-use capz_planner::azure_json::{is_ours, owner_label};
 use controllers::Reference;
 use k8s::api::ByteString;
 use k8s::api::api::core::v1::Secret;
@@ -25,8 +24,8 @@ use crate::kubernetes::queue::Outcome;
 pub(crate) struct OwnedSecret<'a> {
     /// The name.
     pub name: String,
-    /// The name of the Cluster.
-    pub cluster: &'a str,
+    /// The label by which it is known as ours.
+    pub label: (&'a str, &'a str),
     /// The kind of the object that owns it, in the same namespace.
     pub kind: &'static str,
     /// The metadata of that object.
@@ -52,7 +51,7 @@ impl OwnedSecret<'_> {
     }
 
     fn fresh(&self) -> Secret {
-        let (label, value) = owner_label(self.cluster);
+        let (label, value) = self.label;
         Secret {
             metadata: ObjectMeta {
                 name: Some(self.name.clone()),
@@ -66,9 +65,15 @@ impl OwnedSecret<'_> {
         }
     }
 
+    /// Whether an existing Secret is ours. A Secret that a user created first is not.
+    fn is_ours(&self, existing: &Secret) -> bool {
+        let (label, value) = self.label;
+        existing.metadata.labels.as_ref().and_then(|labels| labels.get(label)).is_some_and(|it| it == value)
+    }
+
     /// The existing Secret with repairs; `None` if it needs none, or is not ours.
     fn mended(&self, existing: &Secret) -> Option<Secret> {
-        if !is_ours(existing.metadata.labels.as_ref().unwrap_or(&BTreeMap::new()), self.cluster) {
+        if !self.is_ours(existing) {
             return None;
         }
         let mut mended = existing.clone();
@@ -93,23 +98,23 @@ impl OwnedSecret<'_> {
 }
 
 impl Manager {
-    /// Creates a Secret, or repairs it if it is ours.
-    async fn keep_secret(&self, wanted: &OwnedSecret<'_>) -> Result<(), kube::Error> {
+    /// Creates a Secret, or repairs it if it is ours. Returns whether it is ours.
+    pub(crate) async fn keep_secret(&self, wanted: &OwnedSecret<'_>) -> Result<bool, kube::Error> {
         let namespace = wanted.owner.namespace.as_deref().unwrap_or_default();
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
         let Some(existing) = secrets.get_opt(&wanted.name).await? else {
             let field_manager = params().field_manager;
             let params = PostParams { field_manager, ..PostParams::default() };
             secrets.create(&params, &wanted.fresh()).await?;
-            return Ok(());
+            return Ok(true);
         };
-        let Some(mended) = wanted.mended(&existing) else { return Ok(()) };
+        let Some(mended) = wanted.mended(&existing) else { return Ok(wanted.is_ours(&existing)) };
         let as_json = |secret: &Secret| serde_json::to_value(secret).map_err(kube::Error::SerdeError);
         if let Some(mut patch) = difference(&as_json(&existing)?, &as_json(&mended)?) {
             patch["metadata"]["resourceVersion"] = json!(existing.metadata.resource_version);
             secrets.patch(&wanted.name, &params(), &Patch::Merge(&patch)).await?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Creates or repairs a Secret, and reports a refusal in an event with this reason.
@@ -147,7 +152,7 @@ mod tests {
     fn wanted(owner: &ObjectMeta) -> OwnedSecret<'_> {
         OwnedSecret {
             name: "md-0-azure-json".into(),
-            cluster: "my-cluster",
+            label: ("my-cluster", "owned"),
             kind: "AzureMachineTemplate",
             owner,
             data: [("azure.json".to_owned(), b"{}".to_vec())].into(),

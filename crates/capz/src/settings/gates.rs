@@ -153,7 +153,11 @@ impl Gates {
 
     /// The gates that decide which members of objects may be used.
     pub fn of_admission(self) -> capz_api::Gates {
-        capz_api::Gates { edge_zone: self.edge_zone, api_server_ilb: self.api_server_ilb }
+        capz_api::Gates {
+            edge_zone: self.edge_zone,
+            api_server_ilb: self.api_server_ilb,
+            aso_api: self.aso_api,
+        }
     }
 }
 
@@ -187,6 +191,7 @@ mod tests {
         assert!(all.api_server_ilb && all.aks_resource_health && !all.edge_zone && all.machine_pool);
         assert!(!parse("AllBeta=false").unwrap().machine_pool);
         assert!(parse("EdgeZone=true").unwrap().of_admission().edge_zone);
+        assert!(!parse("ASOAPI=false").unwrap().of_admission().aso_api);
     }
 
     #[test]

@@ -27,8 +27,10 @@ async fn a_core_of_another_version_ends_the_manager() {
     let transport = Transport::in_process(world.azure.router());
     let azure = capz::Azure::new(transport, clock.clone(), world.settings.clone());
     let client = Client::new(world.kubernetes.router(), "default");
-    let running =
-        tokio::spawn(capz::run(client, azure, world.settings.clone(), clock, None, CancellationToken::new()));
+    let workloads = capz::Workloads::only(client.clone());
+    let stop = CancellationToken::new();
+    let settings = world.settings.clone();
+    let running = tokio::spawn(capz::run(client, azure, settings, clock, workloads, None, stop));
     let name = |kind: &str| format!("{}s.cluster.x-k8s.io", kind.to_lowercase());
     tokio::time::sleep(Duration::from_secs(90)).await;
     for kind in KINDS {

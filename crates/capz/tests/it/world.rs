@@ -178,8 +178,10 @@ impl World {
             }
         };
         let (settings, token) = (self.settings.clone(), stop.clone());
+        // The management cluster stands in for each managed cluster, too.
+        let workloads = capz::Workloads::only(Client::new(self.kubernetes.router(), "default"));
         let task = tokio::spawn(async move {
-            capz::run(client, azure, settings, clock, None, token).await.unwrap();
+            capz::run(client, azure, settings, clock, workloads, None, token).await.unwrap();
         });
         self.running = Some((task, stop));
     }
@@ -377,12 +379,9 @@ impl World {
                 assert!(!task.is_finished(), "the manager has ended");
             }
             if begin.elapsed() > Duration::from_secs(3600) {
-                let clusters: Vec<_> =
-                    self.kubernetes.list("AzureCluster").iter().map(|it| it.value().clone()).collect();
-                let machines: Vec<_> =
-                    self.kubernetes.list("AzureMachine").iter().map(|it| it.value().clone()).collect();
-                let pools: Vec<Value> = ["AzureMachinePool", "AzureMachinePoolMachine", "Machine"]
-                    .iter()
+                let kinds =
+                    capz_api::crd::KINDS.iter().map(|kind| kind.name).chain(["Machine", "MachinePool"]);
+                let objects: Vec<Value> = kinds
                     .flat_map(|kind| self.kubernetes.list(kind))
                     .map(|it| {
                         json!([
@@ -393,12 +392,7 @@ impl World {
                         ])
                     })
                     .collect();
-                panic!(
-                    "not within an hour: {what}\n{}\n{:#}\n{:#}",
-                    Value::from(pools),
-                    Value::from(clusters),
-                    Value::from(machines)
-                );
+                panic!("not within an hour: {what}\n{:#}", Value::from(objects));
             }
             tokio::time::sleep(LOOK).await;
         }

@@ -102,6 +102,23 @@ pub async fn connect(address: &Address<'_>, proxy: &ProxySettings) -> anyhow::Re
     }
 }
 
+/// A client of the API that a kubeconfig leads to, which was read elsewhere. It is not asked whether the API answers. The
+/// kubeconfig may name no files and no command: it is another machine's.
+///
+/// # Errors
+/// The kubeconfig is unreadable, incomplete, or names a file or a command.
+pub async fn client_of(text: &[u8], agent: &'static str, proxy: &ProxySettings) -> anyhow::Result<Client> {
+    let mut config = kubeconfig::config_of(kubeconfig::read_foreign(text)?)?;
+    config.headers.push((USER_AGENT, HeaderValue::from_static(agent)));
+    let own = config.proxy_url.clone();
+    kubeconfig::apply_proxy(&mut config, proxy)?;
+    let settings = match own {
+        Some(url) => ProxySettings::only(&url.to_string(), "proxy-url")?,
+        None => proxy.clone(),
+    };
+    transport::client(&config, settings, CONNECT_TIMEOUT, None).await
+}
+
 /// Why the API cannot be used.
 struct Failure {
     error: anyhow::Error,

@@ -56,7 +56,8 @@ async fn reach<F>(client: &Client, goals: F, kept: &[Future]) -> (Result<Plan, F
 where
     F: FnMut(&ObservedResources) -> Result<Vec<Goal>, Failure> + Send,
 {
-    let access = AzureAccess { client: client.clone(), tenant: "t".into() };
+    let access =
+        AzureAccess { client: client.clone(), tenant: "t".into(), credential: arm::Credential::fixed("t") };
     let (reads, written) = (Reads::default(), RecentWrites::default());
     let reach = Reach {
         access: &access,

@@ -1,30 +1,29 @@
-//! Takes a cluster over from the established provider: Azure Service Operator stops writing to its resources.
+//! Takes an object over from the established provider: Azure Service Operator stops writing to its resources.
 
-use capz_api::azure_cluster::AzureClusterSpec;
 use capz_planner::operator::{KEPT, keeping};
 
-use crate::context::reconcile::Reconcile;
+use crate::context::reconcile::{Reconcile, Reconciled};
 use crate::kubernetes::operator::{self, OperatorError};
 use crate::kubernetes::patch::PatchError;
 use crate::kubernetes::queue::Outcome;
 
-/// Why a cluster is not taken over yet.
+/// Why an object is not taken over yet.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum TakeoverError {
+pub(crate) enum TakeoverError {
     /// Objects of Azure Service Operator are in the way.
     #[error(transparent)]
     Operator(#[from] OperatorError),
-    /// The AzureCluster was not written.
+    /// The object was not written.
     #[error(transparent)]
     Write(#[from] PatchError),
 }
 
-impl<T> Reconcile<'_, AzureClusterSpec, T> {
-    /// Prevents Azure Service Operator from writing to and deleting from Azure for this cluster.
-    pub(super) async fn take_over(&mut self, is_paused: bool) -> Result<(), TakeoverError> {
+impl<K: Reconciled, T> Reconcile<'_, K, T> {
+    /// Prevents Azure Service Operator from writing to and deleting from Azure for this object.
+    pub(crate) async fn take_over(&mut self, is_paused: bool) -> Result<(), TakeoverError> {
         let manager = self.manager;
         let owner = self.edited.object.metadata.uid.clone().unwrap_or_default();
-        // A paused cluster may be moved next, so its objects are read afresh; otherwise a recent list will do.
+        // A paused object may be moved next, so its objects are read afresh; otherwise a recent list will do.
         let not_before = if is_paused { self.not_before } else { operator::lately() };
         let objects = manager.operator.make_harmless(&owner, not_before).await?;
         if is_paused || objects.is_empty() {
@@ -49,14 +48,14 @@ impl<T> Reconcile<'_, AzureClusterSpec, T> {
         Ok(manager.operator.remove(&owner).await?)
     }
 
-    /// Reports why a cluster is not taken over yet. Until then it cannot be moved.
-    pub(super) async fn not_taken_over(mut self, error: TakeoverError) -> Result<Outcome, PatchError> {
+    /// Reports why the object is not taken over yet. Until then it cannot be moved.
+    pub(crate) async fn not_taken_over(mut self, error: TakeoverError) -> Result<Outcome, PatchError> {
         let error = match error {
             TakeoverError::Operator(error) => error,
             TakeoverError::Write(error) => return Err(error),
         };
         if error.is_waiting() {
-            tracing::info!(cluster = %self.key, reason = %error, "retrying later");
+            tracing::info!(object = %self.key, reason = %error, "retrying later");
             return Ok(Outcome::After(operator::GOING));
         }
         self.manager.recorder.warning(self.about(), "OperatorObjectsLeft", error.to_string());

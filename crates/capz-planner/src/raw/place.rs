@@ -1,0 +1,236 @@
+//! From raw resources to goals.
+
+use std::collections::BTreeSet;
+
+use azure_types::ResourceId;
+use capz_api::azure_aso_managed::{ResourceHandle, ResourceStatus};
+use operator_resources::{Awaited, Document, Ids, Location, Lookup, Policy, Refusal, Resource};
+use serde_json::Value;
+
+use super::record::{Record, Recorded};
+use crate::claimant::Claimant;
+use crate::goal::{Goal, OwnershipRule};
+use crate::plan::Plan;
+use crate::service;
+use crate::terminal::Terminal;
+
+/// The annotation by which a user gives an existing resource to the object that declares it.
+const ADOPT: &str = "sigs.k8s.io/cluster-api-provider-azure-adopt";
+/// The member that declares raw resources.
+const DECLARED_BY: &str = "spec.resources";
+
+/// Why raw resources cannot be placed: this lasts until the object changes.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PlaceError {
+    /// An object cannot be read.
+    #[error("spec.resources[{index}]: {refusal}")]
+    Refused {
+        /// Its index.
+        index: usize,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// Its version is not known.
+    #[error(
+        "spec.resources[{index}].apiVersion: version {version} of {kind} is not known to this release, which has {known}: use one of these"
+    )]
+    Version {
+        /// Its index.
+        index: usize,
+        /// Azure's version.
+        version: String,
+        /// The kind.
+        kind: &'static str,
+        /// The known ones.
+        known: String,
+    },
+}
+
+impl From<PlaceError> for Terminal {
+    fn from(error: PlaceError) -> Self {
+        Self::configuration(error.to_string())
+    }
+}
+
+/// What is known of where a raw resource is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Standing {
+    /// Everything.
+    Known {
+        /// Its ID.
+        id: ResourceId,
+        /// Its document.
+        document: Document,
+        /// The version of Azure's API.
+        api_version: &'static str,
+    },
+    /// These have to be known first.
+    Awaits(Vec<Awaited>),
+}
+
+/// A raw resource.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Placed {
+    /// The object.
+    pub resource: Resource,
+    /// What is known of where it is.
+    pub standing: Standing,
+    /// Whether the user gives an existing resource to the object.
+    pub is_adopted: bool,
+}
+
+impl Placed {
+    /// Its ID, if it is known.
+    pub fn id(&self) -> Option<&ResourceId> {
+        match &self.standing {
+            Standing::Known { id, .. } => Some(id),
+            Standing::Awaits(_) => None,
+        }
+    }
+
+    /// Whether it may be created and deleted: it is recorded before.
+    pub fn is_managed(&self) -> bool {
+        self.resource.policy == Policy::Manage
+    }
+
+    /// Whether a resource that exists before it is recorded may be written.
+    pub fn may_exist(&self) -> bool {
+        self.is_adopted || self.resource.policy != Policy::Manage
+    }
+
+    /// Its entry in the record.
+    pub fn recorded(&self) -> Recorded {
+        Recorded {
+            group: self.resource.kind.group.to_owned(),
+            version: self.resource.version.clone(),
+            kind: self.resource.kind.kind.to_owned(),
+            name: self.resource.name.clone(),
+            is_managed: self.is_managed(),
+        }
+    }
+}
+
+/// Reads and places objects of this namespace.
+///
+/// # Errors
+/// One of them cannot be read.
+pub fn place(
+    objects: &[Value],
+    namespace: &str,
+    subscription: &str,
+    others: &dyn Lookup,
+) -> Result<Vec<Placed>, PlaceError> {
+    let refused = |index: usize| move |refusal: Refusal| PlaceError::Refused { index, refusal };
+    let mut resources = Vec::with_capacity(objects.len());
+    for (index, object) in objects.iter().enumerate() {
+        resources.push(Resource::parse(object, namespace).map_err(refused(index))?);
+    }
+    let mut ids = Ids::of(&resources, &|_| Some(subscription.to_owned()), others);
+    if let Some(index) = resources.iter().position(|it| ids.refused.contains_key(&it.object()))
+        && let Some(refusal) = ids.refused.remove(&resources[index].object())
+    {
+        return Err(PlaceError::Refused { index, refusal });
+    }
+    let lookup = ids.over(others);
+    let mut placed = Vec::with_capacity(resources.len());
+    for (index, resource) in resources.into_iter().enumerate() {
+        let standing = match resource.id(subscription, &lookup).map_err(refused(index))? {
+            Location::Awaiting(awaited) => Standing::Awaits(awaited),
+            Location::At(id) => {
+                let document = resource.document(&id, &lookup).map_err(refused(index))?;
+                let api_version = known_version(&resource, index)?;
+                match document.awaited.is_empty() {
+                    true => Standing::Known { id, document, api_version },
+                    false => Standing::Awaits(document.awaited),
+                }
+            }
+        };
+        let annotation = &objects[index]["metadata"]["annotations"][ADOPT];
+        placed.push(Placed { resource, standing, is_adopted: annotation == "true" });
+    }
+    Ok(placed)
+}
+
+fn known_version(resource: &Resource, index: usize) -> Result<&'static str, PlaceError> {
+    let versions = resource.kind.versions;
+    let known = versions.iter().find(|version| **version == resource.api_version);
+    known.copied().ok_or_else(|| PlaceError::Version {
+        index,
+        version: resource.version.clone(),
+        kind: resource.kind.kind,
+        known: versions.join(", "),
+    })
+}
+
+/// The goals of raw resources: those that are declared, and the deletion of those that are recorded and no longer
+/// declared.
+pub fn goals(placed: &[Placed], record: &Record) -> Vec<Goal> {
+    let mut goals: Vec<Goal> = placed.iter().filter_map(|it| declared(it, record)).collect();
+    let declared: BTreeSet<ResourceId> = goals.iter().map(|goal| goal.id.clone()).collect();
+    // What waits for others may be one of the recorded ones.
+    let waits = |recorded: &Recorded| {
+        placed.iter().any(|it| {
+            it.id().is_none() && it.resource.kind.kind == recorded.kind && it.resource.name == recorded.name
+        })
+    };
+    let gone = record.0.iter().filter(|(id, recorded)| !declared.contains(*id) && !waits(recorded));
+    goals.extend(gone.filter_map(|(id, recorded)| ended(id, recorded)));
+    goals
+}
+
+fn declared(placed: &Placed, record: &Record) -> Option<Goal> {
+    let Standing::Known { id, document, api_version } = &placed.standing else { return None };
+    let goal = match placed.resource.policy {
+        Policy::Skip => Goal::foreign(id.clone(), &service::RAW_RESOURCES),
+        Policy::Manage | Policy::DetachOnDelete => {
+            let ownership = match record.has(id) {
+                true => OwnershipRule::Shown(Claimant::recorded()),
+                false => OwnershipRule::Declared(DECLARED_BY),
+            };
+            Goal::new(id.clone(), &service::RAW_RESOURCES, document.value.clone()).owned(ownership)
+        }
+    };
+    Some(Goal { api_version, ..goal })
+}
+
+/// The deletion of a recorded resource; `None` if its kind or version is from another release, so that it is not known
+/// how.
+fn ended(id: &ResourceId, recorded: &Recorded) -> Option<Goal> {
+    if !recorded.is_managed {
+        return None;
+    }
+    let kind = operator_resources::find(&recorded.group, &recorded.kind)?;
+    let version = operator_resources::api_version(&recorded.version)?;
+    let api_version = kind.versions.iter().find(|known| **known == version)?;
+    let goal =
+        Goal::gone(id.clone(), &service::RAW_RESOURCES).owned(OwnershipRule::Shown(Claimant::recorded()));
+    Some(Goal { api_version, ..goal })
+}
+
+/// The goals of the end of an object: all that it has recorded and that is to be deleted. A group that is deleted as a whole takes
+/// what lies in it along.
+pub fn ends(record: &Record, whole: &BTreeSet<ResourceId>) -> Vec<Goal> {
+    let goes_along = |id: &ResourceId| whole.iter().any(|group| group != id && id.is_within(group));
+    let going = record.0.iter().filter(|(id, _)| !goes_along(id));
+    going.filter_map(|(id, recorded)| ended(id, recorded)).collect()
+}
+
+/// The state of each resource, for `status.resources`: those that are declared, and those that are being deleted.
+pub fn statuses(placed: &[Placed], record: &Record, plan: &Plan) -> Vec<ResourceStatus> {
+    let status = |recorded: Recorded, ready: bool| ResourceStatus {
+        ready: Some(ready),
+        resource: Some(ResourceHandle {
+            group: Some(recorded.group),
+            version: Some(recorded.version),
+            kind: Some(recorded.kind),
+            name: Some(recorded.name),
+            ..ResourceHandle::default()
+        }),
+        ..ResourceStatus::default()
+    };
+    let is_there = |id: &ResourceId| plan.state_of(id).is_some_and(crate::State::is_there);
+    let declared = placed.iter().map(|it| status(it.recorded(), it.id().is_some_and(is_there)));
+    let goes = |id: &ResourceId| plan.items.iter().any(|(goal, _)| goal.id == *id && !goal.wanted);
+    let going = record.0.iter().filter(|(id, _)| goes(id) && !is_there(id));
+    declared.chain(going.map(|(_, recorded)| status(recorded.clone(), false))).collect()
+}

@@ -1,0 +1,163 @@
+//! What raw resources export to Secrets and ConfigMaps (`spec.operatorSpec`).
+
+use std::collections::BTreeMap;
+
+use arm::{ApiVersion, Class};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use capz_planner::raw::{Placed, Standing};
+use capz_planner::{Observation, ObservedResources};
+use k8s::api::api::core::v1::ConfigMap;
+use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Api;
+use kube::api::{Patch, PostParams};
+use operator_resources::{Destination, Export, Keeper, Source};
+use serde_json::{Value, json};
+
+use crate::azure::clients::AzureAccess;
+use crate::azure::failure::Failure;
+use crate::context::manager::Manager;
+use crate::kubernetes::core::CLUSTER_NAME;
+use crate::kubernetes::patch::params;
+use crate::managed::access::Owner;
+use crate::secrets::owned_secret::OwnedSecret;
+
+impl Manager {
+    /// Exports what the resources ask for. Returns the exported values of Secrets, by the member that asks for them.
+    pub(crate) async fn export(
+        &self,
+        access: &AzureAccess,
+        placed: &[Placed],
+        observed: &ObservedResources,
+        owner: Owner<'_>,
+    ) -> Result<BTreeMap<String, (Destination, Vec<u8>)>, Failure> {
+        let mut secrets: BTreeMap<String, BTreeMap<String, Vec<u8>>> = BTreeMap::new();
+        let mut maps: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+        let mut exported = BTreeMap::new();
+        for it in placed {
+            let exports = it.resource.exports().map_err(|refusal| {
+                Failure::Terminal(capz_planner::Terminal::configuration(format!(
+                    "{}: {refusal}",
+                    it.resource.object()
+                )))
+            })?;
+            for export in exports {
+                let Some(value) = self.value_of(access, it, observed, &export).await? else { continue };
+                let Destination { keeper, name, key } = export.destination.clone();
+                match keeper {
+                    Keeper::Secret => {
+                        secrets.entry(name).or_default().insert(key, value.clone());
+                        exported.insert(export.member.clone(), (export.destination, value));
+                    }
+                    Keeper::ConfigMap => {
+                        let text = String::from_utf8_lossy(&value).into_owned();
+                        maps.entry(name).or_default().insert(key, text);
+                    }
+                }
+            }
+        }
+        for (name, data) in secrets {
+            self.keep_owned(owner, &name, data).await?;
+        }
+        for (name, data) in maps {
+            self.keep_config_map(owner, &name, data).await?;
+        }
+        Ok(exported)
+    }
+
+    /// The value of an export; `None` if Azure has none.
+    async fn value_of(
+        &self,
+        access: &AzureAccess,
+        placed: &Placed,
+        observed: &ObservedResources,
+        export: &Export,
+    ) -> Result<Option<Vec<u8>>, Failure> {
+        let Standing::Known { id, api_version, .. } = &placed.standing else { return Ok(None) };
+        match export.source {
+            Source::Subscription => Ok(Some(id.subscription_id().as_bytes().to_owned())),
+            Source::Member(pointer) => Ok(match observed.get(id) {
+                Observation::Present(held) => {
+                    held.pointer(pointer).and_then(Value::as_str).map(|text| text.as_bytes().to_owned())
+                }
+                Observation::Absent | Observation::Unknown => None,
+            }),
+            Source::Call { action, member, is_base64 } => {
+                let query: &[(&str, &str)] = match action {
+                    "listClusterUserCredential" => &[("format", "exec")],
+                    _ => &[],
+                };
+                let version = ApiVersion::new(api_version);
+                let answer = access
+                    .client
+                    .post_with::<Value, Value>(id, action, version, query, None, Class::Refresh)
+                    .await
+                    .map_err(|error| Failure::of(&error, self.settings.timeouts.requeue))?;
+                let text =
+                    answer.body.as_ref().and_then(|body| body.pointer(member)?.as_str().map(str::to_owned));
+                Ok(text.and_then(|text| match is_base64 {
+                    true => STANDARD.decode(text).ok(),
+                    false => Some(text.into_bytes()),
+                }))
+            }
+        }
+    }
+
+    async fn keep_owned(
+        &self,
+        owner: Owner<'_>,
+        name: &str,
+        data: BTreeMap<String, Vec<u8>>,
+    ) -> Result<(), Failure> {
+        let label = (CLUSTER_NAME, owner.cluster);
+        let secret =
+            OwnedSecret { name: name.to_owned(), label, kind: owner.kind, owner: owner.metadata, data };
+        match self.keep_secret(&secret).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(foreign("Secret", name, owner.cluster)),
+            Err(error) => Err(self.not_written("Secret", name, &error)),
+        }
+    }
+
+    async fn keep_config_map(
+        &self,
+        owner: Owner<'_>,
+        name: &str,
+        data: BTreeMap<String, String>,
+    ) -> Result<(), Failure> {
+        let namespace = owner.metadata.namespace.as_deref().unwrap_or_default();
+        let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
+        let failed = |error: kube::Error| self.not_written("ConfigMap", name, &error);
+        let Some(existing) = maps.get_opt(name).await.map_err(failed)? else {
+            let metadata = ObjectMeta {
+                name: Some(name.to_owned()),
+                labels: Some([(CLUSTER_NAME.to_owned(), owner.cluster.to_owned())].into()),
+                owner_references: Some(vec![owner.reference()]),
+                ..ObjectMeta::default()
+            };
+            let map = ConfigMap { metadata, data: Some(data), ..ConfigMap::default() };
+            return maps.create(&PostParams::default(), &map).await.map(drop).map_err(failed);
+        };
+        let labels = existing.metadata.labels.as_ref();
+        if labels.and_then(|labels| labels.get(CLUSTER_NAME)).is_none_or(|it| it != owner.cluster) {
+            return Err(foreign("ConfigMap", name, owner.cluster));
+        }
+        let known = existing.data.unwrap_or_default();
+        if data.iter().all(|(key, value)| known.get(key) == Some(value)) {
+            return Ok(());
+        }
+        let patch = Patch::Merge(json!({ "data": data }));
+        maps.patch(name, &params(), &patch).await.map(drop).map_err(failed)
+    }
+
+    fn not_written(&self, kind: &str, name: &str, error: &kube::Error) -> Failure {
+        let words = format!("{kind} {name} is not written: {}", controllers::answer(error));
+        Failure::Later { after: self.settings.timeouts.requeue, words }
+    }
+}
+
+fn foreign(kind: &str, name: &str, cluster: &str) -> Failure {
+    Failure::Refused(format!(
+        "{kind} {name} exists already and lacks the label {CLUSTER_NAME}={cluster}: delete it, or give it the label"
+    ))
+}

@@ -1,0 +1,612 @@
+//! What the reconciles of all kinds with raw resources share: from `spec.resources` to Azure and to `status.resources`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use arm::Class;
+use azure_types::ResourceId;
+use capz_api::Future;
+use capz_api::azure_aso_managed::{
+    AzureAsoManagedClusterSpec, AzureAsoManagedClusterStatus, AzureAsoManagedControlPlaneSpec,
+    AzureAsoManagedControlPlaneStatus, AzureAsoManagedMachinePoolSpec, AzureAsoManagedMachinePoolStatus,
+    RawResource, ResourceStatus,
+};
+use capz_planner::cluster::resources_of;
+use capz_planner::condition;
+use capz_planner::raw::{OWNED_KINDS, Placed, Record, Standing, ends, goals, place, statuses};
+use capz_planner::service::RAW;
+use capz_planner::{Claimant, Goal, Observation, ObservedResources, Plan, Terminal};
+use operator_resources::Awaited;
+use serde_json::Value;
+
+use crate::azure::clients::AzureAccess;
+use crate::azure::failure::Failure;
+use crate::azure::reach::Subject;
+use crate::azure::reads;
+use crate::context::azure_context::AzureContext;
+use crate::context::manager::Manager;
+use crate::context::reconcile::{Reconcile, Reconciled};
+use crate::kubernetes::core::{self, Cluster};
+use crate::kubernetes::kinds::{NO_ENTRIES, Object};
+use crate::kubernetes::patch::PatchError;
+use crate::kubernetes::queue::Outcome;
+use crate::kubernetes::status::ReportedStatus;
+use crate::kubernetes::store::{Changes, Key, Store};
+use crate::raw::lookup::KnownObjects;
+
+/// The condition of the resources.
+pub(crate) const RESOURCES_READY: &str = "ResourcesReady";
+
+/// The status of a kind with raw resources.
+pub(crate) trait RawStatus: ReportedStatus {
+    /// The state of each resource.
+    fn resources(&self) -> &Option<Vec<ResourceStatus>>;
+    /// The same, to be set.
+    fn resources_mut(&mut self) -> &mut Option<Vec<ResourceStatus>>;
+    /// Whether the object is ready.
+    fn ready_mut(&mut self) -> &mut Option<bool>;
+}
+
+/// A kind with raw resources.
+pub(crate) trait RawKind: Reconciled<Status: RawStatus> {
+    /// `spec.resources`.
+    fn resources(&self) -> &[RawResource];
+}
+
+macro_rules! raw_kinds {
+    ($($spec:ty, $status:ty, $store:ident, $finalizer:literal;)*) => {$(
+        impl RawStatus for $status {
+            fn resources(&self) -> &Option<Vec<ResourceStatus>> {
+                &self.resources
+            }
+
+            fn resources_mut(&mut self) -> &mut Option<Vec<ResourceStatus>> {
+                &mut self.resources
+            }
+
+            fn ready_mut(&mut self) -> &mut Option<bool> {
+                &mut self.ready
+            }
+        }
+
+        impl Reconciled for $spec {
+            const FINALIZER: &'static str = $finalizer;
+            const RUNNING: &'static str = RESOURCES_READY;
+
+            fn store(stores: &crate::context::manager::Stores) -> &Store<Self> {
+                &stores.$store
+            }
+        }
+
+        impl RawKind for $spec {
+            fn resources(&self) -> &[RawResource] {
+                self.resources.as_deref().unwrap_or_default()
+            }
+        }
+    )*};
+}
+
+raw_kinds! {
+    AzureAsoManagedClusterSpec, AzureAsoManagedClusterStatus, raw_clusters, "cluster.cluster.x-k8s.io";
+    AzureAsoManagedControlPlaneSpec, AzureAsoManagedControlPlaneStatus, raw_control_planes,
+        "azureasomanagedcontrolplane.infrastructure.cluster.x-k8s.io";
+    AzureAsoManagedMachinePoolSpec, AzureAsoManagedMachinePoolStatus, raw_pools, "cluster.cluster.x-k8s.io";
+}
+
+/// What a reconcile knows of its cluster, and Azure with the rights of the resources' credential.
+pub(crate) struct RawContext {
+    cluster: Arc<Cluster>,
+    pub access: AzureAccess,
+    namespace: String,
+    kept: BTreeSet<ResourceId>,
+}
+
+impl AzureContext for RawContext {
+    fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    fn access(&self) -> &AzureAccess {
+        &self.access
+    }
+
+    fn rival(&self) -> Option<&str> {
+        None
+    }
+
+    fn claimant<'a>(&'a self, kind: &'static str, name: &'a str) -> Claimant<'a> {
+        Claimant {
+            kind,
+            namespace: &self.namespace,
+            name,
+            cluster: self.cluster.metadata.name.as_deref().unwrap_or_default(),
+            id: None,
+            marked_only: false,
+            kept: &self.kept,
+        }
+    }
+}
+
+/// The result of reconciling the resources of an object.
+pub(crate) struct Reached {
+    /// The resources.
+    pub placed: Vec<Placed>,
+    /// What Azure shows.
+    pub observed: ObservedResources,
+    /// Azure, with the rights of the credential.
+    pub context: RawContext,
+    /// What the resources refer to and does not exist yet.
+    pub awaited: Vec<Awaited>,
+}
+
+impl Reached {
+    /// The document in Azure of the first resource of a kind.
+    pub fn document(&self, kind: &str) -> Option<&Value> {
+        let resource = self.placed.iter().find(|it| it.resource.kind.kind == kind)?;
+        match self.observed.get(resource.id()?) {
+            Observation::Present(held) => Some(held),
+            Observation::Absent | Observation::Unknown => None,
+        }
+    }
+}
+
+/// Why the resources of an object are not reached yet.
+pub(crate) enum NotReached {
+    /// A failure.
+    Failure(Failure),
+    /// New resources have been recorded: they are made in the next reconcile.
+    Recorded,
+}
+
+impl From<Failure> for NotReached {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+/// The resources of an object as they are to be, given what Azure shows.
+pub(crate) type Mutate<'m> =
+    dyn Fn(&dyn Fn(&str) -> Option<Value>) -> Result<Vec<Value>, Terminal> + Send + Sync + 'm;
+
+impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
+    /// The record of the object.
+    fn record(&self) -> Record {
+        Record::of(self.edited.object.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES))
+    }
+
+    /// Reconciles until the resources are as declared.
+    pub async fn pursue(&mut self, mutate: &Mutate<'_>) -> Result<Reached, NotReached> {
+        let namespace = self.key.namespace.clone();
+        let nothing = |_: &str| None;
+        let objects = mutate(&nothing).map_err(Failure::Terminal)?;
+        let (access, subscription) = self.access(&objects).await?;
+        let context = self.context(access);
+        let mut known = self.known();
+        let placed = loop {
+            let placed = place(&objects, &namespace, &subscription, &known).map_err(terminal)?;
+            if !self.read_awaited(&mut known, &awaited(&placed)).await? {
+                break placed;
+            }
+        };
+        self.check_rivals(&placed)?;
+        let strangers = self.strangers(&context, &placed).await?;
+        if let Some(words) = strangers {
+            return Err(Failure::Refused(words).into());
+        }
+        if self.save_record(&placed).await? {
+            return Err(NotReached::Recorded);
+        }
+        let awaited = awaited(&placed);
+        let (operations, reach) = (self.edited.operations(), self.reach(&context));
+        let mut subject = RawSubject {
+            context: &context,
+            record: self.record(),
+            mutate,
+            known,
+            subscription,
+            placed,
+            deleting: false,
+            whole: BTreeSet::new(),
+            reconcile: self,
+        };
+        let (observed, _) = reach.run(&mut subject, &operations).await?;
+        let placed = subject.placed;
+        // What has gone is recorded no longer.
+        let record = Record(
+            placed
+                .iter()
+                .filter_map(|it| Some((it.id()?.clone(), it.recorded())))
+                .chain(waiting(&self.record(), &placed))
+                .collect(),
+        );
+        self.write_record(&record);
+        Ok(Reached { placed, observed, context, awaited })
+    }
+
+    /// Azure, with the credential of the resources.
+    async fn access(&self, objects: &[Value]) -> Result<(AzureAccess, String), Failure> {
+        const CREDENTIAL: &str = "serviceoperator.azure.com/credential-from";
+        let named =
+            |object: &Value| object["metadata"]["annotations"][CREDENTIAL].as_str().map(str::to_owned);
+        let mut names: Vec<Option<String>> = objects.iter().map(named).collect();
+        names.dedup();
+        if names.len() > 1 {
+            return Err(Failure::Terminal(Terminal::configuration(format!(
+                "the resources name several credentials in the annotation {CREDENTIAL}: name one for all resources of an object"
+            ))));
+        }
+        let credential = names.into_iter().next().flatten();
+        self.access_with(credential.as_deref()).await
+    }
+
+    async fn access_with(&self, credential: Option<&str>) -> Result<(AzureAccess, String), Failure> {
+        let access = self.manager.raw_access(&self.key.namespace, credential).await;
+        access.map_err(|error| Failure::Later {
+            after: self.manager.settings.timeouts.requeue,
+            words: error.to_string(),
+        })
+    }
+
+    fn context(&self, access: AzureAccess) -> RawContext {
+        RawContext {
+            cluster: Arc::clone(&self.own),
+            access,
+            namespace: self.key.namespace.clone(),
+            kept: BTreeSet::new(),
+        }
+    }
+
+    /// Writes the differences, and wakes the cluster's other objects if they may have waited for them.
+    pub async fn save_and_wake(&mut self) -> Result<(), PatchError> {
+        let shown = |manager: &Manager, key: &Key| {
+            let object = K::store(&manager.stores).get(key)?;
+            let status = object.status.as_ref()?;
+            Some((status.is_ready(), status.resources().clone()))
+        };
+        let before = shown(self.manager, self.key);
+        self.save().await?;
+        if shown(self.manager, self.key) != before {
+            self.manager.wake_raw_of(&Key::of(&self.own.metadata), K::NAME);
+        }
+        Ok(())
+    }
+
+    /// What is known of other objects in the namespace.
+    fn known(&self) -> KnownObjects {
+        let (stores, namespace) = (&self.manager.stores, &self.key.namespace);
+        let uid = self.edited.object.metadata.uid.as_deref().unwrap_or_default();
+        let mut known = KnownObjects::default();
+        known.add_ready(&stores.raw_clusters, namespace, uid);
+        known.add_ready(&stores.raw_control_planes, namespace, uid);
+        known.add_ready(&stores.raw_pools, namespace, uid);
+        known
+    }
+
+    async fn read_awaited(&self, known: &mut KnownObjects, awaited: &[Awaited]) -> Result<bool, Failure> {
+        let read = self.manager.read_awaited(known, &self.key.namespace, awaited).await;
+        read.map_err(|error| Failure::Later {
+            after: self.manager.settings.timeouts.requeue,
+            words: format!("what the resources refer to cannot be read: {}", controllers::answer(&error)),
+        })
+    }
+
+    /// Checks that no other object has recorded one of the resources: who recorded it first has created it.
+    fn check_rivals(&self, placed: &[Placed]) -> Result<(), Failure> {
+        let (stores, own) = (&self.manager.stores, &self.edited.object.metadata);
+        let record = self.record();
+        let is_own = |id: &ResourceId| record.has(id);
+        for it in placed.iter().filter(|it| it.is_managed()) {
+            let Some(id) = it.id() else { continue };
+            let others = [
+                recorded_by(&stores.raw_clusters, id, own.uid.as_deref()),
+                recorded_by(&stores.raw_control_planes, id, own.uid.as_deref()),
+                recorded_by(&stores.raw_pools, id, own.uid.as_deref()),
+            ];
+            let first = others.into_iter().flatten().min();
+            let rank = (
+                own.creation_timestamp.as_ref().map_or(0, |at| at.0.as_second()),
+                own.uid.clone().unwrap_or_default(),
+            );
+            if let Some((at, uid, name)) = first
+                && (!is_own(id) || (at, uid) < rank)
+            {
+                let object = it.resource.object();
+                return Err(Failure::Refused(format!(
+                    "{object}: {id} belongs to {name}, which has recorded it first: give the resource another azureName, or another owner"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a resource that exists already, and that this object has not recorded, is not taken.
+    async fn strangers(&self, context: &RawContext, placed: &[Placed]) -> Result<Option<String>, Failure> {
+        let record = self.record();
+        for it in placed.iter().filter(|it| !it.may_exist()) {
+            let Standing::Known { id, api_version, .. } = &it.standing else { continue };
+            if record.has(id) || self.lies_in_own(id) {
+                continue;
+            }
+            let found = reads::get(&context.access.client, id, api_version, Class::Refresh).await;
+            let found = found.map_err(|error| Failure::of(&error, self.manager.settings.timeouts.requeue))?;
+            if found.is_some() {
+                return Ok(Some(format!(
+                    "{}: {id} exists already, and this object has not made it. To take it over, so that it is deleted with this object, give \
+                     the resource the annotation sigs.k8s.io/cluster-api-provider-azure-adopt: \"true\"; to write it and never delete it, \
+                     serviceoperator.azure.com/reconcile-policy: detach-on-delete; to only use it, skip",
+                    it.resource.object()
+                )));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a resource lies in one that an object of the same Cluster has created, such as a node pool with which the
+    /// managed cluster was created. What lies in a resource group may be anyone's.
+    fn lies_in_own(&self, id: &ResourceId) -> bool {
+        let stores = &self.manager.stores;
+        let cluster = Key::of(&self.own.metadata);
+        let around = [
+            recorded_around(&stores.raw_clusters, id, &cluster),
+            recorded_around(&stores.raw_control_planes, id, &cluster),
+        ];
+        around.contains(&true)
+    }
+
+    /// Records new resources. Returns whether there were any kinds that were not in use before.
+    async fn save_record(&mut self, placed: &[Placed]) -> Result<bool, Failure> {
+        let mut record = self.record();
+        record.0.extend(placed.iter().filter_map(|it| Some((it.id()?.clone(), it.recorded()))));
+        let annotations = self.edited.object.metadata.annotations.get_or_insert_default();
+        let before = annotations.get(OWNED_KINDS).cloned().unwrap_or_default();
+        let kinds: BTreeSet<&str> = before.split(';').collect();
+        let after = record.kinds();
+        let has_new_kinds = after.split(';').any(|kind| !kind.is_empty() && !kinds.contains(kind));
+        self.write_record(&record);
+        self.edited.hold(K::FINALIZER);
+        if has_new_kinds {
+            let plan = Plan::default();
+            let status = self.edited.status();
+            *status.resources_mut() = Some(statuses(placed, &record, &plan));
+            *status.ready_mut() = Some(false);
+        }
+        self.save_progress().await?;
+        Ok(has_new_kinds)
+    }
+
+    fn write_record(&mut self, record: &Record) {
+        self.edited.object.metadata.annotations.get_or_insert_default().extend(record.annotations());
+    }
+
+    /// Deletes everything that the object has recorded.
+    async fn delete_resources(&mut self) -> Result<Vec<String>, Failure> {
+        let record = self.record();
+        if !record.0.values().any(|recorded| recorded.is_managed) {
+            return Ok(Vec::new());
+        }
+        let named = |resource: &RawResource| {
+            let annotations = resource.0.get("metadata")?.get("annotations")?;
+            annotations["serviceoperator.azure.com/credential-from"].as_str().map(str::to_owned)
+        };
+        let credential = self.edited.object.spec.resources().iter().find_map(named);
+        let (access, subscription) = self.access_with(credential.as_deref()).await?;
+        let context = self.context(access);
+        let (whole, left) = self.groups(&context, &record).await?;
+        let record = Record(record.0.into_iter().filter(|(id, _)| !left.contains_key(id)).collect());
+        let (operations, reach) = (self.edited.operations(), self.reach(&context));
+        let nothing = |_: &dyn Fn(&str) -> Option<Value>| Ok(Vec::new());
+        let mut subject = RawSubject {
+            context: &context,
+            record,
+            mutate: &nothing,
+            known: KnownObjects::default(),
+            subscription,
+            placed: Vec::new(),
+            deleting: true,
+            whole,
+            reconcile: self,
+        };
+        let (_, plan) = reach.run(&mut subject, &operations).await?;
+        Ok(left.into_values().chain(plan.in_use()).collect())
+    }
+
+    /// The recorded groups that are deleted as a whole, and the words on those that stay, because not everything in them
+    /// is proven to be the object's.
+    async fn groups(
+        &self,
+        context: &RawContext,
+        record: &Record,
+    ) -> Result<(BTreeSet<ResourceId>, BTreeMap<ResourceId, String>), Failure> {
+        let reach = self.reach(context);
+        let (mut whole, mut left) = (BTreeSet::new(), BTreeMap::new());
+        let groups =
+            record.0.iter().filter(|(_, recorded)| recorded.is_managed && recorded.kind == "ResourceGroup");
+        for (group, _) in groups {
+            let listed = reach.list(&resources_of(group)).await?;
+            let ids = listed.iter().filter_map(|document| ResourceId::parse(document["id"].as_str()?).ok());
+            let is_ours = |id: &ResourceId| {
+                record
+                    .0
+                    .iter()
+                    .any(|(own, recorded)| own != group && recorded.is_managed && id.is_within(own))
+            };
+            let others: Vec<String> = ids.filter(|id| !is_ours(id)).map(|id| id.to_string()).collect();
+            if others.is_empty() {
+                whole.insert(group.clone());
+            } else {
+                left.insert(
+                    group.clone(),
+                    format!(
+                        "resource group {} stays, for these are not proven to be this object's, and stay in it: {}. Delete them, and then \
+                         the group, by hand if they are of no use",
+                        group.name(),
+                        others.join(", ")
+                    ),
+                );
+            }
+        }
+        Ok((whole, left))
+    }
+
+    /// Ends the object: deletes its resources, or leaves them to the deletion of its cluster.
+    pub async fn delete(mut self) -> Result<Outcome, PatchError> {
+        if !self.begin_deletion("Deleting").await? {
+            return Ok(Outcome::Gone);
+        }
+        match self.delete_resources().await {
+            Ok(left) => {
+                if !left.is_empty() {
+                    self.manager.recorder.warning(self.about(), "ResourcesLeft", left.join(". "));
+                }
+                self.manager.wake_raw_of(&Key::of(&self.own.metadata), K::NAME);
+                self.end_deletion().await
+            }
+            Err(failure) => self.failed(&failure).await,
+        }
+    }
+
+    /// Reports why the object is not as declared.
+    pub async fn failed(mut self, failure: &Failure) -> Result<Outcome, PatchError> {
+        let outcome = self.report_failure(failure, RESOURCES_READY);
+        if matches!(failure, Failure::Terminal(_)) {
+            *self.edited.status().ready_mut() = Some(false);
+        }
+        self.save().await?;
+        Ok(outcome.unwrap_or(Outcome::Idle))
+    }
+
+    /// The outcome while the resources are not reached yet.
+    pub async fn not_reached(self, why: NotReached) -> Result<Outcome, PatchError> {
+        match why {
+            NotReached::Recorded => Ok(Outcome::After(std::time::Duration::ZERO)),
+            NotReached::Failure(failure) => self.failed(&failure).await,
+        }
+    }
+
+    /// Reports what the resources wait for; the change of another raw object wakes this one.
+    pub async fn waits(mut self, awaited: &[Awaited]) -> Result<Outcome, PatchError> {
+        let names: Vec<String> = awaited.iter().map(ToString::to_string).collect();
+        let words = format!("waiting for {}", names.join(", "));
+        self.set([condition::fails(RESOURCES_READY, "Waiting", condition::Severity::Info, words)]);
+        *self.edited.status().ready_mut() = Some(false);
+        self.save_and_wake().await?;
+        let is_watched = awaited.iter().all(|what| matches!(what, Awaited::Object(_)));
+        Ok(if is_watched { Outcome::Idle } else { Outcome::After(self.manager.settings.timeouts.requeue) })
+    }
+}
+
+fn terminal(error: capz_planner::raw::PlaceError) -> Failure {
+    Failure::Terminal(error.into())
+}
+
+fn awaited(placed: &[Placed]) -> Vec<Awaited> {
+    let all = placed.iter().filter_map(|it| match &it.standing {
+        Standing::Awaits(awaited) => Some(awaited.clone()),
+        Standing::Known { .. } => None,
+    });
+    all.flatten().collect()
+}
+
+/// The recorded resources whose declarations wait for others.
+fn waiting(record: &Record, placed: &[Placed]) -> Vec<(ResourceId, capz_planner::raw::Recorded)> {
+    let waits = |recorded: &capz_planner::raw::Recorded| {
+        placed.iter().any(|it| {
+            it.id().is_none() && it.resource.kind.kind == recorded.kind && it.resource.name == recorded.name
+        })
+    };
+    record.0.iter().filter(|(_, recorded)| waits(recorded)).map(|(id, it)| (id.clone(), it.clone())).collect()
+}
+
+/// Whether an object of this Cluster has recorded a resource, other than a group, in which this one lies.
+fn recorded_around<K: RawKind>(store: &Store<K>, id: &ResourceId, cluster: &Key) -> bool {
+    store.all().iter().any(|object| {
+        object.metadata.namespace.as_deref() == Some(&cluster.namespace)
+            && core::cluster_name(&object.metadata) == Some(&cluster.name)
+            && Record::of(object.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES)).0.iter().any(
+                |(around, recorded)| {
+                    recorded.is_managed
+                        && recorded.kind != "ResourceGroup"
+                        && id != around
+                        && id.is_within(around)
+                },
+            )
+    })
+}
+
+/// When another object was created that has recorded this resource, its UID, and what it is.
+fn recorded_by<K: RawKind>(
+    store: &Store<K>,
+    id: &ResourceId,
+    except: Option<&str>,
+) -> Option<(i64, String, String)> {
+    let has = |object: &Arc<Object<K>>| {
+        object.metadata.uid.as_deref() != except
+            && Record::of(object.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES)).has(id)
+    };
+    let entry = |object: Arc<Object<K>>| {
+        let metadata = &object.metadata;
+        let at = metadata.creation_timestamp.as_ref().map_or(0, |at| at.0.as_second());
+        (at, metadata.uid.clone().unwrap_or_default(), format!("{} {}", K::NAME, Key::of(metadata)))
+    };
+    store.all().into_iter().filter(has).map(entry).min()
+}
+
+struct RawSubject<'s, 'a, K: RawKind> {
+    reconcile: &'s mut Reconcile<'a, K, Arc<Cluster>>,
+    context: &'s RawContext,
+    record: Record,
+    mutate: &'s Mutate<'s>,
+    known: KnownObjects,
+    subscription: String,
+    placed: Vec<Placed>,
+    deleting: bool,
+    whole: BTreeSet<ResourceId>,
+}
+
+impl<K: RawKind> Subject for RawSubject<'_, '_, K> {
+    fn goals(&mut self, observed: &ObservedResources) -> Result<Vec<Goal>, Failure> {
+        if self.deleting {
+            return Ok(ends(&self.record, &self.whole));
+        }
+        let held = |kind: &str| {
+            let resource = self.placed.iter().find(|it| it.resource.kind.kind == kind)?;
+            match observed.get(resource.id()?) {
+                Observation::Present(held) => Some(held.clone()),
+                Observation::Absent | Observation::Unknown => None,
+            }
+        };
+        let objects = (self.mutate)(&held).map_err(Failure::Terminal)?;
+        let namespace = &self.reconcile.key.namespace;
+        self.placed = place(&objects, namespace, &self.subscription, &self.known).map_err(terminal)?;
+        Ok(goals(&self.placed, &self.record))
+    }
+
+    async fn report(&mut self, plan: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
+        let statuses = statuses(&self.placed, &self.record, plan);
+        let status = self.reconcile.edited.status();
+        if statuses.iter().any(|it| it.ready != Some(true)) {
+            *status.ready_mut() = Some(false);
+        }
+        *status.resources_mut() = Some(statuses);
+        self.reconcile.set(condition::project(&RAW, plan));
+        self.reconcile.edited.set_operations(operations);
+        let saved = self.reconcile.save_and_wake().await;
+        saved.map_err(|error| Failure::of_write(&error, self.reconcile.manager.settings.timeouts.requeue))
+    }
+
+    fn has_changed(&self) -> bool {
+        self.reconcile.has_changed(self.context, self.deleting)
+    }
+
+    fn changes(&self) -> Changes {
+        self.reconcile.changes(self.context)
+    }
+}
+
+impl Manager {
+    /// The Cluster that owns an object with raw resources, by its label or its owner.
+    pub(crate) fn cluster_of_raw<K: RawKind>(&self, object: &Object<K>, owner: &str) -> Option<Arc<Cluster>> {
+        let name = core::cluster_name(&object.metadata).unwrap_or(owner);
+        self.dependency(object, &self.stores.clusters, name)
+    }
+}
