@@ -4,12 +4,12 @@
 use azure_types::ResourceId;
 use serde_json::{Map, Value, json};
 
+use super::managed;
 use super::page::Place;
 use crate::world::{Fixed, NAMESPACE, SSH_KEY, SUBSCRIPTION, World};
 
-const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
+pub const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 pub const DEFAULT_CLUSTER: &str = "my-cluster";
-const MANAGED_CLUSTER: &str = "my-aks";
 /// Cluster-scoped kinds.
 const CLUSTER_SCOPED: [&str; 4] = ["ClusterRole", "Namespace", "RuntimeClass", "StorageClass"];
 const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
@@ -135,14 +135,8 @@ pub fn apply(
             admit(world, &kind, object, gates)?;
             made.actors.push(Place { kind, name: owner.name });
         }
-        "AzureManagedMachinePool" => {
-            managed_cluster(world);
-            let owner = machine_owner(&object, all);
-            let owner = MachineOwner { cluster: MANAGED_CLUSTER.to_owned(), ..owner };
-            label(&mut object, &owner.cluster);
-            own(&mut object, &machine_pool(world, &kind, &owner));
-            admit(world, &kind, object, gates)?;
-            made.actors.push(Place { kind, name: owner.name });
+        kind if group == INFRASTRUCTURE && managed::is_part(kind) => {
+            managed::apply(world, object, all, gates, made)?;
         }
         _ if group == INFRASTRUCTURE => {
             admit(world, &kind, object, gates)?;
@@ -195,6 +189,7 @@ fn change(
     gates: capz_api::Gates,
 ) -> Result<(), String> {
     object["metadata"] = old["metadata"].clone();
+    managed::complete(&mut object);
     if kind == "AzureMachineTemplate" {
         complete_machine(&mut object["spec"]["template"]["spec"]);
     }
@@ -230,16 +225,16 @@ fn cluster(world: &World, object: &mut Value, all: &[&Value]) -> Vec<Place> {
 }
 
 /// The owner of a machine: its name, its cluster, its labels, and the spec of its Machine.
-struct MachineOwner {
-    name: String,
-    cluster: String,
+pub struct MachineOwner {
+    pub name: String,
+    pub cluster: String,
     labels: Value,
-    machine: Value,
+    pub machine: Value,
 }
 
 /// The owner of an AzureMachine, or of the first one of a template: from the Machine, MachineDeployment or control
 /// plane that refers to it, otherwise a worker of the section's cluster.
-fn machine_owner(object: &Value, all: &[&Value]) -> MachineOwner {
+pub fn machine_owner(object: &Value, all: &[&Value]) -> MachineOwner {
     let (kind, name) = (&object["kind"], text(&object["metadata"]["name"]));
     let refers = |reference: &Value| reference["kind"] == *kind && reference["name"] == name.as_str();
     let own_cluster =
@@ -307,19 +302,17 @@ fn machine(
     Ok(())
 }
 
-/// The managed cluster of node pools without one, with a System pool.
-fn managed_cluster(world: &World) {
-    if world.get("Cluster", MANAGED_CLUSTER).is_none() {
-        crate::managed::cluster(world, MANAGED_CLUSTER, json!({}));
-        crate::managed::pool(world, MANAGED_CLUSTER, "system", json!({ "mode": "System" }));
-    }
-}
-
 /// The MachinePool that owns a pool of this kind: from the section, with bootstrap data.
-fn machine_pool(world: &World, kind: &str, owner: &MachineOwner) -> Value {
+pub fn machine_pool(world: &World, kind: &str, owner: &MachineOwner) -> Value {
     let MachineOwner { name, cluster, machine, .. } = owner;
-    let data = format!("{name}-data");
-    world.put_secret(&data, &[("value", "#cloud-config")]);
+    let data = match managed::is_part(kind) {
+        // Azure's own machines need none.
+        true => String::new(),
+        false => format!("{name}-data"),
+    };
+    if !data.is_empty() {
+        world.put_secret(&data, &[("value", "#cloud-config")]);
+    }
     let template = merged(
         &merged(&json!({ "version": VERSION }), &machine["template"]["spec"]),
         &json!({ "clusterName": cluster, "bootstrap": { "dataSecretName": data },
@@ -328,7 +321,8 @@ fn machine_pool(world: &World, kind: &str, owner: &MachineOwner) -> Value {
     let spec = merged(machine, &json!({ "clusterName": cluster, "template": { "spec": template } }));
     let pool = world.create(json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachinePool",
-        "metadata": { "name": name, "namespace": NAMESPACE, "labels": { CLUSTER_NAME: cluster } }, "spec": spec,
+        "metadata": { "name": name, "namespace": NAMESPACE, "labels": { CLUSTER_NAME: cluster } },
+        "spec": spec,
     }));
     pool.value().clone()
 }
@@ -379,7 +373,7 @@ fn admitted(
     Ok(object)
 }
 
-fn admit(world: &World, kind: &str, object: Value, gates: capz_api::Gates) -> Result<Value, String> {
+pub fn admit(world: &World, kind: &str, object: Value, gates: capz_api::Gates) -> Result<Value, String> {
     let object = admitted(world, kind, object, None, gates)?;
     // The API server would drop members that the schema does not define: a page must not contain any.
     let made = world.kubernetes.create(object.clone()).map_err(|error| format!("{error:?}"))?;
@@ -403,16 +397,16 @@ fn said(value: &Value) -> Value {
     }
 }
 
-fn label(object: &mut Value, cluster: &str) {
+pub fn label(object: &mut Value, cluster: &str) {
     object["metadata"]["labels"] = merged(&object["metadata"]["labels"], &json!({ CLUSTER_NAME: cluster }));
 }
 
-fn own(object: &mut Value, owner: &Value) {
+pub fn own(object: &mut Value, owner: &Value) {
     object["metadata"]["ownerReferences"] = json!([{ "apiVersion": owner["apiVersion"], "kind": owner["kind"],
         "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"] }]);
 }
 
-fn merged(one: &Value, other: &Value) -> Value {
+pub fn merged(one: &Value, other: &Value) -> Value {
     let mut all = one.as_object().cloned().unwrap_or_default();
     all.extend(other.as_object().cloned().unwrap_or_default());
     all.into()
