@@ -179,7 +179,10 @@ fn of_class(class_flavor: &str, topology_flavor: &str) -> Vec<Value> {
                 *place = filled_in(patch["valueFrom"]["template"].as_str().unwrap());
             }
         }
-        (reference["kind"].as_str().unwrap().trim_end_matches("Template").to_owned(), template["spec"]["template"]["spec"].clone())
+        (
+            reference["kind"].as_str().unwrap().trim_end_matches("Template").to_owned(),
+            template["spec"]["template"]["spec"].clone(),
+        )
     };
     let object = |kind: &str, name: &str, spec: Value| {
         json!({ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": kind,
@@ -203,7 +206,9 @@ fn of_class(class_flavor: &str, topology_flavor: &str) -> Vec<Value> {
         let classes = class["spec"]["workers"]["machinePools"].as_array().unwrap();
         let of_class = classes.iter().find(|it| it["class"] == pool["class"]).unwrap();
         let (kind, spec) = spec_of(&of_class["template"]["infrastructure"]["ref"], &|matched| {
-            matched["machinePoolClass"]["names"].as_array().is_some_and(|names| names.contains(&pool["class"]))
+            matched["machinePoolClass"]["names"]
+                .as_array()
+                .is_some_and(|names| names.contains(&pool["class"]))
         });
         let pool_name = format!("{name}-{}-{RANDOM}", pool["name"].as_str().unwrap());
         let infrastructure = object(&kind, &pool_name, spec);
@@ -214,7 +219,11 @@ fn of_class(class_flavor: &str, topology_flavor: &str) -> Vec<Value> {
         made.push(infrastructure);
     }
     // The class itself, with its templates, and the identity.
-    made.extend(class_objects.into_iter().filter(|it| it["apiVersion"].as_str().unwrap().starts_with("infrastructure")));
+    made.extend(
+        class_objects
+            .into_iter()
+            .filter(|it| it["apiVersion"].as_str().unwrap().starts_with("infrastructure")),
+    );
     made
 }
 
@@ -226,4 +235,50 @@ async fn clusters_of_classes_become_ready() {
     check(&world, &format!("blue-{RANDOM}"), 1);
     let world = running(&of_class("aks-aso-clusterclass", "aks-aso-topology")).await;
     check(&world, "blue", 1);
+}
+
+#[test]
+fn zz_temporary() {
+    let plain_of = |yaml: &str| {
+        let plain = |line: &str| {
+            let (head, value) = line.split_at(line.find(['"', '\''])?);
+            let inner = match value.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
+                Some(inner) => inner.replace("''", "'"),
+                None => serde_json::from_str::<String>(value).ok()?,
+            };
+            let is_variable = inner.starts_with("${") && inner.ends_with('}') && !inner.contains(": ");
+            (is_variable && (head.ends_with(": ") || head.ends_with("- "))).then(|| format!("{head}{inner}"))
+        };
+        let mut text = String::new();
+        for line in yaml.lines() {
+            text += &plain(line).unwrap_or_else(|| line.to_owned());
+            text.push('\n');
+        }
+        text
+    };
+    for flavor in [
+        "aks",
+        "aks-multi-tenancy",
+        "aks-clusterclass",
+        "aks-topology",
+        "aks-aso",
+        "aks-aso-maintenance",
+        "aks-aso-clusterclass",
+        "aks-aso-topology",
+    ] {
+        let path = format!(
+            "{}/../../deploy/capz/templates/cluster-template-{flavor}.yaml",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        let text = std::fs::read_to_string(&path).unwrap();
+        // A default with quotes is no YAML of its own.
+        let objects: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+        let mut printed = String::from("# Printed by cargo xtask manifests from deploy/capz/flavors.\n");
+        for (index, object) in objects.iter().enumerate() {
+            printed += if index == 0 { "" } else { "---\n" };
+            printed += &plain_of(&serde_saphyr::to_string(object).unwrap());
+        }
+        println!("{flavor} {}", printed == text);
+        std::fs::write(format!("/tmp/flav-{flavor}.yaml"), printed).unwrap();
+    }
 }

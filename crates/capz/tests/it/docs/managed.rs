@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::page::Place;
-use super::stage::{INFRASTRUCTURE, Made, VERSION, admit, label, machine_owner, machine_pool, merged, own, text};
+use super::stage::{
+    INFRASTRUCTURE, Made, VERSION, admit, label, machine_owner, machine_pool, merged, own, text,
+};
 use crate::world::{NAMESPACE, SUBSCRIPTION, World};
 
 /// The cluster of node pools whose example names none.
@@ -121,8 +123,9 @@ fn part(kind: &str, name: &str, spec: Value) -> Value {
 
 /// The Cluster that refers to this object; without one in the section, a Cluster of the same name.
 fn cluster(world: &World, generation: &Generation, kind: &str, name: &str, all: &[&Value]) -> Value {
-    let refers =
-        |reference: &Value| reference["kind"] == kind && reference["name"].as_str().is_some_and(|it| it == name);
+    let refers = |reference: &Value| {
+        reference["kind"] == kind && reference["name"].as_str().is_some_and(|it| it == name)
+    };
     let declared = all.iter().find(|it| {
         it["kind"] == "Cluster"
             && (refers(&it["spec"]["controlPlaneRef"]) || refers(&it["spec"]["infrastructureRef"]))

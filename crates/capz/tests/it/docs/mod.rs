@@ -213,11 +213,8 @@ struct Conditions {
 }
 
 fn conditions(section: &Section) -> Conditions {
-    let mut conditions = Conditions {
-        gates: capz_api::Gates::default(),
-        aks_resource_health: false,
-        zones: true,
-    };
+    let mut conditions =
+        Conditions { gates: capz_api::Gates::default(), aks_resource_health: false, zones: true };
     for condition in &section.conditions {
         match condition.as_str() {
             "gates: APIServerILB" => conditions.gates.api_server_ilb = true,
