@@ -2,7 +2,7 @@
 //! the AzureManagedControlPlane; and AzureManagedClusterTemplate, from which they are created. Both are admitted as they
 //! are.
 
-use crate::common::ApiEndpoint;
+use crate::common::{ApiEndpoint, Initialization, V1Beta2Status};
 use crate::object::object;
 
 object! {
@@ -14,8 +14,12 @@ object! {
 
     /// The observed state of the endpoint of a managed cluster.
     AzureManagedClusterStatus {
+        /// What is complete, for Cluster API's contract v1beta2.
+        initialization: Initialization,
         /// Whether Cluster API may continue with the control plane.
         ready: bool,
+        /// What Cluster API's contract v1beta2 asks.
+        v1beta2: V1Beta2Status,
     }
 
     /// The spec of a template of AzureManagedClusters.

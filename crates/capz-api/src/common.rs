@@ -71,6 +71,44 @@ object! {
         condition: String,
     }
 
+    /// What Cluster API's contract v1beta2 asks of every object, beside what v1beta1 asks.
+    Initialization {
+        /// Whether the API server of a control plane has answered. It never becomes false again.
+        control_plane_initialized: bool,
+        /// Whether the infrastructure has been provisioned. It never becomes false again.
+        provisioned: bool,
+    }
+
+    /// The part of a status that has the form of Cluster API's contract v1beta2.
+    V1Beta2Status {
+        /// Conditions: Ready and Paused.
+        #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+        conditions: Vec<MetaCondition>,
+    }
+
+    /// A condition in the form of Kubernetes' own.
+    MetaCondition {
+        /// The time at which the status last changed.
+        #[schemars(required, extend("format" = "date-time"))]
+        last_transition_time: String,
+        /// A human-readable message about the last change.
+        #[schemars(required, length(max = 32768))]
+        message: String,
+        /// The generation of the object that the condition is about.
+        #[schemars(range(min = 0))]
+        observed_generation: i64,
+        /// Why the status last changed, in one word.
+        #[schemars(required, length(min = 1, max = 1024))]
+        reason: String,
+        /// True, False or Unknown.
+        #[schemars(required)]
+        status: String,
+        /// The type of the condition.
+        #[serde(rename = "type")]
+        #[schemars(required, length(min = 1, max = 316))]
+        condition: String,
+    }
+
     /// A long-running operation of Azure that had not ended at the last reconcile. The next reconcile resumes it.
     Future {
         /// The data for polling the operation, in URL-safe base64.

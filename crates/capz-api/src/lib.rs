@@ -35,8 +35,9 @@ pub mod webhooks;
 
 pub use cloud_provider::{BackOff, CloudProviderConfigOverrides, RateLimit, RateLimitConfig};
 pub use common::{
-    ApiEndpoint, Condition, ExtendedLocation, FailureDomain, Future, IntOrPercent, LabelRequirement,
-    LabelSelector, ObjectReference, Quantity, SecretReference, Tags, TemplateMetadata,
+    ApiEndpoint, Condition, ExtendedLocation, FailureDomain, Future, Initialization, IntOrPercent,
+    LabelRequirement, LabelSelector, MetaCondition, ObjectReference, Quantity, SecretReference, Tags,
+    TemplateMetadata, V1Beta2Status,
 };
 pub use context::{ClusterNetwork, Context, Gates, Lookup, Random, SystemPools};
 pub use field_error::{FieldError, FieldErrors, Reason};

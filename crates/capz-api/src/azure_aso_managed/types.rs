@@ -4,7 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::common::{ApiEndpoint, Condition, Future};
+use crate::common::{ApiEndpoint, Condition, Future, Initialization, V1Beta2Status};
 use crate::object::object;
 
 /// An object of Azure Service Operator as it was written, with its apiVersion, kind, metadata and spec.
@@ -33,6 +33,8 @@ object! {
 
     /// The observed state of a managed cluster's infrastructure.
     AzureAsoManagedClusterStatus {
+        /// What is complete, for Cluster API's contract v1beta2.
+        initialization: Initialization,
         /// Conditions of the object.
         conditions: Vec<Condition>,
         /// Operations of Azure that had not ended at the last reconcile.
@@ -41,6 +43,8 @@ object! {
         ready: bool,
         /// The observed state of each resource.
         resources: Vec<ResourceStatus>,
+        /// What Cluster API's contract v1beta2 asks.
+        v1beta2: V1Beta2Status,
     }
 
     /// The desired state of a managed cluster's control plane.
@@ -53,6 +57,8 @@ object! {
 
     /// The observed state of a managed cluster's control plane.
     AzureAsoManagedControlPlaneStatus {
+        /// What is complete, for Cluster API's contract v1beta2.
+        initialization: Initialization,
         /// The endpoint of the API server.
         control_plane_endpoint: ApiEndpoint,
         /// Conditions of the object.
@@ -67,6 +73,8 @@ object! {
         resources: Vec<ResourceStatus>,
         /// The version of Kubernetes that the control plane runs.
         version: String,
+        /// What Cluster API's contract v1beta2 asks.
+        v1beta2: V1Beta2Status,
     }
 
     /// The desired state of a node pool.
@@ -80,6 +88,8 @@ object! {
 
     /// The observed state of a node pool.
     AzureAsoManagedMachinePoolStatus {
+        /// What is complete, for Cluster API's contract v1beta2.
+        initialization: Initialization,
         /// Conditions of the object.
         conditions: Vec<Condition>,
         /// Operations of Azure that had not ended at the last reconcile.
@@ -90,6 +100,8 @@ object! {
         replicas: i32,
         /// The observed state of each resource.
         resources: Vec<ResourceStatus>,
+        /// What Cluster API's contract v1beta2 asks.
+        v1beta2: V1Beta2Status,
     }
 
     /// The observed state of a resource.

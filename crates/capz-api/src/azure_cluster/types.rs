@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::cloud_provider::CloudProviderConfigOverrides;
-use crate::common::{ApiEndpoint, Condition, ExtendedLocation, FailureDomain, Future, ObjectReference, Tags};
+use crate::common::{
+    ApiEndpoint, Condition, ExtendedLocation, FailureDomain, Future, Initialization, ObjectReference, Tags,
+    V1Beta2Status,
+};
 use crate::network::{LoadBalancer, PublicIp, Subnet, VirtualNetwork};
 use crate::object::object;
 
@@ -117,6 +120,8 @@ object! {
 
     /// The observed state of a cluster's network on Azure.
     AzureClusterStatus {
+        /// What is complete, for Cluster API's contract v1beta2.
+        initialization: Initialization,
         /// Conditions of the network and its parts.
         conditions: Vec<Condition>,
         /// The availability zones of the region.
@@ -125,5 +130,7 @@ object! {
         long_running_operation_states: Vec<Future>,
         /// Whether the network is ready for machines.
         ready: bool,
+        /// What Cluster API's contract v1beta2 asks.
+        v1beta2: V1Beta2Status,
     }
 }

@@ -1,6 +1,6 @@
 //! The fields of an AzureMachine.
 
-use crate::common::{Condition, Future, Tags};
+use crate::common::{Condition, Future, Initialization, Tags, V1Beta2Status};
 use crate::machine::{
     AdditionalCapabilities, DataDisk, Diagnostics, Image, NetworkInterface, OsDisk, SecurityProfile,
     SpotVmOptions, SystemAssignedRole, UserAssignedIdentity, VmExtension,
@@ -81,6 +81,8 @@ object! {
 
     /// The observed state of a virtual machine.
     AzureMachineStatus {
+        /// What is complete, for Cluster API's contract v1beta2.
+        initialization: Initialization,
         /// The addresses of the machine.
         addresses: Vec<NodeAddress>,
         /// Conditions of the machine and its parts.
@@ -95,6 +97,8 @@ object! {
         ready: bool,
         /// The state of the machine in Azure.
         vm_state: String,
+        /// What Cluster API's contract v1beta2 asks.
+        v1beta2: V1Beta2Status,
     }
 
     /// An address of a node.

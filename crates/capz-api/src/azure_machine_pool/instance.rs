@@ -1,6 +1,6 @@
 //! AzureMachinePoolMachine: an instance of a scale set.
 
-use crate::common::{Condition, Future, ObjectReference};
+use crate::common::{Condition, Future, Initialization, ObjectReference, V1Beta2Status};
 use crate::field_error::FieldErrors;
 use crate::object::object;
 use crate::text::text;
@@ -19,6 +19,8 @@ object! {
 
     /// The observed state of an instance of a scale set.
     AzureMachinePoolMachineStatus {
+        /// What is complete, for Cluster API's contract v1beta2.
+        initialization: Initialization,
         /// Conditions of the instance.
         conditions: Vec<Condition>,
         /// The message of a terminal failure of the instance.
@@ -40,6 +42,8 @@ object! {
         ready: bool,
         /// The version of Kubernetes of the instance's node.
         version: String,
+        /// What Cluster API's contract v1beta2 asks.
+        v1beta2: V1Beta2Status,
     }
 }
 

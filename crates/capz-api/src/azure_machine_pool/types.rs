@@ -1,6 +1,6 @@
 //! The fields of an AzureMachinePool.
 
-use crate::common::{Condition, Future, IntOrPercent, Tags};
+use crate::common::{Condition, Future, Initialization, IntOrPercent, Tags, V1Beta2Status};
 use crate::machine::{
     AdditionalCapabilities, DataDisk, Diagnostics, Image, NetworkInterface, OsDisk, SecurityProfile,
     SpotVmOptions, SystemAssignedRole, UserAssignedIdentity, VmExtension,
@@ -113,6 +113,8 @@ object! {
 
     /// The observed state of a scale set.
     AzureMachinePoolStatus {
+        /// What is complete, for Cluster API's contract v1beta2.
+        initialization: Initialization,
         /// Conditions of the scale set and its parts.
         conditions: Vec<Condition>,
         /// The message of a terminal failure of the scale set.
@@ -137,6 +139,8 @@ object! {
         replicas: i32,
         /// The version of Kubernetes.
         version: String,
+        /// What Cluster API's contract v1beta2 asks.
+        v1beta2: V1Beta2Status,
     }
 
     /// An instance of a scale set.

@@ -7,7 +7,7 @@ use super::autoscaler::AutoscalerProfile;
 use super::extension::AksExtension;
 use super::network::{LoadBalancerProfile, ManagedVirtualNetwork};
 use super::security::ManagedSecurityProfile;
-use crate::common::{ApiEndpoint, Condition, Future, ObjectReference, Tags};
+use crate::common::{ApiEndpoint, Condition, Future, Initialization, ObjectReference, Tags, V1Beta2Status};
 use crate::object::object;
 
 object! {
@@ -182,6 +182,8 @@ object! {
 
     /// The observed state of a cluster that Azure manages.
     AzureManagedControlPlaneStatus {
+        /// What is complete, for Cluster API's contract v1beta2.
+        initialization: Initialization,
         /// The version of Kubernetes to which Azure has upgraded the cluster.
         #[schemars(length(min = 2))]
         auto_upgrade_version: String,
@@ -197,6 +199,8 @@ object! {
         ready: bool,
         /// The version of Kubernetes.
         version: String,
+        /// What Cluster API's contract v1beta2 asks.
+        v1beta2: V1Beta2Status,
     }
 
     /// The observed issuer of tokens for service accounts.

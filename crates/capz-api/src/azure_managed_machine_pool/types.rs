@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::node_config::{KubeletConfig, LinuxOsConfig};
-use crate::common::{Condition, Future, Quantity, Tags};
+use crate::common::{Condition, Future, Initialization, Quantity, Tags, V1Beta2Status};
 use crate::object::object;
 use crate::text::text;
 
@@ -106,6 +106,8 @@ object! {
 
     /// The observed state of a node pool.
     AzureManagedMachinePoolStatus {
+        /// What is complete, for Cluster API's contract v1beta2.
+        initialization: Initialization,
         /// Conditions of the pool.
         conditions: Vec<Condition>,
         /// The message of a failure of the pool.
@@ -118,6 +120,8 @@ object! {
         ready: bool,
         /// The number of machines.
         replicas: i32,
+        /// What Cluster API's contract v1beta2 asks.
+        v1beta2: V1Beta2Status,
     }
 }
 

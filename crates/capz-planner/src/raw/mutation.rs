@@ -22,8 +22,8 @@ pub struct Incompatible {
     pub from: &'static str,
 }
 
-impl From<Incompatible> for Terminal {
-    fn from(error: Incompatible) -> Self {
+impl From<Box<Incompatible>> for Terminal {
+    fn from(error: Box<Incompatible>) -> Self {
         Self::configuration(error.to_string())
     }
 }
@@ -37,11 +37,12 @@ pub(super) fn set(
     path: &[&str],
     wanted: Value,
     from: &'static str,
-) -> Result<(), Incompatible> {
+) -> Result<(), Box<Incompatible>> {
     let stated = path.iter().try_fold(Value::Object(object.clone()), |value, name| value.get(*name).cloned());
     match stated.filter(|stated| !stated.is_null()) {
         Some(stated) if stated != wanted => {
-            Err(Incompatible { object: name_of(object), path: path.join("."), stated, wanted, from })
+            let path = path.join(".");
+            Err(Box::new(Incompatible { object: name_of(object), path, stated, wanted, from }))
         }
         _ => {
             put(object, path, wanted);

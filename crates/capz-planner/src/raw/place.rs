@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use azure_types::ResourceId;
 use capz_api::azure_aso_managed::{ResourceHandle, ResourceStatus};
-use operator_resources::{Awaited, Document, Ids, Known, Lookup, Policy, Refusal, Resource};
+use operator_resources::{Awaited, Document, Ids, Location, Lookup, Policy, Refusal, Resource};
 use serde_json::Value;
 
 use super::record::{Record, Recorded};
@@ -135,8 +135,8 @@ pub fn place(
     let mut placed = Vec::with_capacity(resources.len());
     for (index, resource) in resources.into_iter().enumerate() {
         let standing = match resource.id(subscription, &lookup).map_err(refused(index))? {
-            Known::Not(awaited) => Standing::Awaits(awaited),
-            Known::Value(id) => {
+            Location::Awaiting(awaited) => Standing::Awaits(awaited),
+            Location::At(id) => {
                 let document = resource.document(&id, &lookup).map_err(refused(index))?;
                 let api_version = known_version(&resource, index)?;
                 match document.awaited.is_empty() {

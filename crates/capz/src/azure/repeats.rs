@@ -10,9 +10,9 @@ use capz_planner::{Action, Claimant, Goal, Step};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Deleting machines lowers the capacity of their scale set, and replacing them raises it again and again, without any
-/// dispute.
-const CAPACITY: &str = "sku.capacity";
+/// Numbers of machines, of a scale set and of a node pool: replaced machines, and users who scale, change them back and
+/// forth without any dispute.
+const NUMBERS: [&str; 2] = ["sku.capacity", "properties.count"];
 
 /// Recent writes, by resource and writer. If two objects of one manager change the same resource in turn, each repeats
 /// itself, although no two consecutive writes are equal.
@@ -74,7 +74,7 @@ impl RecentWrites {
 pub fn fingerprint(step: &Step) -> Option<u64> {
     let says_nothing = match step.action {
         Action::Create => false,
-        Action::Update => step.changes.iter().any(|change| change.at == CAPACITY),
+        Action::Update => step.changes.iter().any(|change| NUMBERS.contains(&change.at.as_str())),
         Action::Delete => true,
     };
     if says_nothing {

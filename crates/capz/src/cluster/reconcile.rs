@@ -71,6 +71,7 @@ impl Manager {
         }
         if is_paused {
             reconcile.edited.pause();
+            reconcile.edited.show_contract(&self.now());
             if reconcile.edited.save().await? {
                 let words = "it, or its Cluster, is paused: it is left alone";
                 self.recorder.normal(reconcile.about(), "ClusterPaused", words);

@@ -11,7 +11,7 @@ use capz_planner::elsewhere::SUBSCRIPTION;
 use crate::context::manager::Manager;
 use crate::context::reconcile::Reconciled;
 use crate::kubernetes::core;
-use crate::kubernetes::kinds::Object;
+use crate::kubernetes::kinds::{Object, ObjectKind as _};
 use crate::kubernetes::status::ReportedStatus as _;
 use crate::kubernetes::store::key_of;
 
@@ -97,13 +97,17 @@ impl Manager {
     pub(crate) fn rival_of<K: Claims>(&self, object: &Object<K>) -> Option<Rival> {
         let own = self.claim(object)?;
         let Namesakes { self_managed, managed } = self.namesakes_of(object);
-        let others: Vec<Claim<'_>> = self_managed
-            .iter()
-            .filter_map(|other| self.claim(other))
-            .chain(managed.iter().filter_map(|other| self.claim(other)))
-            .collect();
+        let self_managed: Vec<Claim<'_>> =
+            self_managed.iter().filter_map(|other| self.claim(other)).collect();
+        let managed: Vec<Claim<'_>> = managed.iter().filter_map(|other| self.claim(other)).collect();
+        let others: Vec<Claim<'_>> = self_managed.iter().chain(&managed).cloned().collect();
         let first = rival(&own, &others)?;
-        Some(Rival { words: first.to_string(), is_original: own.id.is_some() && own.id == first.id })
+        let kind = match self_managed.contains(first) {
+            true => AzureClusterSpec::NAME,
+            false => AzureManagedControlPlaneSpec::NAME,
+        };
+        let is_original = own.id.is_some() && own.id == first.id;
+        Some(Rival { words: first.refusal(kind, K::NAME), is_original })
     }
 
     /// Wakes clusters with the name of this one: it may have had precedence over them, and be deleted.

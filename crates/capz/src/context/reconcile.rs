@@ -73,6 +73,7 @@ impl<'a, K: Reconciled, T> Reconcile<'a, K, T> {
 
     /// Writes the differences, and stores the written version.
     pub async fn save(&mut self) -> Result<(), PatchError> {
+        self.edited.show_contract(&self.manager.now());
         self.edited.save_in(K::store(&self.manager.stores)).await
     }
 

@@ -1,6 +1,7 @@
 //! The Kubernetes API: kinds, watched objects, queues, and patches.
 
 pub mod concerns;
+pub mod contract;
 pub mod controller;
 pub mod core;
 pub mod kinds;

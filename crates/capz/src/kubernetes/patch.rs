@@ -8,6 +8,7 @@ use kube::{Api, Client};
 use serde_json::{Map, Value, json};
 
 use crate::kubernetes::concerns;
+use crate::kubernetes::contract;
 use crate::kubernetes::core::BLOCK_MOVE;
 use crate::kubernetes::kinds::{self, Object, ObjectKind};
 use crate::kubernetes::status::ReportedStatus;
@@ -73,6 +74,8 @@ pub struct Edited<K: ObjectKind> {
     generation: Option<i64>,
     /// Whether an answer contained changes of other writers that preceded our write.
     overtaken: bool,
+    /// Whether the object is left alone, once that is decided.
+    is_paused: Option<bool>,
 }
 
 impl<K: ObjectKind> Edited<K> {
@@ -86,7 +89,15 @@ impl<K: ObjectKind> Edited<K> {
         let name = object.metadata.name.clone().unwrap_or_default();
         let generation = object.metadata.generation;
         let before = serde_json::to_string(object)?;
-        Ok(Self { api, name, before, object: Box::new(object.clone()), generation, overtaken: false })
+        Ok(Self {
+            api,
+            name,
+            before,
+            object: Box::new(object.clone()),
+            generation,
+            overtaken: false,
+            is_paused: None,
+        })
     }
 
     /// Whether another writer has changed the spec since the reconcile began, according to the newest version or to the
@@ -110,12 +121,14 @@ impl<K: ObjectKind> Edited<K> {
 
     /// Blocks moves.
     pub fn block_move(&mut self) {
+        self.is_paused = Some(false);
         let annotations = self.object.metadata.annotations.get_or_insert_default();
         annotations.insert(BLOCK_MOVE.to_owned(), "true".to_owned());
     }
 
     /// Permits moves: the object is paused and not reconciled.
     pub fn pause(&mut self) {
+        self.is_paused = Some(true);
         self.object.metadata.annotations.iter_mut().for_each(|all| drop(all.remove(BLOCK_MOVE)));
     }
 
@@ -217,6 +230,14 @@ impl<K: ObjectKind<Status: ReportedStatus>> Edited<K> {
     /// Records Azure's operations that are running.
     pub fn set_operations(&mut self, operations: Vec<Future>) {
         *self.status().operations() = (!operations.is_empty()).then_some(operations);
+    }
+
+    /// Shows the status in the form of Cluster API's contract v1beta2, too, if there is a status.
+    pub fn show_contract(&mut self, now: &str) {
+        let (generation, is_paused) = (self.object.metadata.generation, self.is_paused);
+        if is_paused.is_some() || self.object.status.is_some() {
+            contract::show(self.status(), generation, is_paused, now);
+        }
     }
 
     /// Whether a condition has this reason.

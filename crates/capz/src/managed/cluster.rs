@@ -44,7 +44,9 @@ impl Manager {
         }
         // Cluster API asks for nothing else before it goes on to the control plane, which reports the state of the
         // cluster.
-        edited.object.status.get_or_insert_default().ready = Some(true);
+        let status = edited.object.status.get_or_insert_default();
+        status.ready = Some(true);
+        status.initialization.get_or_insert_default().provisioned = Some(true);
         edited.save_in(&self.stores.managed_clusters).await?;
         Ok(Outcome::Idle)
     }
