@@ -14,6 +14,7 @@ mod kill_upgrade;
 mod machine;
 mod machine_flow;
 mod managed;
+mod managed_flavors;
 mod missed;
 mod moved;
 mod neighbours;
