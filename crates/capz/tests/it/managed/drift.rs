@@ -91,7 +91,6 @@ async fn what_others_change_is_repaired() {
     let writes = journal.entries.iter().filter(|it| it.method == "PUT" && !it.path.contains("/MC_"));
     let writes: Vec<String> =
         writes.map(|it| format!("{} {} {:?}", it.path, it.status, it.changes)).collect();
-    println!("{writes:#?}");
     assert!(writes.len() <= 6, "{writes:#?}");
 }
 

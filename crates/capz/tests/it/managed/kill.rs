@@ -120,7 +120,6 @@ async fn survives(task: Task, has_group: bool, every: usize) {
         let left = expected.differences(&end(&world(has_group)));
         assert!(left.is_empty(), "{}", left.join("\n"));
     }
-    println!("{task:?}: {calls} calls");
     for number in cases(calls, every) {
         let mut world = prepared(task, has_group).await;
         let switch = KillSwitch::after_call(number);

@@ -24,7 +24,6 @@ fn chain(world: &World, after: u64, names: &[&str]) -> Duration {
 }
 
 fn assert_near(took: Duration, critical: Duration) {
-    println!("{took:?} of {critical:?}");
     assert!(critical > Duration::from_secs(30), "{critical:?}");
     assert!(took.as_secs_f64() <= critical.as_secs_f64() * 1.15, "{took:?} instead of {critical:?}");
 }
