@@ -14,6 +14,8 @@ mod kill_upgrade;
 mod machine;
 mod machine_flow;
 mod managed;
+mod managed_rights;
+mod managed_takeover;
 mod missed;
 mod moved;
 mod neighbours;

@@ -60,7 +60,7 @@ pub fn pool(world: &World, cluster: &str, name: &str, spec: Value) {
 }
 
 /// A cluster with a System pool and a User pool, both ready.
-async fn running() -> World {
+pub async fn running() -> World {
     let mut world = World::new();
     cluster(&world, "aks", json!({}));
     pool(&world, "aks", "pool1", json!({}));
