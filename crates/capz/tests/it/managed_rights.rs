@@ -76,13 +76,11 @@ async fn within(world: &World, patience: Duration, holds: impl Fn(&World) -> boo
 
 /// Deletes these objects in their order, as the core does.
 async fn end(world: &World, cluster: &str, objects: &[(&str, &str)], patience: Duration) -> bool {
+    world.delete_cluster(cluster);
     for (kind, name) in objects {
         world.delete(kind, name);
         if !within(world, patience, |world| world.get(kind, name).is_none()).await {
             return false;
-        }
-        if *kind == "AzureManagedMachinePool" {
-            world.delete_cluster(cluster);
         }
     }
     true
@@ -191,20 +189,13 @@ fn resources() -> Vec<Value> {
     let standard = json!({ "name": "Standard" });
     vec![
         group,
+        of_group("VirtualNetwork", "net", json!({ "addressSpace": { "addressPrefixes": ["10.0.0.0/8"] } })),
         of_group(
-            network,
-            "VirtualNetwork",
-            "net",
-            json!({ "addressSpace": { "addressPrefixes": ["10.0.0.0/8"] } }),
-        ),
-        of_group(
-            network,
             "VirtualNetwork",
             "hub",
             json!({ "addressSpace": { "addressPrefixes": ["172.16.0.0/16"] } }),
         ),
         member(
-            network,
             "VirtualNetworksSubnet",
             "nodes",
             "net",
@@ -214,7 +205,6 @@ fn resources() -> Vec<Value> {
             "routeTable": refer("RouteTable", "routes") }),
         ),
         member(
-            network,
             "VirtualNetworksVirtualNetworkPeering",
             "to-hub",
             "net",
@@ -223,14 +213,12 @@ fn resources() -> Vec<Value> {
         ),
         of_group("PublicIPPrefix", "prefix", json!({ "sku": standard, "prefixLength": 30 })),
         of_group(
-            network,
             "PublicIPAddress",
             "address",
             json!({ "sku": standard, "publicIPAllocationMethod": "Static",
             "publicIPPrefix": refer("PublicIPPrefix", "prefix") }),
         ),
         of_group(
-            "network.azure.com/v1api20220701",
             "NatGateway",
             "out",
             json!({ "sku": standard,
@@ -239,7 +227,6 @@ fn resources() -> Vec<Value> {
         of_group("ApplicationSecurityGroup", "front", json!({})),
         of_group("NetworkSecurityGroup", "rules", json!({})),
         member(
-            network,
             "NetworkSecurityGroupsSecurityRule",
             "web",
             "rules",
@@ -249,28 +236,20 @@ fn resources() -> Vec<Value> {
         ),
         of_group("RouteTable", "routes", json!({})),
         member(
-            network,
             "RouteTablesRoute",
             "away",
             "routes",
             json!({ "addressPrefix": "192.0.2.0/24", "nextHopType": "None" }),
         ),
         of_group(
-            network,
             "PrivateEndpoint",
             "files",
             json!({ "subnet": refer("VirtualNetworksSubnet", "nodes"),
             "privateLinkServiceConnections": [{ "name": "files", "groupIds": ["file"], "privateLinkServiceReference": { "armId":
                 format!("/subscriptions/{SUBSCRIPTION}/resourceGroups/shared/providers/Microsoft.Storage/storageAccounts/sharedfiles") } }] }),
         ),
-        of_group(
-            "network.azure.com/v1api20240601",
-            "PrivateDnsZone",
-            "inner.example",
-            json!({ "location": "global" }),
-        ),
+        of_group("PrivateDnsZone", "inner.example", json!({ "location": "global" })),
         member(
-            "network.azure.com/v1api20240601",
             "PrivateDnsZonesVirtualNetworkLink",
             "link",
             "inner.example",
@@ -279,22 +258,15 @@ fn resources() -> Vec<Value> {
         ),
         of_group("UserAssignedIdentity", "people", json!({})),
         member(
-            identities,
             "FederatedIdentityCredential",
             "federation",
             "people",
             json!({ "issuer": "https://issuer.example",
             "subject": "system:serviceaccount:a:b", "audiences": ["api://AzureADTokenExchange"] }),
         ),
-        of_group(
-            "containerregistry.azure.com/v1api20230701",
-            "Registry",
-            "imagesofclusters",
-            json!({ "sku": { "name": "Basic" } }),
-        ),
+        of_group("Registry", "imagesofclusters", json!({ "sku": { "name": "Basic" } })),
         of_group("Fleet", "rawfleet", json!({})),
         member(
-            fleets,
             "FleetsMember",
             "member",
             "rawfleet",
