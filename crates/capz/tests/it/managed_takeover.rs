@@ -293,7 +293,7 @@ async fn a_paused_raw_cluster_can_be_moved() {
     can_be_moved(&RAW).await;
 }
 
-/// What a user has told the operator not to delete outlives the objects of ours, although they do not declare that.
+/// Resources that the operator was not to delete outlive our objects, although these do not declare a policy.
 #[tokio::test(start_paused = true)]
 async fn what_the_operator_was_not_to_delete_outlives_a_raw_cluster() {
     for policy in ["skip", "detach-on-delete"] {
@@ -318,7 +318,7 @@ async fn what_the_operator_was_not_to_delete_outlives_a_raw_cluster() {
     }
 }
 
-/// What the established provider may not list, it has not created; what it has created must be known.
+/// A kind that cannot be listed stops the owners that may have objects of it, and no others.
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_may_not_be_listed_matters_where_it_is_used() {
     use kubernetes_simulator::Fault;
@@ -331,12 +331,12 @@ async fn a_kind_that_may_not_be_listed_matters_where_it_is_used() {
     forbid(&world, "registries");
     forbid(&world, "managedclusters");
     world.start();
-    let told = |world: &World, kind: &str, name: &str| {
+    let reports = |world: &World, kind: &str, name: &str| {
         world.events(kind, name).contains(&"OperatorObjectsLeft".to_owned())
     };
-    world.until("told", |world| told(world, RAW.control_plane, "aks")).await;
+    world.until("reported", |world| reports(world, RAW.control_plane, "aks")).await;
     tokio::time::sleep(SYNC).await;
-    assert!(!told(&world, RAW.infrastructure, "aks") && !told(&world, RAW.pool, "aks-pool0"));
+    assert!(!reports(&world, RAW.infrastructure, "aks") && !reports(&world, RAW.pool, "aks-pool0"));
     assert_eq!(objects(&world.kubernetes).len(), 1);
     world.kubernetes.clear_faults();
     forbid(&world, "registries");
