@@ -135,8 +135,8 @@ impl ClusterObjects {
 
     /// Checks that Azure Service Operator no longer writes to the cluster's resources.
     async fn check_operator(&self, manager: &Manager) -> Result<(), Failure> {
-        let owner = self.azure_cluster.metadata.uid.as_deref().unwrap_or_default();
-        let words = match manager.operator.is_harmless(owner, operator::lately()).await {
+        let owner = operator::owner_of(&self.azure_cluster);
+        let words = match manager.operator.is_harmless(&owner, operator::lately()).await {
             Ok(true) => return Ok(()),
             Ok(false) => "waiting until Azure Service Operator leaves the cluster alone".to_owned(),
             Err(error) => error.to_string(),

@@ -9,7 +9,8 @@ use capz_api::Future;
 use capz_api::azure_aso_managed::RawResource;
 use capz_planner::cluster::resources_of;
 use capz_planner::condition;
-use capz_planner::raw::{OWNED_KINDS, Placed, Record, Standing, ends, goals, place, statuses};
+use capz_planner::operator::kept_with_policies;
+use capz_planner::raw::{OWNED_KINDS, Placed, Record, Standing, ends, goals, keep, place, statuses};
 use capz_planner::service::RAW;
 use capz_planner::{Claimant, Goal, Observation, ObservedResources, Plan, Terminal};
 use operator_resources::Awaited;
@@ -120,8 +121,11 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
         let (access, subscription) = self.access(&objects).await?;
         let context = self.context(access);
         let mut known = self.known();
+        let kept =
+            kept_with_policies(self.edited.object.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES));
         let placed = loop {
-            let placed = place(&objects, &namespace, &subscription, &known).map_err(terminal)?;
+            let mut placed = place(&objects, &namespace, &subscription, &known).map_err(terminal)?;
+            keep(&mut placed, &kept);
             if !self.read_awaited(&mut known, &awaited(&placed)).await? {
                 break placed;
             }
@@ -145,6 +149,7 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
             placed,
             deleting: false,
             whole: BTreeSet::new(),
+            kept,
             reconcile: self,
         };
         let (observed, _) = reach.run(&mut subject, &operations).await?;
@@ -342,6 +347,7 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
             placed: Vec::new(),
             deleting: true,
             whole,
+            kept: BTreeMap::new(),
             reconcile: self,
         };
         let (_, plan) = reach.run(&mut subject, &operations).await?;
@@ -499,6 +505,7 @@ struct RawSubject<'s, 'a, K: RawKind> {
     placed: Vec<Placed>,
     deleting: bool,
     whole: BTreeSet<ResourceId>,
+    kept: BTreeMap<ResourceId, String>,
 }
 
 impl<K: RawKind> Subject for RawSubject<'_, '_, K> {
@@ -516,6 +523,7 @@ impl<K: RawKind> Subject for RawSubject<'_, '_, K> {
         let objects = (self.mutate)(&held).map_err(Failure::Terminal)?;
         let namespace = &self.reconcile.key.namespace;
         self.placed = place(&objects, namespace, &self.subscription, &self.known).map_err(terminal)?;
+        keep(&mut self.placed, &self.kept);
         Ok(goals(&self.placed, &self.record))
     }
 

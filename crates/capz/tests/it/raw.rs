@@ -24,7 +24,7 @@ fn owned(kind: &str, name: &str, cluster: &str, owner: &Value, spec: Value) -> V
     })
 }
 
-fn resource(api: &str, kind: &str, name: &str, spec: Value) -> Value {
+pub fn resource(api: &str, kind: &str, name: &str, spec: Value) -> Value {
     json!({
         "apiVersion": api, "kind": kind,
         "metadata": { "name": name, "annotations": { "serviceoperator.azure.com/credential-from": "credential" } },
@@ -32,11 +32,11 @@ fn resource(api: &str, kind: &str, name: &str, spec: Value) -> Value {
     })
 }
 
-fn group(name: &str) -> Value {
+pub fn group(name: &str) -> Value {
     resource("resources.azure.com/v1api20200601", "ResourceGroup", name, json!({ "location": "eastus" }))
 }
 
-fn managed_cluster(name: &str, more: Value) -> Value {
+pub fn managed_cluster(name: &str, more: Value) -> Value {
     let mut spec = json!({
         "location": "eastus", "owner": { "name": name }, "dnsPrefix": name, "identity": { "type": "SystemAssigned" },
         "networkProfile": { "networkPlugin": "azure", "dnsServiceIP": "192.168.0.10" }, "servicePrincipalProfile": { "clientId": "msi" },
@@ -45,7 +45,7 @@ fn managed_cluster(name: &str, more: Value) -> Value {
     resource("containerservice.azure.com/v1api20240901", "ManagedCluster", name, spec)
 }
 
-fn agent_pool(cluster: &str, name: &str, azure_name: &str, more: Value) -> Value {
+pub fn agent_pool(cluster: &str, name: &str, azure_name: &str, more: Value) -> Value {
     let mut spec = json!({
         "azureName": azure_name, "owner": { "name": cluster }, "mode": "System", "type": "VirtualMachineScaleSets",
         "vmSize": "Standard_D2s_v3",
@@ -54,7 +54,7 @@ fn agent_pool(cluster: &str, name: &str, azure_name: &str, more: Value) -> Value
     resource("containerservice.azure.com/v1api20240901", "ManagedClustersAgentPool", name, spec)
 }
 
-fn credential(world: &World) {
+pub fn credential(world: &World) {
     world.put_secret(
         "credential",
         &[
@@ -67,7 +67,7 @@ fn credential(world: &World) {
 }
 
 /// A cluster of the flavor aks-aso, without pools.
-fn cluster(world: &World, name: &str, resources: &[Value], control: Value) {
+pub fn cluster(world: &World, name: &str, resources: &[Value], control: Value) {
     let reference =
         |kind: &str| json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": kind, "name": name });
     let cluster = world.create(json!({
@@ -83,7 +83,7 @@ fn cluster(world: &World, name: &str, resources: &[Value], control: Value) {
 }
 
 /// A node pool with its MachinePool.
-fn pool(world: &World, cluster: &str, name: &str, resource: Value) {
+pub fn pool(world: &World, cluster: &str, name: &str, resource: Value) {
     let owner = world.create(json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachinePool",
         "metadata": { "name": name, "namespace": NAMESPACE, "labels": { "cluster.x-k8s.io/cluster-name": cluster } },
@@ -95,7 +95,7 @@ fn pool(world: &World, cluster: &str, name: &str, resource: Value) {
 }
 
 /// Nodes as AKS registers them, in the API server that stands for the managed cluster.
-fn nodes(world: &World, pool: &str, names: &[&str]) {
+pub fn nodes(world: &World, pool: &str, names: &[&str]) {
     for name in names {
         world.create(json!({
             "apiVersion": "v1", "kind": "Node",
@@ -116,7 +116,7 @@ fn flavor(world: &World) {
     nodes(world, "pool1", &["n2", "n3"]);
 }
 
-async fn running() -> World {
+pub async fn running() -> World {
     let mut world = World::new();
     flavor(&world);
     world.start();

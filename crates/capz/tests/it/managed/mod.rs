@@ -103,7 +103,7 @@ fn ask(world: &World, spec: Value) {
 }
 
 /// The same in a world, ready.
-async fn running() -> World {
+pub async fn running() -> World {
     running_with(json!({})).await
 }
 
