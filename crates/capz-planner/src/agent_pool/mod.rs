@@ -9,6 +9,3 @@ pub use goals::{MANAGED_BY_AUTOSCALER, PoolReplicas};
 pub use goals::{TAGS, end, goals, remembered_tags, sync};
 pub use machines::{Machines, instances_reading, machines, scale_set_of, scale_sets_reading};
 pub use profile::{AgentPool, profiles};
-
-/// The kind of the objects.
-pub const KIND: &str = "AzureManagedMachinePool";

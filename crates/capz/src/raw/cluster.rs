@@ -16,7 +16,7 @@ use crate::kubernetes::patch::PatchError;
 use crate::kubernetes::queue::Outcome;
 use crate::kubernetes::store::Key;
 use crate::managed::access::Owner;
-use crate::raw::reconcile::RawKind as _;
+use crate::raw::kinds::RawKind as _;
 
 type ClusterReconcile<'a> = Reconcile<'a, AzureAsoManagedClusterSpec, Arc<Cluster>>;
 

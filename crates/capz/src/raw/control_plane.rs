@@ -20,7 +20,8 @@ use crate::kubernetes::queue::Outcome;
 use crate::kubernetes::store::{Key, key_of};
 use crate::managed::access::Owner;
 use crate::managed::kubeconfig::Kubeconfig;
-use crate::raw::reconcile::{RawKind as _, Reached};
+use crate::raw::kinds::RawKind as _;
+use crate::raw::reconcile::Reached;
 
 type ControlPlaneReconcile<'a> = Reconcile<'a, AzureAsoManagedControlPlaneSpec, Arc<Cluster>>;
 

@@ -16,7 +16,7 @@ use crate::context::identity::IdentityError;
 use crate::context::manager::Manager;
 use crate::kubernetes::kinds::NO_ENTRIES;
 use crate::kubernetes::store::Store;
-use crate::raw::reconcile::{RawKind, RawStatus as _};
+use crate::raw::kinds::{RawKind, RawStatus as _};
 
 /// The Secret with the credential of a namespace, for resources that name none.
 const OF_NAMESPACE: &str = "aso-credential";

@@ -21,7 +21,8 @@ use crate::kubernetes::queue::Outcome;
 use crate::kubernetes::store::{Key, key_of};
 use crate::managed::access::Owner;
 use crate::raw::control_plane::declared;
-use crate::raw::reconcile::{RawKind as _, Reached};
+use crate::raw::kinds::RawKind as _;
+use crate::raw::reconcile::Reached;
 
 type PoolReconcile<'a> = Reconcile<'a, AzureAsoManagedMachinePoolSpec, Arc<Cluster>>;
 

@@ -6,11 +6,7 @@ use std::sync::Arc;
 use arm::Class;
 use azure_types::ResourceId;
 use capz_api::Future;
-use capz_api::azure_aso_managed::{
-    AzureAsoManagedClusterSpec, AzureAsoManagedClusterStatus, AzureAsoManagedControlPlaneSpec,
-    AzureAsoManagedControlPlaneStatus, AzureAsoManagedMachinePoolSpec, AzureAsoManagedMachinePoolStatus,
-    RawResource, ResourceStatus,
-};
+use capz_api::azure_aso_managed::RawResource;
 use capz_planner::cluster::resources_of;
 use capz_planner::condition;
 use capz_planner::raw::{OWNED_KINDS, Placed, Record, Standing, ends, goals, place, statuses};
@@ -25,73 +21,15 @@ use crate::azure::reach::Subject;
 use crate::azure::reads;
 use crate::context::azure_context::AzureContext;
 use crate::context::manager::Manager;
-use crate::context::reconcile::{Reconcile, Reconciled};
+use crate::context::reconcile::Reconcile;
 use crate::kubernetes::core::{self, Cluster};
 use crate::kubernetes::kinds::{NO_ENTRIES, Object};
 use crate::kubernetes::patch::PatchError;
 use crate::kubernetes::queue::Outcome;
-use crate::kubernetes::status::ReportedStatus;
+use crate::kubernetes::status::ReportedStatus as _;
 use crate::kubernetes::store::{Changes, Key, Store};
+use crate::raw::kinds::{RESOURCES_READY, RawKind, RawStatus as _};
 use crate::raw::lookup::KnownObjects;
-
-/// The condition of the resources.
-pub(crate) const RESOURCES_READY: &str = "ResourcesReady";
-
-/// The status of a kind with raw resources.
-pub(crate) trait RawStatus: ReportedStatus {
-    /// The state of each resource.
-    fn resources(&self) -> &Option<Vec<ResourceStatus>>;
-    /// The same, to be set.
-    fn resources_mut(&mut self) -> &mut Option<Vec<ResourceStatus>>;
-    /// Whether the object is ready.
-    fn ready_mut(&mut self) -> &mut Option<bool>;
-}
-
-/// A kind with raw resources.
-pub(crate) trait RawKind: Reconciled<Status: RawStatus> {
-    /// `spec.resources`.
-    fn resources(&self) -> &[RawResource];
-}
-
-macro_rules! raw_kinds {
-    ($($spec:ty, $status:ty, $store:ident, $finalizer:literal;)*) => {$(
-        impl RawStatus for $status {
-            fn resources(&self) -> &Option<Vec<ResourceStatus>> {
-                &self.resources
-            }
-
-            fn resources_mut(&mut self) -> &mut Option<Vec<ResourceStatus>> {
-                &mut self.resources
-            }
-
-            fn ready_mut(&mut self) -> &mut Option<bool> {
-                &mut self.ready
-            }
-        }
-
-        impl Reconciled for $spec {
-            const FINALIZER: &'static str = $finalizer;
-            const RUNNING: &'static str = RESOURCES_READY;
-
-            fn store(stores: &crate::context::manager::Stores) -> &Store<Self> {
-                &stores.$store
-            }
-        }
-
-        impl RawKind for $spec {
-            fn resources(&self) -> &[RawResource] {
-                self.resources.as_deref().unwrap_or_default()
-            }
-        }
-    )*};
-}
-
-raw_kinds! {
-    AzureAsoManagedClusterSpec, AzureAsoManagedClusterStatus, raw_clusters, "cluster.cluster.x-k8s.io";
-    AzureAsoManagedControlPlaneSpec, AzureAsoManagedControlPlaneStatus, raw_control_planes,
-        "azureasomanagedcontrolplane.infrastructure.cluster.x-k8s.io";
-    AzureAsoManagedMachinePoolSpec, AzureAsoManagedMachinePoolStatus, raw_pools, "cluster.cluster.x-k8s.io";
-}
 
 /// What a reconcile knows of its cluster, and Azure with the rights of the resources' credential.
 pub(crate) struct RawContext {

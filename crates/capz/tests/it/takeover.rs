@@ -209,7 +209,13 @@ async fn taken_over(flavor: &str) {
             differences(&format!("{kind} {name}"), before, &after[name], &mut changed);
         }
     }
-    assert_eq!(changed, Vec::<String>::new(), "{flavor}: objects say something else");
+    // The established provider does not serve the contract v1beta2 yet.
+    let is_of_v1beta2 = |change: &String| {
+        ["/status/initialization: null", "/status/v1beta2: null"].iter().any(|it| change.contains(it))
+    };
+    let (of_v1beta2, others): (Vec<String>, Vec<String>) = changed.into_iter().partition(is_of_v1beta2);
+    assert_eq!(others, Vec::<String>::new(), "{flavor}: objects say something else");
+    assert!(!of_v1beta2.is_empty(), "{flavor}");
     let all = |kind: &str| said(&world, kind).len();
     let ready =
         |kind: &str| said(&world, kind).into_values().filter(|it| it["status"]["ready"] == true).count();
