@@ -212,7 +212,7 @@ impl Blueprint<'_> {
             let mut object = self.object(&template, own, &metadata);
             object["spec"]["version"] = topology["version"].clone();
             if let Some(machines) = machines {
-                object["spec"]["machineTemplate"]["infrastructureRef"] = machines;
+                *member(member(&mut object["spec"], "machineTemplate"), "infrastructureRef") = machines;
                 set(&mut object["spec"], "replicas", &part["replicas"]);
             }
             cluster["spec"]["controlPlaneRef"] = reference(&object);
@@ -399,15 +399,16 @@ impl Blueprint<'_> {
                 "name": name, "namespace": self.cluster["metadata"]["namespace"],
                 "labels": labels, "annotations": metadata["annotations"],
             },
-            "spec": template["spec"]["template"]["spec"],
+            "spec": template.pointer("/spec/template/spec").filter(|it| it.is_object()).unwrap_or(&json!({})),
         })
     }
 
     /// The copy of a template for this cluster.
     fn renamed(&self, mut template: Value, name: &str) -> Value {
-        template["metadata"]["name"] = json!(name);
-        template["metadata"]["namespace"] = self.cluster["metadata"]["namespace"].clone();
-        template["metadata"]["labels"][CLUSTER_NAME] = json!(self.name());
+        let metadata = member(&mut template, "metadata");
+        *member(metadata, "name") = json!(name);
+        *member(metadata, "namespace") = self.cluster["metadata"]["namespace"].clone();
+        *member(member(metadata, "labels"), CLUSTER_NAME) = json!(self.name());
         template
     }
 }
@@ -426,8 +427,111 @@ fn reference(object: &Value) -> Value {
 }
 
 /// Sets a member, if there is a value.
-fn set(object: &mut Value, member: &str, value: &Value) {
+fn set(object: &mut Value, name: &str, value: &Value) {
     if !value.is_null() {
-        object[member] = value.clone();
+        *member(object, name) = value.clone();
+    }
+}
+
+/// A member to be set. What is no object becomes one: manifests may have any shape.
+fn member<'v>(object: &'v mut Value, name: &str) -> &'v mut Value {
+    if !object.is_object() {
+        *object = json!({});
+    }
+    &mut object[name]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Manifests of any shape are objects of some shape, or words.
+    #[test]
+    fn misshapen_templates_are_no_accident() {
+        let reference = |kind: &str| json!({ "ref": { "kind": kind, "name": "t" } });
+        let objects = |template: Value, topology: Value| {
+            let named = |kind: &str| {
+                let mut object = template.clone();
+                (object["kind"], object["metadata"]["name"], object["metadata"]["namespace"]) =
+                    (json!(kind), json!("t"), json!("n"));
+                object
+            };
+            vec![
+                json!({ "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Cluster",
+                    "metadata": { "name": "c", "namespace": "n" }, "spec": { "topology": topology } }),
+                json!({ "kind": "ClusterClass", "metadata": { "name": "k", "namespace": "n" }, "spec": {
+                    "infrastructure": reference("ATemplate"),
+                    "controlPlane": { "ref": { "kind": "BTemplate", "name": "t" }, "machineInfrastructure": reference("MTemplate") },
+                    "workers": { "machinePools": [{ "class": "w", "template": { "infrastructure": reference("ATemplate") } }] },
+                } }),
+                named("ATemplate"),
+                named("BTemplate"),
+                named("MTemplate"),
+            ]
+        };
+        let workers = json!({ "machinePools": [{ "class": "w", "name": "p", "replicas": 2 }] });
+        let topology =
+            json!({ "class": "k", "version": "v1", "controlPlane": { "replicas": 1 }, "workers": workers });
+        for template in [
+            json!({}),
+            json!({ "spec": 7 }),
+            json!({ "spec": { "template": "x" } }),
+            json!({ "spec": { "template": { "spec": [1], "metadata": { "labels": "x" } } } }),
+            json!({ "spec": { "template": { "spec": { "machineTemplate": "x" } } }, "metadata": { "labels": 3 } }),
+        ] {
+            let expansion = expand(objects(template.clone(), topology.clone()));
+            let made: Vec<String> = expansion.objects.iter().skip(5).map(title).collect();
+            let names = [
+                "A n/c-aaaaa",
+                "MTemplate n/c-aaaaa",
+                "B n/c-aaaaa",
+                "A n/c-p-aaaaa",
+                "MachinePool n/c-p-aaaaa",
+            ];
+            assert_eq!(made, names, "{template}");
+            let control_plane = &expansion.objects[7]["spec"];
+            assert_eq!(control_plane["machineTemplate"]["infrastructureRef"]["name"], "c-aaaaa");
+            assert_eq!((&control_plane["version"], &control_plane["replicas"]), (&json!("v1"), &json!(1)));
+            assert_eq!(expansion.objects[0]["spec"]["controlPlaneRef"]["name"], "c-aaaaa");
+            assert_eq!(expansion.objects[9]["spec"]["replicas"], 2);
+        }
+        for topology in
+            [json!({ "class": 7, "workers": "x" }), json!({ "class": "k", "workers": { "machinePools": 7 } })]
+        {
+            assert!(!expand(objects(json!({}), topology)).notes.is_empty());
+        }
+    }
+
+    #[test]
+    fn names_follow_the_class_and_parts_their_overrides() {
+        let objects = vec![
+            json!({ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": { "name": "c", "namespace": "n" },
+                "spec": { "topology": { "classRef": { "name": "k", "namespace": "shared" }, "version": "v1",
+                    "variables": [{ "name": "size", "value": "small" }],
+                    "workers": { "machineDeployments": [
+                        { "class": "w", "name": "a" },
+                        { "class": "w", "name": "b", "failureDomain": "2", "variables": { "overrides": [{ "name": "size", "value": "big" }] } },
+                    ] } } } }),
+            json!({ "kind": "ClusterClass", "metadata": { "name": "k", "namespace": "shared" }, "spec": {
+                "workers": { "machineDeployments": [{ "class": "w", "naming": { "template": "{{ .cluster.name }}-x-{{ .machineDeployment.topologyName }}" },
+                    "infrastructure": { "templateRef": { "apiVersion": "g/v1", "kind": "MTemplate", "name": "t" } } }] },
+                "patches": [{ "name": "p", "definitions": [{
+                    "selector": { "apiVersion": "g/v1", "kind": "MTemplate", "matchResources": { "machineDeploymentClass": { "names": ["w"] } } },
+                    "jsonPatches": [{ "op": "add", "path": "/spec/template/spec/size", "valueFrom": { "variable": "size" } },
+                        { "op": "add", "path": "/spec/template/spec/of", "valueFrom": { "variable": "builtin.machineDeployment.topologyName" } }],
+                }] }] } }),
+            json!({ "apiVersion": "g/v1", "kind": "MTemplate", "metadata": { "name": "t", "namespace": "shared" },
+                "spec": { "template": { "spec": {} } } }),
+        ];
+        let expansion = expand(objects);
+        assert_eq!(expansion.refused, []);
+        let found: Vec<_> =
+            expansion.objects.iter().skip(3).map(|it| (title(it), it["spec"].clone())).collect();
+        let template = |size: &str, of: &str| json!({ "template": { "spec": { "size": size, "of": of } } });
+        assert_eq!(found[0], ("MTemplate n/c-a-aaaaa".to_owned(), template("small", "a")));
+        assert_eq!(found[1].0, "MachineDeployment n/c-x-a");
+        assert_eq!(found[2], ("MTemplate n/c-b-aaaaa".to_owned(), template("big", "b")));
+        assert_eq!(found[3].1["template"]["spec"]["failureDomain"], "2");
+        assert_eq!(found[3].1["template"]["spec"]["infrastructureRef"]["name"], "c-b-aaaaa");
     }
 }
