@@ -98,6 +98,16 @@ impl Placed {
         self.is_adopted || self.resource.policy != Policy::Manage
     }
 
+    /// Why the resource with this ID is not taken, which exists already and which the object has not made.
+    pub fn not_taken(&self, id: &ResourceId) -> String {
+        format!(
+            "{}: {id} exists already, and this object has not made it. To take it over, so that it is deleted with this object, give \
+             the resource the annotation {ADOPT}: \"true\"; to write it and never delete it, \
+             serviceoperator.azure.com/reconcile-policy: detach-on-delete; to only use it, skip",
+            self.resource.object()
+        )
+    }
+
     /// Its entry in the record.
     pub fn recorded(&self) -> Recorded {
         Recorded {

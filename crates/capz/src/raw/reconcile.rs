@@ -273,12 +273,7 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
             let found = reads::get(&context.access.client, id, api_version, Class::Refresh).await;
             let found = found.map_err(|error| Failure::of(&error, self.manager.settings.timeouts.requeue))?;
             if found.is_some() {
-                return Ok(Some(format!(
-                    "{}: {id} exists already, and this object has not made it. To take it over, so that it is deleted with this object, give \
-                     the resource the annotation sigs.k8s.io/cluster-api-provider-azure-adopt: \"true\"; to write it and never delete it, \
-                     serviceoperator.azure.com/reconcile-policy: detach-on-delete; to only use it, skip",
-                    it.resource.object()
-                )));
+                return Ok(Some(it.not_taken(id)));
             }
         }
         Ok(None)
