@@ -9,12 +9,14 @@
 //!
 //! An object needs no operator: `operator-resources` reads it as a document of Azure.
 
+mod applied;
 mod control_plane;
 mod mutation;
 mod place;
 mod pool;
 mod record;
 
+pub use applied::{Applied, RAW_MEMBERS};
 pub use control_plane::{ControlPlane, RawReported, read_back};
 pub use mutation::Incompatible;
 pub use place::{PlaceError, Placed, Standing, ends, goals, place, statuses};
