@@ -9,6 +9,7 @@
 //!
 //! An object needs no operator: `operator-resources` reads it as a document of Azure.
 
+mod applied;
 mod control_plane;
 mod mutation;
 mod place;
@@ -16,6 +17,7 @@ mod pool;
 mod record;
 mod takeover;
 
+pub use applied::{Applied, RAW_MEMBERS};
 pub use control_plane::{ControlPlane, RawReported, read_back};
 pub use mutation::Incompatible;
 pub use place::{PlaceError, Placed, Standing, ends, goals, place, statuses};
