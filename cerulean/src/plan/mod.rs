@@ -5,6 +5,8 @@ mod clusters;
 mod example_ports;
 mod merge;
 mod preview;
+mod topology;
+mod values;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -29,14 +31,13 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::kubernetes::{Cluster, ClusterArguments};
 use crate::leftover_variables;
 use crate::manifests::{Manifest, ManifestArguments};
-use crate::not_served;
 use crate::runtime::{TWO_THREADS, runtime};
 use crate::screen::Screen;
 
 /// What to plan.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Manifests with an AzureCluster are planned as capz-controller-manager would carry them out, all others as \
+    after_help = "Manifests with clusters on Azure are planned as capz-controller-manager would carry them out, all others as \
                   azure-cloud-controller-manager would.\n\nExit codes: 0 nothing to change, 2 something to change, 1 an \
                   error, a refused object or a route that cannot be written."
 )]
@@ -157,15 +158,16 @@ async fn plan(screen: Screen, arguments: &Arguments, manifests: &[Manifest]) -> 
     let environment = ProcessEnvironment::of_this_process();
     let is_for_clusters = |it: &Manifest| it.text("/apiVersion").contains("cluster.x-k8s.io/");
     if manifests.iter().any(is_for_clusters) {
-        let words = not_served::without_azure_cluster(manifests);
+        let words = "the manifests have objects of Cluster API, but no AzureCluster, AzureManagedControlPlane or \
+                     AzureASOManagedControlPlane, without which nothing can be planned of them";
         if arguments.cloud_config.is_none() || manifests.iter().all(is_for_clusters) {
             bail!("{words}");
         }
         screen.note(words);
     }
     let file = arguments.cloud_config.as_deref().context(
-        "--cloud-config FILE is missing: it names the cluster's azure.json. Only manifests with an AzureCluster are planned \
-         without",
+        "--cloud-config FILE is missing: it names the cluster's azure.json. Only manifests with clusters on Azure are \
+         planned without",
     )?;
     let config = sources::read(file, &environment)?;
     let cluster = arguments.cluster.connect().await?;

@@ -509,39 +509,43 @@ fn clusters_are_planned_from_files_alone() {
     assert!(text(&output).contains("unknown field \"spec.locaton\""), "{}", text(&output));
 }
 
-/// A valid but unsupported object is not reported as a mistake (U6).
+/// A cluster that Azure manages is planned like any other, and a topology without its class says what it lacks (U6).
 #[test]
-fn clusters_that_are_not_served_or_made_of_a_class_are_called_so() {
+fn managed_clusters_and_topologies_are_planned() {
     let folder = folder();
     let plan = |name: &str, text: &str| {
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
-        let output = cerulean().args(["plan", "-f"]).arg(&path).output().unwrap();
-        assert_eq!(output.status.code(), Some(1));
-        self::text(&output)
+        let output = cerulean()
+            .env("AZURE_SUBSCRIPTION_ID", "12345678-0000-4000-8000-000000000009")
+            .args(["plan", "-f"])
+            .arg(&path)
+            .output()
+            .unwrap();
+        (output.status.code(), self::text(&output))
     };
     let managed = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AzureManagedControlPlane\nmetadata: {name: c}\n\
+        spec: {location: eastus, resourceGroupName: c, version: v1.33.1, identityRef: {kind: AzureClusterIdentity, name: i}}\n\
         ---\napiVersion: infrastructure.cluster.x-k8s.io/v1alpha1\nkind: AzureASOManagedCluster\nmetadata: {name: c}\n";
-    let said = plan("managed.yaml", managed);
-    assert!(
-        said.contains("AzureASOManagedCluster, AzureManagedControlPlane: kinds for clusters that Azure"),
-        "{said}"
-    );
-    assert!(said.contains("does not serve yet. The established provider"), "{said}");
-    let example = format!("{}/../examples/clusters/cluster.yaml", env!("CARGO_MANIFEST_DIR"));
-    let both = format!("{}\n---\n{managed}", std::fs::read_to_string(example).unwrap());
-    let said = plan("both.yaml", &both);
-    assert!(
-        said.contains(
-            "! AzureManagedControlPlane default/c is refused: AzureManagedControlPlane is a kind for"
-        ),
-        "{said}"
-    );
-    assert!(!said.contains("no matches for kind"), "{said}");
+    let (code, said) = plan("managed.yaml", managed);
+    assert_eq!(code, Some(1), "{said}");
+    for words in [
+        "AzureManagedControlPlane default/c is refused: failed to fetch azuremanagedMachine pool with mode System",
+        "AzureASOManagedCluster default/c is refused: no matches for kind \"AzureASOManagedCluster\" in version \
+         \"infrastructure.cluster.x-k8s.io/v1alpha1\"",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
     let topology = "apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: {name: c}\n\
         spec: {topology: {class: ours, version: v1.33.1}}\n";
-    let said = plan("topology.yaml", topology);
-    assert!(said.contains("Cluster c is made of ClusterClass ours (spec.topology)"), "{said}");
+    let (code, said) = plan("topology.yaml", topology);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("Cluster default/c is made of ClusterClass ours (spec.topology)"), "{said}");
+    let class = template("cluster-template-clusterclass", &VALUES);
+    let cluster = template("cluster-template-topology", &VALUES);
+    let (code, said) = plan("class.yaml", &format!("{class}\n---\n{cluster}"));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("+ virtual machine quay-aaaaa-aaaaa: Standard_D2s_v3"), "{said}");
 }
 
 /// A template of clusterctl's, with values for its variables; the others have their defaults.
@@ -561,8 +565,9 @@ fn template(name: &str, values: &[(&str, &str)]) -> String {
     text
 }
 
-const VALUES: [(&str, &str); 11] = [
+const VALUES: [(&str, &str); 12] = [
     ("CLUSTER_NAME", "quay"),
+    ("CLUSTER_CLASS_NAME", "class"),
     ("CLUSTER_IDENTITY_NAME", "cluster-identity"),
     ("AZURE_LOCATION", "swedencentral"),
     ("AZURE_SUBSCRIPTION_ID", "12345678-0000-4000-8000-000000000009"),

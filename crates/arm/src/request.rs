@@ -28,6 +28,14 @@ impl Listing {
         Self::below(parent.clone(), kind, format!("{}/{kind}", parent.resource_type()))
     }
 
+    /// All resources of a type in a group, or below a resource: `Listing::of_type(&group, "Microsoft.Network/loadBalancers")`.
+    pub fn of_type(around: &ResourceId, resource_type: &str) -> Self {
+        match resource_type.split_once('/') {
+            Some((namespace, kind)) if around.namespace().is_none() => Self::of(around, namespace, kind),
+            _ => Self::children(around, resource_type.rsplit('/').next().unwrap_or(resource_type)),
+        }
+    }
+
     /// The registration record of a resource provider, which is not a resource and has no ID.
     pub(crate) fn provider(subscription: &str, namespace: &str) -> Self {
         let scope = ResourceId::subscription(subscription);

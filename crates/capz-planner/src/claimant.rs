@@ -11,9 +11,9 @@ use crate::operator::KEPT;
 use crate::tags::{self, ID, OWNED, SHARED, owner_key};
 
 /// The kind of managed clusters.
-pub(crate) const MANAGED_CONTROL_PLANE: &str = "AzureManagedControlPlane";
+pub const MANAGED_CONTROL_PLANE: &str = "AzureManagedControlPlane";
 /// The kind of their node pools.
-pub(crate) const MANAGED_MACHINE_POOL: &str = "AzureManagedMachinePool";
+pub const MANAGED_MACHINE_POOL: &str = "AzureManagedMachinePool";
 /// The annotation of AzureClusters with the resources that they have recorded: `{"<service>": ["<id>"]}`.
 pub const RESOURCES: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-resources";
 

@@ -109,7 +109,11 @@ impl Preview {
             document
         });
         self.show_in_parent(id, document.as_ref());
+        let created = (step.action == Action::Create).then(|| created_along(id, &step.document));
         self.observed.take(id, document);
+        for (child, document) in created.into_iter().flatten() {
+            self.observed.take(&child, Some(document));
+        }
     }
 
     /// Shows an embedded resource in its parent's document.
@@ -125,6 +129,25 @@ impl Preview {
         *list = children.into();
         self.observed.put(&parent, held);
     }
+}
+
+/// The resources that Azure creates along with one, because its document lists them.
+fn created_along(id: &ResourceId, document: &Value) -> Vec<(ResourceId, Value)> {
+    const LISTED: [(&str, &str, &str); 1] =
+        [("Microsoft.ContainerService/managedClusters", "agentPoolProfiles", "agentPools")];
+    let listed = LISTED.iter().filter(|(parent, ..)| id.resource_type().eq_ignore_ascii_case(parent));
+    let children = listed.flat_map(|(_, member, kind)| {
+        let children = document["properties"][member].as_array().into_iter().flatten();
+        children.filter_map(|child| {
+            let mut properties = child.clone();
+            let name = properties.as_object_mut()?.remove("name")?;
+            let id = id.child(kind, name.as_str()?);
+            properties["provisioningState"] = json!("Succeeded");
+            let document = json!({ "id": id.as_str(), "name": name, "properties": properties });
+            Some((id, document))
+        })
+    });
+    children.collect()
 }
 
 /// A document with members of another one, as Azure merges them (PATCH).
@@ -225,6 +248,34 @@ mod tests {
             (json!(1), json!(2), json!(2)),
         ] {
             assert_eq!(merged(held.clone(), &patch), expected, "{held} {patch}");
+        }
+    }
+
+    /// Azure creates the node pools of a managed cluster with it.
+    #[test]
+    fn what_a_created_document_lists_is_there_afterwards() {
+        let cluster =
+            ResourceId::group("s", "g").resource("Microsoft.ContainerService", "managedClusters", "c");
+        let pool = |name: &str| cluster.child("agentPools", name);
+        let document = json!({ "properties": { "agentPoolProfiles": [{ "name": "pool0", "count": 3 }] } });
+        for (action, is_there) in [(Action::Create, true), (Action::Update, false)] {
+            let mut preview = Preview::default();
+            preview.take(&Step {
+                action,
+                target: cluster.clone(),
+                if_match: None,
+                document: document.clone(),
+                partial: false,
+                changes: Vec::new(),
+                proof: None,
+                forced: false,
+            });
+            let held = preview.observed.get(&pool("pool0"));
+            assert_eq!(
+                matches!(held, Observation::Present(held) if held["properties"]["count"] == 3 && held["name"] == "pool0"),
+                is_there
+            );
+            assert_eq!(preview.observed.get(&pool("pool1")), Observation::Unknown);
         }
     }
 

@@ -60,8 +60,7 @@ impl Source {
                 observed.take(&id, document.with_context(|| format!("cannot read {id}"))?);
             }
             (Self::Real(client), Reading::List { group, resource_type, api_version }) => {
-                let (namespace, kind) = resource_type.split_once('/').unwrap_or(("", resource_type));
-                let listing = Listing::of(&group, namespace, kind);
+                let listing = Listing::of_type(&group, resource_type);
                 let listed = client.list(&listing, ApiVersion::new(api_version), &[], Class::Refresh).await;
                 let documents: Vec<Value> = match listed {
                     Ok(documents) => documents,

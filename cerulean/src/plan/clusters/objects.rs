@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use capz_api::crd::{self, GROUP};
-use capz_api::{Context, Lookup, Random, admission};
 use capz_planner::machine::CONTROL_PLANE_LABEL;
 use serde_json::{Value, json};
 
+use super::finder::Finder;
+use super::managed_objects::{self, Managed};
 use crate::manifests::Manifest;
+use crate::plan::values::{beside_each_other, optional, text, texts, title};
 
 /// The label with the name of the Cluster that an object belongs to.
 const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
@@ -15,10 +16,6 @@ const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 const OF_CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane-name";
 const OF_DEPLOYMENT: &str = "cluster.x-k8s.io/deployment-name";
 const OF_SET: &str = "cluster.x-k8s.io/set-name";
-/// An unused key that stands for the one that admission generates: `ssh-ed25519 AAAA… me`, in base64.
-const EXAMPLE_KEY: &str = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEgbWU=";
-/// An unused name that stands for the one that admission generates.
-const EXAMPLE_GUID: &str = "00000000-0000-4000-8000-000000000000";
 
 /// A cluster with everything that belongs to it.
 #[derive(Debug)]
@@ -71,21 +68,18 @@ pub struct Pool {
 pub struct DeclaredObjects {
     /// Clusters on Azure.
     pub clusters: Vec<Declared>,
+    /// Clusters that Azure manages.
+    pub managed: Vec<Managed>,
     /// Objects that are refused, such as `AzureCluster default/web`, and why.
     pub refused: Vec<(String, String)>,
     /// Notes for the plan's readers.
     pub notes: Vec<String>,
 }
 
-/// Whether manifests declare a cluster on Azure.
-pub fn has_clusters(manifests: &[Manifest]) -> bool {
-    manifests.iter().any(|manifest| is_of(&manifest.object, GROUP) && manifest.kind() == "AzureCluster")
-}
-
-/// The regions of the clusters.
-pub fn locations(manifests: &[Manifest]) -> BTreeSet<String> {
-    let clusters = manifests.iter().filter(|manifest| manifest.kind() == "AzureCluster");
-    clusters.map(|manifest| manifest.text("/spec/location").to_owned()).collect()
+/// The regions of the clusters with machines of their own.
+pub fn locations(objects: &[Value]) -> BTreeSet<String> {
+    let clusters = objects.iter().filter(|object| text(object, "/kind") == "AzureCluster");
+    clusters.map(|object| text(object, "/spec/location").to_owned()).collect()
 }
 
 /// The objects, each with its namespace; `namespace` is the default.
@@ -108,88 +102,22 @@ pub fn find(
     zones: &BTreeMap<String, Vec<String>>,
     subscription: Option<&str>,
 ) -> DeclaredObjects {
-    let declared = DeclaredObjects { refused: misshapen, ..DeclaredObjects::default() };
-    let mut finder = Finder { objects, zones, subscription, declared };
+    let mut finder = Finder { objects, zones, subscription, refused: misshapen, notes: Vec::new() };
     finder.admit_all();
+    let mut clusters = Vec::new();
     for azure in finder.of("AzureCluster") {
-        if let Some(declared) = finder.cluster(azure) {
-            finder.declared.clusters.push(declared);
-        }
+        clusters.extend(finder.cluster(azure));
     }
-    finder.declared
+    let managed = managed_objects::find(&mut finder);
+    DeclaredObjects { clusters, managed, refused: finder.refused, notes: finder.notes }
 }
 
-struct Finder<'a> {
-    objects: &'a [Value],
-    zones: &'a BTreeMap<String, Vec<String>>,
-    subscription: Option<&'a str>,
-    declared: DeclaredObjects,
-}
-
-impl<'a> Finder<'a> {
-    fn of(&self, kind: &str) -> Vec<&'a Value> {
-        self.objects.iter().filter(|object| text(object, "/kind") == kind).collect()
-    }
-
-    /// The object of this kind and name in the namespace of another one.
-    fn beside(&self, other: &Value, kind: &str, name: &str) -> Option<&'a Value> {
-        self.of(kind).into_iter().find(|object| {
-            text(object, "/metadata/name") == name
-                && text(object, "/metadata/namespace") == text(other, "/metadata/namespace")
-        })
-    }
-
-    fn refuse(&mut self, object: &Value, why: impl ToString) {
-        let entry = (title(object), why.to_string());
-        if !self.declared.refused.contains(&entry) {
-            self.declared.refused.push(entry);
-        }
-    }
-
-    /// Admits every object of ours, as the API server would.
-    fn admit_all(&mut self) {
-        for object in self.objects.iter().filter(|object| is_of(object, GROUP)) {
-            // Machines are admitted with their owners.
-            if !matches!(text(object, "/kind"), "AzureMachinePool") {
-                self.admit(object.clone(), None);
-            }
-        }
-    }
-
-    /// An object as it is after admission; `None` if it is refused.
-    fn admit(&mut self, mut object: Value, pool_version: Option<&str>) -> Option<Value> {
-        // A refused object is not judged again.
-        if self.declared.refused.iter().any(|(refused, _)| *refused == title(&object)) {
-            return None;
-        }
-        let kind = text(&object, "/kind").to_owned();
-        let found = |value: Option<&str>| value.map_or(Lookup::NotNeeded, |it| Lookup::Found(it.to_owned()));
-        let context = Context {
-            subscription: found(self.subscription),
-            pool_version: found(pool_version),
-            ..Context::default()
-        };
-        crd::fill_defaults(&kind, &mut object);
-        let admitted = admission::set_defaults(&kind, object.clone(), &context, &mut Examples)
-            .and_then(|made| admission::validate(&kind, &made, None, &context).map(|()| made));
-        match admitted {
-            Ok(made) => Some(made),
-            Err(denied) => {
-                self.refuse(&object, denied);
-                None
-            }
-        }
-    }
-
+impl Finder<'_> {
     fn cluster(&mut self, azure: &Value) -> Option<Declared> {
         let name = text(azure, "/metadata/name");
-        let owner = self.of("Cluster").into_iter().find(|cluster| {
-            is_of(cluster, "cluster.x-k8s.io")
-                && text(cluster, "/spec/infrastructureRef/name") == name
-                && text(cluster, "/metadata/namespace") == text(azure, "/metadata/namespace")
-        });
+        let owner = self.cluster_of(azure, "infrastructureRef");
         if owner.is_none() {
-            self.declared.notes.push(format!(
+            self.notes.push(format!(
                 "no Cluster refers to {}: nothing is created for it before, and a Cluster of the same name is assumed",
                 title(azure)
             ));
@@ -230,7 +158,8 @@ impl<'a> Finder<'a> {
 
     fn control_plane_of(&mut self, cluster: &Value, azure: &Value) -> Vec<Machine> {
         let name = text(cluster, "/spec/controlPlaneRef/name");
-        let Some(owner) = self.beside(azure, "KubeadmControlPlane", name) else { return Vec::new() };
+        let kind = text(cluster, "/spec/controlPlaneRef/kind");
+        let Some(owner) = self.beside(azure, kind, name) else { return Vec::new() };
         let reference =
             ["/spec/machineTemplate/infrastructureRef", "/spec/machineTemplate/spec/infrastructureRef"];
         let template =
@@ -344,19 +273,6 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Examples of values that admission generates at random.
-pub struct Examples;
-
-impl Random for Examples {
-    fn guid(&mut self) -> String {
-        EXAMPLE_GUID.to_owned()
-    }
-
-    fn ssh_public_key(&mut self) -> String {
-        EXAMPLE_KEY.to_owned()
-    }
-}
-
 /// The suffix of the name of a future machine: five letters, as Cluster API generates them, in alphabetical order.
 fn example_suffix(index: usize) -> String {
     let mut letters = [b'a'; 5];
@@ -366,40 +282,6 @@ fn example_suffix(index: usize) -> String {
         rest /= 26;
     }
     letters.iter().map(|letter| char::from(*letter)).collect()
-}
-
-/// An object for people: `AzureCluster default/web`.
-pub fn title(object: &Value) -> String {
-    let part = |pointer: &str| text(object, pointer);
-    format!("{} {}/{}", part("/kind"), part("/metadata/namespace"), part("/metadata/name"))
-}
-
-/// A text member; empty if it is not a text.
-pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// Text members, by name.
-pub fn texts(object: &Value, pointer: &str) -> BTreeMap<String, String> {
-    let members = object.pointer(pointer).and_then(Value::as_object);
-    let texts = members
-        .into_iter()
-        .flatten()
-        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
-    texts.collect()
-}
-
-fn optional(object: &Value, pointer: &str) -> Option<String> {
-    Some(text(object, pointer)).filter(|text| !text.is_empty()).map(str::to_owned)
-}
-
-/// Whether it is an object of a group.
-pub fn is_of(object: &Value, group: &str) -> bool {
-    text(object, "/apiVersion").split('/').next() == Some(group)
-}
-
-fn beside_each_other(one: &Value, other: &Value) -> bool {
-    text(one, "/metadata/namespace") == text(other, "/metadata/namespace")
 }
 
 #[cfg(test)]

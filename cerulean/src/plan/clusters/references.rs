@@ -2,13 +2,14 @@
 
 use serde_json::Value;
 
-use super::objects::{text, title};
+use crate::plan::values::{text, title};
 
 /// The references by kind, and the default kind that they refer to.
 const REFERENCES: &[(&str, &str, &str)] = &[
     ("Cluster", "/spec/infrastructureRef", ""),
     ("Cluster", "/spec/controlPlaneRef", ""),
     ("AzureCluster", "/spec/identityRef", "AzureClusterIdentity"),
+    ("AzureManagedControlPlane", "/spec/identityRef", "AzureClusterIdentity"),
     ("AzureClusterIdentity", "/spec/clientSecret", "Secret"),
     ("KubeadmControlPlane", "/spec/machineTemplate/infrastructureRef", ""),
     ("KubeadmControlPlane", "/spec/machineTemplate/spec/infrastructureRef", ""),

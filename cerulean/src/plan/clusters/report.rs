@@ -5,10 +5,10 @@ use std::fmt;
 use capz_planner::{Action, Outlook};
 use serde_json::{Value, json};
 
-use super::objects::title;
+use crate::plan::values::title;
 
 /// The plan for one object.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Section {
     /// The object: `AzureMachine default/web-1`.
     pub object: String,
@@ -16,6 +16,17 @@ pub struct Section {
     pub when: String,
     /// The plan.
     pub outlook: Outlook,
+    /// What parts of it wait for: objects that are not in the manifests.
+    pub waits: Vec<String>,
+    /// Whether it is created with another object.
+    pub created_along: bool,
+}
+
+impl Section {
+    /// Whether a goal is not reached in the end.
+    fn is_unreached(&self) -> bool {
+        self.outlook.unreached().next().is_some() || !self.waits.is_empty()
+    }
 }
 
 /// The plan for clusters.
@@ -27,12 +38,32 @@ pub struct ClustersPlan {
     pub refused: Vec<(String, String)>,
     /// Notes for the plan's readers.
     pub notes: Vec<String>,
+    /// Whether something of which a cluster is made is not in the manifests.
+    pub is_incomplete: bool,
 }
 
 impl ClustersPlan {
     /// Records that an object is refused.
     pub fn refuse(&mut self, object: &Value, why: impl Into<String>) {
         self.refused.push((title(object), why.into()));
+    }
+
+    /// The subscription of an object: its own, or the default. Without any it is refused.
+    pub fn subscription(
+        &mut self,
+        object: &Value,
+        own: Option<&str>,
+        default: Option<&str>,
+    ) -> Option<String> {
+        let own = own.map(str::trim).filter(|id| !id.is_empty());
+        let found = own.or(default).map(str::to_owned);
+        if found.is_none() {
+            self.refuse(
+                object,
+                "no subscription is known: set spec.subscriptionID, or AZURE_SUBSCRIPTION_ID",
+            );
+        }
+        found
     }
 
     /// The numbers of steps that create, update and delete.
@@ -58,8 +89,7 @@ impl ClustersPlan {
 
     /// Whether a declared object is refused.
     pub fn fails(&self) -> bool {
-        !self.refused.is_empty()
-            || self.sections.iter().any(|section| section.outlook.unreached().next().is_some())
+        self.is_incomplete || !self.refused.is_empty() || self.sections.iter().any(Section::is_unreached)
     }
 
     /// The plan for programs; docs/plan.md describes the format.
@@ -113,16 +143,20 @@ impl ClustersPlan {
 impl fmt::Display for ClustersPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for section in &self.sections {
-            let unreached = section.outlook.unreached().next().is_some();
             let when = match section.when.as_str() {
                 "" => String::new(),
                 when => format!(" ({when})"),
             };
-            if section.outlook.rounds.is_empty() && !unreached {
-                writeln!(f, "{}: no changes", section.object)?;
+            if section.outlook.rounds.is_empty() && !section.is_unreached() {
+                let words = if section.created_along { "created with its cluster" } else { "no changes" };
+                writeln!(f, "{}: {words}", section.object)?;
                 continue;
             }
-            writeln!(f, "{}{when}\n{}", section.object, section.outlook)?;
+            write!(f, "{}{when}\n{}", section.object, section.outlook)?;
+            for what in &section.waits {
+                writeln!(f, "    ! {what}")?;
+            }
+            writeln!(f)?;
         }
         for (object, why) in &self.refused {
             writeln!(f, "  ! {object} is refused: {why}")?;

@@ -12,9 +12,9 @@ use kubernetes_simulator::{AdmissionHook, Decision, Kubernetes, Options};
 use serde_json::{Value, json};
 use simulated_cluster::manifests::describe_api_error;
 
-use super::objects::{Examples, is_of, text, title};
+use super::finder::Examples;
 use crate::manifests::declared;
-use crate::not_served;
+use crate::plan::values::{is_of, text, title};
 
 /// The API server's objections to these objects, each with the object's title. Nothing is stored. Objects are completed
 /// first, as webhooks do; what the webhooks refuse is not reported here.
@@ -52,10 +52,7 @@ pub async fn judge(objects: &[Value], subscription: Option<&str>) -> anyhow::Res
 /// Writes it as a dry run.
 async fn write(client: &Client, object: &Value) -> Result<(), String> {
     let (version, kind) = (text(object, "/apiVersion"), text(object, "/kind"));
-    let unknown = || {
-        let words = || format!("no matches for kind \"{kind}\" in version \"{version}\"");
-        not_served::refusal(object).unwrap_or_else(words)
-    };
+    let unknown = || format!("no matches for kind \"{kind}\" in version \"{version}\"");
     let plural = Kind::named(kind).map(Kind::plural).ok_or_else(unknown)?;
     let namespace = text(object, "/metadata/namespace");
     let path = format!("/apis/{version}/namespaces/{namespace}/{plural}?dryRun=All&fieldValidation=Strict");

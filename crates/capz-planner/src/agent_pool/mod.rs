@@ -9,3 +9,5 @@ pub use goals::{MANAGED_BY_AUTOSCALER, PoolReplicas};
 pub use goals::{TAGS, end, goals, remembered_tags, sync};
 pub use machines::{Machines, instances_reading, machines, scale_set_of, scale_sets_reading};
 pub use profile::{AgentPool, profiles};
+
+pub use crate::claimant::MANAGED_MACHINE_POOL as KIND;

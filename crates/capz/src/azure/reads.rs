@@ -134,12 +134,7 @@ async fn list(
     resource_type: &str,
     api_version: &'static str,
 ) -> Result<Arc<Listed>, Error> {
-    let (namespace, kind) = resource_type.split_once('/').unwrap_or(("", resource_type));
-    let listing = if group.namespace().is_none() && !namespace.is_empty() {
-        Listing::of(group, namespace, kind)
-    } else {
-        Listing::children(group, kind.rsplit('/').next().unwrap_or(kind))
-    };
+    let listing = Listing::of_type(group, resource_type);
     let query = Kind::named(resource_type).query;
     match client.list(&listing, ApiVersion::new(api_version), query, Class::Refresh).await {
         Ok(documents) => Ok(Arc::new(Listed::of(documents))),

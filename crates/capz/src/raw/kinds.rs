@@ -1,10 +1,15 @@
 //! The kinds with raw resources, and what their objects have in common.
 
+use std::collections::BTreeMap;
+
 use capz_api::azure_aso_managed::{
     AzureAsoManagedClusterSpec, AzureAsoManagedClusterStatus, AzureAsoManagedControlPlaneSpec,
     AzureAsoManagedControlPlaneStatus, AzureAsoManagedMachinePoolSpec, AzureAsoManagedMachinePoolStatus,
     RawResource, ResourceStatus,
 };
+
+use capz_planner::operator::OperatorObject;
+use capz_planner::raw::record_taken_over;
 
 use crate::context::manager::Stores;
 use crate::context::reconcile::Reconciled;
@@ -49,6 +54,11 @@ macro_rules! raw_kinds {
         impl Reconciled for $spec {
             const FINALIZER: &'static str = $finalizer;
             const RUNNING: &'static str = RESOURCES_READY;
+            const HAS_EXPORTS: bool = true;
+
+            fn take(annotations: &mut BTreeMap<String, String>, objects: &[OperatorObject]) {
+                record_taken_over(annotations, objects);
+            }
 
             fn store(stores: &Stores) -> &Store<Self> {
                 &stores.$store

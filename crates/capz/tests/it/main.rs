@@ -15,6 +15,8 @@ mod machine;
 mod machine_flow;
 mod managed;
 mod managed_flavors;
+mod managed_rights;
+mod managed_takeover;
 mod missed;
 mod moved;
 mod neighbours;
