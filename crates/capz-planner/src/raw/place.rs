@@ -209,10 +209,23 @@ fn declared(placed: &Placed, record: &Record) -> Option<Goal> {
             };
             Goal::new(id.clone(), &service::RAW_RESOURCES, document.value.clone())
                 .owned(ownership)
-                .hiding(document.secrets.clone())
+                .hiding(not_shown(placed.resource.kind, document))
         }
     };
     Some(Goal { api_version, ..goal })
+}
+
+/// JSON pointers to the members that Azure does not show, so that they are not compared: secrets, and members that it is
+/// not known to have, which it may ignore.
+fn not_shown(kind: &operator_resources::Kind, document: &Document) -> Vec<String> {
+    let pointer = |path: &String| {
+        let path = path.strip_prefix("spec.")?.replace('[', ".").replace(']', "");
+        let first = path.split('.').next().unwrap_or_default();
+        let place = if kind.envelope.contains(&first) { "" } else { "/properties" };
+        Some(format!("{place}/{}", path.replace('.', "/")))
+    };
+    let unknown = document.unknown.iter().filter_map(pointer);
+    unknown.chain(document.secrets.iter().cloned()).collect()
 }
 
 /// The deletion of a recorded resource; `None` if it stays. Another release may have recorded it, with a kind or a version

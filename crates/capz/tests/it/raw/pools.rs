@@ -35,11 +35,12 @@ async fn the_autoscaler_decides_the_number_of_machines() {
             in_azure(world)["enableAutoScaling"] == true && world.is_ready(POOL, "aks-pool1")
         })
         .await;
-    let mut document =
-        world.azure.documents_of_type(POOLS).into_iter().find(|it| it["name"] == "pool1").unwrap();
+    let document = world.azure.documents_of_type(POOLS).into_iter().find(|it| it["name"] == "pool1").unwrap();
     let id = azure_types::ResourceId::parse(document["id"].as_str().unwrap()).unwrap();
-    document["properties"]["count"] = json!(4);
-    world.azure.put(&id, document).unwrap();
+    // The autoscaler wants four.
+    for least in [4, 2] {
+        world.azure.edit(&id, |pool| pool["properties"]["minCount"] = json!(least)).unwrap();
+    }
     let replicas = |world: &World| world.get("MachinePool", "aks-pool1").unwrap()["spec"]["replicas"].clone();
     world.until("the number of Azure", |world| replicas(world) == 4).await;
     assert_eq!(in_azure(&world)["count"], 4);
