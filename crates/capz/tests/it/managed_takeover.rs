@@ -155,12 +155,12 @@ fn documents(world: &World) -> Vec<Value> {
 
 /// The writes but the one of the cluster's ID, and those that answer with credentials.
 fn changes(world: &World, loaded: u64) -> Vec<String> {
-    let group = format!("/resourcegroups/aks?");
+    let group = "/resourcegroups/aks?";
     let all = writes(world, loaded).into_iter();
     all.filter(|call| !call.contains("listCluster"))
         .filter(|call| {
             let call = format!("{}?", call.to_lowercase());
-            !(call.starts_with("put") || call.starts_with("patch")) || !call.contains(&group)
+            !(call.starts_with("put") || call.starts_with("patch")) || !call.contains(group)
         })
         .collect()
 }

@@ -44,7 +44,7 @@ async fn the_autoscaler_decides_the_number_of_machines() {
     let replicas = |world: &World| world.get("MachinePool", "aks-pool1").unwrap()["spec"]["replicas"].clone();
     world.until("the number of Azure", |world| replicas(world) == 4).await;
     assert_eq!(in_azure(&world)["count"], 4);
-    declare(&world, json!({}));
+    declare(&world, json!({ "enableAutoScaling": false }));
     world.until("the annotation is gone", |world| manager(world).is_null()).await;
     world.until("it is off", |world| in_azure(world)["enableAutoScaling"] != true).await;
     world.merge("MachinePool", "aks-pool1", json!({ "spec": { "replicas": 3 } }));
