@@ -62,8 +62,8 @@ fn left(world: &World) -> i64 {
     claims["exp"].as_i64().unwrap() - world.azure.now().as_second()
 }
 
-/// CAPZ-187: without local accounts the administrator's kubeconfig has a bearer token, which is renewed when
-/// it expires; the administrator's credential is never asked for.
+/// CAPZ-187: without local accounts the administrator's kubeconfig has a bearer token, and no command; the
+/// administrator's credential is never asked for.
 #[tokio::test(start_paused = true)]
 async fn without_local_accounts_the_kubeconfig_has_a_token() {
     let mut world = World::new();

@@ -71,9 +71,17 @@ fn annotated(mut resource: Value, key: &str, value: &str) -> Value {
 /// The events about an object, as reason and message.
 fn said(world: &World, kind: &str, name: &str) -> Vec<String> {
     let all = world.kubernetes.list("Event");
-    let about = |event: &&Value| event["regarding"]["kind"] == kind && event["regarding"]["name"] == name;
+    let either = |event: &Value, one: &str, other: &str| match &event[one] {
+        Value::Null => event[other].clone(),
+        found => found.clone(),
+    };
+    let about = |event: &&Value| {
+        let object = either(event, "regarding", "involvedObject");
+        object["kind"] == kind && object["name"] == name
+    };
     let text = |event: &Value| {
-        format!("{} {}", event["reason"].as_str().unwrap(), event["note"].as_str().unwrap_or_default())
+        let message = either(event, "note", "message");
+        format!("{} {}", event["reason"].as_str().unwrap(), message.as_str().unwrap_or_default())
     };
     all.iter().map(|event| event.value()).filter(about).map(text).collect()
 }
