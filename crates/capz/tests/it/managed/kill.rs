@@ -23,8 +23,6 @@ enum Task {
     Delete,
 }
 
-const TASKS: [Task; 4] = [Task::Create, Task::Scale, Task::Upgrade, Task::Delete];
-
 fn spec() -> Value {
     json!({ "extensions": [{ "name": "flux", "extensionType": "microsoft.flux" }] })
 }
@@ -156,14 +154,4 @@ async fn a_managed_cluster_is_upgraded_although_the_manager_dies() {
 async fn a_managed_cluster_goes_although_the_manager_dies() {
     survives(Task::Delete, false, 3).await;
     survives(Task::Delete, true, 3).await;
-}
-
-#[ignore = "takes minutes: run with --ignored, optimised"]
-#[tokio::test(start_paused = true)]
-async fn managed_clusters_survive_the_death_of_the_manager_after_any_call() {
-    for task in TASKS {
-        for has_group in [false, true] {
-            survives(task, has_group, 1).await;
-        }
-    }
 }

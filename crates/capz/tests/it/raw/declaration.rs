@@ -11,7 +11,6 @@ use super::{
 };
 use crate::world::World;
 
-
 fn address(name: &str) -> Value {
     let spec = json!({ "location": "eastus", "owner": { "name": "aks" }, "sku": { "name": "Standard" }, "publicIPAllocationMethod": "Static" });
     resource("network.azure.com/v1api20240301", "PublicIPAddress", name, spec)
