@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use capz::{OperatorObjects, Settings};
-use capz_planner::operator::{KINDS, OperatorObject};
+use capz_planner::operator::{OperatorObject, kinds};
 
 use crate::kubernetes::Cluster;
 
@@ -41,7 +41,7 @@ pub async fn look(cluster: &Cluster, settings: &Settings) -> anyhow::Result<Vec<
 async fn operator(cluster: &Cluster, settings: &Settings) -> anyhow::Result<Vec<Finding>> {
     let reader = OperatorObjects::new(cluster.client.clone(), settings.namespace.clone());
     let (mut of_clusters, mut of_others, mut findings) = (Vec::new(), Vec::new(), Vec::new());
-    for kind in &KINDS {
+    for kind in kinds() {
         let name = kind.definition();
         let definition = reader.definition(kind).await;
         let definition = definition.map_err(|error| cluster.failed(&format!("definition {name}"), &error))?;
@@ -68,9 +68,9 @@ async fn operator(cluster: &Cluster, settings: &Settings) -> anyhow::Result<Vec<
         .collect();
     let owners: BTreeSet<&str> = of_clusters.iter().map(|object| object.owner.as_str()).collect();
     findings.push(Finding::good(match of_clusters.len() {
-        0 => "Azure Service Operator has no objects that belong to an AzureCluster.".to_owned(),
+        0 => "Azure Service Operator has no objects that belong to a cluster.".to_owned(),
         count => format!(
-            "Azure Service Operator has {count} objects that belong to {} AzureClusters: they become harmless, and are then deleted. What they \
+            "Azure Service Operator has {count} objects that belong to {} clusters and pools: they become harmless, and are then deleted. What they \
              stand for stays in Azure.",
             owners.len()
         ),
@@ -84,7 +84,7 @@ async fn operator(cluster: &Cluster, settings: &Settings) -> anyhow::Result<Vec<
     }
     if !of_others.is_empty() {
         findings.push(Finding::bad(format!(
-            "{} objects of Azure Service Operator belong to no AzureCluster, and stay with it: {}. Install an operator of your own before \
+            "{} objects of Azure Service Operator belong to no cluster or pool, and stay with it: {}. Install an operator of your own before \
              clusterctl upgrade takes this one away, or delete them.",
             of_others.len(),
             shortened(&of_others)
@@ -148,7 +148,7 @@ mod tests {
         let found = said(&kubernetes, &all).await;
         assert!(found.iter().all(|(is_good, _)| *is_good), "{found:?}");
         assert!(
-            found.iter().any(|(_, words)| words.contains("2 objects that belong to 1 AzureClusters")),
+            found.iter().any(|(_, words)| words.contains("2 objects that belong to 1 clusters and pools")),
             "{found:?}"
         );
         assert!(

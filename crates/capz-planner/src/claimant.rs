@@ -9,8 +9,11 @@ use serde_json::Value;
 use crate::document::id_of;
 use crate::operator::KEPT;
 use crate::tags::{self, ID, OWNED, SHARED, owner_key};
-use crate::{agent_pool, managed_cluster};
 
+/// The kind of managed clusters.
+pub const MANAGED_CONTROL_PLANE: &str = "AzureManagedControlPlane";
+/// The kind of their node pools.
+pub const MANAGED_MACHINE_POOL: &str = "AzureManagedMachinePool";
 /// The annotation of AzureClusters with the resources that they have recorded: `{"<service>": ["<id>"]}`.
 pub const RESOURCES: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-resources";
 
@@ -144,7 +147,7 @@ impl Claimant<'_> {
     /// The member that names the resource group of the cluster's resources, and the kind of the object that has it.
     fn names_group(&self) -> (&'static str, &'static str) {
         match self.kind {
-            managed_cluster::KIND | agent_pool::KIND => ("spec.resourceGroupName", managed_cluster::KIND),
+            MANAGED_CONTROL_PLANE | MANAGED_MACHINE_POOL => ("spec.resourceGroupName", MANAGED_CONTROL_PLANE),
             _ => ("spec.resourceGroup", "AzureCluster"),
         }
     }

@@ -69,6 +69,10 @@ pub enum Withdrawn {
         /// The member.
         name: String,
     },
+    /// A member that a user declared, by its JSON pointer.
+    Declared(String),
+    /// The items of a list, by its JSON pointer, except those that are declared: the declaration had others.
+    Items(String),
 }
 
 /// A value for a sentence, abbreviated if it is long.
@@ -103,7 +107,7 @@ pub fn merge(kind: &Kind, wanted: &Value, held: &Value, withdrawn: &[Withdrawn])
     let mut merger = Merger { kind, at_creation: false, changes: Vec::new() };
     merger.value(&mut Vec::new(), "", wanted, &mut merged);
     for gone in withdrawn {
-        merger.withdraw(gone, &mut merged);
+        merger.withdraw(gone, wanted, &mut merged);
     }
     (merged, merger.changes)
 }
@@ -124,6 +128,17 @@ struct Merger<'a> {
 }
 
 impl Merger<'_> {
+    /// The path of a member that may be removed: not of one that counts at creation only, or that others write.
+    fn withdrawable(&self, pointer: &str) -> Option<Vec<String>> {
+        let segments = pointer.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~"));
+        let segments: Vec<String> = segments.collect();
+        let is_fixed = (1..=segments.len()).any(|length| {
+            let path: Vec<&str> = segments.iter().take(length).map(String::as_str).collect();
+            matches!(self.kind.rule(&path), Some(Rule::AtCreation | Rule::Apart))
+        });
+        (!is_fixed).then_some(segments)
+    }
+
     fn change(&mut self, segments: &[&str], at: &str, from: Option<Value>, to: Option<Value>) {
         let secret = self.kind.is_secret(segments);
         self.changes.push(Change { at: at.to_owned(), from, to, secret });
@@ -214,8 +229,35 @@ impl Merger<'_> {
         }
     }
 
-    fn withdraw(&mut self, gone: &Withdrawn, document: &mut Value) {
+    fn withdraw(&mut self, gone: &Withdrawn, wanted: &Value, document: &mut Value) {
         match gone {
+            Withdrawn::Declared(pointer) => {
+                let Some(segments) = self.withdrawable(pointer) else { return };
+                let Some(from) = remove_member(document, &segments) else { return };
+                let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+                self.change(&segments, &readable(&segments), Some(from), None);
+            }
+            Withdrawn::Items(pointer) => {
+                let Some(segments) = self.withdrawable(pointer) else { return };
+                let Some(wanted) = wanted.pointer(pointer).and_then(Value::as_array) else { return };
+                let Some(items) = document.pointer_mut(pointer).and_then(Value::as_array_mut) else { return };
+                let is_declared = |item: &Value| {
+                    wanted.iter().any(|wanted| match key_of(wanted) {
+                        Some(key) => key_of(item).is_some_and(|it| it.eq_ignore_ascii_case(key)),
+                        None => is_contained(wanted, item),
+                    })
+                };
+                let (kept, gone) = std::mem::take(items).into_iter().partition(is_declared);
+                *items = kept;
+                let mut segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+                let at = readable(&segments);
+                segments.push("*");
+                let gone: Vec<Value> = gone;
+                for item in gone {
+                    let at = format!("{at}[{}]", key_of(&item).unwrap_or_default());
+                    self.change(&segments, &at, Some(item), None);
+                }
+            }
             Withdrawn::Tag { key, value } => {
                 let Some(tags) = document.get_mut("tags").and_then(Value::as_object_mut) else { return };
                 // A tag with another value belongs to another writer by now.
@@ -259,6 +301,28 @@ impl Merger<'_> {
             }
         }
     }
+}
+
+/// Removes a member, and the objects that are empty without it. Names are compared without regard to case.
+fn remove_member(object: &mut Value, segments: &[String]) -> Option<Value> {
+    let (name, rest) = segments.split_first()?;
+    let members = object.as_object_mut()?;
+    let known = members.keys().find(|key| key.eq_ignore_ascii_case(name)).cloned()?;
+    if rest.is_empty() {
+        return members.remove(&known).filter(|from| !from.is_null());
+    }
+    let inner = members.get_mut(&known)?;
+    let from = remove_member(inner, rest);
+    if from.is_some() && inner.as_object().is_some_and(Map::is_empty) {
+        members.remove(&known);
+    }
+    from
+}
+
+/// A path for people: without `properties`.
+fn readable(segments: &[&str]) -> String {
+    let named: Vec<&str> = segments.iter().copied().filter(|name| *name != "properties").collect();
+    named.join(".")
 }
 
 /// The key of an item in a list: its name, otherwise its ID.

@@ -93,6 +93,11 @@ pub struct Goal {
     pub ownership: OwnershipRule,
     /// How long its document is enforced.
     pub upkeep: Upkeep,
+    /// JSON pointers to values of its document that Azure never shows, and that are shown nowhere: they are not compared,
+    /// and are part of every document that is written.
+    pub secrets: Vec<String>,
+    /// Whether these values have changed since they were last written.
+    pub has_new_secrets: bool,
     /// Items that were applied before and are to be removed.
     pub withdrawn: Vec<Withdrawn>,
     /// Resources that must exist before, although no ID in the document refers to them.
@@ -119,6 +124,8 @@ impl Goal {
             wanted: true,
             ownership: OwnershipRule::Tagged,
             upkeep: Upkeep::Always,
+            secrets: Vec::new(),
+            has_new_secrets: false,
             withdrawn: Vec::new(),
             after: Vec::new(),
             kept_while_used: None,
@@ -162,6 +169,11 @@ impl Goal {
     /// Deletes it without waiting for its workload.
     pub fn forced(self) -> Self {
         Self { forced: true, ..self }
+    }
+
+    /// Hides the values at these JSON pointers.
+    pub fn hiding(self, secrets: Vec<String>) -> Self {
+        Self { secrets, ..self }
     }
 
     /// Reports differences in these members of its document. A path starts at the root of the document.

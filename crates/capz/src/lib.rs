@@ -16,8 +16,8 @@
 //!  cluster      AzureCluster
 //!  machine      AzureMachine, AzureMachineTemplate
 //!  pool         AzureMachinePool, AzureMachinePoolMachine
-//!  managed      AzureManagedCluster, AzureManagedControlPlane, AzureManagedMachinePool
 //!  raw          AzureASOManagedCluster, AzureASOManagedControlPlane, AzureASOManagedMachinePool
+//!  managed      AzureManagedCluster, AzureManagedControlPlane, AzureManagedMachinePool
 //!  secrets      azure.json, bootstrap data, credentials for Azure Service Operator
 //!  context      what reconciles share, and what they know of their cluster
 //!  azure        clients, shared reads, execution of plans

@@ -353,6 +353,7 @@ impl Manager {
                 end_rest_if_paused(&queues.control_planes, &it.metadata);
                 queues.control_planes.wake(key_of(it));
                 self.wake_dependants_of_managed(it);
+                self.wake_namesakes_of(it);
             }),
             self.follow_ours(stop, &stores.managed_pools, concerns::same_but_status, |it| {
                 end_rest_if_paused(&queues.pools, &it.metadata);

@@ -17,6 +17,8 @@ pub struct Document {
     pub value: Value,
     /// JSON pointers to the values that came from Secrets, or may be secret.
     pub secrets: Vec<String>,
+    /// The names of the Secrets that it takes values from.
+    pub sources: Vec<String>,
     /// What has to be known before it is complete.
     pub awaited: Vec<Awaited>,
     /// Members of the object, such as `spec.networkProfle`, that Azure is not known to have. They are in the document
@@ -49,9 +51,11 @@ impl Resource {
     pub fn document(&self, id: &ResourceId, lookup: &dyn Lookup) -> Result<Document, Refusal> {
         let mut translation = Translation::new(self.kind, Some(id.subscription_id()), lookup, Mode::Whole);
         let value = translation.specification(&self.spec)?;
-        let Translation { secrets, mut awaited, unknown, .. } = translation;
+        let Translation { secrets, mut sources, mut awaited, unknown, .. } = translation;
         awaited.sort();
         awaited.dedup();
-        Ok(Document { value, secrets, awaited, unknown })
+        sources.sort();
+        sources.dedup();
+        Ok(Document { value, secrets, sources, awaited, unknown })
     }
 }

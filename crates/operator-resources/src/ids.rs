@@ -117,6 +117,10 @@ impl Lookup for Over<'_> {
         self.others.whole_secret(name)
     }
 
+    fn secret_version(&self, name: &str) -> Option<String> {
+        self.others.secret_version(name)
+    }
+
     fn config_map(&self, name: &str, key: &str) -> Option<String> {
         self.others.config_map(name, key)
     }

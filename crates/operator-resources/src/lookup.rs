@@ -15,6 +15,11 @@ pub trait Lookup {
     /// All keys and values of a Secret, as text.
     fn whole_secret(&self, name: &str) -> Option<Vec<(String, String)>>;
 
+    /// The version of a Secret, which differs once it has changed.
+    fn secret_version(&self, _name: &str) -> Option<String> {
+        None
+    }
+
     /// The value of a key of a ConfigMap.
     fn config_map(&self, name: &str, key: &str) -> Option<String>;
 }

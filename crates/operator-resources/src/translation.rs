@@ -150,6 +150,8 @@ pub(crate) struct Translation<'a> {
     lookup: &'a dyn Lookup,
     mode: Mode,
     pub(crate) secrets: Vec<String>,
+    /// The names of the Secrets.
+    pub(crate) sources: Vec<String>,
     pub(crate) awaited: Vec<Awaited>,
     /// Objects of the document that are replaced as a whole, because the operator states them as a list or otherwise
     /// as one value.
@@ -165,8 +167,9 @@ impl<'a> Translation<'a> {
         lookup: &'a dyn Lookup,
         mode: Mode,
     ) -> Self {
-        let (secrets, awaited, replaced, unknown) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { kind, subscription, lookup, mode, secrets, awaited, replaced, unknown }
+        let (secrets, sources, awaited) = (Vec::new(), Vec::new(), Vec::new());
+        let (replaced, unknown) = (Vec::new(), Vec::new());
+        Self { kind, subscription, lookup, mode, secrets, sources, awaited, replaced, unknown }
     }
 
     /// `spec` as a document: what is not beside `properties` goes into them.
@@ -361,6 +364,7 @@ impl<'a> Translation<'a> {
             return Ok(Some(value.clone()));
         }
         let (name, key) = name_and_key(value, &at.path, "Secret")?;
+        self.sources.push(name.clone());
         let found = self.lookup.secret(&name, &key);
         if found.is_none() {
             self.awaited.push(Awaited::Secret { name, key: Some(key) });
@@ -379,6 +383,7 @@ impl<'a> Translation<'a> {
             None => return Err(Refusal::missing(&format!("{}.name", at.path), remedy)),
         };
         self.replaced.push(at.pointer.clone());
+        self.sources.push(name.clone());
         let found = self.lookup.whole_secret(&name);
         if found.is_none() {
             self.awaited.push(Awaited::Secret { name, key: None });

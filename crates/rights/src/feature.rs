@@ -84,11 +84,23 @@ pub enum Feature {
     UserAssignedIdentities,
     /// Machines of clusters get identities of their own, with roles.
     MachineIdentities,
+    /// Clusters that Azure manages.
+    ManagedClusters,
+    /// Managed clusters are members of fleets.
+    Fleets,
+    /// Managed clusters have extensions.
+    ClusterExtensions,
+    /// The health of managed clusters is read.
+    ResourceHealth,
+    /// Raw resources beside managed clusters and their node pools.
+    RawResources,
+    /// Role assignments among the raw resources.
+    RawRoleAssignments,
 }
 
 impl Feature {
     /// All of them, in the order of pages and reports.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 32] = [
         Self::Base,
         Self::Election,
         Self::ConfigurationSecret,
@@ -115,6 +127,12 @@ impl Feature {
         Self::Clusters,
         Self::UserAssignedIdentities,
         Self::MachineIdentities,
+        Self::ManagedClusters,
+        Self::Fleets,
+        Self::ClusterExtensions,
+        Self::ResourceHealth,
+        Self::RawResources,
+        Self::RawRoleAssignments,
     ];
 
     /// The name in file names and on command lines.
@@ -166,13 +184,26 @@ impl Feature {
             Self::ScheduledEvents => ("scheduled-events", "--scheduled-events"),
             Self::ResourceManager => ("resource-manager", "--use-instance-metadata=false"),
             Self::Pull => ("pull", "always"),
-            Self::Clusters => ("clusters", "always"),
-            Self::UserAssignedIdentities => {
-                ("user-assigned-identities", "spec.identity: UserAssigned of machines and pools")
-            }
+            Self::Clusters => ("clusters", "AzureClusters, with their machines and pools"),
+            Self::UserAssignedIdentities => (
+                "user-assigned-identities",
+                "spec.identity: UserAssigned of machines, pools and managed clusters",
+            ),
             Self::MachineIdentities => {
                 ("machine-identities", "spec.identity: SystemAssigned of machines and pools")
             }
+            Self::ManagedClusters => (
+                "managed-clusters",
+                "AzureManagedControlPlanes or AzureASOManagedControlPlanes, with their pools",
+            ),
+            Self::Fleets => ("fleets", "spec.fleetsMember of AzureManagedControlPlanes"),
+            Self::ClusterExtensions => ("cluster-extensions", "spec.extensions of AzureManagedControlPlanes"),
+            Self::ResourceHealth => ("resource-health", "the gate AKSResourceHealth"),
+            Self::RawResources => (
+                "raw-resources",
+                "spec.resources of AzureASOManaged* with more than groups, clusters, pools and networks",
+            ),
+            Self::RawRoleAssignments => ("raw-role-assignments", "RoleAssignments in spec.resources"),
         }
     }
 }

@@ -44,6 +44,7 @@ pub fn of_template(template: &str, flavor: &str, shape: &Shape, secret: &str) ->
 pub fn variables<'a>(cluster: &'a str, shape: &'a Shape) -> BTreeMap<&'static str, &'a str> {
     BTreeMap::from([
         ("APISERVER_LB_DNS_SUFFIX", "suffix"),
+        ("ASO_CREDENTIAL_SECRET_NAME", "aso-credential"),
         ("AZURE_CLIENT_ID", shape.client_id.as_str()),
         ("AZURE_CLIENT_ID_USER_ASSIGNED_IDENTITY", shape.client_id.as_str()),
         ("AZURE_CLUSTER_IDENTITY_SECRET_NAME", "secret"),

@@ -9,7 +9,19 @@ use super::imports::{Files, Module};
 const FLOORS: [(&str, &[&str]); 2] = [
     (
         "crates/capz",
-        &["run", "cluster", "machine", "pool", "secrets", "context", "azure", "kubernetes", "settings"],
+        &[
+            "run",
+            "cluster",
+            "machine",
+            "pool",
+            "raw",
+            "managed",
+            "secrets",
+            "context",
+            "azure",
+            "kubernetes",
+            "settings",
+        ],
     ),
     ("crates/planner", &["order", "placement", "resources", "machines", "service", "outcome", "model"]),
 ];

@@ -54,7 +54,7 @@ async fn writes_carry_additional_headers() {
     let body = json!({"a": 1});
     with_headers.put::<_, Value>(&balancer("lb"), V, &body, None, Class::Create).await.unwrap();
     client.put::<_, Value>(&balancer("lb"), V, &body, None, Class::Create).await.unwrap();
-    let carried = |at: usize| journal.lock()[at].headers.get("usegpudedicatedvhd").is_some();
+    let carried = |at: usize| journal.lock()[at].headers.contains_key("usegpudedicatedvhd");
     assert_eq!([carried(0), carried(1), carried(2)], [false, true, false]);
     assert_eq!(journal.lock()[1].headers["authorization"], "Bearer token-of-the-test");
 }

@@ -10,5 +10,4 @@ pub use goals::{TAGS, end, goals, remembered_tags, sync};
 pub use machines::{Machines, instances_reading, machines, scale_set_of, scale_sets_reading};
 pub use profile::{AgentPool, profiles};
 
-/// The kind of the objects.
-pub const KIND: &str = "AzureManagedMachinePool";
+pub use crate::claimant::MANAGED_MACHINE_POOL as KIND;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use capz_api::Quantity;
-use capz_api::azure_managed_machine_pool::AzureManagedMachinePoolSpec;
+use capz_api::azure_managed_machine_pool::{AzureManagedMachinePoolSpec, PoolScaling};
 use serde_json::{Value, json};
 
 use super::node_config;
@@ -100,7 +100,7 @@ pub(super) fn document(
 /// The properties of a pool. `held` are the observed ones.
 fn properties(scope: ManagedScope<'_>, pool: &AgentPool<'_>, held: Option<&Value>) -> Value {
     let spec = pool.spec;
-    let scaling = spec.scaling.as_ref();
+    let scaling = scaling(pool, held);
     let disk = spec.os_disk_size_gb.filter(|size| *size > 0);
     without_nulls(json!({
         "count": count(pool, held),
@@ -132,6 +132,14 @@ fn properties(scope: ManagedScope<'_>, pool: &AgentPool<'_>, held: Option<&Value
         "linuxOSConfig": spec.linux_os_config.as_ref().map(node_config::linux),
         "type": "VirtualMachineScaleSets",
     }))
+}
+
+/// The bounds of Azure's autoscaler. Azure enables it only for a pool within its bounds, and does not scale by the same
+/// write: a pool outside of them is scaled first.
+fn scaling<'a>(pool: &AgentPool<'a>, held: Option<&Value>) -> Option<&'a PoolScaling> {
+    let is_enabled = held.is_none_or(|held| held["enableAutoScaling"] == true);
+    let is_within = || held.is_some_and(|held| held["count"] == count(pool, Some(held)));
+    pool.spec.scaling.as_ref().filter(|_| is_enabled || is_within())
 }
 
 /// The number of machines: the MachinePool's, or Azure's while its autoscaler decides.

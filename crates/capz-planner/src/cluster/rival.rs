@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use crate::managed_cluster;
+use crate::claimant::MANAGED_CONTROL_PLANE;
 
 /// The claim of an AzureCluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Claim<'_> {
     pub fn refusal(&self, kind: &str, own: &str) -> String {
         let Self { namespace, name, cluster, .. } = self;
         let members = match own {
-            managed_cluster::KIND => {
+            MANAGED_CONTROL_PLANE => {
                 "(spec.resourceGroupName, and spec.virtualNetwork.resourceGroup if that is set)"
             }
             _ => "(spec.resourceGroup, and spec.networkSpec.vnet.resourceGroup if that is set)",
@@ -110,7 +110,7 @@ mod tests {
             words.starts_with("AzureCluster green/app comes first, which belongs to a Cluster"),
             "{words}"
         );
-        let words = claim("green", None, true, 1).refusal("AzureCluster", managed_cluster::KIND);
+        let words = claim("green", None, true, 1).refusal("AzureCluster", MANAGED_CONTROL_PLANE);
         assert!(words.contains("(spec.resourceGroupName, and spec.virtualNetwork.resourceGroup"), "{words}");
     }
 

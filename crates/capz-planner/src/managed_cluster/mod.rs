@@ -24,6 +24,3 @@ pub use health::{RESOURCE_HEALTH, condition as health_condition, reading as heal
 pub use read_back::{Reported, read_back};
 pub use scope::{ManagedScope, as_cluster, joined, node_group_name};
 pub(crate) use version::higher;
-
-/// The kind of the objects.
-pub const KIND: &str = "AzureManagedControlPlane";

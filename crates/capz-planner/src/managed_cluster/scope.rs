@@ -8,7 +8,7 @@ use capz_api::azure_cluster::{AzureClusterSpec, NetworkSpec};
 use capz_api::azure_managed_control_plane::{AzureManagedControlPlaneSpec, ManagedVirtualNetwork};
 use capz_api::network::{BackendPool, LoadBalancer, Subnet, VirtualNetwork, roles};
 
-use crate::claimant::Claimant;
+use crate::claimant::{Claimant, MANAGED_CONTROL_PLANE};
 use crate::document::text;
 use crate::scope::ClusterScope;
 
@@ -45,7 +45,7 @@ impl<'a> From<ManagedScope<'a>> for Claimant<'a> {
 impl<'a> ManagedScope<'a> {
     /// The cluster, for judging ownership.
     pub fn claimant(&self) -> Claimant<'a> {
-        Claimant { kind: super::KIND, ..self.cluster.claimant() }
+        Claimant { kind: MANAGED_CONTROL_PLANE, ..self.cluster.claimant() }
     }
 
     /// The managed cluster.

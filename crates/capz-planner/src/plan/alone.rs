@@ -146,8 +146,16 @@ impl Judge<'_> {
             (Upkeep::Once | Upkeep::Always, _) => {}
         }
         let (mut document, mut changes) = compare::merge(kind, &compared(goal), held, &goal.withdrawn);
+        if goal.has_new_secrets {
+            changes.push(Change { at: "secrets".into(), from: None, to: None, secret: true });
+        }
         if changes.is_empty() && failed.is_none() {
             return State::Reached;
+        }
+        for pointer in &goal.secrets {
+            if let Some(secret) = goal.document.pointer(pointer) {
+                put_at(&mut document, pointer, secret.clone());
+            }
         }
         if let Some(state) = failed {
             changes.push(Change {
@@ -205,17 +213,42 @@ fn if_match(kind: &Kind, held: &Value) -> Option<String> {
     found.filter(|_| kind.conditional).map(str::to_owned)
 }
 
-/// The part of a document that is compared. A resource that was created without the cluster's ID is not written for it:
-/// only the resource group gets it later, and resources that had it before.
+/// The part of a document that is compared: without secrets. A resource that was created without the cluster's ID is not
+/// written for it: only the resource group gets it later, and resources that had it before.
 fn compared(goal: &Goal) -> Cow<'_, Value> {
-    if goal.kind().is_group() || goal.borne == Borne::Id || goal.document["tags"].get(tags::ID).is_none() {
+    let bears_id =
+        goal.kind().is_group() || goal.borne == Borne::Id || goal.document["tags"].get(tags::ID).is_none();
+    if bears_id && goal.secrets.is_empty() {
         return Cow::Borrowed(&goal.document);
     }
     let mut document = goal.document.clone();
-    if let Some(all) = document["tags"].as_object_mut() {
+    if !bears_id && let Some(all) = document["tags"].as_object_mut() {
         all.remove(tags::ID);
     }
+    for pointer in &goal.secrets {
+        take_at(&mut document, pointer);
+    }
     Cow::Owned(document)
+}
+
+/// Removes the value at a JSON pointer.
+fn take_at(document: &mut Value, pointer: &str) {
+    let Some((parent, name)) = pointer.rsplit_once('/') else { return };
+    if let Some(members) = document.pointer_mut(parent).and_then(Value::as_object_mut) {
+        members.remove(&name.replace("~1", "/").replace("~0", "~"));
+    }
+}
+
+/// Sets the value at a JSON pointer. Objects on the way to it are made.
+fn put_at(document: &mut Value, pointer: &str, value: Value) {
+    let mut place = document;
+    for name in pointer.split('/').skip(1) {
+        if !place.is_object() && !place.is_null() {
+            return;
+        }
+        place = &mut place[name.replace("~1", "/").replace("~0", "~")];
+    }
+    *place = value;
 }
 
 /// A document reduced to some of its members.

@@ -9,14 +9,18 @@
 //!
 //! An object needs no operator: `operator-resources` reads it as a document of Azure.
 
+mod applied;
 mod control_plane;
 mod mutation;
 mod place;
 mod pool;
 mod record;
+mod takeover;
 
+pub use applied::{Applied, RAW_MEMBERS};
 pub use control_plane::{ControlPlane, RawReported, read_back};
 pub use mutation::Incompatible;
 pub use place::{PlaceError, Placed, Standing, ends, goals, place, statuses};
 pub use pool::{MANAGED_BY_AKS, Pool, ReplicasManager, count_of, replicas_manager};
-pub use record::{OWNED_KINDS, Record, Recorded};
+pub use record::{OWNED_KINDS, RAW_RESOURCES, Record, Recorded};
+pub use takeover::{keep, record_taken_over};

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::record::{Record, Recorded};
 use crate::claimant::Claimant;
 use crate::goal::{Goal, OwnershipRule};
+use crate::kind::Kind;
 use crate::plan::Plan;
 use crate::service;
 use crate::terminal::Terminal;
@@ -77,6 +78,8 @@ pub struct Placed {
     pub standing: Standing,
     /// Whether the user gives an existing resource to the object.
     pub is_adopted: bool,
+    /// The Secrets that its document takes values from, with their versions.
+    pub secrets: String,
 }
 
 impl Placed {
@@ -155,10 +158,17 @@ pub fn place(
                 }
             }
         };
-        let annotation = &objects[index]["metadata"]["annotations"][ADOPT];
-        placed.push(Placed { resource, standing, is_adopted: annotation == "true" });
+        let is_adopted = objects[index]["metadata"]["annotations"][ADOPT] == "true";
+        let secrets = versions_of(&standing, others);
+        placed.push(Placed { resource, standing, is_adopted, secrets });
     }
     Ok(placed)
+}
+
+fn versions_of(standing: &Standing, others: &dyn Lookup) -> String {
+    let Standing::Known { document, .. } = standing else { return String::new() };
+    let version = |name: &String| format!("{name}@{}", others.secret_version(name).unwrap_or_default());
+    document.sources.iter().map(version).collect::<Vec<_>>().join(",")
 }
 
 fn known_version(resource: &Resource, index: usize) -> Result<&'static str, PlaceError> {
@@ -197,21 +207,39 @@ fn declared(placed: &Placed, record: &Record) -> Option<Goal> {
                 true => OwnershipRule::Shown(Claimant::recorded()),
                 false => OwnershipRule::Declared(DECLARED_BY),
             };
-            Goal::new(id.clone(), &service::RAW_RESOURCES, document.value.clone()).owned(ownership)
+            Goal::new(id.clone(), &service::RAW_RESOURCES, document.value.clone())
+                .owned(ownership)
+                .hiding(not_shown(placed.resource.kind, document))
         }
     };
     Some(Goal { api_version, ..goal })
 }
 
-/// The deletion of a recorded resource; `None` if its kind or version is from another release, so that it is not known
-/// how.
+/// JSON pointers to the members that Azure does not show, so that they are not compared: secrets, and members that it is
+/// not known to have, which it may ignore.
+fn not_shown(kind: &operator_resources::Kind, document: &Document) -> Vec<String> {
+    let pointer = |path: &String| {
+        let path = path.strip_prefix("spec.")?.replace('[', ".").replace(']', "");
+        let first = path.split('.').next().unwrap_or_default();
+        let place = if kind.envelope.contains(&first) { "" } else { "/properties" };
+        Some(format!("{place}/{}", path.replace('.', "/")))
+    };
+    let unknown = document.unknown.iter().filter_map(pointer);
+    unknown.chain(document.secrets.iter().cloned()).collect()
+}
+
+/// The deletion of a recorded resource; `None` if it stays. Another release may have recorded it, with a kind or a version
+/// that this one does not know: then it is deleted with a version that it knows.
 fn ended(id: &ResourceId, recorded: &Recorded) -> Option<Goal> {
     if !recorded.is_managed {
         return None;
     }
-    let kind = operator_resources::find(&recorded.group, &recorded.kind)?;
-    let version = operator_resources::api_version(&recorded.version)?;
-    let api_version = kind.versions.iter().find(|known| **known == version)?;
+    let versions = operator_resources::find(&recorded.group, &recorded.kind)
+        .map(|kind| kind.versions)
+        .unwrap_or_default();
+    let version = operator_resources::api_version(&recorded.version);
+    let same = versions.iter().find(|known| version.as_deref() == Some(**known));
+    let api_version = same.or(versions.last()).copied().unwrap_or(Kind::of(id).api_version);
     let goal =
         Goal::gone(id.clone(), &service::RAW_RESOURCES).owned(OwnershipRule::Shown(Claimant::recorded()));
     Some(Goal { api_version, ..goal })

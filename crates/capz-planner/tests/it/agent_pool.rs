@@ -86,7 +86,7 @@ fn plan_in(azure: &Azure, managed: &Managed) -> Plan {
 /// The next write of the pool that is there with these properties, in a cluster of ours; `None` if it is as desired.
 fn update(managed: &Managed, held: Value) -> Option<Step> {
     let mut azure = Azure::default();
-    put_cluster(&mut azure, &managed);
+    put_cluster(&mut azure, managed);
     azure.put(&id_of(managed), json!({ "properties": held }));
     plan_in(&azure, managed).steps().next().cloned()
 }

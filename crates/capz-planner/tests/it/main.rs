@@ -19,6 +19,7 @@ mod pool;
 mod pool_rollout;
 mod pool_selection;
 mod preview;
+mod raw;
 mod reports;
 mod untagged;
 mod upkeep;

@@ -102,7 +102,8 @@ impl Manager {
         if object.metadata.deletion_timestamp.is_none() {
             self.check_can_hold(object)?;
         }
-        self.cluster_context(ClusterObjects { cluster, azure_cluster: Arc::clone(object) }).await
+        self.cluster_context(ClusterObjects { cluster, azure_cluster: Arc::clone(object), managed: None })
+            .await
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use azure_types::ResourceId;
 use capz_api::azure_cluster::AzureClusterSpec;
 use capz_planner::cluster::dns_suffix;
+use capz_planner::managed_cluster::as_cluster;
 use capz_planner::operator::kept_of;
 use capz_planner::sku::Skus;
 use capz_planner::{Claimant, ClusterScope, elsewhere};
@@ -134,8 +135,8 @@ impl ClusterObjects {
 
     /// Checks that Azure Service Operator no longer writes to the cluster's resources.
     async fn check_operator(&self, manager: &Manager) -> Result<(), Failure> {
-        let owner = self.azure_cluster.metadata.uid.as_deref().unwrap_or_default();
-        let words = match manager.operator.is_harmless(owner, operator::lately()).await {
+        let owner = operator::owner_of(&self.azure_cluster);
+        let words = match manager.operator.is_harmless(&owner, operator::lately()).await {
             Ok(true) => return Ok(()),
             Ok(false) => "waiting until Azure Service Operator leaves the cluster alone".to_owned(),
             Err(error) => error.to_string(),
@@ -159,7 +160,7 @@ impl Manager {
     /// Collects the context of a cluster.
     pub(crate) async fn cluster_context(
         &self,
-        ClusterObjects { cluster, azure_cluster }: ClusterObjects,
+        ClusterObjects { cluster, azure_cluster, managed }: ClusterObjects,
     ) -> Result<ClusterContext, IdentityError> {
         let object = &*azure_cluster;
         let environment = object.spec.azure_environment.as_deref().unwrap_or_default();
@@ -167,7 +168,7 @@ impl Manager {
             dns_suffix(environment).ok_or_else(|| AccessError::UnknownCloud(environment.to_owned()))?;
         let subscription = self.subscription_of(object.spec.subscription_id.as_deref())?;
         let (identity, secret, access) = self.access(object).await?;
-        let rival = self.rival_of(object);
+        let rival = managed.as_ref().map_or_else(|| self.rival_of(object), |managed| self.rival_of(managed));
         let is_copy = rival.as_ref().is_some_and(|rival| rival.is_original);
         let id = namesakes::id(object).filter(|_| !is_copy).unwrap_or_default().to_owned();
         let annotations = object.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES);
@@ -185,7 +186,10 @@ impl Manager {
             azure_cluster: Arc::clone(&azure_cluster),
             dns_suffix,
         };
-        elsewhere::check_cluster(context.scope_of(&azure_cluster.spec, &[]), annotations)
+        // The group of a managed cluster is not that of machines that join it.
+        let managed = managed.map(|managed| as_cluster(&managed.spec, context.scope().name));
+        let declared = managed.as_ref().unwrap_or(&azure_cluster.spec);
+        elsewhere::check_cluster(context.scope_of(declared, &[]), annotations)
             .map_err(IdentityError::Elsewhere)?;
         Ok(context)
     }

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use capz_api::azure_cluster::AzureClusterSpec;
+use capz_api::azure_managed_control_plane::AzureManagedControlPlaneSpec;
+use capz_planner::managed_cluster::joined;
 
 use crate::context::manager::Manager;
 use crate::kubernetes::core::{self, Cluster};
-use crate::kubernetes::kinds::{AzureCluster, Object, ObjectKind, reference};
+use crate::kubernetes::kinds::{AzureCluster, AzureManagedControlPlane, Object, ObjectKind, reference};
 use crate::kubernetes::store::{Store, key_of};
 
 /// The Cluster and the AzureCluster that an object belongs to.
@@ -14,6 +16,8 @@ use crate::kubernetes::store::{Store, key_of};
 pub(crate) struct ClusterObjects {
     pub cluster: Arc<Cluster>,
     pub azure_cluster: Arc<AzureCluster>,
+    /// The managed cluster that the object joins. The AzureCluster is made from it.
+    pub managed: Option<Arc<AzureManagedControlPlane>>,
 }
 
 impl Manager {
@@ -44,8 +48,36 @@ impl Manager {
         object: &Object<K>,
         named_by_owner: &str,
     ) -> Option<ClusterObjects> {
+        let cluster = self.owner_cluster(object, named_by_owner)?;
+        self.self_managed(object, cluster)
+    }
+
+    /// The same for an object that may also join a managed cluster.
+    pub(crate) fn cluster_joined_by<K: ObjectKind>(
+        &self,
+        object: &Object<K>,
+        named_by_owner: &str,
+    ) -> Option<ClusterObjects> {
+        let cluster = self.owner_cluster(object, named_by_owner)?;
+        let control_plane = &cluster.spec.control_plane_ref;
+        if control_plane.kind != AzureManagedControlPlaneSpec::NAME {
+            return self.self_managed(object, cluster);
+        }
+        let store = &self.stores.managed_control_planes;
+        let control_plane = self.dependency(object, store, &control_plane.name)?;
+        Some(ClusterObjects::joining(cluster, control_plane))
+    }
+
+    fn owner_cluster<K: ObjectKind>(&self, object: &Object<K>, named_by_owner: &str) -> Option<Arc<Cluster>> {
         let name = core::cluster_name(&object.metadata).unwrap_or(named_by_owner);
-        let cluster = self.dependency(object, &self.stores.clusters, name)?;
+        self.dependency(object, &self.stores.clusters, name)
+    }
+
+    fn self_managed<K: ObjectKind>(
+        &self,
+        object: &Object<K>,
+        cluster: Arc<Cluster>,
+    ) -> Option<ClusterObjects> {
         let infrastructure = &cluster.spec.infrastructure_ref;
         if infrastructure.kind != AzureClusterSpec::NAME {
             let words = format!(
@@ -56,14 +88,27 @@ impl Manager {
             return None;
         }
         let azure_cluster = self.dependency(object, &self.stores.azure_clusters, &infrastructure.name)?;
-        Some(ClusterObjects { cluster, azure_cluster })
+        Some(ClusterObjects { cluster, azure_cluster, managed: None })
     }
 }
 
 impl ClusterObjects {
-    /// Whether the cluster's network is ready.
+    /// The objects of a managed cluster that self-managed machines join.
+    pub fn joining(cluster: Arc<Cluster>, control_plane: Arc<AzureManagedControlPlane>) -> Self {
+        let metadata = control_plane.metadata.clone();
+        let spec = joined(&control_plane.spec, metadata.name.as_deref().unwrap_or_default());
+        let azure_cluster = AzureCluster { types: None, metadata, spec, status: None };
+        Self { cluster, azure_cluster: Arc::new(azure_cluster), managed: Some(control_plane) }
+    }
+
+    /// Whether the cluster's network is ready. Cluster API takes the network of a managed cluster for ready before Azure
+    /// has created it.
     pub fn has_network(&self) -> bool {
+        let is_initialized = |managed: &Arc<AzureManagedControlPlane>| {
+            managed.status.as_ref().is_some_and(|status| status.initialized == Some(true))
+        };
         self.cluster.status.as_ref().is_some_and(core::ClusterStatus::has_infrastructure)
+            && self.managed.as_ref().is_none_or(is_initialized)
     }
 }
 

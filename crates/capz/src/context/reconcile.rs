@@ -1,7 +1,10 @@
 //! What the reconciles of all kinds share: an object that is edited, its conditions, and how it is saved.
 
+use std::collections::BTreeMap;
+
 use capz_api::{Condition, Future};
 use capz_planner::condition::{Severity, fails, untold};
+use capz_planner::operator::OperatorObject;
 use capz_planner::terminal::Terminal;
 use controllers::Reference;
 use tokio::time::Instant;
@@ -24,8 +27,14 @@ pub(crate) trait Reconciled: ObjectKind<Status: ReportedStatus> {
     /// The condition that says whether the object works.
     const RUNNING: &'static str;
 
+    /// Whether the Secrets and ConfigMaps that Azure Service Operator has written are written for this kind, too.
+    const HAS_EXPORTS: bool = false;
+
     /// The objects of this kind.
     fn store(stores: &Stores) -> &Store<Self>;
+
+    /// Remembers what objects of Azure Service Operator stand for that are taken over.
+    fn take(_annotations: &mut BTreeMap<String, String>, _objects: &[OperatorObject]) {}
 }
 
 /// One reconcile of one object.

@@ -83,6 +83,7 @@ impl Manager {
             self.wake_referenced(&cluster, &found.spec.infrastructure_ref);
         }
         self.wake_managed_pools_of(&cluster);
+        self.wake_pools_of(&cluster);
     }
 
     /// Wakes the node pools of a managed cluster.

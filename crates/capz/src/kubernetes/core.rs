@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use capz_planner::pool::Node;
 use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{ApiResource, GroupVersionKind};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::kubernetes::kinds::{Object, object_kinds, owner_in};
 
@@ -51,6 +51,11 @@ macro_rules! slim_objects {
     )*};
 }
 
+/// A member that may be null instead of absent.
+fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(value: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(value)?.unwrap_or_default())
+}
+
 slim_objects! {
     /// The members of a Cluster's spec that are read.
     ClusterSpec {
@@ -61,6 +66,7 @@ slim_objects! {
         /// Its infrastructure.
         infrastructure_ref: Reference,
         /// Its control plane.
+        #[serde(deserialize_with = "or_default")]
         control_plane_ref: Reference,
     }
 

@@ -1,5 +1,6 @@
 //! The kinds that the controllers watch and change.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
@@ -20,13 +21,14 @@ use capz_api::azure_managed_control_plane::{AzureManagedControlPlaneSpec, AzureM
 use capz_api::azure_managed_machine_pool::{AzureManagedMachinePoolSpec, AzureManagedMachinePoolStatus};
 use controllers::Reference;
 use k8s::api::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use kube::core::{ApiResource, GroupVersionKind};
-use serde::Serialize;
+use kube::Resource;
+use kube::core::{ApiResource, DynamicResourceScope, GroupVersionKind, TypeMeta};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 /// A kind, which its spec stands for.
 pub trait ObjectKind:
-    Clone + PartialEq + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
+    Clone + Default + PartialEq + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
 {
     /// Its name.
     const NAME: &'static str;
@@ -66,8 +68,64 @@ object_kinds! {
         "AzureASOManagedMachinePools";
 }
 
-/// An object with a typed spec and status.
-pub type Object<K> = kube::core::Object<K, <K as ObjectKind>::Status>;
+/// An object with a typed spec and status. An object of a kind whose spec has no required members may lack it: a list with
+/// such an object must be readable.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct Object<K: ObjectKind> {
+    /// Its kind and version; an entry of a list may lack them.
+    #[serde(flatten, default)]
+    pub types: Option<TypeMeta>,
+    /// Its metadata.
+    pub metadata: ObjectMeta,
+    /// What it declares.
+    #[serde(default)]
+    pub spec: K,
+    /// What the controllers report.
+    pub status: Option<K::Status>,
+}
+
+impl<K: ObjectKind> Object<K> {
+    /// A new object of a kind in our group.
+    pub fn new(metadata: ObjectMeta, spec: K) -> Self {
+        Self {
+            types: Some(TypeMeta { api_version: API_VERSION.to_owned(), kind: K::NAME.to_owned() }),
+            metadata,
+            spec,
+            status: None,
+        }
+    }
+}
+
+impl<K: ObjectKind> Resource for Object<K> {
+    type DynamicType = ApiResource;
+    type Scope = DynamicResourceScope;
+
+    fn kind(of: &ApiResource) -> Cow<'_, str> {
+        of.kind.as_str().into()
+    }
+
+    fn group(of: &ApiResource) -> Cow<'_, str> {
+        of.group.as_str().into()
+    }
+
+    fn version(of: &ApiResource) -> Cow<'_, str> {
+        of.version.as_str().into()
+    }
+
+    fn plural(of: &ApiResource) -> Cow<'_, str> {
+        of.plural.as_str().into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
 /// The network of a cluster.
 pub type AzureCluster = Object<AzureClusterSpec>;
 /// One virtual machine.

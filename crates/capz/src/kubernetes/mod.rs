@@ -6,6 +6,7 @@ pub mod controller;
 pub mod core;
 pub mod kinds;
 pub mod operator;
+pub mod operator_exports;
 pub mod operator_objects;
 pub mod patch;
 pub mod queue;

@@ -5,16 +5,20 @@
 //! One observation serves all clusters. If the operator was never installed, it costs a few requests in each sync
 //! period.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use capz_planner::operator::{Converter, Definition, KINDS, OperatorKind, OperatorObject, Step};
+use capz_planner::operator::{
+    Converter, Definition, OperatorKind, OperatorObject, OperatorOwner, Step, kinds,
+};
+use capz_planner::raw::OWNED_KINDS;
 use futures::future::join_all;
 use kube::api::{DeleteParams, DynamicObject, Patch, Preconditions, PropagationPolicy};
 use kube::{Api, Client};
 use tokio::time::Instant;
 
+use crate::kubernetes::kinds::{Object, ObjectKind};
 use crate::kubernetes::operator_objects::{OperatorObjects, definitions, resource};
 use crate::kubernetes::patch::params;
 
@@ -33,6 +37,16 @@ pub(crate) const GOING: Duration = Duration::from_secs(2);
 pub(crate) fn lately() -> Instant {
     let now = Instant::now();
     now.checked_sub(FRESH_ENOUGH).unwrap_or(now)
+}
+
+/// The owner of objects of the operator that an object of ours may be.
+pub(crate) fn owner_of<K: ObjectKind>(object: &Object<K>) -> OperatorOwner {
+    let annotations = object.metadata.annotations.as_ref();
+    OperatorOwner {
+        kind: K::NAME,
+        uid: object.metadata.uid.clone().unwrap_or_default(),
+        owned_kinds: annotations.and_then(|all| all.get(OWNED_KINDS)).cloned().unwrap_or_default(),
+    }
 }
 
 /// Why the operator's objects are not neutralized or removed.
@@ -59,7 +73,7 @@ impl OperatorError {
         matches!(self, Self::Left(_))
     }
 
-    fn refused(what: String, error: &kube::Error) -> Self {
+    pub(super) fn refused(what: String, error: &kube::Error) -> Self {
         let remedy = match error {
             kube::Error::Api(status) if status.is_forbidden() => {
                 "; give capz-manager the rights of deploy/capz/parts/40-rights.yaml"
@@ -70,13 +84,33 @@ impl OperatorError {
     }
 }
 
+/// A kind whose objects could not be listed.
+#[derive(Debug, Clone)]
+struct Unlisted {
+    kind: &'static OperatorKind,
+    definition: Definition,
+    error: OperatorError,
+    is_forbidden: bool,
+}
+
 /// The observed objects of the operator.
 #[derive(Debug, Clone, Default)]
 struct ObservedObjects {
+    /// The names of the definitions that were looked for.
+    wanted: BTreeSet<String>,
     /// The kinds that are defined.
     defined: Vec<(&'static OperatorKind, Definition)>,
-    /// Objects by the UID of the AzureCluster that they belong to.
+    /// The defined kinds whose objects are unknown.
+    unlisted: Vec<Unlisted>,
+    /// Objects by the UID of their owner.
     objects: HashMap<String, Vec<OperatorObject>>,
+}
+
+impl ObservedObjects {
+    /// The kinds that this owner may have, and whose objects are unknown.
+    fn unlisted_of(&self, owner: &OperatorOwner) -> impl Iterator<Item = &Unlisted> {
+        self.unlisted.iter().filter(|it| owner.may_own(it.kind))
+    }
 }
 
 struct OperatorObservation {
@@ -86,13 +120,25 @@ struct OperatorObservation {
 
 impl OperatorObservation {
     /// Whether this observation is valid for a caller that accepts none older than `not_before`.
-    fn serves(&self, not_before: Instant, sync_period: Duration) -> bool {
+    fn serves(&self, owner: &OperatorOwner, not_before: Instant, sync_period: Duration) -> bool {
         match &self.answer {
+            Ok(observed) if !owner.definitions().is_subset(&observed.wanted) => false,
             Ok(observed) if observed.defined.is_empty() => self.at.elapsed() < sync_period,
-            Ok(_) => self.at >= not_before,
-            Err(_) => self.at >= not_before && self.at.elapsed() < SHARED_FAILURE,
+            Ok(observed) if observed.unlisted_of(owner).next().is_none() => self.at >= not_before,
+            Ok(_) | Err(_) => self.at >= not_before && self.at.elapsed() < SHARED_FAILURE,
         }
     }
+}
+
+/// The last observation, and the definitions by their names, with the resource versions in which they were read.
+///
+/// Only the kinds are observed that the established provider creates for the owners here: it has the right to list
+/// these, and its role may lack all others.
+#[derive(Default)]
+struct OperatorMemory {
+    wanted: BTreeSet<String>,
+    latest: Option<OperatorObservation>,
+    definitions: BTreeMap<String, (String, Definition)>,
 }
 
 /// The objects of Azure Service Operator in this management cluster.
@@ -100,58 +146,73 @@ pub(crate) struct Operator {
     client: Client,
     objects: OperatorObjects,
     sync_period: Duration,
-    latest: tokio::sync::Mutex<Option<OperatorObservation>>,
+    memory: tokio::sync::Mutex<OperatorMemory>,
 }
 
 impl Operator {
     /// The objects in this namespace, or in all namespaces. The kinds are discovered again after each `sync_period`.
     pub fn new(client: Client, namespace: Option<String>, sync_period: Duration) -> Self {
         let objects = OperatorObjects::new(client.clone(), namespace);
-        Self { client, objects, sync_period, latest: tokio::sync::Mutex::default() }
+        Self { client, objects, sync_period, memory: tokio::sync::Mutex::default() }
     }
 
-    /// Whether all objects of this AzureCluster are harmless, as observed at `not_before` or later: the operator does
-    /// nothing in Azure for them.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Whether all objects of this owner are harmless, as observed at `not_before` or later: the operator does nothing
+    /// in Azure for them.
     ///
     /// # Errors
     /// The objects cannot be read.
-    pub async fn is_harmless(&self, owner: &str, not_before: Instant) -> Result<bool, OperatorError> {
-        let observed = self.observed(not_before).await?;
-        Ok(observed.objects.get(owner).into_iter().flatten().all(OperatorObject::is_harmless))
+    pub async fn is_harmless(
+        &self,
+        owner: &OperatorOwner,
+        not_before: Instant,
+    ) -> Result<bool, OperatorError> {
+        let observed = self.observed(owner, not_before).await?;
+        if let Some(unlisted) = observed.unlisted_of(owner).next() {
+            return Err(unlisted.error.clone());
+        }
+        Ok(observed.objects.get(&owner.uid).into_iter().flatten().all(OperatorObject::is_harmless))
     }
 
-    /// Makes the objects of this AzureCluster harmless, and returns them as observed at `not_before` or later: the
+    /// Makes the objects of this owner harmless, and returns them as observed at `not_before` or later: the
     /// operator then does nothing in Azure, whatever happens to the objects.
     ///
     /// # Errors
     /// One of them is not harmless yet.
     pub async fn make_harmless(
         &self,
-        owner: &str,
+        owner: &OperatorOwner,
         not_before: Instant,
     ) -> Result<Vec<OperatorObject>, OperatorError> {
         self.bring(owner, not_before, |objects| objects.iter().all(OperatorObject::is_harmless)).await
     }
 
-    /// Removes the objects of this AzureCluster, after all of them are harmless.
+    /// Removes the objects of this owner, after all of them are harmless.
     ///
     /// # Errors
     /// One of them still exists.
-    pub async fn remove(&self, owner: &str) -> Result<(), OperatorError> {
+    pub async fn remove(&self, owner: &OperatorOwner) -> Result<(), OperatorError> {
         self.bring(owner, lately(), <[_]>::is_empty).await.map(drop)
     }
 
-    /// Takes steps with the objects of this AzureCluster until `is_done` holds for them.
+    /// Takes steps with the objects of this owner until `is_done` holds for them.
     async fn bring(
         &self,
-        owner: &str,
+        owner: &OperatorOwner,
         mut not_before: Instant,
         is_done: fn(&[OperatorObject]) -> bool,
     ) -> Result<Vec<OperatorObject>, OperatorError> {
         let (mut objects, mut unknown) = (Vec::new(), None);
         for _ in 0..ROUNDS {
-            let observed = self.observed(not_before).await?;
-            objects = observed.objects.get(owner).cloned().unwrap_or_default();
+            let observed = self.observed(owner, not_before).await?;
+            if self.convert_without(&observed, owner).await? {
+                not_before = Instant::now();
+                continue;
+            }
+            objects = observed.objects.get(&owner.uid).cloned().unwrap_or_default();
             if is_done(&objects) {
                 return Ok(objects);
             }
@@ -176,7 +237,7 @@ impl Operator {
             return Err(unknown);
         }
         // The current observation does not show the change that the caller waits for.
-        *self.latest.lock().await = None;
+        self.memory.lock().await.latest = None;
         let name = |it: &OperatorObject| format!("{} {}/{}", it.kind.kind, it.namespace, it.name);
         Err(OperatorError::Left(objects.iter().map(name).collect::<Vec<_>>().join(", ")))
     }
@@ -226,71 +287,106 @@ impl Operator {
     }
 
     /// Returns the objects as observed at `not_before` or later.
-    async fn observed(&self, not_before: Instant) -> Result<Arc<ObservedObjects>, OperatorError> {
-        let mut latest = self.latest.lock().await;
-        if let Some(latest) = latest.as_ref().filter(|latest| latest.serves(not_before, self.sync_period)) {
+    async fn observed(
+        &self,
+        owner: &OperatorOwner,
+        not_before: Instant,
+    ) -> Result<Arc<ObservedObjects>, OperatorError> {
+        let mut memory = self.memory.lock().await;
+        let latest = memory.latest.as_ref();
+        if let Some(latest) = latest.filter(|latest| latest.serves(owner, not_before, self.sync_period)) {
             return latest.answer.clone();
         }
         let at = Instant::now();
-        let answer = self.observe().await.map(Arc::new);
-        *latest = Some(OperatorObservation { at, answer: answer.clone() });
+        memory.wanted.extend(owner.definitions());
+        let wanted = memory.wanted.clone();
+        let answer = self.observe(wanted, &mut memory.definitions).await.map(Arc::new);
+        memory.latest = Some(OperatorObservation { at, answer: answer.clone() });
         answer
     }
 
-    async fn observe(&self) -> Result<ObservedObjects, OperatorError> {
-        let mut observed = ObservedObjects::default();
-        for found in join_all(KINDS.iter().map(|kind| self.definition(kind))).await {
-            observed.defined.extend(found?);
+    async fn observe(
+        &self,
+        wanted: BTreeSet<String>,
+        definitions: &mut BTreeMap<String, (String, Definition)>,
+    ) -> Result<ObservedObjects, OperatorError> {
+        let mut observed = ObservedObjects { wanted, ..ObservedObjects::default() };
+        let versions = self.objects.defined().await;
+        let versions =
+            versions.map_err(|error| OperatorError::refused("list definitions".to_owned(), &error))?;
+        definitions.retain(|name, (version, _)| versions.get(name) == Some(version));
+        let reads = kinds().iter().filter_map(|kind| {
+            let name = kind.definition();
+            let version = versions.get(&name).filter(|_| observed.wanted.contains(&name))?.clone();
+            let known = definitions.get(&name).map(|(_, definition)| definition.clone());
+            Some(async move {
+                let found = match known {
+                    Some(known) => Some(known),
+                    None => self.definition(kind).await?,
+                };
+                Ok(found.map(|definition| (kind, version, definition)))
+            })
+        });
+        let reads: Vec<_> = reads.collect();
+        for found in join_all(reads).await {
+            if let Some((kind, version, definition)) = found? {
+                definitions.insert(kind.definition(), (version, definition.clone()));
+                observed.defined.push((kind, definition));
+            }
         }
-        let lists = observed.defined.iter().map(|(kind, definition)| self.read(kind, definition));
-        for found in join_all(lists).await {
-            for object in found? {
-                observed.objects.entry(object.owner.clone()).or_default().push(object);
+        let lists = observed.defined.iter().map(|(kind, definition)| async move {
+            (*kind, definition, self.objects.list(kind, &definition.storage).await)
+        });
+        for (kind, definition, found) in join_all(lists).await {
+            match found {
+                Ok(found) => {
+                    for object in found.of_clusters {
+                        observed.objects.entry(object.owner.clone()).or_default().push(object);
+                    }
+                }
+                // The definition was deleted just now.
+                Err(kube::Error::Api(status)) if status.is_not_found() => {}
+                Err(error) => observed.unlisted.push(Unlisted {
+                    kind,
+                    definition: definition.clone(),
+                    error: Self::not_listed(kind, definition, &error),
+                    is_forbidden: matches!(&error, kube::Error::Api(status) if status.is_forbidden()),
+                }),
             }
         }
         Ok(observed)
     }
 
-    async fn definition(
-        &self,
-        kind: &'static OperatorKind,
-    ) -> Result<Option<(&'static OperatorKind, Definition)>, OperatorError> {
+    async fn definition(&self, kind: &OperatorKind) -> Result<Option<Definition>, OperatorError> {
         let definition = self.objects.definition(kind).await;
-        let definition = definition.map_err(|error| {
-            OperatorError::refused(format!("read definition {}", kind.definition()), &error)
-        })?;
-        Ok(definition.map(|definition| (kind, definition)))
+        definition
+            .map_err(|error| OperatorError::refused(format!("read definition {}", kind.definition()), &error))
     }
 
-    /// Lists the objects of a kind that AzureClusters own. If listing fails because their conversion webhook no longer
-    /// exists, the conversion is turned off first.
-    async fn read(
+    /// Turns off the conversion of kinds that this owner may have and that cannot be listed because their conversion
+    /// webhook no longer exists. Returns whether there were any.
+    async fn convert_without(
         &self,
-        kind: &'static OperatorKind,
-        definition: &Definition,
-    ) -> Result<Vec<OperatorObject>, OperatorError> {
-        let error = match self.objects.list(kind, &definition.storage).await {
-            Ok(found) => return Ok(found.of_clusters),
-            Err(error) => error,
-        };
-        match &error {
-            // The definition was deleted just now.
-            kube::Error::Api(status) if status.is_not_found() => return Ok(Vec::new()),
-            kube::Error::Api(status) if status.is_forbidden() => {}
-            _ => match self.objects.is_gone(&definition.converter).await {
+        observed: &ObservedObjects,
+        owner: &OperatorOwner,
+    ) -> Result<bool, OperatorError> {
+        let mut is_changed = false;
+        for Unlisted { kind, definition, error, is_forbidden } in observed.unlisted_of(owner) {
+            if *is_forbidden {
+                return Err(error.clone());
+            }
+            match self.objects.is_gone(&definition.converter).await {
                 Ok(true) => {
                     self.do_without_converter(kind).await?;
-                    let again = self.objects.list(kind, &definition.storage).await;
-                    let again = again.map_err(|error| Self::not_listed(kind, definition, &error))?;
-                    return Ok(again.of_clusters);
+                    is_changed = true;
                 }
                 Err(kube::Error::Api(status)) if status.is_forbidden() => {
                     return Err(Self::not_known(&definition.converter, &kube::Error::Api(status)));
                 }
-                Ok(false) | Err(_) => {}
-            },
+                Ok(false) | Err(_) => return Err(error.clone()),
+            }
         }
-        Err(Self::not_listed(kind, definition, &error))
+        Ok(is_changed)
     }
 
     fn not_listed(kind: &OperatorKind, definition: &Definition, error: &kube::Error) -> OperatorError {

@@ -1,5 +1,7 @@
 //! Reads the objects of Azure Service Operator, in their storage version: reading that one does not need the operator.
 
+use std::collections::BTreeMap;
+
 use capz_planner::operator::{Converter, Definition, OperatorKind, OperatorObject};
 use kube::api::{DynamicObject, ListParams};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -11,7 +13,7 @@ const PAGE_SIZE: u32 = 250;
 /// The objects of a kind.
 #[derive(Debug, Clone, Default)]
 pub struct Listed {
-    /// The objects that belong to AzureClusters.
+    /// The objects that belong to objects of ours.
     pub of_clusters: Vec<OperatorObject>,
     /// All other objects, as `NAMESPACE/NAME`.
     pub of_others: Vec<String>,
@@ -27,6 +29,26 @@ impl OperatorObjects {
     /// The objects in this namespace, or in all namespaces.
     pub fn new(client: Client, namespace: Option<String>) -> Self {
         Self { client, namespace }
+    }
+
+    /// The resource versions of all definitions, by their names.
+    ///
+    /// # Errors
+    /// The API server refuses the request.
+    pub async fn defined(&self) -> Result<BTreeMap<String, String>, kube::Error> {
+        let definitions = definitions(&self.client);
+        let mut params = ListParams::default().limit(PAGE_SIZE);
+        let mut found = BTreeMap::new();
+        loop {
+            let page = definitions.list_metadata(&params).await?;
+            found.extend(page.items.into_iter().filter_map(|it| {
+                Some((it.metadata.name?, it.metadata.resource_version.unwrap_or_default()))
+            }));
+            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => params = ListParams::default().limit(PAGE_SIZE).continue_token(&token),
+                None => return Ok(found),
+            }
+        }
     }
 
     /// Reads the definition of a kind; `None` if the kind is not defined.
@@ -98,7 +120,7 @@ impl OperatorObjects {
 
 /// The API resource of a kind in a version.
 pub(crate) fn resource(kind: &OperatorKind, version: &str) -> ApiResource {
-    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(kind.group, version, kind.kind), kind.plural)
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(kind.group, version, kind.kind), &kind.plural)
 }
 
 /// The API of CustomResourceDefinitions.

@@ -169,8 +169,8 @@ impl ManagedObjects {
     /// The context of an object of this cluster, once no other program writes to the cluster's resources.
     pub async fn context(&self, manager: &Manager) -> Result<ManagedContext, Failure> {
         let after = manager.settings.timeouts.requeue;
-        let owner = self.control_plane.metadata.uid.as_deref().unwrap_or_default();
-        let words = match manager.operator.is_harmless(owner, operator::lately()).await {
+        let owner = operator::owner_of(&self.control_plane);
+        let words = match manager.operator.is_harmless(&owner, operator::lately()).await {
             Ok(true) => None,
             Ok(false) => Some("waiting until Azure Service Operator leaves the cluster alone".to_owned()),
             Err(error) => Some(error.to_string()),

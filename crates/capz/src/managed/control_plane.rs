@@ -225,7 +225,9 @@ impl ControlPlaneReconcile<'_> {
         let (operations, reach) = (self.edited.operations(), self.reach(self.own));
         let deleting = matches!(target, Target::Ended { .. });
         let mut subject = ControlPlaneSubject { context: self.own, reconcile: self, deleting, target };
-        reach.run_from(observed, &mut subject, &operations).await
+        let (observed, plan) = reach.run_from(observed, &mut subject, &operations).await?;
+        self.manager.recorder.changed_by_others(&self.about(), &plan, &observed);
+        Ok((observed, plan))
     }
 
     /// The observed state matches the desired state.
@@ -235,6 +237,7 @@ impl ControlPlaneReconcile<'_> {
         strangers: &BTreeSet<ResourceId>,
     ) -> Result<Outcome, PatchError> {
         let scope = self.own.scope();
+        let known = self.edited.object.status.as_ref().map(|it| (it.initialized, it.version.clone()));
         let memory = remembered_of(scope, observed).without(strangers).with(&self.memory().until_the_end());
         self.remember(&memory);
         let reported = match observed.get(&scope.managed_cluster()) {
@@ -253,8 +256,11 @@ impl ControlPlaneReconcile<'_> {
         let status = self.edited.status();
         (status.ready, status.initialized) = (Some(true), Some(true));
         self.save().await?;
-        // Wakes the pools that wait for their cluster without waiting for the watch.
-        self.manager.wake_dependants_of_managed(&self.edited.object);
+        let status = self.edited.object.status.as_ref().map(|it| (it.initialized, it.version.clone()));
+        if status != known {
+            // Pools wait for their cluster, and for its new version.
+            self.manager.wake_dependants_of_managed(&self.edited.object);
+        }
         Ok(outcome)
     }
 
@@ -296,6 +302,10 @@ impl ControlPlaneReconcile<'_> {
             cluster: self.own.cluster.metadata.name.as_deref().unwrap_or_default(),
         };
         self.manager.keep_access(&credentials, &place, owner).await?;
+        let is_issuer = spec.oidc_issuer_profile.as_ref().is_some_and(|it| it.enabled == Some(true));
+        if let Some(url) = reported.issuer_url.as_deref().filter(|_| is_issuer) {
+            self.manager.keep_issuer(owner, url).await?;
+        }
         let renewal = credentials.token_left.map(|left| left.saturating_sub(TOKEN_MARGIN));
         let renewal = renewal.filter(|renewal| *renewal < self.manager.settings.sync_period);
         Ok(renewal.map_or(Outcome::Rest, |renewal| Outcome::After(renewal.max(Duration::from_secs(30)))))

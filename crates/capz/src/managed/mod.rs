@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod cluster;
+pub mod config_map;
 pub mod context;
 pub mod control_plane;
 pub mod kubeconfig;

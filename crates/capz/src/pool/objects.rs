@@ -292,8 +292,7 @@ impl PoolReconcile<'_> {
             provider_id: Some(instance.provider_id.clone()),
             ..AzureMachinePoolMachineSpec::default()
         };
-        let mut object = AzureMachinePoolMachine::new("", &kinds::resource(POOL_MACHINE), spec);
-        object.metadata = metadata;
+        let object = AzureMachinePoolMachine::new(metadata, spec);
         let api = self.manager.pool_machines_api(&self.key.namespace);
         match api.create(&PostParams::default(), &object).await {
             Ok(made) => {

@@ -81,7 +81,7 @@ impl Manager {
     ) -> Option<(Arc<MachinePool>, ClusterObjects)> {
         let owner = core::owner(&object.metadata, "MachinePool")?;
         let owner = self.dependency(object, &self.stores.machine_pools, owner)?;
-        let cluster = self.cluster_of(object, &owner.spec.cluster_name)?;
+        let cluster = self.cluster_joined_by(object, &owner.spec.cluster_name)?;
         Some((owner, cluster))
     }
 }

@@ -16,7 +16,8 @@ use crate::kubernetes::patch::PatchError;
 use crate::kubernetes::queue::Outcome;
 use crate::kubernetes::store::Key;
 use crate::managed::access::Owner;
-use crate::raw::reconcile::RawKind as _;
+use crate::raw::kinds::RawKind as _;
+use crate::raw::reconcile::Held;
 
 type ClusterReconcile<'a> = Reconcile<'a, AzureAsoManagedClusterSpec, Arc<Cluster>>;
 
@@ -60,7 +61,7 @@ impl ClusterReconcile<'_> {
         }
         let resources: Vec<Value> =
             self.edited.object.spec.resources().iter().map(|it| Value::Object(it.0.clone())).collect();
-        let mutate = |_: &dyn Fn(&str) -> Option<Value>| Ok(resources.clone());
+        let mutate = |_: &Held<'_>| Ok(resources.clone());
         let reached = match self.pursue(&mutate).await {
             Ok(reached) => reached,
             Err(why) => return self.not_reached(why).await,

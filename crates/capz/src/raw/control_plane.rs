@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capz_api::azure_aso_managed::{AzureAsoManagedClusterSpec, AzureAsoManagedControlPlaneSpec, RawResource};
-use capz_planner::Terminal;
 use capz_planner::pool::EXTERNAL_REPLICAS;
 use capz_planner::raw::{ControlPlane, Pool, RawReported, read_back};
+use capz_planner::{Observation, Terminal};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -20,7 +20,8 @@ use crate::kubernetes::queue::Outcome;
 use crate::kubernetes::store::{Key, key_of};
 use crate::managed::access::Owner;
 use crate::managed::kubeconfig::Kubeconfig;
-use crate::raw::reconcile::{RawKind as _, Reached};
+use crate::raw::kinds::RawKind as _;
+use crate::raw::reconcile::{Held, Reached};
 
 type ControlPlaneReconcile<'a> = Reconcile<'a, AzureAsoManagedControlPlaneSpec, Arc<Cluster>>;
 
@@ -106,16 +107,25 @@ impl ControlPlaneReconcile<'_> {
         let manager = self.manager;
         let key = Key::of(&cluster.metadata);
         let network = &cluster.spec.cluster_network;
-        let mutate = |held: &dyn Fn(&str) -> Option<Value>| {
-            let has_pools = held("ManagedCluster").is_some_and(|held| {
+        let is_made =
+            self.edited.object.status.as_ref().is_some_and(|status| status.initialized == Some(true));
+        let mutate = |held: &Held<'_>| {
+            let has_pools = |held: &Value| {
                 held["properties"]["agentPoolProfiles"].as_array().is_some_and(|pools| !pools.is_empty())
-            });
+            };
+            // Only the creation of a cluster reads its pools: a bad one does not stop a cluster that has pools.
+            let pools = match held("ManagedCluster") {
+                Observation::Present(held) if has_pools(held) => Vec::new(),
+                Observation::Unknown if is_made => Vec::new(),
+                Observation::Unknown => manager.raw_pools_of(&key).unwrap_or_default(),
+                Observation::Present(_) | Observation::Absent => manager.raw_pools_of(&key)?,
+            };
             let control_plane = ControlPlane {
                 cluster: &key.name,
                 version: version.as_deref(),
                 service_ranges: &network.services.cidr_blocks,
                 pod_ranges: &network.pods.cidr_blocks,
-                pools: if has_pools { Vec::new() } else { manager.raw_pools_of(&key)? },
+                pools,
             };
             control_plane.mutated(&resources)
         };
@@ -166,9 +176,9 @@ impl ControlPlaneReconcile<'_> {
             )));
         }
         let mut exported = self.manager.export(access, &reached.placed, &reached.observed, owner).await?;
-        let found = exported
-            .remove("secrets.adminCredentials")
-            .or_else(|| exported.remove("secrets.userCredentials"));
+        // A fleet exports credentials, too.
+        let mut of_cluster = |member: &str| exported.remove(&("ManagedCluster", member.to_owned()));
+        let found = of_cluster("secrets.adminCredentials").or_else(|| of_cluster("secrets.userCredentials"));
         let Some((destination, text)) = found else {
             return Err(Failure::Terminal(Terminal::configuration(
                 "no kubeconfig is exported: name a Secret in spec.operatorSpec.secrets.adminCredentials of the ManagedCluster",

@@ -22,18 +22,22 @@ use crate::kubernetes::patch::params;
 use crate::managed::access::Owner;
 use crate::secrets::owned_secret::OwnedSecret;
 
+/// The exported values of Secrets, with where they go, by kind and member.
+pub(crate) type Exported = BTreeMap<(&'static str, String), (Destination, Vec<u8>)>;
+
 impl Manager {
-    /// Exports what the resources ask for. Returns the exported values of Secrets, by the member that asks for them.
+    /// Exports what the resources ask for. Returns the exported values of Secrets, by the kind and the member that asks for
+    /// them.
     pub(crate) async fn export(
         &self,
         access: &AzureAccess,
         placed: &[Placed],
         observed: &ObservedResources,
         owner: Owner<'_>,
-    ) -> Result<BTreeMap<String, (Destination, Vec<u8>)>, Failure> {
+    ) -> Result<Exported, Failure> {
         let mut secrets: BTreeMap<String, BTreeMap<String, Vec<u8>>> = BTreeMap::new();
         let mut maps: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
-        let mut exported = BTreeMap::new();
+        let mut exported = Exported::new();
         for it in placed {
             let exports = it.resource.exports().map_err(|refusal| {
                 Failure::Terminal(capz_planner::Terminal::configuration(format!(
@@ -47,7 +51,8 @@ impl Manager {
                 match keeper {
                     Keeper::Secret => {
                         secrets.entry(name).or_default().insert(key, value.clone());
-                        exported.insert(export.member.clone(), (export.destination, value));
+                        let asks = (it.resource.kind.kind, export.member.clone());
+                        exported.entry(asks).or_insert((export.destination, value));
                     }
                     Keeper::ConfigMap => {
                         let text = String::from_utf8_lossy(&value).into_owned();

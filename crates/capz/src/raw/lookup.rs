@@ -16,7 +16,7 @@ use crate::context::identity::IdentityError;
 use crate::context::manager::Manager;
 use crate::kubernetes::kinds::NO_ENTRIES;
 use crate::kubernetes::store::Store;
-use crate::raw::reconcile::{RawKind, RawStatus as _};
+use crate::raw::kinds::{RawKind, RawStatus as _};
 
 /// The Secret with the credential of a namespace, for resources that name none.
 const OF_NAMESPACE: &str = "aso-credential";
@@ -26,6 +26,7 @@ const OF_NAMESPACE: &str = "aso-credential";
 pub(crate) struct KnownObjects {
     ids: HashMap<ObjectName, String>,
     secrets: HashMap<String, Option<BTreeMap<String, String>>>,
+    versions: HashMap<String, String>,
     config_maps: HashMap<String, Option<BTreeMap<String, String>>>,
 }
 
@@ -43,14 +44,19 @@ impl Lookup for KnownObjects {
         Some(all.iter().map(|(key, value)| (key.clone(), value.clone())).collect())
     }
 
+    fn secret_version(&self, name: &str) -> Option<String> {
+        self.versions.get(name).cloned()
+    }
+
     fn config_map(&self, name: &str, key: &str) -> Option<String> {
         self.config_maps.get(name)?.as_ref()?.get(key).cloned()
     }
 }
 
 impl KnownObjects {
-    /// Adds the resources of other objects in this namespace, as far as these exist in Azure.
-    pub fn add_ready<K: RawKind>(&mut self, store: &Store<K>, namespace: &str, except: &str) {
+    /// Adds the resources of other objects in this namespace, as far as these exist in Azure. A resource in which one of
+    /// `made` lies exists, even if Azure is at work on it: what lies in it does not wait for that.
+    pub fn add_ready<K: RawKind>(&mut self, store: &Store<K>, namespace: &str, except: &str, made: &Record) {
         for object in store.all() {
             let ObjectMeta { namespace: own, uid, annotations, .. } = &object.metadata;
             if own.as_deref() != Some(namespace) || uid.as_deref() == Some(except) {
@@ -61,7 +67,8 @@ impl KnownObjects {
             let statuses = status.and_then(|status| status.resources().as_ref()).unwrap_or(&none);
             for (id, recorded) in Record::of(annotations.as_ref().unwrap_or(&NO_ENTRIES)).0 {
                 let object = ObjectName { group: recorded.group, kind: recorded.kind, name: recorded.name };
-                if statuses.iter().any(|status| is_ready(status, &object)) {
+                let is_around = made.0.keys().any(|own| *own != id && own.is_within(&id));
+                if is_around || statuses.iter().any(|status| is_ready(status, &object)) {
                     self.ids.insert(object, id.to_string());
                 }
             }
@@ -92,7 +99,9 @@ impl Manager {
                 Awaited::Secret { name, .. } => {
                     if !known.secrets.contains_key(name) {
                         let found = self.secret_of(namespace, name).await?;
-                        known.secrets.insert(name.clone(), found);
+                        let (version, data) = found.unzip();
+                        known.versions.extend(version.map(|version| (name.clone(), version)));
+                        known.secrets.insert(name.clone(), data);
                         is_new = true;
                     }
                 }
@@ -109,16 +118,18 @@ impl Manager {
         Ok(is_new)
     }
 
+    /// The version and the content of a Secret.
     async fn secret_of(
         &self,
         namespace: &str,
         name: &str,
-    ) -> Result<Option<BTreeMap<String, String>>, kube::Error> {
+    ) -> Result<Option<(String, BTreeMap<String, String>)>, kube::Error> {
         let secrets: Api<KubernetesSecret> = Api::namespaced(self.client.clone(), namespace);
         let found = secrets.get_opt(name).await?;
         Ok(found.map(|secret| {
             let data = secret.data.unwrap_or_default().into_iter();
-            data.filter_map(|(key, bytes)| Some((key, String::from_utf8(bytes.0).ok()?))).collect()
+            let data = data.filter_map(|(key, bytes)| Some((key, String::from_utf8(bytes.0).ok()?)));
+            (secret.metadata.resource_version.unwrap_or_default(), data.collect())
         }))
     }
 
@@ -133,7 +144,7 @@ impl Manager {
             what: format!("Secret {namespace}/{name}"),
             source: Box::new(error),
         })?;
-        let Some(mut data) = secret else {
+        let Some((_, mut data)) = secret else {
             return Err(IdentityError::Missing(format!(
                 "there is no Secret {namespace}/{name} with a credential: create it, or name another one in the annotation \
                  serviceoperator.azure.com/credential-from of the resources"

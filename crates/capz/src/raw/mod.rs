@@ -4,6 +4,7 @@
 pub mod cluster;
 pub mod control_plane;
 pub mod exports;
+pub mod kinds;
 pub mod lookup;
 pub mod nodes;
 pub mod pool;

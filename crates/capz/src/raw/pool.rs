@@ -5,9 +5,9 @@ use std::sync::Arc;
 use capz_api::azure_aso_managed::{
     AzureAsoManagedControlPlaneSpec, AzureAsoManagedMachinePoolSpec, RawResource,
 };
-use capz_planner::Terminal;
 use capz_planner::pool::EXTERNAL_REPLICAS;
 use capz_planner::raw::{MANAGED_BY_AKS, ReplicasManager, count_of, replicas_manager};
+use capz_planner::{Observation, Terminal};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -21,7 +21,8 @@ use crate::kubernetes::queue::Outcome;
 use crate::kubernetes::store::{Key, key_of};
 use crate::managed::access::Owner;
 use crate::raw::control_plane::declared;
-use crate::raw::reconcile::{RawKind as _, Reached};
+use crate::raw::kinds::RawKind as _;
+use crate::raw::reconcile::{Held, Reached};
 
 type PoolReconcile<'a> = Reconcile<'a, AzureAsoManagedMachinePoolSpec, Arc<Cluster>>;
 
@@ -80,8 +81,11 @@ impl PoolReconcile<'_> {
             self.save().await?;
             return Ok(Outcome::Idle);
         }
-        let mutate = |held: &dyn Fn(&str) -> Option<Value>| {
-            let count = held("ManagedClustersAgentPool").as_ref().and_then(count_of);
+        let mutate = |held: &Held<'_>| {
+            let count = match held("ManagedClustersAgentPool") {
+                Observation::Present(held) => count_of(held),
+                Observation::Absent | Observation::Unknown => None,
+            };
             let mutated = declared(&owner, count).mutated(&resources)?;
             Ok(mutated.into_iter().map(Value::Object).collect())
         };

@@ -6,17 +6,14 @@ use std::sync::Arc;
 use arm::Class;
 use azure_types::ResourceId;
 use capz_api::Future;
-use capz_api::azure_aso_managed::{
-    AzureAsoManagedClusterSpec, AzureAsoManagedClusterStatus, AzureAsoManagedControlPlaneSpec,
-    AzureAsoManagedControlPlaneStatus, AzureAsoManagedMachinePoolSpec, AzureAsoManagedMachinePoolStatus,
-    RawResource, ResourceStatus,
-};
+use capz_api::azure_aso_managed::RawResource;
 use capz_planner::cluster::resources_of;
 use capz_planner::condition;
-use capz_planner::raw::{OWNED_KINDS, Placed, Record, Standing, ends, goals, place, statuses};
+use capz_planner::operator::kept_with_policies;
+use capz_planner::raw::{Applied, OWNED_KINDS, Placed, Record, Standing, ends, goals, keep, place, statuses};
 use capz_planner::service::RAW;
-use capz_planner::{Claimant, Goal, Observation, ObservedResources, Plan, Terminal};
-use operator_resources::Awaited;
+use capz_planner::{Action, Claimant, Goal, Observation, ObservedResources, Plan, Terminal};
+use operator_resources::{Awaited, Policy};
 use serde_json::Value;
 
 use crate::azure::clients::AzureAccess;
@@ -24,74 +21,17 @@ use crate::azure::failure::Failure;
 use crate::azure::reach::Subject;
 use crate::azure::reads;
 use crate::context::azure_context::AzureContext;
+use crate::context::identity::IdentityError;
 use crate::context::manager::Manager;
-use crate::context::reconcile::{Reconcile, Reconciled};
+use crate::context::reconcile::Reconcile;
 use crate::kubernetes::core::{self, Cluster};
 use crate::kubernetes::kinds::{NO_ENTRIES, Object};
 use crate::kubernetes::patch::PatchError;
 use crate::kubernetes::queue::Outcome;
-use crate::kubernetes::status::ReportedStatus;
+use crate::kubernetes::status::ReportedStatus as _;
 use crate::kubernetes::store::{Changes, Key, Store};
+use crate::raw::kinds::{RESOURCES_READY, RawKind, RawStatus as _};
 use crate::raw::lookup::KnownObjects;
-
-/// The condition of the resources.
-pub(crate) const RESOURCES_READY: &str = "ResourcesReady";
-
-/// The status of a kind with raw resources.
-pub(crate) trait RawStatus: ReportedStatus {
-    /// The state of each resource.
-    fn resources(&self) -> &Option<Vec<ResourceStatus>>;
-    /// The same, to be set.
-    fn resources_mut(&mut self) -> &mut Option<Vec<ResourceStatus>>;
-    /// Whether the object is ready.
-    fn ready_mut(&mut self) -> &mut Option<bool>;
-}
-
-/// A kind with raw resources.
-pub(crate) trait RawKind: Reconciled<Status: RawStatus> {
-    /// `spec.resources`.
-    fn resources(&self) -> &[RawResource];
-}
-
-macro_rules! raw_kinds {
-    ($($spec:ty, $status:ty, $store:ident, $finalizer:literal;)*) => {$(
-        impl RawStatus for $status {
-            fn resources(&self) -> &Option<Vec<ResourceStatus>> {
-                &self.resources
-            }
-
-            fn resources_mut(&mut self) -> &mut Option<Vec<ResourceStatus>> {
-                &mut self.resources
-            }
-
-            fn ready_mut(&mut self) -> &mut Option<bool> {
-                &mut self.ready
-            }
-        }
-
-        impl Reconciled for $spec {
-            const FINALIZER: &'static str = $finalizer;
-            const RUNNING: &'static str = RESOURCES_READY;
-
-            fn store(stores: &crate::context::manager::Stores) -> &Store<Self> {
-                &stores.$store
-            }
-        }
-
-        impl RawKind for $spec {
-            fn resources(&self) -> &[RawResource] {
-                self.resources.as_deref().unwrap_or_default()
-            }
-        }
-    )*};
-}
-
-raw_kinds! {
-    AzureAsoManagedClusterSpec, AzureAsoManagedClusterStatus, raw_clusters, "cluster.cluster.x-k8s.io";
-    AzureAsoManagedControlPlaneSpec, AzureAsoManagedControlPlaneStatus, raw_control_planes,
-        "azureasomanagedcontrolplane.infrastructure.cluster.x-k8s.io";
-    AzureAsoManagedMachinePoolSpec, AzureAsoManagedMachinePoolStatus, raw_pools, "cluster.cluster.x-k8s.io";
-}
 
 /// What a reconcile knows of its cluster, and Azure with the rights of the resources' credential.
 pub(crate) struct RawContext {
@@ -165,8 +105,10 @@ impl From<Failure> for NotReached {
 }
 
 /// The resources of an object as they are to be, given what Azure shows.
-pub(crate) type Mutate<'m> =
-    dyn Fn(&dyn Fn(&str) -> Option<Value>) -> Result<Vec<Value>, Terminal> + Send + Sync + 'm;
+pub(crate) type Mutate<'m> = dyn Fn(&Held<'_>) -> Result<Vec<Value>, Terminal> + Send + Sync + 'm;
+
+/// What Azure shows of the first resource of a kind.
+pub(crate) type Held<'h> = dyn Fn(&str) -> Observation<'h> + 'h;
 
 impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
     /// The record of the object.
@@ -177,13 +119,16 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
     /// Reconciles until the resources are as declared.
     pub async fn pursue(&mut self, mutate: &Mutate<'_>) -> Result<Reached, NotReached> {
         let namespace = self.key.namespace.clone();
-        let nothing = |_: &str| None;
+        let nothing = |_: &str| Observation::Unknown;
         let objects = mutate(&nothing).map_err(Failure::Terminal)?;
         let (access, subscription) = self.access(&objects).await?;
         let context = self.context(access);
         let mut known = self.known();
+        let kept =
+            kept_with_policies(self.edited.object.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES));
         let placed = loop {
-            let placed = place(&objects, &namespace, &subscription, &known).map_err(terminal)?;
+            let mut placed = place(&objects, &namespace, &subscription, &known).map_err(terminal)?;
+            keep(&mut placed, &kept);
             if !self.read_awaited(&mut known, &awaited(&placed)).await? {
                 break placed;
             }
@@ -196,7 +141,10 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
         if self.save_record(&placed).await? {
             return Err(NotReached::Recorded);
         }
-        let awaited = awaited(&placed);
+        // Another object may have recorded one of them at the same moment.
+        self.check_rivals(&placed)?;
+        self.report_unknown(&placed);
+        let applied = self.applied();
         let (operations, reach) = (self.edited.operations(), self.reach(&context));
         let mut subject = RawSubject {
             context: &context,
@@ -205,12 +153,21 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
             known,
             subscription,
             placed,
+            applied,
             deleting: false,
             whole: BTreeSet::new(),
+            kept,
             reconcile: self,
         };
         let (observed, _) = reach.run(&mut subject, &operations).await?;
-        let placed = subject.placed;
+        let RawSubject { placed, applied, .. } = subject;
+        let awaited = awaited(&placed);
+        self.edited
+            .object
+            .metadata
+            .annotations
+            .get_or_insert_default()
+            .extend([applied.renewed(&placed).annotation()]);
         // What has gone is recorded no longer.
         let record = Record(
             placed
@@ -241,9 +198,11 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
 
     async fn access_with(&self, credential: Option<&str>) -> Result<(AzureAccess, String), Failure> {
         let access = self.manager.raw_access(&self.key.namespace, credential).await;
-        access.map_err(|error| Failure::Later {
-            after: self.manager.settings.timeouts.requeue,
-            words: error.to_string(),
+        access.map_err(|error| match error {
+            IdentityError::Missing(words) => Failure::Refused(words),
+            other => {
+                Failure::Later { after: self.manager.settings.timeouts.requeue, words: other.to_string() }
+            }
         })
     }
 
@@ -276,9 +235,10 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
         let (stores, namespace) = (&self.manager.stores, &self.key.namespace);
         let uid = self.edited.object.metadata.uid.as_deref().unwrap_or_default();
         let mut known = KnownObjects::default();
-        known.add_ready(&stores.raw_clusters, namespace, uid);
-        known.add_ready(&stores.raw_control_planes, namespace, uid);
-        known.add_ready(&stores.raw_pools, namespace, uid);
+        let record = self.record();
+        known.add_ready(&stores.raw_clusters, namespace, uid, &record);
+        known.add_ready(&stores.raw_control_planes, namespace, uid, &record);
+        known.add_ready(&stores.raw_pools, namespace, uid, &record);
         known
     }
 
@@ -292,24 +252,11 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
 
     /// Checks that no other object has recorded one of the resources: who recorded it first has created it.
     fn check_rivals(&self, placed: &[Placed]) -> Result<(), Failure> {
-        let (stores, own) = (&self.manager.stores, &self.edited.object.metadata);
         let record = self.record();
-        let is_own = |id: &ResourceId| record.has(id);
-        for it in placed.iter().filter(|it| it.is_managed()) {
+        // Also what is to stay when the object goes is written, and has one writer.
+        for it in placed.iter().filter(|it| it.resource.policy != Policy::Skip) {
             let Some(id) = it.id() else { continue };
-            let others = [
-                recorded_by(&stores.raw_clusters, id, own.uid.as_deref()),
-                recorded_by(&stores.raw_control_planes, id, own.uid.as_deref()),
-                recorded_by(&stores.raw_pools, id, own.uid.as_deref()),
-            ];
-            let first = others.into_iter().flatten().min();
-            let rank = (
-                own.creation_timestamp.as_ref().map_or(0, |at| at.0.as_second()),
-                own.uid.clone().unwrap_or_default(),
-            );
-            if let Some((at, uid, name)) = first
-                && (!is_own(id) || (at, uid) < rank)
-            {
+            if let Some(name) = self.rival(id, &record) {
                 let object = it.resource.object();
                 return Err(Failure::Refused(format!(
                     "{object}: {id} belongs to {name}, which has recorded it first: give the resource another azureName, or another owner"
@@ -317,6 +264,43 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
             }
         }
         Ok(())
+    }
+
+    /// The object whose a resource is, if it is not this one's: another that has recorded it. If two have, the older one is
+    /// the owner.
+    fn rival(&self, id: &ResourceId, record: &Record) -> Option<String> {
+        let (stores, own) = (&self.manager.stores, &self.edited.object.metadata);
+        let others = [
+            recorded_by(&stores.raw_clusters, id, own.uid.as_deref()),
+            recorded_by(&stores.raw_control_planes, id, own.uid.as_deref()),
+            recorded_by(&stores.raw_pools, id, own.uid.as_deref()),
+        ];
+        let (at, uid, name) = others.into_iter().flatten().min()?;
+        let rank = (
+            own.creation_timestamp.as_ref().map_or(0, |at| at.0.as_second()),
+            own.uid.clone().unwrap_or_default(),
+        );
+        (!record.has(id) || (at, uid) < rank).then_some(name)
+    }
+
+    /// What was declared when the resources were last as declared.
+    fn applied(&self) -> Applied {
+        Applied::of(self.edited.object.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES))
+    }
+
+    /// Reports members that Azure is not known to have: most are misspelt.
+    fn report_unknown(&self, placed: &[Placed]) {
+        for it in placed {
+            let Standing::Known { document, .. } = &it.standing else { continue };
+            if !document.unknown.is_empty() {
+                let words = format!(
+                    "{}: Azure is not known to have {}: it refuses or ignores what it does not know",
+                    it.resource.object(),
+                    document.unknown.join(", ")
+                );
+                self.manager.recorder.warning(self.about(), "UnknownMember", words);
+            }
+        }
     }
 
     /// Why a resource that exists already, and that this object has not recorded, is not taken.
@@ -375,7 +359,11 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
 
     /// Deletes everything that the object has recorded.
     async fn delete_resources(&mut self) -> Result<Vec<String>, Failure> {
-        let record = self.record();
+        let mut record = self.record();
+        // An older object has recorded it, too: it is that object's.
+        let lost: Vec<ResourceId> =
+            record.0.keys().filter(|id| self.rival(id, &record).is_some()).cloned().collect();
+        record.0.retain(|id, _| !lost.contains(id));
         if !record.0.values().any(|recorded| recorded.is_managed) {
             return Ok(Vec::new());
         }
@@ -389,7 +377,7 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
         let (whole, left) = self.groups(&context, &record).await?;
         let record = Record(record.0.into_iter().filter(|(id, _)| !left.contains_key(id)).collect());
         let (operations, reach) = (self.edited.operations(), self.reach(&context));
-        let nothing = |_: &dyn Fn(&str) -> Option<Value>| Ok(Vec::new());
+        let nothing = |_: &Held<'_>| Ok(Vec::new());
         let mut subject = RawSubject {
             context: &context,
             record,
@@ -397,8 +385,10 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
             known: KnownObjects::default(),
             subscription,
             placed: Vec::new(),
+            applied: Applied::default(),
             deleting: true,
             whole,
+            kept: BTreeMap::new(),
             reconcile: self,
         };
         let (_, plan) = reach.run(&mut subject, &operations).await?;
@@ -554,8 +544,10 @@ struct RawSubject<'s, 'a, K: RawKind> {
     known: KnownObjects,
     subscription: String,
     placed: Vec<Placed>,
+    applied: Applied,
     deleting: bool,
     whole: BTreeSet<ResourceId>,
+    kept: BTreeMap<ResourceId, String>,
 }
 
 impl<K: RawKind> Subject for RawSubject<'_, '_, K> {
@@ -564,19 +556,23 @@ impl<K: RawKind> Subject for RawSubject<'_, '_, K> {
             return Ok(ends(&self.record, &self.whole));
         }
         let held = |kind: &str| {
-            let resource = self.placed.iter().find(|it| it.resource.kind.kind == kind)?;
-            match observed.get(resource.id()?) {
-                Observation::Present(held) => Some(held.clone()),
-                Observation::Absent | Observation::Unknown => None,
-            }
+            let resource = self.placed.iter().find(|it| it.resource.kind.kind == kind);
+            resource.and_then(Placed::id).map_or(Observation::Unknown, |id| observed.get(id))
         };
         let objects = (self.mutate)(&held).map_err(Failure::Terminal)?;
         let namespace = &self.reconcile.key.namespace;
         self.placed = place(&objects, namespace, &self.subscription, &self.known).map_err(terminal)?;
-        Ok(goals(&self.placed, &self.record))
+        keep(&mut self.placed, &self.kept);
+        let mut goals = goals(&self.placed, &self.record);
+        self.applied.complete(&mut goals, &self.placed);
+        Ok(goals)
     }
 
     async fn report(&mut self, plan: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
+        for step in plan.steps().filter(|step| step.action == Action::Update) {
+            // Once: Azure may keep what is declared no longer.
+            self.applied.forget(&step.target);
+        }
         let statuses = statuses(&self.placed, &self.record, plan);
         let status = self.reconcile.edited.status();
         if statuses.iter().any(|it| it.ready != Some(true)) {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use arm::{ApiVersion, Class};
 use azure_types::ResourceId;
+use capz_api::azure_cluster::AzureClusterSpec;
+use capz_api::azure_managed_control_plane::AzureManagedControlPlaneSpec;
 use capz_api::machine::{UserAssignedIdentity, identity_kinds};
 use capz_planner::azure_json::{
     Credentials, KEYS, carries_secret, contents, machine_has_own, owner_label, secret_name,
@@ -110,7 +112,7 @@ impl Manager {
         Ok(self.keep_or_report(&secret, machines.failed).await)
     }
 
-    /// The Cluster of this name and its AzureCluster; `None` if there is nothing to do for their objects because one of
+    /// The Cluster of this name and its AzureCluster, or the managed cluster that machines join; `None` if there is nothing to do for their objects because one of
     /// them is missing, is paused, or is being deleted.
     pub(crate) fn working_cluster(
         &self,
@@ -119,15 +121,20 @@ impl Manager {
         object: &ObjectMeta,
     ) -> Option<ClusterObjects> {
         let cluster = self.stores.clusters.get(&key.beside(cluster))?;
+        if core::is_paused(&cluster, object.annotations.as_ref()) || object.deletion_timestamp.is_some() {
+            return None;
+        }
+        let control_plane = &cluster.spec.control_plane_ref;
+        if control_plane.kind == AzureManagedControlPlaneSpec::NAME {
+            let control_plane = self.stores.managed_control_planes.get(&key.beside(&control_plane.name))?;
+            return Some(ClusterObjects::joining(cluster, control_plane));
+        }
         let infrastructure = &cluster.spec.infrastructure_ref;
-        if infrastructure.kind != "AzureCluster"
-            || core::is_paused(&cluster, object.annotations.as_ref())
-            || object.deletion_timestamp.is_some()
-        {
+        if infrastructure.kind != AzureClusterSpec::NAME {
             return None;
         }
         let azure_cluster = self.stores.azure_clusters.get(&key.beside(&infrastructure.name))?;
-        Some(ClusterObjects { cluster, azure_cluster })
+        Some(ClusterObjects { cluster, azure_cluster, managed: None })
     }
 
     async fn azure_json<'a>(

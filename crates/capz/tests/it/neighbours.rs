@@ -28,7 +28,7 @@ fn namespace(world: &World, name: &str) {
 }
 
 /// A Cluster with its AzureCluster in another namespace, with the identity of the first one.
-fn cluster_in(world: &World, namespace: &str, name: &str, spec: Value) {
+pub fn cluster_in(world: &World, namespace: &str, name: &str, spec: Value) {
     self::namespace(world, namespace);
     let cluster = world.create(json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
@@ -94,7 +94,7 @@ fn provisioned_in(world: &World, namespace: &str, name: &str) {
     world.kubernetes.merge_status("Cluster", namespace, name, &status).unwrap();
 }
 
-fn delete_in(world: &World, namespace: &str, name: &str) {
+pub fn delete_in(world: &World, namespace: &str, name: &str) {
     let held = json!({ "metadata": { "finalizers": ["cluster.cluster.x-k8s.io"] } });
     world.kubernetes.merge("Cluster", namespace, name, &held).unwrap();
     world.kubernetes.delete("Cluster", namespace, name).unwrap();

@@ -105,10 +105,15 @@ impl Core {
         if is_ready && world.get("Cluster", "my-cluster").unwrap()["status"].is_null() {
             world.provisioned("my-cluster");
         }
+        self.look_in(world, "my-cluster");
+    }
+
+    /// One round over all machines, which belong to this cluster.
+    pub fn look_in(&mut self, world: &World, cluster: &str) {
         for object in world.kubernetes.list(INSTANCE) {
             let name = object["metadata"]["name"].as_str().unwrap();
             if object["metadata"]["deletionTimestamp"].is_null() && world.get("Machine", name).is_none() {
-                adopt(world, object.value(), name);
+                adopt(world, cluster, object.value(), name);
             }
         }
         let machines: Vec<Value> =
@@ -169,12 +174,12 @@ pub fn set_ready(world: &World, name: &str, ready: bool) {
 }
 
 /// Creates a Machine that owns an instance's object.
-fn adopt(world: &World, object: &Value, name: &str) {
+fn adopt(world: &World, cluster: &str, object: &Value, name: &str) {
     let machine = world.create(json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
         "metadata": { "name": name, "namespace": NAMESPACE, "finalizers": [FINALIZER],
-            "labels": { "cluster.x-k8s.io/cluster-name": "my-cluster" } },
-        "spec": { "clusterName": "my-cluster", "bootstrap": { "dataSecretName": "" },
+            "labels": { "cluster.x-k8s.io/cluster-name": cluster } },
+        "spec": { "clusterName": cluster, "bootstrap": { "dataSecretName": "" },
             "infrastructureRef": { "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": INSTANCE, "name": name } },
     }));
     let mut owners = object["metadata"]["ownerReferences"].as_array().unwrap().clone();
@@ -194,19 +199,24 @@ pub fn ask(world: &World, replicas: u64, spec: Value) {
 
 /// A MachinePool and AzureMachinePool of this name in the same cluster.
 pub fn ask_for(world: &World, name: &str, replicas: u64, spec: Value) {
+    ask_in(world, "my-cluster", name, replicas, spec);
+}
+
+/// The same in this cluster.
+pub fn ask_in(world: &World, cluster: &str, name: &str, replicas: u64, spec: Value) {
     let data = format!("{name}-data");
     world.put_secret(&data, &[("value", "#cloud-config")]);
     let pool = world.create(json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachinePool",
         "metadata": { "name": name, "namespace": NAMESPACE },
-        "spec": { "clusterName": "my-cluster", "replicas": replicas, "template": { "spec": {
-            "clusterName": "my-cluster", "version": "v1.33.0", "bootstrap": { "dataSecretName": data },
+        "spec": { "clusterName": cluster, "replicas": replicas, "template": { "spec": {
+            "clusterName": cluster, "version": "v1.33.0", "bootstrap": { "dataSecretName": data },
             "infrastructureRef": { "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": POOL, "name": name } } } },
     }));
     let mut object = json!({
         "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": POOL,
         "metadata": { "name": name, "namespace": NAMESPACE,
-            "labels": { "cluster.x-k8s.io/cluster-name": "my-cluster" },
+            "labels": { "cluster.x-k8s.io/cluster-name": cluster },
             "ownerReferences": [{ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachinePool", "name": name,
                 "uid": pool["metadata"]["uid"] }] },
         "spec": { "location": "eastus", "template": {

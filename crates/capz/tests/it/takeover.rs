@@ -209,7 +209,13 @@ async fn taken_over(flavor: &str) {
             differences(&format!("{kind} {name}"), before, &after[name], &mut changed);
         }
     }
-    assert_eq!(changed, Vec::<String>::new(), "{flavor}: objects say something else");
+    // The established provider does not serve the contract v1beta2 yet.
+    let is_of_v1beta2 = |change: &String| {
+        ["/status/initialization: null", "/status/v1beta2: null"].iter().any(|it| change.contains(it))
+    };
+    let (of_v1beta2, others): (Vec<String>, Vec<String>) = changed.into_iter().partition(is_of_v1beta2);
+    assert_eq!(others, Vec::<String>::new(), "{flavor}: objects say something else");
+    assert!(!of_v1beta2.is_empty(), "{flavor}");
     let all = |kind: &str| said(&world, kind).len();
     let ready =
         |kind: &str| said(&world, kind).into_values().filter(|it| it["status"]["ready"] == true).count();
@@ -231,7 +237,8 @@ macro_rules! flavors {
         )*
 
         /// A flavor whose machines are declared one by one, or in pools, is taken over by name. That of `topology` is
-        /// covered by `clusterclass`; no stand-in plays the control plane of `clusterclass-rke2`.
+        /// covered by `clusterclass`; no stand-in plays the control plane of `clusterclass-rke2`. Clusters that Azure
+        /// manages (`aks…`) have no record here.
         #[test]
         fn every_flavor_is_taken_over() {
             let known = [$($flavor),*];
@@ -242,7 +249,7 @@ macro_rules! flavors {
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap())
                 .map(|name| name.trim_start_matches("cluster-template").trim_end_matches(".yaml").to_owned())
                 .map(|name| if name.is_empty() { "default".to_owned() } else { name.trim_start_matches('-').to_owned() })
-                .filter(|name| !known.contains(&name.as_str()) && !classes.contains(&name.as_str()))
+                .filter(|name| !known.contains(&name.as_str()) && !classes.contains(&name.as_str()) && !name.starts_with("aks"))
                 .collect();
             assert!(missing.is_empty(), "{missing:?}");
         }

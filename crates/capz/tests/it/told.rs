@@ -82,7 +82,7 @@ async fn a_size_that_says_nothing_of_itself_is_told_of() {
         Response::from_parts(parts, Body::from(text))
     }
     let mut world = World::new();
-    world.front = Some(|azure| azure.layer(map_response(without_architecture)));
+    world.front = Some(Box::new(|azure| azure.layer(map_response(without_architecture))));
     world.cluster("my-cluster", json!({}));
     world.template("my-cluster", "md-0", json!({}));
     world.start();
@@ -93,12 +93,12 @@ async fn a_size_that_says_nothing_of_itself_is_told_of() {
     assert_eq!(event["metadata"]["namespace"], NAMESPACE);
 }
 
-/// A pool that would join a cluster that Azure manages is not served, and reports that.
+/// A pool of machines in a cluster of raw resources is not served, and reports that.
 #[tokio::test(start_paused = true)]
-async fn a_pool_of_a_managed_cluster_says_that_it_is_not_served() {
+async fn a_pool_in_a_cluster_of_raw_resources_says_that_it_is_not_served() {
     let mut world = World::new();
     ask(&world, 1, json!({}));
-    let managed = json!({ "spec": { "infrastructureRef": { "kind": "AzureManagedCluster" } } });
+    let managed = json!({ "spec": { "infrastructureRef": { "kind": "AzureASOManagedCluster" } } });
     world.merge("Cluster", "my-cluster", managed);
     world.provisioned("my-cluster");
     world.start();

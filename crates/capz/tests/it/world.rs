@@ -50,6 +50,9 @@ impl capz_api::Random for Fixed {
     }
 }
 
+/// A layer in front of Azure.
+pub type Front = Box<dyn Fn(axum::Router) -> axum::Router>;
+
 pub struct World {
     pub azure: Azure,
     pub kubernetes: Kubernetes,
@@ -58,8 +61,8 @@ pub struct World {
     pub client_secrets: Arc<Mutex<Vec<String>>>,
     /// The manager's token, if no directory issues them.
     pub token: String,
-    /// A layer in front of Azure that changes its answers.
-    pub front: Option<fn(axum::Router) -> axum::Router>,
+    /// A layer in front of Azure that changes its answers, or records requests.
+    pub front: Option<Front>,
     /// The directory that issues tokens; without it every client has one.
     pub directory: Option<Entra>,
     running: Option<(JoinHandle<()>, CancellationToken)>,
@@ -164,7 +167,7 @@ impl World {
             }
             None => {
                 let (secrets, token) = (Arc::clone(&self.client_secrets), self.token.clone());
-                let transport = match self.front {
+                let transport = match &self.front {
                     Some(front) => Transport::in_process(front(self.azure.router())),
                     None => switch.transport(&self.azure),
                 };

@@ -35,12 +35,16 @@ impl Resolved {
 impl AzureState {
     /// Resolves an id.
     pub fn resolve_id(&self, id: &ResourceId) -> Result<Resolved> {
-        let segments: Vec<String> = id
-            .type_and_name_pairs()
-            .into_iter()
-            .flat_map(|(kind, name)| [kind.to_owned(), name.to_owned()])
-            .collect();
+        let pairs = id.type_and_name_pairs();
+        let scope = pairs.iter().try_fold(id.clone(), |id, _| id.parent());
+        let segments: Vec<String> =
+            pairs.into_iter().flat_map(|(kind, name)| [kind.to_owned(), name.to_owned()]).collect();
         let namespace = id.namespace().unwrap_or_default();
+        // What extends a resource lies below it.
+        if let Some(scope) = scope.filter(|scope| scope.namespace().is_some()) {
+            let scope = self.store.get(&scope).map_or(scope, |record| record.id.clone());
+            return self.resolve_in(&scope, namespace, &segments, "");
+        }
         self.resolve(id.subscription_id(), id.group_name(), namespace, &segments, "")
     }
 

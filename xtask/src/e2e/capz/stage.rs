@@ -25,8 +25,19 @@ const REST: Duration = Duration::from_secs(20);
 /// The Secret in the identity of a cluster.
 pub const SECRET: &str = "azure-identity";
 /// Kinds without any object once a cluster is deleted: ours, and Machines.
-const GONE: [&str; 5] =
-    ["AzureCluster", "AzureMachine", "AzureMachinePool", "AzureMachinePoolMachine", "Machine"];
+const GONE: [&str; 11] = [
+    "AzureCluster",
+    "AzureMachine",
+    "AzureMachinePool",
+    "AzureMachinePoolMachine",
+    "AzureManagedCluster",
+    "AzureManagedControlPlane",
+    "AzureManagedMachinePool",
+    "AzureASOManagedCluster",
+    "AzureASOManagedControlPlane",
+    "AzureASOManagedMachinePool",
+    "Machine",
+];
 
 /// An environment with a management cluster, and optionally a second one.
 pub struct Stage<'a> {

@@ -13,6 +13,8 @@ pub enum Story {
     Init,
     /// Nine nodes, three of them of a pool: they come, grow, shrink, are replaced, rest, and go.
     Life,
+    /// Clusters that Azure manages, of both generations: they come, grow, and go.
+    Managed,
     /// The control plane and workers get another version of Kubernetes, and another number of machines.
     Upgrade,
     /// Machines that are deleted or stopped in Azure are replaced by health checks.
@@ -29,9 +31,10 @@ pub enum Story {
 
 impl Story {
     /// All stories.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Init,
         Self::Life,
+        Self::Managed,
         Self::Upgrade,
         Self::Health,
         Self::Pools,
@@ -45,6 +48,7 @@ impl Story {
         match self {
             Self::Init => "clusterctl init",
             Self::Life => "a cluster from its beginning to its end",
+            Self::Managed => "clusters that Azure manages",
             Self::Upgrade => "another version of Kubernetes",
             Self::Health => "health checks",
             Self::Pools => "machine pools",
@@ -58,7 +62,7 @@ impl Story {
     pub fn lacks(self, programs: &Programs) -> Option<&'static str> {
         let is_real = |part: Part| programs.real.iter().any(|(provider, _)| provider.part == part);
         match self {
-            Self::Life => None,
+            Self::Life | Self::Managed => None,
             _ if !Part::ALL.iter().all(|part| is_real(*part)) => {
                 Some("the real managers (--core, --kubeadm)")
             }
@@ -76,6 +80,7 @@ impl Story {
         match self {
             Self::Init => stories::init::play(stage).await,
             Self::Life => stories::life::play(stage).await,
+            Self::Managed => stories::managed::play(stage).await,
             Self::Upgrade => stories::upgrade::play(stage).await,
             Self::Health => stories::health::play(stage).await,
             Self::Pools => stories::pools::play(stage).await,

@@ -27,6 +27,12 @@ const KINDS: &[(&str, &str)] = &[
     (OURS, "AzureMachine"),
     (OURS, "AzureMachinePool"),
     (OURS, "AzureMachinePoolMachine"),
+    (OURS, "AzureManagedCluster"),
+    (OURS, "AzureManagedControlPlane"),
+    (OURS, "AzureManagedMachinePool"),
+    (OURS, "AzureASOManagedCluster"),
+    (OURS, "AzureASOManagedControlPlane"),
+    (OURS, "AzureASOManagedMachinePool"),
 ];
 /// Additional kinds whose objects are printed if a step fails.
 const MORE_KINDS: &[(&str, &str)] = &[

@@ -5,31 +5,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context as _;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::e2e::capz::objects::{definition_of_anything, read};
+use crate::e2e::capz::objects::read;
 use crate::program::root;
 use crate::record::flavor::filled_in;
 
 /// The image of its manager.
 const IMAGE: &str = "registry.k8s.io/cluster-api-azure/cluster-api-azure-controller:v1.26.0";
-const GROUP: &str = "infrastructure.cluster.x-k8s.io";
-/// Its kinds that ours does not serve.
-const KINDS: [&str; 12] = [
-    "AzureASOManagedCluster",
-    "AzureASOManagedClusterTemplate",
-    "AzureASOManagedControlPlane",
-    "AzureASOManagedControlPlaneTemplate",
-    "AzureASOManagedMachinePool",
-    "AzureASOManagedMachinePoolTemplate",
-    "AzureManagedCluster",
-    "AzureManagedClusterTemplate",
-    "AzureManagedControlPlane",
-    "AzureManagedControlPlaneTemplate",
-    "AzureManagedMachinePool",
-    "AzureManagedMachinePoolTemplate",
-];
-
 /// Writes the components, and the metadata of a release of the series 1.26.
 ///
 /// # Errors
@@ -54,12 +37,6 @@ fn components() -> anyhow::Result<Vec<Value>> {
     let key = |object: &Value| (object["kind"].clone(), object["metadata"]["name"].clone());
     objects.retain(|object| !other.iter().any(|one| key(one) == key(object)));
     objects.extend(other);
-    objects.extend(KINDS.iter().map(|kind| {
-        let mut definition = definition_of_anything(GROUP, "v1beta1", kind);
-        definition["metadata"]["labels"] =
-            json!({ "cluster.x-k8s.io/provider": "infrastructure-azure", "cluster.x-k8s.io/v1beta1": "v1beta1" });
-        definition
-    }));
     for object in objects.iter_mut().filter(|it| it["metadata"]["name"] == "capz-controller-manager") {
         object["spec"]["template"]["spec"]["containers"][0]["image"] = IMAGE.into();
     }
@@ -69,6 +46,8 @@ fn components() -> anyhow::Result<Vec<Value>> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
     use super::*;
 
     /// Names and labels of the established provider's manifests, apart from its definitions.

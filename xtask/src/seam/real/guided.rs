@@ -12,7 +12,7 @@ use super::clusterctl::{ESTABLISHED, OUR_IMAGE};
 use super::management::Management;
 use super::pods::NAMESPACE;
 use super::stage::Stage;
-use super::story::{delete_with_our_image, established_runs, our_manifest_runs, rests_unchanged};
+use super::steps::{delete_with_our_image, established_runs, our_manifest_runs, rests_unchanged};
 use crate::e2e::capz::objects::{api, create, define};
 use crate::guide::Guide;
 use crate::print;

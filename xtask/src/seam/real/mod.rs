@@ -8,6 +8,7 @@ mod guided;
 mod management;
 mod pods;
 mod stage;
+mod steps;
 mod story;
 
 pub use counterparts::Counterparts;

@@ -3,19 +3,18 @@
 use std::path::Path;
 
 use anyhow::ensure;
-use serde_json::Value;
 
 use super::clusterctl::{BACK, ESTABLISHED, OUR_IMAGE, OURS};
 use super::counterparts::Counterparts;
 use super::guided;
 use super::management::Management;
 use super::stage::Stage;
+use super::steps::{GONE, delete_with_our_image, established_runs, our_manifest_runs, rests_unchanged};
 use crate::print;
 use crate::seam::azure::Watch;
 use crate::seam::story::Story;
 
 const AGAIN: &str = "the established provider has its objects again, and they are ready";
-const GONE: &str = "the cluster is gone, in Azure and in Kubernetes";
 
 /// Runs a story in a folder.
 ///
@@ -48,49 +47,10 @@ async fn made_by_established(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     here.until("the established provider has made a cluster", |view| view.all_have("manage")).await
 }
 
-/// Waits until nothing has been written to Kubernetes for a while, and checks that nothing was written to Azure.
-///
-/// # Errors
-/// It takes too long, or something was written.
-pub async fn rests_unchanged(management: &Management, azure: &Watch) -> anyhow::Result<()> {
-    management.rests().await?;
-    azure.is_as_it_was()
-}
-
 /// Waits until the established provider has its objects, and checks that nothing was written to Azure.
 async fn established_again(management: &Management, what: &str, azure: &Watch) -> anyhow::Result<()> {
     management.until(what, |view| view.all_have("manage") && view.all_are_ready()).await?;
     rests_unchanged(management, azure).await
-}
-
-/// Waits until the established installation runs.
-///
-/// # Errors
-/// It takes too long.
-pub async fn established_runs(management: &Management) -> anyhow::Result<()> {
-    let is_established = |pod: &Value| pod["spec"]["containers"][0]["image"] != OUR_IMAGE;
-    management.until_runs("the established installation runs", is_established).await
-}
-
-/// Waits until the pods of our manifest run, without the operator.
-///
-/// # Errors
-/// It takes too long, or the operator is still there.
-pub async fn our_manifest_runs(management: &Management) -> anyhow::Result<()> {
-    let is_ours = |pod: &Value| pod["spec"]["containers"][0]["image"] == OUR_IMAGE;
-    management.until_runs("our manifest's pods run", is_ours).await?;
-    ensure!(!management.has_operator().await?, "clusterctl has left the operator");
-    Ok(())
-}
-
-/// Exchanges the image for ours, and deletes the cluster.
-///
-/// # Errors
-/// It takes too long.
-pub async fn delete_with_our_image(stage: &Stage<'_>) -> anyhow::Result<()> {
-    stage.here.set_image(OUR_IMAGE).await?;
-    stage.delete_cluster(&stage.here).await?;
-    stage.here.until(GONE, |view| stage.is_gone(view)).await
 }
 
 async fn swap(stage: &mut Stage<'_>) -> anyhow::Result<()> {

@@ -4,9 +4,10 @@
 
 mod addons;
 mod index;
-mod page;
+mod managed;
+pub mod page;
 mod pattern;
-mod stage;
+pub mod stage;
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -127,6 +128,7 @@ async fn world(conditions: Conditions) -> World {
     });
     world.settings.gates.api_server_ilb = gates.api_server_ilb;
     world.settings.gates.edge_zone = gates.edge_zone;
+    world.settings.gates.aks_resource_health = conditions.aks_resource_health;
     stage::azure(&world, conditions.zones);
     world.token = rights::TOKEN.to_owned();
     let actions = rights::shipped("all");
@@ -204,15 +206,19 @@ async fn play(world: &World, section: &Section, gates: capz_api::Gates) {
 #[derive(Debug, Clone, Copy)]
 struct Conditions {
     gates: capz_api::Gates,
+    /// The gate `AKSResourceHealth`, which admission does not know.
+    aks_resource_health: bool,
     /// Whether the region has zones.
     zones: bool,
 }
 
 fn conditions(section: &Section) -> Conditions {
-    let mut conditions = Conditions { gates: capz_api::Gates::default(), zones: true };
+    let mut conditions =
+        Conditions { gates: capz_api::Gates::default(), aks_resource_health: false, zones: true };
     for condition in &section.conditions {
         match condition.as_str() {
             "gates: APIServerILB" => conditions.gates.api_server_ilb = true,
+            "gates: AKSResourceHealth" => conditions.aks_resource_health = true,
             "gates: EdgeZone" => conditions.gates.edge_zone = true,
             "zones: none" => conditions.zones = false,
             other => panic!("{}: what is {other}?", section.title),

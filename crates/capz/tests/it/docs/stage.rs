@@ -4,10 +4,11 @@
 use azure_types::ResourceId;
 use serde_json::{Map, Value, json};
 
+use super::managed;
 use super::page::Place;
 use crate::world::{Fixed, NAMESPACE, SSH_KEY, SUBSCRIPTION, World};
 
-const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
+pub const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 pub const DEFAULT_CLUSTER: &str = "my-cluster";
 /// Cluster-scoped kinds.
 const CLUSTER_SCOPED: [&str; 4] = ["ClusterRole", "Namespace", "RuntimeClass", "StorageClass"];
@@ -130,9 +131,12 @@ pub fn apply(
             label(&mut object, &owner.cluster);
             let template = object["spec"]["template"].as_object_mut().unwrap();
             template.entry("sshPublicKey").or_insert(json!(SSH_KEY));
-            own(&mut object, &machine_pool(world, &owner));
+            own(&mut object, &machine_pool(world, &kind, &owner));
             admit(world, &kind, object, gates)?;
             made.actors.push(Place { kind, name: owner.name });
+        }
+        kind if group == INFRASTRUCTURE && managed::is_part(kind) => {
+            managed::apply(world, object, all, gates, made)?;
         }
         _ if group == INFRASTRUCTURE => {
             admit(world, &kind, object, gates)?;
@@ -185,10 +189,11 @@ fn change(
     gates: capz_api::Gates,
 ) -> Result<(), String> {
     object["metadata"] = old["metadata"].clone();
+    managed::complete(&mut object);
     if kind == "AzureMachineTemplate" {
         complete_machine(&mut object["spec"]["template"]["spec"]);
     }
-    let object = admitted(kind, object, Some(old), gates)?;
+    let object = admitted(world, kind, object, Some(old), gates)?;
     world.kubernetes.update(object).map(|_| ()).map_err(|error| format!("{error:?}"))
 }
 
@@ -220,16 +225,16 @@ fn cluster(world: &World, object: &mut Value, all: &[&Value]) -> Vec<Place> {
 }
 
 /// The owner of a machine: its name, its cluster, its labels, and the spec of its Machine.
-struct MachineOwner {
-    name: String,
-    cluster: String,
+pub struct MachineOwner {
+    pub name: String,
+    pub cluster: String,
     labels: Value,
-    machine: Value,
+    pub machine: Value,
 }
 
 /// The owner of an AzureMachine, or of the first one of a template: from the Machine, MachineDeployment or control
 /// plane that refers to it, otherwise a worker of the section's cluster.
-fn machine_owner(object: &Value, all: &[&Value]) -> MachineOwner {
+pub fn machine_owner(object: &Value, all: &[&Value]) -> MachineOwner {
     let (kind, name) = (&object["kind"], text(&object["metadata"]["name"]));
     let refers = |reference: &Value| reference["kind"] == *kind && reference["name"] == name.as_str();
     let own_cluster =
@@ -297,20 +302,27 @@ fn machine(
     Ok(())
 }
 
-/// The MachinePool that owns an AzureMachinePool: from the section, with bootstrap data.
-fn machine_pool(world: &World, owner: &MachineOwner) -> Value {
+/// The MachinePool that owns a pool of this kind: from the section, with bootstrap data.
+pub fn machine_pool(world: &World, kind: &str, owner: &MachineOwner) -> Value {
     let MachineOwner { name, cluster, machine, .. } = owner;
-    let data = format!("{name}-data");
-    world.put_secret(&data, &[("value", "#cloud-config")]);
+    let data = match managed::is_part(kind) {
+        // Azure's own machines need none.
+        true => String::new(),
+        false => format!("{name}-data"),
+    };
+    if !data.is_empty() {
+        world.put_secret(&data, &[("value", "#cloud-config")]);
+    }
     let template = merged(
         &merged(&json!({ "version": VERSION }), &machine["template"]["spec"]),
         &json!({ "clusterName": cluster, "bootstrap": { "dataSecretName": data },
-            "infrastructureRef": { "apiGroup": INFRASTRUCTURE, "kind": "AzureMachinePool", "name": name } }),
+            "infrastructureRef": { "apiGroup": INFRASTRUCTURE, "kind": kind, "name": name } }),
     );
     let spec = merged(machine, &json!({ "clusterName": cluster, "template": { "spec": template } }));
     let pool = world.create(json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachinePool",
-        "metadata": { "name": name, "namespace": NAMESPACE, "labels": { CLUSTER_NAME: cluster } }, "spec": spec,
+        "metadata": { "name": name, "namespace": NAMESPACE, "labels": { CLUSTER_NAME: cluster } },
+        "spec": spec,
     }));
     pool.value().clone()
 }
@@ -322,8 +334,26 @@ fn complete_machine(spec: &mut Value) {
     spec.entry("sshPublicKey").or_insert(json!(SSH_KEY));
 }
 
+/// The other System pools of a node pool's cluster, if admission needs them.
+fn system_pools(
+    world: &World,
+    kind: &str,
+    object: &Value,
+    old: Option<&Value>,
+) -> capz_api::Lookup<capz_api::SystemPools> {
+    if !capz_api::admission::needs(kind, object, old).system_pools {
+        return capz_api::Lookup::NotNeeded;
+    }
+    let is_other = |pool: &Value| {
+        pool["spec"]["mode"] == "System" && pool["metadata"]["name"] != object["metadata"]["name"]
+    };
+    let others = world.kubernetes.list(kind).iter().filter(|pool| is_other(pool.value())).count();
+    capz_api::Lookup::Found(capz_api::SystemPools { cluster_goes: false, others })
+}
+
 /// Admits an object, of which `old` is the previous version.
 fn admitted(
+    world: &World,
     kind: &str,
     mut object: Value,
     old: Option<&Value>,
@@ -332,6 +362,7 @@ fn admitted(
     capz_api::crd::fill_defaults(kind, &mut object);
     let context = capz_api::Context {
         gates,
+        system_pools: system_pools(world, kind, &object, old),
         subscription: capz_api::Lookup::Found(SUBSCRIPTION.to_owned()),
         pool_version: capz_api::Lookup::Found(VERSION.to_owned()),
         ..Default::default()
@@ -342,8 +373,8 @@ fn admitted(
     Ok(object)
 }
 
-fn admit(world: &World, kind: &str, object: Value, gates: capz_api::Gates) -> Result<Value, String> {
-    let object = admitted(kind, object, None, gates)?;
+pub fn admit(world: &World, kind: &str, object: Value, gates: capz_api::Gates) -> Result<Value, String> {
+    let object = admitted(world, kind, object, None, gates)?;
     // The API server would drop members that the schema does not define: a page must not contain any.
     let made = world.kubernetes.create(object.clone()).map_err(|error| format!("{error:?}"))?;
     assert_eq!(said(&object["spec"]), said(&made.value()["spec"]), "unknown members");
@@ -366,16 +397,16 @@ fn said(value: &Value) -> Value {
     }
 }
 
-fn label(object: &mut Value, cluster: &str) {
+pub fn label(object: &mut Value, cluster: &str) {
     object["metadata"]["labels"] = merged(&object["metadata"]["labels"], &json!({ CLUSTER_NAME: cluster }));
 }
 
-fn own(object: &mut Value, owner: &Value) {
+pub fn own(object: &mut Value, owner: &Value) {
     object["metadata"]["ownerReferences"] = json!([{ "apiVersion": owner["apiVersion"], "kind": owner["kind"],
         "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"] }]);
 }
 
-fn merged(one: &Value, other: &Value) -> Value {
+pub fn merged(one: &Value, other: &Value) -> Value {
     let mut all = one.as_object().cloned().unwrap_or_default();
     all.extend(other.as_object().cloned().unwrap_or_default());
     all.into()

@@ -15,11 +15,12 @@ use crate::program::root;
 
 /// The prefix of kinds whose provider is not installed.
 const FOREIGN: &str = "RKE2";
-/// The flavor with a class, and the flavor whose cluster uses it.
-const CLASS: &str = "clusterclass";
-const OF_CLASS: &str = "topology";
-/// Clusters with another name than their flavor: the class's templates are named after the cluster that uses it.
-const NAMES: [(&str, &str); 1] = [(CLASS, OF_CLASS)];
+/// The flavors with a class, and the flavors whose clusters use them. The class's templates are named after the cluster.
+const CLASSES: [(&str, &str); 3] = [
+    ("clusterclass", "topology"),
+    ("aks-clusterclass", "aks-topology"),
+    ("aks-aso-clusterclass", "aks-aso-topology"),
+];
 
 /// An object that was applied, in the versions in which it was read at once, before controllers write to it.
 struct Applied {
@@ -51,9 +52,10 @@ pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     let mut findings = Findings::default();
     for flavor in &flavors {
         let first = if flavor.is_empty() { "default-flavor" } else { flavor.as_str() };
-        let named = NAMES.iter().find(|(one, _)| one == flavor);
-        let cluster = named.map_or(first, |(_, name)| name);
-        let mut objects = if flavor == OF_CLASS { rendered(stage, CLASS, cluster)? } else { Vec::new() };
+        let used = CLASSES.iter().find(|(class, _)| class == flavor);
+        let cluster = used.map_or(first, |(_, user)| user);
+        let class = CLASSES.iter().find(|(_, user)| user == flavor);
+        let mut objects = class.map_or(Ok(Vec::new()), |(class, _)| rendered(stage, class, cluster))?;
         objects.extend(rendered(stage, flavor, cluster)?);
         let applied = apply(&client, first, objects, &versions, &mut findings).await?;
         create_again(&client, first, &applied, &mut findings).await?;

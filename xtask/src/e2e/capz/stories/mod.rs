@@ -4,6 +4,7 @@ pub mod flavors;
 pub mod health;
 pub mod init;
 pub mod life;
+pub mod managed;
 pub mod moving;
 pub mod pools;
 pub mod topology;

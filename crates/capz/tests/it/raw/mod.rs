@@ -1,6 +1,13 @@
 //! Clusters that Azure manages, as whole objects of Azure Service Operator: from `spec.resources` to Azure and back,
 //! without that operator.
 
+mod access;
+mod declaration;
+mod kill;
+mod neighbours;
+mod pools;
+mod rest;
+
 use serde_json::{Value, json};
 
 use crate::world::{NAMESPACE, SUBSCRIPTION, World};
@@ -13,10 +20,11 @@ const POOLS: &str = "Microsoft.ContainerService/managedClusters/agentPools";
 const GROUP: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
 
 fn owned(kind: &str, name: &str, cluster: &str, owner: &Value, spec: Value) -> Value {
+    let namespace = &owner["metadata"]["namespace"];
     json!({
         "apiVersion": GROUP, "kind": kind,
         "metadata": {
-            "name": name, "namespace": NAMESPACE, "labels": { "cluster.x-k8s.io/cluster-name": cluster },
+            "name": name, "namespace": namespace, "labels": { "cluster.x-k8s.io/cluster-name": cluster },
             "ownerReferences": [{ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": owner["kind"],
                 "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"] }],
         },
@@ -24,7 +32,7 @@ fn owned(kind: &str, name: &str, cluster: &str, owner: &Value, spec: Value) -> V
     })
 }
 
-fn resource(api: &str, kind: &str, name: &str, spec: Value) -> Value {
+pub fn resource(api: &str, kind: &str, name: &str, spec: Value) -> Value {
     json!({
         "apiVersion": api, "kind": kind,
         "metadata": { "name": name, "annotations": { "serviceoperator.azure.com/credential-from": "credential" } },
@@ -32,11 +40,11 @@ fn resource(api: &str, kind: &str, name: &str, spec: Value) -> Value {
     })
 }
 
-fn group(name: &str) -> Value {
+pub fn group(name: &str) -> Value {
     resource("resources.azure.com/v1api20200601", "ResourceGroup", name, json!({ "location": "eastus" }))
 }
 
-fn managed_cluster(name: &str, more: Value) -> Value {
+pub fn managed_cluster(name: &str, more: Value) -> Value {
     let mut spec = json!({
         "location": "eastus", "owner": { "name": name }, "dnsPrefix": name, "identity": { "type": "SystemAssigned" },
         "networkProfile": { "networkPlugin": "azure", "dnsServiceIP": "192.168.0.10" }, "servicePrincipalProfile": { "clientId": "msi" },
@@ -45,7 +53,7 @@ fn managed_cluster(name: &str, more: Value) -> Value {
     resource("containerservice.azure.com/v1api20240901", "ManagedCluster", name, spec)
 }
 
-fn agent_pool(cluster: &str, name: &str, azure_name: &str, more: Value) -> Value {
+pub fn agent_pool(cluster: &str, name: &str, azure_name: &str, more: Value) -> Value {
     let mut spec = json!({
         "azureName": azure_name, "owner": { "name": cluster }, "mode": "System", "type": "VirtualMachineScaleSets",
         "vmSize": "Standard_D2s_v3",
@@ -54,7 +62,31 @@ fn agent_pool(cluster: &str, name: &str, azure_name: &str, more: Value) -> Value
     resource("containerservice.azure.com/v1api20240901", "ManagedClustersAgentPool", name, spec)
 }
 
-fn credential(world: &World) {
+/// A resource with another annotation of the operator's or of ours.
+fn annotated(mut resource: Value, key: &str, value: &str) -> Value {
+    resource["metadata"]["annotations"][key] = json!(value);
+    resource
+}
+
+/// The events about an object, as reason and message.
+fn said(world: &World, kind: &str, name: &str) -> Vec<String> {
+    let all = world.kubernetes.list("Event");
+    let either = |event: &Value, one: &str, other: &str| match &event[one] {
+        Value::Null => event[other].clone(),
+        found => found.clone(),
+    };
+    let about = |event: &&Value| {
+        let object = either(event, "regarding", "involvedObject");
+        object["kind"] == kind && object["name"] == name
+    };
+    let text = |event: &Value| {
+        let message = either(event, "note", "message");
+        format!("{} {}", event["reason"].as_str().unwrap(), message.as_str().unwrap_or_default())
+    };
+    all.iter().map(|event| event.value()).filter(about).map(text).collect()
+}
+
+pub fn credential(world: &World) {
     world.put_secret(
         "credential",
         &[
@@ -67,12 +99,16 @@ fn credential(world: &World) {
 }
 
 /// A cluster of the flavor aks-aso, without pools.
-fn cluster(world: &World, name: &str, resources: &[Value], control: Value) {
+pub fn cluster(world: &World, name: &str, resources: &[Value], control: Value) {
+    cluster_in(world, NAMESPACE, name, resources, control);
+}
+
+fn cluster_in(world: &World, namespace: &str, name: &str, resources: &[Value], control: Value) {
     let reference =
         |kind: &str| json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": kind, "name": name });
     let cluster = world.create(json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
-        "metadata": { "name": name, "namespace": NAMESPACE },
+        "metadata": { "name": name, "namespace": namespace },
         "spec": {
             "clusterNetwork": { "services": { "cidrBlocks": ["192.168.0.0/16"] } },
             "controlPlaneRef": reference(CONTROL_PLANE), "infrastructureRef": reference(CLUSTER),
@@ -83,7 +119,7 @@ fn cluster(world: &World, name: &str, resources: &[Value], control: Value) {
 }
 
 /// A node pool with its MachinePool.
-fn pool(world: &World, cluster: &str, name: &str, resource: Value) {
+pub fn pool(world: &World, cluster: &str, name: &str, resource: Value) {
     let owner = world.create(json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachinePool",
         "metadata": { "name": name, "namespace": NAMESPACE, "labels": { "cluster.x-k8s.io/cluster-name": cluster } },
@@ -95,7 +131,7 @@ fn pool(world: &World, cluster: &str, name: &str, resource: Value) {
 }
 
 /// Nodes as AKS registers them, in the API server that stands for the managed cluster.
-fn nodes(world: &World, pool: &str, names: &[&str]) {
+pub fn nodes(world: &World, pool: &str, names: &[&str]) {
     for name in names {
         world.create(json!({
             "apiVersion": "v1", "kind": "Node",
@@ -116,18 +152,17 @@ fn flavor(world: &World) {
     nodes(world, "pool1", &["n2", "n3"]);
 }
 
-async fn running() -> World {
+fn is_up(world: &World) -> bool {
+    world.is_ready(CLUSTER, "aks")
+        && world.is_ready(CONTROL_PLANE, "aks")
+        && world.kubernetes.list(POOL).iter().all(|pool| pool["status"]["ready"] == true)
+}
+
+pub async fn running() -> World {
     let mut world = World::new();
     flavor(&world);
     world.start();
-    world
-        .until("the cluster and its pools", |world| {
-            world.is_ready(CLUSTER, "aks")
-                && world.is_ready(CONTROL_PLANE, "aks")
-                && world.is_ready(POOL, "aks-pool0")
-                && world.is_ready(POOL, "aks-pool1")
-        })
-        .await;
+    world.until("the cluster and its pools", is_up).await;
     world
 }
 

@@ -1,28 +1,16 @@
-//! Azure Service Operator: the established provider writes some resources of a cluster through the operator's objects,
-//! and if such an object is deleted, the operator deletes the resource in Azure. So when a cluster is taken over, its
-//! objects are first made harmless and then deleted. The established provider creates them again for existing resources
-//! in Azure when it comes back.
-//!
-//! ```text
-//!  manage, detach-on-delete, … ──Skip──▶ skip ──Delete──▶ being deleted ──Release──▶ gone
-//!                                         └─ stays while the cluster is paused
-//! ```
-//!
-//! The next step follows from one observation of an object alone, regardless of earlier steps: a third party may have
-//! restored its policy.
+//! An object of the operator's, and the next step for it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-/// The annotation of AzureClusters with the resources that the operator must not delete, and their policies:
-/// `{"<id>": "skip"}`. Such resources are used unchanged, and neither written nor deleted.
-pub const KEPT: &str = "sigs.k8s.io/cluster-api-provider-azure-kept-resources";
+use super::kind::OperatorKind;
+use super::owner;
 
 /// The annotation with the operator's rights to the resource of an object. Without it, the operator may write and
 /// delete the resource.
-const POLICY: &str = "serviceoperator.azure.com/reconcile-policy";
+pub(super) const POLICY: &str = "serviceoperator.azure.com/reconcile-policy";
 /// The policy with which the operator does nothing, neither when the object is changed nor when it is deleted.
 const SKIP: &str = "skip";
 /// The policy with which the operator writes the resource, but does not delete it.
@@ -37,91 +25,8 @@ const FINALIZER: &str = "serviceoperator.azure.com/finalizer";
 /// The reason of the condition `Ready` if the resource does not exist in Azure.
 const NOT_FOUND: &str = "AzureResourceNotFound";
 
-/// A kind of the operator's objects.
-#[derive(Debug, PartialEq, Eq)]
-pub struct OperatorKind {
-    /// Its group.
-    pub group: &'static str,
-    /// Its kind.
-    pub kind: &'static str,
-    /// Its plural.
-    pub plural: &'static str,
-}
-
-impl OperatorKind {
-    /// The name of its CustomResourceDefinition.
-    pub fn definition(&self) -> String {
-        format!("{}.{}", self.plural, self.group)
-    }
-}
-
-const NETWORK: &str = "network.azure.com";
-
-const fn of_network(kind: &'static str, plural: &'static str) -> OperatorKind {
-    OperatorKind { group: NETWORK, kind, plural }
-}
-
-/// The kinds of the objects that the established provider creates for an AzureCluster.
-pub const KINDS: [OperatorKind; 6] = [
-    OperatorKind { group: "resources.azure.com", kind: "ResourceGroup", plural: "resourcegroups" },
-    of_network("VirtualNetwork", "virtualnetworks"),
-    of_network("VirtualNetworksSubnet", "virtualnetworkssubnets"),
-    of_network("NatGateway", "natgateways"),
-    of_network("BastionHost", "bastionhosts"),
-    of_network("PrivateEndpoint", "privateendpoints"),
-];
-
-/// How the objects of a kind are converted between versions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Converter {
-    /// Only the version's name changes.
-    Nothing,
-    /// By a webhook behind a Service of the cluster.
-    Service {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-    },
-    /// By a webhook outside the cluster.
-    Elsewhere,
-}
-
-/// The definition of a kind: what is needed to read and write objects without the operator. Its webhooks match the
-/// versions other than the storage version, and only these are converted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Definition {
-    /// The storage version.
-    pub storage: String,
-    /// Another served version, to which stored objects are converted.
-    pub other: Option<String>,
-    /// How objects are converted that are stored in an older version, or read in another one.
-    pub converter: Converter,
-}
-
-impl Definition {
-    /// Reads a CustomResourceDefinition; `None` if it has no storage version.
-    pub fn of(definition: &Value) -> Option<Self> {
-        let spec = &definition["spec"];
-        let versions = spec["versions"].as_array()?;
-        let storage = versions.iter().find(|version| version["storage"] == true)?;
-        let other = versions.iter().find(|version| version["storage"] != true && version["served"] == true);
-        let service = &spec["conversion"]["webhook"]["clientConfig"]["service"];
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let converter = match (text(&service["namespace"]), text(&service["name"])) {
-            _ if spec["conversion"]["strategy"] != "Webhook" => Converter::Nothing,
-            (Some(namespace), Some(name)) => Converter::Service { namespace, name },
-            _ => Converter::Elsewhere,
-        };
-        let other = other.and_then(|version| text(&version["name"]));
-        Some(Self { storage: text(&storage["name"])?, other, converter })
-    }
-
-    /// The patch that turns off the conversion.
-    pub fn without_converter() -> Value {
-        json!({ "spec": { "conversion": { "strategy": "None", "webhook": null } } })
-    }
-}
+/// The field manager of the established provider.
+const ESTABLISHED: &str = "capz-manager";
 
 /// The next step for an object.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,7 +39,16 @@ pub enum Step {
     Release(Value),
 }
 
-/// An object of the operator that belongs to an AzureCluster.
+/// A Secret or ConfigMap that the operator writes for an object.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Export {
+    /// The Secret with this name.
+    Secret(String),
+    /// The ConfigMap with this name.
+    ConfigMap(String),
+}
+
+/// An object of the operator that belongs to an object of ours.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperatorObject {
     /// Its kind.
@@ -147,28 +61,26 @@ pub struct OperatorObject {
     pub uid: String,
     /// Its resource version when it was read.
     pub resource_version: String,
-    /// The UID of the AzureCluster.
+    /// The UID of the owner.
     pub owner: String,
+    /// What the operator writes for it.
+    pub exports: BTreeSet<Export>,
+    version: String,
     policy: Option<String>,
     policy_before: Option<String>,
     finalizers: Vec<String>,
     is_deleted: bool,
     resource: Option<ResourceId>,
     is_there: bool,
+    is_policy_of_owner: bool,
 }
 
 impl OperatorObject {
-    /// Reads an object; `None` unless an AzureCluster owns and controls it.
+    /// Reads an object; `None` unless an object of ours owns and controls it.
     pub fn of(kind: &'static OperatorKind, object: &Value) -> Option<Self> {
         let metadata = &object["metadata"];
         let owners = metadata["ownerReferences"].as_array()?;
-        let owner = owners.iter().find(|owner| {
-            owner["controller"] == true
-                && owner["kind"] == "AzureCluster"
-                && owner["apiVersion"]
-                    .as_str()
-                    .is_some_and(|it| it.starts_with("infrastructure.cluster.x-k8s.io/"))
-        })?;
+        let owner = owners.iter().find(|owner| owner["controller"] == true && owner::is_ours(owner))?;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let annotation = |key: &str| metadata["annotations"][key].as_str().map(str::to_owned);
         let resource = annotation(RESOURCE).or_else(|| object["status"]["id"].as_str().map(str::to_owned));
@@ -181,12 +93,15 @@ impl OperatorObject {
             uid: text(&metadata["uid"]),
             resource_version: text(&metadata["resourceVersion"]),
             owner: text(&owner["uid"]),
+            exports: exports(&object["spec"]["operatorSpec"]),
+            version: text(&object["apiVersion"]).rsplit('/').next().unwrap_or_default().to_owned(),
             policy: annotation(POLICY),
             policy_before: annotation(POLICY_BEFORE),
             finalizers: metadata["finalizers"].as_array().into_iter().flatten().map(text).collect(),
             is_deleted: metadata["deletionTimestamp"].is_string(),
             resource: resource.and_then(|id| ResourceId::parse(&id).ok()),
             is_there: ready.is_some_and(|ready| ready["reason"] != NOT_FOUND),
+            is_policy_of_owner: owner::declares_policies(owner) && has_policy_of_owner(metadata),
         })
     }
 
@@ -227,47 +142,69 @@ impl OperatorObject {
         json!({ "metadata": metadata })
     }
 
+    /// The version in which it is stored, without the operator's suffix.
+    pub fn version(&self) -> &str {
+        self.version.trim_end_matches("storage")
+    }
+
     /// The resource in Azure that must not be deleted, with the policy that says so. A new object has the policy `skip`
     /// until the existence of its resource is known, and while the resource does not exist: then no resource is kept.
     pub fn kept(&self) -> Option<(&ResourceId, &str)> {
         let policy = match self.policy_before.as_deref().filter(|_| self.is_harmless()) {
             Some(before) => before,
+            // The owner declares it again, or has been paused.
+            None if self.is_policy_of_owner => return None,
             None => self.policy.as_deref()?,
         };
         let keeps = policy == DETACH_ON_DELETE || (policy == SKIP && self.is_there);
         self.resource.as_ref().filter(|_| keeps).zip(Some(policy))
     }
-}
 
-/// The kept resources in the annotations of an AzureCluster.
-pub fn kept_of(annotations: &BTreeMap<String, String>) -> BTreeSet<ResourceId> {
-    kept_with_policies(annotations).into_keys().collect()
-}
-
-fn kept_with_policies(annotations: &BTreeMap<String, String>) -> BTreeMap<ResourceId, String> {
-    let listed = annotations.get(KEPT).and_then(|text| serde_json::from_str(text).ok());
-    let listed: BTreeMap<String, String> = listed.unwrap_or_default();
-    listed.into_iter().filter_map(|(id, policy)| Some((ResourceId::parse(&id).ok()?, policy))).collect()
-}
-
-/// The value of the annotation [`KEPT`] with the kept resources of these objects added; `None` if they add no resource.
-pub fn keeping(annotations: &BTreeMap<String, String>, objects: &[OperatorObject]) -> Option<String> {
-    let mut kept = kept_with_policies(annotations);
-    let before = kept.len();
-    for (id, policy) in objects.iter().filter_map(OperatorObject::kept) {
-        kept.entry(id.clone()).or_insert_with(|| policy.to_owned());
+    /// The resource in Azure that the operator has created, or was to write and delete.
+    pub fn managed(&self) -> Option<&ResourceId> {
+        self.resource.as_ref().filter(|_| self.is_there && self.kept().is_none())
     }
-    let listed: BTreeMap<&str, &String> = kept.iter().map(|(id, policy)| (id.as_str(), policy)).collect();
-    (kept.len() > before).then(|| json!(listed).to_string())
+}
+
+/// What `operatorSpec` exports: named in members of an object, or in items of a list.
+fn exports(operator_spec: &Value) -> BTreeSet<Export> {
+    let of = |members: [&str; 2], export: fn(String) -> Export| {
+        let all: Vec<&Value> = members.iter().flat_map(|member| items(&operator_spec[*member])).collect();
+        all.into_iter().filter_map(move |item| Some(export(item["name"].as_str()?.to_owned())))
+    };
+    let secrets = of(["secrets", "secretExpressions"], Export::Secret);
+    secrets.chain(of(["configMaps", "configMapExpressions"], Export::ConfigMap)).collect()
+}
+
+fn items(value: &Value) -> Vec<&Value> {
+    match value {
+        Value::Object(members) => members.values().collect(),
+        Value::Array(items) => items.iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether the established provider alone has set the policy: it applies what the owner declares, and `skip` while the
+/// owner is paused.
+fn has_policy_of_owner(metadata: &Value) -> bool {
+    let member = format!("f:{POLICY}");
+    let entries = metadata["managedFields"].as_array();
+    let mut managers = entries.into_iter().flatten().filter(|entry| {
+        let annotations = &entry["fieldsV1"]["f:metadata"]["f:annotations"];
+        annotations.get(&member).is_some()
+    });
+    managers.next().is_some_and(|first| first["manager"] == ESTABLISHED)
+        && managers.all(|other| other["manager"] == ESTABLISHED)
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use crate::operator::kinds;
 
-    const ID: &str = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/natGateways/n";
+    pub const ID: &str = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/natGateways/n";
 
-    fn object(annotations: Value, finalizers: &[&str], is_deleted: bool, reason: &str) -> OperatorObject {
+    pub fn object(annotations: Value, finalizers: &[&str], is_deleted: bool, reason: &str) -> OperatorObject {
         let mut object = json!({
             "metadata": {
                 "namespace": "default", "name": "n", "uid": "u", "resourceVersion": "7", "annotations": annotations,
@@ -280,7 +217,7 @@ mod tests {
         if is_deleted {
             object["metadata"]["deletionTimestamp"] = json!("2026-11-29T12:00:00Z");
         }
-        OperatorObject::of(&KINDS[3], &object).unwrap()
+        OperatorObject::of(&kinds()[3], &object).unwrap()
     }
 
     /// S3: from any state, no step leads to a deletion in Azure by the operator.
@@ -339,52 +276,51 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_stays_so() {
-        let before = format!(r#"{{"{}x":"skip","no id":"skip"}}"#, ID);
-        let annotations = BTreeMap::from([(KEPT.to_owned(), before)]);
-        let found = [object(json!({ POLICY: "skip" }), &[], false, "Succeeded")];
-        let text = keeping(&annotations, &found).unwrap();
-        assert_eq!(text, format!(r#"{{"{ID}":"skip","{ID}x":"skip"}}"#));
-        let annotations = BTreeMap::from([(KEPT.to_owned(), text)]);
-        assert_eq!(kept_of(&annotations).len(), 2);
-        assert_eq!(keeping(&annotations, &found), None);
-        assert_eq!(keeping(&BTreeMap::new(), &[]), None);
-    }
-
-    #[test]
     fn objects_of_others_are_not_looked_at() {
         for owner in [
             json!([]),
             json!([{ "apiVersion": "resources.azure.com/v1", "kind": "ResourceGroup", "uid": "u" }]),
             json!([{ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "AzureCluster", "uid": "u" }]),
-            json!([{ "apiVersion": "infrastructure.cluster.x-k8s.io/v1alpha1", "kind": "AzureASOManagedCluster",
-                "uid": "u", "controller": true }]),
+            json!([{ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "AzureManagedCluster", "uid": "u",
+                "controller": true }]),
+            json!([{ "apiVersion": "example.com/v1", "kind": "AzureASOManagedCluster", "uid": "u", "controller": true }]),
         ] {
             let object = json!({ "metadata": { "name": "n", "ownerReferences": owner } });
-            assert_eq!(OperatorObject::of(&KINDS[0], &object), None, "{object}");
+            assert_eq!(OperatorObject::of(&kinds()[0], &object), None, "{object}");
         }
     }
 
+    /// The established provider applies `skip` to the objects of a paused raw owner: this is no wish of the user's.
     #[test]
-    fn a_definition_says_how_objects_are_read_without_the_operator() {
-        let version = |name: &str, storage: bool| json!({ "name": name, "served": true, "storage": storage });
-        let service = json!({ "service": { "namespace": "capz-system", "name": "webhooks" } });
-        for (conversion, converter) in [
-            (json!({ "strategy": "None" }), Converter::Nothing),
-            (
-                json!({ "strategy": "Webhook", "webhook": { "clientConfig": { "url": "https://x" } } }),
-                Converter::Elsewhere,
-            ),
-            (
-                json!({ "strategy": "Webhook", "webhook": { "clientConfig": service } }),
-                Converter::Service { namespace: "capz-system".into(), name: "webhooks".into() },
-            ),
+    fn the_policy_of_a_paused_owner_is_not_the_users() {
+        let by = |manager: &str| {
+            let annotations = json!({ format!("f:{POLICY}"): {} });
+            json!({ "manager": manager, "fieldsV1": { "f:metadata": { "f:annotations": annotations } } })
+        };
+        let other = json!({ "manager": "kubectl", "fieldsV1": { "f:metadata": { "f:annotations": { "f:else": {} } } } });
+        for (owner, managers, is_kept) in [
+            ("AzureASOManagedControlPlane", json!([by("capz-manager"), other]), false),
+            ("AzureASOManagedControlPlane", json!([by("capz-manager"), by("kubectl")]), true),
+            ("AzureASOManagedMachinePool", json!([by("kubectl-annotate")]), true),
+            ("AzureASOManagedCluster", json!([other]), true),
+            ("AzureASOManagedCluster", json!([{}]), true),
+            ("AzureManagedControlPlane", json!([by("capz-manager")]), true),
         ] {
-            let versions = [version("v1", false), version("v1storage", true)];
-            let definition = json!({ "spec": { "versions": versions, "conversion": conversion } });
-            let expected = Definition { storage: "v1storage".into(), other: Some("v1".into()), converter };
-            assert_eq!(Definition::of(&definition), Some(expected));
+            let object = json!({
+                "apiVersion": "containerservice.azure.com/v1api20240901storage",
+                "metadata": { "annotations": { POLICY: "skip" }, "managedFields": managers,
+                    "ownerReferences": [{ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": owner, "uid": "u",
+                        "controller": true }] },
+                "spec": { "operatorSpec": { "secrets": { "adminCredentials": { "name": "a", "key": "k" }, "userCredentials": null },
+                    "configMapExpressions": [{ "name": "b", "key": "k", "value": "self.x" }] } },
+                "status": { "id": ID, "conditions": [{ "type": "Ready", "status": "True", "reason": "Succeeded" }] },
+            });
+            let object = OperatorObject::of(&kinds()[0], &object).unwrap();
+            assert_eq!(object.kept().is_some(), is_kept, "{owner} {managers}");
+            assert_eq!(object.managed().is_some(), !is_kept, "{owner} {managers}");
+            assert_eq!(object.version(), "v1api20240901");
+            let exports = [Export::Secret("a".into()), Export::ConfigMap("b".into())];
+            assert_eq!(object.exports, BTreeSet::from(exports));
         }
-        assert_eq!(Definition::of(&json!({ "spec": { "versions": [version("v1", false)] } })), None);
     }
 }

@@ -1,0 +1,57 @@
+//! ConfigMaps that are written for a managed cluster into its namespace.
+
+use std::collections::BTreeMap;
+
+use k8s::api::api::core::v1::ConfigMap;
+use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Api;
+use kube::api::{Patch, PostParams};
+use serde_json::json;
+
+use crate::azure::failure::Failure;
+use crate::context::manager::Manager;
+use crate::kubernetes::core::CLUSTER_NAME;
+use crate::kubernetes::patch::params;
+use crate::managed::access::Owner;
+
+/// The key of an issuer's URL in its ConfigMap.
+const ISSUER_URL: &str = "oidc-issuer-profile-url";
+
+impl Manager {
+    /// Writes the ConfigMap with the URL of the issuer of the cluster's service account tokens, for users who federate
+    /// identities with it. An existing ConfigMap without the cluster's label is a user's, and stays as it is.
+    pub(crate) async fn keep_issuer(&self, owner: Owner<'_>, url: &str) -> Result<(), Failure> {
+        let cluster = owner.cluster;
+        let name = format!("{cluster}-aso-oidc-issuer-profile");
+        let namespace = owner.metadata.namespace.as_deref().unwrap_or_default();
+        let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
+        let failed = |error: kube::Error| Failure::Later {
+            after: self.settings.timeouts.requeue,
+            words: format!("ConfigMap {name} is not written: {}", controllers::answer(&error)),
+        };
+        let data = BTreeMap::from([(ISSUER_URL.to_owned(), url.to_owned())]);
+        let Some(existing) = maps.get_opt(&name).await.map_err(failed)? else {
+            let metadata = ObjectMeta {
+                name: Some(name.clone()),
+                labels: Some([(CLUSTER_NAME.to_owned(), cluster.to_owned())].into()),
+                owner_references: Some(vec![owner.reference()]),
+                ..ObjectMeta::default()
+            };
+            let map = ConfigMap { metadata, data: Some(data), ..ConfigMap::default() };
+            let field_manager = params().field_manager;
+            let params = PostParams { field_manager, ..PostParams::default() };
+            return maps.create(&params, &map).await.map(drop).map_err(failed);
+        };
+        let label = existing.metadata.labels.as_ref().and_then(|labels| labels.get(CLUSTER_NAME));
+        if label.is_none_or(|label| label != cluster) {
+            return Err(Failure::Refused(format!(
+                "ConfigMap {name} exists already and lacks the label {CLUSTER_NAME}={cluster}: delete it, or give it the label"
+            )));
+        }
+        if existing.data.as_ref().and_then(|data| data.get(ISSUER_URL)).is_some_and(|known| known == url) {
+            return Ok(());
+        }
+        let patch = Patch::Merge(json!({ "data": data }));
+        maps.patch(&name, &params(), &patch).await.map(drop).map_err(failed)
+    }
+}

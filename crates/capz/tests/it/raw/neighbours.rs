@@ -1,0 +1,113 @@
+//! Two clusters that declare the same resources: none harms the other.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{
+    CLUSTER, CONTROL_PLANE, annotated, cluster_in, credential, flavor, group, managed_cluster, running,
+};
+use crate::world::{SUBSCRIPTION, World};
+
+const OTHER: &str = "team-b";
+const LONG: Duration = Duration::from_secs(1300);
+
+fn namespace(world: &World) {
+    use base64::Engine as _;
+    let encoded = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
+    world.create(json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": OTHER } }));
+    world.create(json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "credential", "namespace": OTHER },
+        "data": { "AZURE_SUBSCRIPTION_ID": encoded(SUBSCRIPTION), "AZURE_TENANT_ID": encoded("t"), "AZURE_CLIENT_ID": encoded("c"),
+            "AZURE_CLIENT_SECRET": encoded("other") },
+    }));
+}
+
+/// The same declaration in another namespace; the user has consented to take what exists.
+fn second(world: &World) {
+    const ADOPT: &str = "sigs.k8s.io/cluster-api-provider-azure-adopt";
+    let group = annotated(group("aks"), ADOPT, "true");
+    let cluster = annotated(managed_cluster("aks", json!({ "tags": { "theirs": "no" } })), ADOPT, "true");
+    cluster_in(world, OTHER, "aks", &[group], json!({ "version": "v1.33.2", "resources": [cluster] }));
+}
+
+fn other(world: &World, kind: &str) -> Option<Value> {
+    world.kubernetes.get(kind, OTHER, "aks").map(|object| object.value().clone())
+}
+
+fn words(world: &World, kind: &str) -> String {
+    other(world, kind).map(|it| it["status"]["conditions"].to_string()).unwrap_or_default()
+}
+
+async fn end(world: &World) {
+    world
+        .kubernetes
+        .merge(
+            "Cluster",
+            OTHER,
+            "aks",
+            &json!({ "metadata": { "finalizers": ["cluster.cluster.x-k8s.io"] } }),
+        )
+        .unwrap();
+    world.kubernetes.delete("Cluster", OTHER, "aks").unwrap();
+    for kind in [CONTROL_PLANE, CLUSTER] {
+        world.kubernetes.delete(kind, OTHER, "aks").unwrap();
+        world.until("it is gone", |world| other(world, kind).is_none()).await;
+    }
+}
+
+/// The second of two objects that declare one resource is refused by name, also after a restart, and its deletion touches
+/// nothing.
+#[tokio::test(start_paused = true)]
+async fn the_second_of_two_clusters_is_refused_and_harms_nothing() {
+    let mut world = running().await;
+    namespace(&world);
+    let first = world.azure.documents();
+    second(&world);
+    let refused = |world: &World| words(world, CLUSTER).contains("AzureASOManagedCluster default/aks");
+    world.until("the refusal", refused).await;
+    world.kill().await;
+    world.start();
+    tokio::time::sleep(LONG).await;
+    assert!(refused(&world));
+    assert_eq!(world.azure.documents(), first);
+    end(&world).await;
+    tokio::time::sleep(LONG).await;
+    assert_eq!(world.azure.documents(), first);
+    assert!(world.is_ready(CONTROL_PLANE, "aks"));
+}
+
+/// Two that begin at the same moment: one of them gets the resources, and the deletion of the other deletes nothing.
+#[tokio::test(start_paused = true)]
+async fn of_two_that_begin_together_one_is_refused() {
+    let mut world = World::new();
+    namespace(&world);
+    flavor(&world);
+    second(&world);
+    credential(&world);
+    world.start();
+    let is_up = |world: &World| {
+        let is_ready =
+            |object: Option<Value>| object.is_some_and(|it| it["status"]["resources"][0]["ready"] == true);
+        is_ready(world.get(CLUSTER, "aks")) ^ is_ready(other(world, CLUSTER))
+    };
+    world.until("one of them", is_up).await;
+    tokio::time::sleep(LONG).await;
+    assert!(is_up(&world));
+    let group = world.azure.document(&world.group("aks")).unwrap();
+    let is_second = other(&world, CLUSTER).unwrap()["status"]["resources"][0]["ready"] == true;
+    let (namespace, kept) = if is_second { ("default", OTHER) } else { (OTHER, "default") };
+    // The loser goes.
+    world
+        .kubernetes
+        .merge("Cluster", namespace, "aks", &json!({ "metadata": { "finalizers": ["x/y"] } }))
+        .unwrap();
+    world.kubernetes.delete("Cluster", namespace, "aks").unwrap();
+    for kind in [CONTROL_PLANE, CLUSTER] {
+        world.kubernetes.delete(kind, namespace, "aks").unwrap();
+        world
+            .until("the loser is gone", |world| world.kubernetes.get(kind, namespace, "aks").is_none())
+            .await;
+    }
+    assert_eq!(world.azure.document(&world.group("aks")), Some(group), "{kept}");
+}

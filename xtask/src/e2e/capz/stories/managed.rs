@@ -1,0 +1,117 @@
+//! Clusters that Azure manages, of both generations, from a user's flavor to the end.
+
+use anyhow::Context as _;
+use azure_simulator::managed_clusters::{AttachedKubernetes, KubernetesOfClusters};
+use serde_json::{Value, json};
+
+use crate::e2e::capz::flavor::rendered;
+use crate::e2e::capz::objects::create;
+use crate::e2e::capz::stage::Stage;
+use crate::e2e::capz::view::{CORE, OURS, View};
+use crate::world::CLIENT_SECRET;
+
+const CLUSTERS: &str = "Microsoft.ContainerService/managedClusters";
+
+/// A generation.
+struct Generation {
+    flavor: &'static str,
+    cluster: &'static str,
+    control_plane: &'static str,
+    pool: &'static str,
+    /// The pool that grows.
+    grows: &'static str,
+}
+
+const GENERATIONS: [Generation; 2] = [
+    Generation {
+        flavor: "aks",
+        cluster: "quay",
+        control_plane: "AzureManagedControlPlane",
+        pool: "AzureManagedMachinePool",
+        grows: "quay-pool1",
+    },
+    Generation {
+        flavor: "aks-aso",
+        cluster: "pier",
+        control_plane: "AzureASOManagedControlPlane",
+        pool: "AzureASOManagedMachinePool",
+        grows: "pier-pool1",
+    },
+];
+
+/// A cluster of each generation becomes ready with two pools, one pool grows, and the cluster is deleted without a trace.
+///
+/// # Errors
+/// The first failed step.
+pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
+    attach(stage)?;
+    let shape = &stage.place.shape;
+    let credential = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "aso-credential", "namespace": "default" },
+        "stringData": {
+            "AZURE_SUBSCRIPTION_ID": shape.subscription, "AZURE_TENANT_ID": shape.tenant,
+            "AZURE_CLIENT_ID": shape.client_id, "AZURE_CLIENT_SECRET": CLIENT_SECRET,
+        },
+    });
+    create(&stage.management.server.client, &credential).await?;
+    for generation in &GENERATIONS {
+        let Generation { flavor, cluster, grows, .. } = *generation;
+        let objects = rendered(stage, flavor, cluster)?;
+        stage.create(&objects).await?;
+        stage
+            .until(&format!("{flavor}: the cluster and two pools are ready"), |view| {
+                is_ready(view, generation)
+            })
+            .await?;
+        let before = counts(stage, grows);
+        stage.scale(CORE, "MachinePool", grows, 3).await?;
+        let azure = stage.place.azure.azure.clone();
+        stage
+            .until(&format!("{flavor}: a pool has one machine more"), |view| {
+                let pools = azure.documents_of_type("Microsoft.ContainerService/managedClusters/agentPools");
+                is_ready(view, generation) && pools.iter().any(|pool| pool["properties"]["count"] == 3)
+            })
+            .await?;
+        anyhow::ensure!(before < 3, "the pool had {before} machines before");
+        stage.ends(cluster).await?;
+        let clusters = stage.place.azure.azure.documents_of_type(CLUSTERS);
+        anyhow::ensure!(clusters.is_empty(), "managed clusters are left: {}", Value::from(clusters));
+        for identity in objects.iter().filter(|it| it["kind"] == "AzureClusterIdentity") {
+            let name = identity["metadata"]["name"].as_str().unwrap_or_default();
+            stage.delete(OURS, "AzureClusterIdentity", name).await?;
+        }
+    }
+    Ok(())
+}
+
+fn is_ready(view: &View, generation: &Generation) -> bool {
+    let is_ready = |object: &Value| object["status"]["ready"] == true;
+    let cluster = view.get("Cluster", generation.cluster);
+    let initialization = &cluster["status"]["initialization"];
+    is_ready(view.get(generation.control_plane, generation.cluster))
+        && view.all(generation.pool).count() == 2
+        && view.all(generation.pool).all(is_ready)
+        && initialization["infrastructureProvisioned"] == true
+        && initialization["controlPlaneInitialized"] == true
+}
+
+/// The machines of a pool, as its MachinePool wants them.
+fn counts(stage: &Stage<'_>, pool: &str) -> u64 {
+    let name = pool.rsplit('-').next().unwrap_or_default();
+    let pools =
+        stage.place.azure.azure.documents_of_type("Microsoft.ContainerService/managedClusters/agentPools");
+    let found = pools.iter().find(|it| it["name"] == name);
+    found.and_then(|it| it["properties"]["count"].as_u64()).unwrap_or_default()
+}
+
+/// The API server of the management cluster stands behind managed clusters, too.
+fn attach(stage: &Stage<'_>) -> anyhow::Result<()> {
+    let text = std::fs::read_to_string(&stage.management.server.kubeconfig)?;
+    let config: Value = serde_saphyr::from_str(&text)?;
+    let part = |list: &str, member: &str| {
+        config[list][0].get(member).cloned().with_context(|| format!("the kubeconfig has no {member}"))
+    };
+    let attached = AttachedKubernetes { cluster: part("clusters", "cluster")?, user: part("users", "user")? };
+    stage.place.azure.azure.attach(KubernetesOfClusters::new(move |_| Some(attached.clone())));
+    Ok(())
+}
