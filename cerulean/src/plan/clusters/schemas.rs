@@ -23,7 +23,9 @@ use crate::plan::values::{is_of, text, title};
 /// The definitions are not accepted.
 pub async fn judge(objects: &[Value], subscription: Option<&str>) -> anyhow::Result<Vec<(String, String)>> {
     let kubernetes = Kubernetes::new(Options::default());
-    for kind in &KINDS {
+    // Each definition takes time; most manifests have few of the kinds.
+    let is_used = |kind: &&Kind| objects.iter().any(|object| text(object, "/kind") == kind.name);
+    for kind in KINDS.iter().filter(is_used) {
         kubernetes.create(definition(kind)).with_context(|| kind.name)?;
     }
     let subscription = subscription.map_or(Lookup::NotNeeded, |it| Lookup::Found(it.to_owned()));

@@ -217,7 +217,7 @@ async fn plans_of_managed_clusters_are_carried_out_and_nothing_is_left() {
         (
             RESOURCES.to_owned(),
             RESOURCES.replace("replicas: 2", "replicas: 5"),
-            "AzureASOManagedMachinePool default/raw-pool0 (once the cluster is there)\n   1. ~ node pool raw/pool0\n        count: 2 → 5",
+            "AzureASOManagedMachinePool default/raw-pool0 (once the cluster is there)\n   1. ~ node pool raw/pool0\n        count: 2 becomes 5",
         ),
     ] {
         let (_azure, source) = azure();
@@ -342,7 +342,7 @@ async fn a_topology_is_planned_from_what_its_templates_become() {
     let text = plan.to_string();
     assert_eq!((plan.fails(), &plan.refused), (false, &Vec::new()), "{text} {:?}", plan.notes);
     for words in [
-        "AzureCluster default/quay-aaaaa\n   1. + resource group quay\n",
+        "AzureCluster default/quay-aaaaa\n   1. + resource group quay-aaaaa\n",
         "AzureMachine default/quay-aaaaa-aaaac (once the one before has joined; of KubeadmControlPlane quay-aaaaa, its name is an example)",
         "+ virtual machine quay-aaaaa-aaaaa: Standard_D4s_v3",
         "+ virtual machine quay-md-0-aaaaa-aaaab: Standard_D2s_v3",

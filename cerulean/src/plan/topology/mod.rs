@@ -224,7 +224,7 @@ impl Blueprint<'_> {
             }
         }
         self.notes.push(format!(
-            "{}: its topology is planned from {}; names that end in -{EXAMPLE} are examples, Cluster API chooses them",
+            "{}: its topology is planned from {}; names with -{EXAMPLE} are examples, because Cluster API chooses these letters",
             title(self.cluster),
             title(class)
         ));
