@@ -27,13 +27,13 @@ const CREDENTIAL: &str = "serviceoperator.azure.com/credential-from";
 const OF_NAMESPACE: &str = "aso-credential";
 
 /// What is known of other objects in the namespace.
-struct Known<'a> {
+struct KnownIds<'a> {
     objects: &'a [Value],
     namespace: &'a str,
     ids: HashMap<ObjectName, String>,
 }
 
-impl Known<'_> {
+impl KnownIds<'_> {
     fn data(&self, kind: &str, name: &str) -> Option<BTreeMap<String, String>> {
         let found = self.objects.iter().find(|object| {
             text(object, "/apiVersion") == "v1"
@@ -51,7 +51,7 @@ impl Known<'_> {
     }
 }
 
-impl Lookup for Known<'_> {
+impl Lookup for KnownIds<'_> {
     fn id(&self, object: &ObjectName) -> Option<String> {
         self.ids.get(object).cloned()
     }
@@ -76,7 +76,7 @@ type Mutate<'m> = dyn Fn(&dyn Fn(&str) -> Option<Value>) -> Result<Vec<Value>, T
 struct Raw<'a> {
     planner: Planner<'a>,
     cluster: &'a str,
-    known: Known<'a>,
+    known: KnownIds<'a>,
     subscription: Option<&'a str>,
     /// Resources, other than groups, that objects of this cluster have recorded: what lies in them is theirs.
     own: BTreeSet<ResourceId>,
@@ -97,7 +97,7 @@ pub async fn plan(
     let mut raw = Raw {
         planner: Planner::new(source, plan),
         cluster: &declared.cluster,
-        known: Known { objects, namespace, ids: HashMap::new() },
+        known: KnownIds { objects, namespace, ids: HashMap::new() },
         subscription,
         own: BTreeSet::new(),
     };
