@@ -26,7 +26,7 @@ const ELSEWHERE: [(&str, &str); 1] = [(
 
 /// Actions on types that no simulated Azure has, or that the objects below do not need. An address from a prefix is not
 /// among them: its deletion waits for the prefix, and that of the prefix for the address.
-const UNPROVEN: [&str; 10] = [
+const UNPROVEN: [&str; 12] = [
     "fleets/autoUpgradeProfiles/",
     "fleets/updateRuns/",
     "fleets/updateStrategies/",
@@ -37,6 +37,9 @@ const UNPROVEN: [&str; 10] = [
     "extensions/operations/",
     "publicIPPrefixes/join/",
     "trustedAccessRoleBindings/",
+    // Pools are created with their cluster in these short lives.
+    "managedClusters/agentPools/write",
+    "privateDnsZones/join/",
 ];
 
 fn parts(names: &[&str]) -> BTreeSet<String> {
