@@ -90,7 +90,7 @@ fn members_of(value: &Value, at: &str, secrets: &[String], all: &mut BTreeMap<St
     }
     match value {
         Value::Null => {}
-        Value::Object(members) if !members.is_empty() => {
+        Value::Object(members) => {
             for (name, value) in members {
                 let at = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
                 members_of(value, &at, secrets, all);

@@ -2,6 +2,8 @@
 
 use anyhow::Context as _;
 use azure_simulator::managed_clusters::{AttachedKubernetes, KubernetesOfClusters};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::e2e::capz::flavor::rendered;
@@ -109,9 +111,21 @@ fn attach(stage: &Stage<'_>) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(&stage.management.server.kubeconfig)?;
     let config: Value = serde_saphyr::from_str(&text)?;
     let part = |list: &str, member: &str| {
-        config[list][0].get(member).cloned().with_context(|| format!("the kubeconfig has no {member}"))
+        let found = config[list][0].get(member).cloned();
+        embedded(found.with_context(|| format!("the kubeconfig has no {member}"))?)
     };
     let attached = AttachedKubernetes { cluster: part("clusters", "cluster")?, user: part("users", "user")? };
     stage.place.azure.azure.attach(KubernetesOfClusters::new(move |_| Some(attached.clone())));
     Ok(())
+}
+
+/// A part of a kubeconfig with the contents of the files that it names: Azure's kubeconfigs name none.
+fn embedded(mut part: Value) -> anyhow::Result<Value> {
+    for file in ["certificate-authority", "client-certificate", "client-key"] {
+        let Some(path) = part.as_object_mut().and_then(|members| members.remove(file)) else { continue };
+        let path = path.as_str().unwrap_or_default().to_owned();
+        let content = std::fs::read(&path).with_context(|| path.clone())?;
+        part[format!("{file}-data")] = STANDARD.encode(content).into();
+    }
+    Ok(part)
 }
