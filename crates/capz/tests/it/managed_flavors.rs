@@ -84,7 +84,11 @@ fn names(world: &World, resource_type: &str) -> BTreeSet<String> {
 fn check(world: &World, cluster_name: &str, machines: u64) {
     let [cluster] = &world.azure.documents_of_type(CLUSTERS)[..] else { panic!("there is one cluster") };
     assert_eq!(cluster["name"], cluster_name);
-    assert!(cluster["id"].as_str().unwrap().contains("/resourceGroups/blue/"), "{}", cluster["id"]);
+    assert!(
+        cluster["id"].as_str().unwrap().to_lowercase().contains("/resourcegroups/blue/"),
+        "{}",
+        cluster["id"]
+    );
     assert_eq!(cluster["properties"]["kubernetesVersion"], VERSION.trim_start_matches('v'));
     assert!(world.secret("blue-kubeconfig", "value").is_some());
     assert_eq!(names(world, POOLS), ["pool0", "pool1"].map(str::to_owned).into());
