@@ -524,18 +524,19 @@ fn managed_clusters_and_topologies_are_planned() {
             .unwrap();
         (output.status.code(), self::text(&output))
     };
-    let managed = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AzureManagedControlPlane\nmetadata: {name: c}\n\
-        spec: {location: eastus, resourceGroupName: c, version: v1.33.1, identityRef: {kind: AzureClusterIdentity, name: i}}\n\
-        ---\napiVersion: infrastructure.cluster.x-k8s.io/v1alpha1\nkind: AzureASOManagedCluster\nmetadata: {name: c}\n";
-    let (code, said) = plan("managed.yaml", managed);
-    assert_eq!(code, Some(1), "{said}");
-    for words in [
-        "AzureManagedControlPlane default/c is refused: failed to fetch azuremanagedMachine pool with mode System",
-        "AzureASOManagedCluster default/c is refused: no matches for kind \"AzureASOManagedCluster\" in version \
-         \"infrastructure.cluster.x-k8s.io/v1alpha1\"",
-    ] {
+    let pools = "AzureManagedMachinePool default/quay-pool0: created with its cluster\n";
+    let raw = "AzureASOManagedControlPlane default/quay\n   1. + managed cluster quay";
+    for (flavor, words) in [("aks", "+ managed cluster quay: Base"), ("aks", pools), ("aks-aso", raw)] {
+        let text = template(&format!("cluster-template-{flavor}"), &VALUES);
+        let (code, said) = plan("managed.yaml", &text);
+        assert_eq!(code, Some(2), "{said}");
         assert!(said.contains(words), "{words}: {said}");
     }
+    let alone = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AzureManagedControlPlane\nmetadata: {name: quay}\n\
+        spec: {location: eastus, resourceGroupName: quay, version: v1.33.1, identityRef: {kind: AzureClusterIdentity, name: i}}\n";
+    let (code, said) = plan("alone.yaml", alone);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("AzureManagedControlPlane default/quay is refused: "), "{said}");
     let topology = "apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: {name: c}\n\
         spec: {topology: {class: ours, version: v1.33.1}}\n";
     let (code, said) = plan("topology.yaml", topology);
@@ -565,9 +566,10 @@ fn template(name: &str, values: &[(&str, &str)]) -> String {
     text
 }
 
-const VALUES: [(&str, &str); 12] = [
+const VALUES: [(&str, &str); 13] = [
     ("CLUSTER_NAME", "quay"),
     ("CLUSTER_CLASS_NAME", "class"),
+    ("ASO_CREDENTIAL_SECRET_NAME", "aso"),
     ("CLUSTER_IDENTITY_NAME", "cluster-identity"),
     ("AZURE_LOCATION", "swedencentral"),
     ("AZURE_SUBSCRIPTION_ID", "12345678-0000-4000-8000-000000000009"),

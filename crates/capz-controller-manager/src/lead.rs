@@ -123,7 +123,9 @@ pub(crate) async fn lead(
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     tracing::debug!(?settings, "Leading");
-    capz::run(client, azure, settings, Clock::system(), workloads, Some(Arc::new(meter)), stop).await?;
+    // Boxed: it holds all controllers, and would be copied on the stack of each caller.
+    let running = capz::run(client, azure, settings, Clock::system(), workloads, Some(Arc::new(meter)), stop);
+    Box::pin(running).await?;
     Ok(())
 }
 

@@ -233,30 +233,27 @@ impl Manager {
         }
         let parallel = parallel.max(MIN_PARALLEL);
         let (manager, shared) = (Arc::clone(self), Arc::clone(work));
-        work.queue
-            .clone()
-            .work(parallel, stop.clone(), DRAIN, move |key: Key| {
-                let (manager, work, reconcile) =
-                    (Arc::clone(&manager), Arc::clone(&shared), reconcile.clone());
-                async move {
-                    let settings = &manager.settings;
-                    if let Some(rest) = work.rests(&key, settings.debouncing) {
-                        return work.put_off(rest);
-                    }
-                    let not_before = work.not_before(&key);
-                    let loops = reconcile(Arc::clone(&manager), key.clone(), not_before);
-                    let loops = async {
-                        match loops.await {
-                            Ok(outcome) | Err(Ended::With(outcome)) => outcome,
-                            Err(Ended::Unwritten(error)) => manager.lost(&key, &error),
-                        }
-                    };
-                    let outcome = bounded(&work, &key, settings.timeouts.reconcile, loops).await;
-                    work.worked(&key);
-                    work.ended(&key, outcome, settings.sync_period)
+        let working = work.queue.clone().work(parallel, stop.clone(), DRAIN, move |key: Key| {
+            let (manager, work, reconcile) = (Arc::clone(&manager), Arc::clone(&shared), reconcile.clone());
+            async move {
+                let settings = &manager.settings;
+                if let Some(rest) = work.rests(&key, settings.debouncing) {
+                    return work.put_off(rest);
                 }
-            })
-            .await;
+                let not_before = work.not_before(&key);
+                let loops = reconcile(Arc::clone(&manager), key.clone(), not_before);
+                let loops = async {
+                    match loops.await {
+                        Ok(outcome) | Err(Ended::With(outcome)) => outcome,
+                        Err(Ended::Unwritten(error)) => manager.lost(&key, &error),
+                    }
+                };
+                let outcome = bounded(&work, &key, settings.timeouts.reconcile, loops).await;
+                work.worked(&key);
+                work.ended(&key, outcome, settings.sync_period)
+            }
+        });
+        Box::pin(working).await;
     }
 
     /// Watches all kinds until `stop`.
@@ -415,7 +412,8 @@ impl Manager {
             None => Api::all_with(self.client.clone(), &resource),
         };
         let mut shown: Option<std::collections::HashSet<Key>> = None;
-        watch(api, Selector::default(), K::PLURAL, stop.clone(), |event| match event {
+        // Boxed: twenty watches in one future need more than the stack of a thread.
+        let watching = watch(api, Selector::default(), K::PLURAL, stop.clone(), |event| match event {
             Event::Init => shown = Some(std::collections::HashSet::new()),
             Event::InitApply(object) | Event::Apply(object) => {
                 if let Some(shown) = &mut shown {
@@ -442,8 +440,8 @@ impl Manager {
                 store.remove(&key_of(&object));
                 wake(&object);
             }
-        })
-        .await;
+        });
+        Box::pin(watching).await;
     }
 }
 
