@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use azure_simulator::Azure;
 use kubernetes_simulator::{CertificateAuthority, Fault, Kubernetes, ServeError, Token};
 use serde_json::Value;
 use stand_ins::Controllers;
@@ -11,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::client_of;
 use crate::files::{HostError, Reader, certificates, kept_secret, write};
+use crate::managed_clusters;
 
 /// How long Events stay, as in clusters (`--event-ttl`).
 const EVENT_TTL: Duration = Duration::from_secs(60 * 60);
@@ -118,5 +120,13 @@ impl HostedKubernetes {
         // Dropping the handle does not end it; the token does.
         let _volumes = Controllers::spawn_for_volumes(client, self.kubernetes.clock(), stop.clone());
         Ok(())
+    }
+
+    /// Makes the kubeconfigs of all managed clusters of this Azure lead here.
+    ///
+    /// # Errors
+    /// The kubeconfig is invalid.
+    pub fn serve_managed_clusters(&self, azure: &Azure) -> Result<(), HostError> {
+        managed_clusters::attach(azure, &self.kubeconfig_text)
     }
 }

@@ -29,6 +29,8 @@ const ORDER: &[&str] = &[
     "Microsoft.Network/natGateways",
     "Microsoft.Network/virtualNetworks/subnets",
     "Microsoft.Network/loadBalancers",
+    "Microsoft.ContainerService/managedClusters",
+    "Microsoft.ContainerService/managedClusters/agentPools",
     FIRST_OF_A_MACHINE,
     "Microsoft.Network/networkInterfaces",
     "Microsoft.Compute/availabilitySets",

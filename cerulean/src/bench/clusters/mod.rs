@@ -2,13 +2,15 @@
 //!
 //! It runs the release binary next to this one, over TLS, against the simulators. First one cluster, compared with the
 //! longest chain of writes that Azure requires; then many clusters at once, under Azure's budgets: until the last one
-//! is ready, at rest, and after a restart. This program plays Cluster API's core: it creates the objects as the core
+//! is ready, at rest, and after a restart. The clusters have machines, or Azure manages them and they have node pools. This program plays Cluster API's core: it creates the objects as the core
 //! leaves them, and reports a network as ready when our AzureCluster is.
 
 mod calls;
 mod critical_path;
+mod managed;
 mod objects;
 mod place;
+mod size;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,7 +28,8 @@ use crate::screen::{Screen, row};
 use crate::simulate::latency;
 use calls::{Round, by_minute, refusals};
 use critical_path::CriticalPath;
-use place::{Place, Size};
+use place::Place;
+use size::Size;
 
 /// The sizes of the benchmark.
 #[derive(Debug, clap::Args)]
@@ -43,6 +46,9 @@ pub struct Arguments {
     /// Number of workers of each cluster.
     #[arg(long, value_name = "N", default_value_t = 7)]
     workers: usize,
+    /// Measure clusters that Azure manages, with this number of node pools each, instead of clusters of machines.
+    #[arg(long, value_name = "N", conflicts_with_all = ["control_planes", "workers"])]
+    pools: Option<usize>,
     /// Do not measure a single cluster.
     #[arg(long)]
     no_pace: bool,
@@ -55,7 +61,9 @@ pub struct Arguments {
 }
 
 /// The cluster whose pace is measured.
-const ONE: Size = Size { control_planes: 3, workers: 3 };
+const ONE: Size = Size::Machines { control_planes: 3, workers: 3 };
+/// The same if Azure manages it.
+const ONE_MANAGED: Size = Size::Pools(2);
 /// The idle time before the program's memory is read.
 const REST: Duration = Duration::from_secs(5);
 /// The manager's sync period while the pace is measured: only events should wake it.
@@ -88,22 +96,26 @@ async fn pace(screen: Screen, binary: &Path, arguments: &Arguments) -> anyhow::R
     let bar = screen.waiting("one cluster");
     let place = Place::start(directory.path(), arguments.latency.clone(), &stop).await?;
     let mut program = place.start_manager(binary, NEVER)?;
-    let times = place.create(&["one".to_owned()], ONE, &mut program, &bar).await?;
+    let one = if arguments.pools.is_some() { ONE_MANAGED } else { ONE };
+    let times = place.create(&["one".to_owned()], one, &mut program, &bar).await?;
     let journal = place.take_journal();
     let azure = &place.azure.azure;
     let path = CriticalPath::of(&journal.entries, |id| azure.document(id));
     drop(program);
     bar.finish_and_clear();
     let took = times.first().copied().unwrap_or_default();
-    screen.heading(format!(
-        "One public cluster, {} control planes and {} workers",
-        ONE.control_planes, ONE.workers
-    ));
+    let [base, members] = one.words();
+    screen.heading(match one {
+        Size::Machines { control_planes, workers } => {
+            format!("One public cluster, {control_planes} control planes and {workers} workers")
+        }
+        Size::Pools(pools) => format!("One cluster that Azure manages, with {pools} node pools"),
+    });
     let rows = [
-        row!["its network is there after", seconds(took.network), ""],
-        row!["all its machines are there after", seconds(took.machines), ""],
+        row![format!("its {base} is there after"), seconds(took.base), ""],
+        row![format!("all its {members} are there after"), seconds(took.members), ""],
         row!["the critical path", seconds(path.length()), ""],
-        row!["time by critical path", ratio(took.machines, path.length()), "1.15"],
+        row!["time by critical path", ratio(took.members, path.length()), "1.15"],
     ];
     screen.table(["WHAT", "MEASURED", "GOAL"], &rows);
     screen.line(format_args!("  critical path: {path}"));
@@ -136,8 +148,10 @@ async fn scale(screen: Screen, binary: &Path, arguments: &Arguments) -> anyhow::
     let stop = CancellationToken::new();
     let _stops = stop.clone().drop_guard();
     let bar = screen.waiting("many clusters");
-    let size = Size { control_planes: arguments.control_planes, workers: arguments.workers };
-    let machines = arguments.clusters * size.machines();
+    let Arguments { control_planes, workers, .. } = *arguments;
+    let size = arguments.pools.map_or(Size::Machines { control_planes, workers }, Size::Pools);
+    let ([base, members], [memory, reads]) = (size.words(), size.goals());
+    let all_members = arguments.clusters * size.members();
     let names: Vec<String> = (0..arguments.clusters).map(|number| format!("cluster-{number:03}")).collect();
     let sync_period = Duration::from_secs(arguments.sync_period);
     let place = Place::start(directory.path(), arguments.latency.clone(), &stop).await?;
@@ -172,14 +186,14 @@ async fn scale(screen: Screen, binary: &Path, arguments: &Arguments) -> anyhow::
     drop(program);
     bar.finish_and_clear();
 
-    screen.heading(format!("{} clusters with {machines} machines at once", arguments.clusters));
-    let network: Vec<Duration> = times.iter().map(|it| it.network).collect();
-    let all: Vec<Duration> = times.iter().map(|it| it.machines).collect();
-    let own: Vec<Duration> = times.iter().map(|it| it.machines.saturating_sub(it.network)).collect();
+    screen.heading(format!("{} clusters with {all_members} {members} at once", arguments.clusters));
+    let bases: Vec<Duration> = times.iter().map(|it| it.base).collect();
+    let all: Vec<Duration> = times.iter().map(|it| it.members).collect();
+    let own: Vec<Duration> = times.iter().map(|it| it.members.saturating_sub(it.base)).collect();
     let rows = [
-        spread("its network", network),
-        spread("its machines", all),
-        spread("from its network to its machines", own),
+        spread(&format!("its {base}"), bases),
+        spread(&format!("its {members}"), all),
+        spread(&format!("from its {base} to its {members}"), own),
     ];
     screen.table(["A CLUSTER HAS", "FIRST", "MEDIAN", "P95", "LAST"], &rows);
 
@@ -207,7 +221,7 @@ async fn scale(screen: Screen, binary: &Path, arguments: &Arguments) -> anyhow::
     let rows = [
         round(&format!("a period of {} s", arguments.sync_period), &rest, written.values().sum()),
         round("a restart", &again, written_again.values().sum()),
-        row!["goal", "12", "12", "0", "0"],
+        row!["goal", reads, reads, "0", "0"],
     ];
     screen.table(["WHILE", "READS OF A CLUSTER", "AT MOST", "WRITES", "WRITES TO KUBERNETES"], &rows);
     print_kinds(screen, &again);
@@ -216,12 +230,12 @@ async fn scale(screen: Screen, binary: &Path, arguments: &Arguments) -> anyhow::
     }
 
     screen.heading("Memory");
-    let rows: Vec<_> = phases.iter().map(|phase| phase.row("150 MB")).collect();
+    let rows: Vec<_> = phases.iter().map(|phase| phase.row(memory)).collect();
     screen.table(["THE MANAGER", "GOAL", "RESIDENT", "PRIVATE", "PEAK", "PROCESSOR TIME"], &rows);
     let private = |phase: Option<&Phase>| phase.map_or(0, |phase| phase.memory.private);
     let held = private(phases.last()).saturating_sub(private(phases.first()));
-    let each = held.checked_div(machines as u64).unwrap_or_default();
-    screen.line(format_args!("  each machine, with its share of its cluster: {} kB", each / 1_000));
+    let each = held.checked_div(all_members as u64).unwrap_or_default();
+    screen.line(format_args!("  each of the {members}, with its share of its cluster: {} kB", each / 1_000));
     Ok(())
 }
 

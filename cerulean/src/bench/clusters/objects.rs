@@ -6,12 +6,14 @@ use serde_json::{Value, json};
 
 /// The namespace of all objects.
 pub const NAMESPACE: &str = "default";
-/// The Secret with the password of the identity that all clusters use.
-const IDENTITY: &str = "identity";
-const CORE: &str = "cluster.x-k8s.io/v1beta2";
-const OURS: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
-const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
+/// The identity that all clusters use, and the Secret with its password.
+pub(super) const IDENTITY: &str = "identity";
+pub(super) const CORE: &str = "cluster.x-k8s.io/v1beta2";
+pub(super) const OURS: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
+pub(super) const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 const CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane";
+/// The version of Kubernetes.
+pub(super) const VERSION: &str = "v1.33.2";
 /// A public key, in base64, as an AzureMachine has it.
 const SSH_KEY: &str = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEgbWU=";
 /// The number of characters of a machine's bootstrap data; kubeadm's, which contains certificates, is about as long.
@@ -43,7 +45,7 @@ pub fn install(kubernetes: &Kubernetes, application: &Application<'_>) -> anyhow
     for kind in &capz_api::crd::KINDS {
         kubernetes.create(capz_api::crd::definition(kind))?;
     }
-    for kind in ["Cluster", "Machine"] {
+    for kind in ["Cluster", "Machine", "MachinePool"] {
         kubernetes.create(of_core(kind))?;
     }
     kubernetes.create(json!({
@@ -122,7 +124,7 @@ pub fn machine(
         "apiVersion": CORE, "kind": "Machine",
         "metadata": { "name": name, "namespace": NAMESPACE, "labels": labels },
         "spec": {
-            "clusterName": cluster, "version": "v1.33.0", "bootstrap": { "dataSecretName": data },
+            "clusterName": cluster, "version": VERSION, "bootstrap": { "dataSecretName": data },
             "infrastructureRef": { "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "AzureMachine", "name": name },
         },
     }))?;
@@ -137,13 +139,13 @@ pub fn machine(
     admit(kubernetes, application, "AzureMachine", object)
 }
 
-fn owner_reference(kind: &str, owner: &Object) -> Value {
+pub(super) fn owner_reference(kind: &str, owner: &Object) -> Value {
     let metadata = &owner.value()["metadata"];
     json!({ "apiVersion": CORE, "kind": kind, "name": metadata["name"], "uid": metadata["uid"], "controller": true })
 }
 
 /// Creates an object after our webhooks admit it.
-fn admit(
+pub(super) fn admit(
     kubernetes: &Kubernetes,
     application: &Application<'_>,
     kind: &str,
@@ -152,6 +154,8 @@ fn admit(
     capz_api::crd::fill_defaults(kind, &mut object);
     let context = capz_api::Context {
         subscription: capz_api::Lookup::Found(application.subscription.to_owned()),
+        pool_version: capz_api::Lookup::Found(VERSION.to_owned()),
+        cluster_network: capz_api::Lookup::Found(capz_api::ClusterNetwork::default()),
         ..capz_api::Context::default()
     };
     let denied = |denied| anyhow!("{kind}: {denied}");

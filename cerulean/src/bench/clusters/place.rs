@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::objects::{self, Application};
+use super::size::Size;
 use crate::bench::process::Running;
 use crate::bench::simulators::{Idle, start_azure, start_kubernetes};
 
@@ -26,26 +27,13 @@ const CALM: Duration = Duration::from_secs(15);
 /// The password of the application, and the same in base64.
 const PASSWORD: [&str; 2] = ["bench", "YmVuY2g="];
 
-/// The number of a cluster's machines by kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size {
-    pub control_planes: usize,
-    pub workers: usize,
-}
-
-impl Size {
-    pub fn machines(self) -> usize {
-        self.control_planes + self.workers
-    }
-}
-
 /// When a cluster reached which state, since it was declared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Its network.
-    pub network: Duration,
-    /// All its machines.
-    pub machines: Duration,
+    /// Its network, or the control plane that Azure manages.
+    pub base: Duration,
+    /// All its machines or pools.
+    pub members: Duration,
 }
 
 /// The simulators.
@@ -68,6 +56,7 @@ impl Place {
         let options = azure_simulator::Options { latency, ..azure_simulator::Options::default() };
         let azure = start_azure(&shape, PASSWORD[0], options, directory, stop).await?;
         let kubernetes = start_kubernetes(directory, stop).await?;
+        kubernetes.serve_managed_clusters(&azure.azure)?;
         let webhooks = WebhookServer::new(directory.join("webhooks"))?;
         let place = Self { azure, kubernetes, webhooks, shape, directory: directory.to_owned() };
         objects::install(&place.kubernetes.kubernetes, &place.application())?;
@@ -99,7 +88,7 @@ impl Place {
         Running::launch("capz-controller-manager", command, &self.directory)
     }
 
-    /// Declares clusters, all at once, plays the core for them, and waits until all their machines are ready. Returns
+    /// Declares clusters, all at once, plays the core for them, and waits until all their members are ready. Returns
     /// the times of each.
     pub async fn create(
         &self,
@@ -111,9 +100,9 @@ impl Place {
         let (kubernetes, application) = (&self.kubernetes.kubernetes, self.application());
         let begun = Instant::now();
         for name in names {
-            objects::cluster(kubernetes, &application, name)?;
+            size.declare(kubernetes, &application, name)?;
         }
-        // `None` for a cluster without a network, otherwise the machines that are still missing.
+        // `None` for a cluster without its base, otherwise the members that are still missing.
         let mut open: BTreeMap<&str, Option<Vec<String>>> =
             names.iter().map(|name| (name.as_str(), None)).collect();
         let mut times: BTreeMap<&str, Times> = BTreeMap::new();
@@ -125,22 +114,22 @@ impl Place {
             for (name, missing) in &mut open {
                 match missing {
                     None => {
-                        if self.is_ready("AzureCluster", name)? {
-                            times.insert(name, Times { network: begun.elapsed(), ..Times::default() });
+                        if self.is_ready(size.base(), name)? {
+                            times.insert(name, Times { base: begun.elapsed(), ..Times::default() });
                             objects::provisioned(kubernetes, name)?;
-                            *missing = Some(self.add_machines(name, size)?);
+                            *missing = Some(size.declare_members(kubernetes, &application, name)?);
                         }
                     }
                     Some(missing) => {
                         let mut still = Vec::new();
-                        for machine in std::mem::take(missing) {
-                            if !self.is_ready("AzureMachine", &machine)? {
-                                still.push(machine);
+                        for member in std::mem::take(missing) {
+                            if !self.is_ready(size.member(), &member)? {
+                                still.push(member);
                             }
                         }
-                        ready += size.machines() - still.len();
+                        ready += size.members() - still.len();
                         if still.is_empty() {
-                            times.entry(name).or_default().machines = begun.elapsed();
+                            times.entry(name).or_default().members = begun.elapsed();
                         }
                         *missing = still;
                     }
@@ -148,8 +137,8 @@ impl Place {
             }
             open.retain(|_, missing| missing.as_ref().is_none_or(|missing| !missing.is_empty()));
             let done = names.len() - open.len();
-            bar.set_message(format!("{} networks, {done} of {} clusters", times.len(), names.len()));
-            let now = times.len() + done * size.machines() + ready;
+            bar.set_message(format!("{} of {} clusters begun, {done} ready", times.len(), names.len()));
+            let now = times.len() + done * size.members() + ready;
             if now != progress {
                 (progress, since) = (now, Instant::now());
             }
@@ -162,24 +151,6 @@ impl Place {
             );
         }
         Ok(times.into_values().collect())
-    }
-
-    fn add_machines(&self, cluster: &str, size: Size) -> anyhow::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for index in 0..size.machines() {
-            let is_control_plane = index < size.control_planes;
-            let role = if is_control_plane { "cp" } else { "worker" };
-            let name = format!("{cluster}-{role}-{index}");
-            objects::machine(
-                &self.kubernetes.kubernetes,
-                &self.application(),
-                cluster,
-                &name,
-                is_control_plane,
-            )?;
-            names.push(name);
-        }
-        Ok(names)
     }
 
     fn is_ready(&self, kind: &str, name: &str) -> anyhow::Result<bool> {
@@ -203,9 +174,10 @@ impl Place {
         Ok(begun.elapsed().saturating_sub(CALM))
     }
 
-    /// The requests to Azure since the last call.
+    /// The manager's requests to Azure since the last call, without those of Azure's own services.
     pub fn take_journal(&self) -> Journal {
-        let journal = self.azure.azure.journal();
+        let mut journal = self.azure.azure.journal();
+        journal.entries.retain(|entry| entry.principal.is_none());
         self.azure.azure.clear_journal();
         journal
     }
