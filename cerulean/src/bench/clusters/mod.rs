@@ -150,7 +150,7 @@ async fn scale(screen: Screen, binary: &Path, arguments: &Arguments) -> anyhow::
     let bar = screen.waiting("many clusters");
     let Arguments { control_planes, workers, .. } = *arguments;
     let size = arguments.pools.map_or(Size::Machines { control_planes, workers }, Size::Pools);
-    let ([base, members], [memory, reads]) = (size.words(), size.goals());
+    let [base, members] = size.words();
     let all_members = arguments.clusters * size.members();
     let names: Vec<String> = (0..arguments.clusters).map(|number| format!("cluster-{number:03}")).collect();
     let sync_period = Duration::from_secs(arguments.sync_period);
@@ -221,7 +221,7 @@ async fn scale(screen: Screen, binary: &Path, arguments: &Arguments) -> anyhow::
     let rows = [
         round(&format!("a period of {} s", arguments.sync_period), &rest, written.values().sum()),
         round("a restart", &again, written_again.values().sum()),
-        row!["goal", reads, reads, "0", "0"],
+        row!["goal", size.reads_goal(), size.reads_goal(), "0", "0"],
     ];
     screen.table(["WHILE", "READS OF A CLUSTER", "AT MOST", "WRITES", "WRITES TO KUBERNETES"], &rows);
     print_kinds(screen, &again);
@@ -230,7 +230,7 @@ async fn scale(screen: Screen, binary: &Path, arguments: &Arguments) -> anyhow::
     }
 
     screen.heading("Memory");
-    let rows: Vec<_> = phases.iter().map(|phase| phase.row(memory)).collect();
+    let rows: Vec<_> = phases.iter().map(|phase| phase.row(size.memory_goal())).collect();
     screen.table(["THE MANAGER", "GOAL", "RESIDENT", "PRIVATE", "PEAK", "PROCESSOR TIME"], &rows);
     let private = |phase: Option<&Phase>| phase.map_or(0, |phase| phase.memory.private);
     let held = private(phases.last()).saturating_sub(private(phases.first()));

@@ -47,11 +47,20 @@ impl Size {
         }
     }
 
-    /// The goals: the manager's resident memory with a hundred such clusters, and the reads of a cluster at rest.
-    pub fn goals(self) -> [&'static str; 2] {
+    /// The goal for the manager's resident memory with a hundred such clusters.
+    pub fn memory_goal(self) -> &'static str {
         match self {
-            Self::Machines { .. } => ["150 MB", "12"],
-            Self::Pools(_) => ["100 MB", "4"],
+            Self::Machines { .. } => "150 MB",
+            Self::Pools(_) => "100 MB",
+        }
+    }
+
+    /// The goal for the reads of a cluster at rest. A managed cluster and each of its pools have loops of their own, of
+    /// four reads.
+    pub fn reads_goal(self) -> usize {
+        match self {
+            Self::Machines { .. } => 12,
+            Self::Pools(pools) => 4 * (1 + pools),
         }
     }
 
