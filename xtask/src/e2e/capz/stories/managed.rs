@@ -13,6 +13,9 @@ use crate::e2e::capz::view::{CORE, OURS, View};
 use crate::world::CLIENT_SECRET;
 
 const CLUSTERS: &str = "Microsoft.ContainerService/managedClusters";
+const POOLS: &str = "Microsoft.ContainerService/managedClusters/agentPools";
+/// The version to which clusters are upgraded.
+const NEXT: &str = "v1.34.1";
 
 /// A generation.
 struct Generation {
@@ -41,7 +44,8 @@ const GENERATIONS: [Generation; 2] = [
     },
 ];
 
-/// A cluster of each generation becomes ready with two pools, one pool grows, and the cluster is deleted without a trace.
+/// A cluster of each generation becomes ready with two pools, one pool grows, control plane
+/// and pools are upgraded, Azure's autoscaler takes over, and the cluster is deleted without a trace.
 ///
 /// # Errors
 /// The first failed step.
@@ -70,11 +74,13 @@ pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
         let azure = stage.place.azure.azure.clone();
         stage
             .until(&format!("{flavor}: a pool has one machine more"), |view| {
-                let pools = azure.documents_of_type("Microsoft.ContainerService/managedClusters/agentPools");
+                let pools = azure.documents_of_type(POOLS);
                 is_ready(view, generation) && pools.iter().any(|pool| pool["properties"]["count"] == 3)
             })
             .await?;
         anyhow::ensure!(before < 3, "the pool had {before} machines before");
+        upgrade(stage, generation).await?;
+        autoscale(stage, generation).await?;
         stage.ends(cluster).await?;
         let clusters = stage.place.azure.azure.documents_of_type(CLUSTERS);
         anyhow::ensure!(clusters.is_empty(), "managed clusters are left: {}", Value::from(clusters));
@@ -100,10 +106,77 @@ fn is_ready(view: &View, generation: &Generation) -> bool {
 /// The machines of a pool, as its MachinePool wants them.
 fn counts(stage: &Stage<'_>, pool: &str) -> u64 {
     let name = pool.rsplit('-').next().unwrap_or_default();
-    let pools =
-        stage.place.azure.azure.documents_of_type("Microsoft.ContainerService/managedClusters/agentPools");
+    let pools = stage.place.azure.azure.documents_of_type(POOLS);
     let found = pools.iter().find(|it| it["name"] == name);
     found.and_then(|it| it["properties"]["count"].as_u64()).unwrap_or_default()
+}
+
+/// The user changes the version of the control plane, and then that of the pools.
+async fn upgrade(stage: &mut Stage<'_>, generation: &Generation) -> anyhow::Result<()> {
+    let Generation { flavor, cluster, control_plane, .. } = *generation;
+    let version = json!({ "spec": { "version": NEXT } });
+    stage.merge(OURS, control_plane, cluster, &version).await?;
+    let azure = stage.place.azure.azure.clone();
+    let runs = move |kind: &str, member: &str, count: usize| {
+        let all = azure.documents_of_type(kind);
+        let next = NEXT.trim_start_matches('v');
+        let upgraded = all.iter().filter(|it| {
+            it["properties"][member] == next && it["properties"]["provisioningState"] == "Succeeded"
+        });
+        upgraded.count() == count
+    };
+    stage
+        .until(&format!("{flavor}: the control plane is upgraded"), |view| {
+            is_ready(view, generation)
+                && view.get(control_plane, cluster)["status"]["version"] == NEXT
+                && runs(CLUSTERS, "currentKubernetesVersion", 1)
+        })
+        .await?;
+    for pool in ["pool0", "pool1"] {
+        let version = json!({ "spec": { "template": { "spec": { "version": NEXT } } } });
+        stage.merge(CORE, "MachinePool", &format!("{cluster}-{pool}"), &version).await?;
+    }
+    stage
+        .until(&format!("{flavor}: the pools are upgraded"), |view| {
+            is_ready(view, generation) && runs(POOLS, "currentOrchestratorVersion", 2)
+        })
+        .await
+}
+
+/// Azure's autoscaler decides how many machines a pool has, once the user has given bounds.
+async fn autoscale(stage: &mut Stage<'_>, generation: &Generation) -> anyhow::Result<()> {
+    let Generation { flavor, pool, grows, .. } = *generation;
+    let bounds = match pool {
+        "AzureManagedMachinePool" => json!([
+            { "op": "add", "path": "/spec/scaling", "value": { "minSize": 1, "maxSize": 5 } },
+        ]),
+        _ => json!([
+            { "op": "add", "path": "/spec/resources/0/spec/enableAutoScaling", "value": true },
+            { "op": "add", "path": "/spec/resources/0/spec/minCount", "value": 1 },
+            { "op": "add", "path": "/spec/resources/0/spec/maxCount", "value": 5 },
+        ]),
+    };
+    stage.patch(OURS, pool, grows, &bounds).await?;
+    let azure = stage.place.azure.azure.clone();
+    let held = |azure: &azure_simulator::Azure| {
+        azure.documents_of_type(POOLS).into_iter().find(|it| it["name"] == "pool1").unwrap_or_default()
+    };
+    stage
+        .until(&format!("{flavor}: Azure's autoscaler has bounds"), |view| {
+            let pool = held(&azure);
+            is_ready(view, generation) && pool["properties"]["enableAutoScaling"] == true
+        })
+        .await?;
+    let id = held(&azure)["id"].as_str().unwrap_or_default().parse()?;
+    // It wants four machines, as it would for pods that find no place.
+    for least in [4, 1] {
+        azure.edit(&id, |pool| pool["properties"]["minCount"] = json!(least))?;
+    }
+    stage
+        .until(&format!("{flavor}: the MachinePool follows the autoscaler"), |view| {
+            view.get("MachinePool", grows)["spec"]["replicas"] == 4
+        })
+        .await
 }
 
 /// The API server of the management cluster stands behind managed clusters, too.
