@@ -6,7 +6,7 @@ use azure_simulator::Azure;
 use serde_json::{Value, json};
 
 /// Types in the order in which they can be created. Other types are created with these.
-const ORDER: [&str; 15] = [
+const ORDER: [&str; 18] = [
     "Microsoft.Resources/resourceGroups",
     "Microsoft.Network/publicIPAddresses",
     "Microsoft.Network/networkSecurityGroups",
@@ -22,6 +22,9 @@ const ORDER: [&str; 15] = [
     "Microsoft.Network/networkInterfaces",
     "Microsoft.Compute/virtualMachines",
     "Microsoft.Compute/virtualMachineScaleSets",
+    "Microsoft.ContainerService/managedClusters",
+    "Microsoft.ContainerService/managedClusters/agentPools",
+    "Microsoft.ContainerService/managedClusters/maintenanceConfigurations",
 ];
 /// The tag with the hash of a pool's bootstrap data.
 const DATA_HASH: &str = "capz-custom-data-hash";
@@ -30,17 +33,24 @@ const HASH_OF_WORD: &str = "9576b9be4b4e9534ac5bf5c359a512c8c99e7759c89a2d5b49f2
 const NAT_RULES: &str = "Microsoft.Network/loadBalancers/inboundNatRules";
 
 /// Members that Azure writes, in any resource.
-const WRITTEN_BY_AZURE: [&str; 18] = [
+const WRITTEN_BY_AZURE: [&str; 25] = [
+    "azurePortalFQDN",
     "backendIPConfigurations",
+    "currentKubernetesVersion",
+    "currentOrchestratorVersion",
     "defaultSecurityRules",
+    "eTag",
+    "effectiveOutboundIPs",
     "etag",
     "fqdn",
     "hostedWorkloads",
+    "identityProfile",
     "instanceView",
     "ipAddress",
     "ipConfiguration",
     "loadBalancerBackendAddresses",
     "macAddress",
+    "nodeImageVersion",
     "provisioningState",
     "resourceGuid",
     "tapConfigurations",
@@ -69,7 +79,9 @@ pub fn lines(azure: &Azure) -> Vec<Value> {
         let Some(rank) = ORDER.iter().position(|one| one.eq_ignore_ascii_case(resource_type)) else {
             continue;
         };
-        if is_shared(document) || comes_with_a_set(document, &documents) {
+        let comes_with_others =
+            comes_with_a_set(document, &documents) || comes_with_a_managed_cluster(document, &documents);
+        if is_shared(document) || comes_with_others {
             continue;
         }
         let mut body = document.clone();
@@ -95,6 +107,10 @@ pub fn lines(azure: &Azure) -> Vec<Value> {
         if !instances.is_empty() {
             line["instances"] = instances.into();
         }
+        let drawn = drawn(document, &documents);
+        if !drawn.is_empty() {
+            line["drawn"] = drawn.into();
+        }
         lines.push(((rank, address(document)), line));
     }
     lines.sort_by_key(|(order, _)| *order);
@@ -117,6 +133,12 @@ fn is_shared(document: &Value) -> bool {
     text(&document["id"]).split('/').nth(4) == Some("capz-ci")
 }
 
+/// The group of a managed cluster's machines, and everything in it.
+fn comes_with_a_managed_cluster(document: &Value, all: &[Value]) -> bool {
+    let Some(group) = text(&document["id"]).split('/').nth(4) else { return false };
+    all.iter().any(|one| text(&one["properties"]["nodeResourceGroup"]).eq_ignore_ascii_case(group))
+}
+
 /// Machines of a set, and their interfaces, which are created with the set.
 fn comes_with_a_set(document: &Value, all: &[Value]) -> bool {
     let properties = &document["properties"];
@@ -136,6 +158,22 @@ fn flexible_instances(set: &Value, all: &[Value]) -> Vec<Value> {
         text(&one["properties"]["virtualMachineScaleSet"]["id"]).eq_ignore_ascii_case(text(&set["id"]))
     };
     all.iter().filter(of_set).map(|one| one["name"].clone()).collect()
+}
+
+/// Names that Azure draws for a managed cluster, which objects repeat: its host, or the scale set of a pool.
+fn drawn(document: &Value, all: &[Value]) -> Vec<Value> {
+    let hosts = [&document["properties"]["fqdn"], &document["properties"]["privateFQDN"]];
+    match text(&document["type"]) {
+        "Microsoft.ContainerService/managedClusters" => {
+            hosts.into_iter().filter(|host| host.is_string()).cloned().collect()
+        }
+        "Microsoft.ContainerService/managedClusters/agentPools" => {
+            let sets = all.iter().filter(|one| one["tags"]["aks-managed-poolName"] == document["name"]);
+            let sets = sets.filter(|one| text(&one["type"]).ends_with("/virtualMachineScaleSets"));
+            sets.map(|one| one["name"].clone()).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Removes what Azure adds: members that it writes, back references, and IDs of parts of a document.

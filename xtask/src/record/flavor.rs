@@ -10,6 +10,8 @@ use crate::program::root;
 
 /// The suffix of a flavor's name for scale sets with flexible orchestration, which no template uses.
 const FLEXIBLE: &str = "-flexible";
+/// The name of the Secret with the operator's credential.
+const ASO_CREDENTIAL: &str = "aso-credential";
 /// A public key of Ed25519 with only zero bytes, in Base64.
 const SSH_KEY: &str = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEgbWU=";
 
@@ -40,11 +42,27 @@ pub fn of_template(template: &str, flavor: &str, shape: &Shape, secret: &str) ->
     Ok(objects)
 }
 
+/// Whether Azure manages the clusters of a flavor.
+pub fn is_managed(flavor: &str) -> bool {
+    flavor.starts_with("aks")
+}
+
+/// The Secret with the operator's credential, which the flavors of AzureASOManaged* objects name.
+pub fn credential_of_operator(shape: &Shape, client_secret: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": ASO_CREDENTIAL, "namespace": "default" },
+        "stringData": {
+            "AZURE_SUBSCRIPTION_ID": shape.subscription, "AZURE_TENANT_ID": shape.tenant,
+            "AZURE_CLIENT_ID": shape.client_id, "AZURE_CLIENT_SECRET": client_secret,
+        },
+    })
+}
+
 /// The values that a user sets for a cluster of this name; all other variables have defaults.
 pub fn variables<'a>(cluster: &'a str, shape: &'a Shape) -> BTreeMap<&'static str, &'a str> {
     BTreeMap::from([
         ("APISERVER_LB_DNS_SUFFIX", "suffix"),
-        ("ASO_CREDENTIAL_SECRET_NAME", "aso-credential"),
+        ("ASO_CREDENTIAL_SECRET_NAME", ASO_CREDENTIAL),
         ("AZURE_CLIENT_ID", shape.client_id.as_str()),
         ("AZURE_CLIENT_ID_USER_ASSIGNED_IDENTITY", shape.client_id.as_str()),
         ("AZURE_CLUSTER_IDENTITY_SECRET_NAME", "secret"),

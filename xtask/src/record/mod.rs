@@ -93,6 +93,9 @@ async fn record(arguments: &Arguments, flavor: &str, directory: &Path) -> anyhow
         _ => WorkloadOptions::default().management,
     };
     let place = Place::start(directory, &shape, management).await?;
+    if flavor::is_managed(flavor) {
+        place.serve_managed_clusters(directory).await?;
+    }
     let operator = Operator::install(&arguments.operator, directory, &place).await?;
     let mut programs = vec![operator.start(&place).await?];
     let provider = Provider::install(&arguments.manager, &arguments.sources, directory, &place).await?;
@@ -149,6 +152,9 @@ pub async fn apply(
         "metadata": { "name": SECRET, "namespace": "default", "labels": labels },
         "data": { "clientSecret": STANDARD.encode(CLIENT_SECRET) } });
     create(client, &secret).await?;
+    if flavor::is_managed(flavor) {
+        create(client, &flavor::credential_of_operator(shape, CLIENT_SECRET)).await?;
+    }
     let mut objects = flavor::objects(flavor, shape, SECRET)?;
     if let [cluster] = objects.as_slice()
         && flavor == "topology"

@@ -8,26 +8,46 @@ use kube::api::ListParams;
 use kubernetes_simulator::{Kubernetes, Object};
 use serde_json::{Value, json};
 
+use super::operator;
 use crate::e2e::capz::objects::api;
 
 const CORE: &str = "cluster.x-k8s.io/v1beta2";
 const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
 
 /// The recorded kinds, owners first.
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 16] = [
     "AzureClusterIdentity",
     "AzureClusterTemplate",
     "Cluster",
     "AzureCluster",
+    "AzureManagedCluster",
+    "AzureManagedControlPlane",
+    "AzureASOManagedCluster",
+    "AzureASOManagedControlPlane",
     "AzureMachineTemplate",
     "Machine",
     "MachinePool",
     "AzureMachine",
     "AzureMachinePool",
     "AzureMachinePoolMachine",
+    "AzureManagedMachinePool",
+    "AzureASOManagedMachinePool",
 ];
 /// The kinds among them with a ready status of the provider.
-const READY: [&str; 4] = ["AzureCluster", "AzureMachine", "AzureMachinePool", "AzureMachinePoolMachine"];
+const READY: [&str; 10] = [
+    "AzureCluster",
+    "AzureManagedCluster",
+    "AzureManagedControlPlane",
+    "AzureASOManagedCluster",
+    "AzureASOManagedControlPlane",
+    "AzureMachine",
+    "AzureMachinePool",
+    "AzureMachinePoolMachine",
+    "AzureManagedMachinePool",
+    "AzureASOManagedMachinePool",
+];
+/// The kinds for clusters that Azure manages begin so.
+const MANAGED: [&str; 2] = ["AzureManaged", "AzureASOManaged"];
 /// The status of Cluster API's own objects that providers read; for Machines, their conditions, too.
 const OF_CORE: [&str; 2] = ["initialization", "nodeRef"];
 /// The time that replaces all times.
@@ -75,7 +95,8 @@ impl Objects {
         for kind in ["MachinePool", "Machine"] {
             for object in self.of(kind) {
                 let phase = &object["status"]["phase"];
-                if phase != "Running" {
+                // The stand-in for Cluster API sees only the nodes of machines that it has bootstrapped.
+                if phase != "Running" && !is_managed(infrastructure_of(object)) {
                     waiting.push(format!("{kind} {}: phase {phase}", object["metadata"]["name"]));
                 }
             }
@@ -91,17 +112,30 @@ impl Objects {
                 }
             }
         }
-        if self.of("AzureCluster").is_empty() || self.of("Machine").is_empty() {
+        let is_there = |kind: &str| !self.of(kind).is_empty();
+        let has_network = ["AzureCluster", "AzureManagedCluster", "AzureASOManagedCluster"];
+        let has_machines = ["Machine", "AzureManagedMachinePool", "AzureASOManagedMachinePool"];
+        if !has_network.into_iter().any(is_there) || !has_machines.into_iter().any(is_there) {
             waiting.push("there is no cluster".to_owned());
         }
         waiting
     }
 }
 
-/// One line for each object, with the Secrets of bootstrap data before the objects that refer to them.
+fn is_managed(kind: &str) -> bool {
+    MANAGED.iter().any(|begin| kind.starts_with(begin))
+}
+
+/// The kind of a MachinePool's infrastructure.
+fn infrastructure_of(pool: &Value) -> &str {
+    pool["spec"]["template"]["spec"]["infrastructureRef"]["kind"].as_str().unwrap_or_default()
+}
+
+/// One line for each object, with the Secrets of bootstrap data before the objects that refer to them, and with the
+/// operator's objects, as they are stored, after their owners.
 pub fn lines(kubernetes: &Kubernetes) -> Vec<Value> {
     let mut lines = Vec::new();
-    for kind in KINDS {
+    for kind in KINDS.into_iter().chain(operator::kinds()) {
         if kind == "Machine" {
             lines.extend(secrets(kubernetes));
         }

@@ -75,6 +75,11 @@ const KINDS: [Kind; 11] = [
     kind(CONFIGURATION, "Extension", "extensions", &["v1api20230501"], "v1api20241101"),
 ];
 
+/// The kinds of its objects, owners first.
+pub fn kinds() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|kind| kind.kind)
+}
+
 /// The Service of its webhooks, and its namespace.
 const SERVICE: (&str, &str) = ("capz-system", "azureserviceoperator-webhook-service");
 /// The name of the registration of its webhooks.

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use azure_simulator::packet::Source;
 use kube::Client;
 use kubernetes_simulator::{Kubernetes, Options};
-use simulated_cluster::Shape;
+use simulated_cluster::{HostedKubernetes, HostedKubernetesOptions, Shape, client_of, spawn_stand_ins};
+use stand_ins::Pace;
 
 use crate::world::{SEED, World};
 
@@ -36,5 +38,25 @@ impl Place {
         let client = Client::new(kubernetes.router(), "default");
         world.play_cluster_api(&client, kubernetes.clock()).await?;
         Ok(Self { world, kubernetes, client, kubeconfig })
+    }
+
+    /// Starts the Kubernetes behind the clusters that Azure manages. It serves all of them, and the machines of their
+    /// pools are its nodes.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn serve_managed_clusters(&self, directory: &Path) -> anyhow::Result<()> {
+        let (azure, stop) = (&self.world.azure.azure, &self.world.stop);
+        let directory = directory.join("managed-clusters");
+        std::fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
+        let now = azure.now();
+        let options =
+            HostedKubernetesOptions { seed: SEED, directory, now, ..HostedKubernetesOptions::default() };
+        let behind = HostedKubernetes::start(options, stop).await?;
+        behind.serve_managed_clusters(azure)?;
+        // They end with the token.
+        let _nodes =
+            spawn_stand_ins(azure, &client_of(&behind.kubeconfig_text).await?, Pace::default(), stop);
+        Ok(())
     }
 }

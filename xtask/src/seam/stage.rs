@@ -15,7 +15,8 @@ use super::cluster::apply_cluster;
 use crate::e2e::capz::objects::{api, delete, merge};
 use crate::print;
 use crate::program::Program;
-use crate::record::operator::Operator;
+use crate::record::flavor;
+use crate::record::operator::{self, Operator};
 use crate::record::place::Place;
 use crate::record::provider::Provider;
 use crate::record::rest;
@@ -28,17 +29,37 @@ const WATCHED: Duration = Duration::from_secs(20);
 /// The time limit for a program to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The kinds of the operator's objects that the provider creates for a cluster.
-const KINDS: [&str; 6] = [
-    "ResourceGroup",
-    "VirtualNetwork",
-    "VirtualNetworksSubnet",
-    "NatGateway",
-    "BastionHost",
-    "PrivateEndpoint",
+/// The kinds with the annotation that stops a move.
+const BLOCKING: [&str; 9] = [
+    "AzureCluster",
+    "AzureMachine",
+    "AzureMachinePool",
+    "AzureManagedCluster",
+    "AzureManagedControlPlane",
+    "AzureManagedMachinePool",
+    "AzureASOManagedCluster",
+    "AzureASOManagedControlPlane",
+    "AzureASOManagedMachinePool",
+];
+/// The kinds that a move takes along, dependants first.
+const MOVED: [(&str, &str); 12] = [
+    (INFRASTRUCTURE, "AzureMachine"),
+    (CORE, "Machine"),
+    (INFRASTRUCTURE, "AzureMachineTemplate"),
+    (INFRASTRUCTURE, "AzureManagedMachinePool"),
+    (INFRASTRUCTURE, "AzureASOManagedMachinePool"),
+    (CORE, "MachinePool"),
+    (INFRASTRUCTURE, "AzureManagedControlPlane"),
+    (INFRASTRUCTURE, "AzureASOManagedControlPlane"),
+    (INFRASTRUCTURE, "AzureManagedCluster"),
+    (INFRASTRUCTURE, "AzureASOManagedCluster"),
+    (INFRASTRUCTURE, "AzureCluster"),
+    (CORE, "Cluster"),
 ];
 const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
 const POLICY: &str = "serviceoperator.azure.com/reconcile-policy";
+/// The policy of an object without the annotation.
+const DEFAULT_POLICY: &str = "manage";
 const CORE: &str = "cluster.x-k8s.io/v1beta2";
 const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
 
@@ -78,6 +99,9 @@ impl<'a> Stage<'a> {
         let shape = Shape { region: "eastus".to_owned(), ..Shape::default() };
         let management: Source = WorkloadOptions::default().management;
         let place = Place::start(directory, &shape, management).await?;
+        if flavor::is_managed(&programs.flavor) {
+            place.serve_managed_clusters(directory).await?;
+        }
         let operator = Operator::install(&programs.operator, directory, &place).await?;
         let provider = Provider::install(&programs.provider, &programs.sources, directory, &place).await?;
         Ok(Self { programs, shape, place, operator, provider, of_operator: None, manager: None })
@@ -194,8 +218,8 @@ impl<'a> Stage<'a> {
         while !holds(self) {
             self.must_run()?;
             if begun.elapsed() > STEP {
-                let clusters: Vec<Value> =
-                    self.place.kubernetes.list("AzureCluster").iter().map(|it| it.value().clone()).collect();
+                let all = BLOCKING.iter().flat_map(|kind| self.place.kubernetes.list(kind));
+                let clusters: Vec<Value> = all.map(|it| it.value().clone()).collect();
                 bail!(
                     "not within {} s: {what}\n{:#}\n{:#}",
                     STEP.as_secs(),
@@ -211,9 +235,9 @@ impl<'a> Stage<'a> {
 
     /// The operator's objects, with their policies.
     pub fn policies(&self) -> BTreeMap<String, String> {
-        let all = KINDS.iter().flat_map(|kind| self.place.kubernetes.list(kind));
+        let all = operator::kinds().flat_map(|kind| self.place.kubernetes.list(kind));
         all.map(|it| {
-            let policy = it["metadata"]["annotations"][POLICY].as_str().unwrap_or_default().to_owned();
+            let policy = it["metadata"]["annotations"][POLICY].as_str().unwrap_or(DEFAULT_POLICY).to_owned();
             (format!("{} {}", it["kind"].as_str().unwrap_or_default(), it.name()), policy)
         })
         .collect()
@@ -227,7 +251,7 @@ impl<'a> Stage<'a> {
 
     /// Whether all of the operator's objects are ready.
     pub fn all_are_ready(&self) -> bool {
-        let all: Vec<_> = KINDS.iter().flat_map(|kind| self.place.kubernetes.list(kind)).collect();
+        let all: Vec<_> = operator::kinds().flat_map(|kind| self.place.kubernetes.list(kind)).collect();
         !all.is_empty()
             && all.iter().all(|it| {
                 let conditions = it["status"]["conditions"].as_array();
@@ -237,8 +261,7 @@ impl<'a> Stage<'a> {
 
     /// Whether a move would have to wait.
     pub fn blocks_move(&self) -> bool {
-        let kinds = ["AzureCluster", "AzureMachine", "AzureMachinePool"];
-        let all: Vec<_> = kinds.iter().flat_map(|kind| self.place.kubernetes.list(kind)).collect();
+        let all: Vec<_> = BLOCKING.iter().flat_map(|kind| self.place.kubernetes.list(kind)).collect();
         all.iter().any(|it| it["metadata"]["annotations"][BLOCK_MOVE].is_string())
     }
 
@@ -257,14 +280,7 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// The API server refuses it.
     pub async fn leave(&self) -> anyhow::Result<()> {
-        let kinds = [
-            (INFRASTRUCTURE, "AzureMachine"),
-            (CORE, "Machine"),
-            (INFRASTRUCTURE, "AzureMachineTemplate"),
-            (INFRASTRUCTURE, "AzureCluster"),
-            (CORE, "Cluster"),
-        ];
-        for (version, kind) in kinds {
+        for (version, kind) in MOVED {
             for object in self.place.kubernetes.list(kind) {
                 let free = json!({ "metadata": { "finalizers": null } });
                 // Removing the last finalizer of an object that is being deleted deletes it.
@@ -290,8 +306,7 @@ impl<'a> Stage<'a> {
     /// Whether nothing is left of the cluster, neither in Azure nor in Kubernetes.
     pub fn is_gone(&self) -> bool {
         let group = format!("/resourcegroups/{}", self.programs.flavor);
-        self.place.kubernetes.list("AzureCluster").is_empty()
-            && self.place.kubernetes.list("Cluster").is_empty()
+        BLOCKING.iter().chain(&["Cluster"]).all(|kind| self.place.kubernetes.list(kind).is_empty())
             && self.policies().is_empty()
             && !documents(&self.place.world.azure.azure).keys().any(|id| id.contains(&group))
     }

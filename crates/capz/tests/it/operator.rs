@@ -22,10 +22,10 @@ pub const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
 /// Longer than the sync period.
 pub const SYNC: Duration = Duration::from_secs(660);
 
-/// The definition of a kind: users use the first version, and objects are stored in `storage`.
-fn defined(kind: &OperatorKind, storage: &str, conversion: Value) -> Value {
-    let version = |name: &str| {
-        json!({ "name": name, "served": true, "storage": name == storage, "subresources": { "status": {} },
+/// The definition of a kind: users use the first of these versions, and objects are stored in `storage`.
+fn defined(kind: &OperatorKind, versions: &[&str], storage: &str, conversion: Value) -> Value {
+    let version = |name: &&str| {
+        json!({ "name": name, "served": true, "storage": *name == storage, "subresources": { "status": {} },
             "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } } })
     };
     json!({
@@ -35,7 +35,7 @@ fn defined(kind: &OperatorKind, storage: &str, conversion: Value) -> Value {
             "group": kind.group, "scope": "Namespaced", "conversion": conversion,
             "names": { "kind": kind.kind, "listKind": format!("{}List", kind.kind), "plural": kind.plural,
                 "singular": kind.kind.to_lowercase() },
-            "versions": Value::from(["v1api20201101", OLD, NEW].map(version).to_vec()),
+            "versions": versions.iter().map(version).collect::<Value>(),
         },
     })
 }
@@ -60,7 +60,20 @@ fn put_service(world: &World) {
 
 pub fn define(world: &World, storage: &str, conversion: &Value) {
     for kind in kinds() {
-        world.create(defined(kind, storage, conversion.clone()));
+        world.create(defined(kind, &["v1api20201101", OLD, NEW], storage, conversion.clone()));
+    }
+}
+
+/// Defines the kinds of these objects in the versions in which they are stored.
+pub fn define_kinds_of(world: &World, objects: &[Value]) {
+    for kind in kinds() {
+        let version = objects.iter().filter(|object| object["kind"] == kind.kind).find_map(|object| {
+            let (group, version) = object["apiVersion"].as_str()?.split_once('/')?;
+            (group == kind.group).then_some(version)
+        });
+        if let Some(version) = version {
+            world.create(defined(kind, &[version], version, json!({ "strategy": "None" })));
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
+use crate::operator;
 use crate::world::{NAMESPACE, SUBSCRIPTION, World};
 
 /// How long a manager is observed: its first round and, ten minutes later, the next.
@@ -18,10 +19,11 @@ const WATCHED: Duration = Duration::from_secs(12 * 60);
 pub const OTHERS: [&str; 3] = ["Cluster", "Machine", "MachinePool"];
 
 /// Annotations of ours that the established provider does not have.
-const MEMORY: [&str; 6] = [
+const MEMORY: [&str; 7] = [
     "sigs.k8s.io/cluster-api-provider-azure-last-applied-owner-tags",
     "sigs.k8s.io/cluster-api-provider-azure-cluster-id",
     "sigs.k8s.io/cluster-api-provider-azure-last-applied-resources",
+    "sigs.k8s.io/cluster-api-provider-azure-last-applied-raw-resources",
     "sigs.k8s.io/cluster-api-provider-azure-last-applied-ssh-port",
     "sigs.k8s.io/cluster-api-provider-azure-last-applied-subscription",
     "sigs.k8s.io/cluster-api-provider-azure-last-applied-tags-rg",
@@ -32,8 +34,8 @@ fn folder() -> PathBuf {
 }
 
 /// The lines of a flavor: `{"put": id, "body": document}` is a resource, `{"object": …}` an object, in an order in
-/// which they can be created. `principalOf` names the machine whose identity a role is assigned to, and `instances` are
-/// the machines that a flexible scale set brought along.
+/// which they can be created. `principalOf` names the machine whose identity a role is assigned to, `instances` are
+/// the machines that a flexible scale set brought along, and `drawn` are names that Azure drew for a managed cluster.
 fn lines(flavor: &str) -> Vec<Value> {
     let path = folder().join(format!("{flavor}.jsonl"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -66,10 +68,11 @@ pub fn load(world: &World, flavor: &str) {
             if let Some(instances) = line["instances"].as_array() {
                 names.extend(drawn(world, instances));
             }
+            let recorded = line["drawn"].as_array().into_iter().flatten().map(text);
+            names.extend(recorded.zip(drawn_for_managed(world, &resource)));
             continue;
         }
         let mut object = line["object"].clone();
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         if let Some(owners) = object["metadata"]["ownerReferences"].as_array_mut() {
             for owner in owners {
                 let uid = uids.get(&(text(&owner["kind"]), text(&owner["name"])));
@@ -85,6 +88,20 @@ pub fn load(world: &World, flavor: &str) {
             world.kubernetes.merge_status(&kind, NAMESPACE, &name, &json!({ "status": status })).unwrap();
         }
     }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// The hosts of a managed cluster, or the scale set of a pool.
+fn drawn_for_managed(world: &World, id: &ResourceId) -> Vec<String> {
+    let document = world.azure.document(id).unwrap();
+    let hosts = ["fqdn", "privateFQDN"].map(|host| text(&document["properties"][host]));
+    let pool = json!(id.name());
+    let sets = world.azure.documents_of_type("Microsoft.Compute/virtualMachineScaleSets");
+    let sets = sets.iter().filter(|set| set["tags"]["aks-managed-poolName"] == pool);
+    hosts.into_iter().filter(|host| !host.is_empty()).chain(sets.map(|set| text(&set["name"]))).collect()
 }
 
 /// The names of a flexible scale set's machines have a random part after an underscore: that of a recorded machine, and
@@ -152,7 +169,7 @@ fn differences(path: &str, before: &Value, after: &Value, found: &mut Vec<String
 }
 
 /// Our manager starts on what the established provider left, and rests: nothing is written to Azure but the ID of the
-/// cluster on its group, and the objects are unchanged.
+/// cluster on its group, the objects are unchanged, and those of the operator are gone.
 async fn taken_over(flavor: &str) {
     let mut world = World::bare(1, |_| {});
     world.settings.gates.edge_zone = true;
@@ -160,7 +177,10 @@ async fn taken_over(flavor: &str) {
     for kind in OTHERS {
         world.kubernetes.create(crate::world::definition(kind)).unwrap();
     }
+    let objects: Vec<Value> = lines(flavor).into_iter().map(|line| line["object"].clone()).collect();
+    operator::define_kinds_of(&world, &objects);
     load(&world, flavor);
+    put_nodes(&world);
     let kinds = [
         "AzureCluster",
         "AzureClusterTemplate",
@@ -168,6 +188,12 @@ async fn taken_over(flavor: &str) {
         "AzureMachineTemplate",
         "AzureMachinePool",
         "AzureMachinePoolMachine",
+        "AzureManagedCluster",
+        "AzureManagedControlPlane",
+        "AzureManagedMachinePool",
+        "AzureASOManagedCluster",
+        "AzureASOManagedControlPlane",
+        "AzureASOManagedMachinePool",
         "Machine",
         "MachinePool",
     ];
@@ -182,7 +208,7 @@ async fn taken_over(flavor: &str) {
     let writes: Vec<String> = journal
         .entries
         .iter()
-        .filter(|entry| entry.method != "GET")
+        .filter(|entry| entry.method != "GET" && !entry.path.contains("/listCluster"))
         .map(|entry| format!("{} {} {:?}", entry.method, entry.path, entry.changes))
         .collect();
     // S1: the ID of the cluster is written on its group, and on nothing else.
@@ -199,7 +225,8 @@ async fn taken_over(flavor: &str) {
     }
     assert_eq!(marked, 1, "{flavor}");
     assert_eq!(after, documents, "{flavor}: Azure is as it was but for that tag");
-    assert!(journal.entries.len() > 8, "{flavor}: Azure was looked at");
+    let is_managed = flavor.starts_with("aks");
+    assert!(journal.entries.len() > if is_managed { 4 } else { 8 }, "{flavor}: Azure was looked at");
 
     let mut changed = Vec::new();
     for (kind, before) in kinds.iter().zip(&before) {
@@ -216,15 +243,38 @@ async fn taken_over(flavor: &str) {
     let (of_v1beta2, others): (Vec<String>, Vec<String>) = changed.into_iter().partition(is_of_v1beta2);
     assert_eq!(others, Vec::<String>::new(), "{flavor}: objects say something else");
     assert!(!of_v1beta2.is_empty(), "{flavor}");
+    assert_eq!(operator::objects(&world.kubernetes).len(), 0, "{flavor}");
     let all = |kind: &str| said(&world, kind).len();
     let ready =
         |kind: &str| said(&world, kind).into_values().filter(|it| it["status"]["ready"] == true).count();
-    assert_eq!(ready("AzureCluster"), 1, "{flavor}");
-    assert!(all("AzureMachine") > 0, "{flavor}");
-    for kind in ["AzureMachine", "AzureMachinePool", "AzureMachinePoolMachine"] {
+    let (infrastructure, members) = match (is_managed, flavor.starts_with("aks-aso")) {
+        (false, _) => ("AzureCluster", "AzureMachine"),
+        (true, false) => ("AzureManagedCluster", "AzureManagedMachinePool"),
+        (true, true) => ("AzureASOManagedCluster", "AzureASOManagedMachinePool"),
+    };
+    assert_eq!(ready(infrastructure), 1, "{flavor}");
+    assert!(all(members) > 0, "{flavor}");
+    for kind in [members, "AzureMachinePool", "AzureMachinePoolMachine"] {
         assert_eq!(ready(kind), all(kind), "{flavor}");
     }
     assert_eq!(all("AzureMachinePool") > 0, flavor.starts_with("machinepool"), "{flavor}");
+}
+
+/// The nodes of managed clusters, as AKS registers them.
+fn put_nodes(world: &World) {
+    let sets = world.azure.documents_of_type("Microsoft.Compute/virtualMachineScaleSets/virtualMachines");
+    for machine in sets.iter().filter(|machine| machine["tags"]["aks-managed-poolName"].is_string()) {
+        let id = ResourceId::parse(machine["id"].as_str().unwrap()).unwrap();
+        let group = id.group_name().unwrap();
+        let provider_id = format!("azure://{id}").replace(group, &group.to_lowercase());
+        world.create(json!({
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": { "name": machine["properties"]["osProfile"]["computerName"], "labels": {
+                "kubernetes.azure.com/agentpool": machine["tags"]["aks-managed-poolName"],
+                "kubernetes.azure.com/cluster": group } },
+            "spec": { "providerID": provider_id },
+        }));
+    }
 }
 
 macro_rules! flavors {

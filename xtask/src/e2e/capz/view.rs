@@ -23,6 +23,7 @@ const MACHINES: &str = "Microsoft.Compute/virtualMachines";
 const KINDS: &[(&str, &str)] = &[
     (CORE, "Cluster"),
     (CORE, "Machine"),
+    (CORE, "MachinePool"),
     (OURS, "AzureCluster"),
     (OURS, "AzureMachine"),
     (OURS, "AzureMachinePool"),
@@ -38,7 +39,6 @@ const KINDS: &[(&str, &str)] = &[
 const MORE_KINDS: &[(&str, &str)] = &[
     (CORE, "MachineDeployment"),
     (CORE, "MachineSet"),
-    (CORE, "MachinePool"),
     (CONTROL_PLANE, "KubeadmControlPlane"),
     (BOOTSTRAP, "KubeadmConfig"),
 ];

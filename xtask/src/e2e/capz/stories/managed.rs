@@ -10,6 +10,7 @@ use crate::e2e::capz::flavor::rendered;
 use crate::e2e::capz::objects::create;
 use crate::e2e::capz::stage::Stage;
 use crate::e2e::capz::view::{CORE, OURS, View};
+use crate::record::flavor;
 use crate::world::CLIENT_SECRET;
 
 const CLUSTERS: &str = "Microsoft.ContainerService/managedClusters";
@@ -52,13 +53,7 @@ const GENERATIONS: [Generation; 2] = [
 pub async fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     attach(stage)?;
     let shape = &stage.place.shape;
-    let credential = json!({
-        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "aso-credential", "namespace": "default" },
-        "stringData": {
-            "AZURE_SUBSCRIPTION_ID": shape.subscription, "AZURE_TENANT_ID": shape.tenant,
-            "AZURE_CLIENT_ID": shape.client_id, "AZURE_CLIENT_SECRET": CLIENT_SECRET,
-        },
-    });
+    let credential = flavor::credential_of_operator(shape, CLIENT_SECRET);
     create(&stage.management.server.client, &credential).await?;
     for generation in &GENERATIONS {
         let Generation { flavor, cluster, grows, .. } = *generation;
@@ -163,20 +158,28 @@ async fn autoscale(stage: &mut Stage<'_>, generation: &Generation) -> anyhow::Re
     };
     stage
         .until(&format!("{flavor}: Azure's autoscaler has bounds"), |view| {
-            let pool = held(&azure);
-            is_ready(view, generation) && pool["properties"]["enableAutoScaling"] == true
+            let properties = &held(&azure)["properties"];
+            is_ready(view, generation)
+                && properties["enableAutoScaling"] == true
+                && properties["provisioningState"] == "Succeeded"
         })
         .await?;
     let id = held(&azure)["id"].as_str().unwrap_or_default().parse()?;
-    // It wants four machines, as it would for pods that find no place.
-    for least in [4, 1] {
-        azure.edit(&id, |pool| pool["properties"]["minCount"] = json!(least))?;
-    }
+    // It wants four machines, as for pods that find no place.
+    azure.edit(&id, |pool| pool["properties"]["minCount"] = json!(4))?;
+    stage.until(&format!("{flavor}: Azure has four machines"), |_| has(&held(&azure), 4)).await?;
+    // The next look is due within the sync period; a change of the object brings it forward.
+    stage.merge(OURS, pool, grows, &json!({ "metadata": { "labels": { "looked-at": "now" } } })).await?;
     stage
         .until(&format!("{flavor}: the MachinePool follows the autoscaler"), |view| {
             view.get("MachinePool", grows)["spec"]["replicas"] == 4
         })
         .await
+}
+
+/// Whether a pool has this many machines, and no operation runs.
+fn has(pool: &Value, count: u64) -> bool {
+    pool["properties"]["count"] == count && pool["properties"]["provisioningState"] == "Succeeded"
 }
 
 /// The API server of the management cluster stands behind managed clusters, too.
