@@ -179,6 +179,16 @@ impl Program {
         Ok(Self { name: name.to_owned(), child, output })
     }
 
+    /// The program's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The ID of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The program's output so far.
     pub fn output(&self) -> String {
         std::fs::read_to_string(&self.output).unwrap_or_default()

@@ -160,20 +160,21 @@ fn flexible_instances(set: &Value, all: &[Value]) -> Vec<Value> {
     all.iter().filter(of_set).map(|one| one["name"].clone()).collect()
 }
 
-/// Names that Azure draws for a managed cluster, which objects repeat: its host, or the scale set of a pool.
+/// Names that Azure draws for a managed cluster, which objects repeat: its hosts and its issuer, or the scale set of a pool.
 fn drawn(document: &Value, all: &[Value]) -> Vec<Value> {
-    let hosts = [&document["properties"]["fqdn"], &document["properties"]["privateFQDN"]];
-    match text(&document["type"]) {
-        "Microsoft.ContainerService/managedClusters" => {
-            hosts.into_iter().filter(|host| host.is_string()).cloned().collect()
-        }
-        "Microsoft.ContainerService/managedClusters/agentPools" => {
-            let sets = all.iter().filter(|one| one["tags"]["aks-managed-poolName"] == document["name"]);
-            let sets = sets.filter(|one| text(&one["type"]).ends_with("/virtualMachineScaleSets"));
-            sets.map(|one| one["name"].clone()).collect()
-        }
-        _ => Vec::new(),
+    let properties = &document["properties"];
+    let of_cluster =
+        [&properties["fqdn"], &properties["privateFQDN"], &properties["oidcIssuerProfile"]["issuerURL"]];
+    let is = |resource_type: &str| text(&document["type"]).eq_ignore_ascii_case(resource_type);
+    if is("Microsoft.ContainerService/managedClusters") {
+        return of_cluster.into_iter().filter(|name| name.is_string()).cloned().collect();
     }
+    if !is("Microsoft.ContainerService/managedClusters/agentPools") {
+        return Vec::new();
+    }
+    let sets = all.iter().filter(|one| one["tags"]["aks-managed-poolName"] == document["name"]);
+    let sets = sets.filter(|one| text(&one["type"]).ends_with("/virtualMachineScaleSets"));
+    sets.map(|one| one["name"].clone()).collect()
 }
 
 /// Removes what Azure adds: members that it writes, back references, and IDs of parts of a document.

@@ -3,10 +3,13 @@
 //!
 //! For each flavor of `deploy/capz/templates` its manager and Azure Service Operator create a cluster in the simulated
 //! Azure, with the stand-in for Cluster API; the contents of Azure and Kubernetes at rest go to
-//! `tests/corpus/takeover-clusters`.
+//! `tests/corpus/takeover-clusters`. With `--load CLUSTERS` nothing is recorded: so many clusters are created at once,
+//! and the memory, calls and time that they take are printed.
 
 mod azure;
 pub mod flavor;
+mod load;
+mod managed_topology;
 pub mod objects;
 pub mod operator;
 pub mod place;
@@ -59,6 +62,12 @@ pub struct Arguments {
     /// Flavors, as `machinepool`, or `machinepool-flexible` for the same with flexible orchestration.
     #[arg(required = true)]
     flavors: Vec<String>,
+    /// Measure this many clusters of the flavor `aks` or `aks-aso` instead.
+    #[arg(long, value_name = "CLUSTERS")]
+    load: Option<usize>,
+    /// Pools of each cluster that is measured.
+    #[arg(long, value_name = "POOLS", default_value_t = 5, requires = "load")]
+    pools: usize,
     /// Keep the folders with logs and files, and print their paths.
     #[arg(long)]
     keep: bool,
@@ -71,6 +80,13 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = runtime()?;
     for flavor in &arguments.flavors {
+        if let Some(clusters) = arguments.load {
+            let size = load::Size { clusters, pools: arguments.pools };
+            in_folder("cerulean-load-", arguments.keep, |directory| {
+                runtime.block_on(load::measure(arguments, flavor, size, directory))
+            })?;
+            continue;
+        }
         let record = |directory: &Path| runtime.block_on(record(arguments, flavor, directory));
         let recorded = in_folder("cerulean-record-", arguments.keep, record);
         let lines = recorded.with_context(|| flavor.clone())?;
@@ -82,6 +98,20 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 async fn record(arguments: &Arguments, flavor: &str, directory: &Path) -> anyhow::Result<String> {
+    let (shape, place, mut programs) = start(arguments, flavor, directory).await?;
+    let lines = make(&place, flavor, &shape, &mut programs).await;
+    // For users of `--keep`: Azure, with everything that the lines leave out.
+    std::fs::write(directory.join("azure.json"), json!(place.world.azure.azure.documents()).to_string())?;
+    let words: Vec<&Program> = programs.iter().collect();
+    lines.map_err(|problem| with_logs(problem, &words))
+}
+
+/// Starts the simulators, the operator and the provider, in this order.
+async fn start(
+    arguments: &Arguments,
+    flavor: &str,
+    directory: &Path,
+) -> anyhow::Result<(Shape, Place, Vec<Program>)> {
     // The region of the templates' machines.
     let shape = Shape { region: "eastus".to_owned(), ..Shape::default() };
     let management = match flavor {
@@ -101,11 +131,7 @@ async fn record(arguments: &Arguments, flavor: &str, directory: &Path) -> anyhow
     let provider = Provider::install(&arguments.manager, &arguments.sources, directory, &place).await?;
     programs.push(provider.start(&place).await?);
     provider.register(&place).await?;
-    let lines = make(&place, flavor, &shape, &mut programs).await;
-    // For users of `--keep`: Azure, with everything that the lines leave out.
-    std::fs::write(directory.join("azure.json"), json!(place.world.azure.azure.documents()).to_string())?;
-    let words: Vec<&Program> = programs.iter().collect();
-    lines.map_err(|problem| with_logs(problem, &words))
+    Ok((shape, place, programs))
 }
 
 /// Applies the flavor, waits until everything is at rest, and returns its contents, one line for each item.
@@ -145,6 +171,32 @@ pub async fn apply(
     shape: &Shape,
     edit: impl Fn(&mut Value),
 ) -> anyhow::Result<()> {
+    create_prerequisites(world, client, flavor, shape).await?;
+    let mut objects = flavor::objects(flavor, shape, SECRET)?;
+    if let [cluster] = objects.as_slice()
+        && flavor == "topology"
+    {
+        let class = flavor::of_template("clusterclass", flavor, shape, SECRET)?;
+        objects = topology::expanded(client, &class, cluster).await?;
+    }
+    if let (Some(class), [cluster]) = (managed_topology::class_of(flavor), objects.as_slice()) {
+        let class = flavor::of_template(class, flavor, shape, SECRET)?;
+        objects = managed_topology::expanded(client, &class, cluster).await?;
+    }
+    for mut object in objects {
+        edit(&mut object);
+        create(client, &object).await?;
+    }
+    Ok(())
+}
+
+/// Creates the identity of machines in Azure, and the Secrets with credentials.
+async fn create_prerequisites(
+    world: &World,
+    client: &Client,
+    flavor: &str,
+    shape: &Shape,
+) -> anyhow::Result<()> {
     world.create_identity_for_machines()?;
     // With the label clusterctl moves it with the identity.
     let labels = json!({ "clusterctl.cluster.x-k8s.io/move-hierarchy": "true" });
@@ -154,17 +206,6 @@ pub async fn apply(
     create(client, &secret).await?;
     if flavor::is_managed(flavor) {
         create(client, &flavor::credential_of_operator(shape, CLIENT_SECRET)).await?;
-    }
-    let mut objects = flavor::objects(flavor, shape, SECRET)?;
-    if let [cluster] = objects.as_slice()
-        && flavor == "topology"
-    {
-        let class = flavor::of_template("clusterclass", flavor, shape, SECRET)?;
-        objects = topology::expanded(client, &class, cluster).await?;
-    }
-    for mut object in objects {
-        edit(&mut object);
-        create(client, &object).await?;
     }
     Ok(())
 }

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use crate::e2e::capz::objects::{api, create};
 
 /// The suffix that stands for the controller's random ones.
-const DRAWN: &str = "x7k2p";
-const OWNED: &str = "topology.cluster.x-k8s.io/owned";
-const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
+pub(super) const DRAWN: &str = "x7k2p";
+pub(super) const OWNED: &str = "topology.cluster.x-k8s.io/owned";
+pub(super) const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 
 /// Creates the objects that the class names, and returns what the controller creates from them for the Cluster
 /// `topology`, including the Cluster.
@@ -21,14 +21,7 @@ const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 /// # Errors
 /// The server refuses a template, or one is missing.
 pub async fn expanded(client: &Client, class: &[Value], cluster: &Value) -> anyhow::Result<Vec<Value>> {
-    let mut stored = Vec::new();
-    // Templates are read back: webhooks complete them before the controller reads them.
-    for object in class.iter().filter(|object| object["kind"] != "ClusterClass") {
-        create(client, object).await?;
-        let name = text(&object["metadata"]["name"]);
-        let kind = api(client, &text(&object["apiVersion"]), &text(&object["kind"]), Some("default"));
-        stored.push(serde_json::to_value(kind.get(&name).await?)?);
-    }
+    let stored = stored(client, class).await?;
     let topology = &cluster["spec"]["topology"];
     let workers = &topology["workers"]["machineDeployments"][0];
     let created = CreatedObjects { cluster: text(&cluster["metadata"]["name"]), stored };
@@ -70,21 +63,48 @@ pub async fn expanded(client: &Client, class: &[Value], cluster: &Value) -> anyh
     Ok(vec![cluster, network, machines, control_plane, worker, bootstrap, deployment])
 }
 
+/// Creates the templates of a class, and reads them back: webhooks complete them before the controller reads them.
+///
+/// # Errors
+/// The server refuses a template.
+pub(super) async fn stored(client: &Client, class: &[Value]) -> anyhow::Result<Vec<Value>> {
+    let mut stored = Vec::new();
+    for object in class.iter().filter(|object| object["kind"] != "ClusterClass") {
+        create(client, object).await?;
+        let name = text(&object["metadata"]["name"]);
+        let kind = api(client, &text(&object["apiVersion"]), &text(&object["kind"]), Some("default"));
+        stored.push(serde_json::to_value(kind.get(&name).await?)?);
+    }
+    Ok(stored)
+}
+
 /// The objects that are created for a Cluster from the class's templates.
-struct CreatedObjects {
-    cluster: String,
-    stored: Vec<Value>,
+pub(super) struct CreatedObjects {
+    /// The name of the Cluster.
+    pub cluster: String,
+    /// The class's templates.
+    pub stored: Vec<Value>,
 }
 
 impl CreatedObjects {
     fn named(&self, kind: &str, end: &str) -> anyhow::Result<&Value> {
         let name = format!("{}-{end}", self.cluster);
-        let is_it = |one: &&Value| one["kind"] == kind && one["metadata"]["name"] == name.as_str();
+        let name = name.trim_end_matches('-');
+        let is_it = |one: &&Value| one["kind"] == kind && one["metadata"]["name"] == name;
         self.stored.iter().find(is_it).with_context(|| format!("the class has no {kind} {name}"))
     }
 
-    /// An object created from a template's `spec.template`.
-    fn clone_of(&self, kind: &str, end: &str, prefix: &str, labels: &Value) -> anyhow::Result<Value> {
+    /// An object created from a template's `spec.template`; the template's name ends with `end`, if it is not empty.
+    ///
+    /// # Errors
+    /// There is no such template.
+    pub(super) fn clone_of(
+        &self,
+        kind: &str,
+        end: &str,
+        prefix: &str,
+        labels: &Value,
+    ) -> anyhow::Result<Value> {
         let template = self.named(kind, end)?;
         Ok(json!({ "apiVersion": template["apiVersion"], "kind": kind.trim_end_matches("Template"),
             "metadata": self.metadata(template, prefix, labels), "spec": template["spec"]["template"]["spec"] }))
@@ -109,7 +129,8 @@ impl CreatedObjects {
     }
 }
 
-fn reference(object: &Value) -> Value {
+/// A reference to an object.
+pub(super) fn reference(object: &Value) -> Value {
     json!({ "apiVersion": object["apiVersion"], "kind": object["kind"], "namespace": "default",
         "name": object["metadata"]["name"] })
 }
@@ -121,6 +142,6 @@ fn files(template: &Value, key: &str) -> Value {
         "contentFrom": { "secret": { "name": secret, "key": key } } }])
 }
 
-fn text(value: &Value) -> String {
+pub(super) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }

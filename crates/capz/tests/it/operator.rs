@@ -42,6 +42,7 @@ fn defined(kind: &OperatorKind, versions: &[&str], storage: &str, conversion: Va
 
 const OLD: &str = "v1api20201101storage";
 pub const NEW: &str = "v1api20240301storage";
+const VERSIONS: [&str; 3] = ["v1api20201101", OLD, NEW];
 
 /// Conversion by a Service of the operator's.
 fn by_service() -> Value {
@@ -60,7 +61,7 @@ fn put_service(world: &World) {
 
 pub fn define(world: &World, storage: &str, conversion: &Value) {
     for kind in kinds() {
-        world.create(defined(kind, &["v1api20201101", OLD, NEW], storage, conversion.clone()));
+        world.create(defined(kind, &VERSIONS, storage, conversion.clone()));
     }
 }
 
@@ -425,7 +426,7 @@ async fn a_cluster_is_deleted_that_was_not_taken_over_yet() {
 async fn objects_go_whose_converter_is_gone() {
     let mut world = left(OLD, &json!({ "strategy": "None" }));
     for kind in kinds() {
-        let mut new = defined(kind, NEW, by_service());
+        let mut new = defined(kind, &VERSIONS, NEW, by_service());
         let old = world.kubernetes.get("CustomResourceDefinition", "", &kind.definition()).unwrap();
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
         world.kubernetes.update(new).unwrap();

@@ -87,8 +87,13 @@ fn said(world: &World, kind: &str, name: &str) -> Vec<String> {
 }
 
 pub fn credential(world: &World) {
+    named_credential(world, "credential");
+}
+
+/// The operator's credential in a Secret with this name.
+pub fn named_credential(world: &World, name: &str) {
     world.put_secret(
-        "credential",
+        name,
         &[
             ("AZURE_SUBSCRIPTION_ID", SUBSCRIPTION),
             ("AZURE_TENANT_ID", "t"),
