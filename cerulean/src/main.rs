@@ -10,7 +10,6 @@ mod kubernetes;
 mod leftover_variables;
 mod management;
 mod manifests;
-mod not_served;
 mod plan;
 mod rights;
 mod runtime;

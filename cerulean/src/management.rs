@@ -168,17 +168,20 @@ impl Management {
         ]
     }
 
-    /// The current workload clusters, by their Clusters. They are identified by their certificate authority, which is
-    /// created for one Cluster; names and private endpoints are not unique.
+    /// The current workload clusters, by their Clusters. They are identified by the certificate authority in the Cluster's
+    /// kubeconfig, which is created for one cluster; names and private endpoints are not unique.
     pub fn workloads(&self) -> BTreeMap<ClusterName, WorkloadCluster> {
         let secrets = self.list("Secret");
         let authorities: Vec<(ClusterName, Vec<u8>)> = secrets
             .iter()
             .filter_map(|secret| {
                 let text = |member: &str| secret["metadata"][member].as_str();
-                let name = text("name")?.strip_suffix("-ca")?.to_owned();
+                let name = text("name")?.strip_suffix("-kubeconfig")?.to_owned();
                 let namespace = text("namespace")?.to_owned();
-                let certificate = STANDARD.decode(secret["data"]["tls.crt"].as_str()?).ok()?;
+                let config = STANDARD.decode(secret["data"]["value"].as_str()?).ok()?;
+                let config: Value = serde_saphyr::from_str(std::str::from_utf8(&config).ok()?).ok()?;
+                let cluster = &config["clusters"][0]["cluster"];
+                let certificate = STANDARD.decode(cluster["certificate-authority-data"].as_str()?).ok()?;
                 Some((ClusterName { namespace, name }, certificate))
             })
             .collect();
@@ -268,11 +271,10 @@ pub fn write_secret(path: &Path, text: &str) -> anyhow::Result<()> {
 
 /// A latency profile that is long enough to see and short enough to wait for.
 pub fn watchable() -> LatencyProfile {
-    LatencyProfile::instant().with("*", "Microsoft.Network/*", Duration::from_millis(500)).with(
-        "*",
-        "Microsoft.Compute/*",
-        Duration::from_millis(1000),
-    )
+    LatencyProfile::instant()
+        .with("*", "Microsoft.Network/*", Duration::from_millis(500))
+        .with("*", "Microsoft.Compute/*", Duration::from_millis(1000))
+        .with("*", "Microsoft.ContainerService/*", Duration::from_millis(2000))
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub struct Arguments {
 /// Other demos.
 #[derive(Debug, clap::Subcommand)]
 enum Other {
-    /// Turn examples/clusters/ into a cluster whose nodes are ready, change it, and delete it.
+    /// Turn examples/clusters/ into two clusters with ready nodes, one of them AKS, change them, and delete them.
     Clusters(clusters::Arguments),
 }
 

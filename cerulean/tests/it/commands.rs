@@ -633,6 +633,75 @@ fn the_demo_makes_ready_nodes_of_somebodys_own_manifests_until_it_is_stopped() {
     running.interrupt();
 }
 
+/// The page's topology, at the address that a demo has printed.
+fn clusters_of_page(said: &str) -> Value {
+    let line = said.lines().find(|line| line.trim_start().starts_with("page ")).unwrap();
+    let address = line.split_once("http://").unwrap().1.split('/').next().unwrap();
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let request = format!("GET /_cerulean/topology HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    std::io::Read::read_to_end(&mut stream, &mut answer).unwrap();
+    let answer = String::from_utf8(answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.to_lowercase().contains("content-length:"), "{head}");
+    serde_json::from_str::<Value>(body).unwrap()["clusters"].clone()
+}
+
+/// Clusters that Azure manages, of both generations, become ready with their pools, beside each other.
+#[test]
+fn the_demo_makes_clusters_that_azure_manages_of_both_generations() {
+    let folder = folder();
+    let values = VALUES.map(|(name, value)| match name {
+        "WORKER_MACHINE_COUNT" => (name, "1"),
+        "CLUSTER_NAME" => (name, "pier"),
+        _ => (name, value),
+    });
+    for flavor in ["aks", "aks-aso"] {
+        let values = if flavor == "aks" { &values } else { &VALUES };
+        let text = template(&format!("cluster-template-{flavor}"), values);
+        // Without machines, a pool has no nodes.
+        let text = text.replace("replicas: 0", "replicas: 1");
+        std::fs::write(folder.path().join(format!("{flavor}.yaml")), text).unwrap();
+    }
+    let process = cerulean()
+        .args(["demo", "clusters", "-f"])
+        .arg(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut running = Simulation { process, folder: folder.path().to_owned() };
+    let mut lines = BufReader::new(running.process.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut said = read_until(&mut lines, "everything is ready");
+    if !said.contains("Stop with Ctrl-C.") {
+        said += &read_until(&mut lines, "Stop with Ctrl-C.");
+    }
+    for words in [
+        "Secret aso is not in the manifests: made for them",
+        "AzureManagedControlPlane pier: API server at pier-",
+        "AzureASOManagedControlPlane quay: API server at quay-",
+        "MachinePool pier-pool0: 1 of 1 ready",
+        "MachinePool pier-pool1: 1 of 1 ready",
+        "MachinePool quay-pool0: 1 of 1 ready",
+        "MachinePool quay-pool1: 1 of 1 ready",
+        "pier.kubeconfig get nodes",
+        "quay.kubeconfig get nodes",
+    ] {
+        assert!(said.contains(words), "{words}:\n{said}");
+    }
+    let page = clusters_of_page(&said);
+    let names: Vec<_> = page.as_array().unwrap().iter().map(|cluster| &cluster["parts"][0]["name"]).collect();
+    assert_eq!(names, ["Cluster pier", "Cluster quay"]);
+    for cluster in page.as_array().unwrap() {
+        let parts = cluster["parts"].as_array().unwrap();
+        assert!(parts.iter().all(|part| part["stand"] == "done"), "{page:#}");
+        let nodes = parts.iter().filter(|part| part["words"] == "its node is ready").count();
+        assert_eq!(nodes, 2, "{page:#}");
+    }
+    running.interrupt();
+}
+
 #[test]
 fn manifests_with_variables_are_refused_with_their_names() {
     let folder = folder();

@@ -4,6 +4,8 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
+use crate::noun::noun;
+
 /// How resources of a kind are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadBy {
@@ -39,8 +41,6 @@ pub struct Kind {
     pub api_version: &'static str,
     /// The version with features in preview, for users who ask for them; `None` without such a version.
     pub preview_version: Option<&'static str>,
-    /// Its name in messages.
-    pub noun: &'static str,
     /// How it is read.
     pub read_by: ReadBy,
     /// Query options of its reads.
@@ -58,7 +58,7 @@ pub struct Kind {
     pub secret: &'static [&'static str],
 }
 
-const RESOURCE_GROUP: &str = "resource group";
+const RESOURCE_GROUP: &str = "Microsoft.Resources/resourceGroups";
 const NETWORK: &str = "2025-05-01";
 const COMPUTE: &str = "2025-04-01";
 const PRIVATE_DNS: &str = "2024-06-01";
@@ -72,7 +72,6 @@ const PLAIN: Kind = Kind {
     resource_type: "",
     api_version: NETWORK,
     preview_version: None,
-    noun: "",
     read_by: ReadBy::GroupList,
     query: &[],
     conditional: false,
@@ -171,22 +170,19 @@ const EXTENSION_SECRETS: [&str; 2] = ["properties/protectedSettings", "propertie
 /// All kinds.
 pub static KINDS: [Kind; 27] = [
     Kind {
-        resource_type: "Microsoft.Resources/resourceGroups",
+        resource_type: RESOURCE_GROUP,
         api_version: "2021-04-01",
-        noun: RESOURCE_GROUP,
         read_by: ReadBy::Id,
         rules: &[("location", Rule::AtCreation)],
         ..PLAIN
     },
     Kind {
         resource_type: "Microsoft.Network/virtualNetworks",
-        noun: "virtual network",
         rules: &[("location", Rule::AtCreation)],
         ..CONDITIONAL
     },
     Kind {
         resource_type: "Microsoft.Network/virtualNetworks/subnets",
-        noun: "subnet",
         read_by: ReadBy::Parent("subnets"),
         rules: &[("properties/addressPrefixes", Rule::Whole), ("properties/serviceEndpoints", Rule::Whole)],
         back: &[
@@ -198,7 +194,6 @@ pub static KINDS: [Kind; 27] = [
     },
     Kind {
         resource_type: "Microsoft.Network/virtualNetworks/virtualNetworkPeerings",
-        noun: "peering",
         read_by: ReadBy::Parent("virtualNetworkPeerings"),
         // The other peering is gone: neither one can be written any more.
         beyond_repair: Some(("/properties/peeringState", "Disconnected")),
@@ -206,35 +201,30 @@ pub static KINDS: [Kind; 27] = [
     },
     Kind {
         resource_type: "Microsoft.Network/networkSecurityGroups",
-        noun: "security group",
         rules: &[("location", Rule::AtCreation)],
         back: &["properties/subnets", "properties/networkInterfaces"],
         ..CONDITIONAL
     },
     Kind {
         resource_type: "Microsoft.Network/routeTables",
-        noun: "route table",
         rules: &[("location", Rule::AtCreation)],
         back: &["properties/subnets"],
         ..CONDITIONAL
     },
     Kind {
         resource_type: "Microsoft.Network/publicIPAddresses",
-        noun: "public IP",
         rules: &PUBLIC_IP_RULES,
         back: &["properties/ipConfiguration", "properties/natGateway"],
         ..CONDITIONAL
     },
     Kind {
         resource_type: "Microsoft.Network/natGateways",
-        noun: "NAT gateway",
         rules: &[("location", Rule::AtCreation), ("zones", Rule::AtCreation)],
         back: &["properties/subnets"],
         ..PLAIN
     },
     Kind {
         resource_type: "Microsoft.Network/loadBalancers",
-        noun: "load balancer",
         rules: &[
             ("location", Rule::AtCreation),
             ("properties/frontendIPConfigurations/*/zones", Rule::AtCreation),
@@ -247,64 +237,46 @@ pub static KINDS: [Kind; 27] = [
     },
     Kind {
         resource_type: "Microsoft.Network/loadBalancers/inboundNatRules",
-        noun: "inbound NAT rule",
         read_by: ReadBy::Parent("inboundNatRules"),
         back: &["properties/backendIPConfiguration"],
         ..CONDITIONAL
     },
     Kind {
         resource_type: "Microsoft.Network/privateEndpoints",
-        noun: "private endpoint",
         rules: &[("location", Rule::AtCreation)],
         ..PLAIN
     },
     Kind {
         resource_type: "Microsoft.Network/bastionHosts",
-        noun: "bastion host",
         // Azure answers with a name of its own.
         rules: &[("location", Rule::AtCreation), ("properties/dnsName", Rule::AtCreation)],
         ..PLAIN
     },
-    Kind {
-        resource_type: "Microsoft.Network/privateDnsZones",
-        noun: "private DNS zone",
-        conditional: true,
-        ..DNS
-    },
-    Kind {
-        resource_type: "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
-        noun: "link of a private DNS zone",
-        conditional: true,
-        ..DNS
-    },
+    Kind { resource_type: "Microsoft.Network/privateDnsZones", conditional: true, ..DNS },
+    Kind { resource_type: "Microsoft.Network/privateDnsZones/virtualNetworkLinks", conditional: true, ..DNS },
     Kind {
         resource_type: "Microsoft.Network/privateDnsZones/A",
-        noun: "DNS record",
         rules: &[("properties/aRecords", Rule::Whole), METADATA],
         ..DNS
     },
     Kind {
         resource_type: "Microsoft.Network/privateDnsZones/AAAA",
-        noun: "DNS record",
         rules: &[("properties/aaaaRecords", Rule::Whole), METADATA],
         ..DNS
     },
     Kind {
         resource_type: "Microsoft.Network/networkInterfaces",
-        noun: "network interface",
         rules: &INTERFACE_RULES,
         back: &["properties/virtualMachine", "properties/privateEndpoint"],
         ..CONDITIONAL
     },
     Kind {
         resource_type: "Microsoft.Compute/availabilitySets",
-        noun: "availability set",
         back: &["properties/virtualMachines"],
         ..MACHINES
     },
     Kind {
         resource_type: "Microsoft.Compute/virtualMachines",
-        noun: "virtual machine",
         // Its power state, and the cause of a failure.
         query: &[("$expand", "instanceView")],
         conditional: true,
@@ -313,14 +285,12 @@ pub static KINDS: [Kind; 27] = [
     },
     Kind {
         resource_type: "Microsoft.Compute/virtualMachines/extensions",
-        noun: "extension",
         read_by: ReadBy::Id,
         secret: &EXTENSION_SECRETS,
         ..MACHINES
     },
     Kind {
         resource_type: "Microsoft.Compute/virtualMachineScaleSets",
-        noun: "scale set",
         read_by: ReadBy::Id,
         conditional: true,
         rules: &[
@@ -341,20 +311,17 @@ pub static KINDS: [Kind; 27] = [
     },
     Kind {
         resource_type: "Microsoft.Compute/virtualMachineScaleSets/virtualMachines",
-        noun: "instance",
         read_by: ReadBy::Id,
         ..MACHINES
     },
     Kind {
         resource_type: "Microsoft.Authorization/roleAssignments",
         api_version: "2022-04-01",
-        noun: "role assignment",
         read_by: ReadBy::Id,
         ..PLAIN
     },
     Kind {
         resource_type: "Microsoft.ContainerService/managedClusters",
-        noun: "managed cluster",
         read_by: ReadBy::Id,
         rules: &MANAGED_CLUSTER_RULES,
         // The addresses of proxies may contain passwords.
@@ -363,7 +330,6 @@ pub static KINDS: [Kind; 27] = [
     },
     Kind {
         resource_type: "Microsoft.ContainerService/managedClusters/agentPools",
-        noun: "node pool",
         read_by: ReadBy::ParentList,
         rules: &AGENT_POOL_RULES,
         ..AKS
@@ -372,7 +338,6 @@ pub static KINDS: [Kind; 27] = [
         resource_type: "Microsoft.ContainerService/fleets/members",
         api_version: "2025-03-01",
         preview_version: None,
-        noun: "fleet member",
         read_by: ReadBy::Id,
         rules: &[("properties/clusterResourceId", Rule::AtCreation)],
         ..AKS
@@ -380,7 +345,6 @@ pub static KINDS: [Kind; 27] = [
     Kind {
         resource_type: "Microsoft.KubernetesConfiguration/extensions",
         api_version: "2023-05-01",
-        noun: "cluster extension",
         read_by: ReadBy::Id,
         rules: &EXTENSION_RULES,
         ..PLAIN
@@ -391,13 +355,12 @@ pub static KINDS: [Kind; 27] = [
 pub static DISK: Kind = Kind {
     resource_type: "Microsoft.Compute/disks",
     api_version: "2025-01-02",
-    noun: "disk",
     back: &["managedBy", "managedByExtended"],
     ..PLAIN
 };
 
 /// The kind of types without a row: read one by one, without exceptions from the comparison.
-static UNKNOWN: Kind = Kind { noun: "resource", read_by: ReadBy::Id, ..PLAIN };
+static UNKNOWN: Kind = Kind { read_by: ReadBy::Id, ..PLAIN };
 
 impl Kind {
     /// The kind of the resource with this id.
@@ -416,7 +379,7 @@ impl Kind {
 
     /// Whether it is a resource group, which may also get the cluster's ID later.
     pub fn is_group(&self) -> bool {
-        self.noun == RESOURCE_GROUP
+        self.resource_type == RESOURCE_GROUP
     }
 
     /// The sign that an existing resource is beyond repair.
@@ -458,7 +421,7 @@ pub(crate) fn describe(id: &ResourceId) -> String {
         pairs if pairs.is_empty() => vec![id.name()],
         pairs => pairs.iter().map(|(_, name)| *name).collect(),
     };
-    format!("{} {}", Kind::of(id).noun, names.join("/"))
+    format!("{} {}", noun(id), names.join("/"))
 }
 
 #[cfg(test)]
@@ -467,35 +430,19 @@ mod tests {
 
     /// A row inherits the rest from the kinds of Microsoft.Network, which share one API version.
     #[test]
-    fn each_kind_has_the_version_of_its_provider_and_a_name() {
+    fn each_kind_has_the_version_of_its_provider() {
         for kind in KINDS.iter().chain([&DISK]) {
             let is_network = kind.resource_type.starts_with("Microsoft.Network/");
             assert!(kind.api_version != NETWORK || is_network, "{}", kind.resource_type);
-            assert!(!kind.noun.is_empty(), "{}", kind.resource_type);
         }
     }
 
     #[test]
-    fn kinds_are_found_by_id_in_any_case() {
-        for (id, noun) in [
-            ("/subscriptions/s/resourceGroups/g", "resource group"),
-            (
-                "/subscriptions/s/resourcegroups/g/providers/microsoft.network/VIRTUALNETWORKS/v",
-                "virtual network",
-            ),
-            (
-                "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/n",
-                "subnet",
-            ),
-            (
-                "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/privateDnsZones/z/A/apiserver",
-                "DNS record",
-            ),
-            ("/subscriptions/s/providers/Microsoft.Authorization/roleAssignments/r", "role assignment"),
-            ("/subscriptions/s/resourceGroups/g/providers/Microsoft.Else/things/t", "resource"),
-        ] {
-            let id = ResourceId::parse(id).unwrap();
-            assert_eq!(Kind::of(&id).noun, noun, "{id}");
+    fn each_kind_has_a_noun() {
+        let ours = KINDS.iter().chain([&DISK]).map(|kind| kind.resource_type);
+        let of_users = operator_resources::KINDS.iter().map(|kind| kind.resource_type);
+        for resource_type in ours.chain(of_users) {
+            assert!(crate::noun::of_type(resource_type).is_some(), "{resource_type}");
         }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::claimant::Claimant;
 use crate::document::id_of;
-use crate::kind::Kind;
+use crate::noun::noun;
 
 const REMOTE: &str = "/properties/remoteVirtualNetwork/id";
 
@@ -42,7 +42,7 @@ pub(crate) fn rival(wanted: &Value, held: &Value) -> Option<Rival> {
 
 fn led_to(other: &ResourceId) -> Rival {
     Rival {
-        owner: format!("another {} {}", Kind::of(other).noun, other.name()),
+        owner: format!("another {} {}", noun(other), other.name()),
         evidence: Evidence::Refers { resource: other.to_string() },
     }
 }

@@ -82,8 +82,12 @@ impl ClusterIdentities {
                         self.let_in(identity.value(), Some(object));
                     }
                 }
+                self.let_in_operator(object);
             }
-            "AzureCluster" | "AzureClusterTemplate" => {
+            "AzureCluster"
+            | "AzureClusterTemplate"
+            | "AzureManagedControlPlane"
+            | "AzureManagedControlPlaneTemplate" => {
                 for pointer in ["/spec/subscriptionID", "/spec/template/spec/subscriptionID"] {
                     let subscription = object.pointer(pointer).map(text).unwrap_or_default().trim();
                     if is_guid(subscription) {
@@ -103,14 +107,7 @@ impl ClusterIdentities {
             return;
         }
         self.entra.accept_tenant(tenant);
-        let held = |key: &str| {
-            let secret = secret?;
-            let plain = secret["stringData"][key].as_str().map(str::to_owned);
-            plain.or_else(|| {
-                let bytes = STANDARD.decode(text(&secret["data"][key])).ok()?;
-                String::from_utf8(bytes).ok()
-            })
-        };
+        let held = |key: &str| data_of(secret?, key);
         self.entra.amend(client, |application| match text(&spec["type"]) {
             "ServicePrincipal" | "ManualServicePrincipal" => match held("clientSecret") {
                 Some(secret) => application.with_secret(secret.trim_end()),
@@ -126,6 +123,25 @@ impl ClusterIdentities {
             }
             "WorkloadIdentity" => trusting_the_manager(application),
             _ => application,
+        });
+    }
+
+    /// Lets Azure Service Operator's credential sign in: a Secret that whole objects of that operator name.
+    fn let_in_operator(&self, secret: &Value) {
+        let held = |key: &str| data_of(secret, key).map(|text| text.trim().to_owned());
+        let [Some(tenant), Some(client)] = ["AZURE_TENANT_ID", "AZURE_CLIENT_ID"].map(held) else { return };
+        if let Some(subscription) = held("AZURE_SUBSCRIPTION_ID").filter(|id| is_guid(id)) {
+            self.azure.add_subscription(&subscription);
+        }
+        self.entra.accept_tenant(&tenant);
+        self.entra.amend(&client, |application| {
+            let certificate = held("AZURE_CLIENT_CERTIFICATE");
+            match (held("AZURE_CLIENT_SECRET"), certificate.map(|pem| RegisteredCertificate::from_pem(&pem)))
+            {
+                (Some(secret), _) => application.with_secret(&secret),
+                (None, Some(Ok(certificate))) => application.with_certificate(certificate),
+                _ => trusting_the_manager(application),
+            }
         });
     }
 
@@ -149,6 +165,15 @@ impl ClusterIdentities {
             }
         }
     }
+}
+
+/// The text under a key of a Secret, as a user writes it or as it is stored.
+fn data_of(secret: &Value, key: &str) -> Option<String> {
+    let plain = secret["stringData"][key].as_str().map(str::to_owned);
+    plain.or_else(|| {
+        let bytes = STANDARD.decode(secret["data"][key].as_str()?).ok()?;
+        String::from_utf8(bytes).ok()
+    })
 }
 
 fn trusting_the_manager(application: Application) -> Application {

@@ -1,5 +1,5 @@
-//! Managed clusters in the simulated Azure: the Kubernetes beside it serves them, and the machines of their pools are
-//! its nodes, initialized as by AKS's own cloud controller manager.
+//! Managed clusters in the simulated Azure. Where there is one Kubernetes beside it, that serves them, and the machines of
+//! their pools are its nodes, initialized as by AKS's own cloud controller manager.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -22,7 +22,7 @@ const POOL_TAG: &str = "aks-managed-poolName";
 /// The label of a node with the name of its pool.
 const POOL_LABEL: &str = "kubernetes.azure.com/agentpool";
 /// The type of managed clusters.
-const CLUSTERS: &str = "Microsoft.ContainerService/managedClusters";
+pub(crate) const CLUSTERS: &str = "Microsoft.ContainerService/managedClusters";
 /// The maximum length of a label's value.
 const MAX_LABEL: usize = 63;
 /// Interval between checks for machines that are gone.
@@ -76,22 +76,26 @@ pub(crate) fn complete(azure: &Azure, instance: &Value, machine: &mut Machine) {
     machine.labels.extend(labels);
     let taints = properties["nodeTaints"].as_array().into_iter().flatten();
     machine.taints.extend(taints.filter_map(|taint| parse_taint(taint.as_str()?)));
+    if let Some(version) = properties["currentOrchestratorVersion"].as_str() {
+        machine.kubelet_version = format!("v{version}");
+    }
     machine.provider_id = instance["id"].as_str().map(provider_id).unwrap_or_default();
     machine.initialized = true;
 }
 
 /// The documents of a machine's pool and cluster.
 fn pool_of(azure: &Azure, instance: &Value) -> Option<(Value, Value)> {
-    let tag = |name: &str| instance["tags"][name].as_str();
-    let (pool, cluster, group) =
-        (tag(POOL_TAG)?, tag("aks-managed-cluster-name")?, tag("aks-managed-cluster-rg")?);
-    let id: ResourceId = instance["id"].as_str()?.parse().ok()?;
-    let cluster = ResourceId::group(id.subscription_id(), group).resource(
-        "Microsoft.ContainerService",
-        "managedClusters",
-        cluster,
-    );
+    let (pool, cluster) = (instance["tags"][POOL_TAG].as_str()?, cluster_of(instance)?);
     Some((azure.document(&cluster.child("agentPools", pool))?, azure.document(&cluster)?))
+}
+
+/// The managed cluster to whose pools a machine belongs.
+pub(crate) fn cluster_of(instance: &Value) -> Option<ResourceId> {
+    let tag = |name: &str| instance["tags"][name].as_str();
+    let (cluster, group) = (tag("aks-managed-cluster-name")?, tag("aks-managed-cluster-rg")?);
+    let id: ResourceId = instance["id"].as_str()?.parse().ok()?;
+    let group = ResourceId::group(id.subscription_id(), group);
+    Some(group.resource("Microsoft.ContainerService", "managedClusters", cluster))
 }
 
 /// The provider ID that the cloud controller manager sets: the name of the resource group is in lower case.

@@ -1,5 +1,5 @@
 //! The progress of clusters that Cluster API's objects declare, as a tree: network, control plane, workers, machine by
-//! machine.
+//! machine. Of clusters that Azure manages: their resources, and their pools with the nodes.
 
 use std::collections::HashMap;
 
@@ -28,11 +28,61 @@ pub(crate) struct Objects {
 }
 
 /// Names with a clearer wording.
-const OTHER_WORDS: [(&str, &str); 2] = [("VNet", "Virtual network"), ("VnetPeering", "Peerings")];
+const OTHER_WORDS: [(&str, &str); 5] = [
+    ("AzureResourceAvailable", "Resource health"),
+    ("Fleet", "Fleet member"),
+    ("ManagedClusterRunning", "Managed cluster"),
+    ("VNet", "Virtual network"),
+    ("VnetPeering", "Peerings"),
+];
+
+/// An object with Azure resources of a cluster.
+struct Foundation {
+    /// The Cluster's reference to it.
+    reference: &'static str,
+    kind: &'static str,
+    /// What is said of it until it is ready.
+    unready: &'static str,
+    /// Whether it stands for the API server when it is ready.
+    has_api_server: bool,
+}
+
+const FOUNDATIONS: [Foundation; 4] = [
+    Foundation {
+        reference: "infrastructureRef",
+        kind: "AzureCluster",
+        unready: "its network is made",
+        has_api_server: true,
+    },
+    Foundation {
+        reference: "infrastructureRef",
+        kind: "AzureASOManagedCluster",
+        unready: "its resources are made",
+        has_api_server: false,
+    },
+    Foundation {
+        reference: "controlPlaneRef",
+        kind: "AzureManagedControlPlane",
+        unready: "its control plane is made",
+        has_api_server: true,
+    },
+    Foundation {
+        reference: "controlPlaneRef",
+        kind: "AzureASOManagedControlPlane",
+        unready: "its control plane is made",
+        has_api_server: true,
+    },
+];
+
 /// The kinds that are read.
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 14] = [
     "Cluster",
     "AzureCluster",
+    "AzureASOManagedCluster",
+    "AzureASOManagedControlPlane",
+    "AzureASOManagedMachinePool",
+    "AzureManagedControlPlane",
+    "AzureManagedMachinePool",
     "KubeadmControlPlane",
     "MachineDeployment",
     "MachinePool",
@@ -77,9 +127,13 @@ impl Objects {
         let phase = text(&cluster["status"]["phase"]);
         let stand = if phase == "Provisioned" { Stand::Done } else { Stand::Works };
         let mut parts = vec![part(0, format!("Cluster {title}"), stand, phase.to_lowercase())];
-        let azure = text(&cluster["spec"]["infrastructureRef"]["name"]);
-        if let Some(azure) = self.referred(cluster, "AzureCluster", azure) {
-            parts.extend(network(azure));
+        for foundation in &FOUNDATIONS {
+            let reference = &cluster["spec"][foundation.reference];
+            let is_of_kind = reference["kind"].as_str().is_none_or(|kind| kind == foundation.kind);
+            let azure = self.referred(cluster, foundation.kind, text(&reference["name"]));
+            if let Some(azure) = azure.filter(|_| is_of_kind) {
+                parts.extend(foundation.parts(azure));
+            }
         }
         let of_cluster = |object: &&Value| {
             are_together(object, cluster)
@@ -110,6 +164,7 @@ impl Objects {
         };
         let mut below: Vec<ClusterPart> =
             self.of("Machine").iter().filter(made).map(|it| self.machine(it)).collect();
+        below.extend(self.nodes_without_machines(maker));
         below.sort_by(|one, other| one.name.cmp(&other.name));
         let wanted = maker["spec"]["replicas"].as_u64().unwrap_or(1);
         let ready = below.iter().filter(|line| line.stand == Stand::Done).count();
@@ -132,6 +187,26 @@ impl Objects {
         parts
     }
 
+    /// The object that makes a pool's machines.
+    fn infrastructure_of_pool(&self, pool: &Value) -> Option<&Value> {
+        let reference = &pool["spec"]["template"]["spec"]["infrastructureRef"];
+        self.referred(pool, text(&reference["kind"]), text(&reference["name"]))
+    }
+
+    /// The nodes of a pool that Azure manages: its machines are no objects.
+    fn nodes_without_machines(&self, pool: &Value) -> Vec<ClusterPart> {
+        if !self.infrastructure_of_pool(pool).is_some_and(is_managed_by_azure) {
+            return Vec::new();
+        }
+        let ids = pool["spec"]["providerIDList"].as_array().map_or(&[] as &[Value], Vec::as_slice);
+        let nodes = self.nodes.iter().filter(|node| ids.contains(&node["spec"]["providerID"]));
+        let part = |node: &Value| {
+            let (stand, words) = stand_of_node(node);
+            ClusterPart { zone: zone_of_node(node), ..part(2, full_name(node), stand, words) }
+        };
+        nodes.map(part).collect()
+    }
+
     /// What is still missing of a pool whose machines are all ready.
     fn lacks_of_pool(&self, pool: &Value) -> Option<String> {
         if pool["metadata"]["generation"] != pool["status"]["observedGeneration"] {
@@ -139,9 +214,14 @@ impl Objects {
         }
         let (name, template) = (text(&pool["metadata"]["name"]), &pool["spec"]["template"]["spec"]);
         let reference = &template["infrastructureRef"];
-        let azure = self.referred(pool, text(&reference["kind"]), text(&reference["name"]));
+        let azure = self.infrastructure_of_pool(pool);
         if !azure.is_some_and(|azure| azure["status"]["ready"] == true) {
             return Some(format!("its {} is not ready", text(&reference["kind"])));
+        }
+        if azure.is_some_and(is_managed_by_azure) {
+            // Azure may run a later version than the declared one.
+            let changes = azure.and_then(|azure| conditions(azure).find(|one| one["status"] == "False"));
+            return changes.map(|one| in_words(text(&one["reason"])).to_lowercase());
         }
         // The version of a custom image is unknown.
         let has_own_image = azure.is_some_and(|azure| !azure["spec"]["template"]["image"].is_null());
@@ -178,17 +258,16 @@ impl Objects {
         let node = self.node(machine);
         let (stand, words) = match (azure, node) {
             _ if !machine["metadata"]["deletionTimestamp"].is_null() => (Stand::Works, "goes".to_owned()),
-            (_, Some(node)) if is_ready(node) => (Stand::Done, "its node is ready".to_owned()),
-            (_, Some(_)) => (Stand::Works, "its node is there, and not ready yet".to_owned()),
+            (_, Some(node)) => stand_of_node(node),
             (Some(azure), None) if azure["status"]["ready"] == true => {
                 (Stand::Works, "runs, and is not a node yet".to_owned())
             }
             (Some(azure), None) => waiting(azure),
             (None, None) => (Stand::Waits, "waits".to_owned()),
         };
-        // A scale set chooses the zones of its machines; the Node's label has the region before the zone.
-        let label = || node?["metadata"]["labels"][ZONE].as_str()?.rsplit('-').next();
-        let zone = machine["spec"]["failureDomain"].as_str().or_else(label).map(str::to_owned);
+        // A scale set chooses the zones of its machines.
+        let declared = machine["spec"]["failureDomain"].as_str().map(str::to_owned);
+        let zone = declared.or_else(|| zone_of_node(node?));
         ClusterPart { zone, ..part(2, name, stand, words) }
     }
 }
@@ -232,33 +311,55 @@ fn waiting(azure: &Value) -> (Stand, String) {
     }
 }
 
-fn network(azure: &Value) -> Vec<ClusterPart> {
-    let is_ready = azure["status"]["ready"] == true;
-    let host = text(&azure["spec"]["controlPlaneEndpoint"]["host"]);
-    let mut parts = vec![part(
-        1,
-        format!("AzureCluster {}", full_name(azure)),
-        if is_ready { Stand::Done } else { Stand::Works },
-        if is_ready { format!("API server at {host}") } else { "its network is made".to_owned() },
-    )];
-    for condition in conditions(azure).filter(|one| is_of_interest(azure, text(&one["type"]))) {
-        let name = in_words(text(&condition["type"]).trim_end_matches("Ready"));
-        parts.push(match condition["status"] == "True" {
-            true => part(2, name, Stand::Done, "ready".to_owned()),
-            false => part(2, name, Stand::Works, in_words(text(&condition["reason"])).to_lowercase()),
-        });
+impl Foundation {
+    /// The object, and its resources.
+    fn parts(&self, azure: &Value) -> Vec<ClusterPart> {
+        let is_going = !azure["metadata"]["deletionTimestamp"].is_null();
+        let is_ready = azure["status"]["ready"] == true && !is_going;
+        let endpoint = |part: &str| azure[part]["controlPlaneEndpoint"]["host"].as_str();
+        let host = endpoint("spec").or_else(|| endpoint("status")).filter(|_| self.has_api_server);
+        let words = match host {
+            _ if is_going => "goes".to_owned(),
+            _ if !is_ready => self.unready.to_owned(),
+            Some(host) => format!("API server at {host}"),
+            None => "ready".to_owned(),
+        };
+        let stand = if is_ready { Stand::Done } else { Stand::Works };
+        let mut parts = vec![part(1, format!("{} {}", self.kind, full_name(azure)), stand, words)];
+        let of_user = azure["status"]["resources"].as_array().into_iter().flatten();
+        for entry in of_user {
+            let resource = &entry["resource"];
+            let name = format!("{} {}", text(&resource["kind"]), text(&resource["name"]));
+            parts.push(match entry["ready"] == true {
+                true => part(2, name, Stand::Done, "ready".to_owned()),
+                false => part(2, name, Stand::Works, "is made".to_owned()),
+            });
+        }
+        if !azure["spec"]["resources"].is_null() {
+            return parts;
+        }
+        for condition in conditions(azure).filter(|one| is_of_interest(azure, text(&one["type"]))) {
+            let name = in_words(text(&condition["type"]).trim_end_matches("Ready"));
+            parts.push(match condition["status"] == "True" {
+                true => part(2, name, Stand::Done, "ready".to_owned()),
+                false => part(2, name, Stand::Works, in_words(text(&condition["reason"])).to_lowercase()),
+            });
+        }
+        parts
     }
-    parts
 }
 
 /// Whether a condition is about something that is desired: some conditions are true even where nothing is.
 fn is_of_interest(azure: &Value, condition: &str) -> bool {
-    let has_endpoints =
-        |subnet: &Value| subnet["privateEndpoints"].as_array().is_some_and(|it| !it.is_empty());
+    let (spec, is_filled) = (&azure["spec"], |list: &Value| list.as_array().is_some_and(|it| !it.is_empty()));
+    let has_endpoints = |subnet: &Value| is_filled(&subnet["privateEndpoints"]);
     match condition {
-        "BastionHostReady" => !azure["spec"]["bastionSpec"]["azureBastion"].is_null(),
+        "AKSExtensionsReady" => is_filled(&spec["extensions"]),
+        "BastionHostReady" => !spec["bastionSpec"]["azureBastion"].is_null(),
+        "FleetReady" => !spec["fleetsMember"].is_null(),
         "PrivateEndpointsReady" => {
-            azure["spec"]["networkSpec"]["subnets"].as_array().is_some_and(|it| it.iter().any(has_endpoints))
+            has_endpoints(&spec["virtualNetwork"]["subnet"])
+                || spec["networkSpec"]["subnets"].as_array().is_some_and(|it| it.iter().any(has_endpoints))
         }
         other => !SUMS.contains(&other),
     }
@@ -277,6 +378,24 @@ fn is_ready(node: &Value) -> bool {
     let ready = conditions(node).any(|one| one["type"] == "Ready" && one["status"] == "True");
     let mut taints = node["spec"]["taints"].as_array().into_iter().flatten();
     ready && !taints.any(|taint| text(&taint["key"]) == "node.cloudprovider.kubernetes.io/uninitialized")
+}
+
+/// Whether an object stands for a pool whose machines Azure manages.
+fn is_managed_by_azure(pool: &Value) -> bool {
+    ["AzureManagedMachinePool", "AzureASOManagedMachinePool"].contains(&text(&pool["kind"]))
+}
+
+fn stand_of_node(node: &Value) -> (Stand, String) {
+    match is_ready(node) {
+        true => (Stand::Done, "its node is ready".to_owned()),
+        false => (Stand::Works, "its node is there, and not ready yet".to_owned()),
+    }
+}
+
+/// The zone of a node: its label has the region before the zone, and `0` where there is none.
+fn zone_of_node(node: &Value) -> Option<String> {
+    let zone = node["metadata"]["labels"][ZONE].as_str()?.rsplit('-').next()?;
+    (zone != "0").then(|| zone.to_owned())
 }
 
 fn text(value: &Value) -> &str {
@@ -485,5 +604,103 @@ mod tests {
                 (2, "c", Stand::Waits, "waiting for bootstrap data", Some("1")),
             ]
         );
+    }
+
+    #[test]
+    fn clusters_that_azure_manages_have_their_resources_and_the_nodes_of_their_pools() {
+        let reference = |kind: &str, name: &str| json!({ "kind": kind, "name": name });
+        let cluster = |name: &str, infrastructure: &str, control_plane: &str| {
+            json!({ "metadata": { "name": name }, "status": { "phase": "Provisioned" }, "spec": {
+                "infrastructureRef": reference(infrastructure, name), "controlPlaneRef": reference(control_plane, name) } })
+        };
+        let pool = |name: &str, cluster: &str, kind: &str, ids: &[&str]| {
+            json!({ "metadata": { "name": name }, "spec": { "clusterName": cluster, "replicas": 2, "providerIDList": ids,
+                "template": { "spec": { "infrastructureRef": reference(kind, name) } } } })
+        };
+        let of_azure = |kind: &str, name: &str, status: Value| json!({ "kind": kind, "metadata": { "name": name }, "status": status });
+        let node = |name: &str, id: &str, is_ready: &str, zone: &str| {
+            json!({ "metadata": { "name": name, "labels": { (ZONE): zone } }, "spec": { "providerID": id },
+                "status": { "conditions": [{ "type": "Ready", "status": is_ready }] } })
+        };
+        let mut aks = of_azure(
+            "AzureManagedControlPlane",
+            "a",
+            json!({ "ready": true, "conditions": [
+                { "type": "Ready", "status": "True" },
+                { "type": "ManagedClusterRunning", "status": "True" },
+                { "type": "FleetReady", "status": "True" },
+                { "type": "AKSExtensionsReady", "status": "False", "reason": "Creating" } ] }),
+        );
+        aks["spec"] =
+            json!({ "controlPlaneEndpoint": { "host": "a.example" }, "extensions": [{ "name": "flux" }] });
+        let mut raw = of_azure(
+            "AzureASOManagedControlPlane",
+            "r",
+            json!({ "resources": [
+                { "resource": { "kind": "ManagedCluster", "name": "r" }, "ready": true },
+                { "resource": { "kind": "MaintenanceConfiguration", "name": "nights" }, "ready": false } ] }),
+        );
+        raw["spec"] = json!({ "resources": [{}, {}] });
+        let objects = Objects {
+            by_kind: HashMap::from([
+                (
+                    "Cluster",
+                    vec![
+                        cluster("a", "AzureManagedCluster", "AzureManagedControlPlane"),
+                        cluster("r", "AzureASOManagedCluster", "AzureASOManagedControlPlane"),
+                    ],
+                ),
+                // Another cluster's.
+                ("AzureCluster", vec![of_azure("AzureCluster", "a", json!({}))]),
+                ("AzureManagedControlPlane", vec![aks]),
+                ("AzureASOManagedControlPlane", vec![raw]),
+                (
+                    "MachinePool",
+                    vec![
+                        pool("p", "a", "AzureManagedMachinePool", &["azure:///1", "azure:///2"]),
+                        pool("q", "r", "AzureASOManagedMachinePool", &["azure:///3", "azure:///4"]),
+                    ],
+                ),
+                (
+                    "AzureManagedMachinePool",
+                    vec![of_azure("AzureManagedMachinePool", "p", json!({ "ready": true }))],
+                ),
+                (
+                    "AzureASOManagedMachinePool",
+                    vec![of_azure("AzureASOManagedMachinePool", "q", json!({ "ready": true }))],
+                ),
+            ]),
+            nodes: vec![
+                node("n1", "azure:///1", "True", "eastus-1"),
+                node("n2", "azure:///2", "True", "0"),
+                node("n3", "azure:///3", "False", "0"),
+                node("other", "azure:///9", "True", "0"),
+            ],
+        };
+        let said: Vec<_> = objects
+            .clusters()
+            .into_iter()
+            .flat_map(|cluster| cluster.parts)
+            .map(|part| (part.depth, part.name, part.stand, part.words, part.zone))
+            .collect();
+        let expected = [
+            (0, "Cluster a", Stand::Done, "provisioned", None),
+            (1, "AzureManagedControlPlane a", Stand::Done, "API server at a.example", None),
+            (2, "Managed cluster", Stand::Done, "ready", None),
+            (2, "AKS extensions", Stand::Works, "creating", None),
+            (1, "MachinePool p", Stand::Done, "2 of 2 ready", None),
+            (2, "n1", Stand::Done, "its node is ready", Some("1")),
+            (2, "n2", Stand::Done, "its node is ready", None),
+            (0, "Cluster r", Stand::Done, "provisioned", None),
+            (1, "AzureASOManagedControlPlane r", Stand::Works, "its control plane is made", None),
+            (2, "ManagedCluster r", Stand::Done, "ready", None),
+            (2, "MaintenanceConfiguration nights", Stand::Works, "is made", None),
+            (1, "MachinePool q", Stand::Works, "0 of 2 ready", None),
+            (2, "n3", Stand::Works, "its node is there, and not ready yet", None),
+        ];
+        let expected = expected.map(|(depth, name, stand, words, zone)| {
+            (depth, name.to_owned(), stand, words.to_owned(), zone.map(str::to_owned))
+        });
+        assert_eq!(said, expected);
     }
 }

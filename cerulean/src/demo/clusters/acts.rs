@@ -1,4 +1,4 @@
-//! The acts: manifests become a cluster, a Service gets its address, workers are added, everything is deleted.
+//! The acts: manifests become clusters, a Service gets its address, workers are added, everything is deleted.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -12,11 +12,12 @@ use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use simulated_cluster::manifests;
 
+use super::managed::{self, MANAGED};
 use super::stage::{CLUSTER, Stage};
 use crate::manifests::Manifest;
 
-/// The manifests of the cluster, sorted by name.
-pub const EXAMPLES: [(&str, &str); 5] = [
+/// The manifests of the clusters, sorted by name.
+pub const EXAMPLES: [(&str, &str); 7] = [
     ("examples/clusters/cluster.yaml", include_str!("../../../../examples/clusters/cluster.yaml")),
     (
         "examples/clusters/control-plane.yaml",
@@ -24,6 +25,14 @@ pub const EXAMPLES: [(&str, &str); 5] = [
     ),
     ("examples/clusters/identity.yaml", include_str!("../../../../examples/clusters/identity.yaml")),
     ("examples/clusters/machine-pool.yaml", include_str!("../../../../examples/clusters/machine-pool.yaml")),
+    (
+        "examples/clusters/managed/cluster.yaml",
+        include_str!("../../../../examples/clusters/managed/cluster.yaml"),
+    ),
+    (
+        "examples/clusters/managed/pools.yaml",
+        include_str!("../../../../examples/clusters/managed/pools.yaml"),
+    ),
     ("examples/clusters/workers.yaml", include_str!("../../../../examples/clusters/workers.yaml")),
 ];
 /// The manifest for the cluster once it is ready.
@@ -39,11 +48,22 @@ const POOL: &str = "harbour-spot";
 /// The label of Machines with the name of their pool.
 const POOL_NAME: &str = "cluster.x-k8s.io/pool-name";
 
+/// Kinds of objects that go with their cluster.
+const OF_CLUSTERS: [&str; 7] = [
+    "AzureCluster",
+    "AzureMachine",
+    "AzureManagedCluster",
+    "AzureManagedControlPlane",
+    "AzureManagedMachinePool",
+    "Machine",
+    "MachinePool",
+];
+
 const MACHINES: &str = "Microsoft.Compute/virtualMachines";
 const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
 const SETS: &str = "Microsoft.Compute/virtualMachineScaleSets";
 
-/// Applies the examples, and waits until the cluster's nodes are ready.
+/// Applies the examples, and waits until the clusters' nodes are ready.
 pub async fn apply(stage: &mut Stage, examples: &[Manifest]) -> anyhow::Result<()> {
     stage.screen.heading("Applying examples/clusters/");
     for Manifest { source, object } in examples {
@@ -54,9 +74,9 @@ pub async fn apply(stage: &mut Stage, examples: &[Manifest]) -> anyhow::Result<(
             stage.screen.line(format_args!("  {source}: {kind} {name}"));
         }
     }
-    stage.screen.heading("The cluster comes into being");
+    stage.screen.heading("The clusters come into being");
     stage
-        .until("the API server answers", async |stage: &mut Stage| {
+        .until(&format!("the API server of {CLUSTER} answers"), async |stage: &mut Stage| {
             Ok((!stage.nodes()?.is_empty()).then_some(()))
         })
         .await?;
@@ -65,6 +85,7 @@ pub async fn apply(stage: &mut Stage, examples: &[Manifest]) -> anyhow::Result<(
     let text = "azure-cloud-controller-manager runs, with the azure.json of the control plane's machines";
     stage.screen.moment(since, text);
     ready(stage, NODES).await?;
+    managed::ready(stage).await?;
     show(stage);
 
     let zones = zones_of_machines(stage, "control-plane");
@@ -81,13 +102,14 @@ pub async fn apply(stage: &mut Stage, examples: &[Manifest]) -> anyhow::Result<(
         let zone = node.label(k8s::names::LABEL_ZONE).unwrap_or_default();
         zone.starts_with("westeurope-") && node.label(k8s::names::LABEL_INSTANCE_TYPE).is_some()
     });
-    stage.screen.claim(labelled, "the nodes have their zones and sizes as labels")
+    stage.screen.claim(labelled, "the nodes have their zones and sizes as labels")?;
+    managed::claim(stage)
 }
 
 /// Waits until there is this number of nodes, all of them ready, and every Machine has its own.
 async fn ready(stage: &mut Stage, count: usize) -> anyhow::Result<()> {
     stage
-        .until(&format!("{count} nodes are ready"), async |stage: &mut Stage| {
+        .until(&format!("{count} nodes of {CLUSTER} are ready"), async |stage: &mut Stage| {
             let (nodes, machines) = (stage.nodes()?, stage.list("Machine"));
             let all_ready = nodes.len() == count && nodes.iter().all(is_ready);
             let found = machines.iter().filter(|machine| machine["status"]["phase"] == "Running").count();
@@ -103,7 +125,7 @@ fn is_ready(node: &Node) -> bool {
 }
 
 fn show(stage: &Stage) {
-    stage.screen.heading("The cluster");
+    stage.screen.heading("The clusters");
     for line in stage.draw(&stage.tree()) {
         stage.screen.line(format_args!("  {line}"));
     }
@@ -131,7 +153,7 @@ fn list(names: &BTreeSet<String>) -> String {
 
 /// A Service of the cluster gets an address, and packets arrive.
 pub async fn serve(stage: &mut Stage) -> anyhow::Result<()> {
-    stage.screen.heading("A Service of type LoadBalancer in the new cluster: examples/shop.yaml");
+    stage.screen.heading(format_args!("A Service of type LoadBalancer in {CLUSTER}: examples/shop.yaml"));
     let client = stage.workload()?;
     let objects = manifests::read(SHOP.0, SHOP.1)?;
     manifests::apply(&client, &objects).await?;
@@ -175,8 +197,17 @@ pub async fn scale(stage: &mut Stage) -> anyhow::Result<()> {
 
 /// The Azure resources of machines.
 fn resources(stage: &Stage) -> BTreeSet<String> {
-    let types = [MACHINES, INSTANCES, "Microsoft.Compute/disks", "Microsoft.Network/networkInterfaces"];
-    types.iter().flat_map(|kind| ids(&stage.in_azure(kind))).collect()
+    let types = [MACHINES, "Microsoft.Compute/disks", "Microsoft.Network/networkInterfaces"];
+    let all = types.iter().flat_map(|kind| stage.in_azure(kind)).chain(instances_of_pool(stage));
+    ids(&all.collect::<Vec<_>>())
+}
+
+/// The instances of the pool: other scale sets are those of the cluster that Azure manages.
+fn instances_of_pool(stage: &Stage) -> Vec<Value> {
+    let mut instances = stage.in_azure(INSTANCES);
+    let set = format!("/virtualMachineScaleSets/{POOL}/");
+    instances.retain(|one| one["id"].as_str().is_some_and(|id| id.contains(&set)));
+    instances
 }
 
 fn ids(documents: &[Value]) -> BTreeSet<String> {
@@ -187,7 +218,7 @@ fn ids(documents: &[Value]) -> BTreeSet<String> {
 pub async fn replace(stage: &mut Stage) -> anyhow::Result<()> {
     let version = "v1.33.2";
     stage.screen.heading(format_args!("kubectl patch machinepool {POOL}: version becomes {version}"));
-    let before = ids(&stage.in_azure(INSTANCES));
+    let before = ids(&instances_of_pool(stage));
     let patch = json!({ "spec": { "template": { "spec": { "version": version } } } });
     stage.change("MachinePool", POOL, patch).await?;
     let fewest = Cell::new(usize::MAX);
@@ -195,12 +226,12 @@ pub async fn replace(stage: &mut Stage) -> anyhow::Result<()> {
         .until("all machines of the pool are replaced", async |stage: &mut Stage| {
             let ready = ready_in_pool(stage)?;
             fewest.set(fewest.get().min(ready));
-            let now = ids(&stage.in_azure(INSTANCES));
+            let now = ids(&instances_of_pool(stage));
             Ok((now.is_disjoint(&before) && now.len() == POOLED && ready == POOLED).then_some(()))
         })
         .await?;
     ready(stage, NODES).await?;
-    let instances = stage.in_azure(INSTANCES);
+    let instances = instances_of_pool(stage);
     let image = |one: &Value| one["properties"]["storageProfile"]["imageReference"].to_string();
     let images = instances.iter().all(|one| image(one).contains(version.trim_start_matches('v')));
     stage.screen.claim(images, format!("each of them has the image of {version}"))?;
@@ -209,7 +240,7 @@ pub async fn replace(stage: &mut Stage) -> anyhow::Result<()> {
 }
 
 fn claim_pool_zones(stage: &Stage) -> anyhow::Result<()> {
-    let instances = stage.in_azure(INSTANCES);
+    let instances = instances_of_pool(stage);
     let zones: BTreeSet<String> =
         instances.iter().filter_map(|one| one["zones"][0].as_str().map(str::to_owned)).collect();
     stage.screen.claim(zones.len() == POOLED, format!("the pool is spread over the zones {}", list(&zones)))
@@ -232,7 +263,7 @@ fn ready_in_pool(stage: &Stage) -> anyhow::Result<usize> {
 pub async fn evict(stage: &mut Stage) -> anyhow::Result<()> {
     const MARKET: &str = "market";
     stage.screen.heading("Azure takes a spot machine back");
-    let before = ids(&stage.in_azure(INSTANCES));
+    let before = ids(&instances_of_pool(stage));
     let market = Actor::new(MARKET, ActorAction::Evict { share: 0.1, notice_seconds: 0 });
     stage
         .management
@@ -242,7 +273,7 @@ pub async fn evict(stage: &mut Stage) -> anyhow::Result<()> {
         .set_actor(market.on_type(SETS).every(Duration::from_millis(200)).times(1));
     let taken = stage
         .until("Azure has deleted a machine of the pool", async |stage: &mut Stage| {
-            let now = ids(&stage.in_azure(INSTANCES));
+            let now = ids(&instances_of_pool(stage));
             Ok(before.difference(&now).next().cloned())
         })
         .await?;
@@ -250,7 +281,7 @@ pub async fn evict(stage: &mut Stage) -> anyhow::Result<()> {
     let taken = taken.rsplit('/').next().unwrap_or_default().to_owned();
     stage
         .until("the pool has another machine for it", async |stage: &mut Stage| {
-            let now = ids(&stage.in_azure(INSTANCES));
+            let now = ids(&instances_of_pool(stage));
             let others = now.difference(&before).count();
             Ok((others == 1 && now.len() == POOLED && ready_in_pool(stage)? == POOLED).then_some(()))
         })
@@ -262,7 +293,7 @@ pub async fn evict(stage: &mut Stage) -> anyhow::Result<()> {
 
 /// Deletes everything.
 pub async fn delete(stage: &mut Stage) -> anyhow::Result<()> {
-    stage.screen.heading("kubectl delete cluster harbour");
+    stage.screen.heading(format_args!("kubectl delete cluster {CLUSTER} {MANAGED}"));
     let services: Api<Service> = Api::namespaced(stage.workload()?, "shop");
     services.delete("web", &DeleteParams::default()).await?;
     stage
@@ -271,15 +302,16 @@ pub async fn delete(stage: &mut Stage) -> anyhow::Result<()> {
         })
         .await?;
     stage.end_cloud_controller_manager().await?;
-    stage.api("Cluster").delete(CLUSTER, &DeleteParams::default()).await?;
+    for cluster in [CLUSTER, MANAGED] {
+        stage.api("Cluster").delete(cluster, &DeleteParams::default()).await?;
+    }
     stage
-        .until("the cluster is gone", async |stage: &mut Stage| {
+        .until("both clusters are gone", async |stage: &mut Stage| {
             Ok(stage.list("Cluster").is_empty().then_some(()))
         })
         .await?;
-    let left: usize =
-        ["AzureCluster", "AzureMachine", "Machine"].map(|kind| stage.list(kind).len()).iter().sum();
-    stage.screen.claim(left == 0, "no object of the cluster is left in the management cluster")?;
+    let left: usize = OF_CLUSTERS.map(|kind| stage.list(kind).len()).iter().sum();
+    stage.screen.claim(left == 0, "no object of the clusters is left in the management cluster")?;
     let left = stage.left_in_azure();
     let text = match left.first() {
         None => "Azure holds what it held before".to_owned(),

@@ -1,13 +1,14 @@
-//! `cerulean demo clusters`: manifests of a cluster become a cluster on Azure whose nodes are ready and whose Services
-//! have addresses. It is scaled, the machines of its pool are replaced, Azure evicts one, and it is deleted until Azure
-//! is as before.
+//! `cerulean demo clusters`: manifests become two clusters on Azure whose nodes are ready, one on machines, whose Services
+//! have addresses, and one that Azure manages (AKS). Both are scaled, the machines of a pool are replaced, Azure evicts
+//! one, and the clusters are deleted until Azure is as before.
 //!
 //! Azure and the management cluster are simulated and served over TLS. `capz-controller-manager` with its webhooks and,
-//! for the resulting cluster, `azure-cloud-controller-manager` run as they do in production.
+//! for the cluster on machines, `azure-cloud-controller-manager` run as they do in production.
 //!
 //! With `-f` the demo applies the user's manifests instead, and runs until Ctrl-C.
 
 mod acts;
+mod managed;
 mod own;
 mod programs;
 mod stage;
@@ -24,7 +25,7 @@ use stage::Stage;
 /// How to run the demo.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Leave the cluster running, for kubectl and a browser, instead of deleting it.
+    /// Leave the clusters running, for kubectl and a browser, instead of deleting them.
     #[arg(long, conflicts_with = "files")]
     keep: bool,
     /// Without -f it is the example, with its acts. With -f these manifests are applied, and all goes on until Ctrl-C.
@@ -46,6 +47,7 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
         acts::apply(&mut stage, &manifests).await?;
         acts::serve(&mut stage).await?;
         acts::scale(&mut stage).await?;
+        managed::grow(&mut stage).await?;
         acts::replace(&mut stage).await?;
         acts::evict(&mut stage).await?;
         if arguments.keep {
@@ -74,11 +76,11 @@ async fn keep(stage: &Stage, stop: &CancellationToken) {
     let management = &stage.management;
     screen.heading("The clusters keep running");
     screen.line(format_args!("  export KUBECONFIG={}", management.hosted.kubernetes.kubeconfig.display()));
-    screen.line("  kubectl get cluster,azurecluster,machines");
-    screen.line(format_args!(
-        "  kubectl --kubeconfig {} get nodes,services -A",
-        stage.workload_kubeconfig().display()
-    ));
+    screen.line("  kubectl get cluster,azurecluster,azuremanagedcontrolplane,machines,machinepools");
+    for cluster in [stage::CLUSTER, managed::MANAGED] {
+        let kubeconfig = stage.workload_kubeconfig(cluster);
+        screen.line(format_args!("  kubectl --kubeconfig {} get nodes,services -A", kubeconfig.display()));
+    }
     screen.line(format_args!("  page: {}", management.page()));
     screen.line("  Stop with Ctrl-C.");
     stop.cancelled().await;

@@ -12,7 +12,7 @@ use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use serde_json::{Value, json};
-use simulated_cluster::{Shape, manifests};
+use simulated_cluster::{Shape, WorkloadCluster, manifests};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -24,9 +24,9 @@ use crate::simulate::limits::Limits;
 
 /// The namespace of the examples.
 pub const NAMESPACE: &str = "default";
-/// The cluster of the examples.
+/// The cluster of the examples whose machines run its API server.
 pub const CLUSTER: &str = "harbour";
-/// The Secret with the secret of the application that creates the cluster.
+/// The Secret with the secret of the application that creates the clusters.
 const IDENTITY_SECRET: &str = "azure-identity";
 
 /// The time limit of a step; the longest, replacing a pool's machines one by one, takes about half a minute.
@@ -83,7 +83,7 @@ impl Stage {
     /// Starts the cloud controller manager for the cluster, with the azure.json of its control plane.
     pub async fn start_cloud_controller_manager(&mut self) -> anyhow::Result<()> {
         let name = ClusterName::in_default(CLUSTER);
-        self.management.serve_workload(&self.directory, &name).await?;
+        self.serve(CLUSTER).await?;
         let azure_json = programs::azure_json(&self.management, &name)?;
         let azure_json = azure_json.context("there is no azure.json for the control plane")?;
         let (management, directory) = (&self.management, &self.directory);
@@ -95,14 +95,26 @@ impl Stage {
         std::mem::take(&mut self.cloud).end().await
     }
 
-    /// The kubeconfig of the created cluster.
-    pub fn workload_kubeconfig(&self) -> PathBuf {
-        management::workload_kubeconfig(&self.directory, &ClusterName::in_default(CLUSTER))
+    /// Serves the API of a created cluster on this machine, and writes its kubeconfig.
+    pub async fn serve(&self, cluster: &str) -> anyhow::Result<()> {
+        let name = ClusterName::in_default(cluster);
+        self.management.serve_workload(&self.directory, &name).await.map(drop)
     }
 
-    /// A client of the created cluster.
+    /// The kubeconfig of a created cluster.
+    pub fn workload_kubeconfig(&self, cluster: &str) -> PathBuf {
+        management::workload_kubeconfig(&self.directory, &ClusterName::in_default(cluster))
+    }
+
+    /// A client of the created cluster whose machines run its API server.
     pub fn workload(&self) -> anyhow::Result<Client> {
-        Ok(self.management.hosted.workloads.cluster(CLUSTER).context("the cluster is gone")?.client())
+        Ok(self.workload_cluster(CLUSTER)?.client())
+    }
+
+    /// A created cluster.
+    pub fn workload_cluster(&self, name: &str) -> anyhow::Result<WorkloadCluster> {
+        let found = self.management.hosted.workloads.cluster(name);
+        found.with_context(|| format!("cluster {name} is gone"))
     }
 
     /// Objects of a kind in the management cluster.
@@ -110,7 +122,13 @@ impl Stage {
         self.management.list(kind)
     }
 
-    /// Nodes of the created cluster.
+    /// An object of the examples in the management cluster; null if there is none.
+    pub fn object(&self, kind: &str, name: &str) -> Value {
+        let found = self.list(kind).into_iter().find(|object| object["metadata"]["name"] == name);
+        found.unwrap_or_default()
+    }
+
+    /// Nodes of the created cluster whose machines run its API server.
     pub fn nodes(&self) -> anyhow::Result<Vec<Node>> {
         let cluster = self.management.hosted.workloads.cluster(CLUSTER);
         let listed = cluster.map(|cluster| cluster.kubernetes.list("Node")).unwrap_or_default();
@@ -149,7 +167,7 @@ impl Stage {
         self.management.hosted.azure.azure.documents() == self.before
     }
 
-    /// The progress of the cluster.
+    /// The progress of the clusters.
     pub fn tree(&self) -> Vec<ClusterPart> {
         self.management.hosted.clusters().into_iter().flat_map(|cluster| cluster.parts).collect()
     }
@@ -223,7 +241,7 @@ impl Stage {
                 above = &line.name;
             }
             // A part of an object gets the object's name; machines have names of their own.
-            let name = if line.depth == 2 && above.starts_with("AzureCluster") {
+            let name = if line.depth == 2 && above.starts_with("Azure") {
                 format!("{above}: {}", line.name)
             } else {
                 line.name.clone()

@@ -1,4 +1,5 @@
-//! The plan of a cluster that Azure manages: an AzureManagedControlPlane and its pools.
+//! The plan of a cluster that Azure manages: an AzureManagedControlPlane and its pools, also those of self-managed machines
+//! that join it.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,8 @@ use capz_api::azure_managed_control_plane::AzureManagedControlPlaneSpec;
 use capz_api::azure_managed_machine_pool::AzureManagedMachinePoolSpec;
 use capz_planner::agent_pool::{self, AgentPool};
 use capz_planner::cluster::{CLUSTER_ID, Memory, dns_suffix};
-use capz_planner::managed_cluster::{self, ManagedScope, as_cluster};
+use capz_planner::managed_cluster::{self, ManagedScope, as_cluster, joined};
+use capz_planner::sku::Skus;
 use capz_planner::{Action, ClusterScope, ObservedResources, custom_headers, operator};
 use serde_json::Value;
 
@@ -38,13 +40,14 @@ impl Pool<'_> {
     }
 }
 
-/// Plans a cluster.
+/// Plans a cluster. `skus` are those of its region; without them no self-managed machines join it.
 ///
 /// # Errors
 /// Azure cannot be read.
 pub async fn plan(
     source: &Source,
     declared: &Managed,
+    skus: Option<&Skus>,
     subscription: Option<&str>,
     plan: &mut ClustersPlan,
 ) -> anyhow::Result<()> {
@@ -115,6 +118,13 @@ pub async fn plan(
         let claimant = capz_planner::Claimant { kind: agent_pool::KIND, ..scope.claimant() };
         if let Some(section) = planner.foresee(claimant, pool.object, when, pool_goals).await? {
             section.created_along = is_new;
+        }
+    }
+    if let Some(skus) = skus {
+        let own = joined(&spec, name);
+        let cluster = ClusterScope { spec: &own, ..scope.cluster };
+        for pool in &declared.joining {
+            planner.pool(pool, cluster, skus, "once the cluster is ready").await?;
         }
     }
     Ok(())

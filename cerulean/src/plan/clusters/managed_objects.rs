@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::finder::Finder;
+use super::own_pools::Pool;
 use crate::plan::values::{beside_each_other, ranges, text, title};
 
 /// A generation of kinds: members of objects, or whole resources of Azure Service Operator.
@@ -47,6 +48,8 @@ pub struct Managed {
     pub control_plane: Value,
     /// Its node pools.
     pub pools: Vec<NodePool>,
+    /// Pools of self-managed machines that join it.
+    pub joining: Vec<Pool>,
 }
 
 /// A node pool.
@@ -96,6 +99,16 @@ fn cluster(finder: &mut Finder<'_>, generation: Generation, control_plane: &Valu
     let infrastructure = infrastructure.and_then(|object| finder.admit(object, None));
     let control_plane = finder.admit(control_plane.clone(), None)?;
     let pools = pools(finder, generation, &control_plane, name);
+    let mut joining = finder.pools_of(&control_plane, name);
+    if generation == Generation::Resources {
+        for pool in joining.drain(..) {
+            finder.refuse(
+                &pool.object,
+                "its Cluster has an AzureASOManagedControlPlane: pools of self-managed machines join clusters with an \
+                 AzureCluster or an AzureManagedControlPlane alone",
+            );
+        }
+    }
     let port = owner.pointer("/spec/clusterNetwork/apiServerPort").and_then(Value::as_i64);
     Some(Managed {
         generation,
@@ -106,6 +119,7 @@ fn cluster(finder: &mut Finder<'_>, generation: Generation, control_plane: &Valu
         infrastructure,
         control_plane,
         pools,
+        joining,
     })
 }
 
@@ -123,12 +137,6 @@ fn pools(
         }
         let reference =
             |member: &str| text(owner, &format!("/spec/template/spec/infrastructureRef/{member}"));
-        if reference("kind") == "AzureMachinePool" {
-            finder.notes.push(format!(
-                "{}: pools of self-managed machines that join a cluster which Azure manages are not planned",
-                title(owner)
-            ));
-        }
         let pool = finder.beside(owner, kind, reference("name")).filter(|_| reference("kind") == kind);
         let Some(object) = pool.and_then(|pool| finder.admit(pool.clone(), None)) else { continue };
         pools.push(NodePool { object, owner: owner.clone() });

@@ -14,6 +14,7 @@ mod finder;
 mod managed;
 mod managed_objects;
 mod objects;
+mod own_pools;
 mod planner;
 mod raw;
 mod references;
@@ -94,7 +95,10 @@ pub async fn plan(
     }
     for declared in &found.managed {
         match declared.generation {
-            Generation::Members => managed::plan(source, declared, subscription, &mut plan).await?,
+            Generation::Members => {
+                let skus = regions.get(text(&declared.control_plane, "/spec/location"));
+                managed::plan(source, declared, skus, subscription, &mut plan).await?;
+            }
             Generation::Resources => raw::plan(source, declared, &objects, subscription, &mut plan).await?,
         }
     }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::finder::Finder;
 use super::managed_objects::{self, Managed};
+use super::own_pools::Pool;
 use crate::manifests::Manifest;
 use crate::plan::values::{beside_each_other, optional, text, texts, title};
 
@@ -48,21 +49,6 @@ pub struct Machine {
     pub maker: Option<String>,
 }
 
-/// A pool.
-#[derive(Debug)]
-pub struct Pool {
-    /// The AzureMachinePool, as it is after admission.
-    pub object: Value,
-    /// Its MachinePool's version of Kubernetes.
-    pub version: Option<String>,
-    /// Its MachinePool's replicas.
-    pub replicas: u32,
-    /// Its MachinePool's failure domains.
-    pub zones: Vec<String>,
-    /// Its MachinePool's annotations.
-    pub annotations: BTreeMap<String, String>,
-}
-
 /// The declarations in manifests.
 #[derive(Debug, Default)]
 pub struct DeclaredObjects {
@@ -76,9 +62,14 @@ pub struct DeclaredObjects {
     pub notes: Vec<String>,
 }
 
-/// The regions of the clusters with machines of their own.
+/// The regions of the clusters with machines of their own. Self-managed pools may join clusters that Azure manages.
 pub fn locations(objects: &[Value]) -> BTreeSet<String> {
-    let clusters = objects.iter().filter(|object| text(object, "/kind") == "AzureCluster");
+    let has_pools = objects.iter().any(|object| text(object, "/kind") == "AzureMachinePool");
+    let clusters = objects.iter().filter(|object| match text(object, "/kind") {
+        "AzureCluster" => true,
+        "AzureManagedControlPlane" => has_pools,
+        _ => false,
+    });
     clusters.map(|object| text(object, "/spec/location").to_owned()).collect()
 }
 
@@ -247,29 +238,6 @@ impl Finder<'_> {
             });
         }
         machines
-    }
-
-    fn pools_of(&mut self, azure: &Value, cluster: &str) -> Vec<Pool> {
-        let mut pools = Vec::new();
-        for owner in self.of("MachinePool") {
-            if text(owner, "/spec/clusterName") != cluster || !beside_each_other(owner, azure) {
-                continue;
-            }
-            let name = text(owner, "/spec/template/spec/infrastructureRef/name");
-            let Some(object) = self.beside(owner, "AzureMachinePool", name) else { continue };
-            let version = optional(owner, "/spec/template/spec/version");
-            let Some(object) = self.admit(object.clone(), version.as_deref()) else { continue };
-            let replicas = owner.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(1);
-            let zones = owner.pointer("/spec/failureDomains").and_then(Value::as_array);
-            pools.push(Pool {
-                object,
-                version,
-                replicas: replicas.try_into().unwrap_or(u32::MAX),
-                zones: zones.into_iter().flatten().filter_map(|it| it.as_str().map(str::to_owned)).collect(),
-                annotations: texts(owner, "/metadata/annotations"),
-            });
-        }
-        pools
     }
 }
 

@@ -16,7 +16,8 @@ use cloud_config::Secret;
 use serde_json::Value;
 
 use super::azure::Source;
-use super::objects::{Declared, Machine, Pool};
+use super::objects::{Declared, Machine};
+use super::own_pools::Pool;
 use super::planner::Planner;
 use super::report::ClustersPlan;
 use crate::plan::values::{spec_of, text, texts, title};
@@ -87,7 +88,7 @@ pub async fn plan(
         planner.machine(machine, scope, skus, when).await?;
     }
     for pool in &declared.pools {
-        planner.pool(pool, scope, skus).await?;
+        planner.pool(pool, scope, skus, "once the control plane answers").await?;
     }
     Ok(())
 }
@@ -138,7 +139,17 @@ impl Planner<'_> {
         self.foresee(cluster.claimant(), object, &when, goals).await.map(drop)
     }
 
-    async fn pool(&mut self, pool: &Pool, cluster: ClusterScope<'_>, skus: &Skus) -> anyhow::Result<()> {
+    /// Plans a pool of self-managed machines, whose turn comes `when`.
+    ///
+    /// # Errors
+    /// Azure cannot be read.
+    pub async fn pool(
+        &mut self,
+        pool: &Pool,
+        cluster: ClusterScope<'_>,
+        skus: &Skus,
+        when: &str,
+    ) -> anyhow::Result<()> {
         let object = &pool.object;
         let mut spec: AzureMachinePoolSpec = spec_of(object)?;
         if let Err(why) = pool::complete(&mut spec, cluster) {
@@ -166,7 +177,7 @@ impl Planner<'_> {
                 title(object)
             ));
         }
-        self.foresee(cluster.claimant(), object, "once the control plane answers", goals).await.map(drop)
+        self.foresee(cluster.claimant(), object, when, goals).await.map(drop)
     }
 
     /// The inputs from which machines are created; `None` if the image or the size is refused.

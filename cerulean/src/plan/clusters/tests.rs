@@ -114,6 +114,30 @@ metadata: {name: aks-pool1}
 spec: {mode: User, name: pool1, sku: Standard_D2s_v3}
 "];
 
+/// A pool of self-managed machines in the same cluster.
+const OWN_POOL: &str = "
+---
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: MachinePool
+metadata: {name: own}
+spec:
+  clusterName: aks
+  replicas: 2
+  template:
+    spec:
+      bootstrap: {dataSecretName: join}
+      clusterName: aks
+      version: v1.33.1
+      infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: AzureMachinePool, name: own}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: AzureMachinePool
+metadata: {name: own}
+spec:
+  location: eastus
+  template: {vmSize: Standard_D2s_v3, osDisk: {osType: Linux, diskSizeGB: 64}}
+";
+
 /// The same in whole resources of Azure Service Operator.
 const RESOURCES: &str = "
 apiVersion: v1
@@ -277,6 +301,66 @@ fn recorded(text: &str) -> String {
         );
     }
     text
+}
+
+/// CAPZ-156: the scale set is in the nodes' resource group, in the cluster's subnet, and behind the load balancer that Azure
+/// creates for outbound traffic.
+#[tokio::test]
+async fn a_pool_of_the_users_own_is_planned_in_the_managed_cluster_that_it_joins() {
+    let plan = planned(&Source::Empty, &[MEMBERS, POOLS[0], OWN_POOL].concat()).await;
+    let text = plan.to_string();
+    assert!(!plan.fails(), "{text} {:?}", plan.notes);
+    let words = "AzureMachinePool default/own (once the cluster is ready)\n   1. + scale set own: Standard_D2s_v3; machines 2";
+    assert!(text.contains(words), "{text}");
+    let json = plan.to_json();
+    let steps = json["steps"].as_array().unwrap();
+    let set = steps
+        .iter()
+        .find(|step| step["resourceType"] == "Microsoft.Compute/virtualMachineScaleSets")
+        .unwrap();
+    assert!(set["resourceId"].as_str().unwrap().contains("/resourceGroups/MC_aks_aks_eastus/"), "{set}");
+    let document = set["document"].to_string();
+    for id in [
+        "/resourceGroups/aks/providers/Microsoft.Network/virtualNetworks/aks/subnets/aks",
+        "/resourceGroups/MC_aks_aks_eastus/providers/Microsoft.Network/loadBalancers/kubernetes/backendAddressPools/\
+         aksOutboundBackendPool",
+    ] {
+        assert!(document.contains(id), "{id}: {document}");
+    }
+    let raw = OWN_POOL.replace("clusterName: aks", "clusterName: raw");
+    let plan = planned(&Source::Empty, &[RESOURCES, &raw].concat()).await;
+    let (object, why) = &plan.refused[0];
+    assert_eq!(object, "AzureMachinePool default/own");
+    assert!(why.contains("AzureASOManagedControlPlane"), "{why}");
+}
+
+/// Every resource of a managed cluster has a name in plans.
+#[tokio::test]
+async fn resources_of_managed_clusters_are_named_by_their_kinds() {
+    let more = "
+  - apiVersion: containerservice.azure.com/v1api20240901
+    kind: MaintenanceConfiguration
+    metadata: {name: window, annotations: {serviceoperator.azure.com/credential-from: credential}}
+    spec: {azureName: aksManagedAutoUpgradeSchedule, owner: {name: raw}}
+  - apiVersion: managedidentity.azure.com/v1api20230131
+    kind: UserAssignedIdentity
+    metadata: {name: kubelets, annotations: {serviceoperator.azure.com/credential-from: credential}}
+    spec: {location: eastus, owner: {name: raw}}
+---
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: MachinePool
+metadata: {name: raw-pool0}";
+    let text = RESOURCES.replace(
+        "\n---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachinePool\nmetadata: {name: raw-pool0}",
+        more,
+    );
+    let plan = planned(&Source::Empty, &text).await;
+    let said = plan.to_string();
+    assert!(!plan.fails(), "{said}");
+    for words in ["+ maintenance window raw/aksManagedAutoUpgradeSchedule", "+ identity kubelets"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(!said.contains("+ resource raw"), "{said}");
 }
 
 #[tokio::test]

@@ -152,7 +152,8 @@ async fn applying_twice_is_nothing() {
         let cluster = name.replace("cluster-template", "c-0");
         bundles.push((name, with_keys(objects(&template, &cluster))));
     }
-    for (name, text) in manifests("../../examples/clusters") {
+    let folders = ["../../examples/clusters", "../../examples/clusters/managed"];
+    for (name, text) in folders.into_iter().flat_map(manifests) {
         bundles.push((name, with_keys(serde_saphyr::from_multiple(&text).unwrap())));
     }
     let (mut wrong, mut count) = (String::new(), 0);

@@ -167,13 +167,14 @@ async fn apply(place: &Place, file: &str, objects: &[Value], wrong: &mut String)
 async fn every_example_is_taken_whole_and_refers_to_what_is_there() {
     let World { place, manager: _manager, folder: _folder, _stop } = world(&[]).await;
     let (mut wrong, mut taken, mut all) = (String::new(), 0, Vec::new());
-    for (file, text) in manifests("../../examples/clusters") {
+    let folders = ["../../examples/clusters", "../../examples/clusters/managed"];
+    for (file, text) in folders.into_iter().flat_map(manifests) {
         let objects: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
         taken += apply(&place, &file, &objects, &mut wrong).await;
         all.extend(objects);
     }
     assert!(wrong.is_empty(), "{wrong}");
-    assert!(taken >= 4, "{taken}");
+    assert!(taken >= 8, "{taken}");
     assert_eq!(dangling(&all), []);
 }
 

@@ -232,9 +232,9 @@ fn references_of(id: &ResourceId) -> Option<&'static [&'static str]> {
 /// The service for a resource of this type; `None` for types that are not deleted here.
 fn service_of(id: &ResourceId) -> Option<&'static Service> {
     let kind = Kind::of(id);
-    (!kind.resource_type.is_empty()).then_some(match kind.noun {
-        "load balancer" => &service::LOAD_BALANCERS,
-        "public IP" => &service::PUBLIC_IPS,
+    (!kind.resource_type.is_empty()).then_some(match kind.resource_type {
+        "Microsoft.Network/loadBalancers" => &service::LOAD_BALANCERS,
+        "Microsoft.Network/publicIPAddresses" => &service::PUBLIC_IPS,
         _ => &service::GROUP,
     })
 }

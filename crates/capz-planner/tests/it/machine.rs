@@ -7,7 +7,7 @@ use capz_api::azure_machine::AzureMachineSpec;
 use capz_api::{Context, Gates, Lookup};
 use capz_planner::machine::{self, GoalError, MachineInputs, MachineScope, OwnerMachine};
 use capz_planner::sku::{ALIGNED, AVAILABILITY_SETS, Skus, VIRTUAL_MACHINES};
-use capz_planner::{Goal, ObservedResources, Plan};
+use capz_planner::{Goal, ObservedResources, Plan, noun};
 use cloud_config::Secret;
 use serde_json::{Value, json};
 
@@ -227,7 +227,7 @@ fn control_plane_machines_are_reached_over_ports_of_their_own() {
             continue;
         };
         let goals = goals.unwrap();
-        let rule = goals.iter().find(|goal| goal.kind().noun == "inbound NAT rule").unwrap();
+        let rule = goals.iter().find(|goal| noun(&goal.id) == "inbound NAT rule").unwrap();
         assert_eq!(rule.id.name(), "my-machine");
         assert_eq!(rule.document["properties"]["frontendPort"], port, "{taken:?}");
         assert_eq!(rule.document["properties"]["backendPort"], 22);
@@ -257,7 +257,7 @@ fn control_plane_machines_are_reached_over_ports_of_their_own() {
         let mut observed = ObservedResources::default();
         observed.take(&balancer, Some(json!({ "properties": { "inboundNatRules": rules } })));
         let goals = last.try_goals(&observed).unwrap();
-        let rule = goals.iter().find(|goal| goal.kind().noun == "inbound NAT rule").unwrap();
+        let rule = goals.iter().find(|goal| noun(&goal.id) == "inbound NAT rule").unwrap();
         assert_eq!(rule.document["properties"]["frontendPort"], port, "{rules}");
     }
     // A machine keeps its port, even if all ports are taken.
@@ -269,13 +269,13 @@ fn control_plane_machines_are_reached_over_ports_of_their_own() {
     let mut observed = ObservedResources::default();
     observed.take(&balancer, Some(json!({ "properties": { "inboundNatRules": rules } })));
     let goals = machine.try_goals(&observed).unwrap();
-    let rule = goals.iter().find(|goal| goal.kind().noun == "inbound NAT rule").unwrap();
+    let rule = goals.iter().find(|goal| noun(&goal.id) == "inbound NAT rule").unwrap();
     assert_eq!(rule.document["properties"]["frontendPort"], 2203);
     assert_eq!(
         machine.membership(),
         (vec!["my-cluster-public-lb-backendPool".into()], Some("my-machine".into()), false)
     );
-    assert!(!Machine::worker(json!({})).goals().iter().any(|goal| goal.kind().noun == "inbound NAT rule"));
+    assert!(!Machine::worker(json!({})).goals().iter().any(|goal| noun(&goal.id) == "inbound NAT rule"));
 }
 
 /// CAPZ-103.
@@ -554,7 +554,7 @@ fn a_machine_is_what_is_declared() {
 #[test]
 fn extensions_are_installed_one_after_the_other() {
     let extensions = |machine: &Machine| -> Vec<Goal> {
-        machine.goals().into_iter().filter(|goal| goal.kind().noun == "extension").collect()
+        machine.goals().into_iter().filter(|goal| noun(&goal.id) == "extension").collect()
     };
     let mut machine = Machine::worker(json!({
         "disableVMBootstrapExtension": false,

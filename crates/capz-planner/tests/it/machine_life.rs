@@ -6,7 +6,7 @@ use azure_types::ResourceId;
 use capz_planner::machine::{self, GoalError};
 use capz_planner::plan::Facts;
 use capz_planner::sku::{Skus, VIRTUAL_MACHINES};
-use capz_planner::{Action, ObservedResources, Plan, State, condition, plan, tags};
+use capz_planner::{Action, ObservedResources, Plan, State, condition, noun, plan, tags};
 use serde_json::json;
 
 use super::azure::Azure;
@@ -236,7 +236,7 @@ fn conditions_tell_of_a_machine_that_does_not_start() {
     let plan = azure.plan("my-cluster", machine.goals());
     let mut items = plan.items;
     for (goal, state) in &mut items {
-        if goal.kind().noun == "virtual machine" {
+        if noun(&goal.id) == "virtual machine" {
             *state = State::Running(Action::Create);
         }
     }
@@ -369,7 +369,7 @@ fn a_role_is_given_to_the_identity_of_the_machine() {
     let machine = Machine::worker(json!({ "identity": "SystemAssigned" }));
     let role = |azure: &Azure| {
         let goals = machine.try_goals(&azure.observed(&machine.goals())).unwrap();
-        goals.into_iter().find(|goal| goal.kind().noun == "role assignment")
+        goals.into_iter().find(|goal| noun(&goal.id) == "role assignment")
     };
     let mut azure = machine.settled();
     assert_eq!(role(&azure), None);

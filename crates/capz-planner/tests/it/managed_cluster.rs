@@ -20,7 +20,7 @@ use capz_planner::managed_cluster::{
 use capz_planner::service::MANAGED_CONTROL_PLANE;
 use capz_planner::tags::{ID, owner_key};
 use capz_planner::{
-    Action, Claimant, ClusterScope, Goal, GoalError, ObservedResources, Plan, Reading, State, Step,
+    Action, Claimant, ClusterScope, Goal, GoalError, ObservedResources, Plan, Reading, State, Step, noun,
 };
 use serde_json::{Value, json};
 
@@ -362,7 +362,7 @@ fn azure_accepts_every_member() {
             continue;
         };
         assert!(judgement.violations.is_empty(), "{}: {:?}", goal.id, judgement.violations);
-        judged.insert((goal.kind().noun, goal.api_version));
+        judged.insert((noun(&goal.id), goal.api_version));
     }
     for known in [
         ("managed cluster", "2025-08-01"),

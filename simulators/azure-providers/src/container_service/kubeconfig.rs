@@ -22,7 +22,8 @@ const CLIENT_APPLICATION: &str = "80faf920-1908-4b52-b5ef-a8e7bedfc67a";
 /// A Kubernetes that stands behind a managed cluster, as a kubeconfig has it.
 #[derive(Clone)]
 pub struct AttachedKubernetes {
-    /// The object `cluster`: the URL of the API server, and its certificate authority.
+    /// The object `cluster`: the URL of the API server, and its certificate authority. Without a URL it is that of the
+    /// managed cluster's own host.
     pub cluster: Value,
     /// The object `user`: its credentials.
     pub user: Value,
@@ -102,10 +103,15 @@ pub(super) fn kubeconfig(azure: &AzureState, cluster: &Record, role: Role) -> Re
         return Err(Code::azures(400, "BadRequest").says(text));
     }
     let attached = azure.attachments.get::<KubernetesOfClusters>().and_then(|source| (source.0)(&cluster.id));
-    let AttachedKubernetes { cluster: server, user } = match attached {
+    let AttachedKubernetes { cluster: mut server, user } = match attached {
         Some(attached) => attached,
         None => own(azure, cluster)?,
     };
+    if at(&server, "server").is_none()
+        && let Some(members) = server.as_object_mut()
+    {
+        members.insert("server".to_owned(), format!("https://{}:443", host(azure, cluster)).into());
+    }
     let (name, group) = (cluster.id.name(), cluster.id.group_name().unwrap_or_default());
     let user_name = format!("{}_{group}_{name}", role.name());
     let context = if role == Role::Admin { format!("{name}-admin") } else { name.to_owned() };
@@ -128,7 +134,6 @@ fn own(azure: &AzureState, cluster: &Record) -> Result<AttachedKubernetes> {
     Ok(AttachedKubernetes {
         cluster: json!({
             "certificate-authority-data": STANDARD.encode(&certificates.authority),
-            "server": format!("https://{}:443", host(azure, cluster)),
         }),
         user: json!({
             "client-certificate-data": STANDARD.encode(&certificates.client),

@@ -102,7 +102,9 @@ impl WorkloadClusters {
             members: BTreeMap::new(),
             changed,
             answers: None,
-            stop: stop.clone(),
+            managed: None,
+            pooled: Vec::new(),
+            stop,
         };
         let registration = Registration::read(&init["nodeRegistration"], start, true);
         let port = api_port(&init["localAPIEndpoint"]);
@@ -110,24 +112,31 @@ impl WorkloadClusters {
         made.members.insert(registration.host.clone(), member(start, registration, Some(port)));
         let at = certificate.to_owned();
         made.kubernetes.answer_at_ports(Arc::new(Doors::new(self, &at)));
-        let (kubernetes, token) = (made.kubernetes.clone(), made.token.clone());
-        let changed = made.changed.clone();
         self.inner.clusters.lock().insert(at.clone(), made);
         self.look_at_members();
-        // The parts of the cluster beside its API server.
-        let client = road::direct(&kubernetes, &token);
-        let clock = kubernetes.clock();
-        let members = Arc::new(Members { clusters: self.clone(), at: at.clone(), changed });
-        let _kubelets =
-            Kubelets::spawn_at(options.pace, client.clone(), members, clock.clone(), stop.clone());
-        let _monitor = NodeMonitor::spawn_at(options.pace, client.clone(), clock.clone(), stop.clone());
+        self.run_controllers(&at);
+        Ok(())
+    }
+
+    /// Runs the parts of a cluster beside its API server: kubelets and controllers.
+    pub(super) fn run_controllers(&self, at: &str) {
+        let parts = |cluster: &Cluster| {
+            let client = road::direct(&cluster.kubernetes, &cluster.token);
+            (client, cluster.kubernetes.clock(), cluster.changed.clone(), cluster.stop.clone())
+        };
+        let Some((client, clock, changed, stop)) = self.inner.clusters.lock().get(at).map(parts) else {
+            return;
+        };
+        let pace = self.inner.options.pace;
+        let members = Arc::new(Members { clusters: self.clone(), at: at.to_owned(), changed });
+        let _kubelets = Kubelets::spawn_at(pace, client.clone(), members, clock.clone(), stop.clone());
+        let _monitor = NodeMonitor::spawn_at(pace, client.clone(), clock.clone(), stop.clone());
         let _controllers = Controllers::spawn(client.clone(), clock, stop.clone());
         let _slices = EndpointSlices::spawn_evenly(client.clone(), 1, stop.clone());
         let answers = NodeAnswers::follow(self.inner.azure.clone(), &client, &stop);
-        if let Some(cluster) = self.inner.clusters.lock().get_mut(&at) {
+        if let Some(cluster) = self.inner.clusters.lock().get_mut(at) {
             cluster.answers = Some(answers);
         }
-        Ok(())
     }
 
     /// Joins the cluster of the bootstrap data.

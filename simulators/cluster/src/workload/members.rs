@@ -29,8 +29,9 @@ pub(super) struct Members {
 impl stand_ins::Machines for Members {
     fn machines(&self) -> Vec<Machine> {
         let clusters = self.clusters.inner.clusters.lock();
-        let members = clusters.get(&self.at).into_iter().flat_map(|cluster| cluster.members.values());
-        members.filter_map(|member| member.node.clone()).collect()
+        let Some(cluster) = clusters.get(&self.at) else { return Vec::new() };
+        let members = cluster.members.values().filter_map(|member| member.node.as_ref());
+        members.chain(&cluster.pooled).cloned().collect()
     }
 
     fn changed(&self) -> watch::Receiver<u64> {
@@ -44,6 +45,7 @@ pub(super) async fn follow(clusters: WorkloadClusters) {
     loop {
         changed.mark_unchanged();
         clusters.look_at_members();
+        clusters.look_at_managed();
         // Several changes in a row cause one check.
         tokio::time::sleep(PAUSE).await;
         if changed.changed().await.is_err() {
@@ -92,7 +94,8 @@ impl WorkloadClusters {
             }
         }
         clusters.retain(|_, cluster| {
-            let stays = cluster.members.values().any(|member| member.api_port.is_some());
+            let stays =
+                cluster.managed.is_some() || cluster.members.values().any(|member| member.api_port.is_some());
             if !stays {
                 cluster.stop.cancel();
             }

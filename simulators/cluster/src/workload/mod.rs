@@ -5,6 +5,8 @@
 //! machine. Machines whose data joins the cluster go the same way, present their token, and become nodes. When a
 //! machine goes, its kubelet ends and its Node stays, silent; a cluster without a control plane is deleted.
 //!
+//! Clusters that Azure manages have their API servers from Azure (`managed.rs`).
+//!
 //! kubeadm itself does not run. Left out: its other phases and arguments, etcd's data (a cluster lives as long as one
 //! of its control plane machines), the commands before and after kubeadm except for lines that go to `/etc/hosts`, and
 //! Ignition. An API server accepts the administrator's token, which is derived from the key of its authority, and
@@ -16,6 +18,7 @@ mod cloud_config;
 mod etcd;
 mod hash;
 mod join;
+mod managed;
 mod members;
 mod options;
 mod ports;
@@ -40,6 +43,7 @@ use futures::future::BoxFuture;
 use kube::Client;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::HostError;
@@ -63,12 +67,14 @@ impl WorkloadClusters {
             azure: azure.clone(),
             options,
             stop: stop.clone(),
+            begun: (azure.now(), Instant::now()),
             clusters: Mutex::default(),
             boots: Mutex::default(),
             network: Mutex::default(),
         };
         let this = Self { inner: Arc::new(inner) };
         azure.set_guest(Arc::new(this.clone()));
+        this.stand_behind_managed_clusters();
         tokio::spawn(stop.run_until_cancelled_owned(members::follow(this.clone())));
         this
     }

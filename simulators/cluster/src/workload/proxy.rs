@@ -85,10 +85,13 @@ impl WorkloadClusters {
         copied.await.transpose().map(drop)
     }
 
-    /// Whether a host is an address, or a name that resolves for managers of clusters in Azure's networks.
+    /// Whether a host is an address, the API server of a managed cluster, or a name that resolves for managers of
+    /// clusters in Azure's networks.
     fn knows(&self, endpoint: &str) -> bool {
         let host = endpoint.rsplit_once(':').map_or(endpoint, |(host, _)| host).trim_matches(['[', ']']);
-        resolve::resolve(&self.inner.azure, &self.inner.options.management, &BTreeMap::new(), host).is_ok()
+        self.managed_at(host).is_some()
+            || resolve::resolve(&self.inner.azure, &self.inner.options.management, &BTreeMap::new(), host)
+                .is_ok()
     }
 
     /// The listener of the API server behind this endpoint.

@@ -13,6 +13,7 @@ use kubernetes_simulator::Kubernetes;
 use parking_lot::Mutex;
 use stand_ins::Machine;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::etcd::Etcd;
@@ -51,14 +52,19 @@ pub(super) struct Cluster {
     /// By the host name of the machine.
     pub(super) members: BTreeMap<String, Member>,
     pub(super) changed: watch::Sender<u64>,
+    /// `None` until its controllers run.
     pub(super) answers: Option<NodeAnswers>,
+    /// The managed cluster whose API server Azure runs; `None` if the cluster's own machines run it.
+    pub(super) managed: Option<ResourceId>,
+    /// The machines of a managed cluster's pools.
+    pub(super) pooled: Vec<Machine>,
     pub(super) stop: CancellationToken,
 }
 
 /// A workload cluster, for tests.
 #[derive(Debug, Clone)]
 pub struct WorkloadCluster {
-    /// Its name in kubeadm's configuration.
+    /// Its name in kubeadm's configuration; the name of a managed cluster.
     pub name: String,
     /// Its endpoint, `host:port`.
     pub endpoint: String,
@@ -86,6 +92,8 @@ pub(super) struct Inner {
     pub(super) azure: Azure,
     pub(super) options: WorkloadOptions,
     pub(super) stop: CancellationToken,
+    /// The time in Azure at the start.
+    pub(super) begun: (jiff::Timestamp, Instant),
     /// By their authority's certificate: two clusters may have the same name and private endpoint.
     pub(super) clusters: Mutex<BTreeMap<String, Cluster>>,
     /// The results of bootstrapping by machine ID in lower case; `None` while it goes on.
@@ -158,6 +166,9 @@ impl WorkloadClusters {
     ) -> Result<(String, Kubernetes, CancellationToken), String> {
         let (host, port) = endpoint.rsplit_once(':').ok_or_else(|| format!("{endpoint} has no port"))?;
         let port: u16 = port.parse().map_err(|_| format!("{endpoint} has no port"))?;
+        if let Some(managed) = self.managed_at(host) {
+            return self.managed_api_server(&managed, port);
+        }
         let address = resolve::resolve(&self.inner.azure, from, hosts, host.trim_matches(['[', ']']))?;
         let (node, port) = match (address.is_loopback(), from) {
             (true, Source::Node { node }) => (node.to_ascii_lowercase(), port),

@@ -3,4 +3,5 @@
 
 mod boot;
 mod hosted;
+mod managed;
 mod workload;

@@ -5,25 +5,41 @@ use std::time::Duration;
 
 use kube::Client;
 use serde_json::{Value, json};
+use simulated_cluster::Shape;
 use simulated_cluster::manifests::{self, ManifestError};
 
 use crate::manifests::{LAST_APPLIED, Manifest, declared};
-use crate::not_served;
 use crate::screen::{Screen, Tone};
 
 use super::report::title;
 
+/// The password of service principals without one.
+const PASSWORD: &str = "of the simulated Entra";
 /// Kinds that others depend on: a cluster without its identity would first report an error and be created later.
 const FIRST: [&str; 3] = ["Namespace", "Secret", "AzureClusterIdentity"];
 /// The number of attempts for a manifest if there is no answer.
 const ATTEMPTS: u32 = 4;
 /// The interval between them.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+/// The annotation of whole objects of Azure Service Operator that names the Secret with their credential.
+const CREDENTIAL: &str = "serviceoperator.azure.com/credential-from";
 /// Kinds of identities with a client secret.
 const BY_SECRET: [&str; 2] = ["ServicePrincipal", "ManualServicePrincipal"];
 
+/// Why the demo does not accept an object that contains no mistake, and what to do instead; `None` for all others.
+fn refusal(object: &Value) -> Option<&'static str> {
+    let text = |member: &str| object[member].as_str().unwrap_or_default();
+    let (group, kind) = (text("apiVersion").split('/').next().unwrap_or_default(), text("kind"));
+    let of_class = kind == "ClusterClass" || (kind == "Cluster" && object["spec"]["topology"].is_object());
+    (group == "cluster.x-k8s.io" && of_class).then_some(
+        "the demo does not support ClusterClasses: generate a flavor without a class \
+         (`clusterctl generate cluster` without --flavor, or with --flavor aks or aks-aso)",
+    )
+}
+
 /// Prerequisites that manifests name and do not contain, and that would exist in a real cluster: namespaces, and the
-/// Secrets of service principals. The simulated Entra accepts any secret of an identity.
+/// Secrets of service principals and of Azure Service Operator's credentials. The simulated Entra accepts any secret of
+/// an identity.
 pub fn presupposed(all: &[Manifest]) -> Vec<Value> {
     let holds = |kind: &str, namespace: &str, name: &str| {
         all.iter().any(|it| {
@@ -53,17 +69,36 @@ pub fn presupposed(all: &[Manifest]) -> Vec<Value> {
             secrets.insert((namespace, name));
         }
     }
+    let mut credentials = BTreeSet::new();
+    for manifest in all {
+        let namespace = namespace_of(&manifest.object);
+        let resources = manifest.object.pointer("/spec/resources").and_then(Value::as_array);
+        for resource in resources.into_iter().flatten() {
+            let name = resource["metadata"]["annotations"][CREDENTIAL].as_str().unwrap_or_default();
+            if !name.is_empty() && !name.contains('/') && !holds("Secret", namespace, name) {
+                credentials.insert((namespace, name));
+            }
+        }
+    }
     namespaces.retain(|namespace| !is_known(namespace) && !holds("Namespace", "", namespace));
     let namespaces = namespaces
         .into_iter()
         .map(|name| json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } }));
-    let secrets = secrets.into_iter().map(|(namespace, name)| {
+    let secret = |(namespace, name): (&str, &str), data: Value| {
         json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name, "namespace": namespace },
-            "stringData": { "clientSecret": "of the simulated Entra" },
+            "stringData": data,
         })
+    };
+    let passwords = json!({ "clientSecret": PASSWORD });
+    let secrets = secrets.into_iter().map(|at| secret(at, passwords.clone()));
+    let shape = Shape::default();
+    let credential = json!({
+        "AZURE_SUBSCRIPTION_ID": shape.subscription, "AZURE_TENANT_ID": shape.tenant,
+        "AZURE_CLIENT_ID": shape.client_id, "AZURE_CLIENT_SECRET": PASSWORD,
     });
-    namespaces.chain(secrets).collect()
+    let credentials = credentials.into_iter().map(|at| secret(at, credential.clone()));
+    namespaces.chain(secrets).chain(credentials).collect()
 }
 
 fn namespace_of(object: &Value) -> &str {
@@ -94,7 +129,7 @@ pub async fn apply(screen: Screen, client: &Client, all: &[Manifest]) -> Left {
     all.sort_by_key(|manifest| FIRST.iter().position(|kind| *kind == manifest.kind()).unwrap_or(FIRST.len()));
     let mut left = Left::default();
     all.retain(|manifest| {
-        let Some(words) = not_served::refusal_of_the_demo(&manifest.object) else { return true };
+        let Some(words) = refusal(&manifest.object) else { return true };
         let mark = screen.paint(Tone::Bad, "!");
         screen.line(format_args!("{mark} {}: {}: {words}", manifest.source, title(&manifest.object)));
         left.not_served += 1;
@@ -166,11 +201,32 @@ mod tests {
             identity("b", "ServicePrincipal", json!({ "name": "absent" })),
             identity("c", "WorkloadIdentity", json!({ "name": "unused", "namespace": "x" })),
             manifest(json!({ "kind": "Secret", "metadata": { "name": "held" } })),
+            manifest(json!({
+                "kind": "AzureASOManagedCluster", "metadata": { "name": "c", "namespace": "shop" },
+                "spec": { "resources": [{ "metadata": { "annotations": { CREDENTIAL: "aso" } } }] },
+            })),
             manifest(json!({ "kind": "Namespace", "metadata": { "name": "shop" } })),
             manifest(json!({ "kind": "Cluster", "metadata": { "name": "c", "namespace": "shop" } })),
         ];
         let made: Vec<String> = presupposed(&all).iter().map(title).collect();
-        assert_eq!(made, ["Namespace team", "Secret team/absent"]);
+        assert_eq!(made, ["Namespace team", "Secret team/absent", "Secret shop/aso"]);
+    }
+
+    #[test]
+    fn classes_of_clusters_are_left_out_and_managed_clusters_are_not() {
+        const OURS: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
+        const CORE: &str = "cluster.x-k8s.io/v1beta2";
+        for (api_version, kind, spec, is_refused) in [
+            (OURS, "AzureASOManagedControlPlane", json!({}), false),
+            (OURS, "AzureManagedCluster", json!({}), false),
+            (CORE, "ClusterClass", json!({}), true),
+            (CORE, "Cluster", json!({ "topology": { "class": "x" } }), true),
+            (CORE, "Cluster", json!({}), false),
+            ("x.io/v1", "ClusterClass", json!({}), false),
+        ] {
+            let object = json!({ "apiVersion": api_version, "kind": kind, "spec": spec });
+            assert_eq!(refusal(&object).is_some(), is_refused, "{kind}");
+        }
     }
 
     #[test]

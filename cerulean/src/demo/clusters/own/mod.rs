@@ -1,7 +1,7 @@
 //! `cerulean demo clusters -f PATH`: the user's own manifests, from their application until Ctrl-C.
 //!
-//! Changes by kubectl are followed. Workload clusters get our `azure-cloud-controller-manager`, and are served on this
-//! machine.
+//! Changes by kubectl are followed. Workload clusters are served on this machine; those on machines get our
+//! `azure-cloud-controller-manager`.
 
 mod applied;
 mod report;
@@ -31,7 +31,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 /// The time without changes after which the demo prints what it waits for. Programs retry every 10 s.
 const QUIET: Duration = Duration::from_secs(15);
 
-/// How long something is missing before it is reported: less than [`QUIET`], so that the user knows the reason.
+/// How long something is missing or wrong before it is reported: less than [`QUIET`], so that the user knows the reason.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Objects that report a missing reference or a missing API server.
@@ -47,6 +47,15 @@ const REPORTING: [&str; 8] = [
     "KubeadmControlPlane",
     "Machine",
     "MachinePool",
+];
+
+/// Objects whose problems count if they last: a managed cluster needs its pools, which are applied after it.
+const NEEDING_OTHERS: [&str; 5] = [
+    "AzureASOManagedCluster",
+    "AzureASOManagedControlPlane",
+    "AzureASOManagedMachinePool",
+    "AzureManagedControlPlane",
+    "AzureManagedMachinePool",
 ];
 
 /// Runs until `stop`.
@@ -114,9 +123,16 @@ pub async fn play(
 /// The region of the first cluster; that of our examples if no cluster has one.
 fn region(manifests: &[Manifest]) -> String {
     let said = manifests.iter().find_map(|it| {
-        let location = it.text("/spec/location");
-        (it.kind() == "AzureCluster" && !location.is_empty())
-            .then(|| location.to_lowercase().replace(' ', ""))
+        let whole = it.object.pointer("/spec/resources").and_then(Value::as_array);
+        let location = match it.kind() {
+            "AzureCluster" | "AzureManagedControlPlane" => it.text("/spec/location"),
+            "AzureASOManagedCluster" | "AzureASOManagedControlPlane" => {
+                let mut resources = whole.into_iter().flatten();
+                resources.find_map(|resource| resource["spec"]["location"].as_str()).unwrap_or_default()
+            }
+            _ => "",
+        };
+        (!location.is_empty()).then(|| location.to_lowercase().replace(' ', ""))
     });
     said.unwrap_or_else(|| Shape::default().region)
 }
@@ -243,7 +259,7 @@ impl Own {
         screen.heading("Have a look");
         let kubeconfig = self.management.hosted.kubernetes.kubeconfig.display();
         screen.line(format_args!("  export KUBECONFIG={kubeconfig}"));
-        screen.line("  kubectl get cluster,azurecluster,machines");
+        screen.line("  kubectl get cluster,azurecluster,machines,machinepools");
         if self.workloads.is_empty() {
             screen.line("  kubeconfigs of workload clusters are shown here once their API servers answer");
         }
@@ -369,9 +385,21 @@ impl Own {
     /// All current problems.
     fn troubles(&mut self) -> Vec<String> {
         let objects: Vec<Value> = REPORTING.iter().flat_map(|kind| self.management.list(kind)).collect();
-        let mut troubles = report::troubles(&objects, &self.management.list("Event"));
+        let needing: Vec<Value> = NEEDING_OTHERS.iter().flat_map(|kind| self.management.list(kind)).collect();
+        let (mut of_needing, events): (Vec<Value>, Vec<Value>) =
+            self.management.list("Event").into_iter().partition(|event| {
+                NEEDING_OTHERS.iter().any(|kind| event["involvedObject"]["kind"] == *kind)
+            });
+        // An event outlives its problem.
+        of_needing.retain(|event| {
+            let about = &event["involvedObject"];
+            needing.iter().any(|it| it["metadata"]["uid"] == about["uid"] && it["status"]["ready"] != true)
+        });
+        let mut troubles = report::troubles(&objects, &events);
         let core: Vec<Value> = REFERRING.iter().flat_map(|kind| self.management.list(kind)).collect();
-        troubles.extend(self.lasting_problems.lasting(report::missing(&core), Instant::now(), PATIENCE));
+        let mut lasting = report::missing(&core);
+        lasting.extend(report::troubles(&needing, &of_needing));
+        troubles.extend(self.lasting_problems.lasting(lasting, Instant::now(), PATIENCE));
         for cluster in self.management.list("Cluster") {
             if !cluster["spec"]["topology"].is_null() {
                 let title = report::title(&cluster);

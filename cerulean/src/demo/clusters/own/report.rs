@@ -57,15 +57,15 @@ impl ReportHistory {
     }
 }
 
-/// All parts except the single conditions of a network.
+/// All parts except the single resources of a network or of a control plane that Azure manages.
 fn reported_parts(parts: &[ClusterPart]) -> Vec<&ClusterPart> {
-    let mut of_network = false;
+    let mut of_resources = false;
     let mut reported = Vec::new();
     for part in parts {
         if part.depth < 2 {
-            of_network = part.name.starts_with("AzureCluster ");
+            of_resources = part.name.starts_with("Azure");
         }
-        if part.depth < 2 || !of_network {
+        if part.depth < 2 || !of_resources {
             reported.push(part);
         }
     }
