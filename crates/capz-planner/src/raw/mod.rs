@@ -9,6 +9,7 @@
 //!
 //! An object needs no operator: `operator-resources` reads it as a document of Azure.
 
+mod adoption;
 mod applied;
 mod control_plane;
 mod mutation;
@@ -17,6 +18,9 @@ mod pool;
 mod record;
 mod takeover;
 
+pub use adoption::{
+    Adoptable, Adoption, around, group_kind, handed_over, is_current, lists, refers, unknown_version,
+};
 pub use applied::{Applied, RAW_MEMBERS};
 pub use control_plane::{ControlPlane, RawReported, read_back};
 pub use mutation::Incompatible;

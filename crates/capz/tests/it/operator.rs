@@ -24,6 +24,11 @@ pub const SYNC: Duration = Duration::from_secs(660);
 
 /// The definition of a kind: users use the first version, and objects are stored in `storage`.
 fn defined(kind: &OperatorKind, storage: &str, conversion: Value) -> Value {
+    defined_in(kind, &["v1api20201101", OLD, NEW], storage, conversion)
+}
+
+/// The same, with these versions.
+pub fn defined_in(kind: &OperatorKind, versions: &[&str], storage: &str, conversion: Value) -> Value {
     let version = |name: &str| {
         json!({ "name": name, "served": true, "storage": name == storage, "subresources": { "status": {} },
             "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } } })
@@ -35,7 +40,7 @@ fn defined(kind: &OperatorKind, storage: &str, conversion: Value) -> Value {
             "group": kind.group, "scope": "Namespaced", "conversion": conversion,
             "names": { "kind": kind.kind, "listKind": format!("{}List", kind.kind), "plural": kind.plural,
                 "singular": kind.kind.to_lowercase() },
-            "versions": Value::from(["v1api20201101", OLD, NEW].map(version).to_vec()),
+            "versions": Value::from(versions.iter().map(|name| version(name)).collect::<Vec<_>>()),
         },
     })
 }
