@@ -25,6 +25,18 @@ pub struct Change {
     pub secret: bool,
 }
 
+impl Change {
+    /// The difference of a member that is not written.
+    pub fn kept(&self) -> String {
+        match (&self.from, &self.to) {
+            (Some(from), Some(to)) if !self.secret => {
+                format!("{} stays {}, and {} is declared", self.at, short(from), short(to))
+            }
+            _ => format!("{} differs", self.at),
+        }
+    }
+}
+
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = &self.at;
@@ -118,6 +130,22 @@ pub fn differences(kind: &Kind, written: &Value, held: &Value) -> Vec<Change> {
     merger.value(&mut Vec::new(), "", written, &mut held.clone());
     merger.changes.retain(|change| change.from.is_some());
     merger.changes
+}
+
+/// Differences between the desired and the observed document in members that count only at creation: they are not
+/// written. A number that is 0 leaves the choice to Azure.
+pub fn fixed(kind: &Kind, wanted: &Value, held: &Value) -> Vec<Change> {
+    let mut wanted = wanted.clone();
+    for (path, _) in kind.rules.iter().filter(|(_, rule)| *rule == Rule::Apart) {
+        remove(&mut wanted, path);
+    }
+    let (_, written) = merge(kind, &wanted, held, &[]);
+    let mut all = differences(kind, &wanted, held);
+    all.retain(|change| {
+        let is_choice = change.to.as_ref().is_none_or(|to| to.is_null() || to == "" || *to == 0);
+        !is_choice && written.iter().all(|other| other.at != change.at)
+    });
+    all
 }
 
 struct Merger<'a> {

@@ -168,7 +168,7 @@ const SET_SECRETS: [&str; 4] = [
 const EXTENSION_SECRETS: [&str; 2] = ["properties/protectedSettings", "properties/settings"];
 
 /// All kinds.
-pub static KINDS: [Kind; 27] = [
+pub static KINDS: [Kind; 28] = [
     Kind {
         resource_type: RESOURCE_GROUP,
         api_version: "2021-04-01",
@@ -216,6 +216,17 @@ pub static KINDS: [Kind; 27] = [
         rules: &PUBLIC_IP_RULES,
         back: &["properties/ipConfiguration", "properties/natGateway"],
         ..CONDITIONAL
+    },
+    Kind {
+        resource_type: "Microsoft.Network/publicIPPrefixes",
+        noun: "public IP prefix",
+        read_by: ReadBy::Id,
+        back: &[
+            "properties/loadBalancerFrontendIpConfiguration",
+            "properties/natGateway",
+            "properties/publicIPAddresses",
+        ],
+        ..PLAIN
     },
     Kind {
         resource_type: "Microsoft.Network/natGateways",

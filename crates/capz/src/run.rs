@@ -103,6 +103,8 @@ pub async fn run(
             raw_clusters: queue(&controller::RAW_CLUSTER),
             raw_control_planes: queue(&controller::RAW_CONTROL_PLANE),
             raw_pools: queue(&controller::RAW_POOL),
+            offered_clusters: queue(&controller::OFFERED_CLUSTER),
+            offered_pools: queue(&controller::OFFERED_POOL),
         },
         workloads,
         settings,
@@ -167,6 +169,20 @@ pub async fn run(
                 Manager::reconcile_raw_control_plane
             ),
             manager.work(&queues.raw_pools, managed, limits.pools, &stop, Manager::reconcile_raw_pool),
+            manager.work(
+                &queues.offered_clusters,
+                managed,
+                limits.clusters,
+                &stop,
+                Manager::reconcile_offered_cluster
+            ),
+            manager.work(
+                &queues.offered_pools,
+                managed,
+                limits.pools,
+                &stop,
+                Manager::reconcile_offered_pool
+            ),
             manager.work(&secrets.machines, all, limits.machines, &stop, Manager::reconcile_machine_secret),
             manager.work(&secrets.templates, all, limits.machines, &stop, Manager::reconcile_template_secret),
             manager.work(&secrets.pools, pools, limits.pools, &stop, Manager::reconcile_pool_secret),
@@ -178,7 +194,8 @@ pub async fn run(
         stop.cancel();
         gone
     };
-    let (_, _, gone) = tokio::join!(watches, work, core);
+    let offers = manager.look_for_offers(&stop);
+    let (_, _, _, gone) = tokio::join!(watches, work, offers, core);
     let _ = events.await;
     gone.map_or(Ok(()), |()| Err(RunError::CoreVersionGone(manager.core_version.clone())))
 }

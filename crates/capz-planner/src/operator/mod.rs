@@ -21,4 +21,5 @@ pub use definition::{Converter, Definition};
 pub use kept::{KEPT, keeping, kept_of, kept_with_policies};
 pub use kind::{OperatorKind, kinds};
 pub use object::{Export, OperatorObject, Step};
+pub(crate) use object::{policy_of, skipped};
 pub use owner::OperatorOwner;

@@ -28,6 +28,23 @@ const NOT_FOUND: &str = "AzureResourceNotFound";
 /// The field manager of the established provider.
 const ESTABLISHED: &str = "capz-manager";
 
+/// The annotation with the policy of an object, and the policy: the one before it was made harmless, if it is harmless.
+pub(crate) fn policy_of(metadata: &Value) -> Option<(&'static str, &str)> {
+    let annotation = |key: &str| metadata["annotations"][key].as_str();
+    let now = annotation(POLICY);
+    let policy = match annotation(POLICY_BEFORE).filter(|_| now == Some(SKIP)) {
+        Some(before) => Some(before),
+        None => now,
+    };
+    policy.map(|policy| (POLICY, policy))
+}
+
+/// The annotations that make an object harmless and remember its policy; `None` if it is harmless.
+pub(crate) fn skipped(metadata: &Value) -> Option<Value> {
+    let policy = metadata["annotations"][POLICY].as_str();
+    (policy != Some(SKIP)).then(|| json!({ POLICY: SKIP, POLICY_BEFORE: policy.unwrap_or_default() }))
+}
+
 /// The next step for an object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
@@ -117,9 +134,8 @@ impl OperatorObject {
 
     /// Returns the next step; `None` while the object must stay (`is_paused`), or waits only for foreign finalizers.
     pub fn next(&self, is_paused: bool) -> Option<Step> {
-        if !self.is_harmless() {
-            return Some(Step::Skip(self.patch(json!({ "annotations": {
-                POLICY: SKIP, POLICY_BEFORE: self.policy.as_deref().unwrap_or_default() } }))));
+        if let Some(annotations) = skipped(&json!({ "annotations": { POLICY: self.policy } })) {
+            return Some(Step::Skip(self.patch(json!({ "annotations": annotations }))));
         }
         if is_paused {
             return None;

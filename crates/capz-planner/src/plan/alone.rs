@@ -215,7 +215,7 @@ fn if_match(kind: &Kind, held: &Value) -> Option<String> {
 
 /// The part of a document that is compared: without secrets. A resource that was created without the cluster's ID is not
 /// written for it: only the resource group gets it later, and resources that had it before.
-fn compared(goal: &Goal) -> Cow<'_, Value> {
+pub(crate) fn compared(goal: &Goal) -> Cow<'_, Value> {
     let bears_id =
         goal.kind().is_group() || goal.borne == Borne::Id || goal.document["tags"].get(tags::ID).is_none();
     if bears_id && goal.secrets.is_empty() {

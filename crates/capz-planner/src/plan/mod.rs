@@ -11,7 +11,7 @@ use azure_types::ResourceId;
 use ownership::{Ownership, Rival};
 use serde_json::Value;
 
-pub(crate) use self::alone::failure_cause;
+pub(crate) use self::alone::{compared, failure_cause};
 pub use self::owner::Facts;
 pub use self::step::{Action, State, Step};
 

@@ -9,6 +9,7 @@
 //!
 //! An object needs no operator: `operator-resources` reads it as a document of Azure.
 
+mod adoption;
 mod applied;
 mod control_plane;
 mod mutation;
@@ -17,10 +18,13 @@ mod pool;
 mod record;
 mod takeover;
 
+pub use adoption::{
+    Adoptable, Adoption, around, group_kind, handed_over, is_current, lists, refers, unknown_version,
+};
 pub use applied::{Applied, RAW_MEMBERS};
 pub use control_plane::{ControlPlane, RawReported, read_back};
 pub use mutation::Incompatible;
-pub use place::{PlaceError, Placed, Standing, ends, goals, place, statuses};
+pub use place::{PlaceError, Placed, Standing, ends, fixed, goals, place, statuses};
 pub use pool::{MANAGED_BY_AKS, Pool, ReplicasManager, count_of, replicas_manager};
-pub use record::{OWNED_KINDS, RAW_RESOURCES, Record, Recorded};
+pub use record::{INHERITED, OWNED_KINDS, RAW_RESOURCES, Record, Recorded};
 pub use takeover::{keep, record_taken_over};

@@ -9,14 +9,16 @@ use serde_json::Value;
 
 use super::record::{Record, Recorded};
 use crate::claimant::Claimant;
+use crate::compare::{self, Change};
 use crate::goal::{Goal, OwnershipRule};
 use crate::kind::Kind;
-use crate::plan::Plan;
+use crate::observed::{Observation, ObservedResources};
+use crate::plan::{self, Plan};
 use crate::service;
 use crate::terminal::Terminal;
 
 /// The annotation by which a user gives an existing resource to the object that declares it.
-const ADOPT: &str = "sigs.k8s.io/cluster-api-provider-azure-adopt";
+pub(super) const ADOPT: &str = "sigs.k8s.io/cluster-api-provider-azure-adopt";
 /// The member that declares raw resources.
 const DECLARED_BY: &str = "spec.resources";
 
@@ -213,6 +215,24 @@ fn declared(placed: &Placed, record: &Record) -> Option<Goal> {
         }
     };
     Some(Goal { api_version, ..goal })
+}
+
+/// What Azure takes only at the creation of a resource, and what is declared otherwise since: a sentence for each resource.
+pub fn fixed(placed: &[Placed], observed: &ObservedResources) -> Vec<String> {
+    let of = |it: &Placed| {
+        let goal = declared(it, &Record::default())?;
+        let Observation::Present(held) = observed.get(&goal.id) else { return None };
+        let changes = compare::fixed(goal.kind(), &plan::compared(&goal), held);
+        let words: Vec<String> = changes.iter().map(Change::kept).collect();
+        (!words.is_empty()).then(|| {
+            format!(
+                "{}: Azure takes these only at creation ({}): put the declaration back, or replace the resource",
+                it.resource.object(),
+                words.join("; ")
+            )
+        })
+    };
+    placed.iter().filter_map(of).collect()
 }
 
 /// JSON pointers to the members that Azure does not show, so that they are not compared: secrets, and members that it is

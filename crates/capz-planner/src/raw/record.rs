@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 
 /// The annotation with the recorded resources.
 pub const RAW_RESOURCES: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-raw-resources";
+/// The annotation with the resources of objects that have gone before their cluster: they are deleted with this object. Only
+/// those objects write it.
+pub const INHERITED: &str = "sigs.k8s.io/cluster-api-provider-azure-inherited-raw-resources";
 /// The annotation with the operator's kinds in use, as the established provider writes and reads it:
 /// `Kind.version.group;…`.
 pub const OWNED_KINDS: &str = "sigs.k8s.io/cluster-api-provider-azure-owned-aso-kinds";
@@ -34,8 +37,25 @@ pub struct Record(pub BTreeMap<ResourceId, Recorded>);
 impl Record {
     /// Reads the annotation; what is no ID is dropped.
     pub fn of(annotations: &BTreeMap<String, String>) -> Self {
-        let listed: Option<Value> =
-            annotations.get(RAW_RESOURCES).and_then(|text| serde_json::from_str(text).ok());
+        Self::read(annotations, RAW_RESOURCES)
+    }
+
+    /// The same, with what the object has inherited.
+    pub fn with_inherited(annotations: &BTreeMap<String, String>) -> Self {
+        let mut all = Self::read(annotations, INHERITED);
+        all.0.extend(Self::of(annotations).0);
+        all
+    }
+
+    /// The annotation [`INHERITED`] of an object with these annotations that inherits the resources, too.
+    pub fn bequeathed_to(&self, annotations: &BTreeMap<String, String>) -> (String, String) {
+        let mut all = Self::read(annotations, INHERITED);
+        all.0.extend(self.0.clone());
+        (INHERITED.to_owned(), all.text())
+    }
+
+    fn read(annotations: &BTreeMap<String, String>, name: &str) -> Self {
+        let listed: Option<Value> = annotations.get(name).and_then(|text| serde_json::from_str(text).ok());
         let entries = listed.as_ref().and_then(Value::as_array);
         let entry = |entry: &Value| {
             let text = |member: &str| entry[member].as_str().unwrap_or_default().to_owned();
@@ -59,6 +79,10 @@ impl Record {
 
     /// The annotations with this record.
     pub fn annotations(&self) -> [(String, String); 2] {
+        [(RAW_RESOURCES.to_owned(), self.text()), (OWNED_KINDS.to_owned(), self.kinds())]
+    }
+
+    fn text(&self) -> String {
         let entry = |(id, it): (&ResourceId, &Recorded)| {
             let mut entry = json!({
                 "id": id.as_str(), "group": it.group, "version": it.version, "kind": it.kind, "name": it.name,
@@ -69,7 +93,7 @@ impl Record {
             entry
         };
         let entries: Vec<Value> = self.0.iter().map(entry).collect();
-        [(RAW_RESOURCES.to_owned(), Value::from(entries).to_string()), (OWNED_KINDS.to_owned(), self.kinds())]
+        Value::from(entries).to_string()
     }
 
     /// The operator's kinds in use, as [`OWNED_KINDS`] names them.
@@ -103,5 +127,25 @@ mod tests {
             let annotations = BTreeMap::from([(RAW_RESOURCES.to_owned(), text.to_owned())]);
             assert_eq!(Record::of(&annotations), Record::default(), "{text}");
         }
+    }
+
+    /// What an object inherits is added to what it has inherited, and is not part of its own record.
+    #[test]
+    fn an_inheritance_grows() {
+        let recorded = |name: &str| Recorded {
+            group: "network.azure.com".into(),
+            version: "v1api20240301".into(),
+            kind: "PublicIPPrefix".into(),
+            name: name.into(),
+            is_managed: true,
+        };
+        let of = |name: &str| Record([(ResourceId::group("s", name), recorded(name))].into());
+        let mut annotations = BTreeMap::from(of("own").annotations());
+        for name in ["a", "b", "a"] {
+            annotations.extend([of(name).bequeathed_to(&annotations)]);
+        }
+        let names = |record: Record| record.0.into_values().map(|it| it.name).collect::<Vec<_>>();
+        assert_eq!(names(Record::of(&annotations)), ["own"]);
+        assert_eq!(names(Record::with_inherited(&annotations)), ["a", "b", "own"]);
     }
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![recursion_limit = "256"]
 
+mod adoption;
 mod agent_pool;
 mod azure;
 mod azure_json;

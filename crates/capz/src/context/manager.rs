@@ -91,6 +91,10 @@ pub(crate) struct ManagedQueues {
     pub raw_clusters: Arc<WorkQueue>,
     pub raw_control_planes: Arc<WorkQueue>,
     pub raw_pools: Arc<WorkQueue>,
+    /// Managed clusters of Azure Service Operator that are to be adopted.
+    pub offered_clusters: Arc<WorkQueue>,
+    /// Node pools of Azure Service Operator that are to be adopted.
+    pub offered_pools: Arc<WorkQueue>,
 }
 
 /// Queues of objects for which SecretQueues are made.

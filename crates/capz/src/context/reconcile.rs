@@ -82,8 +82,15 @@ impl<'a, K: Reconciled, T> Reconcile<'a, K, T> {
 
     /// Writes the differences, and stores the written version.
     pub async fn save(&mut self) -> Result<(), PatchError> {
+        let reconciled = self.edited.generation();
         self.edited.show_contract(&self.manager.now());
-        self.edited.save_in(K::store(&self.manager.stores)).await
+        self.edited.save_in(K::store(&self.manager.stores)).await?;
+        if self.edited.generation() != reconciled {
+            // Our own change of the spec has made a new generation, which is reconciled, too.
+            self.edited.show_contract(&self.manager.now());
+            self.edited.save_in(K::store(&self.manager.stores)).await?;
+        }
+        Ok(())
     }
 
     /// Writes the differences while Azure is at work.

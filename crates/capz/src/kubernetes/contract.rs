@@ -8,9 +8,20 @@ use crate::kubernetes::status::ReportedStatus;
 /// The condition that says whether an object is left alone.
 const PAUSED: &str = "Paused";
 
-/// Shows the state of an object of this generation in the form of the contract v1beta2. `is_paused` is unknown before
-/// the reconcile has decided it.
-pub fn show<S: ReportedStatus>(status: &mut S, generation: Option<i64>, is_paused: Option<bool>, now: &str) {
+/// What is known of an object when its status is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown {
+    /// The generation of the spec that is reconciled.
+    pub generation: Option<i64>,
+    /// Whether its conditions are of that generation: before, they speak of the one that was reconciled last.
+    pub is_judged: bool,
+    /// Whether it is left alone; unknown before the reconcile has decided it.
+    pub is_paused: Option<bool>,
+}
+
+/// Shows the state of an object in the form of the contract v1beta2.
+pub fn show<S: ReportedStatus>(status: &mut S, shown: Shown, now: &str) {
+    let Shown { generation, is_judged, is_paused } = shown;
     let is_ready = status.is_ready();
     let ready =
         status.conditions().iter().flatten().find(|it| it.condition.as_deref() == Some(READY)).map(of);
@@ -23,10 +34,13 @@ pub fn show<S: ReportedStatus>(status: &mut S, generation: Option<i64>, is_pause
         let initialization = contract.initialization.get_or_insert_default();
         complete(initialization, contract.is_control_plane);
     }
-    for wanted in [ready, paused].into_iter().flatten() {
+    for (wanted, is_current) in [(ready, is_judged), (paused, true)] {
+        let Some(wanted) = wanted else { continue };
         let all =
             contract.v1beta2.get_or_insert_with(V1Beta2Status::default).conditions.get_or_insert_default();
-        set(all, MetaCondition { observed_generation: generation, ..wanted }, now);
+        let known = all.iter().find(|known| known.condition == wanted.condition);
+        let before = known.and_then(|known| known.observed_generation).filter(|_| !is_current);
+        set(all, MetaCondition { observed_generation: before.or(generation), ..wanted }, now);
     }
 }
 
@@ -82,9 +96,36 @@ mod tests {
         is_paused: Option<bool>,
         now: &str,
     ) -> Value {
+        shown_as::<S>(status, Shown { generation: Some(3), is_judged: true, is_paused }, now)
+    }
+
+    fn shown_as<S: ReportedStatus + serde::de::DeserializeOwned + serde::Serialize>(
+        status: Value,
+        shown: Shown,
+        now: &str,
+    ) -> Value {
         let mut status: S = serde_json::from_value(status).unwrap();
-        show(&mut status, Some(3), is_paused, now);
+        show(&mut status, shown, now);
         serde_json::to_value(status).unwrap()
+    }
+
+    /// CAPZ-207: a condition keeps its generation until the reconcile of a newer one has set it.
+    #[test]
+    fn a_condition_is_of_the_generation_for_which_it_was_set() {
+        let ready = json!({ "ready": true, "conditions": [{ "type": "Ready", "status": "True", "lastTransitionTime": "t" }] });
+        let of = |status: Value, generation, is_judged| {
+            let shown = Shown { generation: Some(generation), is_judged, is_paused: Some(false) };
+            let status = shown_as::<AzureMachineStatus>(status, shown, "t");
+            let generations =
+                [0, 1].map(|at| status["v1beta2"]["conditions"][at]["observedGeneration"].clone());
+            (status, generations)
+        };
+        let (status, generations) = of(ready, 3, false);
+        assert_eq!(generations, [3, 3], "the first");
+        let (status, generations) = of(status, 4, false);
+        assert_eq!(generations, [3, 4], "it is not judged yet");
+        let (_, generations) = of(status, 4, true);
+        assert_eq!(generations, [4, 4]);
     }
 
     #[test]

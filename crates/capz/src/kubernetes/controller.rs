@@ -40,6 +40,8 @@ controllers! {
         "controllers.AzureASOManagedControlPlaneReconciler.Reconcile";
     RAW_POOL = "azureasomanagedmachinepool", "AzureASOManagedMachinePool",
         "controllers.AzureASOManagedMachinePoolReconciler.Reconcile";
+    OFFERED_CLUSTER = "managedcluster", "ManagedCluster", "controllers.ManagedClusterAdoptReconciler.Reconcile";
+    OFFERED_POOL = "managedclustersagentpool", "ManagedClustersAgentPool", "controllers.AgentPoolAdoptReconciler.Reconcile";
     MACHINE_SECRET = "azurejsonmachine", "AzureMachine", "controllers.AzureJSONMachineReconciler.Reconcile";
     TEMPLATE_SECRET = "azurejsontemplate", "AzureMachineTemplate", "controllers.AzureJSONTemplateReconciler.Reconcile";
     POOL_SECRET = "azurejsonmachinepool", "AzureMachinePool", "controllers.AzureJSONMachinePoolReconciler.Reconcile";
@@ -47,7 +49,7 @@ controllers! {
 }
 
 /// The controllers that reconcile a kind as a whole.
-static OF_KINDS: [&Controller; 11] = [
+static OF_KINDS: [&Controller; 13] = [
     &CLUSTER,
     &MACHINE,
     &TEMPLATE,
@@ -59,9 +61,11 @@ static OF_KINDS: [&Controller; 11] = [
     &RAW_CLUSTER,
     &RAW_CONTROL_PLANE,
     &RAW_POOL,
+    &OFFERED_CLUSTER,
+    &OFFERED_POOL,
 ];
 
-/// The controller that reconciles a kind, if it is one of ours.
+/// The controller that reconciles a kind, if there is one.
 pub fn of_kind(kind: &str) -> Option<&'static Controller> {
     OF_KINDS.into_iter().find(|controller| controller.kind == kind)
 }

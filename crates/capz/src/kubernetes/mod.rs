@@ -8,6 +8,7 @@ pub mod kinds;
 pub mod operator;
 pub mod operator_exports;
 pub mod operator_objects;
+pub mod operator_offers;
 pub mod patch;
 pub mod queue;
 pub mod status;

@@ -160,6 +160,39 @@ impl Operator {
         &self.client
     }
 
+    pub(super) fn objects(&self) -> &OperatorObjects {
+        &self.objects
+    }
+
+    /// Forgets the last observation: the objects have changed.
+    pub async fn forget(&self) {
+        self.memory.lock().await.latest = None;
+    }
+
+    /// The definition of one kind, which is read as a whole only once it has changed.
+    pub(super) async fn known_definition(
+        &self,
+        kind: &OperatorKind,
+    ) -> Result<Option<Definition>, OperatorError> {
+        let name = kind.definition();
+        let found = definitions(&self.client).get_metadata_opt(&name).await;
+        let found =
+            found.map_err(|error| OperatorError::refused(format!("read definition {name}"), &error))?;
+        let Some(version) = found.map(|found| found.metadata.resource_version.unwrap_or_default()) else {
+            return Ok(None);
+        };
+        if let Some((_, known)) =
+            self.memory.lock().await.definitions.get(&name).filter(|(known, _)| *known == version)
+        {
+            return Ok(Some(known.clone()));
+        }
+        let definition = self.definition(kind).await?;
+        if let Some(definition) = &definition {
+            self.memory.lock().await.definitions.insert(name, (version, definition.clone()));
+        }
+        Ok(definition)
+    }
+
     /// Whether all objects of this owner are harmless, as observed at `not_before` or later: the operator does nothing
     /// in Azure for them.
     ///
@@ -237,7 +270,7 @@ impl Operator {
             return Err(unknown);
         }
         // The current observation does not show the change that the caller waits for.
-        self.memory.lock().await.latest = None;
+        self.forget().await;
         let name = |it: &OperatorObject| format!("{} {}/{}", it.kind.kind, it.namespace, it.name);
         Err(OperatorError::Left(objects.iter().map(name).collect::<Vec<_>>().join(", ")))
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use capz_planner::operator::{Converter, Definition, OperatorKind, OperatorObject};
+use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DynamicObject, ListParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
@@ -60,17 +61,39 @@ impl OperatorObjects {
         Ok(definition.and_then(|definition| Definition::of(&serde_json::to_value(definition).ok()?)))
     }
 
+    /// Lists the metadata of the objects of a kind.
+    ///
+    /// # Errors
+    /// The API server refuses the request.
+    pub async fn metadata(&self, kind: &OperatorKind, version: &str) -> Result<Vec<ObjectMeta>, kube::Error> {
+        let api = self.api(kind, version);
+        let mut params = ListParams::default().limit(PAGE_SIZE);
+        let mut found = Vec::new();
+        loop {
+            let page = api.list_metadata(&params).await?;
+            found.extend(page.items.into_iter().map(|object| object.metadata));
+            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => params = ListParams::default().limit(PAGE_SIZE).continue_token(&token),
+                None => return Ok(found),
+            }
+        }
+    }
+
+    fn api(&self, kind: &OperatorKind, version: &str) -> Api<DynamicObject> {
+        let resource = resource(kind, version);
+        match &self.namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        }
+    }
+
     /// Lists the objects of a kind.
     ///
     /// # Errors
     /// The API server refuses the request, for instance because objects are stored in another version, and their
     /// conversion fails.
     pub async fn list(&self, kind: &'static OperatorKind, version: &str) -> Result<Listed, kube::Error> {
-        let resource = resource(kind, version);
-        let api: Api<DynamicObject> = match &self.namespace {
-            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
-            None => Api::all_with(self.client.clone(), &resource),
-        };
+        let api = self.api(kind, version);
         let mut params = ListParams::default().limit(PAGE_SIZE);
         let mut listed = Listed::default();
         loop {

@@ -8,7 +8,7 @@ use kube::{Api, Client};
 use serde_json::{Map, Value, json};
 
 use crate::kubernetes::concerns;
-use crate::kubernetes::contract;
+use crate::kubernetes::contract::{self, Shown};
 use crate::kubernetes::core::BLOCK_MOVE;
 use crate::kubernetes::kinds::{self, Object, ObjectKind};
 use crate::kubernetes::status::ReportedStatus;
@@ -74,6 +74,8 @@ pub struct Edited<K: ObjectKind> {
     generation: Option<i64>,
     /// Whether an answer contained changes of other writers that preceded our write.
     overtaken: bool,
+    /// Whether conditions of this generation have been set.
+    is_judged: bool,
     /// Whether the object is left alone, once that is decided.
     is_paused: Option<bool>,
 }
@@ -96,6 +98,7 @@ impl<K: ObjectKind> Edited<K> {
             object: Box::new(object.clone()),
             generation,
             overtaken: false,
+            is_judged: false,
             is_paused: None,
         })
     }
@@ -104,6 +107,11 @@ impl<K: ObjectKind> Edited<K> {
     /// answer to one of our own writes: the plan is then out of date.
     pub fn is_outdated(&self, newest: &ObjectMeta) -> bool {
         newest.generation.max(self.object.metadata.generation) > self.generation
+    }
+
+    /// The generation of the spec that is reconciled.
+    pub fn generation(&self) -> Option<i64> {
+        self.generation
     }
 
     /// Whether it has this finalizer.
@@ -234,9 +242,9 @@ impl<K: ObjectKind<Status: ReportedStatus>> Edited<K> {
 
     /// Shows the status in the form of Cluster API's contract v1beta2, too, if there is a status.
     pub fn show_contract(&mut self, now: &str) {
-        let (generation, is_paused) = (self.object.metadata.generation, self.is_paused);
+        let (generation, is_judged, is_paused) = (self.generation, self.is_judged, self.is_paused);
         if is_paused.is_some() || self.object.status.is_some() {
-            contract::show(self.status(), generation, is_paused, now);
+            contract::show(self.status(), Shown { generation, is_judged, is_paused }, now);
         }
     }
 
@@ -247,6 +255,7 @@ impl<K: ObjectKind<Status: ReportedStatus>> Edited<K> {
 
     /// Sets conditions, and the one that sums them up.
     pub fn set(&mut self, new: impl IntoIterator<Item = Condition>, now: &str) {
+        self.is_judged = true;
         condition::set_all(self.status().conditions().get_or_insert_default(), new, now);
     }
 }

@@ -170,15 +170,22 @@ impl Manager {
         self.keep(owner, name, [(VALUE.to_owned(), kubeconfig.text().to_owned())].into()).await
     }
 
-    async fn keep(
+    /// Writes keys of a Secret. Other keys are other objects' of the cluster, and stay.
+    pub(crate) async fn keep(
         &self,
         owner: Owner<'_>,
         name: &str,
         data: BTreeMap<String, Vec<u8>>,
     ) -> Result<(), Failure> {
         let label = (CLUSTER_NAME, owner.cluster);
-        let secret =
-            OwnedSecret { name: name.to_owned(), label, kind: owner.kind, owner: owner.metadata, data };
+        let secret = OwnedSecret {
+            name: name.to_owned(),
+            label,
+            kind: owner.kind,
+            owner: owner.metadata,
+            data,
+            is_shared: true,
+        };
         match self.keep_secret(&secret).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(Failure::Refused(format!(

@@ -19,20 +19,30 @@ const ISSUER_URL: &str = "oidc-issuer-profile-url";
 
 impl Manager {
     /// Writes the ConfigMap with the URL of the issuer of the cluster's service account tokens, for users who federate
-    /// identities with it. An existing ConfigMap without the cluster's label is a user's, and stays as it is.
+    /// identities with it.
     pub(crate) async fn keep_issuer(&self, owner: Owner<'_>, url: &str) -> Result<(), Failure> {
+        let name = format!("{}-aso-oidc-issuer-profile", owner.cluster);
+        self.keep_config_map(owner, &name, [(ISSUER_URL.to_owned(), url.to_owned())].into()).await
+    }
+
+    /// Writes keys of a ConfigMap. Other keys are other objects' of the cluster, and stay. An existing ConfigMap without the
+    /// cluster's label is a user's, and stays as it is.
+    pub(crate) async fn keep_config_map(
+        &self,
+        owner: Owner<'_>,
+        name: &str,
+        data: BTreeMap<String, String>,
+    ) -> Result<(), Failure> {
         let cluster = owner.cluster;
-        let name = format!("{cluster}-aso-oidc-issuer-profile");
         let namespace = owner.metadata.namespace.as_deref().unwrap_or_default();
         let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
         let failed = |error: kube::Error| Failure::Later {
             after: self.settings.timeouts.requeue,
             words: format!("ConfigMap {name} is not written: {}", controllers::answer(&error)),
         };
-        let data = BTreeMap::from([(ISSUER_URL.to_owned(), url.to_owned())]);
-        let Some(existing) = maps.get_opt(&name).await.map_err(failed)? else {
+        let Some(existing) = maps.get_opt(name).await.map_err(failed)? else {
             let metadata = ObjectMeta {
-                name: Some(name.clone()),
+                name: Some(name.to_owned()),
                 labels: Some([(CLUSTER_NAME.to_owned(), cluster.to_owned())].into()),
                 owner_references: Some(vec![owner.reference()]),
                 ..ObjectMeta::default()
@@ -48,10 +58,11 @@ impl Manager {
                 "ConfigMap {name} exists already and lacks the label {CLUSTER_NAME}={cluster}: delete it, or give it the label"
             )));
         }
-        if existing.data.as_ref().and_then(|data| data.get(ISSUER_URL)).is_some_and(|known| known == url) {
+        let known = existing.data.unwrap_or_default();
+        if data.iter().all(|(key, value)| known.get(key) == Some(value)) {
             return Ok(());
         }
         let patch = Patch::Merge(json!({ "data": data }));
-        maps.patch(&name, &params(), &patch).await.map(drop).map_err(failed)
+        maps.patch(name, &params(), &patch).await.map(drop).map_err(failed)
     }
 }

@@ -7,20 +7,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use capz_planner::raw::{Placed, Standing};
 use capz_planner::{Observation, ObservedResources};
-use k8s::api::api::core::v1::ConfigMap;
-use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::Api;
-use kube::api::{Patch, PostParams};
 use operator_resources::{Destination, Export, Keeper, Source};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::azure::clients::AzureAccess;
 use crate::azure::failure::Failure;
 use crate::context::manager::Manager;
-use crate::kubernetes::core::CLUSTER_NAME;
-use crate::kubernetes::patch::params;
 use crate::managed::access::Owner;
-use crate::secrets::owned_secret::OwnedSecret;
 
 /// The exported values of Secrets, with where they go, by kind and member.
 pub(crate) type Exported = BTreeMap<(&'static str, String), (Destination, Vec<u8>)>;
@@ -62,7 +55,7 @@ impl Manager {
             }
         }
         for (name, data) in secrets {
-            self.keep_owned(owner, &name, data).await?;
+            self.keep(owner, &name, data).await?;
         }
         for (name, data) in maps {
             self.keep_config_map(owner, &name, data).await?;
@@ -107,62 +100,4 @@ impl Manager {
             }
         }
     }
-
-    async fn keep_owned(
-        &self,
-        owner: Owner<'_>,
-        name: &str,
-        data: BTreeMap<String, Vec<u8>>,
-    ) -> Result<(), Failure> {
-        let label = (CLUSTER_NAME, owner.cluster);
-        let secret =
-            OwnedSecret { name: name.to_owned(), label, kind: owner.kind, owner: owner.metadata, data };
-        match self.keep_secret(&secret).await {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(foreign("Secret", name, owner.cluster)),
-            Err(error) => Err(self.not_written("Secret", name, &error)),
-        }
-    }
-
-    async fn keep_config_map(
-        &self,
-        owner: Owner<'_>,
-        name: &str,
-        data: BTreeMap<String, String>,
-    ) -> Result<(), Failure> {
-        let namespace = owner.metadata.namespace.as_deref().unwrap_or_default();
-        let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
-        let failed = |error: kube::Error| self.not_written("ConfigMap", name, &error);
-        let Some(existing) = maps.get_opt(name).await.map_err(failed)? else {
-            let metadata = ObjectMeta {
-                name: Some(name.to_owned()),
-                labels: Some([(CLUSTER_NAME.to_owned(), owner.cluster.to_owned())].into()),
-                owner_references: Some(vec![owner.reference()]),
-                ..ObjectMeta::default()
-            };
-            let map = ConfigMap { metadata, data: Some(data), ..ConfigMap::default() };
-            return maps.create(&PostParams::default(), &map).await.map(drop).map_err(failed);
-        };
-        let labels = existing.metadata.labels.as_ref();
-        if labels.and_then(|labels| labels.get(CLUSTER_NAME)).is_none_or(|it| it != owner.cluster) {
-            return Err(foreign("ConfigMap", name, owner.cluster));
-        }
-        let known = existing.data.unwrap_or_default();
-        if data.iter().all(|(key, value)| known.get(key) == Some(value)) {
-            return Ok(());
-        }
-        let patch = Patch::Merge(json!({ "data": data }));
-        maps.patch(name, &params(), &patch).await.map(drop).map_err(failed)
-    }
-
-    fn not_written(&self, kind: &str, name: &str, error: &kube::Error) -> Failure {
-        let words = format!("{kind} {name} is not written: {}", controllers::answer(error));
-        Failure::Later { after: self.settings.timeouts.requeue, words }
-    }
-}
-
-fn foreign(kind: &str, name: &str, cluster: &str) -> Failure {
-    Failure::Refused(format!(
-        "{kind} {name} exists already and lacks the label {CLUSTER_NAME}={cluster}: delete it, or give it the label"
-    ))
 }

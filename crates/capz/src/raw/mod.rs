@@ -1,6 +1,7 @@
 //! Clusters that Azure manages, as whole objects of Azure Service Operator: AzureASOManagedCluster,
 //! AzureASOManagedControlPlane and AzureASOManagedMachinePool.
 
+pub mod adoption;
 pub mod cluster;
 pub mod control_plane;
 pub mod exports;

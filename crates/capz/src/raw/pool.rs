@@ -46,9 +46,8 @@ impl Manager {
             return Ok(Outcome::Idle);
         }
         if reconcile.is_deleting() {
-            // Azure deletes the pools of a cluster with it.
             if cluster.metadata.deletion_timestamp.is_some() {
-                return Ok(reconcile.end_deletion().await?);
+                return Ok(Box::pin(reconcile.end_with_cluster()).await?);
             }
             return Ok(Box::pin(reconcile.delete()).await?);
         }

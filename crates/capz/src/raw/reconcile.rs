@@ -10,11 +10,15 @@ use capz_api::azure_aso_managed::RawResource;
 use capz_planner::cluster::resources_of;
 use capz_planner::condition;
 use capz_planner::operator::kept_with_policies;
-use capz_planner::raw::{Applied, OWNED_KINDS, Placed, Record, Standing, ends, goals, keep, place, statuses};
+use capz_planner::raw::{
+    Applied, OWNED_KINDS, Placed, Record, Standing, ends, fixed, goals, keep, place, statuses,
+};
 use capz_planner::service::RAW;
 use capz_planner::{Action, Claimant, Goal, Observation, ObservedResources, Plan, Terminal};
+use kube::Api;
+use kube::api::Patch;
 use operator_resources::{Awaited, Policy};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::azure::clients::AzureAccess;
 use crate::azure::failure::Failure;
@@ -25,13 +29,16 @@ use crate::context::identity::IdentityError;
 use crate::context::manager::Manager;
 use crate::context::reconcile::Reconcile;
 use crate::kubernetes::core::{self, Cluster};
-use crate::kubernetes::kinds::{NO_ENTRIES, Object};
-use crate::kubernetes::patch::PatchError;
+use crate::kubernetes::kinds::{self, NO_ENTRIES, Object};
+use crate::kubernetes::patch::{PatchError, params};
 use crate::kubernetes::queue::Outcome;
 use crate::kubernetes::status::ReportedStatus as _;
 use crate::kubernetes::store::{Changes, Key, Store};
 use crate::raw::kinds::{RESOURCES_READY, RawKind, RawStatus as _};
 use crate::raw::lookup::KnownObjects;
+
+/// The type of managed clusters.
+const MANAGED_CLUSTERS: &str = "Microsoft.ContainerService/managedClusters";
 
 /// What a reconcile knows of its cluster, and Azure with the rights of the resources' credential.
 pub(crate) struct RawContext {
@@ -153,6 +160,7 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
             known,
             subscription,
             placed,
+            fixed: Vec::new(),
             applied,
             deleting: false,
             whole: BTreeSet::new(),
@@ -359,7 +367,12 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
 
     /// Deletes everything that the object has recorded.
     async fn delete_resources(&mut self) -> Result<Vec<String>, Failure> {
-        let mut record = self.record();
+        let annotations = self.edited.object.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES);
+        self.delete_these(Record::with_inherited(annotations)).await
+    }
+
+    /// Deletes what is recorded here.
+    async fn delete_these(&mut self, mut record: Record) -> Result<Vec<String>, Failure> {
         // An older object has recorded it, too: it is that object's.
         let lost: Vec<ResourceId> =
             record.0.keys().filter(|id| self.rival(id, &record).is_some()).cloned().collect();
@@ -385,6 +398,7 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
             known: KnownObjects::default(),
             subscription,
             placed: Vec::new(),
+            fixed: Vec::new(),
             applied: Applied::default(),
             deleting: true,
             whole,
@@ -438,7 +452,12 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
         if !self.begin_deletion("Deleting").await? {
             return Ok(Outcome::Gone);
         }
-        match self.delete_resources().await {
+        let deleted = self.delete_resources().await;
+        self.end(deleted).await
+    }
+
+    async fn end(self, deleted: Result<Vec<String>, Failure>) -> Result<Outcome, PatchError> {
+        match deleted {
             Ok(left) => {
                 if !left.is_empty() {
                     self.manager.recorder.warning(self.about(), "ResourcesLeft", left.join(". "));
@@ -448,6 +467,49 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
             }
             Err(failure) => self.failed(&failure).await,
         }
+    }
+
+    /// Ends the object with its Cluster. Azure deletes what lies in the managed cluster with that. The rest may be in use
+    /// until then, and Cluster API deletes the other objects only after this one: so one of those inherits it.
+    pub async fn end_with_cluster(mut self) -> Result<Outcome, PatchError> {
+        let record = self.record();
+        let left =
+            record.0.into_iter().filter(|(id, recorded)| recorded.is_managed && !goes_with_cluster(id));
+        let left = Record(left.collect());
+        if left.0.is_empty() || !self.edited.is_held(K::FINALIZER) {
+            return self.end_deletion().await;
+        }
+        let (cluster, stores) = (&self.own, &self.manager.stores);
+        let beside = |reference: &core::Reference| self.key.beside(&reference.name);
+        let infrastructure = stores.raw_clusters.get(&beside(&cluster.spec.infrastructure_ref));
+        let control_plane = stores.raw_control_planes.get(&beside(&cluster.spec.control_plane_ref));
+        let bequeathed = match (infrastructure.as_deref(), control_plane.as_deref()) {
+            (Some(heir), _) if inherits(heir) => Some(self.bequeath(&left, heir).await),
+            (_, Some(heir)) if inherits(heir) => Some(self.bequeath(&left, heir).await),
+            _ => None,
+        };
+        match bequeathed {
+            Some(Ok(())) => self.end_deletion().await,
+            Some(Err(error)) if error.is_conflict() || error.is_not_found() => Ok(Outcome::Retry),
+            Some(Err(error)) => Err(error),
+            None => {
+                let deleted = self.delete_these(left).await;
+                self.end(deleted).await
+            }
+        }
+    }
+
+    async fn bequeath<H: RawKind>(&self, left: &Record, heir: &Object<H>) -> Result<(), PatchError> {
+        let metadata = &heir.metadata;
+        let namespace = metadata.namespace.as_deref().unwrap_or_default();
+        let api: Api<Object<H>> =
+            Api::namespaced_with(self.manager.client.clone(), namespace, &kinds::resource(H::NAME));
+        let (name, text) = left.bequeathed_to(metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES));
+        let patch = json!({ "metadata": { "resourceVersion": metadata.resource_version, "annotations": { name: text } } });
+        let name = metadata.name.as_deref().unwrap_or_default();
+        let heir = api.patch(name, &params(), &Patch::Merge(&patch)).await?;
+        H::store(&self.manager.stores).put(heir);
+        Ok(())
     }
 
     /// Reports why the object is not as declared.
@@ -502,6 +564,19 @@ fn waiting(record: &Record, placed: &[Placed]) -> Vec<(ResourceId, capz_planner:
     record.0.iter().filter(|(_, recorded)| waits(recorded)).map(|(id, it)| (id.clone(), it.clone())).collect()
 }
 
+/// Whether a resource lies in a managed cluster, with which it goes or stays.
+fn goes_with_cluster(id: &ResourceId) -> bool {
+    let mut around = std::iter::successors(id.parent(), ResourceId::parent);
+    around.any(|around| around.resource_type().eq_ignore_ascii_case(MANAGED_CLUSTERS))
+}
+
+/// Whether an object deletes its resources at some later time.
+fn inherits<K: RawKind>(heir: &Object<K>) -> bool {
+    let metadata = &heir.metadata;
+    let is_held = metadata.finalizers.iter().flatten().any(|finalizer| finalizer == K::FINALIZER);
+    metadata.deletion_timestamp.is_none() && is_held
+}
+
 /// Whether an object of this Cluster has recorded a resource, other than a group, in which this one lies.
 fn recorded_around<K: RawKind>(store: &Store<K>, id: &ResourceId, cluster: &Key) -> bool {
     store.all().iter().any(|object| {
@@ -526,7 +601,7 @@ fn recorded_by<K: RawKind>(
 ) -> Option<(i64, String, String)> {
     let has = |object: &Arc<Object<K>>| {
         object.metadata.uid.as_deref() != except
-            && Record::of(object.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES)).has(id)
+            && Record::with_inherited(object.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES)).has(id)
     };
     let entry = |object: Arc<Object<K>>| {
         let metadata = &object.metadata;
@@ -544,6 +619,8 @@ struct RawSubject<'s, 'a, K: RawKind> {
     known: KnownObjects,
     subscription: String,
     placed: Vec<Placed>,
+    /// What is declared, and Azure takes only at creation.
+    fixed: Vec<String>,
     applied: Applied,
     deleting: bool,
     whole: BTreeSet<ResourceId>,
@@ -563,6 +640,7 @@ impl<K: RawKind> Subject for RawSubject<'_, '_, K> {
         let namespace = &self.reconcile.key.namespace;
         self.placed = place(&objects, namespace, &self.subscription, &self.known).map_err(terminal)?;
         keep(&mut self.placed, &self.kept);
+        self.fixed = fixed(&self.placed, observed);
         let mut goals = goals(&self.placed, &self.record);
         self.applied.complete(&mut goals, &self.placed);
         Ok(goals)
@@ -579,7 +657,15 @@ impl<K: RawKind> Subject for RawSubject<'_, '_, K> {
             *status.ready_mut() = Some(false);
         }
         *status.resources_mut() = Some(statuses);
-        self.reconcile.set(condition::project(&RAW, plan));
+        self.reconcile.set(match plan.is_reached() && !self.fixed.is_empty() {
+            true => vec![condition::fails(
+                RESOURCES_READY,
+                "OnlyAtCreation",
+                condition::Severity::Warning,
+                self.fixed.join(". "),
+            )],
+            false => condition::project(&RAW, plan),
+        });
         self.reconcile.edited.set_operations(operations);
         let saved = self.reconcile.save_and_wake().await;
         saved.map_err(|error| Failure::of_write(&error, self.reconcile.manager.settings.timeouts.requeue))

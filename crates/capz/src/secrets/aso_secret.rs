@@ -62,7 +62,8 @@ impl Manager {
             Outcome::Retry
         })?;
         let (kind, owner) = (AzureClusterSpec::NAME, &object.metadata);
-        let secret = OwnedSecret { name: secret_name, label: owner_label(name), kind, owner, data };
+        let secret =
+            OwnedSecret { name: secret_name, label: owner_label(name), kind, owner, data, is_shared: false };
         Ok(self.keep_or_report(&secret, FAILED).await)
     }
 

@@ -169,6 +169,7 @@ impl Manager {
             kind: machines.kind,
             owner: machines.object,
             data: KEYS.map(|key| (key.to_owned(), text.reveal().as_bytes().to_owned())).into(),
+            is_shared: false,
         })
     }
 }

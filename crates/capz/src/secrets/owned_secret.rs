@@ -32,6 +32,8 @@ pub(crate) struct OwnedSecret<'a> {
     pub owner: &'a ObjectMeta,
     /// The data.
     pub data: BTreeMap<String, Vec<u8>>,
+    /// Whether other keys are other objects', and stay.
+    pub is_shared: bool,
 }
 
 impl OwnedSecret<'_> {
@@ -77,7 +79,9 @@ impl OwnedSecret<'_> {
             return None;
         }
         let mut mended = existing.clone();
-        mended.data = Some(self.content());
+        let others = existing.data.iter().flatten().filter(|_| self.is_shared);
+        let others = others.map(|(key, bytes)| (key.clone(), bytes.clone()));
+        mended.data = Some(others.chain(self.content()).collect());
         let wanted = self.reference();
         let owners = mended.metadata.owner_references.get_or_insert_default();
         let same = |known: &OwnerReference| {
@@ -156,6 +160,7 @@ mod tests {
             kind: "AzureMachineTemplate",
             owner,
             data: [("azure.json".to_owned(), b"{}".to_vec())].into(),
+            is_shared: false,
         }
     }
 
@@ -170,6 +175,12 @@ mod tests {
         let mut other_data = whole.clone();
         other_data.data = Some([("azure.json".to_owned(), ByteString(b"old".to_vec()))].into());
         assert_eq!(wanted.mended(&other_data), Some(whole.clone()));
+
+        let mut beside = whole.clone();
+        beside.data.as_mut().unwrap().insert("other".to_owned(), ByteString(b"theirs".to_vec()));
+        assert_eq!(wanted.mended(&beside), Some(whole.clone()));
+        let shared = OwnedSecret { is_shared: true, ..self::wanted(&owner) };
+        assert_eq!(shared.mended(&beside), None, "other keys are other objects'");
 
         let mut orphan = whole.clone();
         orphan.metadata.owner_references = None;

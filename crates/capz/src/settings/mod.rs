@@ -48,6 +48,11 @@ impl Settings {
             .as_ref()
             .is_none_or(|wanted| labels.and_then(|labels| labels.get(WATCH_FILTER)) == Some(wanted))
     }
+
+    /// The labels of objects that this manager makes so that it reconciles them.
+    pub fn filter_labels(&self) -> BTreeMap<String, String> {
+        self.watch_filter.iter().map(|value| (WATCH_FILTER.to_owned(), value.clone())).collect()
+    }
 }
 
 impl Default for Settings {

@@ -1,6 +1,7 @@
 //! The controllers in worlds: both simulators and Cluster API's objects, in one process, on paused time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod adoption;
 mod cluster;
 mod cluster_change;
 mod cluster_end;

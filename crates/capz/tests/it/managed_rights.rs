@@ -24,9 +24,8 @@ const ELSEWHERE: [(&str, &str); 1] = [(
     "writes and deletions are followed by their status",
 )];
 
-/// Actions on types that no simulated Azure has, or that the objects below do not need. An address from a prefix is not
-/// among them: its deletion waits for the prefix, and that of the prefix for the address.
-const UNPROVEN: [&str; 12] = [
+/// Actions on types that no simulated Azure has, or that the objects below do not need.
+const UNPROVEN: [&str; 11] = [
     "fleets/autoUpgradeProfiles/",
     "fleets/updateRuns/",
     "fleets/updateStrategies/",
@@ -35,7 +34,6 @@ const UNPROVEN: [&str; 12] = [
     "OperationalInsights/",
     "privateDnsZoneGroups/",
     "extensions/operations/",
-    "publicIPPrefixes/join/",
     "trustedAccessRoleBindings/",
     // Pools are created with their cluster in these short lives.
     "managedClusters/agentPools/write",
@@ -221,7 +219,7 @@ fn resources() -> Vec<Value> {
         of_group(
             "PublicIPAddress",
             "address",
-            json!({ "sku": standard, "publicIPAllocationMethod": "Static" }),
+            json!({ "sku": standard, "publicIPAllocationMethod": "Static", "publicIPPrefix": refer("PublicIPPrefix", "prefix") }),
         ),
         of_group(
             "NatGateway",

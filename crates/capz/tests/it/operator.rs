@@ -22,10 +22,15 @@ pub const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
 /// Longer than the sync period.
 pub const SYNC: Duration = Duration::from_secs(660);
 
-/// The definition of a kind: users use the first of these versions, and objects are stored in `storage`.
-fn defined(kind: &OperatorKind, versions: &[&str], storage: &str, conversion: Value) -> Value {
-    let version = |name: &&str| {
-        json!({ "name": name, "served": true, "storage": *name == storage, "subresources": { "status": {} },
+/// The definition of a kind: users use the first version, and objects are stored in `storage`.
+fn defined(kind: &OperatorKind, storage: &str, conversion: Value) -> Value {
+    defined_in(kind, &VERSIONS, storage, conversion)
+}
+
+/// The same, with these versions.
+pub fn defined_in(kind: &OperatorKind, versions: &[&str], storage: &str, conversion: Value) -> Value {
+    let version = |name: &str| {
+        json!({ "name": name, "served": true, "storage": name == storage, "subresources": { "status": {} },
             "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } } })
     };
     json!({
@@ -35,7 +40,7 @@ fn defined(kind: &OperatorKind, versions: &[&str], storage: &str, conversion: Va
             "group": kind.group, "scope": "Namespaced", "conversion": conversion,
             "names": { "kind": kind.kind, "listKind": format!("{}List", kind.kind), "plural": kind.plural,
                 "singular": kind.kind.to_lowercase() },
-            "versions": versions.iter().map(version).collect::<Value>(),
+            "versions": Value::from(versions.iter().map(|name| version(name)).collect::<Vec<_>>()),
         },
     })
 }
@@ -61,7 +66,7 @@ fn put_service(world: &World) {
 
 pub fn define(world: &World, storage: &str, conversion: &Value) {
     for kind in kinds() {
-        world.create(defined(kind, &VERSIONS, storage, conversion.clone()));
+        world.create(defined(kind, storage, conversion.clone()));
     }
 }
 
@@ -73,7 +78,7 @@ pub fn define_kinds_of(world: &World, objects: &[Value]) {
             (group == kind.group).then_some(version)
         });
         if let Some(version) = version {
-            world.create(defined(kind, &[version], version, json!({ "strategy": "None" })));
+            world.create(defined_in(kind, &[version], version, json!({ "strategy": "None" })));
         }
     }
 }
@@ -426,7 +431,7 @@ async fn a_cluster_is_deleted_that_was_not_taken_over_yet() {
 async fn objects_go_whose_converter_is_gone() {
     let mut world = left(OLD, &json!({ "strategy": "None" }));
     for kind in kinds() {
-        let mut new = defined(kind, &VERSIONS, NEW, by_service());
+        let mut new = defined(kind, NEW, by_service());
         let old = world.kubernetes.get("CustomResourceDefinition", "", &kind.definition()).unwrap();
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
         world.kubernetes.update(new).unwrap();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     CLUSTER, CLUSTERS, CONTROL_PLANE, POOL, agent_pool, cluster, credential, flavor, group, is_up,
-    managed_cluster, nodes, pool, said,
+    managed_cluster, nodes, pool, resource, said,
 };
 use crate::world::World;
 
@@ -119,6 +119,49 @@ async fn a_foreign_secret_of_the_name_of_an_export_is_refused() {
     assert_eq!(world.secret("aks-kubeconfig", "value").as_deref(), Some("mine"));
     world.delete("Secret", "aks-kubeconfig");
     world.until("up", is_up).await;
+}
+
+/// Two objects of a cluster export to one Secret and one ConfigMap under different keys, and one of them beside its own
+/// kubeconfig: each keeps its keys, and nothing is written for ever.
+#[tokio::test(start_paused = true)]
+async fn exports_of_several_objects_share_a_secret() {
+    let mut world = World::new();
+    credential(&world);
+    let to = |name: &str, key: &str| json!({ "name": name, "key": key });
+    let identity = resource(
+        "managedidentity.azure.com/v1api20230131",
+        "UserAssignedIdentity",
+        "nodes",
+        json!({ "location": "eastus", "owner": { "name": "aks" }, "operatorSpec": {
+            "secrets": { "clientId": to("shared", "client"), "tenantId": to("aks-kubeconfig", "tenant") },
+            "configMaps": { "principalId": to("facts", "nodes") } } }),
+    );
+    let exports = json!({ "operatorSpec": {
+        "secrets": { "adminCredentials": to("shared", "admin"), "userCredentials": to("shared", "user") },
+        "configMaps": { "principalId": to("facts", "cluster") } } });
+    cluster(
+        &world,
+        "aks",
+        &[group("aks"), identity],
+        json!({ "version": "v1.33.2", "resources": [managed_cluster("aks", exports)] }),
+    );
+    pool(&world, "aks", "aks-pool0", agent_pool("aks", "aks-pool0", "pool0", json!({})));
+    nodes(&world, "pool0", &["n0", "n1"]);
+    world.start();
+    world.until("up", is_up).await;
+    tokio::time::sleep(Duration::from_secs(700)).await;
+    let keys = |kind: &str, name: &str| {
+        let data = world.get(kind, name).unwrap()["data"].clone();
+        data.as_object().unwrap().keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(keys("Secret", "shared"), ["admin", "client", "user"]);
+    assert_eq!(keys("Secret", "aks-kubeconfig"), ["tenant", "value"]);
+    assert_eq!(keys("ConfigMap", "facts"), ["cluster", "nodes"]);
+    let version = |name: &str| world.get("Secret", name).unwrap()["metadata"]["resourceVersion"].clone();
+    let before = (version("shared"), version("aks-kubeconfig"));
+    tokio::time::sleep(Duration::from_secs(1300)).await;
+    assert_eq!((version("shared"), version("aks-kubeconfig")), before);
+    assert!(world.secret("shared", "admin").unwrap().contains("https://"));
 }
 
 /// CAPZ-212: a kubeconfig with a token, which is renewed; its Secret must not be the export's.

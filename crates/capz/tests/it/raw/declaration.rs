@@ -45,6 +45,75 @@ async fn a_resource_that_is_dropped_is_deleted_and_no_other() {
     world.until("it is listed no longer", |world| listed(world) == 1).await;
 }
 
+/// A prefix, and an address from it: each shows the other in Azure. Dropped together, the address goes first, and what
+/// another has put beside them stays.
+#[tokio::test(start_paused = true)]
+async fn an_address_is_dropped_before_its_prefix() {
+    let world = running().await;
+    let prefix = resource(
+        "network.azure.com/v1api20240301",
+        "PublicIPPrefix",
+        "range",
+        json!({ "location": "eastus", "owner": { "name": "aks" }, "sku": { "name": "Standard" }, "prefixLength": 30 }),
+    );
+    let mut egress = address("egress");
+    egress["spec"]["publicIPPrefix"] =
+        json!({ "reference": { "group": "network.azure.com", "kind": "PublicIPPrefix", "name": "range" } });
+    let theirs =
+        json!({ "location": "eastus", "sku": { "name": "Standard" }, "properties": { "prefixLength": 30 } });
+    let range = |world: &World, name: &str| {
+        world.group("aks").resource("Microsoft.Network", "publicIPPrefixes", name)
+    };
+    world.azure.put(&range(&world, "theirs"), theirs).unwrap();
+    world.merge(CLUSTER, "aks", json!({ "spec": { "resources": [group("aks"), egress, prefix] } }));
+    world.until("the address", |world| world.azure.document(&id_of(world, "egress")).is_some()).await;
+    world.until("it is ready", |world| world.is_ready(CLUSTER, "aks")).await;
+    let held = world.azure.document(&range(&world, "range")).unwrap();
+    assert_eq!(held["properties"]["publicIPAddresses"].as_array().map(Vec::len), Some(1), "{held}");
+    let begin = world.sequence();
+    world.merge(CLUSTER, "aks", json!({ "spec": { "resources": [group("aks")] } }));
+    world.until("the prefix is gone", |world| world.azure.document(&range(world, "range")).is_none()).await;
+    let deletions: Vec<String> =
+        world.calls_after(begin).into_iter().filter(|call| call.starts_with("DELETE")).collect();
+    assert_eq!(deletions.len(), 2, "{deletions:#?}");
+    assert!(deletions[0].contains("publicIPAddresses/egress"), "{deletions:#?}");
+    assert!(world.azure.document(&range(&world, "theirs")).is_some());
+    world.until("it is ready", |world| world.is_ready(CLUSTER, "aks")).await;
+}
+
+/// CAPZ-207: a declaration that Azure does not have yet is not reported as ready: the conditions name the generation that is
+/// reconciled, and the resource is not ready meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_changed_declaration_is_not_ready_before_azure_has_it() {
+    let mut world = running().await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let observed = |world: &World| {
+        let object = world.get(CONTROL_PLANE, "aks").unwrap();
+        let conditions = object["status"]["v1beta2"]["conditions"].as_array().unwrap().clone();
+        let ready = conditions.into_iter().find(|it| it["type"] == "Ready").unwrap();
+        let is_current = ready["observedGeneration"] == object["metadata"]["generation"];
+        let is_resource_ready = object["status"]["resources"][0]["ready"] == true;
+        (is_current, ready["status"] == "True", is_resource_ready)
+    };
+    let is_written = |world: &World| world.azure.documents_of_type(CLUSTERS).remove(0)["tags"]["team"] == "a";
+    assert_eq!(observed(&world), (true, true, true));
+    // While no manager runs, Ready is True, and older.
+    world.kill().await;
+    let tagged = managed_cluster("aks", json!({ "tags": { "team": "a" } }));
+    world.merge(CONTROL_PLANE, "aks", json!({ "spec": { "resources": [tagged] } }));
+    assert_eq!(observed(&world), (false, true, true));
+    world.start();
+    let mut seen = std::collections::BTreeSet::new();
+    while !is_written(&world) {
+        let (is_current, is_ready, is_resource_ready) = observed(&world);
+        assert!(!is_current || !is_ready && !is_resource_ready);
+        seen.insert(is_current);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert!(seen.contains(&false));
+    world.until("it is ready", |world| observed(world) == (true, true, true)).await;
+}
+
 /// A tag that is declared no longer is removed, one of another writer stays, and the cluster is written once.
 #[tokio::test(start_paused = true)]
 async fn what_is_declared_no_longer_is_removed() {

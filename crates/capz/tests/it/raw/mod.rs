@@ -63,7 +63,7 @@ pub fn agent_pool(cluster: &str, name: &str, azure_name: &str, more: Value) -> V
 }
 
 /// A resource with another annotation of the operator's or of ours.
-fn annotated(mut resource: Value, key: &str, value: &str) -> Value {
+pub fn annotated(mut resource: Value, key: &str, value: &str) -> Value {
     resource["metadata"]["annotations"][key] = json!(value);
     resource
 }
@@ -157,7 +157,7 @@ fn flavor(world: &World) {
     nodes(world, "pool1", &["n2", "n3"]);
 }
 
-fn is_up(world: &World) -> bool {
+pub fn is_up(world: &World) -> bool {
     world.is_ready(CLUSTER, "aks")
         && world.is_ready(CONTROL_PLANE, "aks")
         && world.kubernetes.list(POOL).iter().all(|pool| pool["status"]["ready"] == true)

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{CLUSTERS, NAMESPACE, POOL, POOLS, agent_pool, nodes, running};
+use super::{
+    CLUSTER, CLUSTERS, CONTROL_PLANE, NAMESPACE, POOL, POOLS, agent_pool, group, nodes, resource, running,
+};
 use crate::world::World;
 
 const MANAGER: &str = "cluster.x-k8s.io/replicas-managed-by";
@@ -80,4 +82,115 @@ async fn a_pool_is_deleted_alone() {
     assert_eq!(world.azure.documents_of_type(POOLS).len(), 1);
     assert_eq!(world.azure.documents_of_type(CLUSTERS).len(), 1);
     assert!(world.kubernetes.get(POOL, NAMESPACE, "aks-pool0").is_some());
+}
+
+/// Declares a prefix for the addresses of the nodes of a pool beside the pool.
+async fn with_prefix(world: &World) {
+    let prefix = resource(
+        "network.azure.com/v1api20240301",
+        "PublicIPPrefix",
+        "range",
+        json!({ "location": "eastus", "owner": { "name": "aks" }, "sku": { "name": "Standard" }, "prefixLength": 30 }),
+    );
+    let pool = agent_pool("aks", "aks-pool1", "pool1", json!({ "mode": "User" }));
+    world.merge(POOL, "aks-pool1", json!({ "spec": { "resources": [pool, prefix] } }));
+    world.until("the prefix", |world| world.azure.document(&range(world)).is_some()).await;
+    world.until("it is ready", |world| world.is_ready(POOL, "aks-pool1")).await;
+}
+
+fn range(world: &World) -> azure_types::ResourceId {
+    world.group("aks").resource("Microsoft.Network", "publicIPPrefixes", "range")
+}
+
+/// What a pool declares beside itself is deleted with it.
+#[tokio::test(start_paused = true)]
+async fn what_a_pool_declares_beside_itself_goes_with_it() {
+    let world = running().await;
+    with_prefix(&world).await;
+    world.delete(POOL, "aks-pool1");
+    world.until("it is gone", |world| world.get(POOL, "aks-pool1").is_none()).await;
+    assert!(world.azure.document(&range(&world)).is_none());
+    assert_eq!(world.azure.documents_of_type(POOLS).len(), 1);
+    assert!(world.azure.document(&world.group("aks")).is_some());
+}
+
+/// CAPZ-198 for this generation: with the whole cluster the pool itself goes without a call, and what it declares beside itself
+/// is inherited by the object that is deleted last. A manager that is killed in between loses nothing.
+#[tokio::test(start_paused = true)]
+async fn what_a_pool_declares_beside_itself_goes_with_the_cluster() {
+    const INHERITED: &str = "sigs.k8s.io/cluster-api-provider-azure-inherited-raw-resources";
+    for has_own_group in [true, false] {
+        let mut world = running().await;
+        with_prefix(&world).await;
+        if !has_own_group {
+            // The group belongs to others, so that it stays.
+            let kept = super::annotated(
+                group("aks"),
+                "serviceoperator.azure.com/reconcile-policy",
+                "detach-on-delete",
+            );
+            world.merge(CLUSTER, "aks", json!({ "spec": { "resources": [kept] } }));
+            tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+        }
+        world.delete_cluster("aks");
+        let begin = world.sequence();
+        for name in ["aks-pool0", "aks-pool1"] {
+            world.delete(POOL, name);
+        }
+        world.until("the pools are gone", |world| world.kubernetes.list(POOL).is_empty()).await;
+        assert!(world.calls_after(begin).iter().all(|call| !call.starts_with("DELETE")));
+        let heir = world.get(CLUSTER, "aks").unwrap();
+        assert!(
+            heir["metadata"]["annotations"][INHERITED].as_str().unwrap().contains("publicIPPrefixes/range")
+        );
+        tokio::time::sleep(std::time::Duration::from_secs(700)).await;
+        assert!(world.azure.document(&range(&world)).is_some(), "the heir is not deleted yet");
+        world.kill().await;
+        world.start();
+        world.delete(CONTROL_PLANE, "aks");
+        world.until("the control plane is gone", |world| world.get(CONTROL_PLANE, "aks").is_none()).await;
+        world.delete(CLUSTER, "aks");
+        world.until("the cluster is gone", |world| world.get(CLUSTER, "aks").is_none()).await;
+        assert!(world.azure.document(&range(&world)).is_none());
+        assert_eq!(world.azure.document(&world.group("aks")).is_none(), has_own_group);
+    }
+}
+
+/// Without another object of the cluster's the pool deletes what it declares beside itself.
+#[tokio::test(start_paused = true)]
+async fn a_pool_without_an_heir_deletes_what_is_left() {
+    let world = running().await;
+    with_prefix(&world).await;
+    world.delete_cluster("aks");
+    for kind in [CONTROL_PLANE, CLUSTER] {
+        world.delete(kind, "aks");
+        world.until("it is gone", |world| world.get(kind, "aks").is_none()).await;
+    }
+    assert!(world.azure.document(&range(&world)).is_some(), "the group has what is not the cluster's");
+    for name in ["aks-pool0", "aks-pool1"] {
+        world.delete(POOL, name);
+    }
+    world.until("the pools are gone", |world| world.kubernetes.list(POOL).is_empty()).await;
+    assert!(world.azure.document(&range(&world)).is_none());
+}
+
+/// A member that Azure takes only at creation, and that a user changes later, is reported as long as it differs.
+#[tokio::test(start_paused = true)]
+async fn a_change_that_azure_does_not_take_is_reported() {
+    let world = running().await;
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    let begin = world.sequence();
+    declare(&world, json!({ "vmSize": "Standard_D4s_v3" }));
+    let condition = |world: &World| world.condition(POOL, "aks-pool1", "ResourcesReady").unwrap();
+    let is_reported = |world: &World| condition(world) == ("False".to_owned(), "OnlyAtCreation".to_owned());
+    world.until("the report", is_reported).await;
+    let words = world.get(POOL, "aks-pool1").unwrap()["status"]["conditions"].to_string();
+    assert!(words.contains("vmSize stays Standard_D2s_v3, and Standard_D4s_v3 is declared"), "{words}");
+    tokio::time::sleep(std::time::Duration::from_secs(1300)).await;
+    assert!(is_reported(&world) && world.is_ready(POOL, "aks-pool1"));
+    assert_eq!(condition(&world), ("False".to_owned(), "OnlyAtCreation".to_owned()));
+    assert_eq!(world.condition(POOL, "aks-pool0", "ResourcesReady").unwrap().0, "True");
+    declare(&world, json!({}));
+    world.until("the report is withdrawn", |world| condition(world).0 == "True").await;
+    assert!(world.calls_after(begin).iter().all(|call| !call.starts_with("PUT")));
 }
