@@ -219,7 +219,6 @@ pub static KINDS: [Kind; 28] = [
     },
     Kind {
         resource_type: "Microsoft.Network/publicIPPrefixes",
-        noun: "public IP prefix",
         read_by: ReadBy::Id,
         back: &[
             "properties/loadBalancerFrontendIpConfiguration",
