@@ -34,6 +34,7 @@ mod rights;
 mod secrets;
 mod subscription;
 mod takeover;
+mod tokens;
 mod told;
 mod watch_filter;
 mod world;
