@@ -1,5 +1,5 @@
-//! Clusters of Cluster API that share an Azure, and their invariants. There are three properties, each over worlds that
-//! are determined by a seed:
+//! Clusters of Cluster API that share an Azure, and their invariants: self-managed ones, and those that Azure manages, of
+//! both generations of kinds. There are three properties, each over worlds that are determined by a seed:
 //!
 //! * [`Neighbourhood`]: two or three clusters that share names, groups, networks and zones, in one or two management
 //!   clusters, are created, changed, moved and deleted, while managers are killed, Azure fails and a third party edits.
@@ -18,7 +18,9 @@ mod beside;
 mod cluster_api;
 mod drift;
 mod edit;
+mod flavor;
 mod ledger;
+mod managed;
 mod management;
 mod member;
 mod neighbourhood;
@@ -27,5 +29,6 @@ mod stage;
 pub use act::{Act, Trouble};
 pub use beside::{Bad, Beside, Refusal};
 pub use drift::Drift;
+pub use flavor::Flavor;
 pub use member::{ApiServer, Member, Network};
 pub use neighbourhood::Neighbourhood;

@@ -28,12 +28,22 @@ pub enum Act {
         /// The value of the tag; 0 removes it.
         value: u64,
     },
-    /// A cluster gets one more machine.
+    /// A cluster that Azure manages gets another version of Kubernetes.
+    Upgrade {
+        /// The cluster.
+        cluster: usize,
+    },
+    /// A pool of a cluster gets one more machine.
+    Scale {
+        /// The cluster.
+        cluster: usize,
+    },
+    /// A cluster gets one more machine, or node pool.
     Grow {
         /// The cluster.
         cluster: usize,
     },
-    /// A cluster loses its newest machine.
+    /// A cluster loses its newest machine, or node pool.
     Shrink {
         /// The cluster.
         cluster: usize,
@@ -152,6 +162,8 @@ pub(super) fn draw(random: &mut SmallRng, clusters: usize) -> Vec<Act> {
                 kind: TROUBLES[random.random_range(0..TROUBLES.len())],
                 times: random.random_range(1..=3),
             },
+            82..86 => Act::Upgrade { cluster },
+            86..90 => Act::Scale { cluster },
             _ => Act::Wait { seconds: [1, 10, 60, 300][random.random_range(0..4)] },
         });
         // Cuts and troubles only matter before the acts that they disturb.

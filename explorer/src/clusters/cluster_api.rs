@@ -25,13 +25,15 @@ pub(super) fn look(management: &Management, namespace: &str) {
     for pool in management.list("MachinePool", namespace) {
         let name = name_of(&pool);
         if is_ending(&pool) {
-            end(management, namespace, "MachinePool", "AzureMachinePool", &name);
+            let kind = &pool["spec"]["template"]["spec"]["infrastructureRef"]["kind"];
+            end(management, namespace, "MachinePool", kind.as_str().unwrap_or_default(), &name);
         }
     }
 }
 
 fn follow_cluster(management: &Management, namespace: &str, cluster: &Value) {
     let name = name_of(cluster);
+    let kind = |reference: &str| cluster["spec"][reference]["kind"].as_str().unwrap_or_default();
     if is_ending(cluster) {
         let mine = |it: &Value| it["spec"]["clusterName"] == name.as_str();
         let machines: Vec<Value> = management.list("Machine", namespace).into_iter().filter(mine).collect();
@@ -41,13 +43,18 @@ fn follow_cluster(management: &Management, namespace: &str, cluster: &Value) {
                 management.delete(kind, namespace, &name_of(one));
             }
         }
-        if machines.is_empty() && pools.is_empty() {
-            end(management, namespace, "Cluster", "AzureCluster", &name);
+        if !machines.is_empty() || !pools.is_empty() {
+            return;
+        }
+        if management.get(kind("controlPlaneRef"), namespace, &name).is_some() {
+            management.delete(kind("controlPlaneRef"), namespace, &name);
+        } else {
+            end(management, namespace, "Cluster", kind("infrastructureRef"), &name);
         }
         return;
     }
     let seen = cluster["status"]["initialization"]["infrastructureProvisioned"] == true;
-    let infrastructure = management.get("AzureCluster", namespace, &name);
+    let infrastructure = management.get(kind("infrastructureRef"), namespace, &name);
     if !seen && infrastructure.is_some_and(|it| it["status"]["ready"] == true) {
         let status = json!({ "initialization": { "infrastructureProvisioned": true } });
         management.merge_status("Cluster", namespace, &name, &status);

@@ -85,7 +85,7 @@ impl Trial for Drift {
         let before: BTreeMap<ResourceId, Option<Value>> =
             asked.map(|id| (id.clone(), stage.azure.document(&id).map(steady))).collect();
         if self.at_work {
-            stage.change(0, &json!({ "spec": { "additionalTags": { "cost": "1" } } }));
+            stage.tag(0, &json!("1"));
             stage.pass(Duration::from_secs(1)).await;
         }
         let heard = stage.warnings(0).len();

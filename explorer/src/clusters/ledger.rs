@@ -86,7 +86,8 @@ impl Ledger {
 
     async fn pass(&self, azure: &Azure, request: Request, next: Next) -> Response {
         let method = request.method().as_str().to_owned();
-        let Some(id) = (method != "GET").then(|| id_of(request.uri().path())).flatten() else {
+        let is_read = is_read(&method, request.uri().path());
+        let Some(id) = (!is_read).then(|| id_of(request.uri().path())).flatten() else {
             return next.run(request).await;
         };
         let cluster = caller(&request);
@@ -279,6 +280,11 @@ fn whose(owner: Option<Maker>) -> String {
         Some(Maker::Others) => "a user".to_owned(),
         None => "Azure".to_owned(),
     }
+}
+
+/// Whether a request changes nothing: some credentials are read by a POST.
+fn is_read(method: &str, path: &str) -> bool {
+    method == "GET" || method == "POST" && path.rsplit('/').next().is_some_and(|it| it.starts_with("list"))
 }
 
 /// The resource of a request; for an action, the resource that acts.

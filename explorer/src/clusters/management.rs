@@ -21,13 +21,19 @@ pub(super) const LOCATION: &str = "eastus";
 const SSH_KEY: &str = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEgbWU=";
 
 /// The kinds that the manager watches.
-const SERVED: [&str; 6] = [
+const SERVED: [&str; 12] = [
     "AzureCluster",
     "AzureClusterIdentity",
     "AzureMachine",
     "AzureMachineTemplate",
     "AzureMachinePool",
     "AzureMachinePoolMachine",
+    "AzureManagedCluster",
+    "AzureManagedControlPlane",
+    "AzureManagedMachinePool",
+    "AzureASOManagedCluster",
+    "AzureASOManagedControlPlane",
+    "AzureASOManagedMachinePool",
 ];
 
 /// Fixed values for what admission generates at random.

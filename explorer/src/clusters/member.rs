@@ -5,10 +5,14 @@ use rand::rngs::SmallRng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::flavor::Flavor;
 use super::ledger::client_of;
 use super::management::{CORE, INFRASTRUCTURE, LOCATION, Management, ssh_key};
 
 const NAMES: [&str; 3] = ["prod", "prod", "dev"];
+/// The names of clusters of whole resources. These bear no marks of their owner, so that a cluster of another flavor and
+/// of the same name takes them over, as it does what was made by hand.
+const WHOLE_NAMES: [&str; 3] = ["whole", "whole", "part"];
 pub(super) const NAMESPACES: [&str; 2] = ["team-a", "team-b"];
 /// The group that several clusters name.
 pub(super) const TEAM_GROUP: &str = "team";
@@ -57,6 +61,9 @@ pub struct Member {
     pub namespace: String,
     /// Its name.
     pub name: String,
+    /// Its declaration.
+    #[serde(default, skip_serializing_if = "Flavor::is_self_managed")]
+    pub flavor: Flavor,
     /// The group that it names; by default the cluster's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
@@ -67,9 +74,10 @@ pub struct Member {
     /// Whether its security groups and load balancer have names that others use as well.
     #[serde(default)]
     pub common_names: bool,
-    /// The initial number of machines: the first is a control plane.
+    /// The initial number of machines: the first is a control plane. For a cluster that Azure manages, that of node pools:
+    /// the first, which it always has, is a System pool.
     pub machines: usize,
-    /// Whether machines have names that others use as well.
+    /// Whether machines, or node pools, have names that others use as well.
     #[serde(default)]
     pub common_machines: bool,
     /// Whether it has a pool of one machine.
@@ -84,6 +92,7 @@ impl Member {
             management: 0,
             namespace: NAMESPACES[0].to_owned(),
             name: format!("alone-{number}"),
+            flavor: Flavor::SelfManaged,
             group: None,
             network: Network::Own,
             api_server: ApiServer::Public,
@@ -97,10 +106,13 @@ impl Member {
     /// A random cluster. Two management clusters with the same key contain two clusters of one name.
     pub(super) fn draw(random: &mut SmallRng, taken: &[Self]) -> Self {
         loop {
-            let one = Self {
+            let flavor = Flavor::draw(random);
+            let names = if flavor == Flavor::AksAso { WHOLE_NAMES } else { NAMES };
+            let mut one = Self {
+                flavor,
                 management: random.random_range(0..2),
                 namespace: NAMESPACES[random.random_range(0..2)].to_owned(),
-                name: NAMES[random.random_range(0..NAMES.len())].to_owned(),
+                name: names[random.random_range(0..names.len())].to_owned(),
                 group: random.random_bool(0.4).then(|| TEAM_GROUP.to_owned()),
                 network: [Network::Own, Network::Own, Network::Named, Network::Hub, Network::Peered]
                     [random.random_range(0..5)],
@@ -116,12 +128,27 @@ impl Member {
                 common_machines: random.random_bool(0.4),
                 pool: random.random_bool(0.25),
             };
+            if !flavor.is_self_managed() {
+                one.plain();
+            }
             // A move must not meet an object with the same key.
             let is_same = |other: &&Self| (&other.namespace, &other.name) == (&one.namespace, &one.name);
             let same = taken.iter().find(is_same);
             if taken.len() > 2 || same.is_none_or(|other| other.management != one.management) {
                 return one;
             }
+        }
+    }
+
+    /// Takes away what clusters that Azure manages do not have.
+    fn plain(&mut self) {
+        self.pool = false;
+        self.common_names = false;
+        if self.network == Network::Peered {
+            self.network = Network::Own;
+        }
+        if self.api_server != ApiServer::Public {
+            self.api_server = ApiServer::Private;
         }
     }
 
@@ -159,7 +186,7 @@ impl Member {
         if self.network == Network::Peered { 16 * (number + 1) } else { 0 }
     }
 
-    fn identity(&self, number: usize) -> String {
+    pub(super) fn identity(&self, number: usize) -> String {
         format!("identity-of-{number}-{}", self.name)
     }
 
@@ -172,6 +199,9 @@ impl Member {
             "spec": { "type": "WorkloadIdentity", "clientID": client_of(number), "tenantID": "tenant",
                 "allowedNamespaces": {} },
         }));
+        if self.flavor == Flavor::AksAso {
+            self.create_credential(number, &client_of(number), management);
+        }
     }
 
     fn spec(&self, number: usize) -> Value {
@@ -236,8 +266,17 @@ impl Member {
         spec
     }
 
-    /// The Cluster with its AzureCluster, as they are after the core's first reconcile.
-    pub(super) fn create(&self, number: usize, management: &Management) {
+    /// The Cluster with its infrastructure, as they are after the core's first reconcile. A user may have created the
+    /// group that clusters name.
+    pub(super) fn create(&self, number: usize, users_group: bool, management: &Management) {
+        if self.flavor.is_self_managed() {
+            self.create_self_managed(number, management);
+        } else {
+            self.create_managed(number, users_group, management);
+        }
+    }
+
+    fn create_self_managed(&self, number: usize, management: &Management) {
         let (name, namespace) = (&self.name, &self.namespace);
         let cluster = management.create(json!({
             "apiVersion": CORE, "kind": "Cluster",
@@ -262,7 +301,7 @@ impl Member {
         }
     }
 
-    fn labels(&self) -> Value {
+    pub(super) fn labels(&self) -> Value {
         json!({ LABEL: self.name })
     }
 
@@ -273,6 +312,15 @@ impl Member {
             format!("{role}-{machine}")
         } else {
             format!("{}-{role}-{machine}", self.name)
+        }
+    }
+
+    /// Creates the part of this number by which the cluster grows, unless another object has its name.
+    pub(super) fn create_part(&self, number: usize, part: usize, management: &Management) {
+        if self.flavor.is_self_managed() {
+            self.create_machine(part, management);
+        } else {
+            self.create_node_pool(number, part, management);
         }
     }
 

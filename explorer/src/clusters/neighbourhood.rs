@@ -86,8 +86,10 @@ impl Play {
             Act::Delete { cluster } => stage.delete(*cluster),
             Act::Tag { cluster, value } => {
                 let value = if *value == 0 { Value::Null } else { json!(value.to_string()) };
-                stage.change(*cluster, &json!({ "spec": { "additionalTags": { "cost": value } } }));
+                stage.tag(*cluster, &value);
             }
+            Act::Upgrade { cluster } => stage.upgrade(*cluster),
+            Act::Scale { cluster } => stage.scale(*cluster),
             Act::Grow { cluster } => stage.grow(*cluster),
             Act::Shrink { cluster } => stage.shrink(*cluster),
             Act::Move { cluster } => stage.relocate(*cluster).await,
@@ -171,10 +173,11 @@ impl Play {
         object.is_some_and(|it| !cluster_api::is_ending(&it))
     }
 
-    /// Whether the network of a cluster is ready.
+    /// Whether the network of a cluster is ready, or the cluster itself if Azure manages it.
     fn is_served(&self, cluster: usize) -> bool {
+        let served = self.stage.members[cluster].flavor.served();
         let all = self.stage.speakers(cluster);
-        all.iter().any(|(kind, object)| *kind == "AzureCluster" && object["status"]["ready"] == true)
+        all.iter().any(|(kind, object)| *kind == served && object["status"]["ready"] == true)
     }
 
     fn words_of(&self, cluster: usize) -> Vec<String> {
@@ -239,20 +242,23 @@ impl Play {
     /// Packets to a served cluster must arrive at its own control plane.
     fn judge_traffic(&self, cluster: usize) -> Option<String> {
         let stage = &self.stage;
+        let is_managed = !stage.members[cluster].flavor.is_self_managed();
         let ready = |(kind, object): &(&str, Value)| {
-            *kind == "AzureMachine"
-                && object["status"]["ready"] == true
-                && object["metadata"]["labels"]["cluster.x-k8s.io/control-plane"].is_string()
+            is_managed
+                || *kind == "AzureMachine"
+                    && object["status"]["ready"] == true
+                    && object["metadata"]["labels"]["cluster.x-k8s.io/control-plane"].is_string()
         };
         let has_control_plane = stage.speakers(cluster).iter().any(ready);
         match stage.answers(cluster) {
             Ok(machine) => {
-                let is_own = |id: &ResourceId| id.name().eq_ignore_ascii_case(&machine);
+                let is_own = |id: &ResourceId| match is_managed {
+                    true => id.as_str().eq_ignore_ascii_case(&machine),
+                    false => id.name().eq_ignore_ascii_case(&machine),
+                };
                 let own = stage.estate(cluster).iter().any(|(id, _)| is_own(id));
                 (!own).then(|| {
-                    format!(
-                        "at the endpoint of cluster {cluster} machine {machine} answers, which is not its own"
-                    )
+                    format!("at the endpoint of cluster {cluster} {machine} answers, which is not its own")
                 })
             }
             Err(why) if has_control_plane => {

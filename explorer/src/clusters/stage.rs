@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::cluster_api;
 use super::edit::{self, Edit};
+use super::flavor::Flavor;
 use super::ledger::{Ledger, Maker, id_in, references, steady};
 use super::management::{LOCATION, Management, SUBSCRIPTION};
 use super::member::{HUB, LABEL, Member, NAMESPACES, TEAM_GROUP, ZONE, ZONE_GROUP};
@@ -25,24 +26,42 @@ const QUIET: Duration = Duration::from_secs(700);
 const MAX_UNREST: Duration = Duration::from_secs(6 * 3600);
 const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
 /// Kinds that move, owners before their dependents.
-const MOVING: [&str; 8] = [
+const MOVING: [&str; 14] = [
     "Cluster",
     "Secret",
     "AzureCluster",
+    "AzureManagedCluster",
+    "AzureManagedControlPlane",
+    "AzureASOManagedCluster",
+    "AzureASOManagedControlPlane",
     "MachinePool",
     "AzureMachinePool",
+    "AzureManagedMachinePool",
+    "AzureASOManagedMachinePool",
     "Machine",
     "AzureMachine",
     "AzureMachinePoolMachine",
 ];
 /// Kinds whose conditions report on Azure.
-pub(super) const SPEAKING: [&str; 4] =
-    ["AzureCluster", "AzureMachine", "AzureMachinePool", "AzureMachinePoolMachine"];
+pub(super) const SPEAKING: [&str; 10] = [
+    "AzureCluster",
+    "AzureMachine",
+    "AzureMachinePool",
+    "AzureMachinePoolMachine",
+    "AzureManagedCluster",
+    "AzureManagedControlPlane",
+    "AzureManagedMachinePool",
+    "AzureASOManagedCluster",
+    "AzureASOManagedControlPlane",
+    "AzureASOManagedMachinePool",
+];
 
 pub(super) struct Stage {
     pub(super) azure: Azure,
     pub(super) ledger: Ledger,
     pub(super) members: Vec<Member>,
+    /// Whether a user created the group that clusters name.
+    users_group: bool,
     managements: Vec<Management>,
     /// The version of each management cluster that the core has reconciled.
     looked_at: Vec<u64>,
@@ -84,6 +103,7 @@ impl Stage {
             azure,
             ledger: Ledger::default(),
             members: members.to_vec(),
+            users_group,
             homes: vec![None; members.len()],
             looked_at: vec![0; managements.len()],
             managements,
@@ -93,7 +113,7 @@ impl Stage {
             in_use: BTreeSet::new(),
             moved: false,
         };
-        stage.furnish(users_group);
+        stage.furnish();
         for (number, member) in members.iter().enumerate() {
             for management in &stage.managements {
                 for namespace in NAMESPACES {
@@ -109,7 +129,7 @@ impl Stage {
     }
 
     /// Creates the users' initial resources: a hub, a zone, and sometimes the group that clusters name.
-    fn furnish(&mut self, users_group: bool) {
+    fn furnish(&mut self) {
         let hub = ResourceId::group(SUBSCRIPTION, HUB);
         let network = hub.resource("Microsoft.Network", "virtualNetworks", HUB);
         let guard = hub.resource("Microsoft.Network", "networkSecurityGroups", "guard-of-hub");
@@ -131,7 +151,7 @@ impl Stage {
         self.put(&network, json!({ "location": LOCATION, "properties": properties }));
         self.put(&dns, group.clone());
         self.put(&zone, json!({ "location": "global" }));
-        if users_group {
+        if self.users_group {
             self.put(&ResourceId::group(SUBSCRIPTION, TEAM_GROUP), group);
         }
         let made: Vec<ResourceId> = self.azure.documents().iter().map(id_in).collect();
@@ -168,8 +188,20 @@ impl Stage {
         {
             return;
         }
-        member.create(cluster, management);
+        member.create(cluster, self.users_group, management);
         self.homes[cluster] = Some(home);
+    }
+
+    /// Deletes the identity, or the credential, that a cluster names.
+    pub(super) fn remove_identity(&self, cluster: usize) {
+        let member = &self.members[cluster];
+        for management in &self.managements {
+            let (kind, name) = match member.flavor {
+                Flavor::SelfManaged | Flavor::Aks => ("AzureClusterIdentity", member.identity(cluster)),
+                Flavor::AksAso => ("Secret", member.credential(cluster)),
+            };
+            management.delete(kind, &member.namespace, &name);
+        }
     }
 
     pub(super) fn delete(&mut self, cluster: usize) {
@@ -180,27 +212,40 @@ impl Stage {
         }
     }
 
-    /// Merges a patch into an AzureCluster that is not being deleted.
-    pub(super) fn change(&self, cluster: usize, patch: &Value) {
-        let member = &self.members[cluster];
-        if let Some(management) = self.home(cluster)
-            && management
-                .get("AzureCluster", &member.namespace, &member.name)
-                .is_some_and(|it| !cluster_api::is_ending(&it))
-        {
-            management.merge("AzureCluster", &member.namespace, &member.name, patch);
+    /// Gives a cluster a tag, or takes it away.
+    pub(super) fn tag(&self, cluster: usize, value: &Value) {
+        self.change(cluster, &self.members[cluster].tag_of_control_plane(cluster, value));
+    }
+
+    /// Upgrades a cluster that Azure manages.
+    pub(super) fn upgrade(&self, cluster: usize) {
+        if !self.members[cluster].flavor.is_self_managed() {
+            self.change(cluster, &Member::upgrade_of_control_plane());
         }
     }
 
-    /// The machines of a cluster outside of pools, by name.
-    fn machines(&self, cluster: usize) -> Vec<Value> {
+    /// Merges a patch into the object that declares a cluster, unless it is being deleted.
+    fn change(&self, cluster: usize, patch: &Value) {
+        let member = &self.members[cluster];
+        let kind = member.flavor.served();
+        if let Some(management) = self.home(cluster)
+            && management
+                .get(kind, &member.namespace, &member.name)
+                .is_some_and(|it| !cluster_api::is_ending(&it))
+        {
+            management.merge(kind, &member.namespace, &member.name, patch);
+        }
+    }
+
+    /// The machines of a cluster outside of pools, or its node pools, by name.
+    fn parts(&self, cluster: usize) -> Vec<Value> {
         let member = &self.members[cluster];
         let Some(management) = self.home(cluster) else { return Vec::new() };
         let mine = |it: &Value| {
             it["spec"]["clusterName"] == member.name.as_str()
                 && !it["metadata"]["labels"]["of-pool"].is_string()
         };
-        management.list("Machine", &member.namespace).into_iter().filter(mine).collect()
+        management.list(member.flavor.part(), &member.namespace).into_iter().filter(mine).collect()
     }
 
     pub(super) fn grow(&self, cluster: usize) {
@@ -209,20 +254,37 @@ impl Stage {
         let ends = management
             .get("Cluster", &member.namespace, &member.name)
             .is_none_or(|it| cluster_api::is_ending(&it));
-        if !ends && self.machines(cluster).len() < 3 {
-            let free = (1..9).find(|number| {
-                management.get("Machine", &member.namespace, &member.machine_name(*number)).is_none()
+        if !ends && self.parts(cluster).len() < 3 {
+            let free = (1..9).find(|part| {
+                management.get(member.flavor.part(), &member.namespace, &member.part_name(*part)).is_none()
             });
-            if let Some(number) = free {
-                member.create_machine(number, management);
+            if let Some(part) = free {
+                member.create_part(cluster, part, management);
             }
+        }
+    }
+
+    /// The newest pool of a cluster gets one more machine, at most three.
+    pub(super) fn scale(&self, cluster: usize) {
+        let member = &self.members[cluster];
+        let Some(management) = self.home(cluster) else { return };
+        let mine =
+            |it: &Value| it["spec"]["clusterName"] == member.name.as_str() && !cluster_api::is_ending(it);
+        let pools: Vec<Value> =
+            management.list("MachinePool", &member.namespace).into_iter().filter(mine).collect();
+        if let Some(pool) = pools.last() {
+            let replicas = pool["spec"]["replicas"].as_u64().unwrap_or_default() + 1;
+            let patch = json!({ "spec": { "replicas": replicas.min(3) } });
+            management.merge("MachinePool", &member.namespace, &cluster_api::name_of(pool), &patch);
         }
     }
 
     pub(super) fn shrink(&self, cluster: usize) {
         let member = &self.members[cluster];
-        if let (Some(management), Some(last)) = (self.home(cluster), self.machines(cluster).last()) {
-            management.delete("Machine", &member.namespace, &cluster_api::name_of(last));
+        let mut parts = self.parts(cluster);
+        parts.retain(|part| member.may_lose(&cluster_api::name_of(part)));
+        if let (Some(management), Some(last)) = (self.home(cluster), parts.last()) {
+            management.delete(member.flavor.part(), &member.namespace, &cluster_api::name_of(last));
         }
     }
 
@@ -486,10 +548,14 @@ impl Stage {
         taken.peek().is_some() && taken.all(|(_, object)| object["status"]["ready"] == true)
     }
 
-    /// Adds a worker of this name to a cluster.
-    pub(super) fn add_machine(&self, cluster: usize, name: &str) {
-        if let Some(management) = self.home(cluster) {
-            self.members[cluster].create_named_machine(name, false, management);
+    /// Adds a worker, or a node pool, of this name to a cluster. Azure's name of a pool has no hyphens.
+    pub(super) fn add_part(&self, cluster: usize, name: &str) {
+        let Some(management) = self.home(cluster) else { return };
+        let member = &self.members[cluster];
+        if member.flavor.is_self_managed() {
+            member.create_named_machine(name, false, management);
+        } else {
+            member.create_named_node_pool(cluster, name, &name.replace('-', ""), "User", management);
         }
     }
 
@@ -562,10 +628,14 @@ impl Stage {
         self.estate(cluster).into_iter().map(|(id, _)| id).filter(is_shared).collect()
     }
 
-    /// The machine that answers at the endpoint of a cluster, for an allowed client, or why no packet arrives.
+    /// The machine that answers at the endpoint of a cluster, for an allowed client, or why no packet arrives. For a
+    /// cluster that Azure manages, the ID of the one with this endpoint.
     pub(super) fn answers(&self, cluster: usize) -> Result<String, String> {
         let member = &self.members[cluster];
         let home = self.home(cluster).ok_or("it is not there")?;
+        if !member.flavor.is_self_managed() {
+            return self.managed_cluster_at(&member.endpoint(home));
+        }
         let object = home.get("AzureCluster", &member.namespace, &member.name).ok_or("it is not there")?;
         let host = object["spec"]["controlPlaneEndpoint"]["host"].as_str().unwrap_or_default().to_owned();
         let (address, source) = self.resolve(cluster, &host)?;
@@ -576,6 +646,14 @@ impl Stage {
             .filter(|_| verdict.arrives)
             .map(str::to_owned)
             .ok_or_else(|| verdict.sentence().to_owned())
+    }
+
+    /// The managed cluster with this endpoint.
+    fn managed_cluster_at(&self, host: &str) -> Result<String, String> {
+        let all = self.azure.documents_of_type("Microsoft.ContainerService/managedClusters");
+        let has = |it: &&Value| ["fqdn", "privateFQDN"].iter().any(|name| it["properties"][name] == host);
+        let found = all.iter().find(has).ok_or_else(|| format!("no cluster has the endpoint {host}"))?;
+        Ok(id_in(found).to_string())
     }
 
     fn resolve(&self, cluster: usize, host: &str) -> Result<(std::net::IpAddr, Source), String> {

@@ -1,7 +1,7 @@
 //! The properties of clusters of Cluster API: a fixed number of their trials, and before them former failures; `cargo
 //! xtask explore cluster-neighbours`, `cluster-edits` and `cluster-refusals` run as many as time allows.
 
-use explorer::clusters::{Act, ApiServer, Beside, Drift, Member, Neighbourhood, Network};
+use explorer::clusters::{Act, ApiServer, Beside, Drift, Flavor, Member, Neighbourhood, Network};
 
 use crate::properties::{holds_for_hundreds, holds_for_past_failures, holds_for_some};
 
@@ -65,6 +65,7 @@ fn one_of_two_clusters_that_make_one_group_at_the_same_moment_is_served() {
         management,
         namespace: format!("team-{}", ["a", "b"][management]),
         name: "prod".to_owned(),
+        flavor: Flavor::SelfManaged,
         group: None,
         network,
         api_server,

@@ -9,5 +9,6 @@ pub mod identity;
 pub mod manager;
 pub mod namesakes;
 pub mod reconcile;
+pub mod records;
 pub mod takeover;
 pub mod wake;

@@ -19,11 +19,16 @@ use crate::context::manager::Manager;
 use crate::kubernetes::core::CLUSTER_NAME;
 use crate::kubernetes::kinds::API_VERSION;
 use crate::kubernetes::patch::FIELD_MANAGER;
+use crate::kubernetes::queue::Outcome;
 use crate::managed::kubeconfig::{Kubeconfig, KubeconfigError};
 use crate::secrets::owned_secret::OwnedSecret;
 
 /// The scope of tokens for the API servers of all managed clusters.
 pub(crate) const TOKEN_SCOPE: &str = "6dae42f8-4368-4678-94ff-3960e28e3630/.default";
+/// How long before its end a token is renewed: as early as credentials renew their own.
+const TOKEN_MARGIN: Duration = Duration::from_secs(300);
+/// The shortest wait before a token is renewed.
+const MIN_RENEWAL: Duration = Duration::from_secs(30);
 /// How long a token may take.
 const TOKEN_TIMEOUT: Duration = Duration::from_secs(60);
 /// The key of a kubeconfig in its Secret.
@@ -31,6 +36,12 @@ const VALUE: &str = "value";
 /// The private key in the Secret with the certificate authority: Azure keeps the real one. Cluster API looks for the
 /// pair, and uses the certificate alone.
 const NO_KEY: &[u8] = b"foo";
+
+/// When to reconcile again an object in whose Secret a token is valid for so long: in time to renew it.
+pub(crate) fn renewal(left: Duration, sync_period: Duration) -> Outcome {
+    let renewal = left.saturating_sub(TOKEN_MARGIN);
+    if renewal < sync_period { Outcome::After(renewal.max(MIN_RENEWAL)) } else { Outcome::Rest }
+}
 
 /// A managed cluster in Azure, as far as access to it goes.
 pub(crate) struct Place<'a> {

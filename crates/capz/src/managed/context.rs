@@ -147,7 +147,7 @@ impl Manager {
         let infrastructure = self.stores.managed_clusters.get(&infrastructure);
         let of_infrastructure = infrastructure.as_ref().and_then(|it| it.metadata.annotations.as_ref());
         let name = object.metadata.name.as_deref().unwrap_or_default();
-        let context = ManagedContext {
+        let mut context = ManagedContext {
             kept: kept_of(annotations),
             network: as_cluster(&object.spec, name),
             headers: custom_headers::of(of_infrastructure.into_iter().chain([annotations])),
@@ -161,7 +161,23 @@ impl Manager {
             control_plane: Arc::clone(&control_plane),
         };
         elsewhere::check_cluster(context.scope().cluster, annotations).map_err(IdentityError::Elsewhere)?;
+        if context.rival.is_none() {
+            context.rival = self.rival_by_declaration(&context);
+        }
         Ok(context)
+    }
+}
+
+impl Manager {
+    /// Why the managed cluster is another object's, which declares it as a whole resource. In Azure nothing shows that.
+    fn rival_by_declaration(&self, context: &ManagedContext) -> Option<String> {
+        let id = context.scope().managed_cluster();
+        let has = context.memory().has(&id);
+        let owner = self.rival_by_record(&id, &context.control_plane.metadata, has)?;
+        Some(format!(
+            "{owner} comes first, which has recorded {id}: nothing is done in Azure for this one. Give it another name, or another \
+             resource group (spec.resourceGroupName)"
+        ))
     }
 }
 

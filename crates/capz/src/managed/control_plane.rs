@@ -35,15 +35,13 @@ use crate::kubernetes::kinds::{
 use crate::kubernetes::patch::PatchError;
 use crate::kubernetes::queue::Outcome;
 use crate::kubernetes::store::{Changes, Key, Store, key_of};
-use crate::managed::access::{Owner, Place};
+use crate::managed::access::{Owner, Place, renewal};
 use crate::managed::context::{ManagedContext, ManagedObjects};
 
 /// The condition of the managed cluster.
 const RUNNING: &str = "ManagedClusterRunning";
 /// A finalizer of old releases of the established provider.
 const OLDER_FINALIZER: &str = "azurecluster.infrastructure.cluster.x-k8s.io";
-/// How long before its end a token is renewed.
-const TOKEN_MARGIN: Duration = Duration::from_secs(300);
 
 type ControlPlaneReconcile<'a> = Reconcile<'a, AzureManagedControlPlaneSpec, &'a ManagedContext>;
 
@@ -306,9 +304,8 @@ impl ControlPlaneReconcile<'_> {
         if let Some(url) = reported.issuer_url.as_deref().filter(|_| is_issuer) {
             self.manager.keep_issuer(owner, url).await?;
         }
-        let renewal = credentials.token_left.map(|left| left.saturating_sub(TOKEN_MARGIN));
-        let renewal = renewal.filter(|renewal| *renewal < self.manager.settings.sync_period);
-        Ok(renewal.map_or(Outcome::Rest, |renewal| Outcome::After(renewal.max(Duration::from_secs(30)))))
+        let sync_period = self.manager.settings.sync_period;
+        Ok(credentials.token_left.map_or(Outcome::Rest, |left| renewal(left, sync_period)))
     }
 
     /// Asks Azure for the health of the cluster, if the feature gate is on.

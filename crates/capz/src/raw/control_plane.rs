@@ -1,7 +1,6 @@
 //! The controller of AzureASOManagedControlPlanes.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use capz_api::azure_aso_managed::{AzureAsoManagedClusterSpec, AzureAsoManagedControlPlaneSpec, RawResource};
 use capz_planner::pool::EXTERNAL_REPLICAS;
@@ -18,15 +17,12 @@ use crate::kubernetes::kinds::{ObjectKind, reference};
 use crate::kubernetes::patch::PatchError;
 use crate::kubernetes::queue::Outcome;
 use crate::kubernetes::store::{Key, key_of};
-use crate::managed::access::Owner;
+use crate::managed::access::{Owner, renewal};
 use crate::managed::kubeconfig::Kubeconfig;
 use crate::raw::kinds::RawKind as _;
 use crate::raw::reconcile::{Held, Reached};
 
 type ControlPlaneReconcile<'a> = Reconcile<'a, AzureAsoManagedControlPlaneSpec, Arc<Cluster>>;
-
-/// The shortest wait before a token is renewed.
-const MIN_RENEWAL: Duration = Duration::from_secs(1);
 
 impl Manager {
     /// Reconciles an AzureASOManagedControlPlane with Azure.
@@ -188,7 +184,7 @@ impl ControlPlaneReconcile<'_> {
         if reported.is_without_local_accounts {
             let (with_token, left) = self.manager.with_token(access, kubeconfig).await?;
             self.manager.keep_kubeconfig(owner, &own, &with_token).await?;
-            return Ok(Outcome::After(left.min(self.manager.settings.sync_period).max(MIN_RENEWAL)));
+            return Ok(renewal(left, self.manager.settings.sync_period));
         }
         if destination.name != own || destination.key != "value" {
             self.manager.keep_kubeconfig(owner, &own, &kubeconfig).await?;

@@ -28,12 +28,13 @@ use crate::context::azure_context::AzureContext;
 use crate::context::identity::IdentityError;
 use crate::context::manager::Manager;
 use crate::context::reconcile::Reconcile;
+use crate::context::records::recorded_around;
 use crate::kubernetes::core::{self, Cluster};
 use crate::kubernetes::kinds::{self, NO_ENTRIES, Object};
 use crate::kubernetes::patch::{PatchError, params};
 use crate::kubernetes::queue::Outcome;
 use crate::kubernetes::status::ReportedStatus as _;
-use crate::kubernetes::store::{Changes, Key, Store};
+use crate::kubernetes::store::{Changes, Key};
 use crate::raw::kinds::{RESOURCES_READY, RawKind, RawStatus as _};
 use crate::raw::lookup::KnownObjects;
 
@@ -274,21 +275,9 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
         Ok(())
     }
 
-    /// The object whose a resource is, if it is not this one's: another that has recorded it. If two have, the older one is
-    /// the owner.
+    /// The object whose a resource is, if it is not this one's.
     fn rival(&self, id: &ResourceId, record: &Record) -> Option<String> {
-        let (stores, own) = (&self.manager.stores, &self.edited.object.metadata);
-        let others = [
-            recorded_by(&stores.raw_clusters, id, own.uid.as_deref()),
-            recorded_by(&stores.raw_control_planes, id, own.uid.as_deref()),
-            recorded_by(&stores.raw_pools, id, own.uid.as_deref()),
-        ];
-        let (at, uid, name) = others.into_iter().flatten().min()?;
-        let rank = (
-            own.creation_timestamp.as_ref().map_or(0, |at| at.0.as_second()),
-            own.uid.clone().unwrap_or_default(),
-        );
-        (!record.has(id) || (at, uid) < rank).then_some(name)
+        self.manager.rival_by_record(id, &self.edited.object.metadata, record.has(id))
     }
 
     /// What was declared when the resources were last as declared.
@@ -575,40 +564,6 @@ fn inherits<K: RawKind>(heir: &Object<K>) -> bool {
     let metadata = &heir.metadata;
     let is_held = metadata.finalizers.iter().flatten().any(|finalizer| finalizer == K::FINALIZER);
     metadata.deletion_timestamp.is_none() && is_held
-}
-
-/// Whether an object of this Cluster has recorded a resource, other than a group, in which this one lies.
-fn recorded_around<K: RawKind>(store: &Store<K>, id: &ResourceId, cluster: &Key) -> bool {
-    store.all().iter().any(|object| {
-        object.metadata.namespace.as_deref() == Some(&cluster.namespace)
-            && core::cluster_name(&object.metadata) == Some(&cluster.name)
-            && Record::of(object.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES)).0.iter().any(
-                |(around, recorded)| {
-                    recorded.is_managed
-                        && recorded.kind != "ResourceGroup"
-                        && id != around
-                        && id.is_within(around)
-                },
-            )
-    })
-}
-
-/// When another object was created that has recorded this resource, its UID, and what it is.
-fn recorded_by<K: RawKind>(
-    store: &Store<K>,
-    id: &ResourceId,
-    except: Option<&str>,
-) -> Option<(i64, String, String)> {
-    let has = |object: &Arc<Object<K>>| {
-        object.metadata.uid.as_deref() != except
-            && Record::with_inherited(object.metadata.annotations.as_ref().unwrap_or(&NO_ENTRIES)).has(id)
-    };
-    let entry = |object: Arc<Object<K>>| {
-        let metadata = &object.metadata;
-        let at = metadata.creation_timestamp.as_ref().map_or(0, |at| at.0.as_second());
-        (at, metadata.uid.clone().unwrap_or_default(), format!("{} {}", K::NAME, Key::of(metadata)))
-    };
-    store.all().into_iter().filter(has).map(entry).min()
 }
 
 struct RawSubject<'s, 'a, K: RawKind> {

@@ -35,6 +35,7 @@ mod rights;
 mod secrets;
 mod subscription;
 mod takeover;
+mod tokens;
 mod told;
 mod watch_filter;
 mod world;

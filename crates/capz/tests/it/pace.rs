@@ -8,6 +8,25 @@ use crate::world::World;
 
 const CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane";
 
+/// Azure's own time for requests of this method about these resources, after this request and one after the other: the
+/// longest successful one of each.
+pub fn chain(world: &World, after: u64, method: &str, names: &[&str]) -> Duration {
+    let journal = world.azure.journal_after(after);
+    let of = |name: &&str| -> u64 {
+        let done = journal.entries.iter().filter(|entry| {
+            entry.method == method && entry.path.ends_with(&format!("/{name}")) && entry.status < 300
+        });
+        done.map(|entry| entry.answer_ms.unwrap_or(0) + entry.operation_ms.unwrap_or(0)).max().unwrap_or(0)
+    };
+    Duration::from_millis(names.iter().map(of).sum())
+}
+
+/// Something takes at most 15 % more than its critical path.
+pub fn assert_near(took: Duration, critical: Duration) {
+    assert!(critical > Duration::from_secs(30), "{critical:?}");
+    assert!(took.as_secs_f64() <= critical.as_secs_f64() * 1.15, "{took:?} instead of {critical:?}");
+}
+
 /// Reconciles with a time limit below Azure's time are cut off, and the next ones resume: nothing is written twice.
 #[tokio::test(start_paused = true)]
 async fn loops_that_end_early_make_the_same_cluster() {

@@ -18,6 +18,8 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::tokens::issued;
+
 pub const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000123";
 pub const NAMESPACE: &str = "default";
 /// The interval between two checks.
@@ -61,6 +63,8 @@ pub struct World {
     pub client_secrets: Arc<Mutex<Vec<String>>>,
     /// The manager's token, if no directory issues them.
     pub token: String,
+    /// How long tokens are valid; without it one is valid for ever.
+    pub token_life: Option<Duration>,
     /// A layer in front of Azure that changes its answers, or records requests.
     pub front: Option<Front>,
     /// The directory that issues tokens; without it every client has one.
@@ -130,6 +134,7 @@ impl World {
             settings,
             client_secrets: Arc::default(),
             token: "token".to_owned(),
+            token_life: None,
             front: None,
             directory: None,
             running: None,
@@ -167,6 +172,7 @@ impl World {
             }
             None => {
                 let (secrets, token) = (Arc::clone(&self.client_secrets), self.token.clone());
+                let (life, dated) = (self.token_life, clock.clone());
                 let transport = match &self.front {
                     Some(front) => Transport::in_process(front(self.azure.router())),
                     None => switch.transport(&self.azure),
@@ -176,7 +182,7 @@ impl World {
                     if let CredentialMethod::ClientSecret(secret) = &spec.method {
                         secrets.lock().push(secret.reveal().to_owned());
                     }
-                    Ok(Credential::fixed(&token))
+                    Ok(life.map_or_else(|| Credential::fixed(&token), |life| issued(&dated, life)))
                 }))
             }
         };

@@ -87,6 +87,18 @@ async fn without_local_accounts_the_kubeconfig_has_a_token() {
     assert!(world.calls_after(0).iter().all(|call| !call.contains("listClusterAdminCredential")));
 }
 
+/// CAPZ-187: the token is renewed before it expires.
+#[tokio::test(start_paused = true)]
+async fn the_token_of_a_kubeconfig_is_renewed() {
+    let mut world = World::new();
+    world.token_life = Some(Duration::from_secs(3600));
+    let profile = json!({ "managed": true, "adminGroupObjectIDs": ["917056a9-8eb5-439c-g679-b34901ade75h"] });
+    ask(&world, json!({ "aadProfile": profile, "disableLocalAccounts": true }));
+    world.start();
+    ready(&world, "aks").await;
+    crate::tokens::are_renewed(&mut world, "aks-kubeconfig").await;
+}
+
 /// The issuer of a cluster is shown in its status and in a ConfigMap, which is repaired.
 #[tokio::test(start_paused = true)]
 async fn the_issuer_is_in_a_config_map() {

@@ -169,7 +169,7 @@ fn is_down(world: &World, namespace: &str, cluster: &str) -> bool {
 }
 
 /// Deletes a Cluster, and waits until nothing of it is left.
-async fn end(world: &World, namespace: &str, cluster: &str) {
+pub async fn end(world: &World, namespace: &str, cluster: &str) {
     begin_end(world, namespace, cluster);
     world.until("the end", |world| is_down(world, namespace, cluster)).await;
 }
@@ -201,6 +201,11 @@ fn message(world: &World, kind: &str, namespace: &str, name: &str, condition: &s
     let all = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
     let found = all.iter().find(|it| it["type"] == condition);
     found.map(|it| format!("{} {}", it["status"].as_str().unwrap(), it["message"])).unwrap_or_default()
+}
+
+/// What a control plane says of its cluster.
+pub fn says(world: &World, namespace: &str, name: &str) -> String {
+    message(world, CONTROL_PLANE, namespace, name, "ManagedClusterRunning")
 }
 
 /// The lower-case IDs of all resources in Azure.

@@ -8,15 +8,11 @@ use serde_json::{Value, json};
 
 use super::{
     CLUSTERS, CONTROL_PLANE, LONG, aks, ask, begin_end, cluster, cluster_in, end, ids, is_down, is_up,
-    message, pool, pool_in, ready, running,
+    message, pool, pool_in, ready, running, says,
 };
 use crate::world::{NAMESPACE, SUBSCRIPTION, World};
 
 const OTHER: &str = "team-b";
-
-fn says(world: &World, namespace: &str, name: &str) -> String {
-    message(world, CONTROL_PLANE, namespace, name, "ManagedClusterRunning")
-}
 
 /// Of two managed clusters with one name the second is refused before it writes anything; its deletion deletes nothing;
 /// and another one begins once the first is gone.

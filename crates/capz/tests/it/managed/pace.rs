@@ -7,26 +7,9 @@ use azure_types::ResourceId;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::{POOL, ask, change, ready};
-use crate::world::World;
-
-/// Azure's own time for the writes of these resources after this request, one after the other: the longest successful
-/// one of each.
-fn chain(world: &World, after: u64, names: &[&str]) -> Duration {
-    let journal = world.azure.journal_after(after);
-    let of = |name: &&str| -> u64 {
-        let written = journal.entries.iter().filter(|entry| {
-            entry.method == "PUT" && entry.path.ends_with(&format!("/{name}")) && entry.status < 300
-        });
-        written.map(|entry| entry.answer_ms.unwrap_or(0) + entry.operation_ms.unwrap_or(0)).max().unwrap_or(0)
-    };
-    Duration::from_millis(names.iter().map(of).sum())
-}
-
-fn assert_near(took: Duration, critical: Duration) {
-    assert!(critical > Duration::from_secs(30), "{critical:?}");
-    assert!(took.as_secs_f64() <= critical.as_secs_f64() * 1.15, "{took:?} instead of {critical:?}");
-}
+use super::{CONTROL_PLANE, POOL, ask, begin_end, change, in_azure, is_down, is_up, ready, upgrade_pool};
+use crate::pace::{assert_near, chain};
+use crate::world::{NAMESPACE, World};
 
 /// From nothing to ready with two pools, by its own network and by one that exists already; then a pool grows.
 #[tokio::test(start_paused = true)]
@@ -46,13 +29,13 @@ async fn a_managed_cluster_takes_little_more_than_azure() {
         world.start();
         let took = ready(&world, "aks").await;
         let names = ["resourceGroups/aks", "virtualNetworks/aks", "subnets/aks", "managedClusters/aks"];
-        assert_near(took, chain(&world, 0, &names));
+        assert_near(took, chain(&world, 0, "PUT", &names));
 
         tokio::time::sleep(Duration::from_secs(120)).await;
         let (sequence, begin) = (world.sequence(), Instant::now());
         change(&world, "MachinePool", "pool1", json!({ "replicas": 4 }));
         world.until("scaled", |world| world.get(POOL, "pool1").unwrap()["status"]["replicas"] == 4).await;
-        assert_near(begin.elapsed(), chain(&world, sequence, &["agentPools/pool1"]));
+        assert_near(begin.elapsed(), chain(&world, sequence, "PUT", &["agentPools/pool1"]));
     }
 }
 
@@ -71,8 +54,37 @@ async fn pools_that_are_added_together_come_together() {
     ready(&world, "aks").await;
     let longest = ["agentPools/pool2", "agentPools/pool3", "agentPools/pool4"]
         .into_iter()
-        .map(|name| chain(&world, sequence, &[name]))
+        .map(|name| chain(&world, sequence, "PUT", &[name]))
         .max()
         .unwrap();
     assert_near(begin.elapsed(), longest);
+}
+
+/// An upgrade of the control plane and of its pools, and then the deletion of all.
+#[tokio::test(start_paused = true)]
+async fn an_upgrade_and_a_deletion_take_little_more_than_azure() {
+    let mut world = World::with(typical_latency(), 1);
+    ask(&world, json!({}));
+    world.start();
+    ready(&world, "aks").await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    let (sequence, begin) = (world.sequence(), Instant::now());
+    change(&world, CONTROL_PLANE, "aks", json!({ "version": "v1.34.1" }));
+    for pool in ["pool0", "pool1"] {
+        upgrade_pool(&world, pool, "v1.34.1");
+    }
+    let upgraded = |world: &World| {
+        let has = |pool: &&str| in_azure(world, "aks", pool)["currentOrchestratorVersion"] == "1.34.1";
+        ["pool0", "pool1"].iter().all(has) && is_up(world, NAMESPACE, "aks")
+    };
+    world.until("upgraded", upgraded).await;
+    let of_pool = |pool: &str| chain(&world, sequence, "PUT", &["managedClusters/aks", pool]);
+    assert_near(begin.elapsed(), of_pool("agentPools/pool0").max(of_pool("agentPools/pool1")));
+
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    let (sequence, begin) = (world.sequence(), Instant::now());
+    begin_end(&world, NAMESPACE, "aks");
+    world.until("the end", |world| is_down(world, NAMESPACE, "aks")).await;
+    let names = ["managedClusters/aks", "resourceGroups/aks"];
+    assert_near(begin.elapsed(), chain(&world, sequence, "DELETE", &names));
 }

@@ -164,18 +164,34 @@ async fn exports_of_several_objects_share_a_secret() {
     assert!(world.secret("shared", "admin").unwrap().contains("https://"));
 }
 
-/// CAPZ-212: a kubeconfig with a token, which is renewed; its Secret must not be the export's.
+/// A cluster whose people sign in with Microsoft Entra ID alone, by a kubeconfig in this Secret.
+fn without_local_accounts(world: &World, secret: &str) {
+    aks(
+        world,
+        json!({
+            "aadProfile": { "managed": true }, "disableLocalAccounts": true,
+            "operatorSpec": { "secrets": { "userCredentials": { "name": secret, "key": "value" } } },
+        }),
+    );
+}
+
+/// CAPZ-212: a kubeconfig with a token, which is renewed before it expires.
+#[tokio::test(start_paused = true)]
+async fn the_token_of_a_kubeconfig_is_renewed() {
+    let mut world = World::new();
+    world.token_life = Some(Duration::from_secs(3600));
+    without_local_accounts(&world, "aks-user");
+    world.start();
+    world.until("up", is_up).await;
+    crate::tokens::are_renewed(&mut world, "aks-kubeconfig").await;
+}
+
+/// CAPZ-212: a kubeconfig with a token; its Secret must not be the export's.
 #[tokio::test(start_paused = true)]
 async fn a_cluster_without_local_accounts_gets_a_token() {
     for (name, is_refused) in [("aks-user", false), ("aks-kubeconfig", true)] {
         let mut world = World::new();
-        aks(
-            &world,
-            json!({
-                "aadProfile": { "managed": true }, "disableLocalAccounts": true,
-                "operatorSpec": { "secrets": { "userCredentials": { "name": name, "key": "value" } } },
-            }),
-        );
+        without_local_accounts(&world, name);
         world.start();
         if is_refused {
             let words = |world: &World| {

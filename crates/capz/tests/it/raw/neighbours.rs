@@ -111,3 +111,40 @@ async fn of_two_that_begin_together_one_is_refused() {
     }
     assert_eq!(world.azure.document(&world.group("aks")), Some(group), "{kept}");
 }
+
+/// A cluster of the other generation of kinds with the same place in Azure: whichever comes first keeps it, and the
+/// deletion of the other touches nothing.
+#[tokio::test(start_paused = true)]
+async fn a_cluster_of_the_other_generation_is_refused() {
+    use crate::managed;
+    let mut world = running().await;
+    let first = world.azure.documents();
+    managed::cluster_in(&world, OTHER, "aks", json!({}));
+    managed::pool_in(&world, OTHER, "aks", "system", json!({ "mode": "System" }));
+    let says = |world: &World| managed::says(world, OTHER, "aks");
+    let refused = |world: &World| says(world).contains("AzureASOManagedControlPlane default/aks comes first");
+    world.until("the refusal", refused).await;
+    world.kill().await;
+    world.start();
+    tokio::time::sleep(LONG).await;
+    assert!(refused(&world), "{}", says(&world));
+    assert_eq!(world.azure.documents(), first);
+    managed::end(&world, OTHER, "aks").await;
+    assert_eq!(world.azure.documents(), first);
+
+    let world = managed::running().await;
+    namespace(&world);
+    credential(&world);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let (first, clusters) = (world.azure.documents(), world.azure.documents_of_type(super::CLUSTERS));
+    second(&world);
+    let refused = |world: &World| {
+        words(world, CONTROL_PLANE).contains("belongs to AzureManagedControlPlane default/aks")
+    };
+    world.until("the refusal", refused).await;
+    tokio::time::sleep(LONG).await;
+    assert_eq!(world.azure.documents_of_type(super::CLUSTERS), clusters);
+    end(&world).await;
+    tokio::time::sleep(LONG).await;
+    assert_eq!(world.azure.documents(), first);
+}
