@@ -1,6 +1,6 @@
 //! What raw resources refer to: other raw resources, Secrets, ConfigMaps, and the credential with which they are made.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use capz_api::azure_aso_managed::ResourceStatus;
 use capz_api::azure_cluster_identity::AzureClusterIdentitySpec;
@@ -10,12 +10,14 @@ use k8s::api::api::core::v1::{ConfigMap, Secret as KubernetesSecret};
 use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use operator_resources::{Awaited, Lookup, ObjectName};
+use serde_json::{Value, json};
 
 use crate::azure::clients::{AzureAccess, IdentitySecret};
 use crate::context::identity::IdentityError;
 use crate::context::manager::Manager;
+use crate::kubernetes::core;
 use crate::kubernetes::kinds::NO_ENTRIES;
-use crate::kubernetes::store::Store;
+use crate::kubernetes::store::{Key, Store};
 use crate::raw::kinds::{RawKind, RawStatus as _};
 
 /// The Secret with the credential of a namespace, for resources that name none.
@@ -25,6 +27,8 @@ const OF_NAMESPACE: &str = "aso-credential";
 #[derive(Default)]
 pub(crate) struct KnownObjects {
     ids: HashMap<ObjectName, String>,
+    /// The objects that the own Cluster declares: names of other Clusters' objects do not stand for them.
+    own: HashSet<ObjectName>,
     secrets: HashMap<String, Option<BTreeMap<String, String>>>,
     versions: HashMap<String, String>,
     config_maps: HashMap<String, Option<BTreeMap<String, String>>>,
@@ -54,19 +58,31 @@ impl Lookup for KnownObjects {
 }
 
 impl KnownObjects {
+    /// Adds the names that objects of this Cluster declare, whether or not they exist in Azure yet.
+    pub fn add_declared<K: RawKind>(&mut self, store: &Store<K>, cluster: &Key) {
+        for object in store.all().iter().filter(|object| is_of(&object.metadata, cluster)) {
+            let declared = object.spec.resources().iter();
+            self.own.extend(declared.filter_map(|resource| name_of(&json!(resource))));
+        }
+    }
+
     /// Adds the resources of other objects in this namespace, as far as these exist in Azure. A resource in which one of
     /// `made` lies exists, even if Azure is at work on it: what lies in it does not wait for that.
-    pub fn add_ready<K: RawKind>(&mut self, store: &Store<K>, namespace: &str, except: &str, made: &Record) {
+    pub fn add_ready<K: RawKind>(&mut self, store: &Store<K>, cluster: &Key, except: &str, made: &Record) {
         for object in store.all() {
-            let ObjectMeta { namespace: own, uid, annotations, .. } = &object.metadata;
-            if own.as_deref() != Some(namespace) || uid.as_deref() == Some(except) {
+            let ObjectMeta { namespace, uid, annotations, .. } = &object.metadata;
+            if namespace.as_deref() != Some(&cluster.namespace) || uid.as_deref() == Some(except) {
                 continue;
             }
+            let is_own = is_of(&object.metadata, cluster);
             let none = Vec::new();
             let status = object.status.as_ref();
             let statuses = status.and_then(|status| status.resources().as_ref()).unwrap_or(&none);
             for (id, recorded) in Record::of(annotations.as_ref().unwrap_or(&NO_ENTRIES)).0 {
                 let object = ObjectName { group: recorded.group, kind: recorded.kind, name: recorded.name };
+                if !is_own && self.own.contains(&object) {
+                    continue;
+                }
                 let is_around = made.0.keys().any(|own| *own != id && own.is_within(&id));
                 if is_around || statuses.iter().any(|status| is_ready(status, &object)) {
                     self.ids.insert(object, id.to_string());
@@ -74,6 +90,19 @@ impl KnownObjects {
             }
         }
     }
+}
+
+fn is_of(object: &ObjectMeta, cluster: &Key) -> bool {
+    object.namespace.as_deref() == Some(&cluster.namespace)
+        && core::cluster_name(object) == Some(&cluster.name)
+}
+
+/// The name of a raw resource as references give it.
+fn name_of(resource: &Value) -> Option<ObjectName> {
+    let (group, _) = resource["apiVersion"].as_str()?.split_once('/')?;
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let (kind, name) = (text(&resource["kind"])?, text(&resource["metadata"]["name"])?);
+    Some(ObjectName { group: group.to_owned(), kind, name })
 }
 
 fn is_ready(status: &ResourceStatus, object: &ObjectName) -> bool {

@@ -241,13 +241,19 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
 
     /// What is known of other objects in the namespace.
     fn known(&self) -> KnownObjects {
-        let (stores, namespace) = (&self.manager.stores, &self.key.namespace);
+        let stores = &self.manager.stores;
+        let namespace = self.key.namespace.clone();
+        let name = core::cluster_name(&self.edited.object.metadata).unwrap_or_default().to_owned();
+        let cluster = Key { namespace, name };
         let uid = self.edited.object.metadata.uid.as_deref().unwrap_or_default();
         let mut known = KnownObjects::default();
         let record = self.record();
-        known.add_ready(&stores.raw_clusters, namespace, uid, &record);
-        known.add_ready(&stores.raw_control_planes, namespace, uid, &record);
-        known.add_ready(&stores.raw_pools, namespace, uid, &record);
+        known.add_declared(&stores.raw_clusters, &cluster);
+        known.add_declared(&stores.raw_control_planes, &cluster);
+        known.add_declared(&stores.raw_pools, &cluster);
+        known.add_ready(&stores.raw_clusters, &cluster, uid, &record);
+        known.add_ready(&stores.raw_control_planes, &cluster, uid, &record);
+        known.add_ready(&stores.raw_pools, &cluster, uid, &record);
         known
     }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{
-    CLUSTER, CONTROL_PLANE, annotated, cluster_in, credential, flavor, group, managed_cluster, running,
+    CLUSTER, CONTROL_PLANE, agent_pool, annotated, cluster, cluster_in, credential, flavor, group,
+    managed_cluster, pool, running,
 };
 use crate::world::{SUBSCRIPTION, World};
 
@@ -110,6 +111,26 @@ async fn of_two_that_begin_together_one_is_refused() {
             .await;
     }
     assert_eq!(world.azure.document(&world.group("aks")), Some(group), "{kept}");
+}
+
+/// Two clusters of a namespace give one name to an object: each one's references lead to its own.
+#[tokio::test(start_paused = true)]
+async fn a_name_stands_for_the_object_of_the_own_cluster() {
+    let mut world = running().await;
+    let mut group = group("aks");
+    group["spec"]["azureName"] = json!("bks");
+    let mut control_plane = managed_cluster("bks", json!({}));
+    control_plane["spec"]["owner"]["name"] = json!("aks");
+    cluster(&world, "bks", &[group], json!({ "version": "v1.33.2", "resources": [control_plane] }));
+    pool(&world, "bks", "bks-pool0", agent_pool("bks", "bks-pool0", "pool0", json!({})));
+    world.until("it is ready", |world| world.is_ready(CONTROL_PLANE, "bks")).await;
+    tokio::time::sleep(LONG).await;
+    let clusters = world.azure.documents_of_type("Microsoft.ContainerService/managedClusters");
+    let ids: Vec<&str> = clusters.iter().filter_map(|it| it["id"].as_str()).collect();
+    let is_in =
+        |group: &str| ids.iter().filter(|id| id.contains(&format!("/resourcegroups/{group}/"))).count();
+    assert_eq!((is_in("aks"), is_in("bks"), ids.len()), (1, 1, 2), "{ids:?}");
+    world.kill().await;
 }
 
 /// A cluster of the other generation of kinds with the same place in Azure: whichever comes first keeps it, and the
