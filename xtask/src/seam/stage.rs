@@ -140,8 +140,20 @@ impl<'a> Stage<'a> {
     /// The manager does not start.
     pub async fn established(&mut self) -> anyhow::Result<()> {
         self.end_manager().await?;
+        self.give_exports_back().await?;
         self.manager = Some(self.provider.start(&self.place).await?);
         Ok(())
+    }
+
+    /// Deletes the Secret to which the operator exports the kubeconfig of a raw cluster, as the guide says: the operator
+    /// writes no Secret that another object owns.
+    async fn give_exports_back(&self) -> anyhow::Result<()> {
+        if !flavor::is_raw(&self.programs.flavor) {
+            return Ok(());
+        }
+        let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": {
+            "name": format!("{}-kubeconfig", self.programs.flavor), "namespace": "default" } });
+        delete(&self.place.client, &secret).await
     }
 
     /// Replaces the manager with ours, with the same flags.
