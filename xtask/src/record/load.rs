@@ -8,8 +8,9 @@ use serde_json::Value;
 use simulated_cluster::Shape;
 use tokio::time::Instant;
 
+use super::flavor;
 use super::place::Place;
-use super::{Arguments, SECRET, create_prerequisites, flavor, start};
+use super::setup::{Programs, SECRET, create_prerequisites, start};
 use crate::e2e::capz::objects::create;
 use crate::print;
 use crate::program::{Program, with_logs};
@@ -45,12 +46,12 @@ pub struct Size {
 /// # Errors
 /// A program does not start or ends, or the clusters do not become ready.
 pub async fn measure(
-    arguments: &Arguments,
+    established: &Programs<'_>,
     flavor: &str,
     size: Size,
     directory: &Path,
 ) -> anyhow::Result<()> {
-    let (shape, place, mut programs) = start(arguments, flavor, directory).await?;
+    let (shape, place, mut programs) = start(established, flavor, directory).await?;
     let measured = play(&place, flavor, &shape, size, &mut programs).await;
     let words: Vec<&Program> = programs.iter().collect();
     measured.map_err(|problem| with_logs(problem, &words))

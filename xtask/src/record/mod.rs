@@ -14,6 +14,7 @@ pub mod objects;
 pub mod operator;
 pub mod place;
 pub mod provider;
+mod setup;
 mod topology;
 
 use std::collections::BTreeMap;
@@ -21,11 +22,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use azure_simulator::packet::Source;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use simulated_cluster::{Shape, WorkloadOptions};
+use simulated_cluster::Shape;
 use tokio::time::Instant;
 
 use crate::e2e::capz::objects::create;
@@ -34,9 +32,7 @@ use crate::program::{Program, in_folder, root, runtime, with_logs};
 use crate::world::{CLIENT_SECRET, World};
 use kube::Client;
 use objects::Objects;
-use operator::Operator;
 use place::Place;
-use provider::Provider;
 
 /// The time limit for a cluster to come to rest.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -44,8 +40,6 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// this.
 const REST: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_millis(200);
-/// The Secret of the cluster's identity.
-const SECRET: &str = "cluster-identity-secret";
 
 /// What to record, and with which programs.
 #[derive(Debug, clap::Args)]
@@ -73,6 +67,12 @@ pub struct Arguments {
     keep: bool,
 }
 
+impl Arguments {
+    fn programs(&self) -> setup::Programs<'_> {
+        setup::Programs { manager: &self.manager, sources: &self.sources, operator: &self.operator }
+    }
+}
+
 /// Records the flavors one after the other.
 ///
 /// # Errors
@@ -83,7 +83,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         if let Some(clusters) = arguments.load {
             let size = load::Size { clusters, pools: arguments.pools };
             in_folder("cerulean-load-", arguments.keep, |directory| {
-                runtime.block_on(load::measure(arguments, flavor, size, directory))
+                runtime.block_on(load::measure(&arguments.programs(), flavor, size, directory))
             })?;
             continue;
         }
@@ -98,40 +98,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 async fn record(arguments: &Arguments, flavor: &str, directory: &Path) -> anyhow::Result<String> {
-    let (shape, place, mut programs) = start(arguments, flavor, directory).await?;
+    let (shape, place, mut programs) = setup::start(&arguments.programs(), flavor, directory).await?;
     let lines = make(&place, flavor, &shape, &mut programs).await;
     // For users of `--keep`: Azure, with everything that the lines leave out.
     std::fs::write(directory.join("azure.json"), json!(place.world.azure.azure.documents()).to_string())?;
     let words: Vec<&Program> = programs.iter().collect();
     lines.map_err(|problem| with_logs(problem, &words))
-}
-
-/// Starts the simulators, the operator and the provider, in this order.
-async fn start(
-    arguments: &Arguments,
-    flavor: &str,
-    directory: &Path,
-) -> anyhow::Result<(Shape, Place, Vec<Program>)> {
-    // The region of the templates' machines.
-    let shape = Shape { region: "eastus".to_owned(), ..Shape::default() };
-    let management = match flavor {
-        // Its API server is only reachable from its network.
-        "private" => Source::VirtualNetwork {
-            network: format!("{flavor}-vnet"),
-            address: std::net::Ipv4Addr::new(10, 1, 255, 4).into(),
-        },
-        _ => WorkloadOptions::default().management,
-    };
-    let place = Place::start(directory, &shape, management).await?;
-    if flavor::is_managed(flavor) {
-        place.serve_managed_clusters(directory).await?;
-    }
-    let operator = Operator::install(&arguments.operator, directory, &place).await?;
-    let mut programs = vec![operator.start(&place).await?];
-    let provider = Provider::install(&arguments.manager, &arguments.sources, directory, &place).await?;
-    programs.push(provider.start(&place).await?);
-    provider.register(&place).await?;
-    Ok((shape, place, programs))
 }
 
 /// Applies the flavor, waits until everything is at rest, and returns its contents, one line for each item.
@@ -171,41 +143,21 @@ pub async fn apply(
     shape: &Shape,
     edit: impl Fn(&mut Value),
 ) -> anyhow::Result<()> {
-    create_prerequisites(world, client, flavor, shape).await?;
-    let mut objects = flavor::objects(flavor, shape, SECRET)?;
+    setup::create_prerequisites(world, client, flavor, shape).await?;
+    let mut objects = flavor::objects(flavor, shape, setup::SECRET)?;
     if let [cluster] = objects.as_slice()
         && flavor == "topology"
     {
-        let class = flavor::of_template("clusterclass", flavor, shape, SECRET)?;
+        let class = flavor::of_template("clusterclass", flavor, shape, setup::SECRET)?;
         objects = topology::expanded(client, &class, cluster).await?;
     }
     if let (Some(class), [cluster]) = (managed_topology::class_of(flavor), objects.as_slice()) {
-        let class = flavor::of_template(class, flavor, shape, SECRET)?;
+        let class = flavor::of_template(class, flavor, shape, setup::SECRET)?;
         objects = managed_topology::expanded(client, &class, cluster).await?;
     }
     for mut object in objects {
         edit(&mut object);
         create(client, &object).await?;
-    }
-    Ok(())
-}
-
-/// Creates the identity of machines in Azure, and the Secrets with credentials.
-async fn create_prerequisites(
-    world: &World,
-    client: &Client,
-    flavor: &str,
-    shape: &Shape,
-) -> anyhow::Result<()> {
-    world.create_identity_for_machines()?;
-    // With the label clusterctl moves it with the identity.
-    let labels = json!({ "clusterctl.cluster.x-k8s.io/move-hierarchy": "true" });
-    let secret = json!({ "apiVersion": "v1", "kind": "Secret",
-        "metadata": { "name": SECRET, "namespace": "default", "labels": labels },
-        "data": { "clientSecret": STANDARD.encode(CLIENT_SECRET) } });
-    create(client, &secret).await?;
-    if flavor::is_managed(flavor) {
-        create(client, &flavor::credential_of_operator(shape, CLIENT_SECRET)).await?;
     }
     Ok(())
 }
