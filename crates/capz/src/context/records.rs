@@ -1,4 +1,4 @@
-//! Whose a resource is by what objects have recorded. Raw resources bear no marks of their owner in Azure.
+//! Finds the owner of a resource in the records of objects: raw resources bear no marks of their owner in Azure.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::kubernetes::kinds::{NO_ENTRIES, Object, ObjectKind};
 use crate::kubernetes::store::{Key, Store};
 
 /// The type of resources that objects of either generation of kinds create.
-const MANAGED_CLUSTERS: &str = "Microsoft.ContainerService/managedClusters";
+pub(crate) const MANAGED_CLUSTERS: &str = "Microsoft.ContainerService/managedClusters";
 
 /// When an object was created, its UID, and what it is.
 type Rank = (i64, String, String);
 
 impl Manager {
-    /// The object whose a resource is, if it is not this one's: another that has recorded it. If two have, the older one is
-    /// the owner.
+    /// Another object that owns a resource, because it has recorded it; `None` if this one owns it. If two have recorded it,
+    /// the older one is the owner.
     pub(crate) fn rival_by_record(&self, id: &ResourceId, own: &ObjectMeta, has: bool) -> Option<String> {
         let stores = &self.stores;
         let uid = own.uid.as_deref();

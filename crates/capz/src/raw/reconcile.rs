@@ -28,7 +28,7 @@ use crate::context::azure_context::AzureContext;
 use crate::context::identity::IdentityError;
 use crate::context::manager::Manager;
 use crate::context::reconcile::Reconcile;
-use crate::context::records::recorded_around;
+use crate::context::records::{MANAGED_CLUSTERS, recorded_around};
 use crate::kubernetes::core::{self, Cluster};
 use crate::kubernetes::kinds::{self, NO_ENTRIES, Object};
 use crate::kubernetes::patch::{PatchError, params};
@@ -37,9 +37,6 @@ use crate::kubernetes::status::ReportedStatus as _;
 use crate::kubernetes::store::{Changes, Key};
 use crate::raw::kinds::{RESOURCES_READY, RawKind, RawStatus as _};
 use crate::raw::lookup::KnownObjects;
-
-/// The type of managed clusters.
-const MANAGED_CLUSTERS: &str = "Microsoft.ContainerService/managedClusters";
 
 /// What a reconcile knows of its cluster, and Azure with the rights of the resources' credential.
 pub(crate) struct RawContext {
@@ -281,7 +278,7 @@ impl<K: RawKind> Reconcile<'_, K, Arc<Cluster>> {
         Ok(())
     }
 
-    /// The object whose a resource is, if it is not this one's.
+    /// Another object that owns a resource; `None` if this one does.
     fn rival(&self, id: &ResourceId, record: &Record) -> Option<String> {
         self.manager.rival_by_record(id, &self.edited.object.metadata, record.has(id))
     }

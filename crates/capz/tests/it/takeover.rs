@@ -152,7 +152,7 @@ fn said(world: &World, kind: &str) -> BTreeMap<String, Value> {
             }
             if let Some(annotations) = said["metadata"]["annotations"].as_object_mut() {
                 annotations.retain(|name, _| !MEMORY.iter().any(|memory| name == memory));
-                // The order of these kinds says nothing.
+                // The order of these kinds has no meaning.
                 if let Some(kinds) = annotations.get_mut(capz_planner::raw::OWNED_KINDS) {
                     let mut sorted: Vec<String> = text(kinds).split(';').map(str::to_owned).collect();
                     sorted.sort_unstable();
