@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 /// Crates that have no runtime, no clock and no I/O.
-const PURE: [&str; 12] = [
+const PURE: [&str; 13] = [
     "azure-types",
     "capz-api",
     "capz-planner",
@@ -20,6 +20,7 @@ const PURE: [&str; 12] = [
     "ownership",
     "planner",
     "rights",
+    "volume-planner",
 ];
 /// The simulators and the test crates.
 const WITNESSES: [&str; 14] = [
@@ -100,6 +101,7 @@ fn controllers_know_no_cloud_and_the_azure_client_no_kubernetes() {
     graph.assert_apart("controllers", &["arm", "provider", "planner", "azure-types", "cloud-config"]);
     graph.assert_apart("arm", &["k8s", "kube", "planner", "cloud"]);
     graph.assert_apart("planner", &["cloud", "arm"]);
+    graph.assert_apart("volume-planner", &["cloud", "arm", "k8s", "planner"]);
     graph.assert_apart("capz", &["planner", "provider", "telemetry"]);
     graph.assert_apart("telemetry", &["arm", "provider", "controllers", "kube"]);
     graph.assert_apart("freshness", &["azure-types", "cloud", "k8s", "arm"]);

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::imports::{Files, Module};
 
 /// The crates with rooms, each with its rooms from the top floor down. `lib.rs` is above them all.
-const FLOORS: [(&str, &[&str]); 2] = [
+const FLOORS: [(&str, &[&str]); 3] = [
     (
         "crates/capz",
         &[
@@ -24,6 +24,7 @@ const FLOORS: [(&str, &[&str]); 2] = [
         ],
     ),
     ("crates/planner", &["order", "placement", "resources", "machines", "service", "outcome", "model"]),
+    ("crates/volume-planner", &["listing", "snapshot", "disk", "attach", "parameters", "model"]),
 ];
 
 /// The arrows that run up, and the files without a floor. Tests count as files of their floor, but the fixtures of other
