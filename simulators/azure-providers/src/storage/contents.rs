@@ -1,34 +1,15 @@
 //! The contents of shares and containers, and of deleted ones: stored beside the resources and saved with them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use azure_engine::document::Object;
 use azure_engine::provider::{AzureState, Timetable};
 use azure_types::ResourceId;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Bytes of a file or blob; copies share them until one is changed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Bytes(pub(super) Arc<Vec<u8>>);
-
-impl Serialize for Bytes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&STANDARD.encode(self.0.as_slice()))
-    }
-}
-
-impl<'de> Deserialize<'de> for Bytes {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let bytes = STANDARD.decode(text).map_err(serde::de::Error::custom)?;
-        Ok(Self(Arc::new(bytes)))
-    }
-}
+use super::sparse::Bytes;
 
 /// One file, directory or blob.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -146,10 +127,18 @@ pub(super) fn next_etag(azure: &mut AzureState) -> String {
     format!("\"0x8DD{digits:012X}\"")
 }
 
-/// How many bytes files hold.
+/// The file or directory at a path, ignoring case.
+pub(super) fn find<'a>(entries: &'a Entries, path: &str) -> Option<(&'a String, &'a Entry)> {
+    if let Some(found) = entries.get_key_value(path) {
+        return Some(found);
+    }
+    entries.iter().find(|(known, _)| known.eq_ignore_ascii_case(path))
+}
+
+/// How many bytes were written to files.
 pub(super) fn used_bytes(azure: &AzureState, id: &ResourceId) -> u64 {
     let entries = entries(azure, id, None).into_iter().flat_map(BTreeMap::values);
-    entries.filter_map(|entry| entry.bytes.as_ref()).map(|bytes| bytes.0.len() as u64).sum()
+    entries.filter_map(|entry| entry.bytes.as_ref()).map(Bytes::written).sum()
 }
 
 /// Copies the contents of a share under a snapshot's time.

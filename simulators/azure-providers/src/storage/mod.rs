@@ -10,6 +10,7 @@ mod modified;
 mod protocol;
 mod service;
 mod share;
+mod sparse;
 mod tables;
 mod words;
 

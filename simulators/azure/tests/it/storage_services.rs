@@ -402,3 +402,160 @@ async fn a_saved_state_holds_what_is_in_files() {
     again.azure.restore(storage.azure.save().unwrap()).unwrap();
     assert_eq!(again.signed("GET", &format!("{FILE}/s01/a"), &[], b"").await.expect(200).body, "hi");
 }
+
+/// CSI baseline, difference 5 of the simulated Azure.
+#[tokio::test(start_paused = true)]
+async fn large_files_and_page_blobs_take_the_room_of_what_was_written() {
+    let storage = Storage::with(json!({ "allowBlobPublicAccess": true })).await;
+    storage.signed("PUT", &format!("{FILE}/s01?restype=share"), &[], b"").await.expect(201);
+    storage.signed("PUT", &format!("{BLOB}/c01?restype=container"), &[], b"").await.expect(201);
+    const TIB: u64 = 1 << 40;
+    let (file, blob) = (format!("{FILE}/s01/disk.vhd"), format!("{BLOB}/c01/disk.vhd"));
+    let page = [b'p'; 512];
+    for (url, largest, made, comp, list, what, size) in [
+        (&file, 4 * TIB, ("x-ms-type", "file"), "range", "rangelist", "x-ms-write", "x-ms-content-length"),
+        (
+            &blob,
+            8 * TIB,
+            ("x-ms-blob-type", "PageBlob"),
+            "page",
+            "pagelist",
+            "x-ms-page-write",
+            "x-ms-blob-content-length",
+        ),
+    ] {
+        let over = (largest + 512).to_string();
+        storage.signed("PUT", url, &[made, (size, &over)], b"").await.refused(400, "InvalidHeaderValue");
+        let length = largest.to_string();
+        storage.signed("PUT", url, &[made, (size, &length)], b"").await.expect(201);
+        let range = format!("bytes={}-{}", largest - 512, largest - 1);
+        let write = [(what, "update"), ("x-ms-range", range.as_str())];
+        let part = format!("{url}?comp={comp}");
+        storage.signed("PUT", &part, &write, &page).await.expect(201);
+        let write = [(what, "update"), ("x-ms-range", "bytes=512-1023")];
+        storage.signed("PUT", &part, &write, &page).await.expect(201);
+        let ranges =
+            async || storage.signed("GET", &format!("{url}?comp={list}"), &[], b"").await.expect(200).body;
+        let one = |first: u64| format!("<Start>{first}</Start><End>{}</End>", first + 511);
+        let shown = ranges().await;
+        assert!(shown.contains(&one(512)) && shown.contains(&one(largest - 512)), "{shown}");
+        let read = storage.signed("GET", url, &[("x-ms-range", "bytes=510-513")], b"").await.expect(206);
+        assert_eq!(read.body, "\0\0pp");
+        let clear = [(what, "clear"), ("x-ms-range", "bytes=512-1023")];
+        storage.signed("PUT", &part, &clear, b"").await.expect(201);
+        let shown = ranges().await;
+        assert!(!shown.contains(&one(512)) && shown.contains(&one(largest - 512)), "{shown}");
+        let head = storage.signed("HEAD", url, &[], b"").await.expect(200);
+        assert_eq!(head.header("content-length"), length);
+        storage.signed("PUT", &format!("{url}?comp=properties"), &[(size, "1024")], b"").await.expect(200);
+        let head = storage.signed("HEAD", url, &[], b"").await.expect(200);
+        assert_eq!(head.header("content-length"), "1024");
+    }
+    let head = storage.signed("HEAD", &blob, &[], b"").await.expect(200);
+    assert_eq!(head.header("x-ms-blob-type"), "PageBlob", "it stays one");
+    let part = format!("{blob}?comp=page");
+    let odd = [("x-ms-page-write", "clear"), ("x-ms-range", "bytes=1-512")];
+    storage.signed("PUT", &part, &odd, b"").await.refused(416, "InvalidPageRange");
+    storage
+        .signed("PUT", &format!("{BLOB}/c01/text"), &[("x-ms-blob-type", "BlockBlob")], b"text")
+        .await
+        .expect(201);
+    let even = [("x-ms-page-write", "clear"), ("x-ms-range", "bytes=0-511")];
+    let text = format!("{BLOB}/c01/text?comp=page");
+    storage.signed("PUT", &text, &even, b"").await.refused(409, "InvalidBlobType");
+    storage
+        .signed("PUT", &blob, &[("x-ms-blob-type", "PageBlob"), ("x-ms-blob-content-length", "100")], b"")
+        .await
+        .refused(400, "InvalidHeaderValue");
+    // The saved state is as small.
+    let again = Storage { azure: Azure::new(Options::default()), key: storage.key.clone() };
+    again.azure.restore(storage.azure.save().unwrap()).unwrap();
+    assert_eq!(again.signed("HEAD", &blob, &[], b"").await.expect(200).header("content-length"), "1024");
+}
+
+/// CSI baseline, difference 6 of the simulated Azure: `Put Range From URL` and its like.
+#[tokio::test(start_paused = true)]
+async fn ranges_are_copied_from_urls_that_may_be_read() {
+    let storage = Storage::new().await;
+    storage.signed("PUT", &format!("{FILE}/s01?restype=share"), &[], b"").await.expect(201);
+    storage.signed("PUT", &format!("{BLOB}/c01?restype=container"), &[], b"").await.expect(201);
+    storage
+        .signed("PUT", &format!("{FILE}/s01/from"), &[("x-ms-content-length", "10")], b"")
+        .await
+        .expect(201);
+    let write = [("x-ms-write", "update"), ("x-ms-range", "bytes=0-9")];
+    storage.signed("PUT", &format!("{FILE}/s01/from?comp=range"), &write, b"0123456789").await.expect(201);
+    let body = json!({ "signedServices": "bf", "signedResourceTypes": "o", "signedPermission": "r",
+        "signedExpiry": "2099-01-01T00:00:00Z" });
+    let token = storage.act("ListAccountSas", body).await["accountSasToken"].as_str().unwrap().to_owned();
+    // Another account, with a share and a container of its own.
+    let id = ResourceId::group(SUBSCRIPTION, GROUP).resource("Microsoft.Storage", "storageAccounts", "acct2");
+    let document = json!({ "location": "eastus", "kind": "StorageV2", "sku": { "name": "Standard_LRS" }, "properties": {} });
+    storage.azure.put(&id, document).unwrap();
+    let client = Client::of(storage.azure.clone());
+    let keys = client
+        .send("POST", &format!("{id}/listKeys?api-version=2025-01-01"), Some(json!({})), &[])
+        .await
+        .body;
+    let key = STANDARD.decode(keys["keys"][0]["value"].as_str().unwrap()).unwrap();
+    let other = Storage { azure: storage.azure.clone(), key };
+    let (files, blobs) = ("acct2.file.core.windows.net", "acct2.blob.core.windows.net");
+    other.signed("PUT", &format!("{files}/s02?restype=share"), &[], b"").await.expect(201);
+    other.signed("PUT", &format!("{blobs}/c02?restype=container"), &[], b"").await.expect(201);
+    let to = format!("{files}/s02/to");
+    other.signed("PUT", &to, &[("x-ms-content-length", "6")], b"").await.expect(201);
+    let source = format!("https://{FILE}/s01/from");
+    let signed = format!("{source}?{token}");
+    let copy = async |url: &str, source: &str, from: &str, range: &str| {
+        let headers = [
+            ("x-ms-write", "update"),
+            ("x-ms-range", range),
+            ("x-ms-source-range", from),
+            ("x-ms-copy-source", source),
+        ];
+        other.signed("PUT", url, &headers, b"").await
+    };
+    let part = format!("{to}?comp=range");
+    let none = format!("https://{FILE}/s01/none?{token}");
+    for (source, from, range, expected) in [
+        (&signed, "bytes=4-6", "bytes=1-3", None),
+        (&source, "bytes=4-6", "bytes=1-3", Some((403, "CannotVerifyCopySource"))),
+        (&none, "bytes=4-6", "bytes=1-3", Some((404, "CannotVerifyCopySource"))),
+        (&signed, "bytes=4-6", "bytes=1-2", Some((400, "InvalidHeaderValue"))),
+        (&signed, "bytes=10-12", "bytes=1-3", Some((416, "InvalidRange"))),
+        (&signed, "bytes=4-6", "bytes=4-6", Some((416, "InvalidRange"))),
+    ] {
+        let answer = copy(&part, source, from, range).await;
+        match expected {
+            None => drop(answer.expect(201)),
+            Some((status, code)) => drop(answer.refused(status, code)),
+        }
+    }
+    assert_eq!(other.signed("GET", &to, &[], b"").await.body, "\x00456\0\0");
+    // Within an account, the key that writes may read.
+    let own = format!("{FILE}/s01/own");
+    storage.signed("PUT", &own, &[("x-ms-content-length", "3")], b"").await.expect(201);
+    let headers = [
+        ("x-ms-write", "update"),
+        ("x-ms-range", "bytes=0-2"),
+        ("x-ms-source-range", "bytes=7-9"),
+        ("x-ms-copy-source", &source),
+    ];
+    storage.signed("PUT", &format!("{own}?comp=range"), &headers, b"").await.expect(201);
+    assert_eq!(storage.signed("GET", &own, &[], b"").await.body, "789");
+    // Blobs take bytes of files, as whole blobs, as blocks, and as copies.
+    let kind = ("x-ms-blob-type", "BlockBlob");
+    let whole = format!("{blobs}/c02/whole");
+    other.signed("PUT", &whole, &[kind, ("x-ms-copy-source", &signed)], b"").await.expect(201);
+    let copied = format!("{blobs}/c02/copied");
+    let answer = other.signed("PUT", &copied, &[("x-ms-copy-source", &signed)], b"").await.expect(202);
+    assert_eq!(answer.header("x-ms-copy-status"), "success");
+    let blocks = format!("{blobs}/c02/blocks");
+    let headers = [("x-ms-copy-source", signed.as_str()), ("x-ms-source-range", "bytes=2-3")];
+    other.signed("PUT", &format!("{blocks}?comp=block&blockid=YQ=="), &headers, b"").await.expect(201);
+    let list = b"<BlockList><Latest>YQ==</Latest></BlockList>";
+    other.signed("PUT", &format!("{blocks}?comp=blocklist"), &[], list).await.expect(201);
+    for (url, expected) in [(&whole, "0123456789"), (&copied, "0123456789"), (&blocks, "23")] {
+        assert_eq!(other.signed("GET", url, &[], b"").await.body, expected, "{url}");
+    }
+}

@@ -1,8 +1,6 @@
 //! Directories and files of a share ("Operations on directories", "Operations on files"). Names keep their case and are
 //! compared without it.
 
-use std::sync::Arc;
-
 use azure_engine::answer::data_plane::DataAnswer;
 use azure_engine::provider::AzureState;
 use azure_engine::refusal::{Code, Refusal, Result};
@@ -11,17 +9,17 @@ use jiff::Timestamp;
 use super::answers::{changed, with_metadata, xml};
 use super::list::{around, page};
 use super::range;
-use super::service_request::{ServiceRequest, bad_header, split, unsupported};
+use super::service_request::{ServiceRequest, bad_header, unsupported};
+use super::source;
 use super::xml::Element;
-use crate::storage::contents::{self, Bytes, Entries, Entry};
+use crate::storage::contents::{self, Entries, Entry, find};
 use crate::storage::share;
+use crate::storage::sparse::Bytes;
 
 const OTHER_TYPE: Code = Code::azures(409, "ResourceTypeMismatch");
 
 /// The largest file, in bytes: four TiB.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024 * 1024 * 1024;
-/// The largest file that is stored here; a bigger one is refused, because its bytes are in memory.
-const MAX_KEPT_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// Headers of a file that are set under one name and read under another.
 const FILE_HEADERS: [(&str, &str); 5] = [
@@ -73,12 +71,12 @@ pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> R
         };
     }
     match (request.http.method, comp.as_str(), directory) {
-        ("PUT", "", true) => create(azure, request, None),
+        ("PUT", "", true) => put(azure, request, None),
         ("PUT", "", false) if request.header("x-ms-copy-source").is_some() => copy(azure, request),
         ("PUT", "", false) => {
             let length = request.header("x-ms-content-length").and_then(|length| length.parse::<u64>().ok());
-            match length.filter(|length| *length <= MAX_FILE_BYTES.min(MAX_KEPT_BYTES)) {
-                Some(length) => create(azure, request, Some(usize::try_from(length).unwrap_or_default())),
+            match length.filter(|length| *length <= MAX_FILE_BYTES) {
+                Some(length) => put(azure, request, Some(Bytes::zeros(length))),
                 None => Err(bad_header()),
             }
         }
@@ -91,14 +89,6 @@ pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> R
 
 const OTHER_TYPE_WORDS: &str =
     "The specified resource may be in use by an SMB client, or is of another type.";
-
-/// The entry at a path, ignoring case.
-fn find<'a>(entries: &'a Entries, path: &str) -> Option<(&'a String, &'a Entry)> {
-    if let Some(found) = entries.get_key_value(path) {
-        return Some(found);
-    }
-    entries.iter().find(|(known, _)| known.eq_ignore_ascii_case(path))
-}
 
 fn find_mut<'a>(entries: &'a mut Entries, path: &str) -> Option<&'a mut Entry> {
     let known = find(entries, path)?.0.clone();
@@ -119,8 +109,8 @@ fn described(answer: DataAnswer, entry: &Entry) -> DataAnswer {
 
 fn show(request: &ServiceRequest<'_>, entry: &Entry) -> Result<DataAnswer> {
     let mut answer = match (&entry.bytes, request.http.method) {
-        (Some(bytes), "GET") if request.option("comp").is_none() => range::read(request, &bytes.0)?,
-        (Some(bytes), _) => DataAnswer::empty(200).with("content-length", bytes.0.len().to_string()),
+        (Some(bytes), "GET") if request.option("comp").is_none() => range::read(request, bytes)?,
+        (Some(bytes), _) => DataAnswer::empty(200).with("content-length", bytes.len().to_string()),
         (None, _) => DataAnswer::empty(200),
     };
     if entry.bytes.is_some() {
@@ -137,11 +127,7 @@ fn show(request: &ServiceRequest<'_>, entry: &Entry) -> Result<DataAnswer> {
     Ok(with_metadata(answer, metadata))
 }
 
-/// Makes a directory, or a file of that many bytes.
-fn create(azure: &mut AzureState, request: &ServiceRequest<'_>, length: Option<usize>) -> Result<DataAnswer> {
-    put(azure, request, length.map(|length| Bytes(Arc::new(vec![0; length]))))
-}
-
+/// Makes a directory, or a file with these bytes.
 fn put(azure: &mut AzureState, request: &ServiceRequest<'_>, bytes: Option<Bytes>) -> Result<DataAnswer> {
     let id = request.part_id();
     let new = request.entry(azure, bytes, &FILE_HEADERS);
@@ -174,27 +160,17 @@ fn exists() -> Refusal {
     Code::azures(409, "ResourceAlreadyExists").says("The specified resource already exists.")
 }
 
-/// `Put Range`: the sent bytes, or zeros.
+/// `Put Range`: the sent bytes, those of a source, or zeros.
 fn write_range(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer> {
     let id = request.part_id();
     let etag = contents::next_etag(azure);
     let modified = azure.now();
-    let Some((first, Some(last))) = range::requested_range(request) else { return Err(bad_header()) };
-    let clears = request.header("x-ms-write").is_some_and(|what| what.eq_ignore_ascii_case("clear"));
-    let wanted = last.saturating_add(1).saturating_sub(first);
-    if !clears && request.http.body.len() != wanted {
-        return Err(bad_header());
-    }
+    let change = range::Change::of(azure, request, "x-ms-write")?;
     let entry = contents::entries_mut(azure, &id)
         .and_then(|entries| find_mut(entries, &request.path))
         .ok_or_else(not_found)?;
     let Some(bytes) = &mut entry.bytes else { return Err(OTHER_TYPE.says(OTHER_TYPE_WORDS)) };
-    let Some(part) = Arc::make_mut(&mut bytes.0).get_mut(first..=last) else { return Err(range::bad()) };
-    if clears {
-        part.fill(0)
-    } else {
-        part.copy_from_slice(request.http.body)
-    }
+    change.apply(bytes)?;
     (entry.etag, entry.modified) = (etag, modified);
     let answer = changed(DataAnswer::empty(201), &entry.etag, &modified.to_string());
     Ok(answer.with("x-ms-request-server-encrypted", "true"))
@@ -207,7 +183,7 @@ fn set(azure: &mut AzureState, request: &ServiceRequest<'_>, properties: bool) -
     let modified = azure.now();
     let (headers, metadata) = (request.headers(&FILE_HEADERS), request.metadata());
     let length = request.header("x-ms-content-length").and_then(|length| length.parse::<u64>().ok());
-    if length.is_some_and(|length| length > MAX_KEPT_BYTES) {
+    if length.is_some_and(|length| length > MAX_FILE_BYTES) {
         return Err(bad_header());
     }
     let entry = contents::entries_mut(azure, &id)
@@ -216,7 +192,7 @@ fn set(azure: &mut AzureState, request: &ServiceRequest<'_>, properties: bool) -
     if properties {
         entry.headers = headers;
         if let (Some(length), Some(bytes)) = (length, &mut entry.bytes) {
-            Arc::make_mut(&mut bytes.0).resize(usize::try_from(length).unwrap_or_default(), 0);
+            bytes.resize(length);
         }
     } else {
         entry.metadata = metadata;
@@ -244,37 +220,21 @@ fn delete(azure: &mut AzureState, request: &ServiceRequest<'_>, directory: bool)
 
 /// `Copy File` from another file of this Azure, at once.
 fn copy(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer> {
-    let source = request.header("x-ms-copy-source").and_then(|source| url::Url::parse(source).ok());
-    let found = source.as_ref().and_then(|source| {
-        let name = source.host_str()?.split('.').next()?;
-        let account = crate::storage::account::find(azure, name)?;
-        let (share, path) = split(source.path())?;
-        let share = account
-            .id
-            .child(request.data_service.segment, "default")
-            .child(request.data_service.parts, &share);
-        let snapshot = source.query_pairs().find(|(name, _)| name == "sharesnapshot").map(|(_, time)| time);
-        let entries = contents::entries(azure, &share, snapshot.as_deref())?;
-        find(entries, &path)?.1.bytes.clone()
-    });
-    let bytes = found.ok_or_else(|| {
-        Code::azures(404, "CannotVerifyCopySource").says("The specified resource does not exist.")
-    })?;
+    let bytes = source::bytes(azure, request)?;
     let answer = put(azure, request, Some(bytes))?;
     let id = azure.seed.guid("copy", &request.path, azure.requests);
     Ok(DataAnswer { status: 202, ..answer }.with("x-ms-copy-id", id).with("x-ms-copy-status", "success"))
 }
 
-/// The ranges of a file: all of it counts as written.
+/// The ranges of a file that were written.
 fn ranges(entry: &Entry) -> DataAnswer {
-    let length = entry.bytes.as_ref().map_or(0, |bytes| bytes.0.len());
-    let mut list = Element::new("Ranges");
-    if length > 0 {
-        let one = Element::new("Range").text("Start", "0").text("End", &(length - 1).to_string());
-        list = list.with(one);
-    }
+    let none = Bytes::default();
+    let bytes = entry.bytes.as_ref().unwrap_or(&none);
+    let list = bytes.ranges().into_iter().fold(Element::new("Ranges"), |list, (first, last)| {
+        list.with(Element::new("Range").text("Start", &first.to_string()).text("End", &last.to_string()))
+    });
     changed(xml(list), &entry.etag, &entry.modified.to_string())
-        .with("x-ms-content-length", length.to_string())
+        .with("x-ms-content-length", bytes.len().to_string())
 }
 
 fn list(request: &ServiceRequest<'_>, entries: &Entries) -> Result<DataAnswer> {
@@ -300,7 +260,7 @@ fn list(request: &ServiceRequest<'_>, entries: &Entries) -> Result<DataAnswer> {
         let time = |time: Timestamp| crate::storage::modified::http_date(&time.to_string());
         let mut properties = Element::new("Properties");
         if let Some(bytes) = &entry.bytes {
-            properties = properties.text("Content-Length", &bytes.0.len().to_string());
+            properties = properties.text("Content-Length", &bytes.len().to_string());
         }
         properties = properties.text("Last-Modified", &time(entry.modified)).text("Etag", &entry.etag);
         let kind = if is_directory(entry) { "Directory" } else { "File" };

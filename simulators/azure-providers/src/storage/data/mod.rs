@@ -13,16 +13,16 @@ mod range;
 mod service_request;
 mod shared_key;
 mod shares;
+mod source;
 mod xml;
 
 use azure_engine::answer::data_plane::{DataAnswer, DataRequest, DataSubject};
 use azure_engine::provider::{AzureState, DataPlane};
 use azure_engine::refusal::{Code, Result};
 
-use self::service_request::{DataService, ServiceRequest, account_name, challenge, split};
+use self::service_request::{BLOB, DataService, FILE, ServiceRequest, account_name, challenge, split};
 use super::account;
 use super::protocol::dated;
-use super::service::{BLOB_SERVICES, FILE_SERVICES};
 
 /// The audiences of tokens for both services.
 const AUDIENCES: &[&str] = &["https://storage.azure.com"];
@@ -37,7 +37,7 @@ pub(super) static PLANES: [DataPlane; 2] = [
         own_authentication: true,
         max_body_bytes: MAX_BODY_BYTES,
         locate: |azure, request| locate(azure, request, &FILE),
-        perform: |azure, request| perform(azure, request, &FILE),
+        perform: |azure, request| perform(azure, request, &FILE, shares::operate),
         refuse: answers::refused,
     },
     DataPlane {
@@ -47,26 +47,10 @@ pub(super) static PLANES: [DataPlane; 2] = [
         own_authentication: true,
         max_body_bytes: MAX_BODY_BYTES,
         locate: |azure, request| locate(azure, request, &BLOB),
-        perform: |azure, request| perform(azure, request, &BLOB),
+        perform: |azure, request| perform(azure, request, &BLOB, containers::operate),
         refuse: answers::refused,
     },
 ];
-
-static FILE: DataService = DataService {
-    segment: FILE_SERVICES,
-    letter: 'f',
-    word: "file",
-    parts: "shares",
-    operate: shares::operate,
-};
-
-static BLOB: DataService = DataService {
-    segment: BLOB_SERVICES,
-    letter: 'b',
-    word: "blob",
-    parts: "containers",
-    operate: containers::operate,
-};
 
 fn locate(azure: &AzureState, request: &DataRequest<'_>, data_service: &'static DataService) -> DataSubject {
     let (part, path) = split(request.path).unwrap_or_default();
@@ -94,18 +78,23 @@ fn locate(azure: &AzureState, request: &DataRequest<'_>, data_service: &'static 
     }
 }
 
+/// Performs a request to one of the services.
+type Operate = fn(&mut AzureState, &ServiceRequest<'_>) -> Result<DataAnswer>;
+
 fn perform(
     azure: &mut AzureState,
     request: &DataRequest<'_>,
     data_service: &'static DataService,
+    operate: Operate,
 ) -> Result<DataAnswer> {
-    answer(azure, request, data_service).map_err(|refusal| dated(azure, refusal))
+    answer(azure, request, data_service, operate).map_err(|refusal| dated(azure, refusal))
 }
 
 fn answer(
     azure: &mut AzureState,
     request: &DataRequest<'_>,
     data_service: &'static DataService,
+    operate: Operate,
 ) -> Result<DataAnswer> {
     let record = account::find(azure, account_name(request.account))
         .ok_or_else(|| Code::ours(404, "ResourceNotFound").says("The specified resource does not exist."))?;
@@ -121,6 +110,6 @@ fn answer(
         let refusal = absent.and_then(|kind| kind.absence_refusal(azure, &request.service));
         return Err(refusal.unwrap_or_else(|| azure.not_found(&request.service)));
     }
-    let answer = (data_service.operate)(azure, &request)?;
+    let answer = operate(azure, &request)?;
     Ok(answers::complete(&request, answer))
 }

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use azure_engine::answer::data_plane::{DataAnswer, DataRequest};
+use azure_engine::answer::data_plane::DataRequest;
 use azure_engine::provider::AzureState;
-use azure_engine::refusal::{Code, Refusal, Result};
+use azure_engine::refusal::{Code, Refusal};
 use azure_types::ResourceId;
 
-use crate::storage::contents::{self, Bytes, Entry};
+use crate::storage::contents::{self, Entry};
+use crate::storage::service::{BLOB_SERVICES, FILE_SERVICES};
+use crate::storage::sparse::Bytes;
 
 /// One of the services.
 pub(super) struct DataService {
@@ -18,8 +20,13 @@ pub(super) struct DataService {
     pub(super) word: &'static str,
     /// What it is divided into, as a segment below the service.
     pub(super) parts: &'static str,
-    pub(super) operate: fn(&mut AzureState, &ServiceRequest<'_>) -> Result<DataAnswer>,
 }
+
+pub(super) static FILE: DataService =
+    DataService { segment: FILE_SERVICES, letter: 'f', word: "file", parts: "shares" };
+
+pub(super) static BLOB: DataService =
+    DataService { segment: BLOB_SERVICES, letter: 'b', word: "blob", parts: "containers" };
 
 /// Headers that are set under one name and read under another.
 pub(super) type Headers = [(&'static str, &'static str)];
