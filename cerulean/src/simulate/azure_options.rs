@@ -105,6 +105,11 @@ impl AzureOptions {
         &self.region
     }
 
+    /// The zones of the region.
+    pub fn zones(&self) -> Vec<String> {
+        self.zones.iter().filter(|zone| !zone.is_empty()).cloned().collect()
+    }
+
     /// An Azure with the subscription, tenant and application of a shape, at the previous ports of its folder. Limits
     /// of the command line come before the given ones.
     pub fn hosted(
@@ -116,7 +121,7 @@ impl AzureOptions {
     ) -> HostedAzureOptions {
         let azure = Options {
             seed: self.seed,
-            zones: self.zones.iter().filter(|zone| !zone.is_empty()).cloned().collect(),
+            zones: self.zones(),
             latency: self.latency.clone(),
             faults: self.faults.clone().unwrap_or_default(),
             actors: self.actors.clone().unwrap_or_default(),

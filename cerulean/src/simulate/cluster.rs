@@ -18,6 +18,7 @@ use super::folder::Folder;
 use super::input;
 use super::limits::Limits;
 use super::ports::{self, Ports};
+use super::region;
 use crate::screen::Screen;
 use crate::signals;
 
@@ -37,6 +38,13 @@ pub struct ClusterArguments {
     /// Name of a virtual machine that belongs to no scale set; repeatable.
     #[arg(long, value_name = "NAME", value_parser = machine)]
     machine: Vec<String>,
+    /// Size of all machines. It says how many disks they take.
+    #[arg(long, value_name = "SIZE", default_value = "Standard_D2s_v5")]
+    size: String,
+    /// Zones of the machines, instead of all of --zones: scale sets are in all of them, machines of their own in the first
+    /// one; --machine-zones= is for machines in no zone.
+    #[arg(long, value_delimiter = ',', value_parser = region::zone)]
+    machine_zones: Option<Vec<String>>,
     /// Number of machines that run the control plane, in addition to the workers.
     #[arg(long, value_name = "N", default_value_t = 0)]
     control_planes: u32,
@@ -76,6 +84,7 @@ pub struct ClusterArguments {
 
 impl ClusterArguments {
     fn options(self, folder: &Folder, ports: &Ports) -> HostedOptions {
+        let size = self.size.as_str();
         let workers = self.machine.iter().map(|name| StandaloneMachine::new(name));
         let control_planes =
             (0..self.control_planes).map(|n| StandaloneMachine::control_plane(&control_plane(n)));
@@ -83,8 +92,13 @@ impl ClusterArguments {
             region: self.azure.region().to_owned(),
             pools: std::iter::once(NodePool::new(WORKERS.0, WORKERS.1, self.nodes))
                 .chain(self.pool)
+                .map(|pool| pool.of_size(size))
                 .collect(),
-            machines: workers.chain(control_planes).collect(),
+            machines: workers.chain(control_planes).map(|machine| machine.of_size(size)).collect(),
+            zones: match self.machine_zones {
+                Some(zones) => zones.into_iter().filter(|zone| !zone.is_empty()).collect(),
+                None => self.azure.zones(),
+            },
             more_subnets: self.subnet,
             dual_stack: self.dual_stack,
             route_table: self.routes.then(|| "routes".to_owned()),

@@ -75,7 +75,7 @@ impl Shape {
             azure.put(&set, json!({"location": location, "sku": {"name": "Aligned"}}))?;
             document["properties"]["availabilitySet"] = json!({"id": set});
         } else {
-            document["zones"] = json!(["1"]);
+            document["zones"] = json!(self.zones.first().into_iter().collect::<Vec<_>>());
         }
         let primary = self.interface(machine);
         let mut interfaces = vec![json!({"id": primary, "properties": {"primary": true}})];
@@ -141,7 +141,7 @@ impl Shape {
         let mut document = json!({
             "location": self.region,
             "sku": {"name": pool.size, "tier": "Standard", "capacity": pool.nodes},
-            "zones": ["1", "2", "3"],
+            "zones": self.zones,
             "properties": {
                 "orchestrationMode": pool.orchestration.as_str(),
                 // One placement group holds at most a hundred machines.

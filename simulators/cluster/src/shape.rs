@@ -53,6 +53,12 @@ impl StandaloneMachine {
         }
     }
 
+    /// The same machine in another size.
+    #[must_use]
+    pub fn of_size(self, size: &str) -> Self {
+        Self { size: size.to_owned(), ..self }
+    }
+
     /// The same machine in an availability set.
     #[must_use]
     pub fn in_availability_set(self, name: &str) -> Self {
@@ -120,6 +126,12 @@ impl NodePool {
         }
     }
 
+    /// The same machines in another size.
+    #[must_use]
+    pub fn of_size(self, size: &str) -> Self {
+        Self { size: size.to_owned(), ..self }
+    }
+
     /// The same machines as spot machines.
     #[must_use]
     pub fn spot(self) -> Self {
@@ -166,6 +178,8 @@ pub struct Shape {
     /// The route table of the nodes' subnet, for clusters whose pods have addresses of their own ([`Self::PODS_V4`])
     /// that machines forward; `None` if the pod network needs none.
     pub route_table: Option<String>,
+    /// The region's zones in which machines are: scale sets in all of them, standalone machines in the first one.
+    pub zones: Vec<String>,
     /// The worker machines in scale sets.
     pub pools: Vec<NodePool>,
     /// Standalone machines.
@@ -192,6 +206,7 @@ impl Default for Shape {
             dual_stack: false,
             security_group: "guard".to_owned(),
             route_table: None,
+            zones: ["1", "2", "3"].map(str::to_owned).to_vec(),
             pools: vec![NodePool::new("workers", "worker", 3)],
             machines: Vec::new(),
             client_id: "c11e4700-0000-4000-8000-000000000003".to_owned(),
