@@ -169,6 +169,12 @@ pub trait Writing: Send + Sync + 'static {
         None
     }
 
+    /// Why the operation that runs on the resource ends, if a request does not wait for it; `asked` is what the request
+    /// sends. Other requests are refused as the type's protocol says.
+    fn preempts(&self, _record: &Record, _asked: &Value) -> Option<Refusal> {
+        None
+    }
+
     /// Called after the set of referrers of this document changed.
     fn after_referrers_changed(&self, _azure: &mut AzureState, _id: &ResourceId) {}
 

@@ -4,8 +4,8 @@ use azure_types::ResourceId;
 use serde_json::{Map, Value, json};
 
 use azure_engine::document::reading::Documents;
-use azure_engine::document::{at, items, members, text};
-use azure_providers::compute::machine::machine_name;
+use azure_engine::document::{at, at_mut, items, members, text};
+use azure_providers::compute::machine::{full_id, machine_name};
 
 /// A machine's documents: its own, and that of the scale set it is of.
 pub(super) struct Machine {
@@ -16,7 +16,10 @@ pub(super) struct Machine {
 
 impl Machine {
     pub(super) fn read(documents: &dyn Documents, id: &ResourceId) -> Option<Self> {
-        let document = documents.document(id)?;
+        let mut document = documents.document(id)?;
+        if let Some(Value::Array(disks)) = at_mut(&mut document, "properties/storageProfile/dataDisks") {
+            disks.retain(|disk| has_arrived(documents, id, disk));
+        }
         let parent = id.parent().filter(|parent| parent.namespace().is_some());
         let named = text(&document, "properties/virtualMachineScaleSet/id");
         let set = parent.or_else(|| ResourceId::parse(named?).ok());
@@ -44,6 +47,15 @@ impl Machine {
     fn seen(&self, path: &str) -> String {
         at(&self.document, &format!("properties/instanceView/{path}")).map(plain).unwrap_or_default()
     }
+}
+
+/// Whether a machine has a disk of its list already: one that is being attached is not there yet.
+fn has_arrived(documents: &dyn Documents, machine: &ResourceId, disk: &Value) -> bool {
+    let disk = text(disk, "managedDisk/id").and_then(|id| documents.document(&ResourceId::parse(id).ok()?));
+    let Some(disk) = disk else { return true };
+    let machine = full_id(machine);
+    let holders = disk.get("managedBy").into_iter().chain(items(&disk, "managedByExtended"));
+    holders.filter_map(Value::as_str).any(|holder| holder.eq_ignore_ascii_case(machine.as_str()))
 }
 
 /// Every value of the service is a text.

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use crate::operation::execution::{Execution, Started};
 use crate::operation::{Completion, FAILURE, Operation, Status};
 use crate::provider::{AzureState, EndedOperation, Record, ResourceType};
+use crate::refusal::Refusal;
 use crate::store::State;
 use crate::types::protocol::KeyForm;
 
@@ -185,10 +186,16 @@ impl AzureState {
 
     /// Ends a running operation as `Canceled`, because another one supersedes it.
     pub fn supersede(&mut self, key: &str, by_name: &str) {
+        self.cancel(key, |operation| {
+            (operation.protocol.words.superseded)(&operation.name, &operation.key, by_name)
+        });
+    }
+
+    /// Ends a running operation as `Canceled`, without effect.
+    pub(crate) fn cancel(&mut self, key: &str, why: impl FnOnce(&Operation) -> Refusal) {
         let now = self.now();
-        let Some(operation) = self.operations.end(key, now) else { return };
-        let words = operation.protocol.words;
-        let refusal = (words.superseded)(&operation.name, &operation.key, by_name);
-        operation.status = Status::Canceled(refusal);
+        if let Some(operation) = self.operations.end(key, now) {
+            operation.status = Status::Canceled(why(operation));
+        }
     }
 }

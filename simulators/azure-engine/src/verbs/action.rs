@@ -21,9 +21,10 @@ impl AzureState {
         self.require_writable_group(&resolved.id)?;
         let record = self.require(resolved)?;
         let (resource_type, id) = (record.resource_type, record.id.clone());
-        if !resource_type.acts_during_operations(action) {
-            self.check_idle(record)?;
-        }
+        let preempted = match resource_type.acts_during_operations(action) {
+            true => None,
+            false => self.check_idle(record, body)?,
+        };
         let superseded =
             self.operations.running(record.operation.as_ref()).map(|running| running.key.clone());
         let may = resource_type.protocol().may_act(action);
@@ -37,7 +38,7 @@ impl AzureState {
             return Ok(Answer { note: Note { changes: vec![action.clone()], operation_ms: None }, ..answer });
         }
         let reports = matches!(done.completion, Completion::Report(_));
-        let superseded = superseded.filter(|_| !reports);
+        let superseded = superseded.filter(|_| !reports || preempted.is_some());
         let held = self.store.get(&id).and_then(|record| record.operation.clone());
         if let Some(record) =
             self.store.get_mut(&id).filter(|record| !reports && record.state != State::Deleting)
@@ -61,8 +62,10 @@ impl AzureState {
         {
             record.operation = held;
         }
-        if let Some(superseded) = superseded {
-            self.supersede(&superseded, action);
+        match (superseded, preempted) {
+            (Some(superseded), Some(why)) => self.cancel(&superseded, |_| why),
+            (Some(superseded), None) => self.supersede(&superseded, action),
+            (None, _) => {}
         }
         Ok(Answer {
             operation: Some(self.links(&id, resource_type, &started, true)),

@@ -1,5 +1,7 @@
 //! Conflicts of a write with a running operation on its resource.
 
+use serde_json::Value;
+
 use crate::operation::Operation;
 use crate::provider::{AzureState, Concurrency, Record};
 use crate::refusal::words::Blocked;
@@ -10,14 +12,17 @@ use crate::store::State;
 const HOST: &str = "https://management.azure.com";
 
 impl AzureState {
-    /// Refuses a write if the resource is being deleted, or if its operation neither ends nor is superseded.
-    pub(crate) fn check_idle(&self, record: &Record) -> Result<()> {
+    /// Refuses a request if the resource is being deleted, or if its operation neither ends nor gives way. Returns why
+    /// the operation ends, if the request preempts it.
+    pub(crate) fn check_idle(&self, record: &Record, asked: &Value) -> Result<Option<Refusal>> {
         let running = self.operations.running(record.operation.as_ref());
         let going = record.state == State::Deleting;
-        let gives_way =
-            running.is_none() || record.resource_type.protocol().concurrency == Concurrency::Supersede;
+        let preempted = running.and_then(|_| record.resource_type.preempts(record, asked));
+        let gives_way = running.is_none()
+            || preempted.is_some()
+            || record.resource_type.protocol().concurrency == Concurrency::Supersede;
         match (going, gives_way, running) {
-            (false, true, _) => Ok(()),
+            (false, true, _) => Ok(preempted),
             (true, _, running) => Err(self.going(record, running)),
             (false, false, running) => Err(self.busy(record, running)),
         }

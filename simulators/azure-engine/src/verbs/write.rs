@@ -208,10 +208,10 @@ impl AzureState {
     /// Performs one write, stage by stage.
     pub(crate) fn write(&mut self, writing: &DocumentWrite<'_>, body: Object) -> Result<Answer> {
         let time = self.now();
-        self.check_preconditions(writing)?;
+        let preempted = self.check_preconditions(writing, &body)?;
         let mut judged = self.judge_write(writing, time, body)?;
         self.admit(writing, &judged)?;
-        let superseded = self.running_on(writing.id);
+        let superseded = self.running_on(writing.id).map(|key| (key, preempted));
         let (existed, unchanged) = (judged.before.is_some(), judged.unchanged);
         let sent = judged.sent.take();
         let (before, changes) = self.store_write(writing, judged);
@@ -225,7 +225,8 @@ impl AzureState {
         Ok(Answer { note, ..answer })
     }
 
-    fn check_preconditions(&self, writing: &DocumentWrite<'_>) -> Result<()> {
+    /// Returns why the running operation ends, if the write preempts it.
+    fn check_preconditions(&self, writing: &DocumentWrite<'_>, body: &Object) -> Result<Option<Refusal>> {
         let old = self.store.get(writing.id);
         match &writing.child {
             None => self.check_conditions(writing.id, old, writing.conditions)?,
@@ -235,8 +236,8 @@ impl AzureState {
             }
         }
         match old {
-            Some(old) => self.check_idle(old),
-            None => self.check_creatable(writing.id, writing.resource_type),
+            Some(old) => self.check_idle(old, body.get("properties").unwrap_or(&Value::Null)),
+            None => self.check_creatable(writing.id, writing.resource_type).map(|()| None),
         }
     }
 
@@ -317,7 +318,7 @@ impl AzureState {
         writing: &DocumentWrite<'_>,
         before: Option<&Value>,
         unchanged: bool,
-        superseded: Option<String>,
+        superseded: Option<(String, Option<Refusal>)>,
     ) -> Started {
         let (id, resource_type) = (writing.id, writing.resource_type);
         let protocol = resource_type.protocol();
@@ -337,8 +338,10 @@ impl AzureState {
         if let Some(word) = word {
             self.show_state(id, word);
         }
-        if let Some(superseded) = superseded {
-            self.supersede(&superseded, &format!("{name} ({})", started.key));
+        match superseded {
+            Some((superseded, Some(why))) => self.cancel(&superseded, |_| why),
+            Some((superseded, None)) => self.supersede(&superseded, &format!("{name} ({})", started.key)),
+            None => {}
         }
         started
     }

@@ -44,6 +44,7 @@ pub(crate) fn provider() -> Provider {
                 &plain_types::GALLERY_IMAGE_VERSIONS,
                 &plain_types::PLACEMENT_GROUPS,
                 &plain_types::ENCRYPTION_SETS,
+                &plain_types::DISK_ACCESSES,
                 &plain_types::RESERVATION_GROUPS,
                 &plain_types::RESERVATIONS,
                 &plain_types::HOST_GROUPS,

@@ -1,14 +1,18 @@
-//! Types of Compute that are tables: images, galleries, placement groups, reservations, hosts, encryption sets (Azure
-//! REST reference, "Compute").
+//! Types of Compute that are tables: images, galleries, placement groups, reservations, hosts, encryption sets, disk
+//! accesses (Azure REST reference, "Compute").
 
+use crate::compute::disk::members::ENCRYPTION_OF_SETS;
+use crate::compute::disk::{API_VERSIONS, disk_protocol};
+use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::protocol::protocol;
 use crate::plain::Plain;
 use azure_engine::provider::Protocol;
-use azure_engine::refusal::Code;
+use azure_engine::refusal::{Code, Refusal};
 use azure_engine::types::member_table::Holds::{
     Anything, Created, Derived, Flag, Names, Number, Object, Text, Time, Users, Word,
 };
 use azure_engine::types::member_table::Member;
+use azure_types::ResourceId;
 
 const STATE: Member = Member::new("provisioningState", Derived);
 
@@ -132,18 +136,7 @@ pub(super) static PLACEMENT_GROUPS: Plain = Plain {
 
 static ENCRYPTION_SET: [Member; 8] = [
     Member::new("activeKey", Anything),
-    Member::new(
-        "encryptionType",
-        Word(
-            &[
-                "EncryptionAtRestWithCustomerKey",
-                "EncryptionAtRestWithPlatformAndCustomerKeys",
-                "ConfidentialVmEncryptedWithCustomerKey",
-            ],
-            true,
-        ),
-    )
-    .fixed(),
+    Member::new("encryptionType", Word(&ENCRYPTION_OF_SETS, true)).fixed(),
     Member::new("rotationToLatestKeyVersionEnabled", Flag),
     Member::new("federatedClientId", Text),
     Member::new("previousKeys", Derived),
@@ -154,8 +147,24 @@ static ENCRYPTION_SET: [Member; 8] = [
 
 pub(super) static ENCRYPTION_SETS: Plain = Plain::of(&Protocol {
     members: &ENCRYPTION_SET,
+    api_versions: &API_VERSIONS,
+    in_use: Some(in_use_by_disks),
     ..built("Microsoft.Compute/diskEncryptionSets", "DiskEncryptionSet")
 });
+
+static DISK_ACCESS: [Member; 2] =
+    [Member::new("privateEndpointConnections", Derived), Member::new("timeCreated", Created)];
+
+pub(super) static DISK_ACCESSES: Plain = Plain::of(&Protocol {
+    members: &DISK_ACCESS,
+    example: include_str!("plain_types.json"),
+    in_use: Some(in_use_by_disks),
+    ..disk_protocol("Microsoft.Compute/diskAccesses", "DiskAccess")
+});
+
+fn in_use_by_disks(id: &ResourceId, _: &ResourceId, users: &str) -> Refusal {
+    OPERATION_NOT_ALLOWED.says(format_args!("Resource {id} cannot be deleted while it is used by {users}."))
+}
 
 static RESERVATION_GROUP: [Member; 4] = [
     Member::new("sharingProfile", Anything),

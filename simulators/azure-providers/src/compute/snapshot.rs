@@ -4,10 +4,10 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use crate::compute::disk::sku::take_kind;
-use crate::compute::disk::{access, background_copy, copy_source, members};
+use crate::compute::disk::{access, background_copy, copy_source, members, protection};
 use crate::compute::disk::{check_growth, disk_protocol, present_usual};
 use crate::compute::tables::type_names::SNAPSHOT_TYPE;
-use azure_engine::document::{Object, at, fill_at, flag, text};
+use azure_engine::document::{Object, at, flag, text};
 use azure_engine::provider::{
     Acting, Action, AzureState, Expand, Presenting, Proposal, Protocol, Record, Writing,
 };
@@ -45,13 +45,9 @@ impl Writing for Snapshots {
             && let Some(source) = copy_source::find(azure, "snapshot", &mut body)?
         {
             check_way(source, &body)?;
-            for member in ["properties/osType", "properties/hyperVGeneration"] {
-                if let Some(value) = at(&source.body, member) {
-                    fill_at(&mut body, member, value.clone());
-                }
-            }
         }
         check_growth("snapshot", &proposal, &body)?;
+        protection::check(azure, "snapshot", &mut body)?;
         Ok(body)
     }
 

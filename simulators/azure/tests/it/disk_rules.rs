@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{Client, check, compute_id};
+use crate::common::{Client, check, compute_id, machine, network_id};
 use azure_simulator::Options;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -325,4 +325,152 @@ async fn a_disk_that_becomes_fast_begins_with_the_figures_of_its_kind() {
         (&properties["diskIOPSReadWrite"], &properties["diskMBpsReadWrite"]),
         (&json!(3_000), &json!(125))
     );
+}
+
+/// CSI baseline, difference 4 of the simulated Azure; "Expand virtual hard disks on a Linux VM".
+#[tokio::test(start_paused = true)]
+async fn a_disk_in_use_does_not_grow_across_4_tib() {
+    let client = Client::with_group(Options { budgets: None, ..Options::default() }).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    let nic = network_id("networkInterfaces/nic");
+    let ip = json!({ "name": "ip", "properties": { "subnet": { "id": subnet } } });
+    let with_ip = json!({ "location": "eastus", "properties": { "ipConfigurations": [ip] } });
+    client.put(&nic, with_ip).await.expect(201);
+    let vm = compute_id("virtualMachines/vm");
+    let mut wanted = machine(&nic);
+    wanted["zones"] = json!(["1"]);
+    client.create(&vm, wanted).await;
+    let refused = Some((409, "OperationNotAllowed", "cannot be resized to"));
+    for (sku, from, to, power, expected) in [
+        ("Premium_LRS", 1_024, 4_096, "start", None),
+        ("Premium_LRS", 1_024, 4_097, "start", refused),
+        ("Premium_LRS", 4_096, 8_192, "start", refused),
+        ("Premium_LRS", 4_097, 8_192, "start", None),
+        ("PremiumV2_LRS", 1_024, 8_192, "start", None),
+        ("Premium_LRS", 1_024, 8_192, "powerOff", refused),
+        ("Premium_LRS", 1_024, 8_192, "deallocate", None),
+    ] {
+        let what = format!("{sku} {from} to {to}, {power}");
+        let disk = compute_id("disks/disk");
+        let mut new = empty(from, sku);
+        new["zones"] = json!(["1"]);
+        made(&client, &disk, new).await;
+        let disks = |list: Value| json!({ "location": "eastus", "properties": { "storageProfile": { "dataDisks": list } } });
+        let entry = json!([{ "lun": 0, "createOption": "Attach", "managedDisk": { "id": disk } }]);
+        client.create(&vm, disks(entry)).await;
+        client.post(&vm, power, json!({})).await.expect(202);
+        let path = format!("{disk}?api-version=2025-01-02");
+        let growth = json!({ "properties": { "diskSizeGB": to } });
+        check(client.send("PATCH", &path, Some(growth.clone()), &[]).await, expected, &what);
+        client.create(&vm, disks(json!([]))).await;
+        check(client.send("PATCH", &path, Some(growth), &[]).await, None, &what);
+        client.delete(&disk).await.expect(202);
+    }
+}
+
+/// CSI baseline, difference 7 of the simulated Azure.
+#[tokio::test(start_paused = true)]
+async fn keys_and_private_access_are_there_and_fit() {
+    let client = Client::with_group(Options::default()).await;
+    let (keys, both) = (compute_id("diskEncryptionSets/keys"), compute_id("diskEncryptionSets/both"));
+    let [customer, double, platform] = [
+        "EncryptionAtRestWithCustomerKey",
+        "EncryptionAtRestWithPlatformAndCustomerKeys",
+        "EncryptionAtRestWithPlatformKey",
+    ];
+    for (set, way) in [(&keys, None), (&both, Some(double))] {
+        client.create(set, body("eastus", None, json!({ "encryptionType": way }))).await;
+    }
+    let access = compute_id("diskAccesses/access");
+    made(&client, &access, body("eastus", None, json!({}))).await;
+    let gone = |kind: &str| compute_id(&format!("{kind}/none"));
+    let encryption = |set: Option<&ResourceId>, way: Option<&str>| json!({ "encryption": { "diskEncryptionSetId": set, "type": way } });
+    let absent = |what: &'static str| Some((400, "InvalidResourceReference", what));
+    let wrong = |what: &'static str| Some((400, "InvalidParameter", what));
+    let (no_set, no_access) = (gone("diskEncryptionSets"), gone("diskAccesses"));
+    for (properties, expected) in [
+        (encryption(Some(&keys), Some(customer)), None),
+        (encryption(Some(&keys), None), None),
+        (encryption(Some(&both), Some(double)), None),
+        (encryption(None, Some(platform)), None),
+        (encryption(Some(&no_set), Some(customer)), absent("diskEncryptionSets/none")),
+        (
+            encryption(Some(&keys), Some(double)),
+            wrong("it is not the encryption type of the disk encryption set"),
+        ),
+        (
+            encryption(Some(&keys), Some(platform)),
+            wrong("it is not the encryption type of the disk encryption set"),
+        ),
+        (encryption(None, Some(customer)), wrong("'disk.encryption.diskEncryptionSetId' is missing")),
+        (json!({ "networkAccessPolicy": "AllowPrivate", "diskAccessId": access }), None),
+        (json!({ "networkAccessPolicy": "AllowPrivate" }), wrong("'disk.diskAccessId' is missing")),
+        (
+            json!({ "networkAccessPolicy": "AllowPrivate", "diskAccessId": no_access }),
+            absent("diskAccesses/none"),
+        ),
+        (
+            json!({ "networkAccessPolicy": "DenyAll", "diskAccessId": access }),
+            wrong("for AllowPrivate alone"),
+        ),
+    ] {
+        let disk = compute_id("disks/disk");
+        let mut wanted = empty(8, "Premium_LRS");
+        for (member, value) in properties.as_object().unwrap() {
+            wanted["properties"][member] = value.clone();
+        }
+        check(client.put(&disk, wanted).await, expected, &properties);
+        if expected.is_none() {
+            let shown = client.get(&disk).await.expect(200).body;
+            for used in [&keys, &both, &access] {
+                let uses = shown["properties"].to_string().contains(used.as_str());
+                let held = Some((409, "OperationNotAllowed", "while it is used by"));
+                if uses {
+                    check(client.delete(used).await, held, &properties);
+                }
+            }
+            client.delete(&disk).await.expect(202);
+        }
+    }
+    let gone = client.delete(&access).await.expect(202);
+    client.wait(&gone).await;
+    client.get(&access).await.refused(404, "ResourceNotFound");
+}
+
+/// CSI 3.13: a change of kind copies in the background, one at a time.
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_becomes_fast_is_copied_in_the_background() {
+    let client = Client::with_group(Options::default()).await;
+    let (disk, snapshot, restored) =
+        (compute_id("disks/disk"), compute_id("snapshots/snapshot"), compute_id("disks/restored"));
+    made(&client, &disk, empty(100, "Premium_LRS")).await;
+    made(&client, &snapshot, copy(&disk, true)).await;
+    let percent = async |id: &ResourceId| {
+        client.get(id).await.expect(200).body["properties"]["completionPercent"].as_f64()
+    };
+    assert_eq!(percent(&disk).await, None);
+    let kind = |sku: &str| json!({ "sku": { "name": sku } });
+    let path = format!("{disk}?api-version=2025-01-02");
+    let patch = async |change: Value| client.send("PATCH", &path, Some(change), &[]).await;
+    patch(kind("PremiumV2_LRS")).await.expect(202);
+    made(
+        &client,
+        &restored,
+        body("eastus", Some("PremiumV2_LRS"), copy(&snapshot, true)["properties"].take()),
+    )
+    .await;
+    for changed in [&disk, &restored] {
+        assert_eq!(percent(changed).await, Some(0.0), "{changed}");
+    }
+    let copied = Some((409, "OperationNotAllowed", "while its data are copied in the background"));
+    check(patch(kind("Premium_LRS")).await, copied, &"another kind");
+    check(patch(json!({ "properties": { "diskSizeGB": 200 } })).await, copied, &"another size");
+    check(patch(json!({ "properties": { "diskIOPSReadWrite": 4_000 } })).await, None, &"other figures");
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(percent(&disk).await, Some(25.0));
+    tokio::time::sleep(Duration::from_secs(15)).await;
+    for changed in [&disk, &restored] {
+        assert_eq!(percent(changed).await, Some(100.0), "{changed}");
+    }
+    check(patch(json!({ "properties": { "diskSizeGB": 200 } })).await, None, &"it is complete");
 }

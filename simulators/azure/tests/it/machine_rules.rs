@@ -469,3 +469,70 @@ async fn a_spot_machine_with_an_ephemeral_disk_is_deleted_when_it_is_evicted() {
         }
     }
 }
+
+/// CSI baseline, difference 8 of the simulated Azure ("Write Accelerator").
+#[tokio::test(start_paused = true)]
+async fn write_accelerator_is_for_premium_disks_of_the_m_series() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    let size = Some((400, "InvalidParameter", "It is supported for the M-series alone."));
+    let kind = Some((400, "InvalidParameter", "is for disks of the kinds Premium_LRS and Premium_ZRS"));
+    for (number, (vm_size, sku, caching, expected)) in [
+        ("Standard_M64ms", "Premium_LRS", "None", None),
+        ("Standard_M128s", "Premium_LRS", "ReadOnly", None),
+        ("Standard_M128s", "Premium_LRS", "ReadWrite", kind),
+        ("Standard_M128s", "Standard_LRS", "None", kind),
+        ("Standard_D2s_v3", "Premium_LRS", "None", size),
+        ("Standard_Mx", "Premium_LRS", "None", size),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let nic = interface(&client, &format!("nic{number}"), &subnet).await;
+        let data = disk(&client, &format!("data{number}"), sku, None).await;
+        let mut wanted = machine(&nic);
+        wanted["properties"]["hardwareProfile"]["vmSize"] = json!(vm_size);
+        let mut disks = attached(&data, caching)["properties"]["storageProfile"]["dataDisks"].take();
+        disks[0]["writeAcceleratorEnabled"] = json!(true);
+        wanted["properties"]["storageProfile"]["dataDisks"] = disks;
+        let id = compute_id(&format!("virtualMachines/vm{number}"));
+        check(client.put(&id, wanted).await, expected, &format!("{vm_size} {sku} {caching}"));
+    }
+}
+
+/// CSI baseline, difference 3 of the simulated Azure.
+#[tokio::test(start_paused = true)]
+async fn system_disks_and_their_copies_show_their_generation() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    for (name, publisher, offer, sku, generation) in [
+        ("ubuntu", "Canonical", "ubuntu-24_04-lts", "server", "V2"),
+        ("gen1", "cncf-upstream", "capi", "ubuntu-2204-gen1", "V1"),
+        ("windows", "MicrosoftWindowsServer", "WindowsServer", "2022-datacenter", "V1"),
+        ("windows2", "MicrosoftWindowsServer", "WindowsServer", "2022-datacenter-g2", "V2"),
+    ] {
+        let nic = interface(&client, name, &subnet).await;
+        let mut wanted = machine(&nic);
+        let image = json!({ "publisher": publisher, "offer": offer, "sku": sku, "version": "latest" });
+        wanted["properties"]["storageProfile"]["imageReference"] = image;
+        let new = json!([{ "lun": 0, "createOption": "Empty", "diskSizeGB": 4 }]);
+        wanted["properties"]["storageProfile"]["dataDisks"] = new;
+        let vm = client.create(&compute_id(&format!("virtualMachines/{name}")), wanted).await;
+        let of = async |entry: &Value| {
+            let id = ResourceId::parse(entry["managedDisk"]["id"].as_str().unwrap()).unwrap();
+            let shown = client.get(&id).await.expect(200).body;
+            (id, shown["properties"].get("hyperVGeneration").cloned())
+        };
+        let storage = &vm["properties"]["storageProfile"];
+        let (system, shown) = of(&storage["osDisk"]).await;
+        assert_eq!(shown, Some(json!(generation)), "{name}");
+        assert_eq!(of(&storage["dataDisks"][0]).await.1, None, "{name}: a data disk has none");
+        let copy = compute_id(&format!("disks/{name}-copy"));
+        let creation = json!({ "createOption": "Copy", "sourceResourceId": system });
+        client
+            .put(&copy, json!({ "location": "eastus", "properties": { "creationData": creation } }))
+            .await
+            .expect(202);
+        assert_eq!(client.get(&copy).await.body["properties"]["hyperVGeneration"], generation, "{name}");
+    }
+}

@@ -15,6 +15,7 @@ mod data_planes;
 mod ddos_protection;
 mod determinism;
 mod disk;
+mod disk_attachment;
 mod disk_rules;
 mod dns;
 mod documented;

@@ -168,15 +168,16 @@ async fn instances_of_uniform_sets_take_disks_too() {
     let data = disk(&client, "data", json!({})).await;
     let (first, second) = (set.child("virtualMachines", "0"), set.child("virtualMachines", "1"));
     client.create(&first, attached(&[(3, &data)])).await;
-    assert_eq!(client.get(&data).await.body["managedBy"], json!(first));
+    let shown = json!(set.child("virtualMachines", "set_0"));
+    assert_eq!(
+        client.get(&data).await.body["managedBy"],
+        shown,
+        "disks show instances with their full names"
+    );
     client.put(&second, attached(&[(3, &data)])).await.refused(409, "ConflictingUserInput");
     let upgrade = client.post(&set, "manualupgrade", json!({ "instanceIds": ["*"] })).await.expect(202);
     client.wait(&upgrade).await;
-    assert_eq!(
-        client.get(&data).await.body["managedBy"],
-        json!(first),
-        "what an instance holds outlives its model"
-    );
+    assert_eq!(client.get(&data).await.body["managedBy"], shown, "what an instance holds outlives its model");
     let away = json!({ "dataDisksToDetach": [{ "diskId": data }] });
     client.post(&first, "attachDetachDataDisks", away.clone()).await.expect(202);
     assert!(client.get(&data).await.body.get("managedBy").is_none());

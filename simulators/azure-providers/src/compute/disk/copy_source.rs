@@ -5,7 +5,7 @@ use azure_types::ResourceId;
 use crate::compute::tables::codes::NOT_FOUND;
 use crate::compute::tables::type_names::{DISK_TYPE, SNAPSHOT_TYPE};
 use crate::compute::tables::words::missing;
-use azure_engine::document::{fill_at, number, text};
+use azure_engine::document::{at, fill_at, number, text};
 use azure_engine::provider::{AzureState, Record};
 use azure_engine::refusal::{Refusal, Result};
 use azure_engine::store::State;
@@ -48,6 +48,12 @@ pub(crate) fn find<'a>(azure: &'a AzureState, noun: &str, body: &mut Value) -> R
         source.id
     );
     Refusal::invalid_when(size < least, &member, text)?;
+    // A copy of a system disk is one, too.
+    for member in ["osType", "hyperVGeneration"] {
+        if let Some(value) = at(&source.body, &format!("properties/{member}")) {
+            fill_at(body, &format!("properties/{member}"), value.clone());
+        }
+    }
     let unique = azure.seed.guid("disk", source.id.as_str(), source.incarnation);
     body["properties"]["creationData"]["sourceResourceId"] = source.id.as_str().into();
     body["properties"]["creationData"]["sourceUniqueId"] = unique.into();

@@ -3,11 +3,13 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
+use crate::compute::disk::ownership;
 use crate::compute::disk::sku::SKUS;
+use crate::compute::machine::image;
 use crate::compute::shared::zones;
 use crate::compute::tables::codes::CONFLICTING_USER_INPUT;
 use crate::compute::tables::type_names::DISK_TYPE;
-use azure_engine::document::{at, name, text};
+use azure_engine::document::{at, name, stored_reference, text};
 use azure_engine::provider::{AzureState, Record};
 use azure_engine::refusal::Result;
 
@@ -53,6 +55,7 @@ pub(crate) fn create_asked_for(azure: &mut AzureState, machine: &ResourceId) {
     let Some(disks) = azure.resource_type(DISK_TYPE) else { return };
     let (location, mut body, mut made) = (azure.location(machine), record.body.clone(), Vec::new());
     let zones = record.body.get("zones");
+    let generation = image::of(&record.body["properties"]["storageProfile"]).generation;
     for entry in entries_mut(&mut body["properties"]) {
         if at(entry, "managedDisk/id").is_some() {
             continue;
@@ -67,13 +70,21 @@ pub(crate) fn create_asked_for(azure: &mut AzureState, machine: &ResourceId) {
         });
         if let Some(system) = entry.get("osType") {
             disk["properties"]["osType"] = system.clone();
+            disk["properties"]["hyperVGeneration"] = generation.into();
+        }
+        if let Some(set) = at(entry, "managedDisk/diskEncryptionSet/id") {
+            let of_set = stored_reference(entry, "managedDisk/diskEncryptionSet/id");
+            let of_set = of_set.and_then(|set| at(&azure.store.get(&set)?.body, "properties/encryptionType"));
+            disk["properties"]["encryption"] = json!({ "diskEncryptionSetId": set, "type": of_set });
         }
         // A machine's zone is its disks' zone, too, but for kinds that are in all of them.
         if let Some(zones) = zones.filter(|_| !zones::is_redundant(kind)) {
             disk["zones"] = zones.clone();
         }
         entry["managedDisk"]["id"] = id.as_str().into();
-        made.push(Record::new(disks, &id, disk, now));
+        let mut disk = Record::new(disks, &id, disk, now);
+        ownership::changed_at(&mut disk, &now.to_string());
+        made.push(disk);
     }
     if made.is_empty() {
         return;

@@ -2,7 +2,7 @@
 
 use azure_engine::refusal::Refusal;
 use azure_engine::refusal::words::Wrong;
-use azure_engine::types::member_table::Holds::{Created, Derived, Flag, Number, Object, Text, Word};
+use azure_engine::types::member_table::Holds::{Created, Derived, Flag, Number, Object, Text, UsesId, Word};
 use azure_engine::types::member_table::{Holds, Member};
 
 use crate::compute::disk::sku::{MAX_GIB, SKUS};
@@ -12,6 +12,8 @@ use crate::compute::tables::codes::BAD_REQUEST;
 const ANY: Holds = Number(i64::MIN, i64::MAX);
 
 const ACCESS: Holds = Word(&["AllowAll", "AllowPrivate", "DenyAll"], false);
+const GENERATION: Holds = Word(&["V1", "V2"], false);
+const SYSTEM: Holds = Word(&["Linux", "Windows"], false);
 const PUBLIC: Holds = Word(&["Enabled", "Disabled"], false);
 
 static DISK_SKU: [Member; 2] = [Member::new("name", Word(&SKUS, false)), Member::new("tier", Derived)];
@@ -60,23 +62,41 @@ static DISK_CREATION: [Member; 8] = creation(
 static SNAPSHOT_CREATION: [Member; 8] =
     creation("snapshot.creationData.createOption", &["Copy", "CopyStart", "Import", "Empty"]);
 
+/// The ways in which a set of keys encrypts, the default first; disks without such a set have the platform's keys.
+pub(crate) const ENCRYPTION_OF_SETS: [&str; 3] = [
+    "EncryptionAtRestWithCustomerKey",
+    "EncryptionAtRestWithPlatformAndCustomerKeys",
+    "ConfidentialVmEncryptedWithCustomerKey",
+];
+pub(crate) const PLATFORM_KEY: &str = "EncryptionAtRestWithPlatformKey";
+const ENCRYPTION_OF_DISKS: [&str; 3] = [PLATFORM_KEY, ENCRYPTION_OF_SETS[0], ENCRYPTION_OF_SETS[1]];
+
+static ENCRYPTION: [Member; 2] = [
+    Member::new("diskEncryptionSetId", UsesId("diskEncryptionSets")),
+    Member::new("type", Word(&ENCRYPTION_OF_DISKS, false)),
+];
+
 /// Azure REST reference, "Disks".
-pub(crate) static DISK: [Member; 19] = [
+pub(crate) static DISK: [Member; 23] = [
     Member::new("burstingEnabled", Flag),
+    Member::new("completionPercent", Derived),
     Member::new("creationData", Object(&DISK_CREATION))
         .required()
         .called("disk.creationData")
         .fixed_as(fixed),
-    Member::new("diskAccessId", Text),
+    Member::new("diskAccessId", UsesId("diskAccesses")),
     Member::new("diskIOPSReadWrite", ANY),
     Member::new("diskMBpsReadWrite", ANY),
     Member::new("diskSizeBytes", Derived),
     Member::new("diskSizeGB", Number(1, MAX_GIB)).called("disk.diskSizeGB"),
     Member::new("diskState", Derived),
-    Member::new("lastOwnershipUpdateTime", Derived),
+    Member::new("encryption", Object(&ENCRYPTION)),
+    Member::new("hyperVGeneration", GENERATION),
+    Member::new("LastOwnershipUpdateTime", Derived),
     Member::new("maxShares", ANY),
     Member::new("networkAccessPolicy", ACCESS),
     Member::new("optimizedForFrequentAttach", Flag),
+    Member::new("osType", SYSTEM),
     Member::new("osTypeInUse", Derived),
     Member::new("publicNetworkAccess", PUBLIC),
     Member::new("shareInfo", Derived),
@@ -87,20 +107,23 @@ pub(crate) static DISK: [Member; 19] = [
 ];
 
 /// Azure REST reference, "Snapshots".
-pub(crate) static SNAPSHOT: [Member; 14] = [
+pub(crate) static SNAPSHOT: [Member; 17] = [
     Member::new("completionPercent", Derived),
     Member::new("copyCompletionError", Derived),
     Member::new("creationData", Object(&SNAPSHOT_CREATION))
         .required()
         .called("snapshot.creationData")
         .fixed_as(fixed),
-    Member::new("diskAccessId", Text),
+    Member::new("diskAccessId", UsesId("diskAccesses")),
     Member::new("diskSizeBytes", Derived),
     Member::new("diskSizeGB", Number(1, MAX_GIB)).called("snapshot.diskSizeGB"),
     Member::new("diskState", Derived),
+    Member::new("encryption", Object(&ENCRYPTION)),
+    Member::new("hyperVGeneration", GENERATION),
     Member::new("incremental", Flag).or_flag(false).fixed_as(fixed),
     Member::new("incrementalSnapshotFamilyId", Derived),
     Member::new("networkAccessPolicy", ACCESS),
+    Member::new("osType", SYSTEM),
     Member::new("publicNetworkAccess", PUBLIC),
     Member::new("snapshotAccessState", Derived),
     Member::new("timeCreated", Created),

@@ -5,7 +5,9 @@ pub(crate) mod background_copy;
 pub(crate) mod copy_source;
 pub(crate) mod creation;
 pub(crate) mod members;
+pub(crate) mod ownership;
 mod performance;
+pub(crate) mod protection;
 mod rules;
 pub(crate) mod sku;
 
@@ -13,7 +15,7 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use self::sku::{check_size, kind_of, take_kind, tier};
-use crate::compute::machine::uses_disks;
+use crate::compute::machine::{full_id, uses_disks};
 use crate::compute::shared::zones;
 use crate::compute::shared::zones::Span;
 use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
@@ -28,7 +30,7 @@ use azure_engine::refusal::{Handled, Result};
 use azure_engine::store::State;
 
 /// Versions of disks and snapshots, newest first: they have their own.
-const API_VERSIONS: [&str; 8] = [
+pub(crate) const API_VERSIONS: [&str; 8] = [
     "2025-01-02",
     "2024-03-02",
     "2023-10-02",
@@ -67,9 +69,7 @@ const PROTOCOL: Protocol = Protocol {
     envelope: &members::DISK_ENVELOPE,
     example: include_str!("example.json"),
     actions: &["beginGetAccess", "endGetAccess"],
-    in_use: Some(|disk, user, _| {
-        OPERATION_NOT_ALLOWED.says(format_args!("Disk {} is attached to VM {user}.", disk.name()))
-    }),
+    in_use: Some(|disk, user, _| ownership::is_attached(disk, user)),
     ..disk_protocol(DISK_TYPE, "Disk")
 };
 
@@ -89,11 +89,17 @@ impl Writing for Disks {
         let size = check_growth("disk", &proposal, &body)?;
         check_size("disk.diskSizeGB", size, &sku)?;
         rules::check(azure, &proposal, &sku, &mut body)?;
+        protection::check(azure, "disk", &mut body)?;
         Ok(body)
     }
 
+    fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
+        background_copy::begin(azure, id, old);
+    }
+
     fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
-        access::check_none(azure, record)
+        access::check_none(azure, record)?;
+        ownership::check_released(azure, record)
     }
 }
 
@@ -121,12 +127,13 @@ impl Presenting for Disks {
     }
 
     fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
-        let holders: Vec<&ResourceId> = azure.store.referrers(&record.id).map(|user| &user.from).collect();
-        if let Some(first) = holders.first() {
+        let holders = ownership::holders(azure, record);
+        let shown: Vec<ResourceId> = holders.iter().map(full_id).collect();
+        if let Some(first) = shown.first() {
             document.insert("managedBy".into(), first.as_str().into());
         }
         if holders.len() > 1 {
-            document.insert("managedByExtended".into(), json!(holders));
+            document.insert("managedByExtended".into(), json!(shown));
         }
         if record.state == State::Creating {
             // A machine can take a disk that is still being made; both sides then say so.
@@ -145,8 +152,14 @@ impl Presenting for Disks {
             fill(properties, "tier", tier);
         }
         if holders.len() > 1 || number(&record.body, "properties/maxShares").unwrap_or(1) > 1 {
-            let shares: Vec<Value> = holders.iter().map(|holder| json!({ "vmUri": holder })).collect();
+            let shares: Vec<Value> = shown.iter().map(|holder| json!({ "vmUri": holder })).collect();
             properties.insert("shareInfo".into(), shares.into());
+        }
+        if let Some(percent) = background_copy::progress_of_disk(azure, record) {
+            properties.insert("completionPercent".into(), percent.into());
+        }
+        if let Some(time) = ownership::last_change(record) {
+            properties.insert("LastOwnershipUpdateTime".into(), time.clone());
         }
     }
 }
@@ -158,7 +171,7 @@ impl Acting for Disks {
 }
 
 /// The state of a disk: with a running machine, with a stopped one, or free.
-fn state(azure: &AzureState, record: &Record, holders: &[&ResourceId]) -> &'static str {
+fn state(azure: &AzureState, record: &Record, holders: &[ResourceId]) -> &'static str {
     match holders {
         _ if access::is_granted(azure, record) => "ActiveSAS",
         [] => "Unattached",
@@ -184,7 +197,7 @@ pub(crate) fn present_usual(azure: &AzureState, record: &Record, document: &mut 
     let kind = kind_of(record);
     document.insert("sku".into(), json!({ "name": kind, "tier": tier(kind) }));
     let Some(properties) = document.get_mut("properties") else { return };
-    fill_at(properties, "encryption", json!({ "type": "EncryptionAtRestWithPlatformKey" }));
+    fill_at(properties, "encryption", json!({ "type": members::PLATFORM_KEY }));
     fill_at(properties, "networkAccessPolicy", "AllowAll");
     fill_at(properties, "publicNetworkAccess", "Enabled");
     let gib = number(properties, "diskSizeGB").unwrap_or_default();

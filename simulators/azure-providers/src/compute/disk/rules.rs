@@ -4,18 +4,22 @@
 use serde_json::Value;
 
 use crate::compute::disk::background_copy::is_fast;
-use crate::compute::disk::performance;
 use crate::compute::disk::sku::kind_of;
+use crate::compute::disk::{background_copy, performance};
 use crate::compute::machine::uses_disks;
 use crate::compute::tables::codes::{BAD_REQUEST, OPERATION_NOT_ALLOWED};
 use azure_engine::document::{number, remove_at};
 use azure_engine::provider::{AzureState, Proposal};
 use azure_engine::refusal::{Refusal, Result};
 
+/// Disks above this size, 4 TiB, are of another make.
+const LARGE_GIB: u64 = 4_096;
+
 /// Checks all of it. Figures that follow from kind and size are not stored, so that they change with them.
 pub(crate) fn check(azure: &AzureState, proposal: &Proposal<'_>, sku: &str, body: &mut Value) -> Result<()> {
     check_kind(azure, proposal, sku)?;
     check_shares(azure, proposal, sku, body)?;
+    check_growth(azure, proposal, sku, body)?;
     check_figures(proposal, sku, body)
 }
 
@@ -41,11 +45,35 @@ fn check_shares(azure: &AzureState, proposal: &Proposal<'_>, sku: &str, body: &V
     )
 }
 
+/// Disks that running machines have grow up to 4 TiB or beyond it, but not across; fast ones do ("Expand virtual hard
+/// disks on a Linux VM"). No disk grows while its data are copied.
+fn check_growth(azure: &AzureState, proposal: &Proposal<'_>, sku: &str, body: &Value) -> Result<()> {
+    let size_of = |body| number(body, "properties/diskSizeGB").unwrap_or_default();
+    let (before, size) = (proposal.old.map_or(0, |old| size_of(&old.body)), size_of(body));
+    if let Some(old) = proposal.old.filter(|_| before != size) {
+        let change = format!("The size of disk {} cannot be changed", proposal.id.name());
+        background_copy::check_disk_complete(azure, old, &change)?;
+    }
+    if is_fast(sku) || proposal.old.is_none() || before > LARGE_GIB || size <= LARGE_GIB {
+        return Ok(());
+    }
+    let used = azure.store.referrers(proposal.id).any(|user| uses_disks(azure, &user.from));
+    OPERATION_NOT_ALLOWED.says_when(
+        used,
+        format_args!(
+            "Disk of size {before} GB (<={LARGE_GIB} GB) cannot be resized to {size} GB (>{LARGE_GIB} GB) while it is attached              to a running VM. Please stop your VM or detach the disk and retry the operation."
+        ),
+    )
+}
+
 /// The kind changes while no machine uses the disk; fast kinds do not become others, nor others UltraSSD_LRS.
 fn check_kind(azure: &AzureState, proposal: &Proposal<'_>, sku: &str) -> Result<()> {
     let Some(before) = proposal.old.map(kind_of).filter(|before| *before != sku) else { return Ok(()) };
     let name = proposal.id.name();
     let change = format!("The kind of disk {name} cannot be changed from {before} to {sku}");
+    if let Some(old) = proposal.old {
+        background_copy::check_disk_complete(azure, old, &change)?;
+    }
     OPERATION_NOT_ALLOWED.says_when(
         is_fast(before) || sku == "UltraSSD_LRS",
         format_args!("{change}. Make a snapshot, and a disk of the other kind from it."),

@@ -10,8 +10,11 @@ use crate::compute::disk::background_copy::is_fast;
 use crate::compute::disk::copy_source::USUAL_GIB;
 use crate::compute::disk::creation::check_name_free;
 use crate::compute::disk::creation::entries_mut;
+use crate::compute::disk::ownership;
 use crate::compute::disk::sku::{check_size, kind_of};
+use crate::compute::machine::disk_list::{is_leaving, leaves};
 use crate::compute::machine::members::{MAX_LUN, STORAGE};
+use crate::compute::machine::{disk_change, full_id};
 use crate::compute::shared::zones;
 use crate::compute::tables::codes::{BAD_REQUEST, CONFLICTING_USER_INPUT, NOT_FOUND, OPERATION_NOT_ALLOWED};
 use crate::compute::tables::sizes;
@@ -33,14 +36,21 @@ struct Machine<'a> {
     zone: Option<&'a str>,
 }
 
-/// Checks the data disks in the document of a machine and fills what is left open. Entries marked for detaching are
-/// taken off.
-pub(crate) fn normalise(azure: &AzureState, id: &ResourceId, body: &mut Value) -> Result<()> {
+/// Checks the data disks in the document of a machine and fills what is left open. Disks that leave the machine stay in
+/// the list, marked.
+pub(crate) fn normalise(
+    azure: &AzureState,
+    id: &ResourceId,
+    old: Option<&Record>,
+    body: &mut Value,
+) -> Result<()> {
     let size = text(body, "properties/hardwareProfile/vmSize").unwrap_or_default().to_owned();
     let zone = items(body, "zones").first().and_then(Value::as_str).map(str::to_owned);
     let machine = Machine { id, size: &size, zone: zone.as_deref() };
     let mut disks = BTreeSet::new();
-    each(&mut body["properties"]["storageProfile"], &size, |number, entry| {
+    let storage = &mut body["properties"]["storageProfile"];
+    disk_change::keep_leaving(id, old, storage)?;
+    each(storage, &size, |number, entry| {
         check(azure, &machine, number, entry)?;
         let id = text(entry, "managedDisk/id").filter(|id| !disks.insert(id.to_ascii_lowercase()));
         id.map_or(Ok(()), |id| Err(bad(format_args!("disk {id} is listed more than once"))))
@@ -58,8 +68,8 @@ pub(crate) fn normalise_model(size: &str, storage: &mut Value) -> Result<()> {
     })
 }
 
-/// Goes through the data disks of a storage profile. Entries marked for detaching are taken off; every other has a
-/// LUN of its own when `check` gets it, with its number among the disks.
+/// Goes through the data disks of a storage profile that stay on the machine: each has a LUN of its own when `check`
+/// gets it, with its number among the disks. A disk that comes may have the LUN of one that leaves.
 fn each(
     storage: &mut Value,
     size: &str,
@@ -68,9 +78,8 @@ fn each(
     let Some(Value::Array(list)) = storage.get_mut("dataDisks") else {
         return Ok(());
     };
-    list.retain(|entry| !flag(entry, "toBeDetached"));
     let mut luns = BTreeSet::new();
-    for (at, entry) in list.iter_mut().enumerate() {
+    for (at, entry) in list.iter_mut().filter(|entry| !leaves(entry)).enumerate() {
         let lun = number(entry, "lun").unwrap_or_default();
         if !luns.insert(lun) {
             return Err(bad(format_args!("more than one data disk uses lun {lun}")));
@@ -81,7 +90,7 @@ fn each(
     let text = format_args!(
         "The maximum number of data disks allowed to be attached to a VM of this size is {most}."
     );
-    OPERATION_NOT_ALLOWED.says_when(list.len() > most, text).map_err(|refusal| refusal.at("dataDisks"))
+    OPERATION_NOT_ALLOWED.says_when(luns.len() > most, text).map_err(|refusal| refusal.at("dataDisks"))
 }
 
 /// What a disk without a name is called: the system disk is the first of a machine. Numbers of instances are used once
@@ -134,6 +143,7 @@ fn check_kind_and_size(size: &str, entry: &mut Value, name: &str) -> Result<()> 
     let gib = number(entry, "diskSizeGB").ok_or_else(|| bad("an empty data disk needs diskSizeGB"))?;
     check_size("dataDisk.diskSizeGB", gib, kind)?;
     check_caching(entry, kind)?;
+    check_write_accelerator(size, entry, kind, "dataDisk")?;
     check_kind(size, kind, name, "dataDisk.managedDisk.storageAccountType")
 }
 
@@ -178,6 +188,23 @@ fn check_caching(entry: &Value, kind: &str) -> Result<()> {
     Refusal::invalid_when(caching != "None" && is_fast(kind), "dataDisk.caching", text)
 }
 
+/// Write Accelerator is for premium disks of sizes of the M series, cached for reading at most ("Write Accelerator").
+pub(crate) fn check_write_accelerator(size: &str, entry: &Value, kind: &str, noun: &str) -> Result<()> {
+    if !flag(entry, "writeAcceleratorEnabled") {
+        return Ok(());
+    }
+    let text = format_args!(
+        "Write Accelerator is not supported for the VM size '{size}'. It is supported for the M-series alone."
+    );
+    let member = &format!("{noun}.writeAcceleratorEnabled");
+    Refusal::invalid_when(!sizes::accelerates_writes(size), member, text)?;
+    let caching = caching(entry);
+    let text = format_args!(
+        "Write Accelerator is for disks of the kinds Premium_LRS and Premium_ZRS with caching None or ReadOnly, not for          {kind} with {caching}."
+    );
+    Refusal::invalid_when(!kind.starts_with("Premium_") || caching == "ReadWrite", member, text)
+}
+
 /// Refuses premium disks on sizes that do not take them. Sizes outside the catalogue are not checked.
 pub(crate) fn check_kind(size: &str, kind: &str, disk: &str, target: &str) -> Result<()> {
     let wrong = kind.starts_with("Premium") && !sizes::find(size).is_none_or(Size::premium);
@@ -200,15 +227,7 @@ fn attachable(azure: &AzureState, machine: &Machine<'_>, disk: &Record) -> Resul
             return Err(not_found(&disk.id));
         }
     }
-    let others: Vec<&ResourceId> = users().filter(|user| *user != machine.id).collect();
-    if let (Some(other), true) = (others.first(), others.len() as u64 >= shares(disk)) {
-        let name = disk.id.name();
-        return Err(CONFLICTING_USER_INPUT
-            .says(format_args!(
-                "Disk '{name}' cannot be attached as the disk is already owned by VM '{other}'."
-            ))
-            .at(disk.id.as_str()));
-    }
+    check_owners(azure, machine, disk)?;
     // A machine takes disks of its own zone, a machine without a zone takes disks without one; both take disks
     // replicated to all zones.
     let zone = items(&disk.body, "zones").first().and_then(Value::as_str);
@@ -225,6 +244,23 @@ fn attachable(azure: &AzureState, machine: &Machine<'_>, disk: &Record) -> Resul
             disk.id
         ),
     )
+}
+
+/// Refuses a disk that others have, as many as can. Those that it is about to go to, and those that are gone but whose
+/// hold has not ended, count, too.
+fn check_owners(azure: &AzureState, machine: &Machine<'_>, disk: &Record) -> Result<()> {
+    let users = azure.store.referrers(&disk.id).map(|user| user.from.clone());
+    let others: Vec<ResourceId> =
+        users.chain(ownership::gone(azure, disk)).filter(|user| user != machine.id).collect();
+    let Some(other) = others.first().filter(|_| others.len() as u64 >= shares(disk)) else { return Ok(()) };
+    let leaves = |user: &ResourceId| azure.store.get(user).is_some_and(|user| is_leaving(user, &disk.id));
+    if others.iter().any(leaves) {
+        return Err(disk_change::being_detached(&disk.id, machine.id));
+    }
+    let (name, other) = (disk.id.name(), full_id(other));
+    Err(CONFLICTING_USER_INPUT
+        .says(format_args!("Disk '{name}' cannot be attached as the disk is already owned by VM '{other}'."))
+        .at(disk.id.as_str()))
 }
 
 /// The disks of a scale set's model, for one new instance: they are deleted with it.
@@ -253,20 +289,26 @@ pub(crate) fn change(azure: &mut AzureState, id: &ResourceId, action: &str, body
     action.eq_ignore_ascii_case("attachDetachDataDisks").then(|| attach_and_detach(azure, id, body))
 }
 
-/// Performs that action: the resulting list is written as a whole list would be.
+/// Begins that action: the resulting list is written as a whole list would be.
 fn attach_and_detach(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Action> {
     let record = azure.store.get(id).ok_or_else(|| azure.not_found(id))?;
     let mut list: Vec<Value> = items(&record.body, "properties/storageProfile/dataDisks").to_vec();
     for gone in items(body, "dataDisksToDetach") {
         let disk = text(gone, "diskId").unwrap_or_default();
-        let before = list.len();
-        list.retain(|entry| !text(entry, "managedDisk/id").is_some_and(|id| id.eq_ignore_ascii_case(disk)));
-        if list.len() == before {
+        let is = |entry: &&mut Value| {
+            text(entry, "managedDisk/id").is_some_and(|id| id.eq_ignore_ascii_case(disk))
+        };
+        let Some(entry) = list.iter_mut().find(is) else {
             return Err(bad(format_args!("disk {disk} is not attached to {}", id.name())));
+        };
+        entry["toBeDetached"] = true.into();
+        if let Some(option) = gone.get("detachOption") {
+            entry["detachOption"] = option.clone();
         }
     }
     for wanted in items(body, "dataDisksToAttach") {
-        let used = |lun: &i64| list.iter().any(|entry| entry.get("lun") == Some(&json!(lun)));
+        let used =
+            |lun: &i64| list.iter().any(|entry| !leaves(entry) && entry.get("lun") == Some(&json!(lun)));
         let free = (0..=MAX_LUN).find(|lun| !used(lun));
         if !wanted.is_object() {
             return Err(bad(format_args!("an entry of dataDisksToAttach is not an object")));
@@ -283,13 +325,19 @@ fn attach_and_detach(azure: &mut AzureState, id: &ResourceId, body: &Value) -> R
     let written =
         azure.judge(record.resource_type, Proposal::new(id, Some(record), envelope, Source::Put))?;
     // The answer shows the resulting storage profile.
-    let told = at(&written, "properties/storageProfile").cloned().unwrap_or_default();
+    let mut shown = at(&written, "properties/storageProfile").cloned().unwrap_or_default();
+    if let Some(Value::Array(list)) = shown.get_mut("dataDisks") {
+        list.retain(|entry| !leaves(entry));
+    }
+    let before = azure.store.get(id).map(|record| record.body.clone());
     if let Some(record) = azure.store.get_mut(id) {
         record.body = written;
         record.version += 1;
+        record.state = State::Updating;
     }
     azure.changed(id);
-    Ok(Action::begun(Completion::Report(told)))
+    disk_change::begin(azure, id, before.as_ref());
+    Ok(Action::begun(Completion::Report(shown)))
 }
 
 fn not_found(disk: &ResourceId) -> Refusal {

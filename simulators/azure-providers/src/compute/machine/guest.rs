@@ -8,6 +8,7 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use crate::compute::machine;
+use crate::compute::machine::ending;
 use crate::compute::scale_set::flexible;
 use crate::compute::scale_set::instance_address::set_of;
 use crate::compute::tables::type_names::{EXTENSION_TYPE, INSTANCE_TYPE};
@@ -103,7 +104,7 @@ pub(crate) fn record_report(azure: &mut AzureState, id: &ResourceId, answer: &Va
     // The machine has power, whatever the state of its system.
     record.hidden.entry("power").or_insert_with(|| "running".into());
     if !own {
-        machine::settle(azure, id, failure.is_some());
+        ending::settle(azure, id, failure.is_some());
     }
     failure
 }

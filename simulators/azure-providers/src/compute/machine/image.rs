@@ -52,6 +52,8 @@ pub(crate) struct Image {
     /// As the guest agent reports the system.
     pub(crate) os_name: String,
     pub(crate) os_version: String,
+    /// The generation of machines that run it, `V1` or `V2`.
+    pub(crate) generation: &'static str,
 }
 
 /// Versions of the guest agents of Windows and Linux, as released in January 2026.
@@ -72,7 +74,16 @@ pub(crate) fn of(storage: &Value) -> Image {
     let system = if windows { "Windows" } else { "Linux" };
     let offer = Some(image("offer")).filter(|offer| !offer.is_empty()).unwrap_or(system);
     let (name, version) = known.map_or((offer, exact.as_str()), |known| (known.os_name, known.os_version));
-    Image { windows, os_name: name.to_owned(), os_version: version.to_owned(), exact }
+    // Images that the catalogue lacks are of the generation in their name, or the usual one of their system.
+    let sku = image("sku").to_ascii_lowercase();
+    let generation = match known {
+        _ if sku.contains("gen2") || sku.ends_with("-g2") => "V2",
+        _ if sku.contains("gen1") => "V1",
+        Some(known) => known.generation,
+        None if windows => "V1",
+        None => "V2",
+    };
+    Image { windows, os_name: name.to_owned(), os_version: version.to_owned(), exact, generation }
 }
 
 /// Fills in the members of the system disk that follow from its image; returns that image.

@@ -83,7 +83,7 @@ fn of_machine(azure: &AzureState, record: &Record) -> Value {
     let mut view = json!({
         "computerName": at(&record.body, "properties/osProfile/computerName"),
         "disks": disks,
-        "hyperVGeneration": if image.windows { "V1" } else { "V2" },
+        "hyperVGeneration": image.generation,
         "statuses": statuses,
     });
     fault_domain::show(record, &mut view);

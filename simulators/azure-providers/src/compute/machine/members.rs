@@ -20,10 +20,13 @@ const DETACH_OR_DELETE: Holds = Word(&["Detach", "Delete"], true);
 const GOES: Holds = Word(&["Delete", "Detach"], false);
 const SYSTEMS: Holds = Word(&["Linux", "Windows"], false);
 
-static MANAGED_DISK: [Member; 2] =
-    [Member::new("id", UsesId("disks")), Member::new("storageAccountType", Text)];
-static MANAGED_DATA_DISK: [Member; 2] =
-    [Member::new("id", UsesId("disks")), Member::new("storageAccountType", Text).or_text("Standard_LRS")];
+static MANAGED_DISK: [Member; 3] = managed_disk(Member::new("storageAccountType", Text));
+static MANAGED_DATA_DISK: [Member; 3] =
+    managed_disk(Member::new("storageAccountType", Text).or_text("Standard_LRS"));
+
+const fn managed_disk(kind: Member) -> [Member; 3] {
+    [Member::new("diskEncryptionSet", Uses("diskEncryptionSets")), Member::new("id", UsesId("disks")), kind]
+}
 
 const fn system_disk(caching: &'static str, goes: Member, [name, kind]: [Member; 2]) -> [Member; 9] {
     [
@@ -44,7 +47,7 @@ const fn data_disk(options: &'static [&'static str], goes: Member, leaves: Membe
         Member::new("caching", CACHING),
         Member::new("createOption", Word(options, true)),
         goes,
-        Member::new("detachOption", Derived),
+        Member::new("detachOption", Word(&["ForceDetach"], false)),
         Member::new("diskSizeGB", Number(1, MAX_GIB)).called("dataDisk.diskSizeGB"),
         Member::new("lun", Number(0, MAX_LUN)).required().called("dataDisk.lun"),
         Member::new("managedDisk", Object(&MANAGED_DATA_DISK)).or_empty(),

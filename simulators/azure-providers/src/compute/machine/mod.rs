@@ -1,6 +1,9 @@
 //! Which records are machines, and their names.
 
 pub(crate) mod data_disk;
+pub(crate) mod disk_change;
+pub(crate) mod disk_list;
+pub(crate) mod ending;
 pub(crate) mod fault_domain;
 pub mod guest;
 pub(crate) mod image;
@@ -15,9 +18,7 @@ pub(crate) mod spot;
 
 use azure_types::ResourceId;
 
-use crate::compute::tables::type_names::MACHINE_TYPE;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::store::State;
 
 /// Whether a record is a machine.
 pub fn is_machine(record: &Record) -> bool {
@@ -32,18 +33,12 @@ pub fn machine_name(id: &ResourceId) -> String {
     }
 }
 
-/// Ends the creation or change of a machine or an instance.
-pub(crate) fn settle(azure: &mut AzureState, id: &ResourceId, failed: bool) {
-    let Some(record) = azure.store.get_mut(id).filter(|record| record.state != State::Deleting) else {
-        return;
-    };
-    record.state = if failed { State::Failed } else { State::Succeeded };
-    if !failed && record.hidden.get("power").is_none() {
-        record.hidden.insert("power".into(), "running".into());
-        // Recorded: the end of a machine's creation is a change of its own, that of an instance's is not.
-        record.version += u64::from(record.resource_type.name() == MACHINE_TYPE);
+/// The id of a machine with its full name, as disks show it: that of a scale set instance ends in set and number.
+pub fn full_id(id: &ResourceId) -> ResourceId {
+    match id.parent().filter(|parent| parent.namespace().is_some()) {
+        Some(set) => set.child("virtualMachines", &machine_name(id)),
+        None => id.clone(),
     }
-    azure.revision += 1;
 }
 
 /// Whether a machine uses its disks: not while it is deallocated.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
+use crate::compute::disk::ownership;
 use crate::compute::machine::data_disk::check_unread;
 use crate::compute::machine::guest;
 use crate::compute::machine::is_machine;
@@ -128,6 +129,9 @@ pub(crate) fn finish(azure: &mut AzureState, _id: &ResourceId, action: &str, tar
             if let Some((_, after)) = known.power {
                 record.hidden.insert("power".into(), after.into());
             }
+        }
+        if matches!(known.name, "start" | "deallocate") {
+            ownership::machine_switched(azure, &target);
         }
         if known.power == UP {
             guest::start(azure, &target, known.name == "reimage");

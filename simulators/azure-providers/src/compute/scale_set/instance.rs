@@ -3,10 +3,10 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use crate::compute::disk::creation;
-use crate::compute::machine;
+use crate::compute::disk::{creation, ownership};
+use crate::compute::machine::ending;
 use crate::compute::machine::power::not_active;
-use crate::compute::machine::{data_disk, guest, instance_view, network_profile, power};
+use crate::compute::machine::{data_disk, disk_change, guest, instance_view, network_profile, power};
 use crate::compute::scale_set::instance_address::{address, ip_configuration_id, set_of};
 use crate::compute::scale_set::uniform::{allocate, follows};
 use crate::compute::scale_set::{
@@ -109,12 +109,13 @@ impl Writing for Instances {
         let profile = &mut body["properties"]["networkProfileConfiguration"];
         network_profile::normalise(profile, id)?;
         network_profile::check(azure, profile, |nic| id.child("networkInterfaces", nic))?;
-        data_disk::normalise(azure, id, &mut body)?;
+        data_disk::normalise(azure, id, proposal.old, &mut body)?;
         Ok(body)
     }
 
-    fn after_write(&self, azure: &mut AzureState, id: &ResourceId, _old: Option<&Value>) {
+    fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
         creation::create_asked_for(azure, id);
+        disk_change::begin(azure, id, old);
         allocate(azure, id);
     }
 
@@ -122,12 +123,20 @@ impl Writing for Instances {
         match ended.completion {
             Completion::Action(action, targets) if !ended.failed => power::finish(azure, id, action, targets),
             Completion::Delete => {}
-            _ => machine::settle(azure, id, ended.failed),
+            _ => ending::settle(azure, id, ended.failed),
         }
     }
 
     fn after_outside_work(&self, azure: &mut AzureState, id: &ResourceId, answer: &Value) -> Option<Refusal> {
         guest::record_report(azure, id, answer)
+    }
+
+    fn preempts(&self, record: &Record, asked: &Value) -> Option<Refusal> {
+        disk_change::preempted(record, asked)
+    }
+
+    fn after_removal(&self, azure: &mut AzureState, record: &Record) {
+        ownership::machine_gone(azure, record);
     }
 
     fn after_delete(&self, azure: &mut AzureState, id: &ResourceId) {

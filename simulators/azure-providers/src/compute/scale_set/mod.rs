@@ -22,7 +22,7 @@ use self::flexible_member::{check_member, check_profile};
 use self::members::instances;
 use self::uniform::apply_model;
 use crate::compute::disk::sku::usual_disk;
-use crate::compute::machine;
+use crate::compute::machine::ending;
 use crate::compute::machine::{
     data_disk, image, instance_view, interface_configuration, interface_count, network_profile, os_profile,
     power, spot,
@@ -162,7 +162,7 @@ impl Writing for ScaleSets {
         for (id, state) in pending {
             match state {
                 State::Deleting if !ended.failed => azure.remove(&id),
-                State::Creating | State::Updating => machine::settle(azure, &id, ended.failed),
+                State::Creating | State::Updating => ending::settle(azure, &id, ended.failed),
                 _ => {}
             }
         }

@@ -18,6 +18,8 @@ pub(crate) static LATENCIES: &[TypicalLatency] = &[
     // 4, 5, 7, 9, 11 s; deletion five times 11 s.
     ("CREATE", "disks", 7_000, LOGS),
     ("DELETE", "disks", 11_000, LOGS),
+    // From the end of a machine until its disks are free.
+    ("POST", "disks/release", 15_000, CHOICE),
     ("*", "disks*", 4_000, CHOICE),
     ("*", "*", 10_000, CHOICE),
 ];

@@ -123,6 +123,12 @@ pub(crate) fn family(name: &str) -> String {
     }
 }
 
+/// Whether a size has Write Accelerator: those of the M series do.
+pub(crate) fn accelerates_writes(name: &str) -> bool {
+    let mut series = name.split('_').nth(1).unwrap_or_default().chars();
+    matches!(series.next(), Some('M' | 'm')) && series.next().is_some_and(|c| c.is_ascii_digit())
+}
+
 /// How many data disks a size takes: by the table, or two for each core within bounds.
 pub(crate) fn most_disks(name: &str) -> usize {
     let by_cores = || usize::try_from(cores(name).saturating_mul(2)).unwrap_or(64).clamp(4, 64);

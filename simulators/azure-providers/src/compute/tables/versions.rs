@@ -13,12 +13,15 @@ const MACHINES: &str = "Microsoft.Compute/virtualMachines";
 const AGENT: &str = "properties/osProfile/linuxConfiguration/enableVMAgentPlatformUpdates";
 const AGENT_OF_A_MODEL: &str =
     "properties/virtualMachineProfile/osProfile/linuxConfiguration/enableVMAgentPlatformUpdates";
+const WINDOWS_AGENT: &str = "properties/osProfile/windowsConfiguration/enableVMAgentPlatformUpdates";
+const WINDOWS_AGENT_OF_A_MODEL: &str =
+    "properties/virtualMachineProfile/osProfile/windowsConfiguration/enableVMAgentPlatformUpdates";
 const CARDS_OF_AN_INSTANCE: &str = "properties/networkProfileConfiguration/networkInterfaceConfigurations/properties/disableTcpStateTracking";
 const CARDS: &str = "properties/virtualMachineProfile/networkProfile/networkInterfaceConfigurations/properties/disableTcpStateTracking";
 
 // Of members of a model it is known that 2021-07-01 lacks them and 2024-07-01 has them; the first version in between is
 // our choice.
-pub(crate) static SINCE: [Since; 21] = [
+pub(crate) static SINCE: [Since; 25] = [
     // Observed in "recent versions": the first of 2024.
     since("Microsoft.Compute/virtualMachine*", "etag", "2024-03-01"),
     since("Microsoft.Compute/virtualMachines", "properties/timeCreated", "2021-11-01"),
@@ -35,6 +38,9 @@ pub(crate) static SINCE: [Since; 21] = [
     since(MACHINES, AGENT, "2022-11-01"),
     since(INSTANCES, AGENT, "2022-11-01"),
     since(SETS, AGENT_OF_A_MODEL, "2022-11-01"),
+    since(MACHINES, WINDOWS_AGENT, "2022-11-01"),
+    since(INSTANCES, WINDOWS_AGENT, "2022-11-01"),
+    since(SETS, WINDOWS_AGENT_OF_A_MODEL, "2022-11-01"),
     since(MACHINES, "properties/storageProfile/imageReference/communityGalleryImageId", "2022-03-01"),
     since(
         SETS,
@@ -47,6 +53,7 @@ pub(crate) static SINCE: [Since; 21] = [
         "properties/timeCreated",
         "2021-11-01",
     ),
+    since("Microsoft.Compute/disks", "properties/LastOwnershipUpdateTime", "2023-10-02"),
     since("Microsoft.Compute/galleries", "properties/sharingProfile/communityGalleryInfo", "2022-01-03"),
     since("Microsoft.Compute/galleries/images", "properties/architecture", "2022-01-03"),
 ];

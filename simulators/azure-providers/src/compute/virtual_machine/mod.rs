@@ -5,13 +5,13 @@ pub(crate) mod extension;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use crate::compute::disk::creation;
 use crate::compute::disk::sku::usual_disk;
-use crate::compute::machine;
+use crate::compute::disk::{creation, ownership};
+use crate::compute::machine::ending;
 use crate::compute::machine::interface_configuration::Interfaces;
 use crate::compute::machine::{
-    data_disk, fault_domain, guest, image, instance_view, interface_configuration, interface_count, members,
-    network_profile, os_profile, power, spot,
+    data_disk, disk_change, fault_domain, guest, image, instance_view, interface_configuration,
+    interface_count, members, network_profile, os_profile, power, spot,
 };
 use crate::compute::scale_set::{capacity, flexible};
 use crate::compute::shared::zones::Span;
@@ -100,7 +100,7 @@ impl Writing for VirtualMachines {
         if proposal.old.is_none() {
             image::check(azure, &body["properties"]["storageProfile"], &location)?;
         }
-        data_disk::normalise(azure, id, &mut body)?;
+        data_disk::normalise(azure, id, proposal.old, &mut body)?;
         os_profile::normalise(&proposal, windows, &mut body)?;
         network_profile(azure, &proposal, &location, &size, &mut body["properties"]["networkProfile"])?;
         Ok(body)
@@ -113,6 +113,7 @@ impl Writing for VirtualMachines {
             fault_domain::assign(azure, id);
         }
         creation::create_asked_for(azure, id);
+        disk_change::begin(azure, id, old);
         if old.is_none() {
             guest::start(azure, id, true);
         }
@@ -125,9 +126,17 @@ impl Writing for VirtualMachines {
     fn after_operation(&self, azure: &mut AzureState, id: &ResourceId, ended: EndedOperation<'_>) {
         match ended.completion {
             Completion::Action(action, targets) if !ended.failed => power::finish(azure, id, action, targets),
-            Completion::Write => machine::settle(azure, id, ended.failed),
+            Completion::Write | Completion::Report(_) => ending::settle(azure, id, ended.failed),
             _ => {}
         }
+    }
+
+    fn preempts(&self, record: &Record, asked: &Value) -> Option<Refusal> {
+        disk_change::preempted(record, asked)
+    }
+
+    fn after_removal(&self, azure: &mut AzureState, record: &Record) {
+        ownership::machine_gone(azure, record);
     }
 
     fn after_delete(&self, azure: &mut AzureState, id: &ResourceId) {
@@ -246,6 +255,7 @@ fn system_disk(azure: &AzureState, proposal: &Proposal<'_>, size: &str, storage:
     }
     let kind = text(system, "managedDisk/storageAccountType").unwrap_or_default();
     data_disk::check_kind(size, kind, name(system), "osDisk.managedDisk.storageAccountType")?;
+    data_disk::check_write_accelerator(size, system, kind, "osDisk")?;
     Ok(image.windows)
 }
 

@@ -6,7 +6,7 @@ use azure_types::ResourceId;
 use azure_engine::provider::AzureState;
 
 /// (type, group, pattern of the name; `{name}` and `{region}` are filled in).
-const TARGETS: [(&str, &str, &[&str]); 9] = [
+const TARGETS: [(&str, &str, &[&str]); 10] = [
     ("Microsoft.Storage/storageAccounts", "blob", &["{name}.blob.core.windows.net"]),
     ("Microsoft.Storage/storageAccounts", "file", &["{name}.file.core.windows.net"]),
     ("Microsoft.Storage/storageAccounts", "queue", &["{name}.queue.core.windows.net"]),
@@ -19,6 +19,8 @@ const TARGETS: [(&str, &str, &[&str]); 9] = [
         "registry",
         &["{name}.azurecr.io", "{name}.{region}.data.azurecr.io"],
     ),
+    // Its names differ from disk to disk.
+    ("Microsoft.Compute/diskAccesses", "disks", &[]),
     ("Microsoft.ContainerService/managedClusters", "management", &[]),
 ];
 
