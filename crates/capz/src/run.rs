@@ -258,7 +258,8 @@ impl Manager {
                     return work.put_off(rest);
                 }
                 let not_before = work.not_before(&key);
-                let loops = reconcile(Arc::clone(&manager), key.clone(), not_before);
+                // Boxed: each future around it would have room for it twice, and hundreds run at a time after a start.
+                let loops = Box::pin(reconcile(Arc::clone(&manager), key.clone(), not_before));
                 let loops = async {
                     match loops.await {
                         Ok(outcome) | Err(Ended::With(outcome)) => outcome,

@@ -212,7 +212,7 @@ impl Reach<'_> {
         for ((reading, asked), answer) in missing.iter().zip(answers) {
             match (reading, answer) {
                 (_, Answer::List(listed)) => observed.take_list(asked, &listed.these(asked)),
-                (Reading::Get { id, .. }, Answer::One(document)) => observed.take(id, document),
+                (Reading::Get { id, .. }, Answer::One(text)) => observed.take(id, reads::document(text)),
                 (Reading::List { .. }, Answer::One(_)) => {}
             }
         }
@@ -226,7 +226,7 @@ impl Reach<'_> {
     pub async fn list(&self, reading: &Reading) -> Result<Vec<Value>, Failure> {
         match self.reads.read(self.access, reading, self.not_before).await {
             Ok(Answer::List(listed)) => Ok(listed.all()),
-            Ok(Answer::One(document)) => Ok(document.into_iter().collect()),
+            Ok(Answer::One(text)) => Ok(reads::document(text).into_iter().collect()),
             Err(error) => Err(Failure::of(&error, self.requeue)),
         }
     }

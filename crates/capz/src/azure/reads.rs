@@ -84,13 +84,18 @@ impl Listed {
     }
 }
 
-/// The answer to a reading.
+/// The answer to a reading, as text while others are awaited.
 #[derive(Clone)]
 pub enum Answer {
     /// All resources of the list.
     List(Arc<Listed>),
     /// One resource, if it exists.
-    One(Option<Value>),
+    One(Option<Box<str>>),
+}
+
+/// The document of one resource.
+pub fn document(text: Option<Box<str>>) -> Option<Value> {
+    text.and_then(|text| serde_json::from_str(&text).ok())
 }
 
 /// Lists that reconciles share, by the rights of the client.
@@ -115,7 +120,8 @@ impl Reads {
     ) -> Result<Answer, Error> {
         let (group, resource_type, api_version) = match reading {
             Reading::Get { id, api_version } => {
-                return Ok(Answer::One(get(client, id, api_version, Class::Refresh).await?));
+                let document = get(client, id, api_version, Class::Refresh).await?;
+                return Ok(Answer::One(document.map(|document| document.to_string().into())));
             }
             Reading::List { group, resource_type, api_version } => (group, resource_type, api_version),
         };

@@ -190,7 +190,7 @@ impl ControlPlaneReconcile<'_> {
 
         let target = Target::Declared { pools, memory: before, strangers: strangers.clone() };
         match self.drive(observed, target).await {
-            Ok((observed, _)) => self.reached(&observed, &strangers).await,
+            Ok((observed, _)) => self.reached(observed, &strangers).await,
             Err(failure) => self.failed(&failure).await,
         }
     }
@@ -231,17 +231,19 @@ impl ControlPlaneReconcile<'_> {
     /// The observed state matches the desired state.
     async fn reached(
         mut self,
-        observed: &ObservedResources,
+        observed: ObservedResources,
         strangers: &BTreeSet<ResourceId>,
     ) -> Result<Outcome, PatchError> {
         let scope = self.own.scope();
         let known = self.edited.object.status.as_ref().map(|it| (it.initialized, it.version.clone()));
-        let memory = remembered_of(scope, observed).without(strangers).with(&self.memory().until_the_end());
+        let memory = remembered_of(scope, &observed).without(strangers).with(&self.memory().until_the_end());
         self.remember(&memory);
         let reported = match observed.get(&scope.managed_cluster()) {
             Observation::Present(held) => read_back(scope, held),
             Observation::Absent | Observation::Unknown => Reported::default(),
         };
+        // The documents are not held while the cluster's API server is reached.
+        drop(observed);
         self.show(&reported);
         self.save().await?;
         let outcome = match self.give_access(&reported).await {

@@ -96,14 +96,18 @@ impl PoolReconcile<'_> {
     async fn pursue(&mut self) -> Result<Machines, Failure> {
         let context = self.own.objects.context(self.manager).await?;
         context.check_rival()?;
-        let observed = self.drive(&context, false).await?;
         let scope = context.scope();
         let pool = scope.managed_cluster().child("agentPools", self.declared().azure_name());
-        let Observation::Present(held) = observed.get(&pool) else {
+        // The documents are not held while others are read.
+        let wanted = match self.drive(&context, false).await?.get(&pool) {
+            Observation::Present(held) => Some(sync(held)),
+            Observation::Absent | Observation::Unknown => None,
+        };
+        let Some(wanted) = wanted else {
             let words = "the node pool is gone again".to_owned();
             return Err(Failure::Later { after: self.manager.settings.timeouts.requeue, words });
         };
-        self.show_replicas(sync(held)).await?;
+        self.show_replicas(wanted).await?;
         if self.edited.object.spec.subnet_name.as_deref().is_none_or(str::is_empty) {
             self.edited.object.spec.subnet_name = Some(scope.subnet_name().to_owned());
         }
@@ -116,9 +120,9 @@ impl PoolReconcile<'_> {
     /// The machines of the pool.
     async fn machines(&self, context: &ManagedContext) -> Result<Machines, Failure> {
         let reach = self.reach(context);
-        let sets = reach.list(&scale_sets_reading(context.scope())).await?;
         let name = self.declared().azure_name().to_owned();
-        let Some(scale_set) = scale_set_of(&name, &sets) else {
+        let scale_set = scale_set_of(&name, &reach.list(&scale_sets_reading(context.scope())).await?);
+        let Some(scale_set) = scale_set else {
             let words = format!("waiting for the scale set of node pool {name}");
             return Err(Failure::Later { after: self.manager.settings.timeouts.requeue, words });
         };
