@@ -50,6 +50,9 @@ pub(crate) fn skipped(metadata: &Value) -> Option<Value> {
 pub enum Step {
     /// Makes the object harmless with this merge patch.
     Skip(Value),
+    /// Gives the policy of a harmless object to the established provider with this merge patch: what only it manages, it
+    /// removes when it applies the object again.
+    Yield(Value),
     /// Deletes the object; its dependants in Kubernetes stay.
     Delete,
     /// Removes the operator's finalizer with this merge patch.
@@ -82,13 +85,14 @@ pub struct OperatorObject {
     pub owner: String,
     /// What the operator writes for it.
     pub exports: BTreeSet<Export>,
-    version: String,
+    api_version: String,
     policy: Option<String>,
     policy_before: Option<String>,
     finalizers: Vec<String>,
     is_deleted: bool,
     resource: Option<ResourceId>,
     is_there: bool,
+    is_applied: bool,
     is_policy_of_owner: bool,
 }
 
@@ -111,13 +115,14 @@ impl OperatorObject {
             resource_version: text(&metadata["resourceVersion"]),
             owner: text(&owner["uid"]),
             exports: exports(&object["spec"]["operatorSpec"]),
-            version: text(&object["apiVersion"]).rsplit('/').next().unwrap_or_default().to_owned(),
+            api_version: text(&object["apiVersion"]),
             policy: annotation(POLICY),
             policy_before: annotation(POLICY_BEFORE),
             finalizers: metadata["finalizers"].as_array().into_iter().flatten().map(text).collect(),
             is_deleted: metadata["deletionTimestamp"].is_string(),
             resource: resource.and_then(|id| ResourceId::parse(&id).ok()),
             is_there: ready.is_some_and(|ready| ready["reason"] != NOT_FOUND),
+            is_applied: owner::declares_policies(owner),
             is_policy_of_owner: owner::declares_policies(owner) && has_policy_of_owner(metadata),
         })
     }
@@ -125,6 +130,14 @@ impl OperatorObject {
     /// Whether the operator does nothing with the resource in Azure, whatever happens to the object.
     pub fn is_harmless(&self) -> bool {
         self.policy.as_deref() == Some(SKIP)
+    }
+
+    /// Whether it is harmless, and the established provider would restore the policy that it had before. It restores the
+    /// policies of most objects from an annotation. Those of raw owners it applies: they lose the policy `skip` only if
+    /// it alone manages that.
+    pub fn is_restorable(&self) -> bool {
+        let is_given = !self.is_applied || self.policy_before.is_none() || self.is_policy_of_owner;
+        self.is_harmless() && (is_given || self.is_deleted)
     }
 
     /// Whether it is being deleted.
@@ -136,6 +149,9 @@ impl OperatorObject {
     pub fn next(&self, is_paused: bool) -> Option<Step> {
         if let Some(annotations) = skipped(&json!({ "annotations": { POLICY: self.policy } })) {
             return Some(Step::Skip(self.patch(json!({ "annotations": annotations }))));
+        }
+        if !self.is_restorable() {
+            return Some(Step::Yield(self.yielded()));
         }
         if is_paused {
             return None;
@@ -158,9 +174,18 @@ impl OperatorObject {
         json!({ "metadata": metadata })
     }
 
+    /// The patch that makes the established provider the only manager of the policy, in the stored version.
+    fn yielded(&self) -> Value {
+        let annotations = json!({ format!("f:{POLICY}"): {}, format!("f:{POLICY_BEFORE}"): {} });
+        json!({ "metadata": { "resourceVersion": self.resource_version, "managedFields": [{
+            "manager": ESTABLISHED, "operation": "Apply", "apiVersion": self.api_version,
+            "fieldsType": "FieldsV1", "fieldsV1": { "f:metadata": { "f:annotations": annotations } },
+        }] } })
+    }
+
     /// The version in which it is stored, without the operator's suffix.
     pub fn version(&self) -> &str {
-        self.version.trim_end_matches("storage")
+        self.api_version.rsplit('/').next().unwrap_or_default().trim_end_matches("storage")
     }
 
     /// The resource in Azure that must not be deleted, with the policy that says so. A new object has the policy `skip`
@@ -303,6 +328,45 @@ pub(super) mod tests {
         ] {
             let object = json!({ "metadata": { "name": "n", "ownerReferences": owner } });
             assert_eq!(OperatorObject::of(&kinds()[0], &object), None, "{object}");
+        }
+    }
+
+    /// The established provider applies the objects of raw owners: it removes the policy `skip` only if it alone manages
+    /// that. A policy of the user's stays.
+    #[test]
+    fn the_policy_of_a_raw_owners_object_is_given_to_the_established_provider() {
+        let ours = json!([{ "manager": "capz-controller-manager", "operation": "Update",
+            "fieldsV1": { "f:metadata": { "f:annotations": { format!("f:{POLICY}"): {} } } } }]);
+        for (owner, annotations, yields) in [
+            ("AzureASOManagedCluster", json!({ POLICY: "skip", POLICY_BEFORE: "" }), true),
+            (
+                "AzureASOManagedMachinePool",
+                json!({ POLICY: "skip", POLICY_BEFORE: "detach-on-delete" }),
+                true,
+            ),
+            ("AzureASOManagedCluster", json!({ POLICY: "skip" }), false),
+            ("AzureManagedControlPlane", json!({ POLICY: "skip", POLICY_BEFORE: "manage" }), false),
+        ] {
+            let object = |managers: &Value| {
+                let object = json!({
+                    "apiVersion": "resources.azure.com/v1api20200601storage",
+                    "metadata": { "annotations": annotations, "managedFields": managers, "resourceVersion": "7",
+                        "ownerReferences": [{ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": owner, "uid": "u",
+                            "controller": true }] },
+                });
+                OperatorObject::of(&kinds()[0], &object).unwrap()
+            };
+            let before = object(&ours);
+            assert_eq!(before.is_restorable(), !yields, "{owner} {annotations}");
+            let Some(Step::Yield(patch)) = before.next(true) else {
+                assert_eq!(before.next(true), None);
+                assert!(!yields, "{owner} {annotations}");
+                continue;
+            };
+            let after = object(&patch["metadata"]["managedFields"]);
+            assert!(yields && after.is_restorable(), "{owner} {annotations}");
+            assert_eq!((after.next(true), after.next(false)), (None, Some(Step::Delete)));
+            assert_eq!(after.kept().is_some(), before.kept().is_some());
         }
     }
 

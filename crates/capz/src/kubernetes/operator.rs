@@ -211,7 +211,7 @@ impl Operator {
     }
 
     /// Makes the objects of this owner harmless, and returns them as observed at `not_before` or later: the
-    /// operator then does nothing in Azure, whatever happens to the objects.
+    /// operator then does nothing in Azure, whatever happens to the objects. The established provider would restore them.
     ///
     /// # Errors
     /// One of them is not harmless yet.
@@ -220,7 +220,7 @@ impl Operator {
         owner: &OperatorOwner,
         not_before: Instant,
     ) -> Result<Vec<OperatorObject>, OperatorError> {
-        self.bring(owner, not_before, |objects| objects.iter().all(OperatorObject::is_harmless)).await
+        self.bring(owner, not_before, |objects| objects.iter().all(OperatorObject::is_restorable)).await
     }
 
     /// Removes the objects of this owner, after all of them are harmless.
@@ -250,7 +250,7 @@ impl Operator {
                 return Ok(objects);
             }
             // No object is deleted while another one is harmful: the operator would also delete its dependants.
-            let may_go = objects.iter().all(OperatorObject::is_harmless);
+            let may_go = objects.iter().all(OperatorObject::is_restorable);
             if may_go {
                 unknown = self.do_without_converters(&observed.defined, &objects).await?;
             }
@@ -293,7 +293,7 @@ impl Operator {
         );
         let name = &object.name;
         let (verb, answer) = match step {
-            Step::Skip(patch) | Step::Release(patch) => {
+            Step::Skip(patch) | Step::Yield(patch) | Step::Release(patch) => {
                 ("patch", api.patch(name, &params(), &Patch::Merge(&patch)).await.map(|_| ()))
             }
             Step::Delete => {

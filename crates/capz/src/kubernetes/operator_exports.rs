@@ -14,6 +14,10 @@ use crate::kubernetes::core::CLUSTER_NAME;
 use crate::kubernetes::operator::{Operator, OperatorError};
 use crate::kubernetes::patch::params;
 
+/// The label of the Secrets and ConfigMaps that are written in place of Azure Service Operator. That operator writes none
+/// that its object does not own: they are deleted by this label when clusters are handed back.
+pub(crate) const EXPORT: &str = "sigs.k8s.io/cluster-api-provider-azure-export";
+
 /// The object of ours that writes the same Secrets and ConfigMaps from now on.
 pub(crate) struct Heir {
     /// The name of its Cluster.
@@ -68,7 +72,9 @@ impl Operator {
                 let labels = metadata.labels.unwrap_or_default();
                 let is_controlled = owners.iter().any(|owner| owner.controller == Some(true));
                 let is_known = owners.iter().any(|owner| owner.uid == heir.reference.uid);
-                if is_known && labels.get(CLUSTER_NAME) == Some(&heir.cluster) {
+                let is_labelled =
+                    labels.get(CLUSTER_NAME) == Some(&heir.cluster) && labels.contains_key(EXPORT);
+                if is_known && is_labelled {
                     return Ok(());
                 }
                 if !is_known {
@@ -77,7 +83,7 @@ impl Operator {
                 }
                 let patch = json!({ "metadata": {
                     "resourceVersion": metadata.resource_version, "ownerReferences": owners,
-                    "labels": BTreeMap::from([(CLUSTER_NAME, &heir.cluster)]) } });
+                    "labels": BTreeMap::from([(CLUSTER_NAME, heir.cluster.as_str()), (EXPORT, "")]) } });
                 ("patch", api.patch_metadata(name, &params(), &Patch::Merge(&patch)).await.map(drop))
             }
             None => {

@@ -182,11 +182,31 @@ impl Manager {
     }
 
     /// Writes keys of a Secret. Other keys are other objects' of the cluster, and stay.
-    pub(crate) async fn keep(
+    async fn keep(
         &self,
         owner: Owner<'_>,
         name: &str,
         data: BTreeMap<String, Vec<u8>>,
+    ) -> Result<(), Failure> {
+        self.keep_as(owner, name, data, false).await
+    }
+
+    /// The same with a Secret to which Azure Service Operator would export.
+    pub(crate) async fn keep_export(
+        &self,
+        owner: Owner<'_>,
+        name: &str,
+        data: BTreeMap<String, Vec<u8>>,
+    ) -> Result<(), Failure> {
+        self.keep_as(owner, name, data, true).await
+    }
+
+    async fn keep_as(
+        &self,
+        owner: Owner<'_>,
+        name: &str,
+        data: BTreeMap<String, Vec<u8>>,
+        is_export: bool,
     ) -> Result<(), Failure> {
         let label = (CLUSTER_NAME, owner.cluster);
         let secret = OwnedSecret {
@@ -196,6 +216,7 @@ impl Manager {
             owner: owner.metadata,
             data,
             is_shared: true,
+            is_export,
         };
         match self.keep_secret(&secret).await {
             Ok(true) => Ok(()),

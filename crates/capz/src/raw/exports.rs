@@ -55,7 +55,7 @@ impl Manager {
             }
         }
         for (name, data) in secrets {
-            self.keep(owner, &name, data).await?;
+            self.keep_export(owner, &name, data).await?;
         }
         for (name, data) in maps {
             self.keep_config_map(owner, &name, data).await?;

@@ -62,8 +62,15 @@ impl Manager {
             Outcome::Retry
         })?;
         let (kind, owner) = (AzureClusterSpec::NAME, &object.metadata);
-        let secret =
-            OwnedSecret { name: secret_name, label: owner_label(name), kind, owner, data, is_shared: false };
+        let secret = OwnedSecret {
+            name: secret_name,
+            label: owner_label(name),
+            kind,
+            owner,
+            data,
+            is_shared: false,
+            is_export: false,
+        };
         Ok(self.keep_or_report(&secret, FAILED).await)
     }
 

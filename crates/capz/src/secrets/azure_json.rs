@@ -170,6 +170,7 @@ impl Manager {
             owner: machines.object,
             data: KEYS.map(|key| (key.to_owned(), text.reveal().as_bytes().to_owned())).into(),
             is_shared: false,
+            is_export: false,
         })
     }
 }

@@ -17,6 +17,7 @@ use serde_json::json;
 
 use crate::context::manager::Manager;
 use crate::kubernetes::kinds::{API_VERSION, GROUP};
+use crate::kubernetes::operator_exports::EXPORT;
 use crate::kubernetes::patch::{difference, params};
 use crate::kubernetes::queue::Outcome;
 
@@ -34,6 +35,15 @@ pub(crate) struct OwnedSecret<'a> {
     pub data: BTreeMap<String, Vec<u8>>,
     /// Whether other keys are other objects', and stay.
     pub is_shared: bool,
+    /// Whether it is written in place of Azure Service Operator ([`EXPORT`]).
+    pub is_export: bool,
+}
+
+/// Whether an existing Secret or ConfigMap has this label, or this object controls it.
+pub(crate) fn is_ours(existing: &ObjectMeta, (label, value): (&str, &str), owner: &ObjectMeta) -> bool {
+    let is_labelled = existing.labels.as_ref().and_then(|all| all.get(label)).is_some_and(|it| it == value);
+    let mut owners = existing.owner_references.iter().flatten();
+    is_labelled || owners.any(|it| it.controller == Some(true) && Some(&it.uid) == owner.uid.as_ref())
 }
 
 impl OwnedSecret<'_> {
@@ -52,13 +62,21 @@ impl OwnedSecret<'_> {
         self.data.iter().map(|(name, bytes)| (name.clone(), ByteString(bytes.clone()))).collect()
     }
 
+    fn labels(&self) -> BTreeMap<String, String> {
+        let export = self.is_export.then_some((EXPORT, ""));
+        [self.label]
+            .into_iter()
+            .chain(export)
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect()
+    }
+
     fn fresh(&self) -> Secret {
-        let (label, value) = self.label;
         Secret {
             metadata: ObjectMeta {
                 name: Some(self.name.clone()),
                 namespace: self.owner.namespace.clone(),
-                labels: Some([(label.to_owned(), value.to_owned())].into()),
+                labels: Some(self.labels()),
                 owner_references: Some(vec![self.reference()]),
                 ..ObjectMeta::default()
             },
@@ -67,10 +85,10 @@ impl OwnedSecret<'_> {
         }
     }
 
-    /// Whether an existing Secret is ours. A Secret that a user created first is not.
+    /// Whether an existing Secret is ours: it has the label, or our object controls it, as the established provider
+    /// leaves some of them. A Secret that a user created first is not.
     fn is_ours(&self, existing: &Secret) -> bool {
-        let (label, value) = self.label;
-        existing.metadata.labels.as_ref().and_then(|labels| labels.get(label)).is_some_and(|it| it == value)
+        is_ours(&existing.metadata, self.label, self.owner)
     }
 
     /// The existing Secret with repairs; `None` if it needs none, or is not ours.
@@ -82,6 +100,7 @@ impl OwnedSecret<'_> {
         let others = existing.data.iter().flatten().filter(|_| self.is_shared);
         let others = others.map(|(key, bytes)| (key.clone(), bytes.clone()));
         mended.data = Some(others.chain(self.content()).collect());
+        mended.metadata.labels.get_or_insert_default().extend(self.labels());
         let wanted = self.reference();
         let owners = mended.metadata.owner_references.get_or_insert_default();
         let same = |known: &OwnerReference| {
@@ -95,8 +114,7 @@ impl OwnedSecret<'_> {
             let controlled = owners.iter().any(|known| known.controller == Some(true));
             owners.push(OwnerReference { controller: (!controlled).then_some(true), ..wanted });
         }
-        let is_whole = mended.data == existing.data
-            && mended.metadata.owner_references == existing.metadata.owner_references;
+        let is_whole = mended.data == existing.data && mended.metadata == existing.metadata;
         (!is_whole).then_some(mended)
     }
 }
@@ -161,6 +179,7 @@ mod tests {
             owner,
             data: [("azure.json".to_owned(), b"{}".to_vec())].into(),
             is_shared: false,
+            is_export: false,
         }
     }
 
@@ -203,9 +222,20 @@ mod tests {
         assert_eq!(mended.iter().map(|it| it.controller).collect::<Vec<_>>(), [Some(true), None]);
 
         for labels in [None, Some([("my-cluster".to_owned(), "shared".to_owned())].into())] {
-            let mut foreign = other_data.clone();
-            foreign.metadata.labels = labels;
+            let mut unlabelled = other_data.clone();
+            unlabelled.metadata.labels = labels;
+            // The established provider writes some without a label.
+            assert_eq!(wanted.mended(&unlabelled), Some(whole.clone()));
+            let mut foreign = unlabelled.clone();
+            foreign.metadata.owner_references.as_mut().unwrap()[0].uid = "theirs".into();
+            assert_eq!(wanted.mended(&foreign), None);
+            foreign.metadata.owner_references = None;
             assert_eq!(wanted.mended(&foreign), None);
         }
+
+        let export = OwnedSecret { is_export: true, ..self::wanted(&owner) };
+        let labelled = export.mended(&whole).unwrap();
+        assert_eq!(labelled.metadata.labels.as_ref().unwrap().get(EXPORT).map(String::as_str), Some(""));
+        assert_eq!((export.mended(&labelled), wanted.mended(&labelled)), (None, None));
     }
 }

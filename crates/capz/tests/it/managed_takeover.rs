@@ -102,6 +102,8 @@ fn put_objects(world: &World, generation: &Generation) {
 }
 
 const EXPORTED: &str = "aks-aso-kubeconfig";
+/// The label by which exports are deleted before the operator writes them again.
+const EXPORT: &str = "sigs.k8s.io/cluster-api-provider-azure-export";
 
 /// A cluster as the established provider leaves it.
 async fn left(generation: &Generation) -> World {
@@ -120,9 +122,20 @@ async fn left(generation: &Generation) -> World {
         tags.remove(capz_planner::tags::ID);
     }
     world.azure.put(&world.group("aks"), group).unwrap();
+    // The established provider writes the certificate authority without a label.
+    if !generation.is_raw {
+        world.merge("Secret", "aks-ca", json!({ "metadata": { "labels": null } }));
+    }
     define(&world, NEW, &json!({ "strategy": "None" }));
     put_objects(&world, generation);
     world
+}
+
+/// The warnings about a cluster's objects.
+fn warnings(world: &World) -> Vec<String> {
+    let events = world.kubernetes.list("Event").into_iter();
+    let warnings = events.filter(|event| event.value()["type"] == "Warning");
+    warnings.map(|event| format!("{}: {}", event.value()["reason"], event.value()["note"])).collect()
 }
 
 /// What the established provider applies again when it comes back: specs, finalizers, and the kinds in use.
@@ -174,6 +187,7 @@ async fn is_taken_over(generation: &Generation, runs: bool) {
     put(&world, object(&gateway, NEW, NAMESPACE, None));
     let foreign = objects(&world.kubernetes)[&format!("NatGateway {NAMESPACE}/of-a-user")].clone();
     let (before, in_azure, loaded) = (applied(&world, generation), documents(&world), world.sequence());
+    let warned = warnings(&world);
     let guard = runs.then(|| operator(&world));
     world.start();
     world.until("gone", |world| objects(&world.kubernetes).len() == 1).await;
@@ -182,14 +196,15 @@ async fn is_taken_over(generation: &Generation, runs: bool) {
     assert_eq!(changes(&world, loaded), Vec::<String>::new());
     assert_eq!(documents(&world), in_azure);
     assert!(generation.is_ready(&world));
+    assert_eq!(warnings(&world), warned);
     for (kind, name) in generation.own().into_iter().skip(usize::from(!generation.is_raw)) {
         assert!(world.events(kind, name).contains(&"TakenOver".to_owned()), "{kind} {name}");
     }
     // The operator writes no Secret that its new object does not own.
     match generation.is_raw {
         true => assert_eq!(
-            world.get("Secret", EXPORTED).unwrap()["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"],
-            "aks"
+            world.get("Secret", EXPORTED).unwrap()["metadata"]["labels"],
+            json!({ "cluster.x-k8s.io/cluster-name": "aks", EXPORT: "" })
         ),
         false => assert_eq!(world.get("Secret", EXPORTED), None),
     }
@@ -259,6 +274,16 @@ async fn can_be_moved(generation: &Generation) {
     assert_eq!(policies(&world, NAMESPACE).into_iter().collect::<Vec<_>>(), ["skip"]);
     let all = objects(&world.kubernetes);
     assert!(all.values().all(|it| it["metadata"]["annotations"][POLICY_BEFORE] == "manage"), "{all:#?}");
+    // The established provider applies the objects of raw owners: it removes a policy that only it manages.
+    for object in all.values().filter(|_| generation.is_raw) {
+        let entries = object["metadata"]["managedFields"].as_array().unwrap();
+        let member = format!("f:{POLICY}");
+        let mut managers =
+            entries.iter().filter(|it| it["fieldsV1"]["f:metadata"]["f:annotations"].get(&member).is_some());
+        let only = managers.next().unwrap();
+        assert_eq!((&only["manager"], &only["operation"]), (&json!("capz-manager"), &json!("Apply")));
+        assert_eq!(managers.next(), None);
+    }
     tokio::time::sleep(SYNC).await;
     assert_eq!(objects(&world.kubernetes).len(), all.len(), "they stay while it is paused");
 

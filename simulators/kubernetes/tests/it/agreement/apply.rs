@@ -104,6 +104,24 @@ pub async fn apply_after_an_update(caller: Caller) {
     assert!(refused.refused(409, "Conflict").contains("conflict with \"editor\" using v1"));
 }
 
+/// A manager may be given what another one has written: then it removes that with its next apply.
+pub async fn apply_removes_what_it_was_given(caller: Caller) {
+    let object = service("web", json!({"ports": [port(80, "a")]}));
+    apply(&caller, "one", false, &object).await.ok(201);
+    let at = format!("{}/web?fieldManager=editor", caller.at("services"));
+    let annotated = json!({"metadata": {"annotations": {"example.com/a": "1"}, "managedFields": [{}]}});
+    let edited = caller.patch(&at, MERGE, &annotated).await.ok(200);
+    let given = json!({"metadata": {"resourceVersion": version(&edited), "managedFields": [{
+        "manager": "one", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:metadata": {"f:annotations": {"f:example.com/a": {}}}},
+    }]}});
+    let given = caller.patch(&at, MERGE, &given).await.ok(200);
+    assert_eq!(managers(&given), [("one", "Apply")]);
+    assert_eq!(given["metadata"]["annotations"], json!({"example.com/a": "1"}));
+    let again = apply(&caller, "one", false, &object).await.ok(200);
+    assert_eq!(again["metadata"].get("annotations"), None);
+}
+
 pub async fn apply_without_a_manager(caller: Caller) {
     let object = service("web", json!({"ports": [port(80, "a")]}));
     let at = format!("{}/web", caller.at("services"));

@@ -107,7 +107,7 @@ behaviours! {
         cluster_addresses, node_ports, node_ports_follow_the_type, health_check_ports, refusals,
         nodes_are_tainted, nodes_have_ranges, events_in_both_groups;
     apply:
-        apply_creates_and_repeats, apply_removes_what_it_drops, apply_conflicts, apply_after_an_update,
+        apply_creates_and_repeats, apply_removes_what_it_drops, apply_conflicts, apply_after_an_update, apply_removes_what_it_was_given,
         apply_without_a_manager;
     lifecycle:
         deletions_wait_for_a_collector, a_finalizer_of_its_own_and_the_collectors,
