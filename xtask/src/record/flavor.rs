@@ -47,11 +47,6 @@ pub fn is_managed(flavor: &str) -> bool {
     flavor.starts_with("aks")
 }
 
-/// Whether the clusters of a flavor are declared as objects of the operator.
-pub fn is_raw(flavor: &str) -> bool {
-    flavor.starts_with("aks-aso")
-}
-
 /// The Secret with the operator's credential, which the flavors of AzureASOManaged* objects name.
 pub fn credential_of_operator(shape: &Shape, client_secret: &str) -> Value {
     json!({

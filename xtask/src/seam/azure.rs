@@ -63,7 +63,8 @@ pub fn documents(azure: &Azure) -> BTreeMap<String, Value> {
     all.map(|it| (it["id"].as_str().unwrap_or_default().to_lowercase(), it)).collect()
 }
 
-/// A document without the members that change with each write, and without our tag.
+/// A document without the members that change with each write, without our tag, and without members that say nothing: the
+/// established provider also writes them.
 fn plain(document: &Value) -> Value {
     let mut plain = document.clone();
     fn strip(value: &mut Value) {
@@ -76,6 +77,7 @@ fn plain(document: &Value) -> Value {
                     members.remove("addressPrefixes");
                 }
                 members.values_mut().for_each(strip);
+                members.retain(|_, value| !says_nothing(value));
             }
             Value::Array(items) => items.iter_mut().for_each(strip),
             _ => {}
@@ -83,4 +85,13 @@ fn plain(document: &Value) -> Value {
     }
     strip(&mut plain);
     plain
+}
+
+fn says_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    }
 }

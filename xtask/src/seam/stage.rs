@@ -57,6 +57,8 @@ const MOVED: [(&str, &str); 12] = [
     (CORE, "Cluster"),
 ];
 const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
+/// The label of what our manager writes in place of the operator.
+const EXPORT: &str = "sigs.k8s.io/cluster-api-provider-azure-export";
 const POLICY: &str = "serviceoperator.azure.com/reconcile-policy";
 /// The policy of an object without the annotation.
 const DEFAULT_POLICY: &str = "manage";
@@ -88,6 +90,8 @@ pub struct Stage<'a> {
     of_operator: Option<Program>,
     /// The manager, the established one or ours, if it runs.
     manager: Option<Program>,
+    /// The names of the warnings before it started.
+    known_warnings: BTreeSet<String>,
 }
 
 impl<'a> Stage<'a> {
@@ -104,7 +108,17 @@ impl<'a> Stage<'a> {
         }
         let operator = Operator::install(&programs.operator, directory, &place).await?;
         let provider = Provider::install(&programs.provider, &programs.sources, directory, &place).await?;
-        Ok(Self { programs, shape, place, operator, provider, of_operator: None, manager: None })
+        let known_warnings = BTreeSet::new();
+        Ok(Self {
+            programs,
+            shape,
+            place,
+            operator,
+            provider,
+            of_operator: None,
+            manager: None,
+            known_warnings,
+        })
     }
 
     /// Starts the operator.
@@ -145,15 +159,17 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Deletes the Secret to which the operator exports the kubeconfig of a raw cluster, as the guide says: the operator
-    /// writes no Secret that another object owns.
+    /// Deletes what our manager has written in place of the operator, as the guide says: the operator writes no Secret or
+    /// ConfigMap that another object owns.
     async fn give_exports_back(&self) -> anyhow::Result<()> {
-        if !flavor::is_raw(&self.programs.flavor) {
-            return Ok(());
+        for kind in ["Secret", "ConfigMap"] {
+            for object in self.place.kubernetes.list(kind) {
+                if object.value()["metadata"]["labels"][EXPORT].is_string() {
+                    delete(&self.place.client, object.value()).await?;
+                }
+            }
         }
-        let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": {
-            "name": format!("{}-kubeconfig", self.programs.flavor), "namespace": "default" } });
-        delete(&self.place.client, &secret).await
+        Ok(())
     }
 
     /// Replaces the manager with ours, with the same flags.
@@ -162,10 +178,35 @@ impl<'a> Stage<'a> {
     /// The manager does not start.
     pub async fn ours(&mut self) -> anyhow::Result<()> {
         self.end_manager().await?;
+        self.known_warnings = self.warnings();
         let timing = ["--reconciler-requeue=2s", "--debouncing-timer=1s", "--sync-period=30s"];
         let program = &self.programs.manager;
         self.manager =
             Some(self.provider.swap(program, "capz-controller-manager", &timing, &self.place).await?);
+        Ok(())
+    }
+
+    /// The names of all warnings.
+    fn warnings(&self) -> BTreeSet<String> {
+        let events = self.place.kubernetes.list("Event").into_iter();
+        events.filter(|it| it.value()["type"] == "Warning").map(|it| it.name().to_owned()).collect()
+    }
+
+    /// Checks that our manager has raised no warning.
+    ///
+    /// # Errors
+    /// The warnings.
+    pub fn is_content(&self) -> anyhow::Result<()> {
+        let names = self.warnings();
+        let new: Vec<String> = self
+            .place
+            .kubernetes
+            .list("Event")
+            .into_iter()
+            .filter(|it| names.contains(it.name()) && !self.known_warnings.contains(it.name()))
+            .map(|it| format!("{}: {}", it.value()["reason"], it.value()["note"]))
+            .collect();
+        anyhow::ensure!(new.is_empty(), "our manager warns: {}", new.join("\n"));
         Ok(())
     }
 
@@ -294,7 +335,8 @@ impl<'a> Stage<'a> {
     pub async fn leave(&self) -> anyhow::Result<()> {
         for (version, kind) in MOVED {
             for object in self.place.kubernetes.list(kind) {
-                let free = json!({ "metadata": { "finalizers": null } });
+                let free = json!({ "metadata": { "finalizers": null,
+                    "annotations": { "clusterctl.cluster.x-k8s.io/delete-for-move": "" } } });
                 // Removing the last finalizer of an object that is being deleted deletes it.
                 let _ = merge(&self.place.client, (version, kind), object.name(), &free).await;
                 let named = json!({ "apiVersion": version, "kind": kind,

@@ -92,6 +92,7 @@ async fn ours_without_objects(stage: &mut Stage<'_>, azure: &Watch) -> anyhow::R
     stage.ours().await?;
     stage.until(NO_OBJECTS, |stage| stage.policies().is_empty()).await?;
     stage.rests().await?;
+    stage.is_content()?;
     azure.is_as_it_was()
 }
 
