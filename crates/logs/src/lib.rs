@@ -37,7 +37,7 @@ pub fn of_libraries() -> Targets {
 }
 
 /// The crates of the programs themselves.
-const OWN: [&str; 16] = [
+const OWN: [&str; 17] = [
     "arm",
     "azure_cloud_controller_manager",
     "azure_cloud_node_manager",
@@ -48,6 +48,7 @@ const OWN: [&str; 16] = [
     "cloud_node_manager",
     "command_line",
     "controllers",
+    "csi",
     "imds",
     "manager",
     "program",

@@ -5,10 +5,12 @@ pub mod azure;
 pub mod catalogue;
 mod computed;
 pub mod controllers;
+mod operations;
 mod program;
 mod registry;
 mod served;
 
+pub use operations::OperationMetrics;
 pub use program::Build;
 pub use registry::Metrics;
 pub use served::{HealthMetrics, ScrapeMetrics};
