@@ -10,7 +10,8 @@ use crate::types;
 use crate::world::World;
 
 /// Members that say when or how often something was written.
-const VOLATILE: [&str; 5] = ["etag", "resourceGuid", "timeCreated", "time", "provisioningTime"];
+const VOLATILE: [&str; 6] =
+    ["etag", "resourceGuid", "timeCreated", "time", "provisioningTime", "LastOwnershipUpdateTime"];
 
 /// All documents of an Azure, by ID. Etags, GUIDs and times are left out; allocated public addresses and the parts of
 /// names that come from a Service's UID are replaced by words.

@@ -24,12 +24,13 @@ const TOKEN: &str = "cluster-";
 const AT_ONCE: Duration = Duration::from_secs(10);
 
 /// Members that Azure derives from other resources, or changes with each write.
-const DERIVED: [&str; 11] = [
+const DERIVED: [&str; 12] = [
     "etag",
     "uniqueId",
     "provisioningState",
     "resourceGuid",
     "timeCreated",
+    "LastOwnershipUpdateTime",
     "latestModelApplied",
     "managedBy",
     "numberOfRecordSets",

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 /// Members that only Azure writes.
-pub(crate) const DERIVED: [&str; 11] = [
+pub(crate) const DERIVED: [&str; 12] = [
     "etag",
     "provisioningState",
     "resourceGuid",
     "instanceView",
     "timeCreated",
+    "LastOwnershipUpdateTime",
     "ipConfiguration",
     "latestModelApplied",
     "uniqueId",

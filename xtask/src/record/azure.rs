@@ -33,7 +33,7 @@ const HASH_OF_WORD: &str = "9576b9be4b4e9534ac5bf5c359a512c8c99e7759c89a2d5b49f2
 const NAT_RULES: &str = "Microsoft.Network/loadBalancers/inboundNatRules";
 
 /// Members that Azure writes, in any resource.
-const WRITTEN_BY_AZURE: [&str; 25] = [
+const WRITTEN_BY_AZURE: [&str; 26] = [
     "azurePortalFQDN",
     "backendIPConfigurations",
     "currentKubernetesVersion",
@@ -48,6 +48,7 @@ const WRITTEN_BY_AZURE: [&str; 25] = [
     "instanceView",
     "ipAddress",
     "ipConfiguration",
+    "LastOwnershipUpdateTime",
     "loadBalancerBackendAddresses",
     "macAddress",
     "nodeImageVersion",
