@@ -130,7 +130,9 @@ def attach_to_instance(azure):
     changed = instances.begin_update(GROUP, "uniform", first, instance).result()
     same("LUNs", [disk.lun for disk in changed.storage_profile.data_disks], [0])
     disk = azure.compute.disks.get(GROUP, "data")
-    same("who has it", (disk.disk_state, disk.managed_by.lower()), ("Attached", instance.id.lower()))
+    # Disks name instances of a scale set by their whole names.
+    holder = f"{instance.id.rsplit('/', 1)[0]}/{instance.name}"
+    same("who has it", (disk.disk_state, disk.managed_by.lower()), ("Attached", holder.lower()))
     # Attaches a second disk and detaches the first by the action that does both.
     new_disk(azure, "more")
     profile = instances.begin_attach_detach_data_disks(
