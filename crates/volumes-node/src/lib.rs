@@ -1,0 +1,1 @@
+//! Devices, file systems and mounts of a node: the one place that touches a kernel.
