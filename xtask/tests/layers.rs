@@ -105,6 +105,7 @@ fn controllers_know_no_cloud_and_the_azure_client_no_kubernetes() {
     graph.assert_apart("csi", &["cloud", "arm", "k8s", "kube", "planner", "provider"]);
     graph.assert_apart("capz", &["planner", "provider", "telemetry"]);
     graph.assert_apart("telemetry", &["arm", "provider", "controllers", "kube"]);
+    graph.assert_apart("writer", &["cloud", "k8s", "kube", "planner", "provider", "volume-planner"]);
     graph.assert_apart("freshness", &["azure-types", "cloud", "k8s", "arm"]);
     graph.assert_apart("imds", &["arm", "k8s", "kube", "rustls", "planner", "provider"]);
 }

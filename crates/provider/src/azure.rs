@@ -15,17 +15,6 @@ use tracing::{info, warn};
 
 use crate::failure::{Failure, Kind};
 use crate::resource_list::ResourceList;
-use crate::scope;
-
-/// Error codes of refusals that concern the caller or the scope, never a single object of a batch.
-const ABOUT_US: &[&str] = &[
-    "RequestDisallowedByPolicy",
-    "ScopeLocked",
-    "MissingSubscriptionRegistration",
-    "ReadOnlyDisabledSubscription",
-    "SubscriptionNotFound",
-    "InvalidAuthenticationTokenTenant",
-];
 
 /// Error codes of refusals of a value that the Service's owner chose: the same value is refused again. Every other
 /// refusal may pass without a change of the Service, because something else is released or created first (a DNS label,
@@ -52,34 +41,9 @@ const TERMINAL: &[&str] = &[
     "SecurityRuleInvalidPortRange",
 ];
 
-/// Classifies an error of the client.
-fn kind_of(error: &arm::Error) -> Kind {
-    let has_one_of = |codes: &[&str]| codes.iter().any(|code| error.has_code(code));
-    if error.is_not_found() {
-        Kind::NotFound
-    } else if error.is_precondition_failed() || error.is_superseded() {
-        Kind::Aborted
-    } else if error.is_authentication() || error.status() == Some(403) || has_one_of(ABOUT_US) {
-        Kind::PermissionDenied
-    } else if error.is_throttled() || error.is_conflict_in_progress() {
-        Kind::Unavailable
-    } else if error.is_transient() {
-        if error.service().is_some() { Kind::Unavailable } else { Kind::Unknown }
-    } else if error.is_refusal() {
-        if has_one_of(TERMINAL) { Kind::InvalidArgument } else { Kind::FailedPrecondition }
-    } else {
-        match error {
-            arm::Error::Malformed { .. } => Kind::Unknown,
-            _ => Kind::PermissionDenied,
-        }
-    }
-}
-
 /// A failed call, classified for the writers.
 pub(crate) fn failure(error: arm::Error) -> Failure {
-    let (kind, message, after) = (kind_of(&error), error.to_string(), error.retry_after());
-    let scope = scope::of(&error, None);
-    Failure { kind, message, after, cause: Some(Box::new(error)), notices: Vec::new(), scope }
+    Failure::of(error, TERMINAL)
 }
 
 /// The client with the error types of this crate. Cheap to clone.
@@ -335,7 +299,7 @@ fn finished<T>(step: &Step, started: Instant, result: Result<T, arm::Error>) -> 
         Err(error) => {
             let (owners, request_id) = (owners(step), error.request_id());
             // It is read and planned again: not an error.
-            if kind_of(&error) == Kind::Aborted {
+            if Kind::of(&error, TERMINAL) == Kind::Aborted {
                 info!(action, resource = %step.target, owners, duration_ms, changes, %error, request_id,
                     "another write came first");
             } else {

@@ -10,7 +10,7 @@ use planner::load_balancer::Places;
 use planner::sequence::{ResourceIntent, Sequence, Task};
 use planner::{ServiceRemoval, public_ip, security_group};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, service_error, stopped};
 use crate::provider::Inner;
 use crate::service::{Announcements, ServiceReading};
 
@@ -54,7 +54,7 @@ impl Inner {
         }
         // A Service that is removed gives up its place, if it had one.
         self.places.lock().release(&deletion.removal.key);
-        if deletion.finds_anything().await? {
+        if deletion.finds_anything().await.map_err(service_error)? {
             return Ok(Some(deletion));
         }
         self.forget(service);
@@ -76,7 +76,7 @@ impl ServiceDeletion {
         let load_balancers = reading.load_balancers(&provider.observed);
         let seen = reading.seen(&load_balancers);
         let next = self.sequence.next(&provider.cluster, &seen, &mut Places::default());
-        let Task::Submit(intents) = next.map_err(Failure::from)? else { return Ok(false) };
+        let Task::Submit(intents) = next.map_err(stopped)? else { return Ok(false) };
         for intent in intents {
             match intent {
                 // The intents only name load balancers that hold something.
@@ -120,7 +120,7 @@ impl cloud::Deletion for ServiceDeletion {
                 provider.close_unused(&service).await;
                 Ok(notices)
             }
-            Err(failure) => Err(failure.with_notices(notices).into()),
+            Err(failure) => Err(service_error(failure.with_notices(notices))),
         }
     }
 }

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::failure;
-use crate::writer::Disturbance;
+use writer::Disturbance;
 
 /// Reason of the event for repaired parts.
 const REPAIRED: &str = "LoadBalancerRepaired";

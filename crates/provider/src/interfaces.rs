@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arm::ApiVersion;
 use async_trait::async_trait;
 use azure_types::{IpConfiguration, NetworkInterface, ResourceId};
-use cloud::{ClusterState, LogicalTime};
+use cloud::{ClusterState, LogicalTime, Notice};
 use planner::backend_pool::PoolMembership;
 use planner::interface as plans;
 use planner::{Cluster, Document, Step};
@@ -17,7 +17,7 @@ use crate::azure::Azure;
 use crate::failure::Failure;
 use crate::fingerprint;
 use crate::observed::Observed;
-use crate::writer::{Planned, Resource, Written};
+use writer::{Planned, Resource, Written};
 
 /// Maximum number of parallel writes of interfaces. A write takes Azure a second or two, so a cluster of a thousand
 /// virtual machines joins within some minutes, and the calls leave room for others in the budget of the subscription.
@@ -55,6 +55,7 @@ impl Resource for SharedInterfaces {
     type Observed = Vec<Arc<NetworkInterface>>;
     type Write = Vec<Step>;
     type Claim = ();
+    type Notice = Notice;
 
     fn name(&self) -> String {
         format!("network interfaces of resource group {}", self.group.name())

@@ -26,12 +26,9 @@ mod resync;
 mod route_table;
 mod routes;
 mod scale_set;
-mod scope;
 mod security_group;
 mod service;
 mod sharing;
-mod spans;
 mod turns;
-mod writer;
 
 pub use provider::{Options, Provider};

@@ -31,7 +31,7 @@ use crate::membership::Membership;
 use crate::observed::Observed;
 use crate::private_link::PrivateLinks;
 use crate::public_ip::PublicIps;
-use crate::writer::{Disturbance, Planned, Resource, Written};
+use writer::{Disturbance, Planned, Resource, Written};
 
 /// Interval and timeout of polling pools while Azure migrates them, as in the replaced program (6.4).
 const MIGRATION_INTERVAL: Duration = Duration::from_secs(5);
@@ -415,6 +415,7 @@ impl Resource for SharedLoadBalancer {
     type Observed = ObservedLoadBalancer;
     type Write = LoadBalancerWrite;
     type Claim = Option<NodeShare>;
+    type Notice = Notice;
 
     fn name(&self) -> String {
         format!("load balancer {}", self.balancer)
@@ -471,8 +472,10 @@ impl Resource for SharedLoadBalancer {
             frontends_gone: plan.frontends_gone,
             private_link_groups: groups().collect(),
         });
-        let refused =
-            plan.refused.into_iter().map(|(key, refusal)| (IntentOwner::Service(key), refusal.into()));
+        let refused = plan
+            .refused
+            .into_iter()
+            .map(|(key, refusal)| (IntentOwner::Service(key), failure::refused(refusal)));
         let notices =
             plan.notices.into_iter().map(|notice| (IntentOwner::Service(notice.service.clone()), notice));
         Planned { write, refused: refused.collect(), notices: notices.collect() }

@@ -22,9 +22,8 @@ use crate::failure::{Failure, Kind};
 use crate::interfaces::SharedInterfaces;
 use crate::observed::Observed;
 use crate::scale_set::SharedScaleSet;
-use crate::writer::writers::Writers;
-use crate::writer::{Pace, Resource, Writer};
 use holders::{NodeIdentities, NodesBySet, groups_of, holder_of, of_holders, scale_sets_of};
+use writer::{Pace, Resource, Writer, Writers};
 
 /// Why pools are not filled yet.
 pub(crate) const NODES_UNKNOWN: &str = "the cluster's nodes are not all known yet";
@@ -551,7 +550,7 @@ async fn submit_all<R>(
     newer_than: LogicalTime,
 ) -> Result<(), Failure>
 where
-    R: Resource<Key = String, Intent = PoolMembership>,
+    R: Resource<Key = String, Intent = PoolMembership, Notice = Notice>,
 {
     let submit = async |membership: &PoolMembership| {
         writer.submit(membership.pool.to_lower(), membership.clone(), newer_than, None).await.map(drop)

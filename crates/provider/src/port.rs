@@ -11,6 +11,7 @@ use cloud::{
 };
 use k8s::{Node, ObjectKey, Service};
 
+use crate::failure::service_error;
 use crate::provider::Provider;
 
 #[async_trait]
@@ -71,12 +72,15 @@ impl LoadBalancers for Provider {
     }
 
     async fn update_waiting_machines(&self, newer_than: LogicalTime) -> Result<(), ServiceError> {
-        self.0.membership.join_waiting(newer_than).await?;
+        self.0.membership.join_waiting(newer_than).await.map_err(service_error)?;
         if self.0.member_writes.is_waiting() {
-            self.0.share_all_nodes(newer_than).await.map_err(|unfinished| unfinished.failure)?;
+            self.0
+                .share_all_nodes(newer_than)
+                .await
+                .map_err(|unfinished| service_error(unfinished.failure))?;
         }
         if self.0.waits_for_sets() {
-            self.0.update_nodes(newer_than).await.map_err(|unfinished| unfinished.failure)?;
+            self.0.update_nodes(newer_than).await.map_err(|unfinished| service_error(unfinished.failure))?;
         }
         Ok(())
     }
@@ -86,7 +90,7 @@ impl LoadBalancers for Provider {
     }
 
     async fn update_draining_nodes(&self) -> Result<BTreeMap<String, bool>, ServiceError> {
-        Ok(self.0.update_draining(self.0.observed.started).await?)
+        self.0.update_draining(self.0.observed.started).await.map_err(service_error)
     }
 
     fn local_pool_interval(&self) -> Option<Duration> {
@@ -99,7 +103,7 @@ impl LoadBalancers for Provider {
         services: &[ObjectKey],
     ) -> BTreeMap<ObjectKey, Result<(), ServiceError>> {
         let answers = self.0.update_local_pools(services).await.into_iter();
-        answers.map(|(key, answer)| (key, answer.map_err(ServiceError::from))).collect()
+        answers.map(|(key, answer)| (key, answer.map_err(service_error))).collect()
     }
 
     fn forget_observed(&self) {

@@ -26,7 +26,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::azure::Azure;
 use crate::drift::Drift;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, Kind, service_error};
 use crate::intent_owner::IntentOwner;
 use crate::load_balancer::{LoadBalancerRequest, SharedLoadBalancer};
 use crate::member_writes::{MemberWrites, Unfinished};
@@ -36,7 +36,7 @@ use crate::private_link::PrivateLinks;
 use crate::public_ip::PublicIps;
 use crate::route_table::{SharedRouteTable, no_route_table};
 use crate::security_group::{RecentlyProgrammed, SharedSecurityGroup};
-use crate::writer::{Pace, Writer};
+use writer::{Pace, Writer};
 
 /// The pace of all writers. A batch waits a few seconds for Services that are about to join it, whose public IPs are being
 /// written; a single Service never waits.
@@ -348,7 +348,7 @@ impl Inner {
             }
             concerned
         });
-        UpdateError { error: unfinished.failure.into(), services }
+        UpdateError { error: service_error(unfinished.failure), services }
     }
 
     /// Sets the admin state of interfaces that have just joined a pool. They take connections there even if their node
@@ -621,6 +621,6 @@ impl Provider {
     ///
     /// If Azure could not be read.
     pub async fn observe(&self) -> Result<planner::ClusterObservation, ServiceError> {
-        Ok(self.0.observe().await?)
+        self.0.observe().await.map_err(service_error)
     }
 }

@@ -26,8 +26,8 @@ use crate::failure::{self, Failure};
 use crate::intent_owner::IntentOwner;
 use crate::load_balancer::LoadBalancerRequest;
 use crate::provider::Inner;
-use crate::scope::Scope;
 use crate::security_group::SecurityGroupRequest;
+use writer::Scope;
 
 /// How long a resync is put off while Azure's budget is low: it refills in ten seconds.
 const LOW_BUDGET_DELAY: Duration = Duration::from_secs(30);
@@ -74,7 +74,7 @@ impl Inner {
         Looked {
             differences,
             next: second.into_iter().chain(repair).min(),
-            failure: failures.into_iter().next().map(Into::into),
+            failure: failures.into_iter().next().map(failure::service_error),
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arm::ApiVersion;
 use async_trait::async_trait;
 use azure_types::{ResourceId, RouteTable};
-use cloud::LogicalTime;
+use cloud::{LogicalTime, Notice};
 use ipnet::IpNet;
 use planner::route::{self as plans, RouteIntent, RouteKey, route_name};
 use planner::{Change, Cluster, Purpose, Step};
@@ -16,7 +16,7 @@ use crate::azure::Azure;
 use crate::failure::{Failure, Kind};
 use crate::fingerprint;
 use crate::observed::Observed;
-use crate::writer::{Planned, Resource, Written};
+use writer::{Planned, Resource, Written};
 
 /// The owner of an intent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,6 +81,7 @@ impl Resource for SharedRouteTable {
     type Observed = Option<Arc<RouteTable>>;
     type Write = Step;
     type Claim = ();
+    type Notice = Notice;
 
     fn name(&self) -> String {
         format!("route table {}", self.id.name())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arm::ApiVersion;
 use async_trait::async_trait;
 use azure_types::{ResourceId, ScaleSet, ScaleSetInstance, VirtualMachine};
-use cloud::{ClusterState, LogicalTime};
+use cloud::{ClusterState, LogicalTime, Notice};
 use planner::backend_pool::PoolMembership;
 use planner::scale_set::{self as plans, is_flexible};
 use planner::{Cluster, Step};
@@ -15,7 +15,7 @@ use crate::azure::Azure;
 use crate::failure::Failure;
 use crate::fingerprint;
 use crate::observed::Observed;
-use crate::writer::{Planned, Resource, Written};
+use writer::{Planned, Resource, Written};
 
 /// One scale set.
 pub(crate) struct SharedScaleSet {
@@ -66,6 +66,7 @@ impl Resource for SharedScaleSet {
     type Observed = Option<ObservedScaleSet>;
     type Write = ScaleSetWrite;
     type Claim = ();
+    type Notice = Notice;
 
     fn name(&self) -> String {
         format!("scale set {}", self.id.name())

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arm::ApiVersion;
 use async_trait::async_trait;
 use azure_types::{PublicIpAddress, ResourceId, SecurityGroup};
-use cloud::{ClusterState, LogicalTime};
+use cloud::{ClusterState, LogicalTime, Notice};
 use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
 use planner::security_group::{self as plans, AccessIntent, ClusterUsage};
@@ -15,11 +15,11 @@ use planner::{Cluster, Document, ParsedServices, Purpose, Step, public_ip};
 
 use crate::azure::Azure;
 use crate::drift::{self, Drift};
-use crate::failure::{Failure, Kind};
+use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
 use crate::intent_owner::{IntentOwner, is_wanted};
 use crate::observed::Observed;
-use crate::writer::{Disturbance, Planned, Resource, Written};
+use writer::{Disturbance, Planned, Resource, Written};
 
 /// Addresses of Services where their status is not up to date.
 #[derive(Debug, Default)]
@@ -325,6 +325,7 @@ impl Resource for SharedSecurityGroup {
     type Write = Step;
     /// The addresses in use: planning reads them once for each observed state.
     type Claim = Option<ClusterUsage>;
+    type Notice = Notice;
 
     fn name(&self) -> String {
         format!("security group {}", self.id.name())
@@ -361,8 +362,10 @@ impl Resource for SharedSecurityGroup {
             return Planned { write: None, refused: refused.collect(), notices: Vec::new() };
         };
         let plan = plans::plan(&self.cluster, observed, &intents, usage);
-        let refused =
-            plan.refused.into_iter().map(|(key, refusal)| (IntentOwner::Service(key), refusal.into()));
+        let refused = plan
+            .refused
+            .into_iter()
+            .map(|(key, refusal)| (IntentOwner::Service(key), failure::refused(refusal)));
         let notices =
             plan.notices.into_iter().map(|notice| (IntentOwner::Service(notice.service.clone()), notice));
         Planned { write: plan.step, refused: refused.collect(), notices: notices.collect() }

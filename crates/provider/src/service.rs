@@ -16,14 +16,14 @@ use planner::sequence::{ResourceIntent, Sequence, ServiceObservation, Stage, Sto
 use planner::{Action, Balancer, Flavor, ListedLoadBalancer, backend_pool};
 use tokio::time::sleep;
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, Kind, refused, service_error, stopped};
 use crate::intent_owner::IntentOwner;
 use crate::load_balancer::{self, LoadBalancerRequest, SharedLoadBalancer};
 use crate::membership::NODES_UNKNOWN;
 use crate::observed::Observed;
 use crate::provider::Inner;
 use crate::security_group::{SecurityGroupRequest, SharedSecurityGroup};
-use crate::writer::Announcement;
+use writer::Announcement;
 
 /// Announcements of intents to the writers that a Service needs.
 pub(crate) struct Announcements {
@@ -116,10 +116,10 @@ impl Inner {
             Ok(intent) => intent,
             Err(refusal) => {
                 self.close_unused(service).await;
-                return Err(Failure::from(refusal).into());
+                return Err(service_error(refused(refusal)));
             }
         };
-        let security_group = Some(self.security_group()?.announce());
+        let security_group = Some(self.security_group().map_err(service_error)?.announce());
         let announced = Announcements { load_balancers: self.announce(intent.flavor), security_group };
         let mut notices = Vec::new();
         let mut sequence = Sequence::ensure(Arc::clone(&intent));
@@ -141,7 +141,7 @@ impl Inner {
                     self.recently.opened_in_vain(&key, true);
                     self.close_unused(service).await;
                 }
-                Err(failure.with_notices(notices).into())
+                Err(service_error(failure.with_notices(notices)))
             }
         }
     }
@@ -270,7 +270,7 @@ impl Inner {
                     newer_than = LogicalTime::now();
                     reading = None;
                 }
-                Err(stop) => return Err(stop.into()),
+                Err(stop) => return Err(stopped(stop)),
             }
         }
     }

@@ -4,20 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloud::LogicalTime;
+use logical_time::LogicalTime;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
-use super::Inner;
-use super::group::{Entry, Group};
-use super::resource::Resource;
-use super::suspects::Search;
 use crate::failure::{Failure, Kind};
+use crate::group::{Entry, Group};
+use crate::resource::Resource;
+use crate::suspects::Search;
+use crate::writer::Inner;
 
 /// How often in a row a batch is written again because of concurrent changes. Ten lost races mean that another client
-/// writes all the time: the Services fail and are retried with backoff.
-pub(super) const MAX_CONFLICTS: u32 = 10;
+/// writes all the time: the owners fail and are retried with backoff.
+pub(crate) const MAX_CONFLICTS: u32 = 10;
 /// How many consecutive lost races are retried at once. While hundreds of machines join its pools, a load balancer
 /// changes with each of them: without a pause ten races are lost within a second.
 const FREE_CONFLICTS: u32 = 3;
@@ -26,7 +26,7 @@ const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
 /// After how many lost races a batch is split to find an owner that may cause them: most races are over by then.
 const MAX_CONFLICTS_BEFORE_SEARCH: u32 = 7;
 /// How often a batch is written again because Azure was busy: with doubled waits some four minutes, in which most
-/// problems of Azure pass without a Warning on any Service.
+/// problems of Azure pass without a failure of any owner.
 const MAX_BUSY: u32 = 8;
 /// After how many busy answers a batch is split likewise. If the search fails, Azure is busy for all, and the batch
 /// waits as above.
@@ -37,7 +37,7 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 impl<R: Resource> Inner<R> {
     /// Splits a group after any failure: pending intents go by themselves, so that no repair delays them, followed by
     /// the repairs.
-    pub(super) fn part(&self, group: &mut Group<R>, write: &R::Write) -> Option<Vec<Group<R>>> {
+    pub(crate) fn part(&self, group: &mut Group<R>, write: &R::Write) -> Option<Vec<Group<R>>> {
         let concerned = group.maintained(self.resource.concerned(write, &group.batch()));
         let mut repairs = BTreeMap::new();
         for key in concerned {
@@ -60,7 +60,7 @@ impl<R: Resource> Inner<R> {
     }
 
     /// Merges the groups of a failed search because Azure is busy for all: they wait together.
-    pub(super) fn join_searched(&self, closed: &mut Vec<Group<R>>) {
+    pub(crate) fn join_searched(&self, closed: &mut Vec<Group<R>>) {
         let is_in_vain = |group: &mut Group<R>| {
             let found = group.search.as_ref().and_then(|search| search.lock().in_vain());
             let Some((refused, _)) = found.filter(|(_, failure)| failure.may_be_a_conflict_of_one()) else {
@@ -78,7 +78,7 @@ impl<R: Resource> Inner<R> {
     }
 
     /// Reverts what a write that failed late left behind, if nothing was written since. Returns whether it tried.
-    pub(super) async fn restore(&self) -> bool {
+    pub(crate) async fn restore(&self) -> bool {
         let Some(before) = self.left_behind.lock().take() else { return false };
         if let Err(problem) = self.resource.restore(&before).await {
             warn!(resource = %self.resource.name(), error = %problem.message,
@@ -89,11 +89,11 @@ impl<R: Resource> Inner<R> {
 
     /// Handles a failure that passes by itself or is about the resource. If Azure names some owners of the group, the
     /// others do not wait for them.
-    pub(super) async fn after_trouble(
+    pub(crate) async fn after_trouble(
         &self,
         mut group: Group<R>,
         write: &R::Write,
-        failure: Failure,
+        failure: Failure<R::Notice>,
     ) -> Vec<Group<R>> {
         let named = self.named(&group, &failure);
         if !named.is_empty() && named.len() < group.entries.len() {
@@ -114,17 +114,17 @@ impl<R: Resource> Inner<R> {
     }
 
     /// The owners of a group that Azure names.
-    fn named(&self, group: &Group<R>, failure: &Failure) -> BTreeSet<R::Key> {
+    fn named(&self, group: &Group<R>, failure: &Failure<R::Notice>) -> BTreeSet<R::Key> {
         let named = self.resource.blame(&failure.full_text(), &group.batch());
         named.into_iter().filter(|key| group.entries.contains_key(key)).collect()
     }
 
     /// Handles a failure that is not about one owner: the group is retried later, or fails for now.
-    pub(super) fn retry_or_fail(
+    pub(crate) fn retry_or_fail(
         &self,
         mut group: Group<R>,
         write: Option<&R::Write>,
-        failure: Failure,
+        failure: Failure<R::Notice>,
     ) -> Vec<Group<R>> {
         let name = self.resource.name();
         group.newer_than = LogicalTime::now();
@@ -199,7 +199,12 @@ impl<R: Resource> Inner<R> {
 
     /// Handles a refused write: the owners that Azure names fail with its words, the rest is written again. If that is
     /// unclear, the group is halved until the culprit stands alone.
-    pub(super) fn bisect(&self, mut group: Group<R>, write: &R::Write, failure: Failure) -> Vec<Group<R>> {
+    pub(crate) fn bisect(
+        &self,
+        mut group: Group<R>,
+        write: &R::Write,
+        failure: Failure<R::Notice>,
+    ) -> Vec<Group<R>> {
         let name = self.resource.name();
         let refuse = |key: &R::Key, entry: Entry<R>| {
             debug!(resource = %name, owner = %key, error = %failure.message, "Azure refused a change");
@@ -217,7 +222,7 @@ impl<R: Resource> Inner<R> {
         }
         let named = self.named(&group, &failure);
         info!(resource = %name, intents = group.entries.len(), named = named.len(), error = %failure.message,
-            "Azure refused a write, looking for the Service that it refuses");
+            "Azure refused a write, looking for the owner that it refuses");
         if named.is_empty() && self.resource.is_repair(write) {
             // An unknown part of another owner is in the way.
             return self.retry_or_fail(group, Some(write), failure);
@@ -244,7 +249,7 @@ impl<R: Resource> Inner<R> {
     }
 
     /// Halves a group of which Azure names no part. The search for a refusal that may be about the resource is limited.
-    fn search(&self, mut group: Group<R>, failure: &Failure) -> Vec<Group<R>> {
+    fn search(&self, mut group: Group<R>, failure: &Failure<R::Notice>) -> Vec<Group<R>> {
         if group.search.is_none() && failure.may_concern_all() {
             let search = Search::new(group.entries.len(), failure.clone());
             group.search = Some(Arc::new(Mutex::new(search)));

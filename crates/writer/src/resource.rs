@@ -4,14 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use cloud::{LogicalTime, Notice};
+use logical_time::LogicalTime;
 
-use super::accepted_intents::Disturbance;
+use crate::accepted_intents::Disturbance;
 use crate::failure::Failure;
 
 /// A resource that many objects share.
 #[async_trait]
-pub(crate) trait Resource: Send + Sync + 'static {
+pub trait Resource: Send + Sync + 'static {
     /// The owner of an intent. Of two intents of one owner only the later counts.
     type Key: Clone + Ord + fmt::Display + Send + Sync;
     /// The desired state of one owner.
@@ -22,12 +22,14 @@ pub(crate) trait Resource: Send + Sync + 'static {
     type Write: Send + Sync;
     /// What a plan may rely on, because it was claimed before.
     type Claim: Send + Sync;
+    /// A message for an owner beside the answer; [`Infallible`](std::convert::Infallible) if there are none.
+    type Notice: Clone + Send + Sync;
 
     /// The resource in words, such as `load balancer kubernetes`.
     fn name(&self) -> String;
 
     /// The resource as read after `newer_than`, with no operation running on it.
-    async fn observe(&self, newer_than: LogicalTime) -> Result<Self::Observed, Failure>;
+    async fn observe(&self, newer_than: LogicalTime) -> Result<Self::Observed, Failure<Self::Notice>>;
 
     /// Claims what other writers must leave alone, once for the latest observed state: plans are also made for older
     /// states.
@@ -46,7 +48,7 @@ pub(crate) trait Resource: Send + Sync + 'static {
         &self,
         observed: &Self::Observed,
         write: &Self::Write,
-    ) -> Result<Written<Self::Observed>, Failure>;
+    ) -> Result<Written<Self::Observed>, Failure<Self::Notice>>;
 
     /// A hash of a write without what Azure changes on its own: equal for equal writes.
     fn fingerprint(&self, write: &Self::Write) -> u64;
@@ -62,7 +64,7 @@ pub(crate) trait Resource: Send + Sync + 'static {
     }
 
     /// Repairs what Azure reports as not ready, if the text names no part of the batch. Returns the remaining failure.
-    async fn overcome(&self, failure: Failure) -> Failure {
+    async fn overcome(&self, failure: Failure<Self::Notice>) -> Failure<Self::Notice> {
         failure
     }
 
@@ -73,7 +75,7 @@ pub(crate) trait Resource: Send + Sync + 'static {
     }
 
     /// Reverts what a write that failed late may have left behind.
-    async fn restore(&self, _before: &Self::Observed) -> Result<(), Failure> {
+    async fn restore(&self, _before: &Self::Observed) -> Result<(), Failure<Self::Notice>> {
         Ok(())
     }
 
@@ -90,6 +92,13 @@ pub(crate) trait Resource: Send + Sync + 'static {
     /// Whether a write serves all owners, although it belongs to none in particular.
     fn serves_all(&self, _write: &Self::Write) -> bool {
         false
+    }
+
+    /// Whether an intent counts even if its caller no longer waits for the answer. Otherwise it is dropped when the caller
+    /// has gone before it is planned, and the intent of the same owner that it replaced counts again, if its caller
+    /// still waits.
+    fn outlives_its_caller(&self, _intent: &Self::Intent) -> bool {
+        true
     }
 
     /// Whether an intent is maintained after it was carried out.
@@ -115,24 +124,24 @@ pub(crate) trait Resource: Send + Sync + 'static {
         &self,
         _key: &Self::Key,
         _write: Option<&Self::Write>,
-        _failure: &Failure,
-    ) -> Option<Notice> {
+        _failure: &Failure<Self::Notice>,
+    ) -> Option<Self::Notice> {
         None
     }
 }
 
 /// The result of planning a batch.
-pub(crate) struct Planned<R: Resource + ?Sized> {
+pub struct Planned<R: Resource + ?Sized> {
     /// The write; `None` if the resource already has the desired state.
-    pub(crate) write: Option<R::Write>,
+    pub write: Option<R::Write>,
     /// The owners whose intents cannot be carried out, each with the reason.
-    pub(crate) refused: Vec<(R::Key, Failure)>,
+    pub refused: Vec<(R::Key, Failure<R::Notice>)>,
     /// Notices, each with its owner.
-    pub(crate) notices: Vec<(R::Key, Notice)>,
+    pub notices: Vec<(R::Key, R::Notice)>,
 }
 
 /// The result of a write.
-pub(crate) enum Written<O> {
+pub enum Written<O> {
     /// It was made: the new state of the resource.
     Whole(O),
     /// An obstacle was removed, and the write was not made: the resource is read and planned again.
@@ -143,11 +152,11 @@ pub(crate) enum Written<O> {
 }
 
 /// The positive answer for the owner of an intent.
-pub(crate) struct Acknowledged<R: Resource> {
+pub struct Acknowledged<R: Resource> {
     /// The current state of the resource.
-    pub(crate) observed: Arc<R::Observed>,
+    pub observed: Arc<R::Observed>,
     /// Notices for this owner.
-    pub(crate) notices: Vec<Notice>,
+    pub notices: Vec<R::Notice>,
 }
 
 impl<R: Resource> Clone for Acknowledged<R> {
@@ -157,4 +166,4 @@ impl<R: Resource> Clone for Acknowledged<R> {
 }
 
 /// The answer for the owner of an intent.
-pub(crate) type Answer<R> = Result<Acknowledged<R>, Failure>;
+pub type Answer<R> = Result<Acknowledged<R>, Failure<<R as Resource>::Notice>>;

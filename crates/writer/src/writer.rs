@@ -1,44 +1,4 @@
-//! One writer per shared resource, with group commit.
-//!
-//! A [`Writer`] owns a task that takes all pending intents, plans them together, writes once and answers all of them.
-//! Intents that arrive while a write is in flight form the next batch. Intents can be announced to a writer, and a
-//! batch waits for the announced ones. An intent that misses a batch waits for a whole write, so a batch waits up to
-//! half a write for the next intent, and a whole write in total.
-//!
-//! # Guarantees
-//!
-//! * An owner that gets [`Acknowledged`] has its desired state in the resource, as read or as written by us.
-//! * One write at a time, conditional on the version that was read. A foreign write is never overwritten: the resource
-//!   is read and planned again.
-//! * An owner whose desired state is reached is answered, even if others in its batch need more writes.
-//! * An intent that Azure refuses fails alone, with Azure's words: the others in its batch are written. Only a refusal
-//!   that [provably concerns all](Failure::concerns_all) fails more than one owner.
-//! * After one retry, or at once if an operation fails that Azure had accepted, the writer searches for an owner whose
-//!   part makes Azure fail or be busy each time. If there is no such owner, all wait together.
-//! * What Azure keeps of a failed operation is reverted: by the next write, or by a separate one before the writer is
-//!   idle.
-//! * A refused owner is written alone until Azure accepts its intent. Others do not wait until all culprits are found:
-//!   the search alternates with writes of new intents.
-//! * Of two intents of one owner only the later counts, and both get the same answer.
-//! * An accepted intent is part of every later batch while it [is maintained](Resource::is_maintained): foreign changes are repaired
-//!   with the next write. A failing repair delays no pending intent.
-//!
-//! # Assumes
-//!
-//! * [`Resource::plan`] is pure, and returns no write if the resource matches the batch.
-//! * No other task of this process writes the resource.
-//!
-//! # Errors
-//!
-//! A [`Failure`] keeps its kind: `InvalidArgument` and `FailedPrecondition` are about this intent; every other may be
-//! about the resource, and is only returned after the limits below. After a stop every answer is `Unavailable`.
-
-mod accepted_intents;
-mod group;
-mod resource;
-mod suspects;
-mod trouble;
-pub(crate) mod writers;
+//! The task of a writer: forms groups of pending intents, and plans and writes one group after the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -46,30 +6,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arm::{Repeats, Verdict};
-use cloud::{LogicalTime, Notice};
+use logical_time::LogicalTime;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument as _, Span, debug, info, warn};
+use tracing::{Instrument as _, debug, info, warn};
 
+use crate::accepted_intents::{AcceptedIntents, Disturbance};
 use crate::failure::{Failure, Kind};
+use crate::group::{Entry, Group, put};
+use crate::resource::{Acknowledged, Answer, Resource, Written};
 use crate::scope::Scope;
 use crate::spans;
-use accepted_intents::AcceptedIntents;
-pub(crate) use accepted_intents::Disturbance;
-use group::{Entry, Group, put};
-use resource::Answer;
-pub(crate) use resource::{Acknowledged, Planned, Resource, Written};
-use suspects::Suspects;
+use crate::suspects::Suspects;
 
 /// Timing of writers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub struct Pace {
     /// How long a batch waits for announced intents, unless writes take longer.
-    pub(crate) linger: Duration,
+    pub linger: Duration,
     /// The first wait if Azure is busy and does not say how long; doubled each time.
-    pub(crate) busy: Duration,
+    pub busy: Duration,
 }
 
 /// How many different writes a group makes for the same intents. Two suffice in all known cases; more would hide a
@@ -77,7 +35,7 @@ pub(crate) struct Pace {
 const MAX_WRITES: usize = 6;
 /// The longest that a batch waits for the next announced intent: half of a write that takes a minute. An intent that is
 /// announced for longer is in trouble.
-const MAX_LINGER: Duration = Duration::from_secs(30);
+pub(crate) const MAX_LINGER: Duration = Duration::from_secs(30);
 
 struct Queue<R: Resource> {
     waiting: BTreeMap<R::Key, Entry<R>>,
@@ -85,23 +43,23 @@ struct Queue<R: Resource> {
     stopped: bool,
 }
 
-struct Inner<R: Resource> {
-    resource: R,
-    pace: Pace,
+pub(crate) struct Inner<R: Resource> {
+    pub(crate) resource: R,
+    pub(crate) pace: Pace,
     queue: Mutex<Queue<R>>,
     wake: Notify,
     repeats: Mutex<Repeats>,
     /// Accepted intents that are still wanted.
     accepted: AcceptedIntents<R::Key, R::Intent>,
-    suspects: Mutex<Suspects<R::Key>>,
+    pub(crate) suspects: Mutex<Suspects<R::Key>>,
     /// The observed state before the latest write, which failed late: Azure may keep what it accepted.
-    left_behind: Mutex<Option<Arc<R::Observed>>>,
+    pub(crate) left_behind: Mutex<Option<Arc<R::Observed>>>,
     /// Duration of the latest write.
     took: Mutex<Duration>,
 }
 
 /// The writer of a shared resource. Cheap to clone.
-pub(crate) struct Writer<R: Resource>(Arc<Inner<R>>);
+pub struct Writer<R: Resource>(Arc<Inner<R>>);
 
 impl<R: Resource> Clone for Writer<R> {
     fn clone(&self) -> Self {
@@ -110,7 +68,7 @@ impl<R: Resource> Clone for Writer<R> {
 }
 
 /// Announces an intent, until dropped.
-pub(crate) struct Announcement<R: Resource>(Arc<Inner<R>>);
+pub struct Announcement<R: Resource>(Arc<Inner<R>>);
 
 impl<R: Resource> Drop for Announcement<R> {
     fn drop(&mut self) {
@@ -121,7 +79,7 @@ impl<R: Resource> Drop for Announcement<R> {
 
 impl<R: Resource> Writer<R> {
     /// Starts the task, which ends when `stop` is cancelled, at any point of its work.
-    pub(crate) fn start(resource: R, pace: Pace, stop: CancellationToken) -> Self {
+    pub fn start(resource: R, pace: Pace, stop: CancellationToken) -> Self {
         let queue = Queue { waiting: BTreeMap::new(), announced: 0, stopped: false };
         let inner = Arc::new(Inner {
             resource,
@@ -145,23 +103,23 @@ impl<R: Resource> Writer<R> {
     }
 
     /// The resource.
-    pub(crate) fn resource(&self) -> &R {
+    pub fn resource(&self) -> &R {
         &self.0.resource
     }
 
     /// Whether it is referenced beside its own task and its list: by submitting or waiting tasks.
-    fn is_in_use(&self) -> bool {
+    pub(crate) fn is_in_use(&self) -> bool {
         Arc::strong_count(&self.0) > 2
     }
 
     /// Announces an intent.
-    pub(crate) fn announce(&self) -> Announcement<R> {
+    pub fn announce(&self) -> Announcement<R> {
         self.0.queue.lock().announced += 1;
         Announcement(Arc::clone(&self.0))
     }
 
     /// Submits the intent of `key` and waits until it is carried out, based on data read after `newer_than`.
-    pub(crate) async fn submit(
+    pub async fn submit(
         &self,
         key: R::Key,
         intent: R::Intent,
@@ -169,6 +127,7 @@ impl<R: Resource> Writer<R> {
         announcement: Option<Announcement<R>>,
     ) -> Answer<R> {
         let (sender, receiver) = oneshot::channel();
+        let outlives_its_caller = self.0.resource.outlives_its_caller(&intent);
         {
             let mut queue = self.0.queue.lock();
             if queue.stopped {
@@ -177,17 +136,7 @@ impl<R: Resource> Writer<R> {
             if !self.0.resource.is_maintained(&intent) {
                 self.0.accepted.withdraw(&key);
             }
-            put(
-                &mut queue.waiting,
-                key,
-                Entry {
-                    intent,
-                    newer_than,
-                    waiters: vec![sender],
-                    is_maintained: false,
-                    span: Span::current(),
-                },
-            );
+            put(&mut queue.waiting, key, Entry::pending(intent, newer_than, sender, outlives_its_caller));
         }
         drop(announcement);
         self.0.wake.notify_one();
@@ -195,27 +144,27 @@ impl<R: Resource> Writer<R> {
     }
 
     /// Accepted intents that are still wanted.
-    pub(crate) fn accepted_intents(&self) -> Vec<(R::Key, R::Intent)> {
+    pub fn accepted_intents(&self) -> Vec<(R::Key, R::Intent)> {
         self.0.accepted.wanted(|key, intent| self.0.resource.is_wanted(key, intent))
     }
 
     /// Whether any accepted intent is still wanted.
-    pub(crate) fn has_accepted_intents(&self) -> bool {
+    pub fn has_accepted_intents(&self) -> bool {
         self.0.accepted.is_any_wanted(|key, intent| self.0.resource.is_wanted(key, intent))
     }
 
     /// Stops maintaining an owner's accepted intent.
-    pub(crate) fn withdraw(&self, key: &R::Key) {
+    pub fn withdraw(&self, key: &R::Key) {
         self.0.accepted.withdraw(key);
     }
 
     /// When the next part whose repair is put off may be repaired again.
-    pub(crate) fn next_repair(&self) -> Option<Instant> {
+    pub fn next_repair(&self) -> Option<Instant> {
         self.0.accepted.next()
     }
 }
 
-fn stopping() -> Failure {
+fn stopping<N>() -> Failure<N> {
     Failure::new(Kind::Unavailable, "the program is stopping")
 }
 
@@ -344,14 +293,7 @@ impl<R: Resource> Inner<R> {
         let is_wanted = |key: &R::Key, intent: &R::Intent| self.resource.is_wanted(key, intent);
         let accepted = self.accepted.to_repair(is_wanted, Instant::now()).into_iter();
         for (key, intent) in accepted.filter(|(key, _)| !elsewhere.contains(key)) {
-            let newer_than = LogicalTime::BEGINNING;
-            group.entries.entry(key).or_insert(Entry {
-                intent,
-                newer_than,
-                waiters: Vec::new(),
-                is_maintained: true,
-                span: Span::none(),
-            });
+            group.entries.entry(key).or_insert_with(|| Entry::maintained(intent));
         }
     }
 
@@ -368,11 +310,11 @@ impl<R: Resource> Inner<R> {
                 Err(_) => {}
             }
         }
-        entry.answer(answer);
+        entry.answer(&answer);
     }
 
     /// Refuses an intent. Without a waiting owner, the repair is put off.
-    fn refuse(&self, key: R::Key, entry: Entry<R>, failure: Failure) {
+    pub(crate) fn refuse(&self, key: R::Key, entry: Entry<R>, failure: Failure<R::Notice>) {
         if entry.is_maintained {
             self.accepted.hold(&key, Instant::now());
             self.resource.disturbed(&key, &entry.intent, Disturbance::Failed(failure.message));
@@ -390,7 +332,11 @@ impl<R: Resource> Inner<R> {
     /// another group.
     async fn attempt(&self, mut group: Group<R>, elsewhere: &BTreeSet<R::Key>) -> Vec<Group<R>> {
         self.absorb(&mut group, elsewhere);
+        group.drop_abandoned();
         self.join_accepted(&mut group, elsewhere);
+        if group.entries.is_empty() {
+            return Vec::new();
+        }
         if let Some((refused, failure)) = group.search.as_ref().and_then(|search| search.lock().in_vain()) {
             // The refusal is about the resource, not about these owners.
             refused.iter().for_each(|key| self.suspects.lock().clear(key));
@@ -404,12 +350,17 @@ impl<R: Resource> Inner<R> {
                 return self.retry_or_fail(group, None, failure);
             }
         };
+        // Callers may have gone during the read; between here and the write is no pause.
+        group.drop_abandoned();
+        if group.entries.is_empty() {
+            return Vec::new();
+        }
         let undone = self.left_behind.lock().as_deref().and_then(|it| self.resource.undone(it, &observed));
         let observed = undone.map_or(observed, Arc::new);
         let batch = group.batch();
         let claim = self.resource.claim(&observed, &batch);
         let planned = self.resource.plan(&observed, &batch, &claim);
-        let mut notices: BTreeMap<R::Key, Vec<Notice>> = BTreeMap::new();
+        let mut notices: BTreeMap<R::Key, Vec<R::Notice>> = BTreeMap::new();
         for (key, notice) in planned.notices {
             notices.entry(key).or_default().push(notice);
         }
@@ -581,6 +532,3 @@ impl<R: Resource> fmt::Debug for Writer<R> {
         write!(f, "Writer({})", self.0.resource.name())
     }
 }
-
-#[cfg(test)]
-mod tests;

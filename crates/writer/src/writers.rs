@@ -6,10 +6,11 @@ use azure_types::ResourceId;
 use parking_lot::Mutex;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Pace, Resource, Writer};
+use crate::resource::Resource;
+use crate::writer::{Pace, Writer};
 
 /// The writers of resources of one type, by id.
-pub(crate) struct Writers<R: Resource> {
+pub struct Writers<R: Resource> {
     pace: Pace,
     stop: CancellationToken,
     /// Each with the guard that ends its task.
@@ -18,12 +19,12 @@ pub(crate) struct Writers<R: Resource> {
 
 impl<R: Resource> Writers<R> {
     /// An empty collection. All writers end when `stop` is cancelled.
-    pub(crate) fn new(pace: Pace, stop: CancellationToken) -> Self {
+    pub fn new(pace: Pace, stop: CancellationToken) -> Self {
         Self { pace, stop, all: Mutex::default() }
     }
 
     /// The writer of a resource.
-    pub(crate) fn of(&self, id: &ResourceId, resource: impl FnOnce() -> R) -> Writer<R> {
+    pub fn of(&self, id: &ResourceId, resource: impl FnOnce() -> R) -> Writer<R> {
         let mut all = self.all.lock();
         if let Some((writer, _)) = all.get(id) {
             return writer.clone();
@@ -35,7 +36,7 @@ impl<R: Resource> Writers<R> {
     }
 
     /// Ends the writers of deleted resources, unless they are in use.
-    pub(crate) fn keep(&self, is_there: impl Fn(&ResourceId) -> bool) {
+    pub fn keep(&self, is_there: impl Fn(&ResourceId) -> bool) {
         self.all.lock().retain(|id, (writer, _)| is_there(id) || writer.is_in_use());
     }
 

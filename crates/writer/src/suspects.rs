@@ -13,7 +13,7 @@ const FORGET_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Owners whose intents Azure refused. Until Azure accepts one, it is written alone and after the others, so that it
 /// does not make them fail again.
 #[derive(Debug)]
-pub(super) struct Suspects<K>(BTreeMap<K, Instant>);
+pub(crate) struct Suspects<K>(BTreeMap<K, Instant>);
 
 impl<K> Default for Suspects<K> {
     fn default() -> Self {
@@ -22,22 +22,22 @@ impl<K> Default for Suspects<K> {
 }
 
 impl<K: Clone + Ord> Suspects<K> {
-    pub(super) fn add(&mut self, key: K) {
+    pub(crate) fn add(&mut self, key: K) {
         let now = Instant::now();
         self.0.retain(|_, since| now.duration_since(*since) < FORGET_TIMEOUT);
         self.0.insert(key, now);
     }
 
-    pub(super) fn clear(&mut self, key: &K) {
+    pub(crate) fn clear(&mut self, key: &K) {
         self.0.remove(key);
     }
 
-    pub(super) fn contains(&self, key: &K) -> bool {
+    pub(crate) fn contains(&self, key: &K) -> bool {
         self.0.contains_key(key)
     }
 
     /// The owner among `keys` that was refused the longest time ago.
-    pub(super) fn first<'a>(&self, keys: impl Iterator<Item = &'a K>) -> Option<K>
+    pub(crate) fn first<'a>(&self, keys: impl Iterator<Item = &'a K>) -> Option<K>
     where
         K: 'a,
     {
@@ -48,36 +48,36 @@ impl<K: Clone + Ord> Suspects<K> {
 /// The search for the owners in a batch that a refusal concerns, if it may concern the whole resource, such as a
 /// missing permission. It ends when some owners were refused alone and none was written.
 #[derive(Debug)]
-pub(super) struct Search<K> {
+pub(crate) struct Search<K, N> {
     /// The owners that were refused alone.
     refused: Vec<K>,
     /// How many owners are refused alone before the resource counts as the culprit.
     limit: usize,
     /// Whether anything was written since it began.
     has_succeeded: bool,
-    failure: Failure,
+    failure: Failure<N>,
 }
 
-impl<K: Clone + PartialEq> Search<K> {
+impl<K: Clone + PartialEq, N: Clone> Search<K, N> {
     /// A search among so many owners, none of which Azure names.
-    pub(super) fn new(owners: usize, failure: Failure) -> Self {
+    pub(crate) fn new(owners: usize, failure: Failure<N>) -> Self {
         let limit = 2 + owners.checked_ilog2().unwrap_or_default() as usize;
         Self { refused: Vec::new(), limit, has_succeeded: false, failure }
     }
 
-    pub(super) fn refused(&mut self, key: K, failure: &Failure) {
+    pub(crate) fn refused(&mut self, key: K, failure: &Failure<N>) {
         if !self.refused.contains(&key) {
             self.refused.push(key);
         }
         self.failure = failure.clone();
     }
 
-    pub(super) fn succeeded(&mut self) {
+    pub(crate) fn succeeded(&mut self) {
         self.has_succeeded = true;
     }
 
     /// The refused owners and the failure, if the search failed: the refusal is about the resource.
-    pub(super) fn in_vain(&self) -> Option<(Vec<K>, Failure)> {
+    pub(crate) fn in_vain(&self) -> Option<(Vec<K>, Failure<N>)> {
         let is_over = !self.has_succeeded && self.refused.len() >= self.limit;
         is_over.then(|| (self.refused.clone(), self.failure.clone()))
     }

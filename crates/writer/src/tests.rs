@@ -1,18 +1,23 @@
 //! Tests of the writer alone, against a shelf that behaves like an Azure resource.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use cloud::{LogicalTime, ServiceError};
+use logical_time::LogicalTime;
+use parking_lot::Mutex;
 use proptest::prelude::*;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
-use super::trouble::MAX_CONFLICTS;
-use super::writers::Writers;
-use super::*;
-use crate::scope::Scope;
+use crate::trouble::MAX_CONFLICTS;
+use crate::writer::MAX_LINGER;
+use crate::{Disturbance, Kind, Pace, Planned, Resource, Scope, Writer, Writers, Written};
 
+type Failure = crate::Failure;
 type Items = BTreeMap<String, u32>;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +55,13 @@ struct Behaviour {
     is_maintained: bool,
     /// Recorded changes of owners without a pending intent.
     disturbed: Vec<(String, Disturbance)>,
+    /// Whether intents to add items count only while their callers wait.
+    needs_callers: bool,
+    /// The values whose callers wait, and those that were written although their callers had gone.
+    waited_for: BTreeSet<u32>,
+    orphans: Vec<u32>,
+    /// Duration of a read and of a write.
+    reading: Duration,
     latency: Duration,
     attempts: usize,
     reads: usize,
@@ -77,6 +89,10 @@ impl Shelf {
             bad_kind: None,
             is_maintained: false,
             disturbed: Vec::new(),
+            needs_callers: false,
+            waited_for: BTreeSet::new(),
+            orphans: Vec::new(),
+            reading: Duration::ZERO,
             latency: Duration::from_secs(1),
             attempts: 0,
             reads: 0,
@@ -89,6 +105,22 @@ impl Shelf {
         let shelf = Self::new();
         shelf.0.lock().is_maintained = true;
         shelf
+    }
+
+    /// A shelf on which an item is added only while the caller waits for it.
+    fn with_callers() -> Self {
+        let shelf = Self::new();
+        shelf.0.lock().needs_callers = true;
+        shelf
+    }
+
+    /// Records the new values for which no caller waits when a write begins.
+    fn note_orphans(&self, before: &Items, after: &Items) {
+        let mut shelf = self.0.lock();
+        let new =
+            after.iter().filter(|(key, value)| before.get(*key) != Some(value)).map(|(_, value)| *value);
+        let orphans: Vec<u32> = new.filter(|value| !shelf.waited_for.contains(value)).collect();
+        shelf.orphans.extend(orphans);
     }
 
     /// Another client removes all items.
@@ -128,6 +160,7 @@ impl Resource for Shelf {
     type Observed = Document;
     type Write = Items;
     type Claim = u64;
+    type Notice = Infallible;
 
     fn name(&self) -> String {
         "shelf".into()
@@ -135,6 +168,10 @@ impl Resource for Shelf {
 
     async fn observe(&self, _since: LogicalTime) -> Result<Document, Failure> {
         self.0.lock().reads += 1;
+        let reading = self.0.lock().reading;
+        if !reading.is_zero() {
+            sleep(reading).await;
+        }
         Ok(self.0.lock().document.clone())
     }
 
@@ -169,6 +206,7 @@ impl Resource for Shelf {
     async fn write(&self, observed: &Document, items: &Items) -> Result<Written<Document>, Failure> {
         let latency = self.0.lock().latency;
         self.0.lock().attempts += 1;
+        self.note_orphans(&observed.items, items);
         sleep(latency).await;
         let mut shelf = self.0.lock();
         if shelf.raced > 0 {
@@ -218,6 +256,10 @@ impl Resource for Shelf {
         intent.is_some() && self.0.lock().is_maintained
     }
 
+    fn outlives_its_caller(&self, intent: &Option<u32>) -> bool {
+        intent.is_none() || !self.0.lock().needs_callers
+    }
+
     fn disturbed(&self, key: &String, _intent: &Option<u32>, what: Disturbance) {
         self.0.lock().disturbed.push((key.clone(), what));
     }
@@ -245,8 +287,8 @@ fn start(shelf: &Shelf) -> Writer<Shelf> {
     Writer::start(shelf.clone(), pace, CancellationToken::new())
 }
 
-async fn submit(writer: &Writer<Shelf>, key: &str, value: u32) -> Result<(), ServiceError> {
-    Ok(writer.submit(key.into(), Some(value), LogicalTime::now(), None).await.map(drop)?)
+async fn submit(writer: &Writer<Shelf>, key: &str, value: u32) -> Result<(), Failure> {
+    writer.submit(key.into(), Some(value), LogicalTime::now(), None).await.map(drop)
 }
 
 async fn submit_all(writer: &Writer<Shelf>, keys: impl IntoIterator<Item = String>) -> Vec<(String, bool)> {
@@ -385,7 +427,7 @@ async fn races_without_end_are_given_up_for_now() {
     let writer = start(&shelf);
     let begun = Instant::now();
     let error = submit(&writer, "a", 1).await.unwrap_err();
-    assert!(matches!(error, ServiceError::Retry { .. }));
+    assert_eq!(error.kind, Kind::Unavailable);
     assert_eq!(shelf.attempts(), MAX_CONFLICTS as usize + 1);
     // 0.1 + 0.2 + … + 6.4 s: a client that writes a hundred times in a second has ended by then.
     assert!(begun.elapsed() >= Duration::from_millis(12_700), "{:?}", begun.elapsed());
@@ -419,7 +461,7 @@ async fn a_refusal_of_us_is_nobodys_fault() {
     let writer = start(&shelf);
     let answers = futures::future::join_all(["a", "b"].map(|key| submit(&writer, key, 1))).await;
     for answer in answers {
-        let Err(ServiceError::Retry { message, .. }) = answer else { panic!("{answer:?}") };
+        let Err(Failure { kind: Kind::PermissionDenied, message, .. }) = answer else { panic!("{answer:?}") };
         assert!(message.contains("AuthorizationFailed: no role"), "{message}");
     }
     assert_eq!(shelf.attempts(), 1);
@@ -441,9 +483,8 @@ async fn a_culprit_that_azure_names_costs_one_more_write() {
     submit(&writer, "later", 1).await.unwrap();
     assert_eq!(shelf.attempts(), 3);
     let error = submit(&writer, "item025", 1).await.unwrap_err();
-    assert!(
-        matches!(&error, ServiceError::Refused { message, .. } if message.contains("item item025 is not"))
-    );
+    assert_eq!(error.kind, Kind::InvalidArgument);
+    assert!(error.message.contains("item item025 is not"), "{error:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -452,7 +493,7 @@ async fn what_the_planner_refuses_never_reaches_azure() {
     let writer = start(&shelf);
     let (good, bad) = tokio::join!(submit(&writer, "a", 1), submit(&writer, "b", 5000));
     good.unwrap();
-    let Err(ServiceError::Refused { message, .. }) = bad else { panic!("{bad:?}") };
+    let Err(Failure { kind: Kind::InvalidArgument, message, .. }) = bad else { panic!("{bad:?}") };
     assert!(message.starts_with("5000 is too much"), "{message}");
 }
 
@@ -463,7 +504,9 @@ async fn a_write_that_is_forgotten_stops_and_says_so() {
     let writer = start(&shelf);
     for _ in 0..5 {
         let error = submit(&writer, "a", 1).await.unwrap_err();
-        let ServiceError::Retry { message, after, .. } = error else { panic!("{error:?}") };
+        let Failure { kind: Kind::FailedPrecondition, message, after, .. } = error else {
+            panic!("{error:?}")
+        };
         assert!(message.contains("same difference"), "{message}");
         assert!(after.is_some());
     }
@@ -536,8 +579,8 @@ async fn a_stopped_writer_answers() {
         stop.cancel();
     };
     let (answer, ()) = tokio::join!(waiting, stopping);
-    assert!(matches!(answer, Err(ServiceError::Retry { .. })));
-    assert!(matches!(submit(&writer, "b", 1).await, Err(ServiceError::Retry { .. })));
+    assert!(matches!(answer, Err(Failure { kind: Kind::Unavailable, .. })));
+    assert_eq!(submit(&writer, "b", 1).await.unwrap_err().kind, Kind::Unavailable);
 }
 
 proptest! {
@@ -618,7 +661,7 @@ async fn a_difference_that_comes_back_in_turns_is_a_repetition() {
     shelf.0.lock().turns = vec!["left", "right"];
     let writer = start(&shelf);
     let error = submit(&writer, "a", 1).await.unwrap_err();
-    let ServiceError::Retry { message, after, .. } = error else { panic!("{error:?}") };
+    let Failure { kind: Kind::FailedPrecondition, message, after, .. } = error else { panic!("{error:?}") };
     assert!(message.contains("does not keep what is written"), "{message}");
     assert!(after.is_some());
     assert_eq!(shelf.attempts(), 3, "nothing, right, left, and right again");
@@ -635,7 +678,7 @@ async fn clearing_what_stands_in_the_way_is_progress() {
     // An obstacle that comes back each time is a race.
     shelf.0.lock().obstacles = vec![7; 1000];
     let error = submit(&writer, "b", 1).await.unwrap_err();
-    let ServiceError::Retry { message, .. } = error else { panic!("{error:?}") };
+    let Failure { kind: Kind::Unavailable, message, .. } = error else { panic!("{error:?}") };
     assert!(message.contains("comes back as soon as it is cleared"), "{message}");
     assert_eq!(shelf.attempts(), 31 + 1 + MAX_CONFLICTS as usize + 1);
 }
@@ -775,7 +818,7 @@ fn fault() -> Failure {
         request_id: None,
         retry_after: None,
     };
-    crate::azure::failure(arm::Error::Service(Arc::new(error)))
+    Failure::of(arm::Error::Service(Arc::new(error)), &[])
 }
 
 /// One owner causes a server error each time: the others have what they want within seconds.
@@ -902,4 +945,151 @@ async fn those_who_are_not_named_do_not_wait_for_what_is_not_ready() {
     let (good, slow, (), ()) = tokio::join!(timed("good"), timed("slow"), ready, async { drop(wall) });
     assert_eq!(good.unwrap(), 2);
     assert!((10..20).contains(&slow.unwrap()));
+}
+
+/// Submits an item, and does not wait for the answer for longer than this. Returns whether it was answered.
+async fn submit_for(writer: &Writer<Shelf>, key: &str, value: u32, patience: Duration) -> bool {
+    timeout(patience, submit(writer, key, value)).await.is_ok()
+}
+
+const SHORT: Duration = Duration::from_millis(100);
+
+/// A caller whose deadline passes: its intent is carried out nevertheless, and all others are answered.
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_goes_leaves_the_writer_sound() {
+    let shelf = Shelf::new();
+    let writer = start(&shelf);
+    // It goes while its own write is made, the next while it waits for a batch.
+    assert!(!submit_for(&writer, "a", 1, SHORT).await);
+    assert!(!submit_for(&writer, "b", 1, SHORT).await);
+    // This one goes while it is announced: the batch does not wait for it.
+    let announced = writer.announce();
+    drop(writer.submit("never".into(), Some(1), LogicalTime::now(), Some(announced)));
+    let begin = Instant::now();
+    submit(&writer, "c", 1).await.unwrap();
+    assert_eq!((shelf.keys(), shelf.attempts()), (vec!["a".into(), "b".into(), "c".into()], 2));
+    assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+    submit(&writer, "d", 1).await.unwrap();
+}
+
+/// An intent that must not be carried out later, without a caller: it is dropped before it is planned.
+#[tokio::test(start_paused = true)]
+async fn an_intent_that_needs_its_caller_is_dropped_with_it() {
+    let shelf = Shelf::with_callers();
+    let writer = start(&shelf);
+    let first = async { submit(&writer, "a", 1).await };
+    let gone = async {
+        sleep(SHORT).await;
+        submit_for(&writer, "b", 1, SHORT).await
+    };
+    let (first, is_answered) = tokio::join!(first, gone);
+    first.unwrap();
+    assert!(!is_answered);
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!((shelf.keys(), shelf.attempts()), (vec!["a".into()], 1));
+    // Another call asks again. An intent that needs no caller is carried out without one.
+    submit(&writer, "b", 1).await.unwrap();
+    assert_eq!(shelf.keys(), ["a", "b"]);
+    let remove = writer.submit("a".into(), None, LogicalTime::now(), None);
+    assert!(timeout(SHORT, remove).await.is_err());
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(shelf.keys(), ["b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_intent_whose_caller_goes_during_the_read_is_not_written() {
+    let shelf = Shelf::with_callers();
+    shelf.0.lock().reading = Duration::from_secs(5);
+    let writer = start(&shelf);
+    assert!(!submit_for(&writer, "a", 1, Duration::from_secs(4)).await);
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!((shelf.attempts(), shelf.0.lock().reads), (0, 1));
+    submit(&writer, "b", 1).await.unwrap();
+    assert_eq!(shelf.keys(), ["b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_intent_whose_caller_goes_while_azure_is_busy_is_not_tried_again() {
+    let shelf = Shelf::with_callers();
+    shelf.0.lock().failures = vec![Failure::new(Kind::Unavailable, "503"); 3];
+    let writer = start(&shelf);
+    // Written at once, and two seconds later, and not after another wait.
+    assert!(!submit_for(&writer, "a", 1, Duration::from_millis(3500)).await);
+    sleep(Duration::from_secs(600)).await;
+    assert_eq!((shelf.keys(), shelf.attempts()), (Vec::new(), 2));
+    submit(&writer, "b", 1).await.unwrap();
+    assert_eq!(shelf.keys(), ["b"]);
+}
+
+/// What an intent replaced counts again, if its own caller still waits.
+#[tokio::test(start_paused = true)]
+async fn an_intent_that_is_dropped_gives_way_to_the_one_that_it_replaced() {
+    let shelf = Shelf::with_callers();
+    let writer = start(&shelf);
+    submit(&writer, "removed", 1).await.unwrap();
+    let others = async {
+        sleep(2 * SHORT).await;
+        // These two do not wait until the first write ends.
+        tokio::join!(submit_for(&writer, "removed", 7, SHORT), submit_for(&writer, "added", 7, SHORT))
+    };
+    let waiting = async {
+        sleep(SHORT).await;
+        let remove = writer.submit("removed".into(), None, LogicalTime::now(), None);
+        tokio::join!(remove, submit(&writer, "added", 2))
+    };
+    let (first, (removed, added), gone) = tokio::join!(submit(&writer, "first", 1), waiting, others);
+    first.unwrap();
+    assert!(removed.is_ok() && added.is_ok());
+    assert_eq!(gone, (false, false));
+    assert_eq!(shelf.items(), Items::from([("added".into(), 2), ("first".into(), 1)]));
+}
+
+/// A caller of the next test.
+#[derive(Clone, Debug)]
+struct Caller {
+    key: usize,
+    is_removal: bool,
+    comes_ms: u64,
+    stays_ms: u64,
+}
+
+fn callers() -> impl Strategy<Value = Vec<Caller>> {
+    let one = (0..4_usize, proptest::bool::weighted(0.3), 0..20_000_u64, 1..6_000_u64);
+    proptest::collection::vec(
+        one.prop_map(|(key, is_removal, comes_ms, stays_ms)| Caller { key, is_removal, comes_ms, stays_ms }),
+        1..40,
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Callers come and go at any time: nothing is written that no caller waits for, and the last caller of an item,
+    /// who waits, has what it asked for.
+    #[test]
+    fn nothing_is_written_for_a_caller_that_has_gone(callers in callers(), reading in 0..3_u64, raced in 0..3_usize) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        let shelf = Shelf::with_callers();
+        (shelf.0.lock().reading, shelf.0.lock().raced) = (Duration::from_secs(reading), raced);
+        runtime.block_on(async {
+            let writer = start(&shelf);
+            let all = callers.iter().enumerate().map(async |(value, caller)| {
+                sleep(Duration::from_millis(caller.comes_ms)).await;
+                let (key, value) = (format!("item{}", caller.key), u32::try_from(value).unwrap());
+                let intent = (!caller.is_removal).then_some(value);
+                shelf.0.lock().waited_for.insert(value);
+                let answer = writer.submit(key, intent, LogicalTime::now(), None);
+                let _ = timeout(Duration::from_millis(caller.stays_ms), answer).await;
+                shelf.0.lock().waited_for.remove(&value);
+            });
+            futures::future::join_all(all).await;
+            for key in 0..4 {
+                shelf.0.lock().waited_for.insert(900 + key);
+                submit(&writer, &format!("item{key}"), 900 + key).await.unwrap();
+            }
+        });
+        prop_assert_eq!(&shelf.0.lock().orphans, &Vec::<u32>::new());
+        let items = shelf.items();
+        prop_assert!((0..4).all(|key| items.get(&format!("item{key}")) == Some(&(900 + key))), "{:?}", items);
+    }
 }

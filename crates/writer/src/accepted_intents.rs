@@ -15,7 +15,7 @@ const PART: u64 = 0;
 
 /// A change of the part of an owner without a pending intent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Disturbance {
+pub enum Disturbance {
     /// It differed and was repaired.
     Repaired,
     /// It was repaired repeatedly: it is not repaired again before this time has passed.
@@ -25,7 +25,7 @@ pub(crate) enum Disturbance {
 }
 
 /// The accepted intents, by owner.
-pub(super) struct AcceptedIntents<K, I>(Mutex<BTreeMap<K, AcceptedIntent<I>>>);
+pub(crate) struct AcceptedIntents<K, I>(Mutex<BTreeMap<K, AcceptedIntent<I>>>);
 
 struct AcceptedIntent<I> {
     intent: I,
@@ -43,7 +43,7 @@ impl<K, I> Default for AcceptedIntents<K, I> {
 
 impl<K: Clone + Ord, I: Clone> AcceptedIntents<K, I> {
     /// Stores an accepted intent.
-    pub(super) fn insert(&self, key: K, intent: I) {
+    pub(crate) fn insert(&self, key: K, intent: I) {
         let mut all = self.0.lock();
         match all.get_mut(&key) {
             Some(accepted) => accepted.intent = intent,
@@ -52,24 +52,24 @@ impl<K: Clone + Ord, I: Clone> AcceptedIntents<K, I> {
     }
 
     /// Removes an owner that wants nothing any more, or whose intent cannot be carried out.
-    pub(super) fn withdraw(&self, key: &K) {
+    pub(crate) fn withdraw(&self, key: &K) {
         self.0.lock().remove(key);
     }
 
     /// All intents that are still wanted. Drops the others.
-    pub(super) fn wanted(&self, is_wanted: impl Fn(&K, &I) -> bool) -> Vec<(K, I)> {
+    pub(crate) fn wanted(&self, is_wanted: impl Fn(&K, &I) -> bool) -> Vec<(K, I)> {
         let mut all = self.0.lock();
         all.retain(|key, accepted| is_wanted(key, &accepted.intent));
         all.iter().map(|(key, accepted)| (key.clone(), accepted.intent.clone())).collect()
     }
 
     /// Whether any intent is still wanted.
-    pub(super) fn is_any_wanted(&self, is_wanted: impl Fn(&K, &I) -> bool) -> bool {
+    pub(crate) fn is_any_wanted(&self, is_wanted: impl Fn(&K, &I) -> bool) -> bool {
         self.0.lock().iter().any(|(key, accepted)| is_wanted(key, &accepted.intent))
     }
 
     /// The intents whose parts may be repaired now.
-    pub(super) fn to_repair(&self, is_wanted: impl Fn(&K, &I) -> bool, now: Instant) -> Vec<(K, I)> {
+    pub(crate) fn to_repair(&self, is_wanted: impl Fn(&K, &I) -> bool, now: Instant) -> Vec<(K, I)> {
         let mut all = self.0.lock();
         all.retain(|key, accepted| is_wanted(key, &accepted.intent));
         let is_due = |accepted: &AcceptedIntent<I>| accepted.held.is_none_or(|held| held <= now);
@@ -78,7 +78,7 @@ impl<K: Clone + Ord, I: Clone> AcceptedIntents<K, I> {
     }
 
     /// Records a repair of an owner's part.
-    pub(super) fn repaired(&self, key: &K, now: Instant) -> Disturbance {
+    pub(crate) fn repaired(&self, key: &K, now: Instant) -> Disturbance {
         let mut all = self.0.lock();
         let Some(accepted) = all.get_mut(key) else { return Disturbance::Repaired };
         accepted.repairs.written(PART, now);
@@ -92,7 +92,7 @@ impl<K: Clone + Ord, I: Clone> AcceptedIntents<K, I> {
     }
 
     /// Puts off the repair of an owner's part, because it fails or does not last.
-    pub(super) fn hold(&self, key: &K, now: Instant) {
+    pub(crate) fn hold(&self, key: &K, now: Instant) {
         if let Some(accepted) = self.0.lock().get_mut(key) {
             let wait = accepted.repairs.stuck(PART, now);
             accepted.held = Some(now + wait);
@@ -100,7 +100,7 @@ impl<K: Clone + Ord, I: Clone> AcceptedIntents<K, I> {
     }
 
     /// When the next part whose repair is put off may be repaired again.
-    pub(super) fn next(&self) -> Option<Instant> {
+    pub(crate) fn next(&self) -> Option<Instant> {
         let now = Instant::now();
         self.0.lock().values().filter_map(|accepted| accepted.held).filter(|held| *held > now).min()
     }

@@ -7,7 +7,7 @@ use azure_types::ResourceId;
 
 /// The owners of a shared resource that a failure concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub enum Scope {
     /// One or all: undetermined.
     Unclear,
     /// All.
