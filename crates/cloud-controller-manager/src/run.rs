@@ -138,7 +138,7 @@ async fn connect(line: &CommandLine, environment: &ProcessEnvironment) -> anyhow
     kubernetes::check_selector(&client, &line.flags.node_filter_requirements).await?;
     let reading = sources.read(&client, environment).await?;
     if sources.secret.is_some() {
-        sources.warn(&reading.config);
+        sources.warn(&reading);
     }
     let generation =
         Generation::prepare(1, line, line.cluster(reading.config.clone()), environment, &meter).await?;

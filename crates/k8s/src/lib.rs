@@ -14,6 +14,7 @@ mod node;
 mod service;
 mod term;
 mod text;
+mod volume;
 
 pub use endpoint_slice::{Endpoint, EndpointSlice};
 pub use event::{Event, InvolvedObject};
@@ -23,6 +24,7 @@ pub use node::*;
 pub use service::*;
 pub use term::Term;
 pub use text::{MAX_EVENT_MESSAGE, parse_bool, shorten};
+pub use volume::*;
 
 /// Kubernetes' own types at the version that the whole workspace uses, for objects that are not cached.
 pub use k8s_openapi as api;

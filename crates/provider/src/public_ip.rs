@@ -346,6 +346,7 @@ impl Attempt<'_> {
             Kind::NotFound
             | Kind::InvalidArgument
             | Kind::FailedPrecondition
+            | Kind::ResourceExhausted
             | Kind::PermissionDenied
             | Kind::Overdue => false,
         }

@@ -22,6 +22,8 @@ pub enum Kind {
     /// Azure refuses the request, but not for good: something else has to happen first, such as the release of a name,
     /// an address or a slot.
     FailedPrecondition,
+    /// There is no room for it here.
+    ResourceExhausted,
     /// Azure refuses the caller or the scope: permissions, policies, locks, registration.
     PermissionDenied,
     /// An operation has run for longer than the timeout: it may still end by itself.
@@ -97,7 +99,7 @@ impl<N> Failure<N> {
     /// A failure without a requested wait.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         let scope = match kind {
-            Kind::InvalidArgument | Kind::FailedPrecondition => Scope::Unclear,
+            Kind::InvalidArgument | Kind::FailedPrecondition | Kind::ResourceExhausted => Scope::Unclear,
             _ => Scope::All,
         };
         Self { kind, message: message.into(), after: None, cause: None, notices: Vec::new(), scope }
@@ -115,7 +117,11 @@ impl<N> Failure<N> {
     pub fn concerns_all(&self) -> bool {
         let is_refusal = matches!(
             self.kind,
-            Kind::InvalidArgument | Kind::FailedPrecondition | Kind::PermissionDenied | Kind::NotFound
+            Kind::InvalidArgument
+                | Kind::FailedPrecondition
+                | Kind::ResourceExhausted
+                | Kind::PermissionDenied
+                | Kind::NotFound
         );
         !is_refusal || self.scope == Scope::All
     }
@@ -130,7 +136,7 @@ impl<N> Failure<N> {
 
     /// Whether it may concern all owners: then the search for one owner is limited.
     pub fn may_concern_all(&self) -> bool {
-        !matches!(self.kind, Kind::InvalidArgument | Kind::FailedPrecondition)
+        !matches!(self.kind, Kind::InvalidArgument | Kind::FailedPrecondition | Kind::ResourceExhausted)
     }
 
     /// Whether one owner's request may cause this conflict, for as long as it is part of the write.

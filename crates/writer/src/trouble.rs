@@ -135,6 +135,7 @@ impl<R: Resource> Inner<R> {
             Kind::NotFound
             | Kind::InvalidArgument
             | Kind::FailedPrecondition
+            | Kind::ResourceExhausted
             | Kind::PermissionDenied
             | Kind::Overdue => (&mut 0, 0, 0),
         };

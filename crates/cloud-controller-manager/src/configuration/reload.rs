@@ -128,7 +128,7 @@ impl Reloader {
             let number = generations.borrow().number + 1;
             match self.prepare(number, &reading).await {
                 Ok(generation) => {
-                    self.sources.warn(&reading.config);
+                    self.sources.warn(&reading);
                     for warning in &generation.warnings {
                         tracing::warn!("{warning}");
                     }

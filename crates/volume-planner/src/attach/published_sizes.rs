@@ -32,6 +32,13 @@ impl PublishedSizes {
     }
 }
 
+/// Several parts of the list as one.
+impl FromIterator<Self> for PublishedSizes {
+    fn from_iter<I: IntoIterator<Item = Self>>(parts: I) -> Self {
+        Self(parts.into_iter().flat_map(|part| part.0).collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -1,0 +1,301 @@
+//! The list of a machine's data disks, as a shared resource with one writer.
+//!
+//! The list is read anew for what arrives after the last reading, and written under the version that was read: another writer's
+//! change makes Azure refuse the write, and it is planned again. Who waits is answered by what Azure's list shows afterwards.
+
+use std::collections::BTreeSet;
+use std::collections::hash_map::DefaultHasher;
+use std::convert::Infallible;
+use std::hash::{Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use arm::{Accepted, ApiVersion, Class, Error};
+use async_trait::async_trait;
+use azure_types::ResourceId;
+use logical_time::LogicalTime;
+use parking_lot::Mutex;
+use serde_json::Value;
+use volume_planner::attach::disk_list::{AttachOutcome, DetachOutcome, ListPlan, plan};
+use volume_planner::attach::intent::{Attach, Detach};
+use volume_planner::attach::machine::{Machine, list_document};
+use volume_planner::id::DiskId;
+use volume_planner::{Code, Refusal};
+use writer::{Failure, Kind, Planned, Resource, Written};
+
+use super::intent::DiskIntent;
+use super::observed::ObservedMachine;
+use super::waiting::Urgency;
+use crate::controller::azure::{Azure, Connection, Sizes, is_gone};
+use crate::controller::kubernetes::KubernetesView;
+use crate::pace::Pace;
+
+/// The list of one machine.
+pub(in crate::controller) struct DiskList {
+    machine: ResourceId,
+    /// The node's name in Kubernetes.
+    node: String,
+    is_stack: bool,
+    azure: Azure,
+    view: KubernetesView,
+    sizes: Sizes,
+    pub(super) urgency: Urgency,
+    /// The latest state, and what it is newer than.
+    latest: Mutex<Option<(LogicalTime, ObservedMachine)>>,
+    /// Disks in the list that are proven not to exist: Azure refuses every list with one of them.
+    absent: Mutex<BTreeSet<DiskId>>,
+}
+
+/// A list that is to be written.
+#[derive(Debug)]
+pub(in crate::controller) struct ListWrite {
+    data_disks: Vec<Value>,
+    /// The disks that it attaches or detaches, and the numbers of the requests.
+    concerned: Vec<(DiskId, u64)>,
+    is_forced: bool,
+}
+
+impl DiskList {
+    pub(super) fn new(
+        machine: ResourceId,
+        node: String,
+        is_stack: bool,
+        azure: Azure,
+        view: KubernetesView,
+        sizes: Sizes,
+    ) -> Self {
+        Self {
+            machine,
+            node,
+            is_stack,
+            azure,
+            view,
+            sizes,
+            urgency: Urgency::default(),
+            latest: Mutex::default(),
+            absent: Mutex::default(),
+        }
+    }
+
+    async fn read(&self) -> Result<ObservedMachine, Failure> {
+        let begun = LogicalTime::now();
+        let client = &self.connection().await?.client;
+        let document: Value =
+            client.get(&self.machine, ApiVersion::COMPUTE, Class::Delete).await.map_err(failed)?;
+        let observed = ObservedMachine::of(&document);
+        *self.latest.lock() = Some((begun, observed.clone()));
+        Ok(observed)
+    }
+
+    async fn connection(&self) -> Result<Arc<Connection>, Failure> {
+        let without =
+            |status: tonic::Status| Failure::new(Kind::PermissionDenied, status.message().to_owned());
+        self.azure.connection().await.map_err(without)
+    }
+
+    fn facts(&self, observed: &ObservedMachine) -> Machine {
+        Machine {
+            id: self.machine.clone(),
+            capacity: self.sizes.max_data_disks(observed.size.as_deref()),
+            reserved_luns: self.view.luns_of(&self.node),
+            os_encryption_set: observed.os_encryption_set.clone(),
+            has_ultra: observed.has_ultra,
+            is_stack: self.is_stack,
+            absent_disks: self.absent.lock().clone(),
+        }
+    }
+
+    /// Looks for the disks of the list that do not exist, after Azure did not find something. Whether there are new ones.
+    async fn find_absent(&self, list: &[Value]) -> Result<bool, Failure> {
+        let id = |entry: &Value| {
+            let id = entry.pointer("/managedDisk/id").and_then(Value::as_str)?;
+            DiskId::parse(id, Code::Internal).ok()
+        };
+        let mut found = false;
+        for disk in list.iter().filter_map(id) {
+            let client = &self.connection().await?.client;
+            let document: Result<Option<Value>, Error> =
+                client.get_optional(disk.resource(), ApiVersion::DISKS, Class::Delete).await;
+            if document.map_err(failed)?.is_none() {
+                tracing::warn!(machine = %self.machine, %disk, "a disk in a machine's list does not exist: it is left out");
+                found |= self.absent.lock().insert(disk);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Sends the list, and waits until Azure has applied it.
+    async fn send(&self, observed: &ObservedMachine, write: &ListWrite) -> Result<(), Failure> {
+        let client = self.connection().await?.client.giving_faults_back();
+        let document = list_document(&self.machine, &observed.location, write.data_disks.clone());
+        // Azure takes a forced detach in place of the operation that works on the machine, whose version may have changed.
+        let etag = observed.etag.as_deref().filter(|_| !write.is_forced);
+        let accepted: Accepted<Value> = client
+            .put(&self.machine, ApiVersion::COMPUTE, &document, etag, Class::Delete)
+            .await
+            .map_err(failed)?;
+        let Some(operation) = accepted.operation else { return Ok(()) };
+        let superseded = || Failure::new(Kind::Aborted, "a forced detach takes the place of this write");
+        let ended = self.urgency.unless_urgent(client.wait(&operation)).await.ok_or_else(superseded)?;
+        ended.map_err(failed)
+    }
+}
+
+/// A failed call for the writer.
+fn failed(error: Error) -> Failure {
+    if is_gone(&error) {
+        return Failure { kind: Kind::NotFound, ..Failure::of(error, &[]) };
+    }
+    Failure::of(error, &[])
+}
+
+/// A refusal of the planner for the writer.
+fn refused(refusal: &Refusal) -> Failure {
+    let kind = match refusal.code() {
+        Code::InvalidArgument | Code::OutOfRange | Code::AlreadyExists => Kind::InvalidArgument,
+        Code::NotFound => Kind::NotFound,
+        Code::PermissionDenied => Kind::PermissionDenied,
+        Code::ResourceExhausted => Kind::ResourceExhausted,
+        Code::FailedPrecondition => Kind::FailedPrecondition,
+        Code::Aborted => Kind::Aborted,
+        Code::Internal | Code::Unavailable => Kind::Unavailable,
+    };
+    Failure::new(kind, refusal.to_string())
+}
+
+/// The intents of a batch, and of each disk the number of its request.
+fn split(batch: &[(DiskId, DiskIntent)]) -> (Vec<Attach>, Vec<Detach>) {
+    let (mut attaches, mut detaches) = (Vec::new(), Vec::new());
+    for (_, intent) in batch {
+        match intent {
+            DiskIntent::Attach(attach) => attaches.push((**attach).clone()),
+            DiskIntent::Detach { detach, .. } => detaches.push(detach.clone()),
+        }
+    }
+    (attaches, detaches)
+}
+
+#[async_trait]
+impl Resource for DiskList {
+    type Key = DiskId;
+    type Intent = DiskIntent;
+    type Observed = ObservedMachine;
+    type Write = ListWrite;
+    type Claim = ();
+    type Notice = Infallible;
+
+    fn name(&self) -> String {
+        format!("machine {}", self.node)
+    }
+
+    async fn observe(&self, newer_than: LogicalTime) -> Result<ObservedMachine, Failure> {
+        let latest = self.latest.lock().clone().filter(|(begun, _)| *begun > newer_than);
+        let mut observed = match latest {
+            Some((_, observed)) => observed,
+            None => self.read().await?,
+        };
+        let mut pace = Pace::default();
+        while observed.is_working() && !self.urgency.is_announced() {
+            if observed.is_being_deleted() {
+                return Err(Failure::new(Kind::NotFound, format!("machine {} is being deleted", self.node)));
+            }
+            self.urgency.unless_urgent(pace.pause()).await;
+            observed = self.read().await?;
+        }
+        Ok(observed)
+    }
+
+    fn claim(&self, _: &ObservedMachine, _: &[(DiskId, DiskIntent)]) {}
+
+    fn plan(&self, observed: &ObservedMachine, batch: &[(DiskId, DiskIntent)], _: &()) -> Planned<Self> {
+        let (attaches, detaches) = split(batch);
+        let ListPlan { data_disks, attaches, detaches } =
+            plan(&observed.data_disks, &attaches, &detaches, &self.facts(observed));
+        // Nothing works on the machine: a detach that Azure has begun has failed, and so may an attach after a failure.
+        let is_due = |disk: &DiskId| match (attaches.get(disk), detaches.get(disk)) {
+            (_, Some(DetachOutcome::Requested | DetachOutcome::Leaving))
+            | (Some(AttachOutcome::Added(_)), _) => true,
+            (Some(AttachOutcome::Present(_)), _) => observed.has_failed(),
+            _ => false,
+        };
+        let concerned: Vec<_> = batch
+            .iter()
+            .filter(|(disk, _)| is_due(disk))
+            .map(|(disk, intent)| (disk.clone(), intent.arrival()))
+            .collect();
+        let is_forced = batch.iter().any(|(disk, intent)| intent.is_forced() && is_due(disk));
+        let write = (data_disks.is_some() || !concerned.is_empty()).then(|| ListWrite {
+            data_disks: data_disks.unwrap_or_else(|| observed.data_disks.clone()),
+            concerned,
+            is_forced,
+        });
+        let refused = attaches.into_iter().filter_map(|(disk, outcome)| match outcome {
+            AttachOutcome::Refused(refusal) => Some((disk, refused(&refusal))),
+            _ => None,
+        });
+        Planned { write, refused: refused.collect(), notices: Vec::new() }
+    }
+
+    async fn write(
+        &self,
+        observed: &ObservedMachine,
+        write: &ListWrite,
+    ) -> Result<Written<ObservedMachine>, Failure> {
+        let disks: Vec<String> = write.concerned.iter().map(|(disk, _)| disk.name().to_owned()).collect();
+        let sent = self.send(observed, write).await;
+        match &sent {
+            Ok(()) => {
+                tracing::info!(
+                    node = self.node,
+                    disks = disks.join(","),
+                    is_forced = write.is_forced,
+                    "wrote a machine's list of disks"
+                );
+            }
+            Err(failure) => {
+                tracing::warn!(node = self.node, disks = disks.join(","), error = %failure.message,
+                    "a write of a machine's list of disks failed");
+            }
+        }
+        let Err(failure) = sent else { return Ok(Written::Whole(self.read().await?)) };
+        *self.latest.lock() = None;
+        if failure.is_not_found() && self.find_absent(&write.data_disks).await? {
+            let mut hasher = DefaultHasher::new();
+            self.absent.lock().hash(&mut hasher);
+            return Ok(Written::Prepared { what: hasher.finish() });
+        }
+        Err(failure)
+    }
+
+    /// A request that is made again is a new one, although its list may be one that was written before.
+    fn fingerprint(&self, write: &ListWrite) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        write.concerned.hash(&mut hasher);
+        for entry in &write.data_disks {
+            entry.to_string().hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    fn concerned(&self, write: &ListWrite, _: &[(DiskId, DiskIntent)]) -> Vec<DiskId> {
+        write.concerned.iter().map(|(disk, _)| disk.clone()).collect()
+    }
+
+    fn blame(&self, message: &str, batch: &[(DiskId, DiskIntent)]) -> Vec<DiskId> {
+        let message = message.to_lowercase();
+        let names = |disk: &DiskId| {
+            let quoted =
+                |mark: char| message.contains(&format!("{mark}{}{mark}", disk.name().to_lowercase()));
+            message.contains(&disk.to_string().to_lowercase()) || quoted('\'') || quoted('"')
+        };
+        batch.iter().map(|(disk, _)| disk).filter(|disk| names(disk)).cloned().collect()
+    }
+
+    /// Kubernetes may want something else by then, and asks again if it does not.
+    fn outlives_its_caller(&self, _: &DiskIntent) -> bool {
+        false
+    }
+
+    fn is_urgent(&self, _: &DiskId) -> bool {
+        self.urgency.is_announced()
+    }
+}

@@ -1,0 +1,217 @@
+//! Calls to Azure.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arm::{Accepted, ApiVersion, Class, Client, Error, Listing, Operation};
+use azure_types::ResourceId;
+use futures::future::BoxFuture;
+use parking_lot::RwLock;
+use serde_json::Value;
+use tokio::sync::Mutex;
+use tonic::Status;
+use volume_planner::ClusterPlace;
+use volume_planner::azure_error::AzureRequest;
+
+use super::failure::status_of;
+
+const COMPUTE: &str = "Microsoft.Compute";
+
+/// A client of Azure, and where the cluster keeps its disks: both come from the cloud configuration.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    /// The client.
+    pub client: Client,
+    /// Where disks are kept unless a class says otherwise.
+    pub place: ClusterPlace,
+}
+
+/// Makes a connection: reads the configuration and connects.
+type Connector = dyn Fn() -> BoxFuture<'static, Result<Connection, String>> + Send + Sync;
+
+/// Azure. Clones share the connection, which changes with the configuration.
+#[derive(Clone)]
+pub struct Azure(Arc<Inner>);
+
+struct Inner {
+    connection: RwLock<Option<Arc<Connection>>>,
+    /// Makes the first connection when it is needed: a node needs none.
+    connector: Option<Box<Connector>>,
+    connecting: Mutex<()>,
+}
+
+impl fmt::Debug for Azure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Azure").field(&self.0.connection.read()).finish()
+    }
+}
+
+impl Azure {
+    /// Without a connection every call is refused: the program runs without a cloud configuration.
+    pub fn new(connection: Option<Connection>) -> Self {
+        Self::with(connection, None)
+    }
+
+    /// Connects with the first call.
+    pub fn lazy(
+        connector: impl Fn() -> BoxFuture<'static, Result<Connection, String>> + Send + Sync + 'static,
+    ) -> Self {
+        Self::with(None, Some(Box::new(connector)))
+    }
+
+    fn with(connection: Option<Connection>, connector: Option<Box<Connector>>) -> Self {
+        let connection = RwLock::new(connection.map(Arc::new));
+        Self(Arc::new(Inner { connection, connector, connecting: Mutex::default() }))
+    }
+
+    /// Makes calls from now on with this connection. Operations in progress go on with theirs.
+    pub fn replace(&self, connection: Connection) {
+        *self.0.connection.write() = Some(Arc::new(connection));
+    }
+
+    /// The connection.
+    ///
+    /// # Errors
+    /// There is no cloud configuration, or it cannot be used.
+    pub(in crate::controller) async fn connection(&self) -> Result<Arc<Connection>, Status> {
+        if let Some(connection) = self.known() {
+            return Ok(connection);
+        }
+        let Some(connector) = &self.0.connector else {
+            return Err(Status::failed_precondition(
+                "the driver has no cloud configuration: name one with --cloud-config-secret-name or \
+                 AZURE_CREDENTIAL_FILE",
+            ));
+        };
+        let _one_at_a_time = self.0.connecting.lock().await;
+        if let Some(connection) = self.known() {
+            return Ok(connection);
+        }
+        let connection = connector().await.map_err(Status::failed_precondition)?;
+        self.replace(connection);
+        self.known().ok_or_else(|| Status::unavailable("the connection to Azure is being replaced; retry"))
+    }
+
+    fn known(&self) -> Option<Arc<Connection>> {
+        self.0.connection.read().clone()
+    }
+
+    pub(in crate::controller) async fn place(&self) -> Result<ClusterPlace, Status> {
+        Ok(self.connection().await?.place.clone())
+    }
+
+    /// Reads a disk or a snapshot; `None` if Azure says that it does not exist.
+    pub(in crate::controller) async fn get(
+        &self,
+        request: AzureRequest,
+        id: &ResourceId,
+        class: Class,
+    ) -> Result<Option<Value>, Status> {
+        let client = &self.connection().await?.client;
+        client.get_optional(id, version(request), class).await.map_err(|error| status_of(request, &error))
+    }
+
+    /// All resources of a kind in a group: `disks`, `snapshots`. A group that does not exist has none.
+    pub(in crate::controller) async fn list(
+        &self,
+        request: AzureRequest,
+        group: &ResourceId,
+        kind: &str,
+    ) -> Result<Vec<Value>, Status> {
+        let client = &self.connection().await?.client;
+        let listing = Listing::of(group, COMPUTE, kind);
+        match client.list(&listing, version(request), &[], Class::Refresh).await {
+            Ok(documents) => Ok(documents),
+            Err(error) if error.is_not_found() => Ok(Vec::new()),
+            Err(error) => Err(status_of(request, &error)),
+        }
+    }
+
+    /// Creates a resource and waits until Azure has done so; one that was created meanwhile is left as it is. Answers the
+    /// document if Azure gave its final state.
+    pub(in crate::controller) async fn create(
+        &self,
+        request: AzureRequest,
+        id: &ResourceId,
+        document: &Value,
+    ) -> Result<Option<Value>, Status> {
+        let client = &self.connection().await?.client;
+        let created = async {
+            let accepted = client.create(id, version(request), document, Class::Create).await?;
+            ended(client, accepted).await
+        };
+        match created.await {
+            // It is read and compared.
+            Err(error) if error.is_precondition_failed() => Ok(None),
+            other => finished("create", id, other).map_err(|error| status_of(request, &error)),
+        }
+    }
+
+    /// Replaces a resource that Azure failed to make.
+    pub(in crate::controller) async fn replace_failed(
+        &self,
+        request: AzureRequest,
+        id: &ResourceId,
+        document: &Value,
+    ) -> Result<Option<Value>, Status> {
+        let client = &self.connection().await?.client;
+        let replaced = async {
+            let accepted = client.put(id, version(request), document, None, Class::Create).await?;
+            ended(client, accepted).await
+        };
+        finished("replace", id, replaced.await).map_err(|error| status_of(request, &error))
+    }
+
+    /// Changes members of a resource and waits until Azure has done so.
+    pub(in crate::controller) async fn patch(
+        &self,
+        request: AzureRequest,
+        id: &ResourceId,
+        document: &Value,
+    ) -> Result<Option<Value>, Status> {
+        let client = &self.connection().await?.client;
+        let changed = async {
+            let accepted = client.patch(id, version(request), document, None, Class::Create).await?;
+            ended(client, accepted).await
+        };
+        finished("update", id, changed.await).map_err(|error| status_of(request, &error))
+    }
+
+    /// Deletes a resource and waits until it is gone. One that does not exist counts as deleted.
+    pub(in crate::controller) async fn delete(
+        &self,
+        request: AzureRequest,
+        id: &ResourceId,
+    ) -> Result<(), Status> {
+        let client = &self.connection().await?.client;
+        let deleted = client.delete_and_wait(id, version(request), Class::Delete).await;
+        finished("delete", id, deleted).map_err(|error| status_of(request, &error))
+    }
+}
+
+/// Waits for the operation of a write, if there is one. The document is final only without one.
+async fn ended(client: &Client, accepted: Accepted<Value>) -> Result<Option<Value>, Error> {
+    let Accepted { body, operation } = accepted;
+    let Some(operation): Option<Operation> = operation else { return Ok(body) };
+    client.wait(&operation).await?;
+    Ok(None)
+}
+
+/// Logs a write that has ended.
+fn finished<T>(action: &str, id: &ResourceId, result: Result<T, Error>) -> Result<T, Error> {
+    match &result {
+        Ok(_) => tracing::info!(action, resource = %id, "wrote to Azure"),
+        Err(error) => {
+            let request_id = error.request_id();
+            tracing::warn!(action, resource = %id, %error, request_id, "a write to Azure failed");
+        }
+    }
+    result
+}
+
+const fn version(request: AzureRequest) -> ApiVersion {
+    match request {
+        AzureRequest::Disk | AzureRequest::Snapshot => ApiVersion::DISKS,
+        AzureRequest::Machine => ApiVersion::COMPUTE,
+    }
+}

@@ -1,0 +1,9 @@
+//! Azure, as the controller asks it: documents of disks, snapshots and machines, with errors as statuses.
+
+mod client;
+mod failure;
+mod sizes;
+
+pub use client::{Azure, Connection};
+pub(super) use failure::{is_gone, status_of, status_of_failure};
+pub(super) use sizes::Sizes;

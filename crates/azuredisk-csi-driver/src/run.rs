@@ -1,0 +1,167 @@
+//! From a command line to a driver: wiring, nothing else.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use arm::{Budgets, CallObserver};
+use command_line::StartRefusal;
+use csi::endpoint::Endpoint;
+use csi::identity::Plugin;
+use csi::listener::Listener;
+use csi::observed::Observer;
+use csi::operation::Driver;
+use csi::server::{serve, services};
+use csi::v1::plugin_capability::{service, volume_expansion};
+use kube::Client;
+use manager::{Calls, show_budgets};
+use parking_lot::Mutex;
+use program::environment::ProcessEnvironment;
+use program::in_one_line;
+use program::kubernetes::{self, Address};
+use telemetry::metrics::azure::ConfigMetrics;
+use telemetry::metrics::{Build, Metrics};
+use telemetry::server::{self, Readers, metrics_router};
+use tokio_util::sync::CancellationToken;
+
+use crate::configuration::Sources;
+use crate::controller::{Azure, DiskController, KubernetesView};
+use crate::flags::CommandLine;
+
+/// The name of the program, for logs, metrics and the Kubernetes API.
+pub const PROGRAM: &str = "azuredisk-csi-driver";
+
+/// A kubeconfig of this name means that there is no Kubernetes.
+const NO_KUBECONFIG: &str = "no-need-kubeconfig";
+
+/// Runs the driver until `stop`.
+///
+/// # Errors
+/// One line that names the flag or address and the remedy, or [`StartRefusal`] with a line for each; the process should exit
+/// with 1.
+pub async fn run(
+    line: CommandLine,
+    environment: ProcessEnvironment,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    for (flags, reason) in &line.without_effect {
+        tracing::warn!(flags = flags.join(","), reason, "Flags accepted without effect");
+    }
+    let problems: Vec<String> = line.problems().iter().map(ToString::to_string).collect();
+    if !problems.is_empty() {
+        return Err(StartRefusal::one("the command line", problems).into());
+    }
+    tracing::info!(version = %version::Version, driver = line.flags.drivername, node = line.flags.nodeid, "Starting {PROGRAM}");
+    let metrics =
+        Metrics::of_program(Build { program: PROGRAM, version: version::RELEASE, commit: version::COMMIT });
+    let Some(client) = stop.run_until_cancelled(connect(&line, &environment)).await else { return Ok(()) };
+    let client = client?;
+    let sources = Sources {
+        secret: Sources::secret_of(
+            &line.flags.cloud_config_secret_namespace,
+            &line.flags.cloud_config_secret_name,
+        ),
+        client: client.clone(),
+        environment: environment.clone(),
+        user_agent: line.user_agent(),
+        observer: Arc::new(Calls::of(&metrics)) as Arc<dyn CallObserver>,
+    };
+    let opening = open(&line, sources, &metrics, &stop);
+    let Some(azure) = stop.run_until_cancelled(opening).await else { return Ok(()) };
+    let view = match &client {
+        Some(client) if !line.is_node() => KubernetesView::watch(client, &line.flags.drivername, &stop),
+        _ => KubernetesView::none(),
+    };
+    // Writes in progress end with the calls that wait for them.
+    let writers = CancellationToken::new();
+    let _stops_writers = writers.clone().drop_guard();
+    let controller = DiskController::new(azure?, view, line.controller(), writers);
+    let node = crate::node::service(&line, client.as_ref(), &environment, &stop)?;
+    serve_metrics(&line, &metrics, &stop).await?;
+    // Checked before.
+    let endpoint: Endpoint = line.flags.endpoint.parse().context("--endpoint")?;
+    let listener = Listener::bind(&endpoint).await?;
+    tracing::info!(%endpoint, "Serving the Container Storage Interface");
+    let services = services(plugin(&line), controller, node, Observer::of(&metrics, Driver::Disk));
+    serve(services, listener, stop).await.context("the server has failed")
+}
+
+/// What the driver says of itself (section 3.1 of the specification of the drivers).
+fn plugin(line: &CommandLine) -> Plugin {
+    let mut expansion = vec![volume_expansion::Type::Offline];
+    if line.flags.enable_disk_online_resize {
+        expansion.push(volume_expansion::Type::Online);
+    }
+    Plugin {
+        name: line.flags.drivername.clone(),
+        version: version::RELEASE.to_owned(),
+        services: vec![service::Type::ControllerService, service::Type::VolumeAccessibilityConstraints],
+        expansion,
+    }
+}
+
+/// The connection to Kubernetes; `None` where there is none: outside of a pod without a kubeconfig.
+async fn connect(line: &CommandLine, environment: &ProcessEnvironment) -> anyhow::Result<Option<Client>> {
+    let kubeconfig = line.flags.kubeconfig.as_str();
+    let in_pod = environment.variable("KUBERNETES_SERVICE_HOST").is_some();
+    if kubeconfig == NO_KUBECONFIG || (kubeconfig.is_empty() && !in_pod) {
+        tracing::warn!(
+            "Kubernetes is not asked: LUNs in use on nodes, the readiness of nodes and the Secret with the cloud configuration \
+             are unknown (name a kubeconfig with --kubeconfig)"
+        );
+        return Ok(None);
+    }
+    let address = Address { kubeconfig, master: "", agent: PROGRAM, waits: true, observer: None };
+    kubernetes::connect(&address, &environment.proxy()?).await.map(Some)
+}
+
+/// Opens the connection to Azure: at once in the controller, with the first call that needs it on a node.
+async fn open(
+    line: &CommandLine,
+    sources: Sources,
+    metrics: &Metrics,
+    stop: &CancellationToken,
+) -> anyhow::Result<Azure> {
+    if line.is_node() {
+        return Ok(Azure::lazy(move || {
+            let sources = sources.clone();
+            Box::pin(async move {
+                let opened = sources.open().await.map_err(|error| in_one_line(&error))?;
+                let (_, connection) = opened.ok_or("there is no cloud configuration")?;
+                Ok(connection)
+            })
+        }));
+    }
+    let budgets = Arc::<Mutex<Option<Budgets>>>::default();
+    let shown = Arc::clone(&budgets);
+    show_budgets(metrics, move || shown.lock().clone());
+    let opened = sources.open().await?;
+    if opened.is_none() && !line.flags.allow_empty_cloud_config {
+        bail!(
+            "there is no cloud configuration: neither the Secret {}/{}, nor a file that AZURE_CREDENTIAL_FILE names, nor \
+             /etc/kubernetes/azure.json exists (write one of them, or start with --allow-empty-cloud-config=true)",
+            line.flags.cloud_config_secret_namespace,
+            line.flags.cloud_config_secret_name
+        );
+    }
+    let (reading, connection) = opened.unzip();
+    if let Some(connection) = &connection {
+        *budgets.lock() = Some(connection.client.budgets().clone());
+    }
+    let azure = Azure::new(connection);
+    let follow = sources.follow(reading, azure.clone(), ConfigMetrics::of(metrics), stop.clone());
+    tokio::spawn(follow);
+    Ok(azure)
+}
+
+async fn serve_metrics(
+    line: &CommandLine,
+    metrics: &Metrics,
+    stop: &CancellationToken,
+) -> anyhow::Result<()> {
+    // Validated before.
+    let Ok(Some(address)) = line.metrics_address() else { return Ok(()) };
+    let router = metrics_router(metrics.clone(), Readers::Everyone);
+    let listening = server::serve(router, (address, "--metrics-address"), None, stop.clone()).await?;
+    tracing::info!(address = %listening.address, "Serving metrics");
+    Ok(())
+}
