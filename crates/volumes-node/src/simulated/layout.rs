@@ -19,7 +19,7 @@ impl Layout {
     pub const ALL: [Self; 5] =
         [Self::ScsiWithLinks, Self::Scsi, Self::Nvme, Self::NvmeWithLinks, Self::LinksAlone];
 
-    pub(super) fn is_nvme(self) -> bool {
+    pub fn is_nvme(self) -> bool {
         matches!(self, Self::Nvme | Self::NvmeWithLinks)
     }
 

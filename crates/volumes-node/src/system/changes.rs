@@ -2,16 +2,14 @@
 
 use std::fmt::Debug;
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
 use rustix::fs::inotify;
 use rustix::io::Errno;
 use rustix::net::netlink::{KOBJECT_UEVENT, SocketAddrNetlink};
-use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
-use tokio::io::unix::AsyncFd;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
+use tokio::net::unix::pipe::Receiver;
 
 /// The group of events that come from the kernel itself. Those of udev are in another one, in a form of its own.
 const KERNEL_GROUP: u32 = 1;
@@ -26,11 +24,11 @@ pub trait Changes: Debug + Send {
     async fn next(&mut self) -> io::Result<()>;
 }
 
-/// Both sources of events, as far as they can be had.
+/// Both sources of events, as far as they can be had. To the runtime they are like pipes: they are waited for and read alike.
 #[derive(Debug)]
 pub(super) struct KernelChanges {
-    devices: Option<AsyncFd<OwnedFd>>,
-    folders: Option<AsyncFd<OwnedFd>>,
+    devices: Option<Receiver>,
+    folders: Option<Receiver>,
 }
 
 impl KernelChanges {
@@ -45,14 +43,14 @@ impl KernelChanges {
     }
 }
 
-fn devices() -> io::Result<AsyncFd<OwnedFd>> {
+fn devices() -> io::Result<Receiver> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(KOBJECT_UEVENT))?;
     bind(&socket, &SocketAddrNetlink::new(0, KERNEL_GROUP))?;
-    AsyncFd::register(socket)
+    Receiver::from_owned_fd_unchecked(socket)
 }
 
-fn folders(folders: &[PathBuf]) -> io::Result<AsyncFd<OwnedFd>> {
+fn folders(folders: &[PathBuf]) -> io::Result<Receiver> {
     let watcher = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
     let wanted = inotify::WatchFlags::CREATE | inotify::WatchFlags::MOVED_TO | inotify::WatchFlags::ATTRIB;
     let mut watched = Err(io::Error::from(io::ErrorKind::NotFound));
@@ -64,7 +62,7 @@ fn folders(folders: &[PathBuf]) -> io::Result<AsyncFd<OwnedFd>> {
         }
     }
     watched?;
-    AsyncFd::register(watcher)
+    Receiver::from_owned_fd_unchecked(watcher)
 }
 
 #[async_trait]
@@ -78,36 +76,24 @@ impl Changes for KernelChanges {
 }
 
 /// Waits for an event, and takes all that are there.
-async fn event(source: Option<&AsyncFd<OwnedFd>>) -> io::Result<()> {
+async fn event(source: Option<&Receiver>) -> io::Result<()> {
     let Some(source) = source else { return std::future::pending().await };
+    let mut buffer = vec![0; BUFFER];
     loop {
-        let mut ready = source.readable().await?;
-        let mut taken = 0;
-        let result = ready.try_io(|source| {
-            loop {
-                match take(source.get_ref()) {
-                    Ok(()) => taken += 1,
-                    // Events were lost because there were too many: something has happened.
-                    Err(Errno::NOBUFS) => taken += 1,
-                    Err(Errno::INTR) => {}
-                    Err(error) => return Err::<(), _>(error.into()),
-                }
+        source.readable().await?;
+        let mut has_event = false;
+        loop {
+            match source.try_read(&mut buffer) {
+                Ok(_) => has_event = true,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Events were lost because there were too many: something has happened.
+                Err(error) if error.raw_os_error() == Some(Errno::NOBUFS.raw_os_error()) => has_event = true,
+                Err(error) => return Err(error),
             }
-        });
-        match result {
-            _ if taken > 0 => return Ok(()),
-            Ok(result) => return result,
-            // Nothing was there after all.
-            Err(_would_block) => {}
         }
-    }
-}
-
-/// Takes what can be read at once: an event of a device, or several of folders.
-fn take(source: &OwnedFd) -> Result<(), Errno> {
-    let mut buffer = [MaybeUninit::<u8>::uninit(); BUFFER];
-    match recv(source, &mut buffer, RecvFlags::DONTWAIT) {
-        Err(Errno::NOTSOCK) => rustix::io::read(source, &mut buffer).map(drop),
-        received => received.map(drop),
+        if has_event {
+            return Ok(());
+        }
     }
 }
