@@ -13,7 +13,7 @@ use super::lun::Lun;
 use super::tree::Tree;
 use super::waiting::{subscribe, wait};
 use super::{links, nvme, scsi};
-use crate::system::System;
+use crate::system::{DeviceNumber, System};
 
 /// How often hosts are asked to look for new devices: they announce most of them without being asked.
 const SCAN_INTERVAL: Duration = Duration::from_secs(10);
@@ -99,6 +99,18 @@ impl Devices {
     pub async fn at(&self, path: &Path) -> Result<Device, DeviceError> {
         let node = self.tree.block_device(path).await;
         node.map(Device::at).ok_or_else(|| DeviceError::NoDevice(path.to_owned()))
+    }
+
+    /// The device of this number, which is at a path such as the target of a raw volume. Its own name is that of sysfs; where
+    /// sysfs does not know it, the path serves.
+    pub async fn of_number(&self, number: DeviceNumber, path: &Path) -> Device {
+        let link = self.tree.path("/sys/dev/block").join(format!("{}:{}", number.major, number.minor));
+        if let Some(name) = self.tree.target_name(&link).await
+            && let Some(node) = self.tree.block_device(&self.tree.path("/dev").join(name)).await
+        {
+            return Device::at(node);
+        }
+        Device::at(path.to_owned())
     }
 }
 
