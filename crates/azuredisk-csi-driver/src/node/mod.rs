@@ -25,6 +25,3 @@ mod status;
 
 pub use options::NodeOptions;
 pub use service::NodeService;
-
-#[cfg(test)]
-mod tests;

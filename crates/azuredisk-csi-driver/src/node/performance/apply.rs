@@ -10,6 +10,8 @@ use super::profile::Profile;
 use crate::node::service::NodeService;
 use crate::node::status::of_device;
 
+const GIB: u64 = 1024 * 1024 * 1024;
+
 impl NodeService {
     /// Writes the settings of a profile. Given ones must be possible; of those that are computed, what the device has not got is
     /// left out, and a disk whose performance is unknown keeps its settings.
@@ -18,11 +20,9 @@ impl NodeService {
             Profile::Advanced(settings) => return self.devices.set(device, settings).await.map_err(of_device),
             Profile::Basic(disk) => disk,
         };
-        let Some(settings) = basic::settings(disk) else {
-            tracing::warn!(
-                path = %device,
-                "perfProfile basic changes nothing: the size or the performance of the disk is unknown"
-            );
+        let bytes = self.devices.size(device).await.map_err(of_device)?;
+        let Some(settings) = basic::settings(disk, bytes.div_ceil(GIB)) else {
+            tracing::warn!(path = %device, "perfProfile basic changes nothing: the performance of the disk is unknown");
             return Ok(());
         };
         for setting in settings {

@@ -18,8 +18,7 @@ const LATENCIES: [(u64, f64, f64); 4] =
 
 /// The settings in the order in which they are written: how many requests may wait depends on the scheduler. Nothing if the
 /// disk's reach is unknown.
-pub(super) fn settings(disk: &DiskFacts) -> Option<Vec<(String, String)>> {
-    let size_gib = disk.size_gib?;
+pub(super) fn settings(disk: &DiskFacts, size_gib: u64) -> Option<Vec<(String, String)>> {
     let asked = Reach { iops: disk.iops.unwrap_or(0), mbps: disk.mbps.unwrap_or(0) };
     let (reach, tier_gib) = match tier_of(&disk.sku, size_gib, asked) {
         Some(tier) => (tier.burst, tier.maximum_gib),
@@ -52,8 +51,8 @@ mod tests {
     use super::*;
 
     fn of(sku: &str, size_gib: u64, iops: Option<u64>, mbps: Option<u64>) -> Option<[String; 2]> {
-        let facts = DiskFacts { sku: sku.to_owned(), size_gib: Some(size_gib), iops, mbps };
-        let all = settings(&facts)?;
+        let facts = DiskFacts { sku: sku.to_owned(), iops, mbps };
+        let all = settings(&facts, size_gib)?;
         Some([all[3].1.clone(), all[1].1.clone()])
     }
 
@@ -82,7 +81,5 @@ mod tests {
     fn a_disk_whose_reach_is_unknown_has_no_settings() {
         assert_eq!(of("PremiumV2_LRS", 10, None, None), None);
         assert_eq!(of("PremiumV2_LRS", 10, Some(0), Some(100)), None);
-        let facts = DiskFacts { sku: "Premium_LRS".into(), size_gib: None, iops: None, mbps: None };
-        assert_eq!(settings(&facts), None);
     }
 }

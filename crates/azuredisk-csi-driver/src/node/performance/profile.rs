@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use tonic::Status;
-use volume_planner::disk::context::REQUESTED_SIZE;
 use volume_planner::parameters::given::Entries;
 use volume_planner::parameters::keys;
 
@@ -28,7 +27,6 @@ pub(in crate::node) enum Profile {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::node) struct DiskFacts {
     pub sku: String,
-    pub size_gib: Option<u64>,
     pub iops: Option<u64>,
     pub mbps: Option<u64>,
 }
@@ -49,9 +47,8 @@ pub(in crate::node) fn profile(
         "basic" | "advanced" if !is_tuned => Ok(None),
         "basic" => {
             let number = |key: &str| either(key).and_then(|text| text.parse().ok());
-            let size_gib = number(REQUESTED_SIZE);
             let (iops, mbps) = (number(keys::IOPS), number(keys::MBPS));
-            Ok(Some(Profile::Basic(DiskFacts { sku, size_gib, iops, mbps })))
+            Ok(Some(Profile::Basic(DiskFacts { sku, iops, mbps })))
         }
         "advanced" => {
             let settings: Vec<_> = context.iter().filter_map(|(key, own)| setting(key, own)).collect();
