@@ -163,7 +163,7 @@ async fn foreign_disks_are_those_that_the_node_does_not_name() {
     let disk_ids = ["volume", "foreign"].map(|name| format!("{group}/providers/Microsoft.Compute/disks/{name}"));
     for disk in &disk_ids {
         let document = json!({
-            "location": set["location"], "sku": { "name": "Premium_LRS" },
+            "location": set["location"], "zones": ["1"], "sku": { "name": "Premium_LRS" },
             "properties": { "diskSizeGB": 8, "creationData": { "createOption": "Empty" } },
         });
         azure.put(&disk.parse().unwrap(), document).unwrap();
@@ -201,6 +201,6 @@ async fn foreign_disks_are_those_that_the_node_does_not_name() {
     };
     assert_eq!(limit(&metadata).await, 9);
     // Without the Node nothing is called foreign, and the size decides.
-    kubernetes.inject(Fault::status(503).resource_type("nodes"));
+    kubernetes.inject(Fault::status(503).resource("nodes").times(1_000));
     assert!(limit(&metadata).await > 0);
 }

@@ -82,7 +82,7 @@ async fn errors_do_not_end_the_wait() {
     let kubernetes = kubernetes(Some("node.kubernetes.io/unschedulable"));
     attach(&kubernetes, "one", DRIVER, "node-1");
     for resource in ["nodes", "volumeattachments"] {
-        kubernetes.inject(Fault::status(503).resource_type(resource));
+        kubernetes.inject(Fault::status(503).resource(resource).times(1_000));
         let waiting = start(&kubernetes);
         minute().await;
         assert!(!waiting.is_finished(), "{resource}");

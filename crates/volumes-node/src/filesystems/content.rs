@@ -36,10 +36,14 @@ fn parse(text: &str) -> Content {
     }
 }
 
-/// What a device contains. The device is read first: to `blkid` one that cannot be read is blank.
-pub(super) async fn read(system: &dyn System, device: &Path) -> Result<Content, FileSystemError> {
+/// Whether a device begins with zeros alone.
+pub(super) async fn starts_with_zeros(system: &dyn System, device: &Path) -> Result<bool, FileSystemError> {
     let unreadable = |source| FileSystemError::Unreadable { device: device.to_owned(), source };
-    system.read_start(device).await.map_err(unreadable)?;
+    system.starts_with_zeros(device).await.map_err(unreadable)
+}
+
+/// What a device contains. To `blkid`, one that cannot be read is blank.
+pub(super) async fn read(system: &dyn System, device: &Path) -> Result<Content, FileSystemError> {
     let command = Command::new("blkid", LIMIT)
         .arguments(["-p", "-s", "TYPE", "-s", "PTTYPE", "-o", "export"])
         .argument(device);

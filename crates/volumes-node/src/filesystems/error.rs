@@ -32,8 +32,8 @@ pub enum FileSystemError {
     },
     /// A device contains something else than is wanted.
     #[error(
-        "{} contains {content} (found by {check}), and {wanted} is wanted; it is not formatted: ask for this file system, or \
-         save the data and wipe the disk",
+        "{} contains {content} (found by {check}), and {wanted} is wanted; it is not formatted: ask for what it contains, or \
+         save the data and wipe the disk (blkdiscard -z)",
         device.display()
     )]
     OtherContent {

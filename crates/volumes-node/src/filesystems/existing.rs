@@ -1,4 +1,4 @@
-//! Whether a device is empty, has the wanted file system, or must not be touched: three checks, of which each one can forbid.
+//! Whether a device is empty, has the wanted file system, or must not be touched: four checks, of which each one can forbid.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::system::System;
 /// What is done with a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Existing {
-    /// All three checks find nothing: it may be formatted.
+    /// No check finds anything: it may be formatted.
     Empty,
     /// It has the wanted file system.
     Wanted,
@@ -32,6 +32,8 @@ pub(super) async fn examine(
         check,
         content: what,
     };
+    // A device that cannot be read would be blank to the programs.
+    let starts_with_zeros = content::starts_with_zeros(system, device).await?;
     match content::read(system, device).await? {
         Content::FileSystem(kind) if kind.eq_ignore_ascii_case(wanted.name()) => return Ok(Existing::Wanted),
         Content::FileSystem(kind) => return Err(other("blkid", kind)),
@@ -45,6 +47,9 @@ pub(super) async fn examine(
     }
     if let Some(signature) = content::hidden_signature(system, device).await? {
         return Err(other("wipefs", signature));
+    }
+    if !starts_with_zeros {
+        return Err(other("a read of its first MiB", "unknown data: bytes other than zero, without a signature".to_owned()));
     }
     Ok(Existing::Empty)
 }

@@ -39,6 +39,7 @@ fn contents() -> impl Strategy<Value = Contents> {
         1 => Just(Contents::SpareSuperblock),
         1 => Just(Contents::Hidden("zfs_member".to_owned())),
         1 => Just(Contents::Ambivalent),
+        1 => Just(Contents::Raw),
     ]
 }
 
@@ -116,6 +117,7 @@ async fn each_content_is_served_or_refused_by_name() {
         (Contents::PartitionTable("gpt".into()), Ext4, false, Err("unknown data: a partition table of type gpt")),
         (Contents::SpareSuperblock, Ext4, false, Err("(found by fsck -n)")),
         (Contents::Hidden("zfs_member".into()), Ext4, false, Err("contains zfs_member (found by wipefs)")),
+        (Contents::Raw, Ext4, false, Err("unknown data: bytes other than zero, without a signature (found by a read")),
         (Contents::Ambivalent, Ext4, false, Err("the check of the content by blkid failed (blkid -p -s TYPE")),
     ] {
         let machine = machine(contents.clone());
@@ -254,8 +256,8 @@ mod slow {
         async fn size(&self, device: &Path) -> io::Result<u64> {
             self.inner.size(device).await
         }
-        async fn read_start(&self, device: &Path) -> io::Result<()> {
-            self.inner.read_start(device).await
+        async fn starts_with_zeros(&self, device: &Path) -> io::Result<bool> {
+            self.inner.starts_with_zeros(device).await
         }
         async fn mount(&self, call: &MountCall) -> io::Result<()> {
             self.inner.mount(call).await

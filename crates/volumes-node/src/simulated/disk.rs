@@ -23,6 +23,8 @@ pub enum Contents {
     Hidden(String),
     /// `blkid` finds signatures that contradict each other.
     Ambivalent,
+    /// Bytes without a signature, such as those of a database on a raw device.
+    Raw,
 }
 
 impl Contents {

@@ -424,8 +424,12 @@ impl System for SimulatedMachine {
         self.call(|state| state.disk(device).map(|disk| disk.bytes)).await
     }
 
-    async fn read_start(&self, device: &Path) -> io::Result<()> {
-        let read = |state: &mut State| if state.disk(device)?.is_readable { Ok(()) } else { Err(Errno::IO.into()) };
+    async fn starts_with_zeros(&self, device: &Path) -> io::Result<bool> {
+        let read = |state: &mut State| {
+            let disk = state.disk(device)?;
+            let is_zero = matches!(disk.contents, Contents::Blank | Contents::SpareSuperblock | Contents::Hidden(_));
+            if disk.is_readable { Ok(is_zero) } else { Err(Errno::IO.into()) }
+        };
         self.call(read).await
     }
 

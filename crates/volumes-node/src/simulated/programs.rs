@@ -42,7 +42,7 @@ fn blkid(state: &mut State, device: &Path) -> Output {
         Contents::FileSystem { kind, .. } => ended(0, format!("DEVNAME={}\nTYPE={kind}\n", device.display())),
         Contents::PartitionTable(table) => ended(0, format!("DEVNAME={}\nPTTYPE={table}\n", device.display())),
         Contents::Ambivalent => ended(8, ""),
-        Contents::Blank | Contents::SpareSuperblock | Contents::Hidden(_) => ended(2, ""),
+        Contents::Blank | Contents::SpareSuperblock | Contents::Hidden(_) | Contents::Raw => ended(2, ""),
     }
 }
 
@@ -53,7 +53,7 @@ fn wipefs(state: &mut State, device: &Path) -> Output {
         Contents::FileSystem { kind, .. } => ended(0, format!("{kind}\n")),
         Contents::PartitionTable(name) | Contents::Hidden(name) => ended(0, format!("{name}\n")),
         Contents::Ambivalent => ended(0, "ext4\nxfs\n"),
-        Contents::Blank | Contents::SpareSuperblock => ended(0, ""),
+        Contents::Blank | Contents::SpareSuperblock | Contents::Raw => ended(0, ""),
     }
 }
 

@@ -18,8 +18,7 @@ use super::programs;
 use super::statistics::{Amount, Statistics};
 use super::System;
 
-/// How much of a device is read to see whether it can be read: all signatures that blkid knows at fixed places of a
-/// beginning are within the first MiB.
+/// How much of a device is its beginning.
 const START: u64 = 1024 * 1024;
 
 /// The kernel of this machine.
@@ -112,9 +111,13 @@ impl System for Kernel {
         blocking(FILE_LIMIT, move || fs::File::open(device)?.seek(SeekFrom::End(0))).await
     }
 
-    async fn read_start(&self, device: &Path) -> io::Result<()> {
+    async fn starts_with_zeros(&self, device: &Path) -> io::Result<bool> {
         let device = device.to_owned();
-        let read = move || io::copy(&mut fs::File::open(device)?.take(START), &mut io::sink()).map(drop);
+        let read = move || {
+            let mut bytes = Vec::new();
+            fs::File::open(device)?.take(START).read_to_end(&mut bytes)?;
+            Ok(bytes.iter().all(|byte| *byte == 0))
+        };
         blocking(FILE_LIMIT, read).await
     }
 

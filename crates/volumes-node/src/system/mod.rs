@@ -61,8 +61,9 @@ pub trait System: Debug + Send + Sync + 'static {
     /// The size of a block device in bytes.
     async fn size(&self, device: &Path) -> io::Result<u64>;
 
-    /// Reads the beginning of a block device, where file systems have their signatures.
-    async fn read_start(&self, device: &Path) -> io::Result<()>;
+    /// Whether the first MiB of a block device has only zeros, as a new disk has. Most file systems, tables of partitions and
+    /// databases have something there.
+    async fn starts_with_zeros(&self, device: &Path) -> io::Result<bool>;
 
     /// Mounts a file system.
     async fn mount(&self, call: &MountCall) -> io::Result<()>;

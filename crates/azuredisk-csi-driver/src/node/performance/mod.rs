@@ -5,4 +5,4 @@ mod basic;
 mod profile;
 mod tiers;
 
-pub(super) use profile::{Profile, profile};
+pub(super) use profile::profile;
