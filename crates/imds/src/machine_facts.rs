@@ -281,4 +281,27 @@ mod tests {
         let nowhere = compute(json!({"location": "eastus", "zone": null}));
         assert_eq!(zone(&nowhere).unwrap(), (String::new(), "eastus".to_owned()));
     }
+
+    /// Disks come and go, and a machine need not have a network that is described.
+    #[test]
+    fn a_machine_has_data_disks() {
+        let read = |compute: Value| {
+            StorageFacts::read(&serde_json::from_value(json!({ "compute": compute })).unwrap())
+        };
+        let disks = json!({ "dataDisks": [
+            { "lun": "3", "managedDisk": { "id": "/disks/a" } },
+            { "lun": "", "managedDisk": null },
+        ] });
+        let facts = read(json!({
+            "name": "workers_0", "location": "EastUS", "zone": "1", "vmSize": "Standard_D2s_v5", "storageProfile": disks,
+        }));
+        let facts = facts.unwrap();
+        let expected = [(Some(3), "/disks/a".to_owned()), (None, String::new())];
+        let found: Vec<_> = facts.data_disks.into_iter().map(|disk| (disk.lun, disk.id)).collect();
+        assert_eq!(found, expected);
+        assert_eq!((facts.name.as_str(), facts.zone.as_str()), ("workers_0", "eastus-1"));
+        assert_eq!((facts.size.as_str(), facts.region.as_str()), ("Standard_D2s_v5", "eastus"));
+        assert_eq!(read(json!({ "location": "eastus" })).unwrap().data_disks, []);
+        assert_eq!(read(json!({})), Err(Error::NoRegion));
+    }
 }

@@ -10,6 +10,8 @@ pub(super) async fn detached<T: Send + 'static>(
 ) -> Result<Response<T>, Status> {
     match tokio::spawn(work.in_current_span()).await {
         Ok(result) => result.map(Response::new),
-        Err(_) => Err(Status::internal("the operation ended abnormally; retry, and report it if this repeats")),
+        Err(_) => {
+            Err(Status::internal("the operation ended abnormally; retry, and report it if this repeats"))
+        }
     }
 }

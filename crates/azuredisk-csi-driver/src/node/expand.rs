@@ -65,5 +65,8 @@ impl NodeService {
 }
 
 fn not_mounted(volume: &Path) -> Status {
-    Status::not_found(format!("no device is mounted at {}; stage or publish the volume first", volume.display()))
+    Status::not_found(format!(
+        "no device is mounted at {}; stage or publish the volume first",
+        volume.display()
+    ))
 }

@@ -19,7 +19,8 @@ impl NodeService {
         }
         let facts = self.facts().await?;
         let region = options.region.as_deref().or(facts.region.as_deref());
-        let segments = topology::of_node(facts.zone.as_deref(), region, &options.driver, options.supports_zones);
+        let segments =
+            topology::of_node(facts.zone.as_deref(), region, &options.driver, options.supports_zones);
 
         let (disks, source) = max_data_disks(facts.max_data_disks, facts.size.as_deref());
         if source == CapacitySource::Unknown && options.attach_limit < 0 {

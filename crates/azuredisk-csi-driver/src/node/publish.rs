@@ -27,7 +27,11 @@ struct Publication {
 impl Publication {
     /// Where else the volume is published, among mounts of which `is_same` says that they are the whole volume. Other copies of
     /// the tree of mounts, such as a second path to the kubelet's folder, are left out.
-    fn elsewhere<'a>(&self, table: &'a MountTable, is_same: impl Fn(&MountEntry) -> bool) -> Vec<&'a MountEntry> {
+    fn elsewhere<'a>(
+        &self,
+        table: &'a MountTable,
+        is_same: impl Fn(&MountEntry) -> bool,
+    ) -> Vec<&'a MountEntry> {
         let mut common = self.staging.ancestors();
         let common = common.find(|above| self.target.starts_with(above)).unwrap_or(Path::new("/"));
         let others = table.entries().iter().filter(|entry| {
@@ -76,8 +80,10 @@ impl NodeService {
         let Publication { staging, target, .. } = publication;
         let table = self.mounts.table().await.map_err(of_mount)?;
         let staged = table.at(staging).cloned().ok_or_else(|| {
-            let text =
-                format!("nothing is mounted at the staging path {}; stage the volume first", staging.display());
+            let text = format!(
+                "nothing is mounted at the staging path {}; stage the volume first",
+                staging.display()
+            );
             Status::failed_precondition(text)
         })?;
         let is_staged = |entry: &MountEntry| entry.device == staged.device && entry.root == staged.root;

@@ -26,10 +26,10 @@ use volumes_node::filesystems::{FileSystems, FormatLimits};
 use volumes_node::mounts::{MountEntry, Mounts};
 use volumes_node::system::System;
 
+use super::detached::detached;
 use super::machine::FactSource;
 use super::options::NodeOptions;
 use super::{deadline, status};
-use super::detached::detached;
 
 /// What the service can do (section 3.1 of the specification of the drivers).
 const CAPABILITIES: [rpc::Type; 4] = [
@@ -102,7 +102,8 @@ impl NodeService {
 fn lun(publish_context: &HashMap<String, String>) -> Result<Lun, Status> {
     let missing = || refused(&Refusal::Missing("LUN in the publish context"));
     let text = publish_context.get(LUN).ok_or_else(missing)?;
-    text.parse().map_err(|error: volumes_node::devices::InvalidLun| Status::invalid_argument(error.to_string()))
+    text.parse()
+        .map_err(|error: volumes_node::devices::InvalidLun| Status::invalid_argument(error.to_string()))
 }
 
 /// A member of a request that must not be empty.
@@ -176,7 +177,8 @@ impl Node for NodeService {
         &self,
         _: Request<NodeGetCapabilitiesRequest>,
     ) -> Result<Response<NodeGetCapabilitiesResponse>, Status> {
-        let capability = |own: rpc::Type| NodeServiceCapability { r#type: Some(Type::Rpc(Rpc { r#type: own.into() })) };
+        let capability =
+            |own: rpc::Type| NodeServiceCapability { r#type: Some(Type::Rpc(Rpc { r#type: own.into() })) };
         let capabilities = CAPABILITIES.map(capability).to_vec();
         Ok(Response::new(NodeGetCapabilitiesResponse { capabilities }))
     }

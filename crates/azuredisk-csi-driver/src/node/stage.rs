@@ -53,7 +53,9 @@ impl Wanted {
             Some(text) => match text.parse() {
                 Ok(number @ 1..) => Some(Partition(number)),
                 _ => {
-                    let text = format!("partition {text} is invalid: expected a number from 1 on; correct or remove it");
+                    let text = format!(
+                        "partition {text} is invalid: expected a number from 1 on; correct or remove it"
+                    );
                     return Err(invalid(text));
                 }
             },
@@ -117,7 +119,12 @@ impl NodeService {
 
     /// Grows the file system to its device: it is smaller after a restore to a larger disk, and after a growth that was
     /// interrupted. Those that cannot grow are left alone, unless they must.
-    async fn grow_to_device(&self, device: &Device, entry: &MountEntry, wanted: &Wanted) -> Result<(), Status> {
+    async fn grow_to_device(
+        &self,
+        device: &Device,
+        entry: &MountEntry,
+        wanted: &Wanted,
+    ) -> Result<(), Status> {
         let Ok(kind) = entry.file_system.parse::<FileSystem>() else { return Ok(()) };
         if entry.is_read_only() || (kind == FileSystem::Ext2 && !wanted.must_grow) {
             return Ok(());

@@ -45,7 +45,8 @@ impl World {
     /// What the kubelet writes when it registers the driver.
     fn register(&self, count: Option<i64>) {
         let allocatable = count.map(|count| json!({ "count": count }));
-        let driver = json!({ "name": DRIVER, "nodeID": "node-1", "topologyKeys": [], "allocatable": allocatable });
+        let driver =
+            json!({ "name": DRIVER, "nodeID": "node-1", "topologyKeys": [], "allocatable": allocatable });
         let node = json!({
             "apiVersion": "storage.k8s.io/v1", "kind": "CSINode",
             "metadata": { "name": "node-1" }, "spec": { "drivers": [driver] },
@@ -56,7 +57,8 @@ impl World {
 
     fn keys(&self) -> Vec<String> {
         let node = self.kubernetes.get("Node", "", "node-1").unwrap();
-        let taints = node.value().pointer("/spec/taints").and_then(Value::as_array).cloned().unwrap_or_default();
+        let taints =
+            node.value().pointer("/spec/taints").and_then(Value::as_array).cloned().unwrap_or_default();
         let keys = taints.iter().map(|taint| taint["key"].as_str().unwrap().to_owned());
         // No kubelet runs here.
         keys.filter(|key| key != "node.kubernetes.io/not-ready").collect()

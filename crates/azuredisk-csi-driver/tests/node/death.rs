@@ -28,13 +28,7 @@ fn seen(world: &World) -> (Contents, u64, Vec<String>, bool, bool) {
     let machine = &world.machine;
     let mut mounts = machine.mounts();
     mounts.sort();
-    (
-        machine.contents(3),
-        machine.file_system_gib(3),
-        mounts,
-        machine.exists(STAGING),
-        machine.exists(TARGET),
-    )
+    (machine.contents(3), machine.file_system_gib(3), mounts, machine.exists(STAGING), machine.exists(TARGET))
 }
 
 async fn world_before(layout: Layout, is_block: bool, step: usize) -> World {

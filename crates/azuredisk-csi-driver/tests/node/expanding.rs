@@ -44,7 +44,8 @@ async fn a_raw_device_is_rescanned_alone() {
         world.machine.take_journal();
         world.succeeds(Step::Expand(TARGET, 16)).await;
         let journal = world.machine.take_journal();
-        let expected = if layout.is_nvme() { "/nvme0n32/device/rescan_controller" } else { "/sdag/device/rescan" };
+        let expected =
+            if layout.is_nvme() { "/nvme0n32/device/rescan_controller" } else { "/sdag/device/rescan" };
         assert!(journal.len() == 1 && journal[0].ends_with(expected), "{layout:?}: {journal:?}");
     }
 }

@@ -51,14 +51,23 @@ async fn info(
     service.node_get_info(Request::new(NodeGetInfoRequest {})).await.map(tonic::Response::into_inner)
 }
 
-async fn of(options: NodeOptions, metadata: Option<Facts>, node: Option<Facts>) -> Result<(i64, BTreeMap<String, String>), Status> {
+async fn of(
+    options: NodeOptions,
+    metadata: Option<Facts>,
+    node: Option<Facts>,
+) -> Result<(i64, BTreeMap<String, String>), Status> {
     let info = info(options, Some(Arc::new(Given(metadata))), Some(Arc::new(Given(node)))).await?;
     assert_eq!(info.node_id, "node-1");
     Ok((info.max_volumes_per_node, info.accessible_topology.unwrap().segments.into_iter().collect()))
 }
 
 fn facts(zone: &str, size: &str) -> Facts {
-    Facts { zone: Some(zone.to_owned()), size: Some(size.to_owned()), region: Some("westus2".to_owned()), ..Facts::default() }
+    Facts {
+        zone: Some(zone.to_owned()),
+        size: Some(size.to_owned()),
+        region: Some("westus2".to_owned()),
+        ..Facts::default()
+    }
 }
 
 fn zones(zone: &str) -> BTreeMap<String, String> {
@@ -160,7 +169,8 @@ async fn foreign_disks_are_those_that_the_node_does_not_name() {
     let id: azure_types::ResourceId = set["id"].as_str().unwrap().parse().unwrap();
     let instance = id.child("virtualMachines", "0");
     let group = id.to_string().split("/providers/").next().unwrap().to_owned();
-    let disk_ids = ["volume", "foreign"].map(|name| format!("{group}/providers/Microsoft.Compute/disks/{name}"));
+    let disk_ids =
+        ["volume", "foreign"].map(|name| format!("{group}/providers/Microsoft.Compute/disks/{name}"));
     for disk in &disk_ids {
         let document = json!({
             "location": set["location"], "zones": ["1"], "sku": { "name": "Premium_LRS" },
@@ -193,7 +203,8 @@ async fn foreign_disks_are_those_that_the_node_does_not_name() {
         { "name": format!("kubernetes.io/csi/disk.csi.azure.com^{}", disk_ids[0]), "devicePath": "" },
     ] } });
     kubernetes.merge_status("Node", "", "node-1", &attached).unwrap();
-    let node = || NodeObject::new(Client::new(kubernetes.router(), "default"), "node-1", "disk.csi.azure.com");
+    let node =
+        || NodeObject::new(Client::new(kubernetes.router(), "default"), "node-1", "disk.csi.azure.com");
 
     let limit = async |metadata: &Arc<dyn FactSource>| {
         let info = info(options(), Some(Arc::clone(metadata)), Some(Arc::new(node()))).await.unwrap();

@@ -33,7 +33,11 @@ fn is_inside(test: &str) -> bool {
     }
     let lacks = if !Path::new("/dev/loop-control").exists() {
         Some("this machine has no loop devices")
-    } else if !Command::new("unshare").args(["--mount", "losetup", "--find"]).output().is_ok_and(|out| out.status.success()) {
+    } else if !Command::new("unshare")
+        .args(["--mount", "losetup", "--find"])
+        .output()
+        .is_ok_and(|out| out.status.success())
+    {
         Some("this process may not have mounts and loop devices of its own (it is not root)")
     } else if !has("mkfs.ext4") {
         Some("mkfs.ext4 is not installed")
@@ -65,13 +69,19 @@ fn may_grow_ext() -> bool {
 }
 
 fn has(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok() || Command::new(program).arg("-V").output().is_ok()
+    Command::new(program).arg("--version").output().is_ok()
+        || Command::new(program).arg("-V").output().is_ok()
 }
 
 fn run(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output().unwrap_or_else(|error| panic!("{program}: {error}"));
+    let output =
+        Command::new(program).args(arguments).output().unwrap_or_else(|error| panic!("{program}: {error}"));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{program} {arguments:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     text.trim().to_owned()
 }
 
@@ -148,7 +158,14 @@ impl Machine {
         self.service.node_stage_volume(Request::new(request)).await.map(drop)
     }
 
-    async fn publish(&self, lun: u8, access: AccessType, target: &str, mode: Mode, readonly: bool) -> Result<(), Status> {
+    async fn publish(
+        &self,
+        lun: u8,
+        access: AccessType,
+        target: &str,
+        mode: Mode,
+        readonly: bool,
+    ) -> Result<(), Status> {
         let request = NodePublishVolumeRequest {
             volume_id: format!("volume-{lun}"),
             publish_context: map(&[("LUN", &lun.to_string())]),
@@ -175,13 +192,15 @@ impl Machine {
     }
 
     async fn expand(&self, lun: u8, path: &str, bytes: u64) -> Result<i64, Status> {
-        let request = NodeExpandVolumeRequest {
+        let mut request = Request::new(NodeExpandVolumeRequest {
             volume_id: format!("volume-{lun}"),
             volume_path: self.text(path),
             capacity_range: Some(CapacityRange { required_bytes: bytes.try_into().unwrap(), limit_bytes: 0 }),
             ..NodeExpandVolumeRequest::default()
-        };
-        self.service.node_expand_volume(Request::new(request)).await.map(|answer| answer.into_inner().capacity_bytes)
+        });
+        // A device that has not grown is not waited for here.
+        request.metadata_mut().insert("grpc-timeout", "1S".parse().unwrap());
+        self.service.node_expand_volume(request).await.map(|answer| answer.into_inner().capacity_bytes)
     }
 
     async fn total(&self, lun: u8, path: &str) -> u64 {
@@ -315,18 +334,34 @@ async fn no_signature_is_overwritten() {
     };
     type Make<'a> = (&'a str, Box<dyn Fn(&Disk) + 'a>);
     let cases: Vec<Make<'_>> = vec![
-        ("dos", Box::new(|disk| {
-            // A partition of type 83 at sector 2048, and the end of a boot sector.
-            write(disk, 446, &[0, 0, 0, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0x40, 0, 0]);
-            write(disk, 510, &[0x55, 0xAA]);
-        })),
+        (
+            "dos",
+            Box::new(|disk| {
+                // A partition of type 83 at sector 2048, and the end of a boot sector.
+                write(disk, 446, &[0, 0, 0, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0x40, 0, 0]);
+                write(disk, 510, &[0x55, 0xAA]);
+            }),
+        ),
         ("LUKS", Box::new(|disk| write(disk, 0, b"LUKS\xBA\xBE\x00\x01aes"))),
-        ("ext4", Box::new(|disk| { run("mkfs.ext4", &["-q", "-F", &disk.node]); })),
-        ("destroyed superblock", Box::new(|disk| {
-            run("mkfs.ext4", &["-q", "-F", &disk.node]);
-            write(disk, 0, &[0; 4096]);
-        })),
-        ("swap", Box::new(|disk| { run("mkswap", &[&disk.node]); })),
+        (
+            "ext4",
+            Box::new(|disk| {
+                run("mkfs.ext4", &["-q", "-F", &disk.node]);
+            }),
+        ),
+        (
+            "destroyed superblock",
+            Box::new(|disk| {
+                run("mkfs.ext4", &["-q", "-F", &disk.node]);
+                write(disk, 0, &[0; 4096]);
+            }),
+        ),
+        (
+            "swap",
+            Box::new(|disk| {
+                run("mkswap", &[&disk.node]);
+            }),
+        ),
         ("a database", Box::new(|disk| write(disk, 4_096, b"rows without a signature"))),
     ];
     for (number, (name, make)) in cases.into_iter().enumerate() {
@@ -340,7 +375,10 @@ async fn no_signature_is_overwritten() {
         run("blockdev", &["--flushbufs", &disk.node]);
         assert!(disk.bytes() == before, "{name} has changed: {answer:?}");
         let status = answer.unwrap_err();
-        assert!(status.message().contains("is not formatted") || status.message().contains("failed"), "{name}: {status}");
+        assert!(
+            status.message().contains("is not formatted") || status.message().contains("failed"),
+            "{name}: {status}"
+        );
     }
 }
 

@@ -32,11 +32,19 @@ fn lines(world: &World, target: &str) -> Vec<String> {
 /// new process each time.
 #[tokio::test(start_paused = true)]
 async fn a_volume_is_published_and_unpublished_ten_times() {
-    for (access, is_read_only) in [(mounted("", &[]), false), (mounted("", &[]), true), (raw(), false), (raw(), true)] {
+    for (access, is_read_only) in
+        [(mounted("", &[]), false), (mounted("", &[]), true), (raw(), false), (raw(), true)]
+    {
         for layout in Layout::ALL {
             let mut world = staged(layout, access.clone()).await;
             let before = world.machine.mounts();
-            let step = || if is_read_only { read_only(access.clone(), TARGET) } else { Step::Publish(publish(access.clone(), TARGET)) };
+            let step = || {
+                if is_read_only {
+                    read_only(access.clone(), TARGET)
+                } else {
+                    Step::Publish(publish(access.clone(), TARGET))
+                }
+            };
             for _ in 0..10 {
                 world.succeeds(step()).await;
                 let [line] = lines(&world, TARGET).try_into().unwrap();
@@ -60,10 +68,19 @@ async fn a_request_without_required_members_is_invalid() {
     let good = || publish(mounted("", &[]), TARGET);
     for (request, words) in [
         (NodePublishVolumeRequest { volume_id: String::new(), ..good() }, "volume ID must be provided"),
-        (NodePublishVolumeRequest { staging_target_path: String::new(), ..good() }, "staging target path must"),
+        (
+            NodePublishVolumeRequest { staging_target_path: String::new(), ..good() },
+            "staging target path must",
+        ),
         (NodePublishVolumeRequest { target_path: String::new(), ..good() }, "target path must be provided"),
-        (NodePublishVolumeRequest { volume_capability: None, ..good() }, "volume capability must be provided"),
-        (NodePublishVolumeRequest { publish_context: map(&[]), ..publish(raw(), TARGET) }, "LUN in the publish context"),
+        (
+            NodePublishVolumeRequest { volume_capability: None, ..good() },
+            "volume capability must be provided",
+        ),
+        (
+            NodePublishVolumeRequest { publish_context: map(&[]), ..publish(raw(), TARGET) },
+            "LUN in the publish context",
+        ),
     ] {
         world.fails(Step::Publish(request), Code::InvalidArgument, words).await;
     }
@@ -89,7 +106,9 @@ async fn a_single_writer_is_published_once() {
             let single = |target| with_mode(access.clone(), target, Mode::SingleNodeSingleWriter);
             world.succeeds(single(TARGET)).await;
             world.restart();
-            world.fails(single(SECOND), Code::FailedPrecondition, &format!("published at {TARGET} already")).await;
+            world
+                .fails(single(SECOND), Code::FailedPrecondition, &format!("published at {TARGET} already"))
+                .await;
             assert!(!world.machine.exists(SECOND), "nothing is left of the attempt");
             world.succeeds(single(TARGET)).await;
             world.succeeds(Step::Unpublish(TARGET)).await;

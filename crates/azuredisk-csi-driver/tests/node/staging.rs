@@ -48,7 +48,10 @@ async fn a_request_without_required_members_is_invalid() {
         (NodeStageVolumeRequest { volume_id: String::new(), ..good() }, "volume ID must be provided"),
         (NodeStageVolumeRequest { staging_target_path: String::new(), ..good() }, "staging target path must"),
         (NodeStageVolumeRequest { volume_capability: None, ..good() }, "volume capability must be provided"),
-        (NodeStageVolumeRequest { publish_context: map(&[]), ..good() }, "LUN in the publish context must be provided"),
+        (
+            NodeStageVolumeRequest { publish_context: map(&[]), ..good() },
+            "LUN in the publish context must be provided",
+        ),
         (NodeStageVolumeRequest { publish_context: map(&[("LUN", "64")]), ..good() }, "LUN 64 is invalid"),
         (with_context(&[("maxShares", "two")], good()), "maxShares=two is invalid"),
         (with_context(&[("fsType", "ntfs")], good()), "file system ntfs is not supported"),
@@ -75,7 +78,8 @@ async fn a_request_without_required_members_is_invalid() {
 /// Section 3.14, step 4: nothing is done to a raw device, whatever it contains.
 #[tokio::test(start_paused = true)]
 async fn a_raw_device_is_left_as_it_is() {
-    for contents in [Contents::Blank, Contents::file_system("xfs", 9), Contents::PartitionTable("gpt".into())] {
+    for contents in [Contents::Blank, Contents::file_system("xfs", 9), Contents::PartitionTable("gpt".into())]
+    {
         let world = World::new(Layout::Nvme);
         world.machine.attach(3, contents.clone(), 8);
         world.succeeds(Step::Stage(stage(raw()))).await;
@@ -93,7 +97,12 @@ async fn the_file_system_and_its_options_are_those_asked_for() {
         (vec![], mounted("XFS", &[]), "xfs", "rw,nouuid"),
         (vec![("fsType", "xfs")], mounted("ext4", &["nouuid"]), "xfs", "rw,nouuid"),
         (vec![("fstype", "Btrfs")], mounted("xfs", &[]), "btrfs", "rw"),
-        (vec![("fsType", "")], mounted("ext3", &["noatime,discard", "noexec"]), "ext3", "rw,noexec,noatime,discard"),
+        (
+            vec![("fsType", "")],
+            mounted("ext3", &["noatime,discard", "noexec"]),
+            "ext3",
+            "rw,noexec,noatime,discard",
+        ),
     ] {
         let world = World::new(Layout::ScsiWithLinks);
         world.machine.attach(3, Contents::Blank, 8);
@@ -123,7 +132,13 @@ async fn a_disk_with_other_contents_is_refused_and_unchanged() {
 async fn options_decide_about_checks() {
     let world = World::new(Layout::ScsiWithLinks);
     world.machine.attach(3, Contents::Blank, 8);
-    world.fails(Step::Stage(stage(mounted("", &["ro"]))), Code::Internal, "is not formatted, and the volume is to be read only").await;
+    world
+        .fails(
+            Step::Stage(stage(mounted("", &["ro"]))),
+            Code::Internal,
+            "is not formatted, and the volume is to be read only",
+        )
+        .await;
     world.machine.detach(3);
     world.machine.attach(3, Contents::file_system("ext4", 9), 8);
     world.machine.take_journal();
@@ -135,7 +150,9 @@ async fn options_decide_about_checks() {
 /// Section 3.14, step 5, FIX: partitions of `sdX` and of NVMe.
 #[tokio::test(start_paused = true)]
 async fn a_partition_is_mounted_alone() {
-    for (layout, device) in [(Layout::ScsiWithLinks, "/dev/sdc2"), (Layout::Scsi, "/dev/sdc2"), (Layout::Nvme, "/dev/nvme0n2p2")] {
+    for (layout, device) in
+        [(Layout::ScsiWithLinks, "/dev/sdc2"), (Layout::Scsi, "/dev/sdc2"), (Layout::Nvme, "/dev/nvme0n2p2")]
+    {
         let world = World::new(layout);
         world.machine.attach(3, Contents::PartitionTable("gpt".into()), 8);
         world.machine.add_partition(3, 2, Contents::file_system("ext4", 9));
@@ -233,14 +250,26 @@ async fn profiles_of_device_settings_are_applied() {
     world.succeeds(profile(&basic)).await;
     let text = |path: &str| world.machine.text(&format!("{folder}/{path}"));
     assert_eq!(
-        ["queue/scheduler", "device/queue_depth", "queue/nr_requests", "queue/max_sectors_kb", "queue/read_ahead_kb"]
-            .map(text),
+        [
+            "queue/scheduler",
+            "device/queue_depth",
+            "queue/nr_requests",
+            "queue/max_sectors_kb",
+            "queue/read_ahead_kb"
+        ]
+        .map(text),
         ["mq-deadline", "11", "11", "65", "8"]
     );
-    world.succeeds(profile(&[("perfProfile", "advanced"), ("device-setting/queue/read_ahead_kb", "64")])).await;
+    world
+        .succeeds(profile(&[("perfProfile", "advanced"), ("device-setting/queue/read_ahead_kb", "64")]))
+        .await;
     assert_eq!(text("queue/read_ahead_kb"), "64");
     for (path, code, words) in [
-        ("device-setting/../sdd/queue/scheduler", Code::InvalidArgument, "device setting ../sdd/queue/scheduler is invalid"),
+        (
+            "device-setting/../sdd/queue/scheduler",
+            Code::InvalidArgument,
+            "device setting ../sdd/queue/scheduler is invalid",
+        ),
         ("device-setting/queue/none", Code::Internal, "cannot set queue/none=64 of /dev/sdc"),
     ] {
         world.fails(profile(&[("perfProfile", "advanced"), (path, "64")]), code, words).await;
@@ -260,7 +289,8 @@ async fn profiles_of_device_settings_are_applied() {
 async fn the_service_can_do_four_things() {
     use csi::v1::node_service_capability::{Type, rpc};
     let world = World::new(Layout::Scsi);
-    let answer = world.service.node_get_capabilities(Request::new(NodeGetCapabilitiesRequest {})).await.unwrap();
+    let answer =
+        world.service.node_get_capabilities(Request::new(NodeGetCapabilitiesRequest {})).await.unwrap();
     let own = answer.into_inner().capabilities.into_iter().filter_map(|one| one.r#type);
     let own: Vec<_> = own.map(|Type::Rpc(one)| one.r#type()).collect();
     let expected = [

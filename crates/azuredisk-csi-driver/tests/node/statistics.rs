@@ -1,8 +1,8 @@
 //! NodeGetVolumeStats (section 3.14 of the specification of the drivers).
 
+use csi::v1::NodeGetVolumeStatsRequest;
 use csi::v1::node_server::Node as _;
 use csi::v1::volume_usage::Unit;
-use csi::v1::NodeGetVolumeStatsRequest;
 use tonic::{Code, Request};
 use volumes_node::simulated::{Contents, Layout};
 

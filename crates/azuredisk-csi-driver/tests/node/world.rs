@@ -92,8 +92,7 @@ impl World {
     /// The process ends and another one starts.
     pub fn restart(&mut self) {
         self.machine.heal();
-        self.service =
-            NodeService::new(self.options.clone(), Arc::new(self.machine.clone()), None, None);
+        self.service = NodeService::new(self.options.clone(), Arc::new(self.machine.clone()), None, None);
     }
 
     pub async fn call(&self, step: Step) -> Result<(), Status> {

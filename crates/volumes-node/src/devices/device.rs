@@ -59,7 +59,8 @@ mod tests {
     /// Section 3.14, step 5, FIX: partitions of devices that no link leads to.
     #[test]
     fn a_partition_is_named_as_its_device() {
-        let device = |node: &str, link: Option<&str>| Device { node: node.into(), link: link.map(PathBuf::from) };
+        let device =
+            |node: &str, link: Option<&str>| Device { node: node.into(), link: link.map(PathBuf::from) };
         for (device, expected) in [
             (device("/dev/sdc", None), vec!["/dev/sdc1"]),
             (device("/dev/sdaa", None), vec!["/dev/sdaa1"]),

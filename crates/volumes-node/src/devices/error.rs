@@ -56,7 +56,9 @@ pub enum DeviceError {
         source: io::Error,
     },
     /// A setting is not a file of the device.
-    #[error("device setting {0} is invalid: expected a path below the block device's folder, such as queue/scheduler")]
+    #[error(
+        "device setting {0} is invalid: expected a path below the block device's folder, such as queue/scheduler"
+    )]
     InvalidSetting(String),
     /// A setting cannot be written.
     #[error("cannot set {setting}={value} of {device}: {source}; correct or remove the setting")]

@@ -12,7 +12,9 @@ pub struct Lun(u8);
 
 /// The text names no LUN.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("LUN {0} is invalid: expected a number from 0 to 63, or a path that ends in /disk/azure/scsi1/lun<number>")]
+#[error(
+    "LUN {0} is invalid: expected a number from 0 to 63, or a path that ends in /disk/azure/scsi1/lun<number>"
+)]
 pub struct InvalidLun(String);
 
 impl Lun {

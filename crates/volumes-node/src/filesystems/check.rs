@@ -42,7 +42,9 @@ pub(super) async fn repair(system: &dyn System, device: &Path) -> Result<(), Fil
             tracing::warn!(path = %device.display(), answer = output.summary(), "errors of a file system were repaired");
             Ok(())
         }
-        Some(UNCORRECTED) => Err(FileSystemError::Damaged { device: device.to_owned(), output: output.summary() }),
+        Some(UNCORRECTED) => {
+            Err(FileSystemError::Damaged { device: device.to_owned(), output: output.summary() })
+        }
         _ => Err(FileSystemError::program("the check of the file system by fsck -a", &command, &output)),
     }
 }

@@ -61,8 +61,9 @@ pub(super) async fn hidden_signature(
     system: &dyn System,
     device: &Path,
 ) -> Result<Option<String>, FileSystemError> {
-    let command =
-        Command::new("wipefs", LIMIT).arguments(["--no-act", "--output", "TYPE", "--noheadings"]).argument(device);
+    let command = Command::new("wipefs", LIMIT)
+        .arguments(["--no-act", "--output", "TYPE", "--noheadings"])
+        .argument(device);
     let output = system.run(&command).await?;
     let Output { code: Some(0), stdout, stderr } = &output else {
         return Err(FileSystemError::program("the second check for signatures by wipefs", &command, &output));

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use super::content::Content;
 use super::error::FileSystemError;
 use super::kind::FileSystem;
 use super::{check, content};
-use super::content::Content;
 use crate::system::System;
 
 /// What is done with a device.
@@ -49,7 +49,10 @@ pub(super) async fn examine(
         return Err(other("wipefs", signature));
     }
     if !starts_with_zeros {
-        return Err(other("a read of its first MiB", "unknown data: bytes other than zero, without a signature".to_owned()));
+        return Err(other(
+            "a read of its first MiB",
+            "unknown data: bytes other than zero, without a signature".to_owned(),
+        ));
     }
     Ok(Existing::Empty)
 }

@@ -110,15 +110,35 @@ async fn each_content_is_served_or_refused_by_name() {
         (Contents::Blank, Ext4, false, Ok(Prepared::Formatted)),
         (Contents::Blank, Ext4, true, Err("is not formatted, and the volume is to be read only")),
         (Contents::file_system("ext4", 1), Ext4, false, Ok(Prepared::Existing)),
-        (Contents::file_system("ext4", 1), Xfs, false, Err("contains ext4 (found by blkid), and xfs is wanted")),
+        (
+            Contents::file_system("ext4", 1),
+            Xfs,
+            false,
+            Err("contains ext4 (found by blkid), and xfs is wanted"),
+        ),
         (repairable, Ext4, false, Ok(Prepared::Existing)),
         (broken.clone(), Ext4, false, Err("has errors that fsck does not correct by itself (exit code 4")),
         (broken, Ext4, true, Ok(Prepared::Existing)),
-        (Contents::PartitionTable("gpt".into()), Ext4, false, Err("unknown data: a partition table of type gpt")),
+        (
+            Contents::PartitionTable("gpt".into()),
+            Ext4,
+            false,
+            Err("unknown data: a partition table of type gpt"),
+        ),
         (Contents::SpareSuperblock, Ext4, false, Err("(found by fsck -n)")),
         (Contents::Hidden("zfs_member".into()), Ext4, false, Err("contains zfs_member (found by wipefs)")),
-        (Contents::Raw, Ext4, false, Err("unknown data: bytes other than zero, without a signature (found by a read")),
-        (Contents::Ambivalent, Ext4, false, Err("the check of the content by blkid failed (blkid -p -s TYPE")),
+        (
+            Contents::Raw,
+            Ext4,
+            false,
+            Err("unknown data: bytes other than zero, without a signature (found by a read"),
+        ),
+        (
+            Contents::Ambivalent,
+            Ext4,
+            false,
+            Err("the check of the content by blkid failed (blkid -p -s TYPE"),
+        ),
     ] {
         let machine = machine(contents.clone());
         let result = prepare(&machine, wanted, is_read_only).await.map_err(|error| error.to_string());
@@ -304,7 +324,9 @@ async fn not_too_many_file_systems_are_made_at_a_time() {
         let begun = tokio::time::Instant::now();
         let all = ["/dev/sdc", "/dev/sdd", "/dev/sde", "/dev/sdf", "/dev/sdg", "/dev/sdh"].map(|device| {
             let file_systems = file_systems.clone();
-            tokio::spawn(async move { file_systems.prepare(Path::new(device), FileSystem::Ext4, false).await })
+            tokio::spawn(
+                async move { file_systems.prepare(Path::new(device), FileSystem::Ext4, false).await },
+            )
         });
         for one in all {
             one.await.unwrap().unwrap();

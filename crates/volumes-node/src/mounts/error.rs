@@ -36,10 +36,7 @@ pub enum MountError {
 }
 
 impl MountError {
-    pub(super) fn step(
-        step: &'static str,
-        path: &std::path::Path,
-    ) -> impl FnOnce(io::Error) -> Self + use<> {
+    pub(super) fn step(step: &'static str, path: &std::path::Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |source| Self::Step { step, path, source }
     }

@@ -6,13 +6,22 @@ use crate::system::MountFlags;
 const DIRECT: &str = "directmount";
 
 /// Options that are no business of the kernel.
-const IGNORED: [&str; 11] = [
-    "defaults", "auto", "noauto", "user", "nouser", "users", "owner", "group", "_netdev", "nofail", "loud",
-];
+const IGNORED: [&str; 11] =
+    ["defaults", "auto", "noauto", "user", "nouser", "users", "owner", "group", "_netdev", "nofail", "loud"];
 
 /// Options that would change what a mount is.
 const REFUSED: [&str; 12] = [
-    "bind", "rbind", "remount", "move", "shared", "rshared", "slave", "rslave", "private", "rprivate", "unbindable",
+    "bind",
+    "rbind",
+    "remount",
+    "move",
+    "shared",
+    "rshared",
+    "slave",
+    "rslave",
+    "private",
+    "rprivate",
+    "unbindable",
     "runbindable",
 ];
 
@@ -138,7 +147,11 @@ mod tests {
             ),
         ] {
             let options = MountOptions::parse(texts.iter().copied()).unwrap();
-            assert_eq!((options.flags, options.data), (flags, data.into_iter().map(str::to_owned).collect()), "{texts:?}");
+            assert_eq!(
+                (options.flags, options.data),
+                (flags, data.into_iter().map(str::to_owned).collect()),
+                "{texts:?}"
+            );
         }
         let refused = MountOptions::parse(["noatime,remount"]).unwrap_err();
         assert_eq!(refused, InvalidOption("remount".to_owned()));

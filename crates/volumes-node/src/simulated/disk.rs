@@ -15,7 +15,11 @@ pub enum Health {
 pub enum Contents {
     Blank,
     /// A file system, with a number that is unique to its data.
-    FileSystem { kind: String, data: u64, health: Health },
+    FileSystem {
+        kind: String,
+        data: u64,
+        health: Health,
+    },
     PartitionTable(String),
     /// Only `fsck -n` finds the file system, by a spare superblock.
     SpareSuperblock,

@@ -104,7 +104,8 @@ impl SimulatedMachine {
 
     fn next_disk(&self, lun: u8, contents: Contents, bytes: u64) -> Disk {
         let state = self.state.lock();
-        let number = usize::from(u16::try_from(state.next_device - 32).unwrap_or_default()) + state.unseen.len();
+        let number =
+            usize::from(u16::try_from(state.next_device - 32).unwrap_or_default()) + state.unseen.len();
         let letter = |at: usize| char::from(b'a' + u8::try_from(at % 26).unwrap_or_default());
         let name = match state.layout {
             layout if layout.is_nvme() => format!("nvme0n{}", number + 2),
@@ -427,7 +428,8 @@ impl System for SimulatedMachine {
     async fn starts_with_zeros(&self, device: &Path) -> io::Result<bool> {
         let read = |state: &mut State| {
             let disk = state.disk(device)?;
-            let is_zero = matches!(disk.contents, Contents::Blank | Contents::SpareSuperblock | Contents::Hidden(_));
+            let is_zero =
+                matches!(disk.contents, Contents::Blank | Contents::SpareSuperblock | Contents::Hidden(_));
             if disk.is_readable { Ok(is_zero) } else { Err(Errno::IO.into()) }
         };
         self.call(read).await

@@ -40,7 +40,9 @@ fn blkid(state: &mut State, device: &Path) -> Output {
     match &disk.contents {
         _ if !disk.is_readable => ended(2, ""),
         Contents::FileSystem { kind, .. } => ended(0, format!("DEVNAME={}\nTYPE={kind}\n", device.display())),
-        Contents::PartitionTable(table) => ended(0, format!("DEVNAME={}\nPTTYPE={table}\n", device.display())),
+        Contents::PartitionTable(table) => {
+            ended(0, format!("DEVNAME={}\nPTTYPE={table}\n", device.display()))
+        }
         Contents::Ambivalent => ended(8, ""),
         Contents::Blank | Contents::SpareSuperblock | Contents::Hidden(_) | Contents::Raw => ended(2, ""),
     }

@@ -70,7 +70,8 @@ impl State {
         if self.layout.is_scsi() {
             let address = format!("5:0:0:{lun}");
             let device = format!("/sys/devices/host5/{address}");
-            for (member, text) in [("vendor", "Msft    \n"), ("model", "Virtual Disk    \n"), ("rescan", "")] {
+            for (member, text) in [("vendor", "Msft    \n"), ("model", "Virtual Disk    \n"), ("rescan", "")]
+            {
                 self.tree.put(format!("{device}/{member}"), file(text));
             }
             self.tree.put(format!("{device}/queue_depth"), file("64\n"));

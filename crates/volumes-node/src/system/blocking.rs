@@ -22,7 +22,8 @@ pub(super) async fn blocking<T: Send + 'static>(
         Ok(Ok(result)) => result,
         Ok(Err(_)) => Err(io::Error::other("the call ended abnormally")),
         Err(_) => {
-            let text = format!("the kernel did not answer within {} s; the device may not answer", limit.as_secs());
+            let text =
+                format!("the kernel did not answer within {} s; the device may not answer", limit.as_secs());
             Err(io::Error::new(io::ErrorKind::TimedOut, text))
         }
     }

@@ -99,9 +99,13 @@ mod tests {
 
     #[test]
     fn a_summary_has_the_end_of_a_long_output() {
-        let output = Output { code: Some(8), stdout: "x\n".repeat(1_000), stderr: "no such\n device\n".into() };
+        let output =
+            Output { code: Some(8), stdout: "x\n".repeat(1_000), stderr: "no such\n device\n".into() };
         let summary = output.summary();
-        assert!(summary.starts_with("exit code 8: x x") && summary.ends_with("x no such device"), "{summary}");
+        assert!(
+            summary.starts_with("exit code 8: x x") && summary.ends_with("x no such device"),
+            "{summary}"
+        );
         assert!(summary.len() < 450, "{summary}");
         assert_eq!(Output::default().summary(), "a signal");
     }

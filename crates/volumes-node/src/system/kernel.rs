@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use rustix::ffi::CString;
 use rustix::mount::{self, MountFlags, UnmountFlags};
 
+use super::System;
 use super::blocking::{FILE_LIMIT, MOUNT_LIMIT, blocking};
 use super::changes::{Changes, KernelChanges};
 use super::command::{Command, Output, RunError};
@@ -16,7 +17,6 @@ use super::file_kind::{DeviceNumber, FileKind};
 use super::mount_call::MountCall;
 use super::programs;
 use super::statistics::{Amount, Statistics};
-use super::System;
 
 /// How much of a device is its beginning.
 const START: u64 = 1024 * 1024;
@@ -35,7 +35,8 @@ impl System for Kernel {
         let folder = folder.to_owned();
         let list = move || {
             let entries = fs::read_dir(folder)?.take(most);
-            let name = |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
+            let name =
+                |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
             let mut names = entries.map(name).collect::<io::Result<Vec<_>>>()?;
             names.sort_unstable();
             Ok(names)

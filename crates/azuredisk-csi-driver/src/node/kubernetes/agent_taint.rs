@@ -67,7 +67,10 @@ impl Removal<'_> {
             sleep(pause).await;
             pause *= 2;
         }
-        while options.never_stops {
+        if !options.never_stops {
+            return;
+        }
+        loop {
             sleep(SLOW_PAUSE + Duration::from_secs(spread(self.node) % SPREAD)).await;
             self.attempt().await;
         }
@@ -105,7 +108,8 @@ impl Removal<'_> {
             "spec": { "taints": left },
         });
         let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
-        call(format!("write the taints of node {node_name}"), nodes.patch(node_name, &params, &patch)).await?;
+        call(format!("write the taints of node {node_name}"), nodes.patch(node_name, &params, &patch))
+            .await?;
         tracing::info!(node = node_name, taint = self.key, "took a taint off: the driver is registered");
         Ok(true)
     }

@@ -17,7 +17,9 @@ impl NodeService {
     /// left out, and a disk whose performance is unknown keeps its settings.
     pub(in crate::node) async fn apply(&self, profile: &Profile, device: &Device) -> Result<(), Status> {
         let disk = match profile {
-            Profile::Advanced(settings) => return self.devices.set(device, settings).await.map_err(of_device),
+            Profile::Advanced(settings) => {
+                return self.devices.set(device, settings).await.map_err(of_device);
+            }
             Profile::Basic(disk) => disk,
         };
         let bytes = self.devices.size(device).await.map_err(of_device)?;

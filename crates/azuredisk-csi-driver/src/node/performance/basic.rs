@@ -13,8 +13,12 @@ const SCHEDULER: &str = "mq-deadline";
 
 /// How long a request takes, in seconds: for disks up to a size in GiB, a small one at a random place and a large one in
 /// sequence.
-const LATENCIES: [(u64, f64, f64); 4] =
-    [(4_096, 0.002_2, 0.003_3), (8_192, 0.002_8, 0.004_1), (16_384, 0.003_4, 0.004_6), (u64::MAX, 0.004, 0.005_2)];
+const LATENCIES: [(u64, f64, f64); 4] = [
+    (4_096, 0.002_2, 0.003_3),
+    (8_192, 0.002_8, 0.004_1),
+    (16_384, 0.003_4, 0.004_6),
+    (u64::MAX, 0.004, 0.005_2),
+];
 
 /// The settings in the order in which they are written: how many requests may wait depends on the scheduler. Nothing if the
 /// disk's reach is unknown.
