@@ -11,6 +11,9 @@ use super::service::NodeService;
 /// The longest ID of a node that the interface allows.
 const ID_LIMIT: usize = 256;
 
+/// The warning of a node that takes no volume, although the scheduler cannot be given this: to it, 0 is no limit.
+const NO_SLOT: &str = "No slot for a volume is left on this machine, and volumes are refused; use a larger size, or reserve fewer slots";
+
 impl NodeService {
     pub(super) async fn info(&self) -> Result<NodeGetInfoResponse, Status> {
         let options = &self.options;
@@ -33,10 +36,10 @@ impl NodeService {
         let reductions = Reductions { flag: options.attach_limit, reserved: options.reserved_slots, foreign };
         let limit = node_limit(disks, reductions);
         if limit.is_closed {
-            tracing::warn!(
-                node = options.node_id,
-                "no slot for a volume is left on this machine; volumes are refused: use a larger size, or reserve fewer slots"
-            );
+            tracing::warn!(node = options.node_id, note = NO_SLOT, "this node takes no volume");
+            if let Some(node) = &self.node {
+                node.warn("NoVolumeSlot", NO_SLOT).await;
+            }
         }
         Ok(NodeGetInfoResponse {
             node_id: options.node_id.clone(),

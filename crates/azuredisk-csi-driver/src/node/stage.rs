@@ -101,8 +101,9 @@ impl NodeService {
             self.mounts.release(staging).await.map_err(of_mount)?;
         }
         if !wanted.options.is_direct {
-            let is_read_only = wanted.options.is_read_only();
-            let prepared = self.file_systems.prepare(&device.node, wanted.file_system, is_read_only).await;
+            // What is mounted elsewhere, such as at the staging path of an older kubelet, must not be repaired under it.
+            let is_kept = wanted.options.is_read_only() || self.is_mounted(device).await?;
+            let prepared = self.file_systems.prepare(&device.node, wanted.file_system, is_kept).await;
             prepared.map_err(of_file_system)?;
         }
         let name = wanted.file_system.name();
@@ -115,6 +116,18 @@ impl NodeService {
             );
             Status::internal(text)
         })
+    }
+
+    /// Whether a device is mounted anywhere.
+    async fn is_mounted(&self, device: &Device) -> Result<bool, Status> {
+        let table = self.mounts.table().await.map_err(of_mount)?;
+        let name = device.node.file_name();
+        for entry in table.entries().iter().filter(|entry| entry.source.file_name() == name) {
+            if self.is_of(entry, device).await {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Grows the file system to its device: it is smaller after a restore to a larger disk, and after a growth that was

@@ -211,6 +211,13 @@ async fn foreign_disks_are_those_that_the_node_does_not_name() {
         info.max_volumes_per_node
     };
     assert_eq!(limit(&metadata).await, 9);
+    // Section 3.12, trap 1, FIX: a node that takes none says so in an event.
+    let reserving = NodeOptions { reserved_slots: 9, ..options() };
+    let closed = info(reserving, Some(Arc::clone(&metadata)), Some(Arc::new(node()))).await.unwrap();
+    assert_eq!(closed.max_volumes_per_node, 0);
+    let events = kubernetes.list("Event");
+    let [event] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!(event.value()["reason"], "NoVolumeSlot");
     // Without the Node nothing is called foreign, and the size decides.
     kubernetes.inject(Fault::status(503).resource("nodes").times(1_000));
     assert!(limit(&metadata).await > 0);

@@ -232,6 +232,20 @@ async fn a_mount_of_another_device_is_made_again() {
     assert_eq!(world.machine.mounts(), [format!("/dev/sdd {STAGING} rw")]);
 }
 
+/// A kubelet that stages at another path than the one before it: `fsck` refuses what is mounted, and pods use it.
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_is_mounted_elsewhere_is_mounted_once_more() {
+    let world = World::new(Layout::ScsiWithLinks);
+    world.machine.attach(3, Contents::Blank, 8);
+    let older = NodeStageVolumeRequest {
+        staging_target_path: "/var/lib/kubelet/plugins/kubernetes.io/csi/pv/pvc-1/globalmount".to_owned(),
+        ..stage(mounted("", &[]))
+    };
+    world.succeeds(Step::Stage(older)).await;
+    world.succeeds(Step::Stage(stage(mounted("", &[])))).await;
+    assert_eq!(world.machine.mounts().len(), 2);
+}
+
 /// Section 3.15: profiles are applied where the node's flag says so; FIX: what is unknown is no error.
 #[tokio::test(start_paused = true)]
 async fn profiles_of_device_settings_are_applied() {

@@ -104,11 +104,13 @@ impl Devices {
     /// The device of this number, which is at a path such as the target of a raw volume. Its own name is that of sysfs; where
     /// sysfs does not know it, the path serves.
     pub async fn of_number(&self, number: DeviceNumber, path: &Path) -> Device {
-        let link = self.tree.path("/sys/dev/block").join(format!("{}:{}", number.major, number.minor));
-        if let Some(name) = self.tree.target_name(&link).await
-            && let Some(node) = self.tree.block_device(&self.tree.path("/dev").join(name)).await
-        {
-            return Device::at(node);
+        let number = format!("{}:{}", number.major, number.minor);
+        for name in self.tree.entries(&self.tree.path("/sys/class/block")).await {
+            if self.tree.text(self.tree.block(&name).join("dev")).await.as_ref() == Some(&number)
+                && let Some(node) = self.tree.block_device(&self.tree.path("/dev").join(&name)).await
+            {
+                return Device::at(node);
+            }
         }
         Device::at(path.to_owned())
     }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::disk::{Contents, Health};
+use super::mounted::{Mount, Mounted};
 use super::state::State;
 use crate::system::{Command, Output, RunError};
 
@@ -70,6 +71,14 @@ fn examine(state: &mut State, device: &Path) -> Output {
 }
 
 fn repair(state: &mut State, device: &Path) -> Output {
+    let is_mounted = |number| {
+        let own =
+            |mount: &Mount| matches!(mount.what, Mounted::FileSystem { device, .. } if device == number);
+        state.mounts.iter().any(own)
+    };
+    if state.device_number(device).is_ok_and(is_mounted) {
+        return ended(8, format!("{} is mounted. Cannot continue, aborting.", device.display()));
+    }
     let Ok(disk) = state.disk(device) else { return ended(8, "no such device") };
     match &mut disk.contents {
         Contents::FileSystem { health, .. } => match health {

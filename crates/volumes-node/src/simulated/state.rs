@@ -79,7 +79,7 @@ impl State {
             self.tree.put(format!("{own}/device"), Entry::Link(device.clone().into()));
             self.tree.put(format!("/sys/bus/scsi/devices/{address}"), Entry::Link(device.into()));
             self.queue(&own);
-            self.tree.put(format!("/sys/dev/block/8:{number}"), Entry::Link(own.clone().into()));
+            self.tree.put(format!("{own}/dev"), file(&format!("8:{number}\n")));
             self.tree.put(&block, Entry::Link(own.into()));
         } else if self.layout.is_nvme() {
             let own = format!("/sys/devices/nvme0/{name}");
@@ -107,7 +107,6 @@ impl State {
         let (number, name) = (*number, disk.name.clone());
         self.tree.cut(format!("/dev/{name}"));
         self.tree.cut(format!("/sys/class/block/{name}"));
-        self.tree.cut(format!("/sys/dev/block/8:{number}"));
         self.tree.cut(format!("/sys/devices/nvme0/{name}"));
         self.tree.cut(format!("/sys/devices/host5/5:0:0:{lun}"));
         self.tree.cut(format!("/sys/bus/scsi/devices/5:0:0:{lun}"));

@@ -1,8 +1,9 @@
 //! Facts from the machine's Node.
 
 use async_trait::async_trait;
-use k8s::api::api::core::v1::Node;
+use k8s::api::api::core::v1::{Node, ObjectReference};
 use k8s::names;
+use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Api, Client};
 
 use super::call::call;
@@ -23,12 +24,16 @@ pub struct NodeObject {
     nodes: Api<Node>,
     name: String,
     driver: String,
+    events: Recorder,
 }
 
 impl NodeObject {
     /// Facts from the Node of this name, for this driver.
     pub fn new(client: Client, name: impl Into<String>, driver: impl Into<String>) -> Self {
-        Self { nodes: Api::all(client), name: name.into(), driver: driver.into() }
+        let (name, driver) = (name.into(), driver.into());
+        let reporter = Reporter { controller: driver.clone(), instance: Some(name.clone()) };
+        let events = Recorder::new(client.clone(), reporter);
+        Self { nodes: Api::all(client), name, driver, events }
     }
 }
 
@@ -38,6 +43,26 @@ impl FactSource for NodeObject {
         let what = format!("read node {}", self.name);
         let node = call(what, self.nodes.get(&self.name)).await;
         node.map(|node| facts(&node, &self.driver)).map_err(|error| FactsError::new("the Node", error))
+    }
+
+    async fn warn(&self, reason: &'static str, note: &str) {
+        let event = Event {
+            type_: EventType::Warning,
+            reason: reason.to_owned(),
+            note: Some(note.to_owned()),
+            action: "GetInfo".to_owned(),
+            secondary: None,
+        };
+        let node = ObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some("Node".to_owned()),
+            name: Some(self.name.clone()),
+            ..ObjectReference::default()
+        };
+        let written = self.events.publish(&event, &node);
+        if let Err(error) = call(format!("write an event of node {}", self.name), written).await {
+            tracing::warn!(node = self.name, %error, "cannot write an event");
+        }
     }
 }
 

@@ -64,6 +64,9 @@ pub trait FactSource: Send + Sync + 'static {
     /// # Errors
     /// The source does not answer.
     async fn read(&self) -> Result<Facts, FactsError>;
+
+    /// Shows a warning where the source has a place for it: in an event of the Node.
+    async fn warn(&self, _reason: &'static str, _note: &str) {}
 }
 
 #[cfg(test)]
