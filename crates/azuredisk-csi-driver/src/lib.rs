@@ -8,5 +8,6 @@ mod configuration;
 pub mod controller;
 pub mod flags;
 pub mod node;
+mod node_role;
 mod pace;
 pub mod run;

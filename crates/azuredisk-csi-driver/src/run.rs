@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use crate::configuration::Sources;
 use crate::controller::{Azure, DiskController, KubernetesView};
 use crate::flags::CommandLine;
+use crate::node_role;
 
 /// The name of the program, for logs, metrics and the Kubernetes API.
 pub const PROGRAM: &str = "azuredisk-csi-driver";
@@ -55,6 +56,10 @@ pub async fn run(
         Metrics::of_program(Build { program: PROGRAM, version: version::RELEASE, commit: version::COMMIT });
     let Some(client) = stop.run_until_cancelled(connect(&line, &environment)).await else { return Ok(()) };
     let client = client?;
+    if line.flags.pre_stop_hook {
+        let hook = node_role::before_stop(&line, client, &environment);
+        return stop.run_until_cancelled(hook).await.unwrap_or(Ok(()));
+    }
     let sources = Sources {
         secret: Sources::secret_of(
             &line.flags.cloud_config_secret_namespace,
@@ -75,7 +80,7 @@ pub async fn run(
     let writers = CancellationToken::new();
     let _stops_writers = writers.clone().drop_guard();
     let controller = DiskController::new(azure?, view, line.controller(), writers);
-    let node = crate::node::service(&line, client.as_ref(), &environment, &stop)?;
+    let node = node_role::service(&line, client.as_ref(), &stop).await?;
     serve_metrics(&line, &metrics, &stop).await?;
     // Checked before.
     let endpoint: Endpoint = line.flags.endpoint.parse().context("--endpoint")?;

@@ -38,7 +38,7 @@ pub(super) const ACCEPTED: FlagsWithoutEffect = FlagsWithoutEffect(&[
             ("kube-api-burst", Text),
         ],
     ),
-    ("the taint is removed for as long as the program runs", &[("never-stop-taint-removal", Boolean)]),
+    ("statistics of a volume cost one call of the kernel", &[("vol-stats-cache-expire-in-minutes", Text)]),
     (
         "Azure's own progress is in the disk, and a change that is under way refuses the next",
         &[("enable-migration-monitor", Boolean)],

@@ -108,15 +108,18 @@ pub struct Flags {
     /// How long, in s, a format counts among them.
     #[arg(help_heading = "Node", long, default_value_t = 300)]
     pub concurrent_format_timeout: u64,
-    /// How long statistics of a volume are kept, in minutes.
-    #[arg(help_heading = "Node", long, default_value_t = 10)]
-    pub vol_stats_cache_expire_in_minutes: u64,
     /// Whether the taint disk.csi.azure.com/agent-not-ready is removed once the node takes volumes.
     #[arg(help_heading = "Node", long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true")]
     pub remove_not_ready_taint: bool,
     /// How long, in s, the program waits before it removes the taint for the first time.
     #[arg(help_heading = "Node", long, default_value_t = 30)]
     pub taint_removal_initial_delay_seconds: u64,
+    /// Whether the taint is looked for as long as the program runs, because it may come back.
+    #[arg(help_heading = "Node", long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true")]
+    pub never_stop_taint_removal: bool,
+    /// Where instance metadata is.
+    #[arg(help_heading = "Node", long, default_value = "http://169.254.169.254")]
+    pub instance_metadata_endpoint: imds::Endpoint,
     /// Waits until no volume is attached to the node, if the node is being drained; then the program ends.
     #[arg(help_heading = "Node", long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false")]
     pub pre_stop_hook: bool,
